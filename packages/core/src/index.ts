@@ -1,0 +1,123 @@
+export {
+  AbortedError,
+  BudgetExceededError,
+  DeadlineExceededError,
+  DefinitionError,
+  errorReason,
+  FilesystemError,
+  isEvaluationFailure,
+  ListenerError,
+  NotSupportedError,
+  OutputParseError,
+  ProcessError,
+  PromptEvaluationError,
+  PromptRenderError,
+  ProviderError,
+  ProvisoError,
+  RevokedError,
+  ThrottleError,
+  TurnLimitError,
+  VisibilityExpansionRequired,
+} from "./errors.ts";
+export type {
+  ErrorReason,
+  EvaluationDetails,
+  EvaluationFailure,
+  EvaluationPhase,
+  FilesystemFault,
+  ProviderErrorReason,
+  ThrottleKind,
+} from "./errors.ts";
+export { canonicalJson, contentHash, parseJson, toJsonValue } from "./json.ts";
+export type { JsonLimits, JsonResult } from "./json.ts";
+export { describeIssues, jsonSchemaOf, parseWithSchema, parseWithSchemaSync } from "./schema.ts";
+export type { JsonSchema, ObjectSchema, Schema, SchemaIssue, SchemaResult } from "./schema.ts";
+export { strictSchema } from "./strict-schema.ts";
+export type { StrictSchema } from "./strict-schema.ts";
+export type { InputOf, OutputOf, ParamsOf } from "./types.ts";
+
+export { builtInTools } from "./prompt/compile.ts";
+export type { PromptDescriptor } from "./prompt/descriptor.ts";
+export type { TaskExample } from "./prompt/examples.ts";
+export { wrappedSchema, wrapperKey } from "./prompt/output.ts";
+export type { OutputSpec } from "./prompt/output.ts";
+export type { OverridesStore, PromptOverride } from "./prompt/overrides.ts";
+export type { CheckedText, UnknownPlaceholder, UnknownProperty } from "./prompt/placeholders.ts";
+export { RenderFault } from "./prompt/render.ts";
+export { defineSection } from "./prompt/section.ts";
+export type { CheckedSections, Section, SectionDefinition } from "./prompt/section.ts";
+export { definePrompt } from "./prompt/template.ts";
+export type { Prompt, PromptDefinition, PromptTemplate, RenderedPrompt, RenderOptions } from "./prompt/template.ts";
+export type { Visibility } from "./prompt/visibility.ts";
+
+export type { CompletionChecker } from "./tool/completion.ts";
+export type { FeedbackProvider } from "./tool/feedback.ts";
+export { allow, definePolicy, deny } from "./tool/policy.ts";
+export type { PolicyCall, PolicyDecision, ToolPolicy } from "./tool/policy.ts";
+export { returnedResult, toolError, toolOk } from "./tool/result.ts";
+export type { ToolResult, ToolReturn } from "./tool/result.ts";
+export { defineTool } from "./tool/tool.ts";
+export type { Tool, ToolContext, ToolDefinition } from "./tool/tool.ts";
+
+export { defineEvent, eventKeys, filterKey, isEvent } from "./state/event.ts";
+export type { AppEvent, EventFilter, EventOf, EventType, SessionEvent } from "./state/event.ts";
+export { isFrameworkEventType } from "./state/events.ts";
+export type {
+  FeedbackGiven,
+  FrameworkEvent,
+  OutputDelta,
+  PromptExecuted,
+  PromptFailed,
+  PromptRendered,
+  ProviderRequested,
+  ProviderResponded,
+  ProviderThrottled,
+  RejectedParams,
+  SectionsOpened,
+  TextDelta,
+  TextReset,
+  ToolInvoked,
+  ToolRequested,
+} from "./state/events.ts";
+export type { DispatchResult, Session, SessionSnapshot, SessionState } from "./state/session.ts";
+export { defineSlice } from "./state/slice.ts";
+export type { Draft, Slice, SliceReducers } from "./state/slice.ts";
+
+export { provide, provideFactory } from "./resources/binding.ts";
+export type { Binding, Resources, ResourceScope } from "./resources/binding.ts";
+export { Filesystem } from "./resources/filesystem.ts";
+export { resourceKey } from "./resources/key.ts";
+export type { ResourceKey } from "./resources/key.ts";
+export { isSnapshotable } from "./resources/snapshotable.ts";
+export type { Snapshotable } from "./resources/snapshotable.ts";
+
+export { trackBudget } from "./limits/budget.ts";
+export type { Budget, BudgetTracker } from "./limits/budget.ts";
+export { systemClock } from "./limits/clock.ts";
+export type { Clock } from "./limits/clock.ts";
+export { deadlineAt, deadlineIn } from "./limits/deadline.ts";
+export type { Deadline } from "./limits/deadline.ts";
+export { addUsage, noUsage } from "./limits/usage.ts";
+export type { BudgetDimension, ReportedUsage, Usage } from "./limits/usage.ts";
+
+export type {
+  EvaluateOptions,
+  EvaluationStream,
+  PartialOutput,
+  PromptResponse,
+  ProviderAdapter,
+  StreamEvent,
+  ThrottlePolicy,
+} from "./provider/adapter.ts";
+export { parseMessages } from "./provider/message.ts";
+export type { AssistantMessage, Message, PromptMessage, ToolCall, ToolMessage } from "./provider/message.ts";
+export type {
+  FinishReason,
+  ModelDelta,
+  ModelFailure,
+  ModelProvider,
+  ModelRequest,
+  ModelResponse,
+  ToolChoice,
+  ToolSpec,
+} from "./provider/model.ts";

@@ -1,0 +1,83 @@
+import { sha256 } from "@noble/hashes/sha2.js";
+import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
+
+export type JsonResult =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly error: string };
+
+export interface JsonLimits {
+  /** Default 64. */
+  readonly maxDepth?: number | undefined;
+  /** UTF-16 units of text. Default 1 MiB. */
+  readonly maxLength?: number | undefined;
+}
+
+const forbiddenKeys = new Set(["__proto__", "constructor", "prototype"]);
+
+/** The one parser for JSON from models, files and the wire: bounded in size and depth, without keys that could reach a prototype. */
+export function parseJson(text: string, { maxDepth = 64, maxLength = 1024 * 1024 }: JsonLimits = {}): JsonResult {
+  if (text.length > maxLength) {
+    return { ok: false, error: `larger than ${maxLength} characters (${text.length})` };
+  }
+  if (nestsDeeper(text, maxDepth)) return { ok: false, error: `nested deeper than ${maxDepth} levels` };
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    return { ok: false, error: `not JSON: ${(error as SyntaxError).message}` };
+  }
+  const key = findForbiddenKey(value);
+  return key === undefined ? { ok: true, value } : { ok: false, error: `the key "${key}" is not allowed` };
+}
+
+function nestsDeeper(text: string, maxDepth: number): boolean {
+  let depth = 0;
+  let inString = false;
+  for (let i = 0; i < text.length; i++) {
+    const char = text.charCodeAt(i);
+    if (inString) {
+      if (char === 92) i++;
+      else if (char === 34) inString = false;
+    } else if (char === 34) inString = true;
+    else if (char === 123 || char === 91) {
+      if (++depth > maxDepth) return true;
+    } else if (char === 125 || char === 93) depth--;
+  }
+  return false;
+}
+
+function findForbiddenKey(value: unknown): string | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  for (const key of Object.keys(value)) {
+    if (!Array.isArray(value) && forbiddenKeys.has(key)) return key;
+    const inner = findForbiddenKey((value as Record<string, unknown>)[key]);
+    if (inner !== undefined) return inner;
+  }
+  return undefined;
+}
+
+/** A JSON value with its keys sorted: equal values give equal texts. bigint is written as a string. */
+export function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_key, item: unknown) => {
+    if (typeof item === "bigint") return item.toString();
+    if (typeof item !== "object" || item === null || Array.isArray(item)) return item;
+    return Object.fromEntries(Object.entries(item).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  }) ?? "null";
+}
+
+/** SHA-256 over canonical JSON, in hexadecimal. */
+export function contentHash(value: unknown): string {
+  return bytesToHex(sha256(utf8ToBytes(canonicalJson(value))));
+}
+
+/** A value by its JSON encoding, bigint as a string; undefined when it has none (circular, a function). */
+export function toJsonValue(value: unknown): { readonly value: unknown } | undefined {
+  if (value === null || typeof value === "string" || typeof value === "boolean" || value === undefined) return { value };
+  if (typeof value === "number" && Number.isFinite(value)) return { value };
+  try {
+    const text = JSON.stringify(value, (_key, item: unknown) => (typeof item === "bigint" ? item.toString() : item));
+    return text === undefined ? undefined : { value: JSON.parse(text) };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,22 @@
+import { DefinitionError } from "../errors.ts";
+import { systemClock, type Clock } from "./clock.ts";
+
+/** A moment by which an evaluation has settled. */
+export interface Deadline {
+  readonly expiresAt: Date;
+  /** Milliseconds left; zero or less when it has passed. */
+  remainingMs(): number;
+}
+
+/** A deadline `ms` milliseconds from now. A DefinitionError unless `ms` is a finite number. */
+export function deadlineIn(ms: number, clock: Clock = systemClock): Deadline {
+  if (!Number.isFinite(ms)) throw new DefinitionError(`A deadline needs a finite number of milliseconds, not ${ms}.`);
+  return deadlineAt(new Date(clock.now() + ms), clock);
+}
+
+/** A deadline at a moment. A DefinitionError when the date is invalid. */
+export function deadlineAt(at: Date, clock: Clock = systemClock): Deadline {
+  const expiresAt = new Date(at.getTime());
+  if (Number.isNaN(expiresAt.getTime())) throw new DefinitionError("A deadline needs a valid date.");
+  return Object.freeze({ expiresAt, remainingMs: () => expiresAt.getTime() - clock.now() });
+}

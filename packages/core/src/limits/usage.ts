@@ -1,0 +1,39 @@
+export type BudgetDimension = "input_tokens" | "output_tokens" | "total_tokens" | "cost";
+
+/** Tokens, and US dollars where the provider reports a cost. */
+export interface Usage {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly totalTokens: number;
+  readonly cachedInputTokens: number;
+  readonly reasoningTokens: number;
+  readonly costUsd?: number;
+  /** Some of it was not reported and is counted as an estimate. */
+  readonly estimated: boolean;
+}
+
+/** What a provider says of its usage; what it leaves out is estimated. */
+export type ReportedUsage = { readonly [K in Exclude<keyof Usage, "estimated">]?: number | undefined };
+
+export const noUsage: Usage = Object.freeze({
+  inputTokens: 0,
+  outputTokens: 0,
+  totalTokens: 0,
+  cachedInputTokens: 0,
+  reasoningTokens: 0,
+  estimated: false,
+});
+
+/** The sum of two usages; the cost is there as soon as one of them has one. */
+export function addUsage(a: Usage, b: Usage): Usage {
+  const costUsd = a.costUsd === undefined && b.costUsd === undefined ? undefined : (a.costUsd ?? 0) + (b.costUsd ?? 0);
+  return {
+    inputTokens: a.inputTokens + b.inputTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    totalTokens: a.totalTokens + b.totalTokens,
+    cachedInputTokens: a.cachedInputTokens + b.cachedInputTokens,
+    reasoningTokens: a.reasoningTokens + b.reasoningTokens,
+    ...(costUsd === undefined ? {} : { costUsd }),
+    estimated: a.estimated || b.estimated,
+  };
+}

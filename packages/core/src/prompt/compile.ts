@@ -1,0 +1,117 @@
+import { DefinitionError, NotSupportedError } from "../errors.ts";
+import { jsonSchemaOf, type Schema } from "../schema.ts";
+import type { Slice } from "../state/slice.ts";
+import type { ToolPolicy } from "../tool/policy.ts";
+import type { Tool } from "../tool/tool.ts";
+import type { PromptDefinition } from "./template.ts";
+import { paramsIn, parseText, type TextPart } from "./placeholders.ts";
+import { checkSection, type Section } from "./section.ts";
+
+/** A section ready to be rendered: its place, its number and its text in parts. */
+export interface CompiledSection {
+  readonly section: Section<never>;
+  /** Dotted path of keys. */
+  readonly path: string;
+  /** "2.1.", by position in the template. */
+  readonly number: string;
+  readonly depth: number;
+  readonly role: "system" | "user";
+  /** Its own, then its parents'. */
+  readonly policies: readonly ToolPolicy[];
+  readonly text: readonly TextPart[];
+  readonly children: readonly CompiledSection[];
+}
+
+export interface Compiled {
+  readonly sections: readonly CompiledSection[];
+  /** Every section, parents first. */
+  readonly all: readonly CompiledSection[];
+  readonly tools: readonly Tool[];
+  readonly slices: readonly Slice[];
+}
+
+type AnyDefinition = PromptDefinition<Schema, undefined, readonly Section<never>[]>;
+
+/** The names of tools that the framework itself offers. */
+export const builtInTools = ["open_sections", "read_section"] as const;
+
+/** @throws {DefinitionError} where sections, tools or slices contradict each other. */
+export function compileSections(definition: AnyDefinition): Compiled {
+  const known = paramNames(definition.params);
+  const all: CompiledSection[] = [];
+  const compile = (list: readonly Section<never>[], parent: CompiledSection | undefined): readonly CompiledSection[] => {
+    refuseDuplicates(list.map(({ key }) => key), (key) => `Two sections ${parent ? `in "${parent.path}" ` : ""}have the key "${key}".`);
+    return list.map((section, index) => {
+      const path = parent ? `${parent.path}.${section.key}` : section.key;
+      checkSection(section, path);
+      const place = {
+        section,
+        path,
+        number: `${parent?.number ?? ""}${index + 1}.`,
+        depth: (parent?.depth ?? 0) + 1,
+        role: parent?.role ?? section.role ?? "system",
+        policies: [...(section.policies ?? []), ...(parent?.policies ?? [])],
+        text: checkedText(section.text, `The text of section "${path}"`, known),
+      };
+      if (section.role !== undefined && section.role !== place.role) {
+        throw new DefinitionError(`The section "${path}" cannot be a "${section.role}" section inside a "${place.role}" one.`);
+      }
+      checkedText(section.summary, `The summary of section "${path}"`, known);
+      const compiled = { ...place, children: [] as readonly CompiledSection[] };
+      all.push(compiled);
+      compiled.children = compile(section.children ?? [], compiled);
+      return compiled;
+    });
+  };
+  const sections = compile(definition.sections, undefined);
+  const tools = all.flatMap(({ section }) => section.tools ?? []);
+  checkTools(tools);
+  return { sections, all, tools, slices: collectSlices(definition, all) };
+}
+
+function checkedText(text: string | undefined, where: string, known: ReadonlySet<string> | undefined): readonly TextPart[] {
+  const parts = parseText(text ?? "", where);
+  const unknownNames = paramsIn(parts).filter((name) => known !== undefined && !known.has(name));
+  if (unknownNames.length > 0) {
+    const offered = [...(known ?? [])].join(", ") || "none";
+    throw new DefinitionError(`${where} names unknown params: ${unknownNames.join(", ")}. The prompt's params: ${offered}.`);
+  }
+  return parts;
+}
+
+/** undefined: the schema is loose, or does not tell its keys. */
+function paramNames(schema: Schema | undefined): ReadonlySet<string> | undefined {
+  if (schema === undefined) return new Set();
+  const { properties, additionalProperties } = jsonSchemaOf(schema, "output");
+  if (additionalProperties !== undefined && additionalProperties !== false) return undefined;
+  return properties === undefined ? undefined : new Set(Object.keys(properties as object));
+}
+
+function checkTools(tools: readonly Tool[]): void {
+  refuseDuplicates(
+    [...builtInTools, ...tools.map(({ name }) => name)],
+    (name) => `Two tools have the name "${name}"${builtInTools.some((own) => own === name) ? " (the framework's own)" : ""}.`,
+  );
+  for (const tool of tools) {
+    if ((tool.examples?.length ?? 0) > 0) throw new NotSupportedError(`A tool's examples (tool "${tool.name}")`);
+  }
+}
+
+function collectSlices(definition: AnyDefinition, all: readonly CompiledSection[]): readonly Slice[] {
+  const policies = [...(definition.policies ?? []), ...all.flatMap(({ section }) => section.policies ?? [])];
+  const slices = new Set([
+    ...(definition.slices ?? []),
+    ...all.flatMap(({ section }) => section.slices ?? []),
+    ...policies.flatMap((policy) => policy.slices ?? []),
+  ]);
+  refuseDuplicates([...slices].map(({ name }) => name), (name) => `Two different slices have the name "${name}".`);
+  return Object.freeze([...slices]);
+}
+
+function refuseDuplicates(names: readonly string[], message: (name: string) => string): void {
+  const seen = new Set<string>();
+  for (const name of names) {
+    if (seen.has(name)) throw new DefinitionError(message(name));
+    seen.add(name);
+  }
+}

@@ -1,0 +1,29 @@
+import { contentHash } from "../json.ts";
+import { jsonSchemaOf } from "../schema.ts";
+import type { Tool } from "../tool/tool.ts";
+import type { Section } from "./section.ts";
+
+/** SHA-256 of what can be overridden: sections by dotted path, tools by name. */
+export interface PromptDescriptor {
+  readonly ns: string;
+  readonly key: string;
+  readonly sections: Readonly<Record<string, string>>;
+  readonly tools: Readonly<Record<string, string>>;
+}
+
+export function sectionHash(section: Section<never>): string {
+  const { text, summary, visibility } = section;
+  return contentHash({
+    text: text ?? null,
+    summary: summary ?? null,
+    visibility: typeof visibility === "function" ? "computed" : (visibility ?? "full"),
+  });
+}
+
+export function toolHash(tool: Tool): string {
+  return contentHash({
+    description: tool.description,
+    input: jsonSchemaOf(tool.input, "input"),
+    output: tool.output === undefined ? null : jsonSchemaOf(tool.output, "output"),
+  });
+}

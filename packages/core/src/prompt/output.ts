@@ -1,0 +1,43 @@
+import { containerOf, jsonSchemaOf, type JsonSchema, type Schema } from "../schema.ts";
+
+/** What the answer has to be. */
+export interface OutputSpec<Output> {
+  readonly schema: Schema<unknown, Output>;
+  /** Arrays and values travel wrapped, `{ items }` and `{ value }`, where a provider wants an object. */
+  readonly container: "object" | "array" | "value";
+  /** What the model is asked to write. */
+  readonly jsonSchema: JsonSchema;
+}
+
+/** @throws {DefinitionError} when the schema cannot be written as JSON Schema. */
+export function outputSpec<Output>(schema: Schema<unknown, Output>): OutputSpec<Output> {
+  const jsonSchema = jsonSchemaOf(schema, "input");
+  return Object.freeze({ schema, container: containerOf(jsonSchema), jsonSchema });
+}
+
+/** The key under which an array or a value travels. */
+export const wrapperKey = { array: "items", value: "value" } as const;
+
+/** The schema as an object, for providers that want one at the root. */
+export function wrappedSchema({ container, jsonSchema }: OutputSpec<unknown>): JsonSchema {
+  if (container === "object") return jsonSchema;
+  const key = wrapperKey[container];
+  const { $defs, ...own } = jsonSchema;
+  return {
+    type: "object",
+    properties: { [key]: own },
+    required: [key],
+    additionalProperties: false,
+    ...($defs === undefined ? {} : { $defs }),
+  };
+}
+
+/** How the answer is asked for in the prompt's text. */
+export function outputInstructions(spec: OutputSpec<unknown>): string {
+  return [
+    "Answer with JSON alone, in one ```json block, that matches this JSON Schema:",
+    "```json",
+    JSON.stringify(spec.jsonSchema),
+    "```",
+  ].join("\n");
+}

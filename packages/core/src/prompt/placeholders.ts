@@ -1,0 +1,109 @@
+import { DefinitionError } from "../errors.ts";
+
+type Trim<T extends string> = T extends ` ${infer R}` ? Trim<R> : T extends `${infer R} ` ? Trim<R> : T;
+/** Tail-recursive: a text may hold 900 of them. */
+type Placeholder<T extends string, Found = never> = T extends `${infer Before}{{${infer Rest}`
+  ? Before extends `${string}\\`
+    ? Placeholder<Rest, Found>
+    : Rest extends `${infer Name}}}${infer After}`
+      ? Placeholder<After, Found | Trim<Name>>
+      : Found
+  : Found;
+/** The params that a text can show. */
+export type TextKeys<P> = {
+  [K in keyof P]-?: P[K] extends string | number | boolean | bigint ? K : never;
+}[keyof P];
+/** What the compiler shows where a text names no param of the prompt, or one that is not text (an object, or one that may be missing). */
+export interface UnknownPlaceholder<Name> {
+  readonly "unknown placeholder": Name;
+}
+/** Turns an unknown placeholder in a literal text into a compile error, at that text, that names it. */
+export type CheckedText<T extends string, K> = [Exclude<Placeholder<T>, K>] extends [never]
+  ? unknown
+  : UnknownPlaceholder<Exclude<Placeholder<T>, K>>;
+export interface UnknownProperty<Name> {
+  readonly "not a property of a section": Name;
+}
+type TextsOf<S> = S extends unknown
+  ?
+      | (S extends { readonly text: infer T } ? T : never)
+      | (S extends { readonly summary: infer T } ? T : never)
+      | (S extends { readonly children: readonly (infer C)[] } ? TextsOf<C> : never)
+  : never;
+type ExtraOf<S, Known> = S extends unknown
+  ? Exclude<keyof S, Known> | (S extends { readonly children: readonly (infer C)[] } ? ExtraOf<C, Known> : never)
+  : never;
+type Mark<S, K, Known> = {
+  readonly [F in keyof S]: F extends "text" | "summary"
+    ? S[F] & CheckedText<S[F] & string, K>
+    : F extends "children"
+      ? MarkAll<S[F], K, Known>
+      : F extends Known
+        ? S[F]
+        : UnknownProperty<F>;
+};
+type MarkAll<S, K, Known> = { readonly [I in keyof S]: Mark<S[I], K, Known> };
+/** The same for the texts, and the misspelt properties, of a list of sections. */
+export type CheckedSectionList<S extends readonly unknown[], K, Known> = [
+  Exclude<Placeholder<TextsOf<S[number]> & string>, K> | ExtraOf<S[number], Known>,
+] extends [never]
+  ? unknown
+  : MarkAll<S, K, Known>;
+
+/** Literal text, and the names of the params between. */
+export type TextPart = string | { readonly param: string };
+
+const placeholder = /\\\{\{|\{\{((?:(?!\{\{|\}\}).)*)\}\}/gs;
+
+/** Splits a text once, so that filling it is one pass and a value is never scanned. */
+export function parseText(text: string, where: string): readonly TextPart[] {
+  const parts: TextPart[] = [];
+  let literal = "";
+  let from = 0;
+  for (const match of text.matchAll(placeholder)) {
+    literal += text.slice(from, match.index);
+    from = match.index + match[0].length;
+    if (match[1] === undefined) literal += "{{";
+    else {
+      const param = match[1].trim();
+      if (param === "") throw new DefinitionError(`${where} has an empty placeholder {{}}; write \\{{ for a literal {{.`);
+      parts.push(literal, { param });
+      literal = "";
+    }
+  }
+  literal += text.slice(from);
+  if (literal !== "") parts.push(literal);
+  return parts.filter((part) => part !== "");
+}
+
+/** The names a text asks for. */
+export function paramsIn(parts: readonly TextPart[]): readonly string[] {
+  return parts.flatMap((part) => (typeof part === "string" ? [] : [part.param]));
+}
+
+/** Why a text could not be filled. */
+export interface UnfitValue {
+  readonly param: string;
+  readonly found: string;
+}
+
+/** One pass; only strings, numbers, booleans and bigints are text. */
+export function fillText(parts: readonly TextPart[], params: Readonly<Record<string, unknown>>): string | UnfitValue {
+  let text = "";
+  for (const part of parts) {
+    if (typeof part === "string") {
+      text += part;
+      continue;
+    }
+    const value = Object.hasOwn(params, part.param) ? params[part.param] : undefined;
+    const isText = ["string", "number", "boolean", "bigint"].includes(typeof value);
+    if (!isText) return { param: part.param, found: describe(value) };
+    text += String(value);
+  }
+  return text;
+}
+
+function describe(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  return Array.isArray(value) ? "array" : typeof value;
+}

@@ -1,0 +1,83 @@
+import { DefinitionError, NotSupportedError } from "../errors.ts";
+import type { Binding } from "../resources/binding.ts";
+import type { ObjectSchema, Schema } from "../schema.ts";
+import type { Slice } from "../state/slice.ts";
+import type { ToolPolicy } from "../tool/policy.ts";
+import type { Tool } from "../tool/tool.ts";
+import type { OutputOf } from "../types.ts";
+import type { CheckedSectionList, CheckedText, TextKeys } from "./placeholders.ts";
+import type { Visibility } from "./visibility.ts";
+
+export interface Section<in Params = {}> {
+  /** `^[a-z0-9][a-z0-9_-]{0,63}$`, unique among its siblings. */
+  readonly key: string;
+  /** The heading; a section without one has none. */
+  readonly title?: string | undefined;
+  /** Markdown with {{param}} placeholders; `\{{` is a literal `{{`. */
+  readonly text?: string | undefined;
+  /** Shown in place of text while the section is summarised; placeholders as in text. */
+  readonly summary?: string | undefined;
+  /** Default "full". Anything else is not supported yet. */
+  readonly visibility?: (Visibility | ((params: Params) => Visibility)) | undefined;
+  /** "system" unless said otherwise; the user sections form the user message. A child's is its parent's. */
+  readonly role?: "system" | "user" | undefined;
+  /** Left out: always. A disabled section vanishes with its subtree. */
+  readonly enabled?: ((params: Params) => boolean) | undefined;
+  readonly tools?: readonly Tool[] | undefined;
+  readonly policies?: readonly ToolPolicy[] | undefined;
+  readonly resources?: readonly Binding[] | undefined;
+  /** What its tools and policies keep; a session that lacks one gets it when the evaluation begins. */
+  readonly slices?: readonly Slice[] | undefined;
+  readonly children?: readonly Section<Params>[] | undefined;
+  /** Default true. */
+  readonly acceptsOverrides?: boolean | undefined;
+}
+
+export type CheckedSections<S extends readonly unknown[], K> = CheckedSectionList<S, K, keyof Section>;
+
+export interface SectionDefinition<
+  PS extends Schema,
+  T extends string,
+  U extends string,
+  C extends readonly unknown[],
+> extends Omit<Section<OutputOf<PS>>, "text" | "summary" | "children"> {
+  /** What it asks of a prompt that it is put into. */
+  readonly params?: PS | undefined;
+  readonly text?: (T & CheckedText<T, TextKeys<OutputOf<PS>>>) | undefined;
+  readonly summary?: (U & CheckedText<U, TextKeys<OutputOf<PS>>>) | undefined;
+  readonly children?: (C & CheckedSections<C, TextKeys<OutputOf<PS>>>) | undefined;
+}
+
+/**
+ * For a section that several prompts share; a prompt whose params lack one of the section's does not compile.
+ * @throws {DefinitionError} on a malformed key.
+ */
+export function defineSection<
+  PS extends ObjectSchema = Schema<{}, {}>,
+  const T extends string = never,
+  const U extends string = never,
+  const C extends readonly Section<OutputOf<PS>>[] = readonly [],
+>(section: SectionDefinition<PS, T, U, C>): Section<OutputOf<PS>> {
+  const { params: _, ...rest } = section;
+  checkSection(rest as Section, rest.key);
+  return Object.freeze(rest as Section<OutputOf<PS>>);
+}
+
+/** The form of `ns` and of prompt keys. */
+export const keyPattern = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+
+/** @throws {DefinitionError} showing the key and the rule. */
+export function checkKey(what: string, key: unknown, options: { readonly dots: boolean }): void {
+  if (typeof key === "string" && keyPattern.test(key) && (options.dots || !key.includes("."))) return;
+  const rule = options.dots ? keyPattern.source : "^[a-z0-9][a-z0-9_-]{0,63}$";
+  throw new DefinitionError(`${what} ${JSON.stringify(key) ?? String(key)} must match ${rule}.`);
+}
+
+/** One section by itself; its texts are checked with the prompt, which knows the params. */
+export function checkSection(section: Section<never>, path: string): void {
+  checkKey("The section key", section.key, { dots: false });
+  const { visibility } = section;
+  if (visibility !== undefined && visibility !== "full") {
+    throw new NotSupportedError(`Visibility other than "full" (section "${path}")`);
+  }
+}

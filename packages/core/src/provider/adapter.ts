@@ -1,0 +1,99 @@
+import type { Budget, BudgetTracker } from "../limits/budget.ts";
+import type { Deadline } from "../limits/deadline.ts";
+import type { Usage } from "../limits/usage.ts";
+import type { OverridesStore } from "../prompt/overrides.ts";
+import type { Prompt } from "../prompt/template.ts";
+import type { Binding, Resources } from "../resources/binding.ts";
+import type { AppEvent } from "../state/event.ts";
+import type { FrameworkEvent, OutputDelta, ToolInvoked } from "../state/events.ts";
+import type { Session } from "../state/session.ts";
+import type { ToolPolicy } from "../tool/policy.ts";
+import type { Message } from "./message.ts";
+import type { FinishReason, ToolChoice } from "./model.ts";
+
+export interface ProviderAdapter {
+  readonly name: string;
+  /** Rejects only with an EvaluationFailure. */
+  evaluate<Output>(prompt: Prompt<Output>, options?: EvaluateOptions): Promise<PromptResponse<Output>>;
+  /** The same evaluation, watched as it happens. Not supported yet: throws a NotSupportedError. */
+  stream<Output>(prompt: Prompt<Output>, options?: EvaluateOptions): EvaluationStream<Output>;
+}
+
+export interface EvaluateOptions {
+  // the provisos
+  /** An ephemeral one if left out. */
+  readonly session?: Session | undefined;
+  readonly deadline?: Deadline | undefined;
+  /** Limits for this evaluation alone, or a tracker shared with others. */
+  readonly budget?: Budget | BudgetTracker | undefined;
+  readonly signal?: AbortSignal | undefined;
+  // what goes in beside the prompt
+  /** Bindings, opened and closed with this evaluation; or what `openResources` opened, left open. */
+  readonly resources?: readonly Binding[] | Resources | undefined;
+  /** Run after the prompt's own: an approval, say. */
+  readonly policies?: readonly ToolPolicy[] | undefined;
+  /** Earlier turns of a conversation: `response.messages`, or `error.messages`, of the evaluation before. Its system messages give way to the prompt's. */
+  readonly messages?: readonly Message[] | undefined;
+  /** Not supported yet. */
+  readonly overrides?: { readonly store: OverridesStore; readonly tag?: string | undefined } | undefined;
+  // the loop
+  readonly toolChoice?: ToolChoice | undefined;
+  /** Extra turns in which the model is shown why its output did not parse. Default 0; more is not supported yet. */
+  readonly maxRepairs?: number | undefined;
+  /** Requests at most. Default 64. */
+  readonly maxTurns?: number | undefined;
+  /** Evaluations inside evaluations, at most. Default 3. */
+  readonly maxDepth?: number | undefined;
+}
+
+export interface PromptResponse<Output> {
+  readonly promptName: string;
+  readonly evaluationId: string;
+  /** The ones that answered. */
+  readonly provider: string;
+  readonly model: string;
+  /** null when a structured output was parsed. */
+  readonly text: string | null;
+  readonly output: Output;
+  readonly toolResults: readonly ToolInvoked[];
+  readonly usage: Usage;
+  readonly turns: number;
+  readonly messages: readonly Message[];
+  readonly finishReason: FinishReason;
+  readonly providerPayload: unknown;
+}
+
+/** The events of this evaluation, a nested one's apart. Ends by returning after `prompt.executed`, by throwing after `prompt.failed`; leaving it early aborts. */
+export interface EvaluationStream<Output> extends AsyncIterable<StreamEvent<Output>> {
+  /** Never an unhandled rejection, even if nobody looks at it. */
+  readonly response: Promise<PromptResponse<Output>>;
+}
+
+/** A closed union, so that `switch (event.type)` narrows: an application's own event comes wrapped. */
+export type StreamEvent<Output = unknown> =
+  | Exclude<FrameworkEvent, OutputDelta>
+  | OutputDelta<Output>
+  | { readonly type: "app"; readonly event: AppEvent };
+
+/** What has arrived of an output, not validated: an enum may be half a word. */
+export type PartialOutput<T> = T extends string
+  ? string
+  : T extends readonly (infer I)[]
+    ? readonly PartialOutput<I>[]
+    : T extends object
+      ? { readonly [K in keyof T]?: PartialOutput<T[K]> }
+      : T;
+
+/** Belongs to the adapter, because it protects what the adapter calls. */
+export interface ThrottlePolicy {
+  /** Requests, the first included. Default 5. */
+  readonly maxAttempts: number;
+  /** Milliseconds. Default 500. */
+  readonly baseDelayMs: number;
+  /** Of one wait, before a Retry-After raises it. Default 8,000. */
+  readonly maxDelayMs: number;
+  /** Of all waits of one request. Default 30,000. */
+  readonly maxTotalDelayMs: number;
+  /** Wait at least so long when a quota is exhausted. Default 60,000. */
+  readonly quotaDelayMs: number;
+}

@@ -1,0 +1,94 @@
+import { DefinitionError } from "../errors.ts";
+
+export interface ToolCall {
+  readonly id: string;
+  readonly name: string;
+  /** Exactly as the model sent it. */
+  readonly arguments: string;
+}
+export interface PromptMessage {
+  readonly role: "system" | "user";
+  readonly text: string;
+}
+export interface AssistantMessage {
+  readonly role: "assistant";
+  readonly text: string;
+  readonly toolCalls: readonly ToolCall[];
+  /** Opaque, replayed to the same provider: reasoning items, signatures. */
+  readonly providerItems?: unknown;
+}
+export interface ToolMessage {
+  readonly role: "tool";
+  readonly callId: string;
+  readonly name: string;
+  readonly text: string;
+  readonly isError: boolean;
+}
+/** Plain JSON. */
+export type Message = PromptMessage | AssistantMessage | ToolMessage;
+
+/** Messages that were stored: refused whole, with the path of the fault; an orphan call or answer is a fault too. */
+export function parseMessages(json: unknown): readonly Message[] {
+  if (!Array.isArray(json)) throw fault("", "must be an array");
+  const open = new Set<string>();
+  const messages = json.map((message: unknown, index): Message => {
+    const parsed = parseMessage(message, `[${index}]`);
+    if (parsed.role !== "tool" && open.size > 0) throw fault(`[${index}]`, `comes before the answer to ${[...open].join(", ")}`);
+    if (parsed.role === "assistant") {
+      for (const { id } of parsed.toolCalls) {
+        if (open.has(id)) throw fault(`[${index}].toolCalls`, `has the id "${id}" twice`);
+        open.add(id);
+      }
+    }
+    if (parsed.role === "tool" && !open.delete(parsed.callId)) {
+      throw fault(`[${index}].callId`, `answers no call: "${parsed.callId}"`);
+    }
+    return parsed;
+  });
+  if (open.size > 0) throw fault(`[${messages.length - 1}]`, `leaves calls without an answer: ${[...open].join(", ")}`);
+  return messages;
+}
+
+function parseMessage(message: unknown, path: string): Message {
+  const fields = record(message, path);
+  const text = string(fields, "text", path);
+  switch (fields["role"]) {
+    case "system":
+    case "user":
+      return { role: fields["role"], text };
+    case "assistant": {
+      const calls = fields["toolCalls"];
+      if (!Array.isArray(calls)) throw fault(`${path}.toolCalls`, "must be an array");
+      const toolCalls = calls.map((call: unknown, index) => parseCall(call, `${path}.toolCalls[${index}]`));
+      const { providerItems } = fields;
+      return { role: "assistant", text, toolCalls, ...(providerItems === undefined ? {} : { providerItems }) };
+    }
+    case "tool": {
+      const isError = fields["isError"];
+      if (typeof isError !== "boolean") throw fault(`${path}.isError`, "must be a boolean");
+      return { role: "tool", callId: string(fields, "callId", path), name: string(fields, "name", path), text, isError };
+    }
+    default:
+      throw fault(`${path}.role`, 'must be "system", "user", "assistant" or "tool"');
+  }
+}
+
+function parseCall(call: unknown, path: string): ToolCall {
+  const fields = record(call, path);
+  return { id: string(fields, "id", path), name: string(fields, "name", path), arguments: string(fields, "arguments", path) };
+}
+
+function record(value: unknown, path: string): Readonly<Record<string, unknown>> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw fault(path, "must be an object");
+  return value as Record<string, unknown>;
+}
+
+function string(fields: Readonly<Record<string, unknown>>, key: string, path: string): string {
+  const value = fields[key];
+  if (typeof value !== "string") throw fault(`${path}.${key}`, "must be a string");
+  return value;
+}
+
+function fault(path: string, problem: string): DefinitionError {
+  return new DefinitionError(`These are not messages of Proviso: messages${path} ${problem}.`);
+}

@@ -1,0 +1,67 @@
+import type { ProviderErrorReason, ThrottleKind } from "../errors.ts";
+import type { ReportedUsage } from "../limits/usage.ts";
+import type { JsonSchema } from "../schema.ts";
+import type { AssistantMessage, Message } from "./message.ts";
+
+export type FinishReason = "stop" | "length" | "content-filter" | "tool-calls" | "other";
+export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string };
+
+export interface ToolSpec {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: JsonSchema;
+}
+
+/** More kinds may come: pass over what you do not know. */
+export interface ModelDelta {
+  readonly kind: "text";
+  readonly text: string;
+}
+
+export interface ModelRequest {
+  /** Grows by appending; a message object never changes, so what was made of it can be kept. */
+  readonly messages: readonly Message[];
+  readonly tools: readonly ToolSpec[];
+  /** undefined: say nothing. */
+  readonly toolChoice: ToolChoice | undefined;
+  readonly output: { readonly name: string; readonly schema: JsonSchema } | undefined;
+  readonly signal: AbortSignal;
+  /** Given: stream. */
+  readonly onDelta?: (delta: ModelDelta) => void;
+}
+
+export interface ModelResponse {
+  readonly failure?: undefined;
+  readonly message: AssistantMessage;
+  readonly finishReason: FinishReason;
+  readonly usage?: ReportedUsage | undefined;
+  /** The one that answered, if it says so. */
+  readonly model?: string | undefined;
+  /** Provider-native structured payload, where there is one. */
+  readonly parsed?: unknown;
+  readonly refusal?: string | undefined;
+  readonly payload?: unknown;
+}
+
+/** A request that failed, told as data. "throttle": the runtime waits and asks again, and at last rejects with a ThrottleError; "provider": it rejects with a ProviderError at once. */
+export type ModelFailure = {
+  readonly message: string;
+  readonly status?: number | undefined;
+  readonly payload?: unknown;
+  readonly usage?: ReportedUsage | undefined;
+  readonly cause?: unknown;
+} & (
+  | { readonly failure: "throttle"; readonly kind: ThrottleKind; readonly retryAfterMs?: number | undefined }
+  | { readonly failure: "provider"; readonly reason: ProviderErrorReason }
+);
+
+/** One request in, one answer out: never loops, retries, runs tools or dispatches. It may throw what `fetch` throws: the network's errors count as "throttle", an abort of `signal` as one; anything else as "provider", "unknown". */
+export interface ModelProvider {
+  readonly name: string;
+  readonly model: string;
+  /** What a request may cost at most; lets a budget reserve it. */
+  readonly maxOutputTokens?: number | undefined;
+  /** What it cannot do is refused before anything is sent. */
+  readonly capabilities: { readonly tools: boolean; readonly nativeOutput: boolean };
+  generate(request: ModelRequest): Promise<ModelResponse | ModelFailure>;
+}

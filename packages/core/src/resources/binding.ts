@@ -1,0 +1,48 @@
+import type { ResourceKey } from "./key.ts";
+
+/** singleton: one in its scope; toolCall: one a call; prototype: one each time it is asked for. */
+export type ResourceScope = "singleton" | "toolCall" | "prototype";
+
+export interface Binding<out T = unknown> {
+  readonly key: ResourceKey<T>;
+  readonly scope: ResourceScope;
+  readonly eager: boolean;
+  create(resources: Resources): T | Promise<T>;
+  /** undefined: never closed here, as a ready instance. */
+  readonly close: ((instance: never) => void | Promise<void>) | undefined;
+}
+
+export interface Resources {
+  /** What is there or can be made at once; a DefinitionError if unbound, or if its factory is asynchronous and was not opened (`open` it, or bind it eager). */
+  get<T>(key: ResourceKey<T>): T;
+  /** undefined when unbound. */
+  find<T>(key: ResourceKey<T>): T | undefined;
+  /** Makes it if need be, asynchronously too. */
+  open<T>(key: ResourceKey<T>): Promise<T>;
+}
+
+/** A ready instance: never closed by the runtime. */
+export function provide<T>(key: ResourceKey<T>, instance: NoInfer<T>): Binding<T> {
+  return Object.freeze({ key, scope: "singleton", eager: false, create: () => instance, close: undefined });
+}
+
+/** Closed in reverse order, by `close`, else by Symbol.asyncDispose or Symbol.dispose. Default scope: singleton. */
+export function provideFactory<T>(
+  key: ResourceKey<T>,
+  create: (resources: Resources) => NoInfer<T> | Promise<NoInfer<T>>,
+  options: {
+    readonly scope?: ResourceScope | undefined;
+    readonly eager?: boolean | undefined;
+    readonly close?: ((instance: NoInfer<T>) => void | Promise<void>) | undefined;
+  } = {},
+): Binding<T> {
+  const { scope = "singleton", eager = false, close = dispose } = options;
+  return Object.freeze({ key, scope, eager, create, close });
+}
+
+async function dispose(instance: unknown): Promise<void> {
+  if (typeof instance !== "object" || instance === null) return;
+  const disposable = instance as Partial<AsyncDisposable & Disposable>;
+  if (typeof disposable[Symbol.asyncDispose] === "function") await disposable[Symbol.asyncDispose]?.();
+  else disposable[Symbol.dispose]?.();
+}

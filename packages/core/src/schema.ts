@@ -1,0 +1,150 @@
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
+import { DefinitionError } from "./errors.ts";
+
+/** Any Standard Schema that also prints JSON Schema: zod ≥ 4.2, valibot, arktype. */
+export interface Schema<Input = unknown, Output = unknown> {
+  readonly "~standard": StandardSchemaV1.Props<Input, Output> & StandardJSONSchemaV1.Props<Input, Output>;
+}
+/** What params, tool inputs and event payloads are: an object. */
+export type ObjectSchema = Schema<unknown, object>;
+export type JsonSchema = { readonly [key: string]: unknown };
+/** What a schema found wrong, with a dotted path ("" is the value itself). */
+export interface SchemaIssue {
+  readonly path: string;
+  readonly message: string;
+}
+export type SchemaResult<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly issues: readonly SchemaIssue[] };
+
+/** Validates with the schema and refuses keys it does not name, at any depth; a loose schema takes them. */
+export async function parseWithSchema<T>(schema: Schema<unknown, T>, value: unknown): Promise<SchemaResult<T>> {
+  const unknownKeys = findUnknownKeys(jsonSchemaOf(schema, "input"), value);
+  const result = await schema["~standard"].validate(value);
+  return settle(result, unknownKeys);
+}
+
+/** The same, at once. A DefinitionError when the schema validates asynchronously. */
+export function parseWithSchemaSync<T>(schema: Schema<unknown, T>, value: unknown): SchemaResult<T> {
+  const unknownKeys = findUnknownKeys(jsonSchemaOf(schema, "input"), value);
+  const result = schema["~standard"].validate(value);
+  if (result instanceof Promise) throw new DefinitionError("An asynchronous schema cannot be used here.");
+  return settle(result, unknownKeys);
+}
+
+/** "path: message; path: message", as a model or a person reads it. */
+export function describeIssues(issues: readonly SchemaIssue[]): string {
+  return issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`)).join("; ");
+}
+
+const printed = { input: new WeakMap<object, JsonSchema>(), output: new WeakMap<object, JsonSchema>() };
+
+/** The schema as JSON Schema (draft 2020-12), printed once. A DefinitionError when it cannot be printed. */
+export function jsonSchemaOf(schema: Schema, side: "input" | "output"): JsonSchema {
+  const known = printed[side].get(schema);
+  if (known !== undefined) return known;
+  const standard: Partial<Schema["~standard"]> | undefined = schema?.["~standard"];
+  if (standard?.jsonSchema === undefined) {
+    throw new DefinitionError("A schema must be a Standard Schema that prints JSON Schema: zod 4.2 or later, say.");
+  }
+  try {
+    const { $schema: _, ...json } = standard.jsonSchema[side]({ target: "draft-2020-12" });
+    printed[side].set(schema, json);
+    return json;
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new DefinitionError(`A schema cannot be written as JSON Schema: ${why}`, { cause });
+  }
+}
+
+/** What a schema describes at its root. */
+export function containerOf(json: JsonSchema): "object" | "array" | "value" {
+  if (json["type"] === "object") return "object";
+  return json["type"] === "array" ? "array" : "value";
+}
+
+function settle<T>(result: StandardSchemaV1.Result<T>, unknownKeys: readonly SchemaIssue[]): SchemaResult<T> {
+  if (result.issues === undefined) {
+    return unknownKeys.length === 0 ? { ok: true, value: result.value } : { ok: false, issues: unknownKeys };
+  }
+  const issues = result.issues.map(({ path, message }) => ({ path: pathText(path), message }));
+  return { ok: false, issues: [...issues, ...unknownKeys.filter((own) => !issues.some((i) => i.path === own.path))] };
+}
+
+function pathText(path: StandardSchemaV1.Issue["path"]): string {
+  return (path ?? []).map((part) => String(typeof part === "object" ? part.key : part)).join(".");
+}
+
+/** Keys that the JSON Schema does not name, where it does not allow others. */
+export function findUnknownKeys(root: JsonSchema, value: unknown): readonly SchemaIssue[] {
+  const unknownKeys = (schema: unknown, at: unknown, path: string): readonly SchemaIssue[] => {
+    if (!isRecord(schema) || typeof at !== "object" || at === null) return [];
+    if (typeof schema["$ref"] === "string") return unknownKeys(resolveRef(root, schema["$ref"]), at, path);
+    const branches = schema["anyOf"] ?? schema["oneOf"];
+    if (Array.isArray(branches)) return inBranches(branches, at, path);
+    if (Array.isArray(schema["allOf"])) return unknownKeys(mergeAll(root, schema), at, path);
+    if (Array.isArray(at)) {
+      const prefix: unknown[] = Array.isArray(schema["prefixItems"]) ? schema["prefixItems"] : [];
+      return at.flatMap((item, index) => unknownKeys(prefix[index] ?? schema["items"], item, join(path, String(index))));
+    }
+    return inObject(schema, at as Record<string, unknown>, path);
+  };
+  // Of a union's branches the one that leaves least unexplained counts.
+  const inBranches = (branches: readonly unknown[], at: object, path: string): readonly SchemaIssue[] => {
+    const fitting = branches.filter((branch) => isRecord(branch) && mayFit(root, branch, at));
+    const found = fitting.map((branch) => unknownKeys(branch, at, path));
+    return found.toSorted((a, b) => a.length - b.length)[0] ?? [];
+  };
+  const inObject = (schema: JsonSchema, at: Record<string, unknown>, path: string): readonly SchemaIssue[] => {
+    const properties = isRecord(schema["properties"]) ? schema["properties"] : {};
+    const rest = schema["additionalProperties"];
+    const closed = (schema["type"] === "object" || "properties" in schema) && (rest === undefined || rest === false);
+    return Object.keys(at).flatMap((key) => {
+      if (Object.hasOwn(properties, key)) return unknownKeys(properties[key], at[key], join(path, key));
+      return closed ? [{ path: join(path, key), message: "unknown key" }] : unknownKeys(rest, at[key], join(path, key));
+    });
+  };
+  return unknownKeys(root, value, "");
+}
+
+/** A branch fits when its type does, and the constants of its properties (a discriminator). */
+function mayFit(root: JsonSchema, branch: JsonSchema, at: object): boolean {
+  const schema = typeof branch["$ref"] === "string" ? resolveRef(root, branch["$ref"]) : branch;
+  if (!isRecord(schema)) return false;
+  const type = schema["type"];
+  if (type !== undefined && type !== (Array.isArray(at) ? "array" : "object")) return false;
+  const properties = isRecord(schema["properties"]) ? schema["properties"] : {};
+  return Object.entries(properties).every(
+    ([key, property]) => !isRecord(property) || !("const" in property) || property["const"] === (at as Record<string, unknown>)[key],
+  );
+}
+
+function mergeAll(root: JsonSchema, schema: JsonSchema): JsonSchema {
+  const parts = [...(schema["allOf"] as readonly unknown[]), { ...schema, allOf: undefined }]
+    .map((part) => (isRecord(part) && typeof part["$ref"] === "string" ? resolveRef(root, part["$ref"]) : part))
+    .filter(isRecord);
+  const open = parts.find((part) => isRecord(part["additionalProperties"]) || part["additionalProperties"] === true);
+  return {
+    type: "object",
+    properties: Object.assign({}, ...parts.map((part) => part["properties"])),
+    ...(open === undefined ? {} : { additionalProperties: open["additionalProperties"] }),
+  };
+}
+
+/** A local reference ("#/$defs/Name" or "#"); undefined when it leads nowhere. */
+export function resolveRef(root: JsonSchema, ref: string): unknown {
+  if (!ref.startsWith("#")) return undefined;
+  const names = ref.slice(1).split("/").filter((name) => name !== "");
+  return names.reduce<unknown>((at, name) => {
+    const key = name.replaceAll("~1", "/").replaceAll("~0", "~");
+    return isRecord(at) && Object.hasOwn(at, key) ? at[key] : undefined;
+  }, root);
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function join(path: string, key: string): string {
+  return path === "" ? key : `${path}.${key}`;
+}

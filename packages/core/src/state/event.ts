@@ -1,0 +1,64 @@
+import { DefinitionError } from "../errors.ts";
+import { describeIssues, jsonSchemaOf, parseWithSchemaSync, type ObjectSchema, type Schema } from "../schema.ts";
+import type { Tool } from "../tool/tool.ts";
+import type { OutputOf } from "../types.ts";
+import { isFrameworkEventType, type FrameworkEvent, type ToolInvoked } from "./events.ts";
+
+/** Framework events belong to an evaluation, an application's own do not: `if (event.evaluationId)` tells them apart. */
+export type SessionEvent = FrameworkEvent | AppEvent;
+export interface AppEvent {
+  readonly type: string;
+  readonly evaluationId?: undefined;
+}
+export interface EventType<Name extends string = string, Payload = unknown> {
+  /** @throws {DefinitionError} when the payload does not fit the schema. */
+  (payload: Payload): { readonly type: Name } & Readonly<Payload>;
+  readonly type: Name;
+  readonly schema: Schema<unknown, Payload>;
+}
+
+/** @throws {DefinitionError} when the name is a framework event's. */
+export function defineEvent<const Name extends string, S extends ObjectSchema>(
+  type: Name,
+  schema: S,
+): EventType<Name, OutputOf<S>> {
+  if (type === "" || type === "*" || type.startsWith("tool:") || isFrameworkEventType(type)) {
+    throw new DefinitionError(`"${type}" cannot be the name of an application event: the framework uses it.`);
+  }
+  if ("type" in ((jsonSchemaOf(schema, "output")["properties"] as object | undefined) ?? {})) {
+    throw new DefinitionError(`The payload of event "${type}" cannot have a property "type".`);
+  }
+  const make = (payload: unknown): object => {
+    const result = parseWithSchemaSync(schema, payload);
+    if (!result.ok) throw new DefinitionError(`The event "${type}" does not fit its schema: ${describeIssues(result.issues)}.`);
+    return Object.freeze({ ...result.value, type });
+  };
+  return Object.freeze(Object.assign(make, { type, schema })) as unknown as EventType<Name, OutputOf<S>>;
+}
+
+/** What can be listened to, reduced and picked out: a framework event by name, an application's by its type, a tool's results by the tool. */
+export type EventFilter = FrameworkEvent["type"] | Pick<EventType, "type" | "schema"> | Tool;
+export type EventOf<F> = F extends FrameworkEvent["type"]
+  ? Extract<FrameworkEvent, { readonly type: F }>
+  : F extends EventType<infer Name, infer Payload>
+    ? { readonly type: Name } & Readonly<Payload>
+    : F extends Tool<infer Input, infer Value>
+      ? ToolInvoked<Input, Value>
+      : SessionEvent;
+
+/** The key under which reducers and listeners of a filter are kept: an event's type, or "tool:<name>". */
+export function filterKey(filter: EventFilter): string {
+  if (typeof filter === "string") return filter;
+  return "type" in filter ? filter.type : `tool:${filter.name}`;
+}
+
+/** The keys that an event answers to. */
+export function eventKeys(event: { readonly type: string }): readonly string[] {
+  return event.type === "tool.invoked" ? [event.type, `tool:${(event as ToolInvoked).name}`] : [event.type];
+}
+
+/** `events.filter((e) => isEvent(e, "tool.invoked"))`, `response.toolResults.filter((e) => isEvent(e, readFile))`. */
+export function isEvent<F extends EventFilter>(event: unknown, filter: F): event is EventOf<F> {
+  if (typeof event !== "object" || event === null || !("type" in event) || typeof event.type !== "string") return false;
+  return eventKeys(event as { readonly type: string }).includes(filterKey(filter));
+}

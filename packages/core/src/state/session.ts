@@ -1,0 +1,33 @@
+import type { AppEvent, EventFilter, EventOf } from "./event.ts";
+import type { Slice } from "./slice.ts";
+
+/** What tools, policies and checkers see of the session. */
+export interface SessionState {
+  readonly id: string;
+  /** Reduced at once; listeners hear of it when the call commits. */
+  dispatch(event: AppEvent): DispatchResult;
+  /** The same reference until it changes. A slice the session has not met answers with its initial state. */
+  get<State>(slice: Slice<State>): State;
+}
+
+export interface Session extends SessionState {
+  /** Returns what ends it. "*" hears every event. */
+  on<F extends EventFilter | "*">(filter: F, listener: (event: EventOf<F>) => void): () => void;
+  /** Of the state slices; costs the same for any number of items. */
+  snapshot(): SessionSnapshot;
+  /** @throws {DefinitionError} when the session lacks a slice of the snapshot; nothing changes then. */
+  restore(snapshot: SessionSnapshot): void;
+  /** A session of its own with the same state, without listeners. */
+  fork(options?: { id?: string }): Session;
+  /** Not supported yet. */
+  toJSON(): unknown;
+}
+
+export interface SessionSnapshot {
+  readonly sessionId: string;
+}
+
+export interface DispatchResult {
+  readonly ok: boolean;
+  readonly errors: readonly unknown[];
+}

@@ -1,0 +1,62 @@
+import { DefinitionError } from "../errors.ts";
+import { describeIssues, parseWithSchemaSync, type Schema } from "../schema.ts";
+import { filterKey, type EventFilter, type EventOf } from "./event.ts";
+
+export interface Slice<out State = unknown> {
+  readonly name: string;
+  readonly initial: State;
+  /** "log" slices keep their entries when a transaction is rolled back. */
+  readonly kind: "state" | "log";
+  readonly schema?: Schema<unknown, State>;
+  /** By event type or "tool:<name>"; read by the runtime. */
+  readonly reducers: ReadonlyMap<string, readonly ((state: never, event: never) => unknown)[]>;
+}
+
+/** State as a reducer may change it. */
+export type Draft<T> = T extends
+  string | number | boolean | bigint | symbol | null | undefined | Date | ((...args: never[]) => unknown)
+  ? T
+  : T extends ReadonlyMap<infer K, infer V>
+    ? Map<K, Draft<V>>
+    : T extends ReadonlySet<infer V>
+      ? Set<Draft<V>>
+      : { -readonly [K in keyof T]: Draft<T[K]> };
+
+export interface SliceReducers<State> {
+  /** Several may answer one event: they run in the order in which they were registered. */
+  on<F extends EventFilter>(event: F, reduce: (draft: Draft<State>, event: EventOf<F>) => State | void): void;
+}
+
+/**
+ * A part of the session's state and how events change it. A reducer changes the draft, or returns the new state.
+ * @throws {DefinitionError} when the initial state does not fit the schema.
+ */
+export function defineSlice<State>(slice: {
+  readonly name: string;
+  readonly initial: State;
+  readonly kind?: "state" | "log" | undefined;
+  readonly schema?: Schema<unknown, State> | undefined;
+  readonly reducers?: ((reducers: SliceReducers<State>) => void) | undefined;
+}): Slice<State> {
+  if (typeof slice.name !== "string" || slice.name === "") throw new DefinitionError("A slice needs a name.");
+  if (slice.schema !== undefined) {
+    const fits = parseWithSchemaSync(slice.schema, slice.initial);
+    if (!fits.ok) {
+      throw new DefinitionError(`The initial state of slice "${slice.name}" does not fit: ${describeIssues(fits.issues)}.`);
+    }
+  }
+  const reducers = new Map<string, ((state: never, event: never) => unknown)[]>();
+  slice.reducers?.({
+    on(event, reduce) {
+      const key = filterKey(event);
+      reducers.set(key, [...(reducers.get(key) ?? []), reduce]);
+    },
+  });
+  return Object.freeze({
+    name: slice.name,
+    initial: slice.initial,
+    kind: slice.kind ?? "state",
+    ...(slice.schema === undefined ? {} : { schema: slice.schema }),
+    reducers,
+  });
+}

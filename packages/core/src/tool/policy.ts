@@ -1,0 +1,37 @@
+import type { Slice } from "../state/slice.ts";
+import type { Tool, ToolContext } from "./tool.ts";
+
+/** A call whose input a policy may look into: typed by the tools that it watches. */
+export type PolicyCall<T extends Tool = Tool> =
+  T extends Tool<infer Input, infer Value> ? { readonly tool: Tool<Input, Value>; readonly input: Input } : never;
+
+export interface ToolPolicy {
+  readonly name: string;
+  /** Left out: all tools in its reach, which is its section and the sections below, or the whole prompt. */
+  readonly tools?: readonly Tool[] | undefined;
+  /** What it keeps; registered as a section's are. */
+  readonly slices?: readonly Slice[] | undefined;
+  check(call: PolicyCall, context: ToolContext): PolicyDecision | Promise<PolicyDecision>;
+}
+
+/** Infers the input's type from the tools it watches. */
+export function definePolicy<const T extends readonly Tool[] = readonly Tool[]>(
+  policy: Omit<ToolPolicy, "tools" | "check"> & {
+    readonly tools?: T | undefined;
+    check(call: PolicyCall<T[number]>, context: ToolContext): PolicyDecision | Promise<PolicyDecision>;
+  },
+): ToolPolicy {
+  return Object.freeze({ ...policy }) as unknown as ToolPolicy;
+}
+
+export type PolicyDecision =
+  | { readonly allowed: true; /** In place of what the model sent; validated again. */ readonly input?: unknown }
+  | { readonly allowed: false; readonly reason: string };
+
+export function allow(input?: unknown): PolicyDecision {
+  return input === undefined ? { allowed: true } : { allowed: true, input };
+}
+
+export function deny(reason: string): PolicyDecision {
+  return { allowed: false, reason };
+}

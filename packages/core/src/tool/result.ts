@@ -1,0 +1,37 @@
+/** What happened, as events and responses tell it: plain JSON. */
+export type ToolResult<Value = unknown> =
+  | { readonly success: true; readonly message: string; readonly value: Value; readonly hideValue: boolean }
+  | { readonly success: false; readonly message: string };
+
+declare const returned: unique symbol;
+/** Made by toolOk and toolError alone, so a value such as `{ success: false, message }` of some API stays a value. */
+export interface ToolReturn<out Value> {
+  readonly [returned]: Value;
+}
+
+const results = new WeakMap<object, ToolResult>();
+
+/** A success. `message` is read by the model before the value; `hideValue` keeps the value from it. */
+export function toolOk<Value>(
+  value: Value,
+  options: { message?: string | undefined; hideValue?: boolean | undefined } = {},
+): ToolReturn<Value> {
+  const { message = "", hideValue = false } = options;
+  return brand<Value>({ success: true, message, value, hideValue });
+}
+
+/** A failure: the call's changes are undone and the model reads the message. */
+export function toolError(message: string): ToolReturn<never> {
+  return brand<never>({ success: false, message });
+}
+
+/** What toolOk or toolError made; undefined for everything else. */
+export function returnedResult(value: unknown): ToolResult | undefined {
+  return typeof value === "object" && value !== null ? results.get(value) : undefined;
+}
+
+function brand<Value>(result: ToolResult): ToolReturn<Value> {
+  const made = Object.freeze({ ...result });
+  results.set(made, made);
+  return made as unknown as ToolReturn<Value>;
+}

@@ -1,0 +1,84 @@
+import { DefinitionError } from "../errors.ts";
+import type { BudgetTracker } from "../limits/budget.ts";
+import type { Deadline } from "../limits/deadline.ts";
+import type { Prompt, RenderedPrompt } from "../prompt/template.ts";
+import type { EvaluateOptions, PromptResponse, ProviderAdapter } from "../provider/adapter.ts";
+import type { Resources } from "../resources/binding.ts";
+import { containerOf, jsonSchemaOf, type ObjectSchema, type Schema } from "../schema.ts";
+import type { SessionState } from "../state/session.ts";
+import type { OutputOf } from "../types.ts";
+import type { ToolReturn } from "./result.ts";
+
+export interface Tool<Input = unknown, Value = unknown> {
+  /** `^[a-zA-Z0-9_-]{1,64}$`, as providers take it. */
+  readonly name: string;
+  readonly description: string;
+  readonly input: Schema<unknown, Input>;
+  readonly output?: Schema<unknown, Value> | undefined;
+  /** Changes nothing: may overlap with other read-only calls of its turn. */
+  readonly readOnly?: boolean | undefined;
+  /** Doing it twice is the same as doing it once. */
+  readonly idempotent?: boolean | undefined;
+  /** Milliseconds; left out: the evaluation's deadline alone. */
+  readonly timeoutMs?: number | undefined;
+  /** Not supported yet. */
+  readonly examples?:
+    | readonly { readonly description: string; readonly input: Input; readonly output: Value }[]
+    | undefined;
+  /** Throw, or return toolError, to fail: the call's changes are undone and the model reads the message. Returning nothing is a success without a value. */
+  execute(input: Input, context: ToolContext): Value | ToolReturn<Value> | Promise<Value | ToolReturn<Value>>;
+}
+
+export interface ToolDefinition<IS extends ObjectSchema, Value> extends Omit<
+  Tool<OutputOf<IS>, Value>,
+  "input" | "examples"
+> {
+  /** An object schema. */
+  readonly input: IS;
+  /** Not supported yet. */
+  readonly examples?:
+    | readonly {
+        readonly description: string;
+        readonly input: NoInfer<OutputOf<IS>>;
+        readonly output: NoInfer<Value>;
+      }[]
+    | undefined;
+}
+
+const namePattern = /^[a-zA-Z0-9_-]{1,64}$/;
+
+/** @throws {DefinitionError} on a malformed name, an input that is not an object, a timeout that is not positive. */
+export function defineTool<IS extends ObjectSchema, Value>(tool: ToolDefinition<IS, Value>): Tool<OutputOf<IS>, Value> {
+  if (!namePattern.test(tool.name)) {
+    throw new DefinitionError(`The tool name ${JSON.stringify(tool.name)} must match ${namePattern.source}.`);
+  }
+  if (containerOf(jsonSchemaOf(tool.input, "input")) !== "object") {
+    throw new DefinitionError(`The input of tool "${tool.name}" must be an object schema.`);
+  }
+  if (tool.timeoutMs !== undefined && !(Number.isFinite(tool.timeoutMs) && tool.timeoutMs > 0)) {
+    throw new DefinitionError(`The timeoutMs of tool "${tool.name}" must be a positive number, not ${tool.timeoutMs}.`);
+  }
+  // OutputOf<IS> is what `input` yields; the compiler cannot see it through the conditional type.
+  return Object.freeze({ ...tool }) as unknown as Tool<OutputOf<IS>, Value>;
+}
+
+/** What a handler, and a policy, may use while its call lasts. */
+export interface ToolContext {
+  readonly callId: string;
+  readonly turn: number;
+  readonly evaluationId: string;
+  readonly prompt: Prompt;
+  readonly rendered: RenderedPrompt;
+  readonly adapter: ProviderAdapter;
+  readonly session: SessionState;
+  readonly resources: Resources;
+  readonly deadline: Deadline | undefined;
+  readonly budget: BudgetTracker | undefined;
+  /** Fires at the deadline, an abort, or the tool's timeout. */
+  readonly signal: AbortSignal;
+  /** Evaluates another prompt inside this call: same session, limits and signal, narrowed by what is given here; its state changes belong to this call. Not supported yet. */
+  evaluate<Output>(
+    prompt: Prompt<Output>,
+    options?: Omit<EvaluateOptions, "session" | "signal"> & { readonly adapter?: ProviderAdapter | undefined },
+  ): Promise<PromptResponse<Output>>;
+}

@@ -1,0 +1,44 @@
+import { systemClock, type Clock } from "@proviso/core";
+
+/** pino and console satisfy it. */
+export interface Logger {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+/** What is outside the program; left out, the system's own. With clock, random and newId given, a run is a function of its inputs. */
+export interface Environment {
+  readonly clock?: Clock | undefined;
+  /** Uniform in [0, 1). */
+  readonly random?: (() => number) | undefined;
+  readonly newId?: (() => string) | undefined;
+  /** Left out: nothing is printed. */
+  readonly logger?: Logger | undefined;
+  /** Texts that no event, error, log or recording may show. Not supported yet. */
+  readonly secrets?: readonly string[] | undefined;
+}
+
+/** An environment with nothing left out. */
+export interface World {
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly newId: () => string;
+  readonly logger: Logger;
+}
+
+/** An id of the system's own making, for what is made outside a run. */
+export const systemId = (): string => globalThis.crypto.randomUUID();
+
+const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** The system's own wherever nothing is given: the only randomness and ids that are not injected. */
+export function resolveEnvironment(given: Environment): World {
+  return {
+    clock: given.clock ?? systemClock,
+    random: given.random ?? Math.random,
+    newId: given.newId ?? systemId,
+    logger: given.logger ?? silent,
+  };
+}

@@ -1,0 +1,107 @@
+import {
+  AbortedError,
+  BudgetExceededError,
+  DeadlineExceededError,
+  OutputParseError,
+  PromptRenderError,
+  ProviderError,
+  ThrottleError,
+  TurnLimitError,
+  type BudgetDimension,
+  type Deadline,
+  type EvaluationDetails,
+  type EvaluationFailure,
+  type EvaluationPhase,
+  type ModelFailure,
+  type ProviderErrorReason,
+  type SchemaIssue,
+  type ThrottleKind,
+} from "@proviso/core";
+
+/** Why an evaluation ends without an answer, as steps tell each other; only `evaluate` makes an error of it. */
+export type Failure = {
+  readonly phase: EvaluationPhase;
+  readonly message: string;
+  readonly cause?: unknown;
+  readonly payload?: unknown;
+} & (
+  | { readonly stop: "render" | "turns" }
+  | { readonly stop: "aborted" }
+  | { readonly stop: "deadline"; readonly expiresAt: Date }
+  | { readonly stop: "budget"; readonly dimension: BudgetDimension }
+  | { readonly stop: "provider"; readonly reason: ProviderErrorReason; readonly status?: number | undefined }
+  | {
+      readonly stop: "throttled";
+      readonly kind: ThrottleKind;
+      readonly retryAfterMs: number | undefined;
+      readonly attempts: number;
+    }
+  | { readonly stop: "output"; readonly rawText: string; readonly issues: readonly SchemaIssue[] }
+);
+
+export function isFailure(value: object | undefined): value is Failure {
+  return value !== undefined && "stop" in value;
+}
+
+/** The deadline's or the caller's end, whichever the signal carries. */
+export type LimitFailure = Extract<Failure, { readonly stop: "deadline" | "aborted" }>;
+
+export function deadlineFailure(deadline: Deadline, phase: EvaluationPhase): LimitFailure {
+  const { expiresAt } = deadline;
+  return { stop: "deadline", phase, expiresAt, message: `The deadline (${expiresAt.toISOString()}) has passed.` };
+}
+
+export function abortedFailure(cause: unknown, phase: EvaluationPhase): LimitFailure {
+  return { stop: "aborted", phase, cause, message: "The evaluation was aborted." };
+}
+
+export function budgetFailure(dimension: BudgetDimension, phase: EvaluationPhase): Failure {
+  return { stop: "budget", phase, dimension, message: `The budget is spent: ${dimension.replace("_", " ")}.` };
+}
+
+export function providerFailure(
+  reason: ProviderErrorReason,
+  message: string,
+  more: { readonly payload?: unknown; readonly status?: number | undefined; readonly cause?: unknown } = {},
+): Failure {
+  return { stop: "provider", phase: "response", reason, message, ...more };
+}
+
+/** What a provider refused for good. */
+export function refusedRequest(failure: Extract<ModelFailure, { failure: "provider" }>): Failure {
+  const { reason, message, payload, status, cause } = failure;
+  return { ...providerFailure(reason, message, { payload, status, cause }), phase: "request" };
+}
+
+/** The error that `evaluate` rejects with. */
+export function errorOf(
+  failure: Failure,
+  spent: Pick<EvaluationDetails, "promptName" | "usage" | "messages" | "toolResults">,
+): EvaluationFailure {
+  const { phase, message, cause, payload } = failure;
+  const details: EvaluationDetails = { ...spent, phase, cause, providerPayload: payload };
+  switch (failure.stop) {
+    case "render":
+      return new PromptRenderError(message, details);
+    case "turns":
+      return new TurnLimitError(message, details);
+    case "aborted":
+      return new AbortedError(message, details);
+    case "deadline":
+      return new DeadlineExceededError(message, { ...details, expiresAt: failure.expiresAt });
+    case "budget":
+      return new BudgetExceededError(message, { ...details, dimension: failure.dimension });
+    case "provider":
+      return new ProviderError(message, { ...details, reason: failure.reason, status: failure.status });
+    case "throttled": {
+      const { kind, retryAfterMs, attempts } = failure;
+      return new ThrottleError(message, { ...details, kind, retryAfterMs, attempts });
+    }
+    case "output":
+      return new OutputParseError(message, { ...details, rawText: failure.rawText, issues: failure.issues });
+  }
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,74 @@
+import {
+  jsonSchemaOf,
+  wrappedSchema,
+  type ModelProvider,
+  type ModelRequest,
+  type ModelResponse,
+  type ToolSpec,
+} from "@proviso/core";
+import { providerFailure, type Failure } from "./failures.ts";
+import type { Run } from "./run.ts";
+import { throttled } from "./throttle/throttled.ts";
+import { withUniqueIds } from "./tools/calls.ts";
+import { executeToolCalls } from "./tools/executor.ts";
+
+/** Asks, runs the tools that were asked for, asks again, until the model answers or something ends it. */
+export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<ModelResponse | Failure> {
+  const tools = toolSpecs(run);
+  while (run.turn < run.maxTurns) {
+    run.turn += 1;
+    const request = requestOf(run, tools);
+    const askedAt = run.world.clock.now();
+    const response = await throttled(run, provider, request);
+    if ("stop" in response) return response;
+
+    const message = withUniqueIds(response.message, run.world.newId);
+    const usage = run.spend(response.usage, request.messages, message);
+    run.model = response.model ?? run.model;
+    const durationMs = run.world.clock.now() - askedAt;
+    run.emit({ type: "provider.responded", turn: run.turn, usage, finishReason: response.finishReason, durationMs });
+
+    const unusable = whyUnusable(response);
+    if (unusable !== undefined) return unusable;
+    if (message.toolCalls.length === 0) {
+      run.conversation.append(message, []);
+      return run.limits.check("response") ?? response;
+    }
+    const stop = await executeToolCalls(run, message);
+    if (stop !== undefined) return stop;
+    if (run.toolChoice !== "none") run.toolChoice &&= "auto";
+  }
+  return { stop: "turns", phase: "request", message: `No answer within ${run.maxTurns} turns.` };
+}
+
+function toolSpecs(run: Run): readonly ToolSpec[] {
+  return run.rendered.tools.map(({ name, description, input }) => ({
+    name,
+    description,
+    inputSchema: jsonSchemaOf(input, "input"),
+  }));
+}
+
+function requestOf(run: Run, tools: readonly ToolSpec[]): ModelRequest {
+  const { output } = run.rendered;
+  return {
+    messages: run.conversation.request(),
+    tools,
+    toolChoice: tools.length === 0 ? undefined : run.toolChoice,
+    output: run.nativeOutput && output !== undefined ? { name: run.prompt.template.key, schema: wrappedSchema(output) } : undefined,
+    signal: run.limits.signal,
+  };
+}
+
+/** An answer that is no answer; its payload goes with the error. */
+function whyUnusable({ message, finishReason, refusal, parsed, payload }: ModelResponse): Failure | undefined {
+  if (refusal !== undefined) return providerFailure("refusal", `The model refused: ${refusal}`, { payload });
+  if (finishReason === "content-filter") {
+    return providerFailure("content_filter", "The provider's content filter withheld the answer.", { payload });
+  }
+  if (finishReason === "length") {
+    return providerFailure("truncated", "The answer was cut short by its token limit.", { payload });
+  }
+  const empty = message.text.trim() === "" && message.toolCalls.length === 0 && parsed === undefined;
+  return empty ? providerFailure("invalid_response", "The model's answer is empty.", { payload }) : undefined;
+}

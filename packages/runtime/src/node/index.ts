@@ -1,0 +1,1 @@
+export { hostFilesystem } from "./host-filesystem.ts";

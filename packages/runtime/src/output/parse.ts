@@ -1,0 +1,46 @@
+import { describeIssues, parseWithSchema, wrapperKey, type ModelResponse, type OutputSpec, type SchemaResult } from "@proviso/core";
+import type { Failure } from "../failures.ts";
+import { isRecord } from "../json.ts";
+import { extractJson } from "./extract.ts";
+
+export interface ParsedOutput {
+  /** null when a structured output was parsed. */
+  readonly text: string | null;
+  readonly output: unknown;
+}
+
+/** The answer as the prompt's output: the provider's native payload first, else what the text holds. */
+export async function parseOutput(
+  spec: OutputSpec<unknown> | undefined,
+  response: ModelResponse,
+): Promise<ParsedOutput | Failure> {
+  const { text } = response.message;
+  if (spec === undefined) return { text, output: text };
+  const read = response.parsed === undefined ? extractJson(text) : ({ ok: true, value: response.parsed } as const);
+  if (!read.ok) return outputFailure(response, [{ path: "", message: read.error }]);
+  const result = await validate(spec, read.value);
+  return result.ok ? { text: null, output: result.value } : outputFailure(response, result.issues);
+}
+
+/** Arrays and values come bare or wrapped. */
+async function validate(spec: OutputSpec<unknown>, value: unknown): Promise<SchemaResult<unknown>> {
+  if (spec.container === "object") return parseWithSchema(spec.schema, value);
+  const key = wrapperKey[spec.container];
+  const wrapped = isRecord(value) && Object.keys(value).length === 1 && Object.hasOwn(value, key);
+  if (!wrapped) return parseWithSchema(spec.schema, value);
+  const inner = await parseWithSchema(spec.schema, value[key]);
+  if (inner.ok) return inner;
+  const bare = await parseWithSchema(spec.schema, value);
+  return bare.ok ? bare : inner;
+}
+
+function outputFailure(response: ModelResponse, issues: Extract<SchemaResult<unknown>, { ok: false }>["issues"]): Failure {
+  return {
+    stop: "output",
+    phase: "response",
+    message: `The answer is not the output that was asked for: ${describeIssues(issues)}.`,
+    rawText: response.message.text,
+    issues,
+    payload: response.payload,
+  };
+}

@@ -1,0 +1,72 @@
+// 1. Built once for an evaluation, disposed once; the first argument of every step.
+// 2. `emit` is the only way to a framework event, `spend` the only way to a usage.
+// 3. After disposal no timer, listener or resource of the evaluation is left.
+import type {
+  FrameworkEvent,
+  Message,
+  Prompt,
+  ProviderAdapter,
+  RenderedPrompt,
+  ReportedUsage,
+  ThrottlePolicy,
+  Tool,
+  ToolChoice,
+  ToolInvoked,
+  ToolPolicy,
+  Usage,
+} from "@proviso/core";
+import type { Conversation } from "./conversation.ts";
+import type { Logger, World } from "./environment.ts";
+import type { Limits } from "./limits.ts";
+import type { ResourceContext } from "./resources/context.ts";
+import type { SessionCore, UnnumberedEvent } from "./session/session.ts";
+
+/** A framework event without what every one has. */
+export type BareEvent = UnnumberedEvent extends infer E ? (E extends UnnumberedEvent ? Omit<E, "evaluationId" | "at"> : never) : never;
+
+/** What an adapter brings to each of its evaluations. */
+export interface Setup {
+  readonly adapter: ProviderAdapter;
+  readonly provider: { readonly name: string; readonly model: string };
+  readonly nativeOutput: boolean;
+  readonly takesTools: boolean;
+  readonly world: World;
+  readonly throttle: ThrottlePolicy;
+  readonly toolChoice: ToolChoice | undefined;
+}
+
+/** All that one evaluation needs. */
+export interface Run extends AsyncDisposable {
+  readonly evaluationId: string;
+  readonly promptName: string;
+  readonly prompt: Prompt;
+  readonly rendered: RenderedPrompt;
+  readonly adapter: ProviderAdapter;
+  readonly world: World;
+  readonly limits: Limits;
+  readonly throttle: ThrottlePolicy;
+  readonly core: SessionCore;
+  readonly resources: ResourceContext;
+  readonly conversation: Conversation;
+  readonly tools: ReadonlyMap<string, Tool>;
+  readonly policies: readonly ToolPolicy[];
+  readonly nativeOutput: boolean;
+  readonly maxTurns: number;
+  readonly startedAt: number;
+  /** undefined: the provider's own default. */
+  toolChoice: ToolChoice | undefined;
+  /** From 1; 0 before the first request. */
+  turn: number;
+  /** The one that really answered. */
+  model: string;
+  usage: Usage;
+  readonly toolResults: ToolInvoked[];
+  /** Numbers, reduces and tells the listeners; their errors are the caller's to judge. */
+  emit(event: BareEvent): { readonly event: FrameworkEvent; readonly errors: readonly unknown[] };
+  /** Adds to the evaluation's and the budget's usage. */
+  spend(reported: ReportedUsage | undefined, sent: readonly Message[], answer: Message | undefined): Usage;
+  log(level: keyof Logger, fields: object, message: string): void;
+  /** Waits for the work, but not past the evaluation's end: then it goes on behind. Never rejects. */
+  withinGrace(work: Promise<unknown>, onError: (error: unknown) => void): Promise<void>;
+}
+

@@ -1,0 +1,5 @@
+export { fakeClock, fakeEnvironment } from "./fake-clock.ts";
+export type { FakeClock } from "./fake-clock.ts";
+export { recordEvents } from "./event-recorder.ts";
+export { failingModel, scriptedModel } from "./scripted-model.ts";
+export type { ScriptedModel, ScriptedStep } from "./scripted-model.ts";

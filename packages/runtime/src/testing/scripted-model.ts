@@ -1,0 +1,118 @@
+import {
+  systemClock,
+  type Clock,
+  type FinishReason,
+  type ModelFailure,
+  type ModelProvider,
+  type ModelRequest,
+  type ModelResponse,
+  type ReportedUsage,
+} from "@proviso/core";
+
+export type ScriptedStep =
+  | {
+      readonly text?: string | undefined;
+      /** A structured answer, sent as JSON text. */
+      readonly output?: unknown;
+      /** An id is made up where none is given; an object is sent as JSON. */
+      readonly toolCalls?:
+        | readonly {
+            readonly name: string;
+            readonly arguments?: object | string | undefined;
+            readonly id?: string | undefined;
+          }[]
+        | undefined;
+      readonly usage?: ReportedUsage | undefined;
+      readonly finishReason?: FinishReason | undefined;
+      /** Milliseconds on the clock before it answers. */
+      readonly afterMs?: number | undefined;
+    }
+  | ModelFailure
+  /** Thrown, as a network would. */
+  | { readonly error: Error }
+  | ((request: ModelRequest) => ScriptedStep);
+
+export interface ScriptedModel extends ModelProvider {
+  readonly requests: readonly ModelRequest[];
+  readonly callCount: number;
+  /** The text of the last request's last user message. */
+  readonly lastPrompt: string | undefined;
+  /** @throws {Error} when steps are left over. */
+  assertDone(): void;
+  reset(): void;
+}
+
+/** Answers from a script; an unexpected request and an unused step are both errors. `clock` serves `afterMs`. */
+export function scriptedModel(
+  steps: readonly ScriptedStep[],
+  options: {
+    readonly clock?: Clock | undefined;
+    readonly capabilities?: Partial<ModelProvider["capabilities"]> | undefined;
+  } = {},
+): ScriptedModel {
+  const requests: ModelRequest[] = [];
+  const clock = options.clock ?? systemClock;
+  let calls = 0;
+  return {
+    name: "scripted",
+    model: "scripted-model",
+    capabilities: { tools: true, nativeOutput: true, ...options.capabilities },
+    requests,
+    get callCount() {
+      return requests.length;
+    },
+    get lastPrompt() {
+      return requests.at(-1)?.messages.findLast(({ role }) => role === "user")?.text;
+    },
+    async generate(request) {
+      requests.push(request);
+      const step = steps[requests.length - 1];
+      if (step === undefined) throw new Error(`Request ${requests.length} was not expected: the script has ${steps.length} steps.`);
+      return play(step, request, clock, () => `call_${++calls}`);
+    },
+    assertDone() {
+      if (requests.length < steps.length) throw new Error(`${steps.length - requests.length} steps of the script were not used.`);
+    },
+    reset() {
+      requests.length = 0;
+      calls = 0;
+    },
+  };
+}
+
+async function play(
+  step: ScriptedStep,
+  request: ModelRequest,
+  clock: Clock,
+  newCallId: () => string,
+): Promise<ModelResponse | ModelFailure> {
+  if (typeof step === "function") return play(step(request), request, clock, newCallId);
+  if ("error" in step) throw step.error;
+  if ("failure" in step) return step;
+  if (step.afterMs !== undefined) await clock.sleep(step.afterMs, request.signal);
+  const toolCalls = (step.toolCalls ?? []).map(({ name, id, arguments: given = {} }) => ({
+    id: id ?? newCallId(),
+    name,
+    arguments: typeof given === "string" ? given : JSON.stringify(given),
+  }));
+  const text = step.text ?? (step.output === undefined ? "" : JSON.stringify(step.output));
+  return {
+    message: { role: "assistant", text, toolCalls },
+    finishReason: step.finishReason ?? (toolCalls.length > 0 ? "tool-calls" : "stop"),
+    usage: step.usage ?? { inputTokens: 10, outputTokens: 5, totalTokens: 15 },
+    model: "scripted-model",
+  };
+}
+
+/** Fails every request. */
+export function failingModel(failure: ModelFailure | Error): ModelProvider {
+  return {
+    name: "failing",
+    model: "failing-model",
+    capabilities: { tools: true, nativeOutput: true },
+    async generate() {
+      if (failure instanceof Error) throw failure;
+      return failure;
+    },
+  };
+}

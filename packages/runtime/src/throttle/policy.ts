@@ -1,0 +1,23 @@
+import { DefinitionError, type ThrottlePolicy } from "@proviso/core";
+
+const defaults: ThrottlePolicy = {
+  maxAttempts: 5,
+  baseDelayMs: 500,
+  maxDelayMs: 8_000,
+  maxTotalDelayMs: 30_000,
+  quotaDelayMs: 60_000,
+};
+
+/** @throws {DefinitionError} for a number that is negative or not finite, or fewer than one attempt. */
+export function throttlePolicy(given: Partial<ThrottlePolicy> = {}): ThrottlePolicy {
+  const set = Object.entries(given).filter(([, value]) => value !== undefined);
+  const policy: ThrottlePolicy = { ...defaults, ...Object.fromEntries(set) };
+  for (const [name, value] of Object.entries(policy)) {
+    const least = name === "maxAttempts" ? 1 : 0;
+    if (!Object.hasOwn(defaults, name)) throw new DefinitionError(`A throttle policy has no ${name}.`);
+    if (!Number.isFinite(value) || value < least) {
+      throw new DefinitionError(`The throttle policy's ${name} must be at least ${least}, not ${String(value)}.`);
+    }
+  }
+  return Object.freeze(policy);
+}

@@ -1,0 +1,75 @@
+import { isRecord } from "../json.ts";
+import type { ModelFailure, ProviderErrorReason, ThrottleKind } from "@proviso/core";
+
+interface Headers {
+  get(name: string): string | null;
+}
+
+/**
+ * Milliseconds the provider asked for: `retry-after-ms`, or `Retry-After` in seconds, fractions, or as an HTTP date
+ * measured against the answer's own Date (RFC 9110, 10.2.3). Negative, past or unreadable: undefined.
+ */
+export function retryAfterMs(headers: Headers): number | undefined {
+  const exact = number(headers.get("retry-after-ms"));
+  if (exact !== undefined) return exact;
+  const value = headers.get("retry-after");
+  if (value === null) return undefined;
+  const seconds = number(value);
+  if (seconds !== undefined) return seconds * 1_000;
+  const wanted = httpDate(value);
+  const now = httpDate(headers.get("date"));
+  if (wanted === undefined || now === undefined) return undefined;
+  return wanted > now ? wanted - now : undefined;
+}
+
+/** An HTTP refusal as a ModelFailure: kind by status, Retry-After in all its forms against the answer's own Date. A fetch `Response` will do. */
+export function modelFailureFrom(
+  answer: { readonly status: number; readonly headers: Headers },
+  payload?: unknown,
+): ModelFailure {
+  const { status, headers } = answer;
+  const error = errorIn(payload);
+  const message = typeof error["message"] === "string" ? error["message"] : `The provider answered with status ${status}.`;
+  const kind = throttleKind(status, error);
+  if (kind !== undefined && headers.get("x-should-retry")?.trim().toLowerCase() !== "false") {
+    return { failure: "throttle", kind, retryAfterMs: retryAfterMs(headers), message, status, payload };
+  }
+  return { failure: "provider", reason: providerReason(status, error), message, status, payload };
+}
+
+const quotaCodes = new Set(["insufficient_quota", "billing_hard_limit_reached", "quota_exceeded"]);
+const notRetriedServerErrors = new Set([501, 505]);
+
+function throttleKind(status: number, error: Readonly<Record<string, unknown>>): ThrottleKind | undefined {
+  if ([error["code"], error["type"]].some((code) => quotaCodes.has(String(code)))) return "quota_exhausted";
+  if (status === 429) return "rate_limit";
+  if (status === 408) return "timeout";
+  if (status === 409) return "unknown";
+  return status >= 500 && !notRetriedServerErrors.has(status) ? "server_error" : undefined;
+}
+
+function providerReason(status: number, error: Readonly<Record<string, unknown>>): ProviderErrorReason {
+  if (status === 401 || status === 403) return "api_key";
+  if (error["code"] === "context_length_exceeded" || status === 413) return "context_length";
+  if (status === 404) return "not_found";
+  if (error["code"] === "content_filter") return "content_filter";
+  return status >= 400 && status < 500 ? "bad_request" : "unknown";
+}
+
+/** `{ error: { … } }`, or the error itself. */
+function errorIn(payload: unknown): Readonly<Record<string, unknown>> {
+  if (!isRecord(payload)) return {};
+  return isRecord(payload["error"]) ? payload["error"] : payload;
+}
+
+function number(text: string | null): number | undefined {
+  if (text === null || !/^\s*\d+(\.\d+)?\s*$/.test(text)) return undefined;
+  return Number(text);
+}
+
+function httpDate(text: string | null): number | undefined {
+  // Date.parse also reads "-5" and "12:00"; a date of HTTP names its day.
+  if (text === null || !/^\s*[A-Za-z]{3}/.test(text)) return undefined;
+  const at = Date.parse(text);
+  return Number.isNaN(at) ? undefined : at;
+}

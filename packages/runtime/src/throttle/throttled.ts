@@ -1,0 +1,82 @@
+import type { ModelFailure, ModelProvider, ModelRequest, ModelResponse } from "@proviso/core";
+import { isFailure, messageOf, refusedRequest, type Failure } from "../failures.ts";
+import { isRecord } from "../json.ts";
+import type { Run } from "../run.ts";
+import { nextDelay } from "./backoff.ts";
+
+type Refused = Extract<ModelFailure, { failure: "throttle" }>;
+
+/** Asks until the provider answers, refuses for good, or the policy or a limit ends it. Only the request is repeated, never a tool. */
+export async function throttled(run: Run, provider: ModelProvider, request: ModelRequest): Promise<ModelResponse | Failure> {
+  let waitedMs = 0;
+  for (let attempt = 1; ; attempt++) {
+    const stop = run.limits.checkRequest();
+    if (stop !== undefined) return stop;
+    run.emit({ type: "provider.requested", turn: run.turn, attempt });
+    const answer = await run.limits.race(ask(provider, request), "request");
+    if (isFailure(answer)) return answer;
+    if (answer.failure === undefined) return answer;
+    if (answer.usage !== undefined) run.spend(answer.usage, request.messages, undefined);
+    if (answer.failure === "provider") return refusedRequest(answer);
+    const { kind, retryAfterMs } = answer;
+    const leftMs = run.limits.deadline?.remainingMs() ?? Infinity;
+    const delayMs = nextDelay(run.throttle, { kind, retryAfterMs, attempt, waitedMs, leftMs }, run.world.random);
+    reportThrottle(run, answer, attempt, delayMs);
+    if (delayMs === undefined) return givenUp(answer, attempt);
+    const slept = await run.limits.race(sleep(run, delayMs), "request");
+    if (isFailure(slept)) return slept;
+    waitedMs += delayMs;
+  }
+}
+
+function reportThrottle(run: Run, { kind, retryAfterMs, message }: Refused, attempt: number, delayMs: number | undefined): void {
+  run.emit({ type: "provider.throttled", turn: run.turn, attempt, kind, delayMs, retryAfterMs });
+  const level = kind === "quota_exhausted" && attempt === 1 ? "error" : "warn";
+  run.log(level, { attempt, kind, delayMs, retryAfterMs, reason: message }, "prompt.throttled");
+}
+
+function givenUp(refused: Refused, attempts: number): Failure {
+  const { kind, retryAfterMs, message, payload, cause } = refused;
+  const asked = retryAfterMs === undefined ? "" : ` It asked for ${retryAfterMs} ms.`;
+  return {
+    stop: "throttled",
+    phase: "request",
+    kind,
+    retryAfterMs,
+    attempts,
+    message: `The provider refused ${attempts === 1 ? "the request" : `${attempts} requests`} (${kind}): ${message}${asked}`,
+    payload,
+    cause,
+  };
+}
+
+async function sleep(run: Run, ms: number): Promise<undefined> {
+  // An abort is told by the race.
+  await run.world.clock.sleep(ms, run.limits.signal).catch(() => {});
+}
+
+/** What a provider throws, as the data it should have been. */
+async function ask(provider: ModelProvider, request: ModelRequest): Promise<ModelResponse | ModelFailure> {
+  try {
+    const answer: unknown = await provider.generate(request);
+    if (isRecord(answer) && (answer["failure"] !== undefined || isRecord(answer["message"]))) return answer as never;
+    return { failure: "provider", reason: "invalid_response", message: "The provider returned no message.", payload: answer };
+  } catch (cause) {
+    if (isNetworkError(cause)) return { failure: "throttle", kind: "unknown", message: messageOf(cause), cause };
+    if (isTimeout(cause)) return { failure: "throttle", kind: "timeout", message: messageOf(cause), cause };
+    return { failure: "provider", reason: "unknown", message: messageOf(cause), cause };
+  }
+}
+
+/** `fetch` tells them as TypeErrors with the socket's error as cause, Node's sockets by a code. */
+function isNetworkError(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = (error as { readonly code?: unknown }).code ?? (error.cause as { readonly code?: unknown } | undefined)?.code;
+  if (typeof code === "string" && /^(E[A-Z]+|UND_ERR_\w+)$/.test(code)) return true;
+  return error instanceof TypeError && ["fetch failed", "terminated"].includes(error.message);
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof Error && error.name === "TimeoutError";
+}
+

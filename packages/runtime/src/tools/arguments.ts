@@ -1,0 +1,31 @@
+import { describeIssues, parseJson, parseWithSchema, type Tool, type ToolCall } from "@proviso/core";
+import { isRecord } from "../json.ts";
+
+export type Arguments =
+  | { readonly ok: true; readonly input: unknown }
+  | { readonly ok: false; readonly error: string };
+
+/** The model's arguments as the tool wants them, or what is wrong with them. */
+export async function parseArguments(tool: Tool, call: ToolCall): Promise<Arguments> {
+  const given = decode(call.arguments);
+  return given.ok ? validateInput(tool, given.input) : given;
+}
+
+/** What the model, or a policy in its place, wants done, checked with the tool's schema. */
+export async function validateInput(tool: Tool, given: unknown): Promise<Arguments> {
+  const result = await parseWithSchema(tool.input, given);
+  if (result.ok) return { ok: true, input: result.value };
+  return { ok: false, error: `The arguments of ${tool.name} do not fit: ${describeIssues(result.issues)}.` };
+}
+
+/** Missing, null and "" mean `{}`. */
+function decode(text: unknown): Arguments {
+  if (text === undefined || text === null || (typeof text === "string" && text.trim() === "")) return { ok: true, input: {} };
+  if (typeof text !== "string") return { ok: false, error: "The arguments must be JSON text." };
+  const parsed = parseJson(text);
+  if (!parsed.ok) return { ok: false, error: `The arguments could not be read: ${parsed.error}. Send one JSON object.` };
+  if (parsed.value === null) return { ok: true, input: {} };
+  if (isRecord(parsed.value)) return { ok: true, input: parsed.value };
+  const found = Array.isArray(parsed.value) ? "an array" : `a ${typeof parsed.value}`;
+  return { ok: false, error: `The arguments must be one JSON object, not ${found}.` };
+}

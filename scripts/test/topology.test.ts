@@ -1,0 +1,102 @@
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { isBuiltin } from "node:module";
+import { join, resolve, sep } from "node:path";
+import { describe, expect, test } from "vitest";
+
+const root = resolve(import.meta.dirname, "../..");
+
+/** The packages, and which of ours each may import. A package is added here on purpose, with its arrows. */
+const arrows: Record<string, string[]> = {
+  "@proviso/adapter-openai": ["@proviso/core", "@proviso/runtime"],
+  "@proviso/core": [],
+  "@proviso/runtime": ["@proviso/core"],
+  "@proviso/simulator": [],
+};
+
+const entries: Record<string, string[]> = {
+  "@proviso/adapter-openai": ["."],
+  "@proviso/core": ["."],
+  "@proviso/runtime": [".", "./node", "./testing"],
+  "@proviso/simulator": ["."],
+};
+
+interface Manifest {
+  name: string;
+  exports: Record<string, string | Record<string, string>>;
+  publishConfig: { exports: Record<string, string | Record<string, string>> };
+  dependencies?: Record<string, string>;
+  peerDependencies?: Record<string, string>;
+}
+
+const packages = globSync("packages/*/package.json", { cwd: root })
+  .toSorted()
+  .map((path) => ({
+    folder: join(root, path, ".."),
+    manifest: JSON.parse(readFileSync(join(root, path), "utf8")) as Manifest,
+  }));
+
+function sources(folder: string): { path: string; text: string }[] {
+  return globSync("src/**/*.ts", { cwd: folder }).map((path) => ({
+    path: path.split(sep).join("/"),
+    text: readFileSync(join(folder, path), "utf8"),
+  }));
+}
+
+/** Module names after `from`, in `import("…")` and in `import "…"`. Comments and docstrings do not count. */
+function imports(text: string): string[] {
+  const code = text.replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
+  const pattern = /^\s*(?:import|export)\b[^;"']*?\bfrom\s*["']([^"']+)["']|\bimport\s*\(?\s*["']([^"']+)["']/gm;
+  return [...code.matchAll(pattern)].map((match) => match[1] ?? match[2] ?? "");
+}
+
+test("the package set is the pinned one", () => {
+  expect(packages.map(({ manifest }) => manifest.name)).toEqual(Object.keys(arrows));
+});
+
+describe.each(packages)("$manifest.name", ({ folder, manifest }) => {
+  const files = sources(folder);
+  const allowed = arrows[manifest.name] ?? [];
+
+  test("imports only what the arrows allow, and declares it", () => {
+    const declared = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies });
+    expect(declared.filter((name) => name.startsWith("@proviso/")).toSorted()).toEqual(allowed);
+    for (const { path, text } of files) {
+      for (const name of imports(text).filter((imported) => imported.startsWith("@proviso/"))) {
+        expect(allowed, `${path} imports ${name}`).toContain(name.split("/").slice(0, 2).join("/"));
+      }
+    }
+  });
+
+  test("exports the pinned entries, whose sources exist", () => {
+    const names = entries[manifest.name] ?? [];
+    expect(Object.keys(manifest.exports)).toEqual([...names, "./package.json"]);
+    for (const name of names) {
+      const { "@proviso/source": source, ...published } = manifest.exports[name] as Record<string, string>;
+      expect(existsSync(join(folder, source ?? "?")), source).toBe(true);
+      expect(manifest.publishConfig.exports[name]).toEqual(published);
+    }
+  });
+
+  test("its index files have named exports only", () => {
+    for (const { path, text } of files.filter((file) => /(?:^|\/)index\.ts$/.test(file.path))) {
+      expect(text, path).not.toMatch(/^export\s+(?:\*|default\b)/m);
+    }
+  });
+});
+
+test("Node built-ins: none in core, and in runtime only behind ./node", () => {
+  const found = packages
+    .filter(({ manifest }) => manifest.name === "@proviso/core" || manifest.name === "@proviso/runtime")
+    .flatMap(({ folder, manifest }) =>
+      sources(folder)
+        .filter(({ path }) => !(manifest.name === "@proviso/runtime" && path.startsWith("src/node/")))
+        .filter(({ text }) => imports(text).some(isBuiltin) || /\b(?:process|require|Buffer)\s*[.(]/.test(code(text)))
+        .map(({ path }) => `${manifest.name}/${path}`),
+    );
+  expect(found).toEqual([]);
+});
+
+/** The text without comments, strings and templates. */
+function code(text: string): string {
+  return text.replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*$|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`/gm, "");
+}

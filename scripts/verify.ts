@@ -1,0 +1,43 @@
+/**
+ * `pnpm verify [--without-tests]`: everything CI runs, by the names of the scripts in package.json.
+ * The output of a step is shown when it fails.
+ */
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
+
+const root = join(import.meta.dirname, "..");
+const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { scripts: Record<string, string> };
+const steps = [
+  "build",
+  "typecheck",
+  "lint",
+  "format:check",
+  "knip",
+  "specs:check",
+  "pack:check",
+  "changeset:check",
+  "test",
+];
+const path = [join(root, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
+const failed: string[] = [];
+
+for (const step of process.argv.includes("--without-tests") ? steps.filter((name) => name !== "test") : steps) {
+  const started = Date.now();
+  const { status, stdout, stderr } = spawnSync(scripts[step] ?? `echo no script ${step}; exit 1`, {
+    cwd: root,
+    env: { ...process.env, PATH: path },
+    encoding: "utf8",
+    shell: true,
+    stdio: step === "test" ? "inherit" : ["ignore", "pipe", "pipe"],
+    maxBuffer: 2 ** 28,
+  });
+  const seconds = ((Date.now() - started) / 1000).toFixed(1);
+  console.log(`${status === 0 ? "ok    " : "FAILED"} ${step} (${seconds} s)`);
+  if (status === 0) continue;
+  failed.push(step);
+  if (step !== "test") console.log(`${stdout}${stderr}`.trimEnd());
+}
+
+if (failed.length > 0) console.error(`verify failed: ${failed.join(", ")}`);
+process.exitCode = failed.length > 0 ? 1 : 0;
