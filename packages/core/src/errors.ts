@@ -58,7 +58,10 @@ export class FilesystemError extends ProvisoError {
   readonly reason: FilesystemFault;
   /** As it was given. */
   readonly path: string;
-  constructor(message: string, details: { readonly reason: FilesystemFault; readonly path: string; readonly cause?: unknown }) {
+  constructor(
+    message: string,
+    details: { readonly reason: FilesystemFault; readonly path: string; readonly cause?: unknown },
+  ) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.reason = details.reason;
     this.path = details.path;
@@ -271,54 +274,4 @@ export type EvaluationFailure =
 /** Tells `evaluate`'s own errors from everything else. */
 export function isEvaluationFailure(error: unknown): error is EvaluationFailure {
   return error instanceof PromptEvaluationError;
-}
-
-export type ErrorReason =
-  | "rate_limit_error"
-  | "quota_error"
-  | "timeout_error"
-  | "server_error"
-  | "api_key_error"
-  | "context_length_error"
-  | "not_found_error"
-  | "bad_request_error"
-  | "content_filter_error"
-  | "refusal_error"
-  | "truncated_error"
-  | "invalid_response_error"
-  | "schema_error"
-  | "render_error"
-  | "budget_error"
-  | "deadline_error"
-  | "turn_limit_error"
-  | "aborted_error"
-  | "listener_error"
-  | "process_error"
-  | "unknown_error";
-
-const throttleReasons = {
-  rate_limit: "rate_limit_error",
-  quota_exhausted: "quota_error",
-  timeout: "timeout_error",
-  server_error: "server_error",
-  unknown: "unknown_error",
-} as const satisfies Record<ThrottleKind, ErrorReason>;
-
-const failureReasons = {
-  render: "render_error",
-  output: "schema_error",
-  deadline: "deadline_error",
-  budget: "budget_error",
-  turns: "turn_limit_error",
-  aborted: "aborted_error",
-  listener: "listener_error",
-  process: "process_error",
-} as const;
-
-/** A stable label for callers that sort failures; undefined for what is not ours. */
-export function errorReason(error: unknown): ErrorReason | undefined {
-  if (!isEvaluationFailure(error)) return undefined;
-  if (error.code === "throttled") return throttleReasons[error.kind];
-  if (error.code === "provider") return `${error.reason}_error`;
-  return failureReasons[error.code];
 }

@@ -1,9 +1,10 @@
+export { errorReason } from "./error-reason.ts";
+export type { ErrorReason } from "./error-reason.ts";
 export {
   AbortedError,
   BudgetExceededError,
   DeadlineExceededError,
   DefinitionError,
-  errorReason,
   FilesystemError,
   isEvaluationFailure,
   ListenerError,
@@ -20,7 +21,6 @@ export {
   VisibilityExpansionRequired,
 } from "./errors.ts";
 export type {
-  ErrorReason,
   EvaluationDetails,
   EvaluationFailure,
   EvaluationPhase,

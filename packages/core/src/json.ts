@@ -58,11 +58,13 @@ function findForbiddenKey(value: unknown): string | undefined {
 
 /** A JSON value with its keys sorted: equal values give equal texts. bigint is written as a string. */
 export function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_key, item: unknown) => {
-    if (typeof item === "bigint") return item.toString();
-    if (typeof item !== "object" || item === null || Array.isArray(item)) return item;
-    return Object.fromEntries(Object.entries(item).toSorted(([a], [b]) => (a < b ? -1 : 1)));
-  }) ?? "null";
+  return (
+    JSON.stringify(value, (_key, item: unknown) => {
+      if (typeof item === "bigint") return item.toString();
+      if (typeof item !== "object" || item === null || Array.isArray(item)) return item;
+      return Object.fromEntries(Object.entries(item).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+    }) ?? "null"
+  );
 }
 
 /** SHA-256 over canonical JSON, in hexadecimal. */
@@ -72,7 +74,8 @@ export function contentHash(value: unknown): string {
 
 /** A value by its JSON encoding, bigint as a string; undefined when it has none (circular, a function). */
 export function toJsonValue(value: unknown): { readonly value: unknown } | undefined {
-  if (value === null || typeof value === "string" || typeof value === "boolean" || value === undefined) return { value };
+  if (value === null || typeof value === "string" || typeof value === "boolean" || value === undefined)
+    return { value };
   if (typeof value === "number" && Number.isFinite(value)) return { value };
   try {
     const text = JSON.stringify(value, (_key, item: unknown) => (typeof item === "bigint" ? item.toString() : item));

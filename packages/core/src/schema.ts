@@ -85,7 +85,9 @@ export function findUnknownKeys(root: JsonSchema, value: unknown): readonly Sche
     if (Array.isArray(schema["allOf"])) return unknownKeys(mergeAll(root, schema), at, path);
     if (Array.isArray(at)) {
       const prefix: unknown[] = Array.isArray(schema["prefixItems"]) ? schema["prefixItems"] : [];
-      return at.flatMap((item, index) => unknownKeys(prefix[index] ?? schema["items"], item, join(path, String(index))));
+      return at.flatMap((item, index) =>
+        unknownKeys(prefix[index] ?? schema["items"], item, join(path, String(index))),
+      );
     }
     return inObject(schema, at as Record<string, unknown>, path);
   };
@@ -115,7 +117,8 @@ function mayFit(root: JsonSchema, branch: JsonSchema, at: object): boolean {
   if (type !== undefined && type !== (Array.isArray(at) ? "array" : "object")) return false;
   const properties = isRecord(schema["properties"]) ? schema["properties"] : {};
   return Object.entries(properties).every(
-    ([key, property]) => !isRecord(property) || !("const" in property) || property["const"] === (at as Record<string, unknown>)[key],
+    ([key, property]) =>
+      !isRecord(property) || !("const" in property) || property["const"] === (at as Record<string, unknown>)[key],
   );
 }
 
@@ -134,7 +137,10 @@ function mergeAll(root: JsonSchema, schema: JsonSchema): JsonSchema {
 /** A local reference ("#/$defs/Name" or "#"); undefined when it leads nowhere. */
 export function resolveRef(root: JsonSchema, ref: string): unknown {
   if (!ref.startsWith("#")) return undefined;
-  const names = ref.slice(1).split("/").filter((name) => name !== "");
+  const names = ref
+    .slice(1)
+    .split("/")
+    .filter((name) => name !== "");
   return names.reduce<unknown>((at, name) => {
     const key = name.replaceAll("~1", "/").replaceAll("~0", "~");
     return isRecord(at) && Object.hasOwn(at, key) ? at[key] : undefined;

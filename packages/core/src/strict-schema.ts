@@ -8,12 +8,13 @@ export interface StrictSchema {
 }
 
 /** No keyword outside these is sent to a strict provider. Source: OpenAI's Structured Outputs guide, "Supported schemas". */
-const supported = new Set([
-  ...["type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "oneOf", "$ref"],
-  ...["$defs", "definitions", "description", "title", "default", "examples", "$id", "id"],
-  ...["pattern", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"],
-  ...["minItems", "maxItems", "minLength", "maxLength"],
-]);
+const supported = new Set(
+  (
+    "type properties required additionalProperties items enum const anyOf oneOf $ref $defs definitions description " +
+    "title default examples $id id pattern format minimum maximum exclusiveMinimum exclusiveMaximum multipleOf " +
+    "minItems maxItems minLength maxLength"
+  ).split(" "),
+);
 /** Said of a value, not checked by the provider: left out of what is sent. */
 const dropped = new Set(["default", "examples", "title", "$id", "id", "minLength", "maxLength"]);
 const formats = new Set(["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"]);
@@ -58,7 +59,9 @@ function tightenObject(schema: JsonSchema): JsonSchema {
   const properties = isRecord(schema["properties"]) ? schema["properties"] : {};
   const required = requiredOf(schema);
   return {
-    properties: mapValues(properties, (property, key) => (required.has(key) ? tighten(property) : nullable(tighten(property)))),
+    properties: mapValues(properties, (property, key) =>
+      required.has(key) ? tighten(property) : nullable(tighten(property)),
+    ),
     required: Object.keys(properties),
     additionalProperties: false,
   };
@@ -67,7 +70,8 @@ function tightenObject(schema: JsonSchema): JsonSchema {
 function nullable(schema: JsonSchema): JsonSchema {
   if (allowsNull(schema)) return schema;
   if (typeof schema["type"] === "string" && !("enum" in schema)) return { ...schema, type: [schema["type"], "null"] };
-  if (Array.isArray(schema["anyOf"])) return { ...schema, anyOf: [...(schema["anyOf"] as unknown[]), { type: "null" }] };
+  if (Array.isArray(schema["anyOf"]))
+    return { ...schema, anyOf: [...(schema["anyOf"] as unknown[]), { type: "null" }] };
   const { description, ...rest } = schema;
   return { anyOf: [rest, { type: "null" }], ...(description === undefined ? {} : { description }) };
 }
@@ -97,7 +101,9 @@ function dropAbsent(root: JsonSchema, schema: unknown, value: unknown): unknown 
 function branchOf(root: JsonSchema, branches: readonly unknown[], value: object): unknown {
   const keys = Object.keys(value);
   return branches
-    .map((branch) => (isRecord(branch) && typeof branch["$ref"] === "string" ? resolveRef(root, branch["$ref"]) : branch))
+    .map((branch) =>
+      isRecord(branch) && typeof branch["$ref"] === "string" ? resolveRef(root, branch["$ref"]) : branch,
+    )
     .find((branch) => {
       if (!isRecord(branch) || branch["type"] !== (Array.isArray(value) ? "array" : "object")) return false;
       const properties = isRecord(branch["properties"]) ? branch["properties"] : {};

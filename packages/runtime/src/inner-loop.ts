@@ -55,7 +55,10 @@ function requestOf(run: Run, tools: readonly ToolSpec[]): ModelRequest {
     messages: run.conversation.request(),
     tools,
     toolChoice: tools.length === 0 ? undefined : run.toolChoice,
-    output: run.nativeOutput && output !== undefined ? { name: run.prompt.template.key, schema: wrappedSchema(output) } : undefined,
+    output:
+      run.nativeOutput && output !== undefined
+        ? { name: run.prompt.template.key, schema: wrappedSchema(output) }
+        : undefined,
     signal: run.limits.signal,
   };
 }

@@ -22,7 +22,11 @@ import type { ResourceContext } from "./resources/context.ts";
 import type { SessionCore, UnnumberedEvent } from "./session/session.ts";
 
 /** A framework event without what every one has. */
-export type BareEvent = UnnumberedEvent extends infer E ? (E extends UnnumberedEvent ? Omit<E, "evaluationId" | "at"> : never) : never;
+export type BareEvent = UnnumberedEvent extends infer E
+  ? E extends UnnumberedEvent
+    ? Omit<E, "evaluationId" | "at">
+    : never
+  : never;
 
 /** What an adapter brings to each of its evaluations. */
 export interface Setup {
@@ -69,4 +73,3 @@ export interface Run extends AsyncDisposable {
   /** Waits for the work, but not past the evaluation's end: then it goes on behind. Never rejects. */
   withinGrace(work: Promise<unknown>, onError: (error: unknown) => void): Promise<void>;
 }
-

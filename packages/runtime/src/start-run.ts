@@ -6,6 +6,7 @@ import {
   parseMessages,
   type EvaluateOptions,
   type Prompt,
+  type RenderedPrompt,
   type Resources,
   type ToolChoice,
 } from "@proviso/core";
@@ -49,10 +50,7 @@ async function buildRun(setup: Setup, prompt: Prompt, options: EvaluateOptions, 
   const log: Run["log"] = (level, fields, message) =>
     world.logger[level]({ promptName, evaluationId, ...fields }, message);
 
-  log("debug", {}, "prompt.render.start");
-  const rendered = prompt.render(setup.nativeOutput ? {} : { outputInstructions: true });
-  if (rendered.text === "") throw new DefinitionError(`The prompt "${promptName}" renders to nothing.`);
-  log("debug", { characters: rendered.text.length, tools: rendered.tools.length }, "prompt.render.complete");
+  const rendered = renderFor(setup, prompt, log);
 
   const tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));
   const toolChoice = checkedToolChoice(options.toolChoice ?? setup.toolChoice, tools);
@@ -97,12 +95,22 @@ async function buildRun(setup: Setup, prompt: Prompt, options: EvaluateOptions, 
     withinGrace,
     async [Symbol.asyncDispose]() {
       if (resources.owned) {
-        await withinGrace(resources.context.close(), (error) => log("error", { error: messageOf(error) }, "resource.close.failed"));
+        await withinGrace(resources.context.close(), (error) =>
+          log("error", { error: messageOf(error) }, "resource.close.failed"),
+        );
       }
       limits.close();
     },
   };
   return run;
+}
+
+function renderFor(setup: Setup, prompt: Prompt, log: Run["log"]): RenderedPrompt {
+  log("debug", {}, "prompt.render.start");
+  const rendered = prompt.render(setup.nativeOutput ? {} : { outputInstructions: true });
+  if (rendered.text === "") throw new DefinitionError(`The prompt "${prompt.template.name}" renders to nothing.`);
+  log("debug", { characters: rendered.text.length, tools: rendered.tools.length }, "prompt.render.complete");
+  return rendered;
 }
 
 function joinSession(options: EvaluateOptions, prompt: Prompt, world: World): SessionCore {
@@ -130,7 +138,10 @@ function graceful(world: World, limits: Limits): Run["withinGrace"] {
   return async (work, onError) => {
     const settled = work.catch(onError);
     if (!limits.signal.aborted) {
-      const done = await limits.race(settled.then(() => "done" as const), "tool");
+      const done = await limits.race(
+        settled.then(() => "done" as const),
+        "tool",
+      );
       if (done === "done") return;
     }
     const waiting = new AbortController();
@@ -139,7 +150,10 @@ function graceful(world: World, limits: Limits): Run["withinGrace"] {
   };
 }
 
-function checkedToolChoice(choice: ToolChoice | undefined, tools: ReadonlyMap<string, unknown>): ToolChoice | undefined {
+function checkedToolChoice(
+  choice: ToolChoice | undefined,
+  tools: ReadonlyMap<string, unknown>,
+): ToolChoice | undefined {
   if (typeof choice === "object" && !tools.has(choice.tool)) {
     throw new DefinitionError(`toolChoice names "${choice.tool}", which is no tool of this prompt.`);
   }

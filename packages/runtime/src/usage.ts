@@ -6,7 +6,11 @@ const charactersPerToken = 4;
 /**
  * What a request cost. A number that is missing, negative or not finite counts as an estimate; zero is zero.
  */
-export function usageOf(reported: ReportedUsage | undefined, sent: readonly Message[], answer: Message | undefined): Usage {
+export function usageOf(
+  reported: ReportedUsage | undefined,
+  sent: readonly Message[],
+  answer: Message | undefined,
+): Usage {
   const inputTokens = count(reported?.inputTokens);
   const outputTokens = count(reported?.outputTokens);
   const input = inputTokens ?? estimate(sent);

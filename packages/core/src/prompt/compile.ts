@@ -39,8 +39,14 @@ export const builtInTools = ["open_sections", "read_section"] as const;
 export function compileSections(definition: AnyDefinition): Compiled {
   const known = paramNames(definition.params);
   const all: CompiledSection[] = [];
-  const compile = (list: readonly Section<never>[], parent: CompiledSection | undefined): readonly CompiledSection[] => {
-    refuseDuplicates(list.map(({ key }) => key), (key) => `Two sections ${parent ? `in "${parent.path}" ` : ""}have the key "${key}".`);
+  const compile = (
+    list: readonly Section<never>[],
+    parent: CompiledSection | undefined,
+  ): readonly CompiledSection[] => {
+    refuseDuplicates(
+      list.map(({ key }) => key),
+      (key) => `Two sections ${parent ? `in "${parent.path}" ` : ""}have the key "${key}".`,
+    );
     return list.map((section, index) => {
       const path = parent ? `${parent.path}.${section.key}` : section.key;
       checkSection(section, path);
@@ -54,7 +60,9 @@ export function compileSections(definition: AnyDefinition): Compiled {
         text: checkedText(section.text, `The text of section "${path}"`, known),
       };
       if (section.role !== undefined && section.role !== place.role) {
-        throw new DefinitionError(`The section "${path}" cannot be a "${section.role}" section inside a "${place.role}" one.`);
+        throw new DefinitionError(
+          `The section "${path}" cannot be a "${section.role}" section inside a "${place.role}" one.`,
+        );
       }
       checkedText(section.summary, `The summary of section "${path}"`, known);
       const compiled = { ...place, children: [] as readonly CompiledSection[] };
@@ -69,12 +77,18 @@ export function compileSections(definition: AnyDefinition): Compiled {
   return { sections, all, tools, slices: collectSlices(definition, all) };
 }
 
-function checkedText(text: string | undefined, where: string, known: ReadonlySet<string> | undefined): readonly TextPart[] {
+function checkedText(
+  text: string | undefined,
+  where: string,
+  known: ReadonlySet<string> | undefined,
+): readonly TextPart[] {
   const parts = parseText(text ?? "", where);
   const unknownNames = paramsIn(parts).filter((name) => known !== undefined && !known.has(name));
   if (unknownNames.length > 0) {
     const offered = [...(known ?? [])].join(", ") || "none";
-    throw new DefinitionError(`${where} names unknown params: ${unknownNames.join(", ")}. The prompt's params: ${offered}.`);
+    throw new DefinitionError(
+      `${where} names unknown params: ${unknownNames.join(", ")}. The prompt's params: ${offered}.`,
+    );
   }
   return parts;
 }
@@ -90,7 +104,8 @@ function paramNames(schema: Schema | undefined): ReadonlySet<string> | undefined
 function checkTools(tools: readonly Tool[]): void {
   refuseDuplicates(
     [...builtInTools, ...tools.map(({ name }) => name)],
-    (name) => `Two tools have the name "${name}"${builtInTools.some((own) => own === name) ? " (the framework's own)" : ""}.`,
+    (name) =>
+      `Two tools have the name "${name}"${builtInTools.some((own) => own === name) ? " (the framework's own)" : ""}.`,
   );
   for (const tool of tools) {
     if ((tool.examples?.length ?? 0) > 0) throw new NotSupportedError(`A tool's examples (tool "${tool.name}")`);
@@ -104,7 +119,10 @@ function collectSlices(definition: AnyDefinition, all: readonly CompiledSection[
     ...all.flatMap(({ section }) => section.slices ?? []),
     ...policies.flatMap((policy) => policy.slices ?? []),
   ]);
-  refuseDuplicates([...slices].map(({ name }) => name), (name) => `Two different slices have the name "${name}".`);
+  refuseDuplicates(
+    [...slices].map(({ name }) => name),
+    (name) => `Two different slices have the name "${name}".`,
+  );
   return Object.freeze([...slices]);
 }
 

@@ -66,7 +66,8 @@ export function parseText(text: string, where: string): readonly TextPart[] {
     if (match[1] === undefined) literal += "{{";
     else {
       const param = match[1].trim();
-      if (param === "") throw new DefinitionError(`${where} has an empty placeholder {{}}; write \\{{ for a literal {{.`);
+      if (param === "")
+        throw new DefinitionError(`${where} has an empty placeholder {{}}; write \\{{ for a literal {{.`);
       parts.push(literal, { param });
       literal = "";
     }

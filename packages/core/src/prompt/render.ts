@@ -12,7 +12,10 @@ export class RenderFault extends ProvisoError {
   /** Dotted path of the section. */
   readonly section: string;
   readonly placeholder: string | undefined;
-  constructor(message: string, details: { readonly section: string; readonly placeholder?: string; readonly cause?: unknown }) {
+  constructor(
+    message: string,
+    details: { readonly section: string; readonly placeholder?: string; readonly cause?: unknown },
+  ) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.section = details.section;
     this.placeholder = details.placeholder;
@@ -56,7 +59,10 @@ function isEnabled({ section, path }: CompiledSection, params: Params): boolean 
   try {
     return section.enabled?.(params as never) ?? true;
   } catch (cause) {
-    throw new RenderFault(`Whether section "${path}" is enabled could not be told: ${messageOf(cause)}`, { section: path, cause });
+    throw new RenderFault(`Whether section "${path}" is enabled could not be told: ${messageOf(cause)}`, {
+      section: path,
+      cause,
+    });
   }
 }
 
@@ -68,7 +74,8 @@ function sectionText({ section, path, number, depth, text }: CompiledSection, pa
       { section: path, placeholder: body.param },
     );
   }
-  const heading = section.title === undefined ? [] : [`${"#".repeat(Math.min(depth + 1, 6))} ${number} ${section.title}`];
+  const heading =
+    section.title === undefined ? [] : [`${"#".repeat(Math.min(depth + 1, 6))} ${number} ${section.title}`];
   return [...heading, ...(body === "" ? [] : [body])].join("\n\n");
 }
 
@@ -79,7 +86,10 @@ function joinBlocks(blocks: readonly { readonly text: string }[]): string {
     .join("\n\n");
 }
 
-function policiesByTool(shown: readonly CompiledSection[], ofPrompt: readonly ToolPolicy[]): ReadonlyMap<string, readonly ToolPolicy[]> {
+function policiesByTool(
+  shown: readonly CompiledSection[],
+  ofPrompt: readonly ToolPolicy[],
+): ReadonlyMap<string, readonly ToolPolicy[]> {
   return new Map(
     shown.flatMap(({ section, policies }) =>
       (section.tools ?? []).map((tool) => [tool.name, [...policies, ...ofPrompt]] as const),

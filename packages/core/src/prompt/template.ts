@@ -110,7 +110,9 @@ export function definePrompt<
   checkKey("The prompt's ns", definition.ns, { dots: true });
   checkKey("The prompt key", definition.key, { dots: true });
   refuseUnsupported(definition);
-  const { sections, all, tools, slices } = compileSections(definition as PromptDefinition<Schema, undefined, readonly Section<never>[]>);
+  const { sections, all, tools, slices } = compileSections(
+    definition as PromptDefinition<Schema, undefined, readonly Section<never>[]>,
+  );
   const compiled: CompiledTemplate = Object.freeze({
     name: definition.name ?? `${definition.ns}/${definition.key}`,
     sections,
@@ -131,7 +133,8 @@ export function definePrompt<
     name: compiled.name,
     descriptor: compiled.descriptor,
     slices,
-    bind: (params: InputOf<PS>) => bindPrompt<Output>(template, compiled, checkedParams(definition.params, compiled.name, params)),
+    bind: (params: InputOf<PS>) =>
+      bindPrompt<Output>(template, compiled, checkedParams(definition.params, compiled.name, params)),
   });
   return template;
 }
@@ -150,7 +153,11 @@ function bindPrompt<Output>(
   });
 }
 
-function checkedParams(schema: ObjectSchema | undefined, name: string, params: unknown): Readonly<Record<string, unknown>> {
+function checkedParams(
+  schema: ObjectSchema | undefined,
+  name: string,
+  params: unknown,
+): Readonly<Record<string, unknown>> {
   if (schema === undefined) {
     const given = Object.keys((params as object | undefined) ?? {});
     if (given.length === 0) return Object.freeze({});

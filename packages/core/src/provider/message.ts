@@ -33,7 +33,8 @@ export function parseMessages(json: unknown): readonly Message[] {
   const open = new Set<string>();
   const messages = json.map((message: unknown, index): Message => {
     const parsed = parseMessage(message, `[${index}]`);
-    if (parsed.role !== "tool" && open.size > 0) throw fault(`[${index}]`, `comes before the answer to ${[...open].join(", ")}`);
+    if (parsed.role !== "tool" && open.size > 0)
+      throw fault(`[${index}]`, `comes before the answer to ${[...open].join(", ")}`);
     if (parsed.role === "assistant") {
       for (const { id } of parsed.toolCalls) {
         if (open.has(id)) throw fault(`[${index}].toolCalls`, `has the id "${id}" twice`);
@@ -66,7 +67,13 @@ function parseMessage(message: unknown, path: string): Message {
     case "tool": {
       const isError = fields["isError"];
       if (typeof isError !== "boolean") throw fault(`${path}.isError`, "must be a boolean");
-      return { role: "tool", callId: string(fields, "callId", path), name: string(fields, "name", path), text, isError };
+      return {
+        role: "tool",
+        callId: string(fields, "callId", path),
+        name: string(fields, "name", path),
+        text,
+        isError,
+      };
     }
     default:
       throw fault(`${path}.role`, 'must be "system", "user", "assistant" or "tool"');
@@ -75,7 +82,11 @@ function parseMessage(message: unknown, path: string): Message {
 
 function parseCall(call: unknown, path: string): ToolCall {
   const fields = record(call, path);
-  return { id: string(fields, "id", path), name: string(fields, "name", path), arguments: string(fields, "arguments", path) };
+  return {
+    id: string(fields, "id", path),
+    name: string(fields, "name", path),
+    arguments: string(fields, "arguments", path),
+  };
 }
 
 function record(value: unknown, path: string): Readonly<Record<string, unknown>> {

@@ -14,7 +14,15 @@ export interface Slice<out State = unknown> {
 
 /** State as a reducer may change it. */
 export type Draft<T> = T extends
-  string | number | boolean | bigint | symbol | null | undefined | Date | ((...args: never[]) => unknown)
+  | string
+  | number
+  | boolean
+  | bigint
+  | symbol
+  | null
+  | undefined
+  | Date
+  | ((...args: never[]) => unknown)
   ? T
   : T extends ReadonlyMap<infer K, infer V>
     ? Map<K, Draft<V>>
@@ -42,7 +50,9 @@ export function defineSlice<State>(slice: {
   if (slice.schema !== undefined) {
     const fits = parseWithSchemaSync(slice.schema, slice.initial);
     if (!fits.ok) {
-      throw new DefinitionError(`The initial state of slice "${slice.name}" does not fit: ${describeIssues(fits.issues)}.`);
+      throw new DefinitionError(
+        `The initial state of slice "${slice.name}" does not fit: ${describeIssues(fits.issues)}.`,
+      );
     }
   }
   const reducers = new Map<string, ((state: never, event: never) => unknown)[]>();

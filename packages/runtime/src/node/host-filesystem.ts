@@ -67,7 +67,10 @@ async function locate(root: string, path: string): Promise<Located> {
     absolute = join(absolute, name);
     stats = await system(path, lstat(absolute));
     if (stats.isSymbolicLink()) {
-      throw new FilesystemError(`${path} leads through a symbolic link; links are not followed.`, { reason: "outside_root", path });
+      throw new FilesystemError(`${path} leads through a symbolic link; links are not followed.`, {
+        reason: "outside_root",
+        path,
+      });
     }
     if (!stats.isFile() && !stats.isDirectory()) {
       throw new FilesystemError(`${path} is a special file.`, { reason: "special_file", path });
@@ -99,7 +102,12 @@ async function listFolder(root: string, path: string): ReturnType<Filesystem["li
 const onLinux = process.platform === "linux";
 
 /** Opens what was looked at, and nothing else: a link swapped in at any component is noticed before a byte is read. */
-async function openLocated(root: string, path: string, { absolute, stats }: Located, flags: number): Promise<FileHandle> {
+async function openLocated(
+  root: string,
+  path: string,
+  { absolute, stats }: Located,
+  flags: number,
+): Promise<FileHandle> {
   const handle = await system(path, open(absolute, constants.O_RDONLY | constants.O_NOFOLLOW | flags));
   try {
     const opened = await handle.stat();
@@ -150,8 +158,16 @@ async function system<T>(path: string, call: Promise<T>): Promise<T> {
     const code = (cause as NodeJS.ErrnoException).code;
     if (code === "ENOENT" || code === "ENOTDIR") throw notFound(path);
     if (code === "ELOOP") {
-      throw new FilesystemError(`${path} is a symbolic link; links are not followed.`, { reason: "outside_root", path, cause });
+      throw new FilesystemError(`${path} is a symbolic link; links are not followed.`, {
+        reason: "outside_root",
+        path,
+        cause,
+      });
     }
-    throw new FilesystemError(`${path} could not be read (${code ?? "unknown error"}).`, { reason: "failed", path, cause });
+    throw new FilesystemError(`${path} could not be read (${code ?? "unknown error"}).`, {
+      reason: "failed",
+      path,
+      cause,
+    });
   }
 }

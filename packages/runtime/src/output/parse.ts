@@ -1,4 +1,11 @@
-import { describeIssues, parseWithSchema, wrapperKey, type ModelResponse, type OutputSpec, type SchemaResult } from "@proviso/core";
+import {
+  describeIssues,
+  parseWithSchema,
+  wrapperKey,
+  type ModelResponse,
+  type OutputSpec,
+  type SchemaResult,
+} from "@proviso/core";
 import type { Failure } from "../failures.ts";
 import { isRecord } from "../json.ts";
 import { extractJson } from "./extract.ts";
@@ -34,7 +41,10 @@ async function validate(spec: OutputSpec<unknown>, value: unknown): Promise<Sche
   return bare.ok ? bare : inner;
 }
 
-function outputFailure(response: ModelResponse, issues: Extract<SchemaResult<unknown>, { ok: false }>["issues"]): Failure {
+function outputFailure(
+  response: ModelResponse,
+  issues: Extract<SchemaResult<unknown>, { ok: false }>["issues"],
+): Failure {
   return {
     stop: "output",
     phase: "response",

@@ -53,7 +53,8 @@ const contexts = new WeakMap<Resources, ResourceContext>();
 /** The context behind an opened scope. @throws {DefinitionError} for anything else. */
 export function contextOf(resources: Resources): ResourceContext {
   const context = contexts.get(resources);
-  if (context === undefined) throw new DefinitionError("These resources were not opened by openResources, or are closed.");
+  if (context === undefined)
+    throw new DefinitionError("These resources were not opened by openResources, or are closed.");
   return context;
 }
 
@@ -61,58 +62,8 @@ export function contextOf(resources: Resources): ResourceContext {
 export async function openContext(bindings: readonly Binding[], outer?: ResourceContext): Promise<ResourceContext> {
   const bound = new Map<Key, Binding>(bindings.map((binding) => [binding.key, binding]));
   const singletons = newStore();
-  let closed = false;
-
-  const ask = (asking: Asking): Resources => ({
-    get: <T>(key: ResourceKey<T>) => resolve(key, asking) as T,
-    find: <T>(key: ResourceKey<T>) => (isBound(key) ? (resolve(key, asking) as T) : undefined),
-    open: <T>(key: ResourceKey<T>) => resolveAsync(key, asking) as Promise<T>,
-  });
-  const isBound = (key: Key): boolean => bound.has(key) || outer?.resources.find(key) !== undefined;
-
-  /** The instance, or the promise of one that is being made. */
-  const make = (key: Key, { path, call }: Asking): unknown => {
-    if (closed) throw new DefinitionError(`The resource "${key.name}" is used outside its scope, which is closed.`);
-    const binding = bound.get(key);
-    if (binding === undefined) throw new DefinitionError(`No resource is bound to ${pathText(path, key)}.`);
-    if (path.includes(binding)) throw new DefinitionError(`Resources need each other in a circle: ${pathText(path, key)}.`);
-    const store = storeFor(binding, path, call);
-    if (binding.scope !== "prototype") {
-      if (store.instances.has(key)) return store.instances.get(key);
-      const pending = store.pending.get(key);
-      if (pending !== undefined) return pending;
-    }
-    const made = binding.create(ask({ path: [...path, binding], call }));
-    if (!(made instanceof Promise)) return keep(store, binding, made);
-    const opening = made.then((instance) => keep(store, binding, instance)).finally(() => store.pending.delete(key));
-    opening.catch(() => {});
-    if (binding.scope !== "prototype") store.pending.set(key, opening);
-    return opening;
-  };
-  const storeFor = (binding: Binding, path: readonly Binding[], call: Store | undefined): Store => {
-    const holder = path.find(({ scope }) => scope === "singleton");
-    if (binding.scope === "singleton" || (binding.scope === "prototype" && holder !== undefined)) return singletons;
-    if (binding.scope === "prototype") return call ?? singletons;
-    if (holder !== undefined) {
-      throw new DefinitionError(
-        `A singleton would hold a resource of a single call: ${pathText(path, binding.key)} ("${binding.key.name}" has scope toolCall).`,
-      );
-    }
-    if (call === undefined) throw new DefinitionError(`"${binding.key.name}" has scope toolCall and exists in a tool call only.`);
-    return call;
-  };
-  const outerHas = (key: Key): boolean => outer?.resources.find(key) !== undefined;
-  const resolve = (key: Key, asking: Asking): unknown => {
-    if (asking.path.length === 0 && outerHas(key)) return outer?.resources.get(key);
-    const instance = make(key, asking);
-    if (!(instance instanceof Promise)) return instance;
-    throw new DefinitionError(
-      `The resource "${key.name}" is made asynchronously: await resources.open(key) first, or bind it eager.`,
-    );
-  };
-  const resolveAsync = async (key: Key, asking: Asking): Promise<unknown> =>
-    asking.path.length === 0 && outerHas(key) ? outer?.resources.get(key) : make(key, asking);
-
+  const state = { closed: false };
+  const ask = asker(bound, singletons, state, outer?.resources);
   const root = ask({ path: [], call: undefined });
   const context: ResourceContext = {
     resources: root,
@@ -120,36 +71,110 @@ export async function openContext(bindings: readonly Binding[], outer?: Resource
       const call = newStore();
       return { resources: ask({ path: [], call }), close: () => closeAll(call, 0) };
     },
-    mark() {
-      const outerMark = outer?.mark();
-      const states = snapshotables(singletons).map((resource) => [resource, resource.snapshot()] as const);
-      const made = singletons.made.length;
-      if (!(outerMark instanceof Promise) && states.every(([, state]) => !(state instanceof Promise))) {
-        return { snapshots: states, made, outer: outerMark };
-      }
-      return settleMark(states, made, outerMark);
-    },
+    mark: () => markStore(singletons, outer?.mark()),
     async rollback(mark) {
-      for (const [resource, state] of mark.snapshots) await resource.restore(state);
+      for (const [resource, snapshot] of mark.snapshots) await resource.restore(snapshot);
       await closeAll(singletons, mark.made);
       if (outer !== undefined && mark.outer !== undefined) await outer.rollback(mark.outer);
     },
     async close() {
-      if (closed) return;
-      closed = true;
+      if (state.closed) return;
+      state.closed = true;
       contexts.delete(root);
       await closeAll(singletons, 0);
     },
   };
   contexts.set(root, context);
   try {
-    const first = [...bound.values()].filter(({ eager, close, scope }) => scope === "singleton" && (eager || close === undefined));
-    for (const { key } of first) await resolveAsync(key, { path: [], call: undefined });
+    const singletonBindings = [...bound.values()].filter(({ scope }) => scope === "singleton");
+    const first = singletonBindings.filter(({ eager, close }) => eager || close === undefined);
+    for (const { key } of first) await root.open(key);
   } catch (error) {
     await context.close();
     throw error;
   }
   return context;
+}
+
+/** Resources as one asker sees them: what is bound here, unless the scope around binds it. */
+function asker(
+  bound: ReadonlyMap<Key, Binding>,
+  singletons: Store,
+  state: { readonly closed: boolean },
+  outer: Resources | undefined,
+): (asking: Asking) => Resources {
+  /** The instance, or the promise of one that is being made. */
+  const make = (key: Key, { path, call }: Asking): unknown => {
+    if (state.closed) throw new DefinitionError(`The resource "${key.name}" is used after its scope was closed.`);
+    const binding = bound.get(key);
+    if (binding === undefined) throw new DefinitionError(`No resource is bound to ${pathText(path, key)}.`);
+    if (path.includes(binding)) {
+      throw new DefinitionError(`Resources need each other in a circle: ${pathText(path, key)}.`);
+    }
+    const store = storeFor(binding, path, call, singletons);
+    const known = binding.scope === "prototype" ? undefined : knownIn(store, key);
+    if (known !== undefined) return known.instance;
+    const made = binding.create(ask({ path: [...path, binding], call }));
+    return made instanceof Promise ? keepLater(store, binding, made) : keep(store, binding, made);
+  };
+  const ask = (asking: Asking): Resources => ({
+    get<T>(key: ResourceKey<T>): T {
+      const around = outer?.find(key);
+      const instance = around ?? make(key, asking);
+      if (!(instance instanceof Promise)) return instance as T;
+      throw new DefinitionError(
+        `The resource "${key.name}" is made asynchronously: await resources.open(key) first, or bind it eager.`,
+      );
+    },
+    find<T>(key: ResourceKey<T>): T | undefined {
+      return bound.has(key) ? this.get(key) : outer?.find(key);
+    },
+    async open<T>(key: ResourceKey<T>): Promise<T> {
+      return (await (outer?.find(key) ?? make(key, asking))) as T;
+    },
+  });
+  return ask;
+}
+
+/** Where an instance is kept. @throws {DefinitionError} for a resource of a single call outside one, or held by a singleton. */
+function storeFor(binding: Binding, path: readonly Binding[], call: Store | undefined, singletons: Store): Store {
+  const held = path.some(({ scope }) => scope === "singleton");
+  if (binding.scope === "singleton") return singletons;
+  if (binding.scope === "prototype") return held ? singletons : (call ?? singletons);
+  const { name } = binding.key;
+  if (held) {
+    throw new DefinitionError(
+      `A singleton would hold "${name}", a resource of a single call: ${pathText(path, binding.key)}.`,
+    );
+  }
+  if (call === undefined) throw new DefinitionError(`"${name}" has scope toolCall and exists in a tool call only.`);
+  return call;
+}
+
+function knownIn(store: Store, key: Key): { readonly instance: unknown } | undefined {
+  if (store.instances.has(key)) return { instance: store.instances.get(key) };
+  const pending = store.pending.get(key);
+  return pending === undefined ? undefined : { instance: pending };
+}
+
+function keepLater(store: Store, binding: Binding, making: Promise<unknown>): Promise<unknown> {
+  const opening = making
+    .then((instance) => keep(store, binding, instance))
+    .finally(() => store.pending.delete(binding.key));
+  // Told to whoever awaits it; `get` does not.
+  opening.catch(() => {});
+  if (binding.scope !== "prototype") store.pending.set(binding.key, opening);
+  return opening;
+}
+
+function markStore(
+  store: Store,
+  outer: ResourceMark | Promise<ResourceMark> | undefined,
+): ResourceMark | Promise<ResourceMark> {
+  const snapshots = snapshotables(store).map((resource) => [resource, resource.snapshot()] as const);
+  const made = store.made.length;
+  const atOnce = !(outer instanceof Promise) && snapshots.every(([, snapshot]) => !(snapshot instanceof Promise));
+  return atOnce ? { snapshots, made, outer } : settleMark(snapshots, made, outer);
 }
 
 async function settleMark(

@@ -38,7 +38,7 @@ function matchNames(pattern: readonly string[], names: readonly string[]): boole
 }
 
 function matchName(pattern: string, name: string): boolean {
-  return matchSequence(tokens(pattern), [...name], (token) => token === "*", matchCharacter);
+  return matchSequence(tokens(pattern), Array.from(name), (token) => token === "*", matchCharacter);
 }
 
 function matchSequence(
@@ -47,10 +47,10 @@ function matchSequence(
   isMany: (part: string) => boolean,
   matchesOne: (part: string, item: string) => boolean,
 ): boolean {
-  let reachable = new Array<boolean>(items.length + 1).fill(false);
+  let reachable = Array.from({ length: items.length + 1 }, () => false);
   reachable[0] = true;
   for (const part of pattern) {
-    const next = new Array<boolean>(items.length + 1).fill(false);
+    const next = Array.from({ length: items.length + 1 }, () => false);
     for (let at = 0; at <= items.length; at++) {
       if (isMany(part)) next[at] = reachable[at] === true || (at > 0 && next[at - 1] === true);
       else next[at] = at > 0 && reachable[at - 1] === true && matchesOne(part, items[at - 1] as string);
@@ -68,9 +68,10 @@ function matchCharacter(token: string, character: string): boolean {
   if (token === "?") return true;
   if (token.length === 1 || !token.startsWith("[")) return token === character;
   const negated = /^\[[!^]/.test(token);
-  const set = [...token.slice(negated ? 2 : 1, -1)];
+  const set = Array.from(token.slice(negated ? 2 : 1, -1));
   const within = set.some((from, index) => {
-    if (set[index + 1] === "-" && set[index + 2] !== undefined) return character >= from && character <= (set[index + 2] as string);
+    if (set[index + 1] === "-" && set[index + 2] !== undefined)
+      return character >= from && character <= (set[index + 2] as string);
     return from === character;
   });
   return within !== negated;

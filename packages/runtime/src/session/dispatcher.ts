@@ -1,4 +1,11 @@
-import { eventKeys, filterKey, type AppEvent, type EventFilter, type FrameworkEvent, type Session } from "@proviso/core";
+import {
+  eventKeys,
+  filterKey,
+  type AppEvent,
+  type EventFilter,
+  type FrameworkEvent,
+  type Session,
+} from "@proviso/core";
 import { EventEmitter } from "eventemitter3";
 
 type Event = AppEvent | FrameworkEvent;

@@ -67,11 +67,13 @@ export function scriptedModel(
     async generate(request) {
       requests.push(request);
       const step = steps[requests.length - 1];
-      if (step === undefined) throw new Error(`Request ${requests.length} was not expected: the script has ${steps.length} steps.`);
+      if (step === undefined)
+        throw new Error(`Request ${requests.length} was not expected: the script has ${steps.length} steps.`);
       return play(step, request, clock, () => `call_${++calls}`);
     },
     assertDone() {
-      if (requests.length < steps.length) throw new Error(`${steps.length - requests.length} steps of the script were not used.`);
+      if (requests.length < steps.length)
+        throw new Error(`${steps.length - requests.length} steps of the script were not used.`);
     },
     reset() {
       requests.length = 0;

@@ -29,7 +29,8 @@ export function modelFailureFrom(
 ): ModelFailure {
   const { status, headers } = answer;
   const error = errorIn(payload);
-  const message = typeof error["message"] === "string" ? error["message"] : `The provider answered with status ${status}.`;
+  const message =
+    typeof error["message"] === "string" ? error["message"] : `The provider answered with status ${status}.`;
   const kind = throttleKind(status, error);
   if (kind !== undefined && headers.get("x-should-retry")?.trim().toLowerCase() !== "false") {
     return { failure: "throttle", kind, retryAfterMs: retryAfterMs(headers), message, status, payload };

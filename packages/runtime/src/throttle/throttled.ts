@@ -7,7 +7,11 @@ import { nextDelay } from "./backoff.ts";
 type Refused = Extract<ModelFailure, { failure: "throttle" }>;
 
 /** Asks until the provider answers, refuses for good, or the policy or a limit ends it. Only the request is repeated, never a tool. */
-export async function throttled(run: Run, provider: ModelProvider, request: ModelRequest): Promise<ModelResponse | Failure> {
+export async function throttled(
+  run: Run,
+  provider: ModelProvider,
+  request: ModelRequest,
+): Promise<ModelResponse | Failure> {
   let waitedMs = 0;
   for (let attempt = 1; ; attempt++) {
     const stop = run.limits.checkRequest();
@@ -29,7 +33,12 @@ export async function throttled(run: Run, provider: ModelProvider, request: Mode
   }
 }
 
-function reportThrottle(run: Run, { kind, retryAfterMs, message }: Refused, attempt: number, delayMs: number | undefined): void {
+function reportThrottle(
+  run: Run,
+  { kind, retryAfterMs, message }: Refused,
+  attempt: number,
+  delayMs: number | undefined,
+): void {
   run.emit({ type: "provider.throttled", turn: run.turn, attempt, kind, delayMs, retryAfterMs });
   const level = kind === "quota_exhausted" && attempt === 1 ? "error" : "warn";
   run.log(level, { attempt, kind, delayMs, retryAfterMs, reason: message }, "prompt.throttled");
@@ -60,7 +69,12 @@ async function ask(provider: ModelProvider, request: ModelRequest): Promise<Mode
   try {
     const answer: unknown = await provider.generate(request);
     if (isRecord(answer) && (answer["failure"] !== undefined || isRecord(answer["message"]))) return answer as never;
-    return { failure: "provider", reason: "invalid_response", message: "The provider returned no message.", payload: answer };
+    return {
+      failure: "provider",
+      reason: "invalid_response",
+      message: "The provider returned no message.",
+      payload: answer,
+    };
   } catch (cause) {
     if (isNetworkError(cause)) return { failure: "throttle", kind: "unknown", message: messageOf(cause), cause };
     if (isTimeout(cause)) return { failure: "throttle", kind: "timeout", message: messageOf(cause), cause };
@@ -71,7 +85,8 @@ async function ask(provider: ModelProvider, request: ModelRequest): Promise<Mode
 /** `fetch` tells them as TypeErrors with the socket's error as cause, Node's sockets by a code. */
 function isNetworkError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  const code = (error as { readonly code?: unknown }).code ?? (error.cause as { readonly code?: unknown } | undefined)?.code;
+  const code =
+    (error as { readonly code?: unknown }).code ?? (error.cause as { readonly code?: unknown } | undefined)?.code;
   if (typeof code === "string" && /^(E[A-Z]+|UND_ERR_\w+)$/.test(code)) return true;
   return error instanceof TypeError && ["fetch failed", "terminated"].includes(error.message);
 }
@@ -79,4 +94,3 @@ function isNetworkError(error: unknown): boolean {
 function isTimeout(error: unknown): boolean {
   return error instanceof Error && error.name === "TimeoutError";
 }
-

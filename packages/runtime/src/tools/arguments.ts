@@ -1,9 +1,7 @@
 import { describeIssues, parseJson, parseWithSchema, type Tool, type ToolCall } from "@proviso/core";
 import { isRecord } from "../json.ts";
 
-export type Arguments =
-  | { readonly ok: true; readonly input: unknown }
-  | { readonly ok: false; readonly error: string };
+export type Arguments = { readonly ok: true; readonly input: unknown } | { readonly ok: false; readonly error: string };
 
 /** The model's arguments as the tool wants them, or what is wrong with them. */
 export async function parseArguments(tool: Tool, call: ToolCall): Promise<Arguments> {
@@ -20,10 +18,12 @@ export async function validateInput(tool: Tool, given: unknown): Promise<Argumen
 
 /** Missing, null and "" mean `{}`. */
 function decode(text: unknown): Arguments {
-  if (text === undefined || text === null || (typeof text === "string" && text.trim() === "")) return { ok: true, input: {} };
+  if (text === undefined || text === null || (typeof text === "string" && text.trim() === ""))
+    return { ok: true, input: {} };
   if (typeof text !== "string") return { ok: false, error: "The arguments must be JSON text." };
   const parsed = parseJson(text);
-  if (!parsed.ok) return { ok: false, error: `The arguments could not be read: ${parsed.error}. Send one JSON object.` };
+  if (!parsed.ok)
+    return { ok: false, error: `The arguments could not be read: ${parsed.error}. Send one JSON object.` };
   if (parsed.value === null) return { ok: true, input: {} };
   if (isRecord(parsed.value)) return { ok: true, input: parsed.value };
   const found = Array.isArray(parsed.value) ? "an array" : `a ${typeof parsed.value}`;

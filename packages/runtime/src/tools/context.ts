@@ -28,9 +28,31 @@ export function callContext(
 ): RevocableContext {
   let live = true;
   const assertLive = (): void => {
-    if (!live) throw new RevokedError(`The call of ${call.name} (${call.id}) is over: its context cannot be used any more.`);
+    if (!live)
+      throw new RevokedError(`The call of ${call.name} (${call.id}) is over: its context cannot be used any more.`);
   };
-  const session: SessionState = {
+  const context: ToolContext = {
+    callId: call.id,
+    turn: run.turn,
+    evaluationId: run.evaluationId,
+    prompt: run.prompt,
+    rendered: run.rendered,
+    adapter: run.adapter,
+    session: callSession(run, transaction, assertLive),
+    resources: callResources(resources, assertLive),
+    deadline: run.limits.deadline,
+    budget: run.limits.budget,
+    signal,
+    async evaluate() {
+      assertLive();
+      throw new NotSupportedError("An evaluation inside a tool call");
+    },
+  };
+  return { context: Object.freeze(context), revoke: () => void (live = false) };
+}
+
+function callSession(run: Run, transaction: Transaction, assertLive: () => void): SessionState {
+  return {
     id: run.core.session.id,
     dispatch(event: AppEvent) {
       assertLive();
@@ -44,7 +66,10 @@ export function callContext(
       return run.core.session.get(slice);
     },
   };
-  const callResources: Resources = {
+}
+
+function callResources(resources: Resources, assertLive: () => void): Resources {
+  return {
     get(key) {
       assertLive();
       return guarded(resources.get(key), assertLive);
@@ -60,22 +85,4 @@ export function callContext(
       return guarded(opened, assertLive);
     },
   };
-  const context: ToolContext = {
-    callId: call.id,
-    turn: run.turn,
-    evaluationId: run.evaluationId,
-    prompt: run.prompt,
-    rendered: run.rendered,
-    adapter: run.adapter,
-    session,
-    resources: callResources,
-    deadline: run.limits.deadline,
-    budget: run.limits.budget,
-    signal,
-    async evaluate() {
-      assertLive();
-      throw new NotSupportedError("An evaluation inside a tool call");
-    },
-  };
-  return { context: Object.freeze(context), revoke: () => void (live = false) };
 }

@@ -62,7 +62,10 @@ export async function executeToolCall(run: Run, call: ToolCall): Promise<CallOut
       // Recorded means committed: what could not be recorded did not happen.
       run.core.rollback(beforeEvent);
       await rollback(run, transaction);
-      result = { success: false, message: `The call of ${call.name} could not be recorded: ${errors.map(messageOf).join("; ")}` };
+      result = {
+        success: false,
+        message: `The call of ${call.name} could not be recorded: ${errors.map(messageOf).join("; ")}`,
+      };
       reportUnrecorded(run, call, record(run, call, invocation.params, result, startedAt));
     }
   } else {
@@ -80,7 +83,8 @@ async function invoke(run: Run, call: ToolCall, transaction: Transaction): Promi
 
   const resources = run.resources.forCall();
   const timeout = new AbortController();
-  const signal = tool.timeoutMs === undefined ? run.limits.signal : AbortSignal.any([run.limits.signal, timeout.signal]);
+  const signal =
+    tool.timeoutMs === undefined ? run.limits.signal : AbortSignal.any([run.limits.signal, timeout.signal]);
   const context = callContext(run, call, transaction, resources.resources, signal);
   try {
     const work = withTimeout(run, tool, timeout, handle(run, tool, parsed.input, context));
@@ -116,7 +120,12 @@ async function handle(run: Run, tool: Tool, given: unknown, { context }: Revocab
 }
 
 /** The invocation, or a failed one when the tool's own time is up first. */
-async function withTimeout(run: Run, tool: Tool, timeout: AbortController, work: Promise<Invocation>): Promise<Invocation> {
+async function withTimeout(
+  run: Run,
+  tool: Tool,
+  timeout: AbortController,
+  work: Promise<Invocation>,
+): Promise<Invocation> {
   const { timeoutMs } = tool;
   if (timeoutMs === undefined) return work;
   const done = new AbortController();
@@ -145,7 +154,10 @@ function rejected(run: Run, call: ToolCall, parsed: Arguments): Invocation {
 
 function unknownTool(run: Run, call: ToolCall): Arguments {
   const names = [...run.tools.keys()].join(", ");
-  return { ok: false, error: `There is no tool "${call.name}". ${names === "" ? "There are none." : `The tools are: ${names}.`}` };
+  return {
+    ok: false,
+    error: `There is no tool "${call.name}". ${names === "" ? "There are none." : `The tools are: ${names}.`}`,
+  };
 }
 
 /** Only what toolOk and toolError made is a result; all else is a value. */

@@ -33,4 +33,3 @@ async function ask(policy: ToolPolicy, tool: Tool, input: unknown, context: Tool
     return { allowed: false, reason: `The policy ${policy.name} failed: ${messageOf(error)}` };
   }
 }
-

@@ -5,7 +5,7 @@ import type { AppEvent } from "@proviso/core";
 import { messageOf } from "../failures.ts";
 import type { ResourceMark } from "../resources/context.ts";
 import type { Run } from "../run.ts";
-import type { SessionMark } from "../session/session.ts";
+import type { SessionMark } from "../session/slices.ts";
 
 export interface Transaction {
   readonly session: SessionMark;
