@@ -1,3 +1,5 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import { defaultServerConditions } from "vite";
 import type { TestProjectInlineConfiguration } from "vitest/config";
 
@@ -14,11 +16,10 @@ function project(name: string, root: string): TestProjectInlineConfiguration {
   };
 }
 
-export const projects = [
-  project("core", "packages/core"),
-  project("runtime", "packages/runtime"),
-  project("adapter-openai", "packages/adapter-openai"),
-  project("simulator", "packages/simulator"),
-  project("code-review", "examples/code-review"),
-  project("scripts", "scripts"),
-];
+function projectsIn(folder: string): TestProjectInlineConfiguration[] {
+  return readdirSync(join(import.meta.dirname, folder), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => project(name, `${folder}/${name}`));
+}
+
+export const projects = [...projectsIn("packages"), ...projectsIn("examples"), project("scripts", "scripts")];

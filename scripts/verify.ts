@@ -16,7 +16,7 @@ const steps = [
   "knip",
   "specs:check",
   "pack:check",
-  "changeset:check",
+
   "test",
 ];
 const path = [join(root, "node_modules/.bin"), process.env["PATH"]].join(delimiter);

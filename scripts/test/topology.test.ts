@@ -100,3 +100,14 @@ test("Node built-ins: none in core, and in runtime only behind ./node", () => {
 function code(text: string): string {
   return text.replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*$|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`/gm, "");
 }
+
+test("changesets name packages of ours and a bump", () => {
+  const names = Object.keys(arrows);
+  for (const path of globSync(".changeset/*.md", { cwd: root }).filter((file) => !file.endsWith("README.md"))) {
+    const [, front = "", text = ""] = readFileSync(join(root, path), "utf8").split(/^---$/m);
+    for (const line of front.trim().split("\n")) {
+      expect(names, `${path}: ${line}`).toContain(/^"([^"]+)": (?:patch|minor|major)$/.exec(line)?.[1]);
+    }
+    expect(text.trim(), `${path} tells users what they will observe`).not.toBe("");
+  }
+});

@@ -1,0 +1,174 @@
+import type { AnswerStep, JsonObject, SimulatedCall, SimulatedRequest } from "./types.ts";
+
+/** Numbers ids, so that the same requests give the same answers. */
+export interface Ids {
+  next(prefix: string): string;
+}
+
+export function countingIds(): Ids {
+  let count = 0;
+  return { next: (prefix) => `${prefix}_sim_${String(++count).padStart(6, "0")}` };
+}
+
+export interface Tokens {
+  readonly input: number;
+  readonly output: number;
+  readonly reasoning: number;
+}
+
+/** Four characters to a token, of the text that was really sent. */
+export function countTokens(request: SimulatedRequest, step: AnswerStep, calls: readonly SimulatedCall[]): Tokens {
+  const sent = [request.messages, request.tools, request.output?.schema ?? ""].map(
+    (part) => JSON.stringify(part).length,
+  );
+  const system = request.messages.some(({ role }) => role === "system") ? 0 : request.system.length;
+  const reasoning = Math.ceil((step.reasoning ?? "").length / 4);
+  const answered =
+    answerText(step).length + calls.reduce((sum, call) => sum + call.name.length + call.arguments.length, 0);
+  return {
+    input: Math.ceil((sent.reduce((a, b) => a + b, 0) + system) / 4),
+    output: Math.max(1, Math.ceil(answered / 4)) + reasoning,
+    reasoning,
+  };
+}
+
+export function answerText(step: AnswerStep): string {
+  return step.text ?? (step.output === undefined ? "" : JSON.stringify(step.output));
+}
+
+export function answerCalls(step: AnswerStep, ids: Ids): readonly SimulatedCall[] {
+  return (step.toolCalls ?? []).map(({ name, id, arguments: given = {} }) => ({
+    id: id ?? ids.next("call"),
+    name,
+    arguments: typeof given === "string" ? given : JSON.stringify(given),
+  }));
+}
+
+export function responsesAnswer(request: SimulatedRequest, step: AnswerStep, ids: Ids, createdAt: number): JsonObject {
+  const calls = answerCalls(step, ids);
+  const { input, output, reasoning } = countTokens(request, step, calls);
+  const unfinished = { length: "max_output_tokens", content_filter: "content_filter" } as const;
+  const reason =
+    step.finishReason === undefined || step.finishReason === "stop" ? undefined : unfinished[step.finishReason];
+  const status = reason === undefined ? "completed" : "incomplete";
+  const { body } = request;
+  return {
+    id: ids.next("resp"),
+    object: "response",
+    created_at: createdAt,
+    status,
+    background: false,
+    error: null,
+    incomplete_details: reason === undefined ? null : { reason },
+    instructions: body["instructions"] ?? null,
+    max_output_tokens: body["max_output_tokens"] ?? null,
+    model: request.model,
+    output: responsesItems(step, calls, status, ids),
+    parallel_tool_calls: body["parallel_tool_calls"] ?? true,
+    previous_response_id: null,
+    reasoning: body["reasoning"] ?? { effort: null, summary: null },
+    store: body["store"] ?? true,
+    temperature: body["temperature"] ?? 1,
+    text: body["text"] ?? { format: { type: "text" } },
+    tool_choice: body["tool_choice"] ?? "auto",
+    tools: body["tools"] ?? [],
+    top_p: body["top_p"] ?? 1,
+    truncation: "disabled",
+    ...(step.usage === null
+      ? {}
+      : {
+          usage: {
+            input_tokens: input,
+            input_tokens_details: { cached_tokens: 0 },
+            output_tokens: output,
+            output_tokens_details: { reasoning_tokens: reasoning },
+            total_tokens: input + output,
+            ...step.usage,
+          },
+        }),
+    metadata: {},
+  };
+}
+
+function responsesItems(
+  step: AnswerStep,
+  calls: readonly SimulatedCall[],
+  status: string,
+  ids: Ids,
+): readonly JsonObject[] {
+  const text = answerText(step);
+  const content: readonly JsonObject[] = [
+    ...(text === "" ? [] : [{ type: "output_text", text, annotations: [], logprobs: [] }]),
+    ...(step.refusal === undefined ? [] : [{ type: "refusal", refusal: step.refusal }]),
+  ];
+  return [
+    ...(step.reasoning === undefined
+      ? []
+      : [
+          {
+            id: ids.next("rs"),
+            type: "reasoning",
+            summary: [],
+            encrypted_content: Buffer.from(step.reasoning).toString("base64"),
+          },
+        ]),
+    ...(content.length === 0 ? [] : [{ id: ids.next("msg"), type: "message", status, role: "assistant", content }]),
+    ...calls.map(({ id, name, arguments: given }) => ({
+      id: ids.next("fc"),
+      type: "function_call",
+      status: "completed",
+      call_id: id,
+      name,
+      arguments: given,
+    })),
+  ];
+}
+
+export function chatAnswer(request: SimulatedRequest, step: AnswerStep, ids: Ids, createdAt: number): JsonObject {
+  const calls = answerCalls(step, ids);
+  const { input, output, reasoning } = countTokens(request, step, calls);
+  const text = answerText(step);
+  const message = {
+    role: "assistant",
+    content: text === "" ? null : text,
+    refusal: step.refusal ?? null,
+    annotations: [],
+    ...(calls.length === 0
+      ? {}
+      : {
+          tool_calls: calls.map(({ id, name, arguments: given }) => ({
+            id,
+            type: "function",
+            function: { name, arguments: given },
+          })),
+        }),
+  };
+  return {
+    id: ids.next("chatcmpl"),
+    object: "chat.completion",
+    created: createdAt,
+    model: request.model,
+    choices: [
+      {
+        index: 0,
+        message,
+        logprobs: null,
+        finish_reason: step.finishReason ?? (calls.length > 0 ? "tool_calls" : "stop"),
+      },
+    ],
+    ...(step.usage === null
+      ? {}
+      : {
+          usage: {
+            prompt_tokens: input,
+            completion_tokens: output,
+            total_tokens: input + output,
+            prompt_tokens_details: { cached_tokens: 0, audio_tokens: 0 },
+            completion_tokens_details: { reasoning_tokens: reasoning, audio_tokens: 0 },
+            ...step.usage,
+          },
+        }),
+    service_tier: "default",
+    system_fingerprint: "fp_simulator",
+  };
+}

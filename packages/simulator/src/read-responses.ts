@@ -1,0 +1,160 @@
+import { checkKeys, checkNumbers, checkStrict, checkTools, listAt, objectAt, textAt, words } from "./check.ts";
+import { badRequest, invalidType, missingParameter } from "./refusal.ts";
+import { isObject, type JsonObject, type SimulatedMessage, type SimulatedTool } from "./types.ts";
+import type { ReadRequest } from "./read.ts";
+
+// Source: OpenAI API reference, "Create a model response".
+const known = words(
+  "background context_management conversation include input instructions max_output_tokens max_tool_calls metadata model " +
+    "parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_retention reasoning safety_identifier " +
+    "service_tier store stream stream_options temperature text tool_choice tools top_logprobs top_p truncation user",
+);
+const itemKeys: Readonly<Record<string, ReadonlySet<string>>> = {
+  message: words("type role content id status phase"),
+  function_call: words("type call_id name arguments id status namespace"),
+  function_call_output: words("type call_id output id status"),
+  reasoning: words("type id summary content encrypted_content status"),
+  item_reference: words("type id"),
+};
+
+/** @throws {Refusal} for what the real service would refuse. */
+export function readResponses(body: JsonObject): ReadRequest {
+  checkKeys(body, known);
+  textAt(body, "model");
+  if (body["input"] === undefined) throw missingParameter("input");
+  checkNumbers(body, "max_output_tokens");
+  const input = typeof body["input"] === "string" ? [{ role: "user", content: body["input"] }] : listAt(body, "input");
+  const messages = readItems(input.map((item, index) => objectAt(item, `input[${index}]`)));
+  const tools = (body["tools"] === undefined ? [] : listAt(body, "tools")).map(readTool);
+  checkTools(tools, body["tool_choice"]);
+  const instructions = typeof body["instructions"] === "string" ? [body["instructions"]] : [];
+  const system = [...instructions, ...messages.filter(({ role }) => role === "system").map(({ text }) => text)];
+  return {
+    messages,
+    tools,
+    system: system.join("\n\n"),
+    toolChoice: body["tool_choice"],
+    output: readFormat(body["text"]),
+  };
+}
+
+function readItems(items: readonly JsonObject[]): readonly SimulatedMessage[] {
+  const open = new Map<string, string>();
+  const answered = new Set<string>();
+  const messages = items.flatMap((item, index): readonly SimulatedMessage[] => {
+    const path = `input[${index}].`;
+    const type = typeof item["type"] === "string" ? item["type"] : "message";
+    const keys = itemKeys[type];
+    if (keys === undefined)
+      throw badRequest(
+        `Invalid value: '${type}'. Supported values are: ${Object.keys(itemKeys).join(", ")}.`,
+        `${path}type`,
+        "invalid_value",
+      );
+    checkKeys(item, keys, path);
+    if (type === "function_call") return [readCall(item, path, open, answered)];
+    if (type === "function_call_output") return [readOutput(item, path, open, answered)];
+    if (type === "message") return [readMessage(item, path)];
+    const next = items[index + 1];
+    if (
+      type === "reasoning" &&
+      (next === undefined || next["type"] === "function_call_output" || next["role"] === "user")
+    ) {
+      throw badRequest(
+        `Item '${String(item["id"])}' of type 'reasoning' was provided without its required following item.`,
+        "input",
+      );
+    }
+    return [];
+  });
+  const [orphan] = open.keys();
+  if (orphan !== undefined) throw badRequest(`No tool output found for function call ${orphan}.`, "input");
+  return messages;
+}
+
+function readCall(
+  item: JsonObject,
+  path: string,
+  open: Map<string, string>,
+  answered: ReadonlySet<string>,
+): SimulatedMessage {
+  const id = textAt(item, "call_id", path);
+  const name = textAt(item, "name", path);
+  if (open.has(id) || answered.has(id)) throw badRequest(`Duplicate function call id: ${id}.`, "input");
+  open.set(id, name);
+  return { role: "assistant", text: "", toolCalls: [{ id, name, arguments: textAt(item, "arguments", path) }] };
+}
+
+function readOutput(
+  item: JsonObject,
+  path: string,
+  open: Map<string, string>,
+  answered: Set<string>,
+): SimulatedMessage {
+  const callId = textAt(item, "call_id", path);
+  if (!open.delete(callId)) {
+    throw badRequest(`No tool call found for function call output with call_id ${callId}.`, "input");
+  }
+  answered.add(callId);
+  return { role: "tool", text: contentText(item["output"], `${path}output`), toolCalls: [], callId };
+}
+
+function readMessage(item: JsonObject, path: string): SimulatedMessage {
+  const role = textAt(item, "role", path);
+  if (!["system", "developer", "user", "assistant"].includes(role)) {
+    throw badRequest(
+      `Invalid value: '${role}'. Supported values are: 'system', 'developer', 'user', and 'assistant'.`,
+      `${path}role`,
+      "invalid_value",
+    );
+  }
+  const text = contentText(item["content"], `${path}content`);
+  return { role: role === "developer" ? "system" : (role as SimulatedMessage["role"]), text, toolCalls: [] };
+}
+
+function contentText(content: unknown, path: string): string {
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) throw invalidType(path, "a string or an array", content);
+  return content
+    .map((part: unknown, index) => {
+      const given = objectAt(part, `${path}[${index}]`);
+      const text = given["text"] ?? given["refusal"];
+      if (typeof text !== "string") throw invalidType(`${path}[${index}].text`, "a string", text);
+      return text;
+    })
+    .join("\n");
+}
+
+const toolKeys = words("type name description parameters strict defer_loading");
+
+function readTool(tool: unknown, index: number): SimulatedTool {
+  const path = `tools[${index}].`;
+  const given = objectAt(tool, `tools[${index}]`);
+  if (given["type"] !== "function")
+    throw badRequest(
+      `Invalid value: '${String(given["type"])}'. The simulator has function tools only.`,
+      `${path}type`,
+      "invalid_value",
+    );
+  if (given["function"] !== undefined) throw missingParameter(`${path}name`);
+  checkKeys(given, toolKeys, path);
+  return {
+    name: textAt(given, "name", path),
+    description: typeof given["description"] === "string" ? given["description"] : "",
+    parameters: isObject(given["parameters"]) ? given["parameters"] : {},
+    strict: given["strict"] !== false,
+  };
+}
+
+const formatKeys = words("type name description schema strict");
+
+function readFormat(text: unknown): ReadRequest["output"] {
+  const format = isObject(text) ? text["format"] : undefined;
+  if (!isObject(format) || format["type"] !== "json_schema") return undefined;
+  checkKeys(format, formatKeys, "text.format.");
+  const name = textAt(format, "name", "text.format.");
+  const schema = objectAt(format["schema"], "text.format.schema");
+  const strict = format["strict"] === true;
+  if (strict) checkStrict(schema, `response_format '${name}'`, "text.format.schema");
+  return { name, schema, strict };
+}

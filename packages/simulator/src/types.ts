@@ -1,0 +1,104 @@
+export type JsonObject = { readonly [key: string]: unknown };
+export type Api = "responses" | "chat";
+
+/** An answer of the simulated model. */
+export interface AnswerStep {
+  readonly text?: string | undefined;
+  /** A structured answer, sent as JSON text. */
+  readonly output?: unknown;
+  /** An id is made up where none is given; an object is sent as JSON, a string byte for byte. */
+  readonly toolCalls?:
+    | readonly {
+        readonly name: string;
+        readonly arguments?: object | string | undefined;
+        readonly id?: string | undefined;
+      }[]
+    | undefined;
+  /** A reasoning item before the rest; Responses only. */
+  readonly reasoning?: string | undefined;
+  readonly refusal?: string | undefined;
+  /** Laid over the counted one; null: none is reported. */
+  readonly usage?: JsonObject | null | undefined;
+  readonly finishReason?: "stop" | "length" | "content_filter" | undefined;
+  /** Milliseconds before it is sent, beside the simulator's own latency. */
+  readonly afterMs?: number | undefined;
+}
+
+/** An HTTP answer as it is: a refusal, say. */
+export interface HttpStep {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** An object is sent as JSON, a string as it is. */
+  readonly body?: unknown;
+  readonly afterMs?: number | undefined;
+}
+
+export type SimulatorStep = AnswerStep | HttpStep | ((request: SimulatedRequest) => AnswerStep | HttpStep);
+/** The first rule that answers wins. */
+export type SimulatorRule = (request: SimulatedRequest) => SimulatorStep | undefined;
+
+export interface SimulatedCall {
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: string;
+}
+
+/** A message of either API, in one form. */
+export interface SimulatedMessage {
+  readonly role: "system" | "user" | "assistant" | "tool";
+  readonly text: string;
+  /** Of an assistant message. */
+  readonly toolCalls: readonly SimulatedCall[];
+  /** Of a tool message. */
+  readonly callId?: string | undefined;
+}
+
+export interface SimulatedTool {
+  readonly name: string;
+  readonly description: string;
+  readonly parameters: JsonObject;
+  readonly strict: boolean;
+}
+
+export interface SimulatedToolResult {
+  readonly callId: string;
+  readonly name: string;
+  /** The call's arguments; {} when they are not a JSON object. */
+  readonly arguments: JsonObject;
+  readonly text: string;
+}
+
+/** A checked request, the same for both APIs. */
+export interface SimulatedRequest {
+  readonly api: Api;
+  /** How many requests were accepted before it. */
+  readonly index: number;
+  readonly model: string;
+  readonly system: string;
+  readonly messages: readonly SimulatedMessage[];
+  readonly tools: readonly SimulatedTool[];
+  readonly toolChoice: unknown;
+  readonly output: { readonly name: string; readonly schema: JsonObject; readonly strict: boolean } | undefined;
+  readonly body: JsonObject;
+  /** Every tool output so far, in order. */
+  toolResults(): readonly SimulatedToolResult[];
+}
+
+export interface LoggedRequest {
+  readonly index: number;
+  readonly api: Api | undefined;
+  readonly method: string;
+  readonly path: string;
+  /** By allow-list: never a key. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: unknown;
+  readonly status: number;
+  readonly answer: unknown;
+  /** Milliseconds since the simulator started, when the request arrived. */
+  readonly atMs: number;
+  readonly durationMs: number;
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
