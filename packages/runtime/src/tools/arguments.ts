@@ -1,4 +1,5 @@
 import { describeIssues, parseJson, parseWithSchema, type Tool, type ToolCall } from "@proviso/core";
+import { messageOf } from "../failures.ts";
 import { isRecord } from "../json.ts";
 
 export type Arguments = { readonly ok: true; readonly input: unknown } | { readonly ok: false; readonly error: string };
@@ -11,9 +12,13 @@ export async function parseArguments(tool: Tool, call: ToolCall): Promise<Argume
 
 /** What the model, or a policy in its place, wants done, checked with the tool's schema. */
 export async function validateInput(tool: Tool, given: unknown): Promise<Arguments> {
-  const result = await parseWithSchema(tool.input, given);
-  if (result.ok) return { ok: true, input: result.value };
-  return { ok: false, error: `The arguments of ${tool.name} do not fit: ${describeIssues(result.issues)}.` };
+  try {
+    const result = await parseWithSchema(tool.input, given);
+    if (result.ok) return { ok: true, input: result.value };
+    return { ok: false, error: `The arguments of ${tool.name} do not fit: ${describeIssues(result.issues)}.` };
+  } catch (error) {
+    return { ok: false, error: `The arguments of ${tool.name} could not be checked: ${messageOf(error)}` };
+  }
 }
 
 /** Missing, null and "" mean `{}`. */

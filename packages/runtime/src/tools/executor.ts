@@ -51,7 +51,8 @@ interface Invocation {
 /** One call, wholly done or wholly undone. */
 export async function executeToolCall(run: Run, call: ToolCall): Promise<CallOutcome> {
   const startedAt = run.world.clock.now();
-  const transaction = await beginTransaction(run, call.name);
+  const transaction = await run.limits.race(begin(run, call), "tool");
+  if (isFailure(transaction) || "error" in transaction) return notBegun(run, call, transaction, startedAt);
   const invocation = await invoke(run, call, transaction);
   let { result } = invocation;
   if (result.success) {
@@ -75,9 +76,37 @@ export async function executeToolCall(run: Run, call: ToolCall): Promise<CallOut
   return { message: toolMessage(call, result), stop: invocation.stop };
 }
 
+async function begin(run: Run, call: ToolCall): Promise<Transaction | { readonly error: unknown }> {
+  try {
+    return await beginTransaction(run, call.name);
+  } catch (error) {
+    return { error };
+  }
+}
+
+/** Without a snapshot nothing may change: the handler is not run. */
+function notBegun(
+  run: Run,
+  call: ToolCall,
+  why: Failure | { readonly error: unknown },
+  startedAt: number,
+): CallOutcome {
+  const stop = isFailure(why) ? why : undefined;
+  const message = isFailure(why)
+    ? `Not run: ${why.message}`
+    : `Not run: no snapshot could be made: ${messageOf(why.error)}`;
+  const params: RejectedParams = { rawArguments: String(call.arguments), error: message };
+  const result = failed(message);
+  reportUnrecorded(run, call, record(run, call, params, result, startedAt));
+  return { message: toolMessage(call, result), stop };
+}
+
 async function invoke(run: Run, call: ToolCall, transaction: Transaction): Promise<Invocation> {
   const tool = run.tools.get(call.name);
-  const parsed = tool === undefined ? unknownTool(run, call) : await parseArguments(tool, call);
+  const parsed =
+    tool === undefined ? unknownTool(run, call) : await run.limits.race(parseArguments(tool, call), "tool");
+  if (isFailure(parsed))
+    return { ...rejected(run, call, { ok: false, error: `Not run: ${parsed.message}` }), stop: parsed };
   if (tool === undefined || !parsed.ok) return rejected(run, call, parsed);
   run.emit({ type: "tool.requested", turn: run.turn, callId: call.id, name: call.name, arguments: call.arguments });
 
