@@ -19,16 +19,20 @@ export type SchemaResult<T> =
 
 /** Validates with the schema and refuses keys it does not name, at any depth; a loose schema takes them. */
 export async function parseWithSchema<T>(schema: Schema<unknown, T>, value: unknown): Promise<SchemaResult<T>> {
-  const unknownKeys = findUnknownKeys(jsonSchemaOf(schema, "input"), value);
+  const unknownKeys = findUnknownKeys(keysSchemaOf(schema, "input"), value);
   const result = await schema["~standard"].validate(value);
   return settle(result, unknownKeys);
 }
 
 /** The same, at once. A DefinitionError when the schema validates asynchronously. */
 export function parseWithSchemaSync<T>(schema: Schema<unknown, T>, value: unknown): SchemaResult<T> {
-  const unknownKeys = findUnknownKeys(jsonSchemaOf(schema, "input"), value);
+  const unknownKeys = findUnknownKeys(keysSchemaOf(schema, "input"), value);
   const result = schema["~standard"].validate(value);
-  if (result instanceof Promise) throw new DefinitionError("An asynchronous schema cannot be used here.");
+  if (result instanceof Promise) {
+    // Nobody waits for it any more.
+    result.catch(() => {});
+    throw new DefinitionError("An asynchronous schema cannot be used here.");
+  }
   return settle(result, unknownKeys);
 }
 
@@ -37,19 +41,36 @@ export function describeIssues(issues: readonly SchemaIssue[]): string {
   return issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`)).join("; ");
 }
 
-const printed = { input: new WeakMap<object, JsonSchema>(), output: new WeakMap<object, JsonSchema>() };
+type Side = "input" | "output";
+const newCache = (): Record<Side, WeakMap<object, JsonSchema>> => ({ input: new WeakMap(), output: new WeakMap() });
+const exact = newCache();
+const keysAlone = newCache();
 
 /** The schema as JSON Schema (draft 2020-12), printed once. A DefinitionError when it cannot be printed. */
-export function jsonSchemaOf(schema: Schema, side: "input" | "output"): JsonSchema {
-  const known = printed[side].get(schema);
+export function jsonSchemaOf(schema: Schema, side: Side): JsonSchema {
+  return print(schema, side, exact, undefined);
+}
+
+/** The same, for its keys alone: what JSON cannot say (a bigint, a date, a transform) is left open, where the library can. */
+export function keysSchemaOf(schema: Schema, side: Side): JsonSchema {
+  return print(schema, side, keysAlone, { unrepresentable: "any" });
+}
+
+function print(
+  schema: Schema,
+  side: Side,
+  cache: typeof exact,
+  libraryOptions: Record<string, unknown> | undefined,
+): JsonSchema {
+  const known = cache[side].get(schema);
   if (known !== undefined) return known;
   const standard: Partial<Schema["~standard"]> | undefined = schema?.["~standard"];
   if (standard?.jsonSchema === undefined) {
     throw new DefinitionError("A schema must be a Standard Schema that prints JSON Schema: zod 4.2 or later, say.");
   }
   try {
-    const { $schema: _, ...json } = standard.jsonSchema[side]({ target: "draft-2020-12" });
-    printed[side].set(schema, json);
+    const { $schema: _, ...json } = standard.jsonSchema[side]({ target: "draft-2020-12", libraryOptions });
+    cache[side].set(schema, json);
     return json;
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
@@ -80,9 +101,10 @@ export function findUnknownKeys(root: JsonSchema, value: unknown): readonly Sche
   const unknownKeys = (schema: unknown, at: unknown, path: string): readonly SchemaIssue[] => {
     if (!isRecord(schema) || typeof at !== "object" || at === null) return [];
     if (typeof schema["$ref"] === "string") return unknownKeys(resolveRef(root, schema["$ref"]), at, path);
+    const { allOf, ...own } = schema;
+    if (Array.isArray(allOf)) return inAll("properties" in own ? [...allOf, own] : allOf, at, path);
     const branches = schema["anyOf"] ?? schema["oneOf"];
     if (Array.isArray(branches)) return inBranches(branches, at, path);
-    if (Array.isArray(schema["allOf"])) return unknownKeys(mergeAll(root, schema), at, path);
     if (Array.isArray(at)) {
       const prefix: unknown[] = Array.isArray(schema["prefixItems"]) ? schema["prefixItems"] : [];
       return at.flatMap((item, index) =>
@@ -97,6 +119,12 @@ export function findUnknownKeys(root: JsonSchema, value: unknown): readonly Sche
     const found = fitting.map((branch) => unknownKeys(branch, at, path));
     return found.toSorted((a, b) => a.length - b.length)[0] ?? [];
   };
+  // Of an intersection's parts one has to know a key: only what all find unknown, itself or with its parent, is.
+  const inAll = (parts: readonly unknown[], at: object, path: string): readonly SchemaIssue[] => {
+    const found = parts.map((part) => unknownKeys(part, at, path));
+    const byAll = found.flat().filter((issue) => found.every((issues) => issues.some((other) => holds(other, issue))));
+    return byAll.filter((issue, index) => byAll.findIndex((other) => other.path === issue.path) === index);
+  };
   const inObject = (schema: JsonSchema, at: Record<string, unknown>, path: string): readonly SchemaIssue[] => {
     const properties = isRecord(schema["properties"]) ? schema["properties"] : {};
     const rest = schema["additionalProperties"];
@@ -109,29 +137,23 @@ export function findUnknownKeys(root: JsonSchema, value: unknown): readonly Sche
   return unknownKeys(root, value, "");
 }
 
-/** A branch fits when its type does, and the constants of its properties (a discriminator). */
-function mayFit(root: JsonSchema, branch: JsonSchema, at: object): boolean {
+/** A branch fits when its type does, and the properties that are constants or enums (a discriminator). */
+export function mayFit(root: JsonSchema, branch: JsonSchema, at: object): boolean {
   const schema = typeof branch["$ref"] === "string" ? resolveRef(root, branch["$ref"]) : branch;
   if (!isRecord(schema)) return false;
   const type = schema["type"];
-  if (type !== undefined && type !== (Array.isArray(at) ? "array" : "object")) return false;
+  if (type !== undefined && ![type].flat().includes(Array.isArray(at) ? "array" : "object")) return false;
   const properties = isRecord(schema["properties"]) ? schema["properties"] : {};
-  return Object.entries(properties).every(
-    ([key, property]) =>
-      !isRecord(property) || !("const" in property) || property["const"] === (at as Record<string, unknown>)[key],
-  );
+  return Object.entries(properties).every(([key, property]) => {
+    if (!isRecord(property) || !Object.hasOwn(at, key)) return true;
+    const value = (at as Record<string, unknown>)[key];
+    if ("const" in property) return property["const"] === value;
+    return !Array.isArray(property["enum"]) || property["enum"].includes(value);
+  });
 }
 
-function mergeAll(root: JsonSchema, schema: JsonSchema): JsonSchema {
-  const parts = [...(schema["allOf"] as readonly unknown[]), { ...schema, allOf: undefined }]
-    .map((part) => (isRecord(part) && typeof part["$ref"] === "string" ? resolveRef(root, part["$ref"]) : part))
-    .filter(isRecord);
-  const open = parts.find((part) => isRecord(part["additionalProperties"]) || part["additionalProperties"] === true);
-  return {
-    type: "object",
-    properties: Object.assign({}, ...parts.map((part) => part["properties"])),
-    ...(open === undefined ? {} : { additionalProperties: open["additionalProperties"] }),
-  };
+function holds(outer: SchemaIssue, inner: SchemaIssue): boolean {
+  return inner.path === outer.path || inner.path.startsWith(`${outer.path}.`);
 }
 
 /** A local reference ("#/$defs/Name" or "#"); undefined when it leads nowhere. */

@@ -1,4 +1,4 @@
-import { isRecord, resolveRef, type JsonSchema } from "./schema.ts";
+import { isRecord, mayFit, resolveRef, type JsonSchema } from "./schema.ts";
 
 /** A schema as a strict provider takes it, and the way back for what it answers. */
 export interface StrictSchema {
@@ -98,21 +98,23 @@ function dropAbsent(root: JsonSchema, schema: unknown, value: unknown): unknown 
   return Object.fromEntries(kept.map(([key, item]) => [key, dropAbsent(root, properties[key], item)]));
 }
 
+/** The branch that an answer was written for: its discriminators fit, an absent one as null, and it knows all keys. */
 function branchOf(root: JsonSchema, branches: readonly unknown[], value: object): unknown {
-  const keys = Object.keys(value);
+  const present = Array.isArray(value) ? value : withoutNulls(value);
   return branches
     .map((branch) =>
       isRecord(branch) && typeof branch["$ref"] === "string" ? resolveRef(root, branch["$ref"]) : branch,
     )
     .find((branch) => {
       if (!isRecord(branch) || branch["type"] !== (Array.isArray(value) ? "array" : "object")) return false;
+      if (Array.isArray(value)) return true;
       const properties = isRecord(branch["properties"]) ? branch["properties"] : {};
-      const constants = Object.entries(properties).filter(([, property]) => isRecord(property) && "const" in property);
-      return (
-        constants.every(([key, property]) => (property as JsonSchema)["const"] === (value as JsonSchema)[key]) &&
-        (Array.isArray(value) || keys.every((key) => Object.hasOwn(properties, key)))
-      );
+      return mayFit(root, branch, present) && Object.keys(value).every((key) => Object.hasOwn(properties, key));
     });
+}
+
+function withoutNulls(value: object): object {
+  return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== null));
 }
 
 function requiredOf(schema: JsonSchema): ReadonlySet<string> {

@@ -1,5 +1,5 @@
 import { DefinitionError, NotSupportedError } from "../errors.ts";
-import { jsonSchemaOf, type Schema } from "../schema.ts";
+import { isRecord, keysSchemaOf, resolveRef, type JsonSchema, type Schema } from "../schema.ts";
 import type { Slice } from "../state/slice.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
 import type { Tool } from "../tool/tool.ts";
@@ -47,7 +47,8 @@ export function compileSections(definition: AnyDefinition): Compiled {
       list.map(({ key }) => key),
       (key) => `Two sections ${parent ? `in "${parent.path}" ` : ""}have the key "${key}".`,
     );
-    return list.map((section, index) => {
+    return list.map((given, index) => {
+      const section = frozenSection(given);
       const path = parent ? `${parent.path}.${section.key}` : section.key;
       checkSection(section, path);
       const place = {
@@ -77,6 +78,18 @@ export function compileSections(definition: AnyDefinition): Compiled {
   return { sections, all, tools, slices: collectSlices(definition, all) };
 }
 
+/** A copy, so that nothing done to the definition later reaches the template. */
+function frozenSection(section: Section<never>): Section<never> {
+  const { tools, policies, resources, slices } = section;
+  return Object.freeze({
+    ...section,
+    ...(tools && { tools: Object.freeze([...tools]) }),
+    ...(policies && { policies: Object.freeze([...policies]) }),
+    ...(resources && { resources: Object.freeze([...resources]) }),
+    ...(slices && { slices: Object.freeze([...slices]) }),
+  });
+}
+
 function checkedText(
   text: string | undefined,
   where: string,
@@ -96,9 +109,24 @@ function checkedText(
 /** undefined: the schema is loose, or does not tell its keys. */
 function paramNames(schema: Schema | undefined): ReadonlySet<string> | undefined {
   if (schema === undefined) return new Set();
-  const { properties, additionalProperties } = jsonSchemaOf(schema, "output");
+  const root = keysSchemaOf(schema, "output");
+  const names = keysOf(root, root);
+  return names === undefined ? undefined : new Set(names);
+}
+
+/** Of all branches of a union or an intersection; undefined as soon as one is open. */
+function keysOf(root: JsonSchema, schema: unknown): readonly string[] | undefined {
+  if (!isRecord(schema)) return undefined;
+  if (typeof schema["$ref"] === "string" && schema["$ref"] !== "#")
+    return keysOf(root, resolveRef(root, schema["$ref"]));
+  const parts = schema["anyOf"] ?? schema["oneOf"] ?? schema["allOf"];
+  if (Array.isArray(parts)) {
+    const keys = parts.map((part) => keysOf(root, part));
+    return keys.includes(undefined) ? undefined : keys.flatMap((some) => some ?? []);
+  }
+  const { properties, additionalProperties } = schema;
   if (additionalProperties !== undefined && additionalProperties !== false) return undefined;
-  return properties === undefined ? undefined : new Set(Object.keys(properties as object));
+  return isRecord(properties) ? Object.keys(properties) : undefined;
 }
 
 function checkTools(tools: readonly Tool[]): void {

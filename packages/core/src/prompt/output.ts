@@ -23,13 +23,35 @@ export function wrappedSchema({ container, jsonSchema }: OutputSpec<unknown>): J
   if (container === "object") return jsonSchema;
   const key = wrapperKey[container];
   const { $defs, ...own } = jsonSchema;
-  return {
+  const recursive = refersToRoot(jsonSchema);
+  const defs = { ...($defs as JsonSchema | undefined), ...(recursive ? { [movedRoot]: own } : {}) };
+  const wrapper = {
     type: "object",
-    properties: { [key]: own },
+    properties: { [key]: recursive ? { $ref: "#" } : own },
     required: [key],
     additionalProperties: false,
-    ...($defs === undefined ? {} : { $defs }),
+    ...(Object.keys(defs).length === 0 ? {} : { $defs: defs }),
   };
+  return recursive ? (moveRoot(wrapper) as JsonSchema) : wrapper;
+}
+
+/** Where a root that refers to itself ("#") goes when it is wrapped. */
+const movedRoot = "__root";
+
+function refersToRoot(schema: unknown): boolean {
+  if (typeof schema !== "object" || schema === null) return false;
+  return Object.entries(schema).some(([key, value]) => (key === "$ref" && value === "#") || refersToRoot(value));
+}
+
+function moveRoot(schema: unknown): unknown {
+  if (typeof schema !== "object" || schema === null) return schema;
+  if (Array.isArray(schema)) return schema.map(moveRoot);
+  return Object.fromEntries(
+    Object.entries(schema).map(([key, value]) => [
+      key,
+      key === "$ref" && value === "#" ? `#/$defs/${movedRoot}` : moveRoot(value),
+    ]),
+  );
 }
 
 /** How the answer is asked for in the prompt's text. */

@@ -116,8 +116,8 @@ export function definePrompt<
   const compiled: CompiledTemplate = Object.freeze({
     name: definition.name ?? `${definition.ns}/${definition.key}`,
     sections,
-    policies: definition.policies ?? [],
-    resources: definition.resources ?? [],
+    policies: Object.freeze([...(definition.policies ?? [])]),
+    resources: Object.freeze([...(definition.resources ?? [])]),
     descriptor: Object.freeze({
       ns: definition.ns,
       key: definition.key,
@@ -165,7 +165,21 @@ function checkedParams(
   }
   const result = parseWithSchemaSync(schema, params);
   if (!result.ok) throw new DefinitionError(`The params of "${name}" do not fit: ${describeIssues(result.issues)}.`);
-  return Object.freeze({ ...(result.value as Record<string, unknown>) });
+  return frozenCopy({ ...result.value }) as Readonly<Record<string, unknown>>;
+}
+
+/** Plain objects and arrays at any depth; anything else is the caller's own. */
+function frozenCopy(value: unknown, seen = new Map<unknown, unknown>()): unknown {
+  const isPlain = typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+  if (!isPlain && !Array.isArray(value)) return value;
+  const known = seen.get(value);
+  if (known !== undefined) return known;
+  const copy: object = Array.isArray(value) ? [] : {};
+  seen.set(value, copy);
+  for (const [key, item] of Object.entries(value)) {
+    Object.defineProperty(copy, key, { value: frozenCopy(item, seen), enumerable: true });
+  }
+  return Object.freeze(copy);
 }
 
 function refuseUnsupported(definition: {

@@ -1,5 +1,5 @@
 import { DefinitionError } from "../errors.ts";
-import { describeIssues, jsonSchemaOf, parseWithSchemaSync, type ObjectSchema, type Schema } from "../schema.ts";
+import { describeIssues, keysSchemaOf, parseWithSchemaSync, type ObjectSchema, type Schema } from "../schema.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { OutputOf } from "../types.ts";
 import { isFrameworkEventType, type FrameworkEvent, type ToolInvoked } from "./events.ts";
@@ -25,7 +25,7 @@ export function defineEvent<const Name extends string, S extends ObjectSchema>(
   if (type === "" || type === "*" || type.startsWith("tool:") || isFrameworkEventType(type)) {
     throw new DefinitionError(`"${type}" cannot be the name of an application event: the framework uses it.`);
   }
-  if ("type" in ((jsonSchemaOf(schema, "output")["properties"] as object | undefined) ?? {})) {
+  if ("type" in ((keysSchemaOf(schema, "output")["properties"] as object | undefined) ?? {})) {
     throw new DefinitionError(`The payload of event "${type}" cannot have a property "type".`);
   }
   const make = (payload: unknown): object => {
