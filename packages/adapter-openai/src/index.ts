@@ -1,1 +1,15 @@
-export {};
+import type { ProviderAdapter } from "@proviso/core";
+import { modelAdapter } from "@proviso/runtime";
+import { openaiModel } from "./openai-model.ts";
+import type { OpenAIOptions } from "./options.ts";
+
+export { openaiModel, validateOpenAIOptions } from "./openai-model.ts";
+export type { OpenAIChatSettings, OpenAIClient, OpenAIConnection, OpenAIOptions, OpenAISettings } from "./options.ts";
+
+/**
+ * Evaluates prompts with a model of OpenAI, or of a server that speaks its wire.
+ * @throws {DefinitionError} as `openaiModel` does.
+ */
+export function openai(options: OpenAIOptions): ProviderAdapter {
+  return modelAdapter(openaiModel(options), options);
+}

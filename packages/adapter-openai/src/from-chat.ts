@@ -1,0 +1,60 @@
+import type { FinishReason, ModelFailure, ModelRequest, ModelResponse, ToolCall } from "@proviso/core";
+import {
+  argumentsAt,
+  invalidResponse,
+  isObject,
+  listAt,
+  objectAt,
+  parsedOutput,
+  textAt,
+  usageFrom,
+  type Json,
+} from "./wire.ts";
+
+/** An answer of `POST /chat/completions`; the first choice counts. */
+export function fromChat(
+  body: unknown,
+  output: ModelRequest["output"],
+  costUsd?: number,
+): ModelResponse | ModelFailure {
+  if (!isObject(body)) return invalidResponse("The provider's answer is not a JSON object.", body);
+  const usage = usageFrom(body["usage"], { input: "prompt_tokens", output: "completion_tokens" }, costUsd);
+  const [choice] = listAt(body, "choices");
+  const message = choice?.["message"];
+  if (choice === undefined || !isObject(message)) {
+    return { ...invalidResponse("The provider's answer has no message.", body), usage };
+  }
+  const text = contentText(message["content"]);
+  const toolCalls = listAt(message, "tool_calls").flatMap(callOf);
+  const refusal = textAt(message, "refusal");
+  return {
+    message: { role: "assistant", text, toolCalls },
+    finishReason: finishReason(choice["finish_reason"], toolCalls.length > 0),
+    usage,
+    model: textAt(body, "model") || undefined,
+    ...(toolCalls.length > 0 ? {} : parsedOutput(output, text)),
+    refusal: refusal === "" ? undefined : refusal,
+    payload: body,
+  };
+}
+
+/** Text, or a list of parts, as some compatible servers send. */
+function contentText(content: unknown): string {
+  if (typeof content === "string") return content;
+  return listAt({ content }, "content")
+    .map((part) => textAt(part, "text"))
+    .join("");
+}
+
+function callOf(call: Json): readonly ToolCall[] {
+  if (!isObject(call["function"])) return [];
+  const given = objectAt(call, "function");
+  return [{ id: textAt(call, "id"), name: textAt(given, "name"), arguments: argumentsAt(given, "arguments") }];
+}
+
+function finishReason(reason: unknown, hasCalls: boolean): FinishReason {
+  if (reason === "length") return "length";
+  if (reason === "content_filter") return "content-filter";
+  if (hasCalls) return "tool-calls";
+  return reason === "stop" || reason === undefined || reason === null ? "stop" : "other";
+}

@@ -1,0 +1,88 @@
+import type { FinishReason, ModelFailure, ModelRequest, ModelResponse, ThrottleKind, ToolCall } from "@proviso/core";
+import { responsesItems } from "./to-responses.ts";
+import {
+  argumentsAt,
+  invalidResponse,
+  isObject,
+  listAt,
+  objectAt,
+  parsedOutput,
+  textAt,
+  usageFrom,
+  type Json,
+} from "./wire.ts";
+
+/** An answer of `POST /responses`. Items, parts and fields that are not known are passed over. */
+export function fromResponses(
+  body: unknown,
+  output: ModelRequest["output"],
+  costUsd?: number,
+): ModelResponse | ModelFailure {
+  if (!isObject(body)) return invalidResponse("The provider's answer is not a JSON object.", body);
+  const status = textAt(body, "status");
+  const usage = usageFrom(body["usage"], { input: "input_tokens", output: "output_tokens" }, costUsd);
+  if (status === "failed") return { ...failedResponse(body), usage };
+  if (status !== "completed" && status !== "incomplete") {
+    const found = status === "" ? "no status" : `the status "${status}"`;
+    return { ...invalidResponse(`The provider's answer is not finished: it has ${found}.`, body), usage };
+  }
+  if (!Array.isArray(body["output"]))
+    return { ...invalidResponse("The provider's answer has no output.", body), usage };
+
+  const items = listAt(body, "output");
+  const parts = items.filter(({ type }) => type === "message").flatMap((item) => listAt(item, "content"));
+  const text = parts
+    .filter(({ type }) => type === "output_text")
+    .map((part) => textAt(part, "text"))
+    .join("");
+  const refusals = parts.filter(({ type }) => type === "refusal").map((part) => textAt(part, "refusal"));
+  const toolCalls = items.filter(({ type }) => type === "function_call").map(callOf);
+  return {
+    message: { role: "assistant", text, toolCalls, ...replayable(items) },
+    finishReason: finishReason(body, toolCalls.length > 0),
+    usage,
+    model: textAt(body, "model") || undefined,
+    ...(toolCalls.length > 0 ? {} : parsedOutput(output, text)),
+    refusal: refusals.length === 0 ? undefined : refusals.join("\n"),
+    payload: body,
+  };
+}
+
+function callOf(item: Json): ToolCall {
+  return { id: textAt(item, "call_id"), name: textAt(item, "name"), arguments: argumentsAt(item, "arguments") };
+}
+
+const replayed = new Set(["reasoning", "message", "function_call"]);
+
+/** Reasoning has to come back with the items that follow it; without any the message says it all. */
+function replayable(items: readonly Json[]): { readonly providerItems?: unknown } {
+  if (!items.some(({ type }) => type === "reasoning")) return {};
+  return { providerItems: { api: responsesItems, items: items.filter(({ type }) => replayed.has(String(type))) } };
+}
+
+function finishReason(body: Json, hasCalls: boolean): FinishReason {
+  if (body["status"] === "completed") return hasCalls ? "tool-calls" : "stop";
+  switch (textAt(objectAt(body, "incomplete_details"), "reason")) {
+    case "content_filter":
+      return "content-filter";
+    default:
+      // max_output_tokens; whatever else cut it short, the answer is not whole.
+      return "length";
+  }
+}
+
+const throttleCodes: Readonly<Record<string, ThrottleKind>> = {
+  server_error: "server_error",
+  rate_limit_exceeded: "rate_limit",
+  insufficient_quota: "quota_exhausted",
+  vector_store_timeout: "timeout",
+};
+
+function failedResponse(body: Json): ModelFailure {
+  const error = objectAt(body, "error");
+  const code = textAt(error, "code");
+  const message = textAt(error, "message") || "The provider failed to answer.";
+  const kind = Object.hasOwn(throttleCodes, code) ? throttleCodes[code] : undefined;
+  if (kind !== undefined) return { failure: "throttle", kind, message, payload: body };
+  return { failure: "provider", reason: code === "invalid_prompt" ? "bad_request" : "unknown", message, payload: body };
+}

@@ -1,0 +1,142 @@
+import { DefinitionError } from "@proviso/core";
+import type { AdapterOptions } from "@proviso/runtime";
+
+/** What is used of `OpenAI` of the package "openai": a ready client, or a stand-in for it. */
+export interface OpenAIClient {
+  readonly responses: { create(body: never, options?: never): unknown };
+  readonly chat: { readonly completions: { create(body: never, options?: never): unknown } };
+}
+
+/** How to reach it. */
+export interface OpenAIConnection {
+  /** A ready client: the rest is its own affair then. */
+  readonly client?: OpenAIClient | undefined;
+  /** Left out: OPENAI_API_KEY. */
+  readonly apiKey?: string | undefined;
+  /** Left out: OPENAI_BASE_URL, else OpenAI's own. */
+  readonly baseURL?: string | undefined;
+  readonly organization?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Milliseconds for one request. Default: the SDK's own, 10 minutes. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** What every request carries; only what is set is sent. */
+export interface OpenAISettings {
+  /** 0 to 2. */
+  readonly temperature?: number | undefined;
+  /** 0 to 1. */
+  readonly topP?: number | undefined;
+  /** max_output_tokens on the wire; max_completion_tokens with api "chat". */
+  readonly maxOutputTokens?: number | undefined;
+  readonly reasoningEffort?: "none" | "minimal" | "low" | "medium" | "high" | (string & {}) | undefined;
+  readonly logprobs?: boolean | undefined;
+  /** 0 to 20. */
+  readonly topLogprobs?: number | undefined;
+  readonly parallelToolCalls?: boolean | undefined;
+  /** false: reasoning is replayed encrypted. */
+  readonly store?: boolean | undefined;
+  readonly user?: string | undefined;
+  /** false: the schema goes into the prompt text and the answer is parsed from text. Default true. */
+  readonly nativeOutput?: boolean | undefined;
+  /** Laid over the body, last. */
+  readonly extraBody?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** For api "chat"; with "responses" a DefinitionError when the adapter is made. */
+export interface OpenAIChatSettings {
+  readonly seed?: number | undefined;
+  readonly stop?: readonly string[] | undefined;
+  /** -2 to 2. */
+  readonly presencePenalty?: number | undefined;
+  /** -2 to 2. */
+  readonly frequencyPenalty?: number | undefined;
+}
+
+export interface OpenAIOptions extends OpenAIConnection, OpenAISettings, OpenAIChatSettings, AdapterOptions {
+  readonly model: string;
+  /** Left out: "responses", or "chat" when baseURL is not OpenAI's. */
+  readonly api?: "responses" | "chat" | undefined;
+}
+
+/** Options that were checked, with nothing left to look up. */
+export interface CheckedOptions extends OpenAIOptions {
+  readonly api: "responses" | "chat";
+}
+
+const openAIHost = "api.openai.com";
+
+/** A checked copy. @throws {DefinitionError} naming the option and its range. */
+export function checkOptions(given: OpenAIOptions): CheckedOptions {
+  const options = copyOf(given);
+  if (typeof options.model !== "string" || options.model.trim() === "") {
+    throw new DefinitionError('openai needs a model, for example { model: "gpt-5.4" }.');
+  }
+  const { api } = options;
+  if (api !== undefined && api !== "responses" && api !== "chat") {
+    throw new DefinitionError(`The option api must be "responses" or "chat", not ${JSON.stringify(api)}.`);
+  }
+  checkRanges(options);
+  const baseURL = options.baseURL ?? environment("OPENAI_BASE_URL");
+  const checked: CheckedOptions = Object.freeze({
+    ...options,
+    baseURL,
+    apiKey: options.apiKey ?? environment("OPENAI_API_KEY"),
+    api: api ?? (isOpenAI(baseURL) ? "responses" : "chat"),
+  });
+  if (checked.client === undefined && checked.apiKey === undefined) {
+    throw new DefinitionError("openai needs a key: set OPENAI_API_KEY, or give { apiKey } or { client }.");
+  }
+  if (checked.api === "responses") refuseChatSettings(checked);
+  return checked;
+}
+
+function copyOf(given: OpenAIOptions): OpenAIOptions {
+  return {
+    ...given,
+    ...(given.headers === undefined ? {} : { headers: { ...given.headers } }),
+    ...(given.extraBody === undefined ? {} : { extraBody: structuredClone(given.extraBody) }),
+    ...(given.stop === undefined ? {} : { stop: [...given.stop] }),
+  };
+}
+
+const ranges = {
+  temperature: [0, 2],
+  topP: [0, 1],
+  topLogprobs: [0, 20],
+  presencePenalty: [-2, 2],
+  frequencyPenalty: [-2, 2],
+} as const;
+
+function checkRanges(options: OpenAIOptions): void {
+  for (const [name, [low, high]] of Object.entries(ranges)) {
+    const value = options[name as keyof typeof ranges];
+    if (value === undefined) continue;
+    if (typeof value === "number" && value >= low && value <= high) continue;
+    throw new DefinitionError(`The option ${name} must be a number from ${low} to ${high}, not ${String(value)}.`);
+  }
+  for (const name of ["maxOutputTokens", "timeoutMs"] as const) {
+    const value = options[name];
+    if (value === undefined || (Number.isInteger(value) && value > 0)) continue;
+    throw new DefinitionError(`The option ${name} must be a positive whole number, not ${String(value)}.`);
+  }
+}
+
+function refuseChatSettings(options: CheckedOptions): void {
+  const refused = (["seed", "stop", "presencePenalty", "frequencyPenalty"] as const).filter(
+    (name) => options[name] !== undefined,
+  );
+  if (refused.length === 0) return;
+  throw new DefinitionError(
+    `The Responses API does not take ${refused.join(", ")}; use { api: "chat" } or leave them out.`,
+  );
+}
+
+function isOpenAI(baseURL: string | undefined): boolean {
+  return baseURL === undefined || (URL.canParse(baseURL) && new URL(baseURL).hostname === openAIHost);
+}
+
+function environment(name: string): string | undefined {
+  const value = globalThis.process?.env[name]?.trim();
+  return value === "" ? undefined : value;
+}

@@ -1,0 +1,63 @@
+import { parseJson, type ModelFailure, type ModelRequest, type ReportedUsage } from "@proviso/core";
+import { outputSchema } from "./schemas.ts";
+
+export type Json = Readonly<Record<string, unknown>>;
+
+export function isObject(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function objectAt(object: unknown, key: string): Json {
+  const value = isObject(object) ? object[key] : undefined;
+  return isObject(value) ? value : {};
+}
+
+export function listAt(object: unknown, key: string): readonly Json[] {
+  const value = isObject(object) ? object[key] : undefined;
+  return Array.isArray(value) ? value.filter(isObject) : [];
+}
+
+export function textAt(object: unknown, key: string): string {
+  const value = isObject(object) ? object[key] : undefined;
+  return typeof value === "string" ? value : "";
+}
+
+/** What is a number that can be counted; the rest is left to the runtime's estimate. */
+export function countAt(object: unknown, key: string): number | undefined {
+  const value = isObject(object) ? object[key] : undefined;
+  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
+}
+
+/** Arguments as they came: some compatible servers send an object. */
+export function argumentsAt(object: Json, key: string): string {
+  const value = object[key];
+  if (typeof value === "string") return value;
+  return value === undefined || value === null ? "" : JSON.stringify(value);
+}
+
+/** The native payload, when there is one: text that is not JSON is left to the runtime. */
+export function parsedOutput(output: ModelRequest["output"], text: string): { readonly parsed?: unknown } {
+  if (output === undefined || text === "") return {};
+  const json = parseJson(text, { maxDepth: 256, maxLength: 16 * 1024 * 1024 });
+  return json.ok ? { parsed: outputSchema(output).restore(json.value) } : {};
+}
+
+export function invalidResponse(message: string, payload: unknown): ModelFailure {
+  return { failure: "provider", reason: "invalid_response", message, payload };
+}
+
+/** Usage in the names of one API. */
+export function usageFrom(
+  usage: unknown,
+  names: { readonly input: string; readonly output: string },
+  costUsd: number | undefined,
+): ReportedUsage {
+  return {
+    inputTokens: countAt(usage, names.input),
+    outputTokens: countAt(usage, names.output),
+    totalTokens: countAt(usage, "total_tokens"),
+    cachedInputTokens: countAt(objectAt(usage, `${names.input}_details`), "cached_tokens"),
+    reasoningTokens: countAt(objectAt(usage, `${names.output}_details`), "reasoning_tokens"),
+    costUsd,
+  };
+}

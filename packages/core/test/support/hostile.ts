@@ -1,0 +1,27 @@
+import fc from "fast-check";
+
+const pieces = [
+  "{{name}}",
+  "{{other}}",
+  "{{",
+  "}}",
+  "\\{{",
+  "\\",
+  "$&",
+  "$1",
+  "$$",
+  "$`",
+  "${name}",
+  "{{ name }}",
+  "__proto__",
+  "## 1. Title",
+  "\u2028",
+  "\uD800",
+  "\n\n",
+  "",
+];
+
+/** Texts that are made of what templating engines stumble over. */
+export const hostileText: fc.Arbitrary<string> = fc
+  .array(fc.oneof(fc.constantFrom(...pieces), fc.string({ unit: "binary" })), { maxLength: 12 })
+  .map((parts) => parts.join(""));
