@@ -1,0 +1,177 @@
+import { startSimulator } from "@proviso/simulator";
+import { expect, test } from "vitest";
+import { chat, errorOf, post, responses } from "./support.ts";
+
+test("SIM-1 a step is answered in the payload of either API", async () => {
+  const step = { text: "hi", toolCalls: [{ name: "f", arguments: { a: 1 } }] };
+  await using simulator = await startSimulator({ steps: [step, step] });
+  const first = await responses(simulator, { input: "hello" });
+  expect(first.body).toMatchObject({
+    object: "response",
+    status: "completed",
+    model: "m",
+    output: [
+      { type: "message", content: [{ type: "output_text", text: "hi" }] },
+      { type: "function_call", name: "f", arguments: '{"a":1}' },
+    ],
+  });
+  const second = await chat(simulator, { messages: [{ role: "user", content: "hello" }] });
+  expect(second.body).toMatchObject({
+    object: "chat.completion",
+    choices: [
+      {
+        finish_reason: "tool_calls",
+        message: { content: "hi", tool_calls: [{ function: { name: "f", arguments: '{"a":1}' } }] },
+      },
+    ],
+  });
+});
+
+test("SIM-1 a length, a filter and a refusal look as the service's do", async () => {
+  await using simulator = await startSimulator({
+    steps: [{ text: "cut", finishReason: "length" }, { refusal: "no" }, { text: "x", finishReason: "content_filter" }],
+  });
+  expect((await responses(simulator, { input: "a" })).body).toMatchObject({
+    status: "incomplete",
+    incomplete_details: { reason: "max_output_tokens" },
+  });
+  expect((await responses(simulator, { input: "a" })).body).toMatchObject({
+    output: [{ content: [{ type: "refusal", refusal: "no" }] }],
+  });
+  expect((await chat(simulator, { messages: [{ role: "user", content: "a" }] })).body).toMatchObject({
+    choices: [{ finish_reason: "content_filter" }],
+  });
+});
+
+test("SIM-1 other paths, methods and streams are refused", async () => {
+  await using simulator = await startSimulator();
+  expect((await post(simulator, "/embeddings", {})).status).toBe(404);
+  expect((await fetch(`${simulator.baseURL}/responses`, { headers: { authorization: "Bearer k" } })).status).toBe(405);
+  expect((await responses(simulator, { input: "a", stream: true })).status).toBe(400);
+});
+
+test("SIM-2 a request beyond the script, and steps beside rules, are refused", async () => {
+  await using simulator = await startSimulator({ steps: [{ text: "one" }] });
+  expect((await responses(simulator, { input: "a" })).status).toBe(200);
+  const second = await responses(simulator, { input: "a" });
+  expect([second.status, errorOf(second).code]).toEqual([400, "simulator_script_exhausted"]);
+  await expect(startSimulator({ steps: [], rules: [] })).rejects.toThrow(TypeError);
+});
+
+test("SIM-2 a step can be an HTTP answer as it is", async () => {
+  await using simulator = await startSimulator({
+    steps: [{ status: 429, headers: { "retry-after": "1" }, body: { error: { message: "slow down" } } }],
+  });
+  const answer = await responses(simulator, { input: "a" });
+  expect([answer.status, answer.headers.get("retry-after"), errorOf(answer).message]).toEqual([429, "1", "slow down"]);
+});
+
+test("SIM-3 the first rule that answers wins, the fallback answers the rest, a rule that throws is a 500", async () => {
+  await using simulator = await startSimulator({
+    rules: [
+      ({ system }) => (system === "mine" ? { text: "mine" } : undefined),
+      ({ messages }) => {
+        if (messages.some(({ text }) => text === "boom")) throw new Error("rule broke");
+        return undefined;
+      },
+    ],
+  });
+  const said = async (input: unknown): Promise<unknown> => (await responses(simulator, { input })).body["output"];
+  expect(await said([{ role: "system", content: "mine" }])).toMatchObject([{ content: [{ text: "mine" }] }]);
+  expect(await said("hello")).toMatchObject([{ content: [{ text: "You said: hello" }] }]);
+  const broken = await responses(simulator, { input: "boom" });
+  expect([broken.status, errorOf(broken).message]).toEqual([500, "rule broke"]);
+});
+
+test("SIM-3 a rule sees the same request whichever API it came by", async () => {
+  const seen: unknown[] = [];
+  await using simulator = await startSimulator({
+    rules: [
+      ({ system, messages, toolResults }) => {
+        seen.push({ system, roles: messages.map(({ role }) => role), results: toolResults() });
+        return { text: "ok" };
+      },
+    ],
+  });
+  await responses(simulator, {
+    input: [
+      { role: "system", content: "s" },
+      { role: "user", content: "u" },
+      { type: "function_call", call_id: "c", name: "f", arguments: '{"a":1}' },
+      { type: "function_call_output", call_id: "c", output: "done" },
+    ],
+  });
+  await chat(simulator, {
+    messages: [
+      { role: "system", content: "s" },
+      { role: "user", content: "u" },
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: '{"a":1}' } }],
+      },
+      { role: "tool", tool_call_id: "c", content: "done" },
+    ],
+  });
+  expect(seen[0]).toEqual({
+    system: "s",
+    roles: ["system", "user", "assistant", "tool"],
+    results: [{ callId: "c", name: "f", arguments: { a: 1 }, text: "done" }],
+  });
+  expect(seen[1]).toEqual(seen[0]);
+});
+
+test("SIM-3 the fallback makes an instance of the output schema", async () => {
+  await using simulator = await startSimulator();
+  const schema = {
+    type: "object",
+    properties: {
+      a: { type: "string" },
+      b: { type: "array", items: { enum: ["x", "y"] } },
+      c: { type: ["number", "null"] },
+    },
+    required: ["a", "b", "c"],
+    additionalProperties: false,
+  };
+  const format = { type: "json_schema", name: "out", schema, strict: true };
+  const { body } = await responses(simulator, { input: "hello", text: { format } });
+  expect(body["output"]).toMatchObject([{ content: [{ text: '{"a":"hello","b":["x"],"c":0}' }] }]);
+});
+
+test("SIM-8 more text costs more tokens, on both sides", async () => {
+  await using simulator = await startSimulator({ steps: [{ text: "a" }, { text: "a".repeat(400) }] });
+  const small = (await responses(simulator, { input: "a" })).body["usage"] as Record<string, number>;
+  const large = (await responses(simulator, { input: "a".repeat(4_000) })).body["usage"] as Record<string, number>;
+  expect((large["input_tokens"] ?? 0) - (small["input_tokens"] ?? 0)).toBeGreaterThan(950);
+  expect(large["output_tokens"]).toBe(100);
+  expect(large["total_tokens"]).toBe((large["input_tokens"] ?? 0) + (large["output_tokens"] ?? 0));
+});
+
+test("SIM-9 requests are logged without their key; SIM-10 keys are checked and masked", async () => {
+  await using simulator = await startSimulator({ apiKey: "right-key-123456", steps: [{ text: "a" }] });
+  const wrong = await post(simulator, "/responses", { model: "m", input: "a" }, "wrong-key-123456");
+  expect([wrong.status, errorOf(wrong).code]).toEqual([401, "invalid_api_key"]);
+  expect(errorOf(wrong).message).not.toContain("wrong-key-123456");
+  expect((await post(simulator, "/responses", { model: "m", input: "a" }, null)).status).toBe(401);
+  expect((await post(simulator, "/responses", { model: "m", input: "a" }, "right-key-123456")).status).toBe(200);
+  expect(simulator.requests.map(({ status }) => status)).toEqual([401, 401, 200]);
+  expect(simulator.requests[2]).toMatchObject({
+    api: "responses",
+    method: "POST",
+    path: "/v1/responses",
+    body: { input: "a" },
+  });
+  expect(JSON.stringify(simulator.requests)).not.toContain("key-123456");
+});
+
+test("SIM-11 an answer waits for its latency, and close ends the wait", async () => {
+  const simulator = await startSimulator({ latencyMs: 60_000, steps: [{ text: "a" }] });
+  const asked = responses(simulator, { input: "a" }).then(
+    () => "answered",
+    () => "cut",
+  );
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  await simulator.close();
+  expect(await asked).toBe("cut");
+  await simulator.close();
+});
