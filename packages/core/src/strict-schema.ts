@@ -69,7 +69,7 @@ function tightenObject(schema: JsonSchema): JsonSchema {
 
 function nullable(schema: JsonSchema): JsonSchema {
   if (allowsNull(schema)) return schema;
-  if (typeof schema["type"] === "string" && !("enum" in schema)) return { ...schema, type: [schema["type"], "null"] };
+  if ("type" in schema && !("enum" in schema)) return { ...schema, type: [schema["type"], "null"].flat() };
   if (Array.isArray(schema["anyOf"]))
     return { ...schema, anyOf: [...(schema["anyOf"] as unknown[]), { type: "null" }] };
   const { description, ...rest } = schema;

@@ -1,12 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { DefinitionError, definePrompt } from "@proviso/core";
+import { DefinitionError, definePrompt, type ObjectSchema } from "@proviso/core";
 import { caught } from "./support/caught.ts";
 
 const greeting = definePrompt({
   ns: "a",
   key: "b",
-  params: z.object({ name: z.string(), times: z.number().int().default(1), deep: z.object({ x: z.number() }).optional() }),
+  params: z.object({
+    name: z.string(),
+    times: z.number().int().default(1),
+    deep: z.object({ x: z.number() }).optional(),
+  }),
   sections: [{ key: "s", text: "{{name}} {{times}}" }],
 });
 
@@ -61,18 +65,32 @@ describe("PRM-2 bind", () => {
     const bound = { id: 9_007_199_254_740_993n, name: "ada", at: new Date(0) };
     expect(template.bind(bound).render().text).toBe("9007199254740993 ADA");
     expect(caught(() => template.bind({ ...bound, more: 1 } as never)).message).toContain("more: unknown key");
-    const misspelt = () => definePrompt({ ns: "a", key: "b", params, sections: [{ key: "s", text: "{{idd}}" as string }] });
+    const misspelt = () =>
+      definePrompt({ ns: "a", key: "b", params, sections: [{ key: "s", text: "{{idd}}" as string }] });
     expect(caught(misspelt).message).toContain("idd");
   });
 });
 
 describe("PRM-2 asynchronous schemas", () => {
-  test("PRM-2 an asynchronous params schema is refused, and its own failure goes unheard", async () => {
-    const params = z.object({ name: z.string().refine(() => Promise.reject(new Error("late"))) });
-    const template = definePrompt({ ns: "a", key: "b", params, sections: [] });
-    const error = caught(() => template.bind({ name: "x" }));
+  const define = (params: ObjectSchema) => definePrompt({ ns: "a", key: "b", params, sections: [] });
+
+  test("PRM-2 an asynchronous params schema is refused", () => {
+    const error = caught(() => define(z.object({ name: z.string().refine(async () => true) })).bind({ name: "x" }));
     expect(error).toBeInstanceOf(DefinitionError);
     expect(error.message).toContain("asynchronous");
+  });
+
+  test("PRM-2 what an asynchronous schema rejects with later goes unheard, not unhandled", async () => {
+    const json = () => ({ type: "object", properties: {} });
+    const params: ObjectSchema = {
+      "~standard": {
+        version: 1,
+        vendor: "test",
+        validate: () => Promise.reject(new Error("late")),
+        jsonSchema: { input: json, output: json },
+      },
+    };
+    expect(caught(() => define(params).bind({})).message).toContain("asynchronous");
     // An unhandled rejection would fail the run here.
     await new Promise((resolve) => setTimeout(resolve, 0));
   });

@@ -8,7 +8,13 @@ const sha256 = (text: string): string => createHash("sha256").update(text, "utf8
 const sectionHash = (section: Omit<Section, "key">): string | undefined =>
   definePrompt({ ns: "a", key: "b", sections: [{ key: "s", ...section }] }).descriptor.sections["s"];
 const toolHash = (more: { description?: string; input?: z.ZodObject; output?: z.ZodType }): string | undefined => {
-  const made = defineTool({ name: "t", description: "D", input: z.object({}), execute: () => undefined as never, ...more });
+  const made = defineTool({
+    name: "t",
+    description: "D",
+    input: z.object({}),
+    execute: () => undefined as never,
+    ...more,
+  });
   return definePrompt({ ns: "a", key: "b", sections: [{ key: "s", tools: [made as never] }] }).descriptor.tools["t"];
 };
 

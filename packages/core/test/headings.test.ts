@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { definePrompt } from "@proviso/core";
+import { definePrompt, type Section } from "@proviso/core";
 
 const template = definePrompt({
   ns: "a",
@@ -47,7 +47,7 @@ describe("PRM-4 headings", () => {
   });
 
   test("PRM-4 headings stop at six #, as markdown does", () => {
-    const nested = (depth: number): { key: string; title: string; children: ReturnType<typeof nested>[] } => ({
+    const nested = (depth: number): Section => ({
       key: "s",
       title: "T",
       children: depth === 1 ? [] : [nested(depth - 1)],

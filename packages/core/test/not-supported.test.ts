@@ -20,8 +20,20 @@ describe("what is declared and not built yet is refused, never ignored", () => {
     ["a nested summarised section", withSection({ key: "s", children: [{ key: "c", visibility: "summary" }] })],
     ["a computed visibility", withSection({ key: "s", visibility: () => "full" })],
     ["a shared section's visibility", () => defineSection({ key: "s", visibility: "summary" })],
-    ["feedback", () => definePrompt({ ns: "a", key: "b", sections, feedback: [{ name: "f", every: { calls: 1 }, provide: () => "x" }] })],
-    ["a completion checker", () => definePrompt({ ns: "a", key: "b", sections, completion: { name: "c", check: () => undefined } })],
+    [
+      "feedback",
+      () =>
+        definePrompt({
+          ns: "a",
+          key: "b",
+          sections,
+          feedback: [{ name: "f", every: { calls: 1 }, provide: () => "x" }],
+        }),
+    ],
+    [
+      "a completion checker",
+      () => definePrompt({ ns: "a", key: "b", sections, completion: { name: "c", check: () => undefined } }),
+    ],
     ["task examples", () => definePrompt({ ns: "a", key: "b", sections, examples: [{ objective: "o", steps: [] }] })],
     ["a tool's examples", withSection({ key: "s", tools: [exemplary as never] })],
     ["visibility in render", () => prompt.render({ visibility: { s: "full" } })],

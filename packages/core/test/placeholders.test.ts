@@ -34,14 +34,20 @@ describe("PRM-3 placeholders", () => {
     },
   );
 
-  test.each(["{{nmae}}", "{{}}", "{{ }}", "{{constructor}}", "{{__proto__}}", "{{toString}}", "{{name.length}}", "{{{name}}}"])(
-    "PRM-3 %j is a DefinitionError at definePrompt",
-    (text) => {
-      const error = caught(() => definePrompt({ ns: "a", key: "b", params, sections: [{ key: "s", text }] }));
-      expect(error).toBeInstanceOf(DefinitionError);
-      expect(error.message).toContain('section "s"');
-    },
-  );
+  test.each([
+    "{{nmae}}",
+    "{{}}",
+    "{{ }}",
+    "{{constructor}}",
+    "{{__proto__}}",
+    "{{toString}}",
+    "{{name.length}}",
+    "{{{name}}}",
+  ])("PRM-3 %j is a DefinitionError at definePrompt", (text) => {
+    const error = caught(() => definePrompt({ ns: "a", key: "b", params, sections: [{ key: "s", text }] }));
+    expect(error).toBeInstanceOf(DefinitionError);
+    expect(error.message).toContain('section "s"');
+  });
 
   test("PRM-3 an unknown name in a summary, a nested section or a shared section is a DefinitionError", () => {
     const text: string = "{{nmae}}";
@@ -65,7 +71,12 @@ describe("PRM-3 placeholders", () => {
 
   test("PRM-3 strings, numbers, booleans and bigints are shown, an empty string too", () => {
     const anything = z.object({ v: z.any() });
-    const template = definePrompt({ ns: "a", key: "b", params: anything, sections: [{ key: "s", text: "<{{v}}>" as string }] });
+    const template = definePrompt({
+      ns: "a",
+      key: "b",
+      params: anything,
+      sections: [{ key: "s", text: "<{{v}}>" as string }],
+    });
     const shown = ["", "x", 0, -1.5, true, false, 12n].map((v) => template.bind({ v }).render().text);
     expect(shown).toEqual(["<>", "<x>", "<0>", "<-1.5>", "<true>", "<false>", "<12>"]);
   });
@@ -88,7 +99,9 @@ describe("PRM-3 placeholders", () => {
     const fault = caught(() => template.bind({ v }).render()) as RenderFault;
     expect(fault).toBeInstanceOf(RenderFault);
     expect(fault).toMatchObject({ section: "s.c", placeholder: "v", code: "render_fault" });
-    expect(fault.message).toContain(`{{v}} in section "s.c" must be a string, number, boolean or bigint, not ${found}.`);
+    expect(fault.message).toContain(
+      `{{v}} in section "s.c" must be a string, number, boolean or bigint, not ${found}.`,
+    );
   });
 
   test("PRM-3 a text with 100,000 placeholders or open braces is filled without delay", () => {

@@ -26,7 +26,14 @@ describe("PRM-7 messages", () => {
   });
 
   test("PRM-7 a prompt without a user section is one user message", () => {
-    const template = definePrompt({ ns: "a", key: "b", sections: [{ key: "s", text: "a" }, { key: "t", text: "b" }] });
+    const template = definePrompt({
+      ns: "a",
+      key: "b",
+      sections: [
+        { key: "s", text: "a" },
+        { key: "t", text: "b" },
+      ],
+    });
     expect(template.bind({}).render()).toMatchObject({ system: "", user: "a\n\nb", text: "a\n\nb" });
   });
 
@@ -45,7 +52,11 @@ describe("PRM-7 messages", () => {
 
   test("PRM-7 a child has its parent's role and no other", () => {
     const define = (parent: "user" | "system", child: "user" | "system") =>
-      definePrompt({ ns: "a", key: "b", sections: [{ key: "s", role: parent, children: [{ key: "c", role: child }] }] });
+      definePrompt({
+        ns: "a",
+        key: "b",
+        sections: [{ key: "s", role: parent, children: [{ key: "c", role: child }] }],
+      });
     expect(() => define("user", "user")).not.toThrow();
     expect(caught(() => define("user", "system"))).toBeInstanceOf(DefinitionError);
     expect(caught(() => define("system", "user")).message).toContain('"s.c" cannot be a "user" section');

@@ -4,7 +4,15 @@ import { DefinitionError, definePrompt, strictSchema, wrappedSchema, wrapperKey,
 import { caught } from "./support/caught.ts";
 
 const define = (output: z.ZodType) =>
-  definePrompt({ ns: "a", key: "b", output, sections: [{ key: "s", text: "x" }, { key: "u", text: "u", role: "user" }] });
+  definePrompt({
+    ns: "a",
+    key: "b",
+    output,
+    sections: [
+      { key: "s", text: "x" },
+      { key: "u", text: "u", role: "user" },
+    ],
+  });
 const specOf = (output: z.ZodType): OutputSpec<unknown> => {
   const spec = define(output).bind({}).render().output;
   if (spec === undefined) throw new Error("no output");
@@ -23,7 +31,9 @@ describe("OUT-3 wrapping", () => {
       required: [key],
       additionalProperties: false,
     });
-    expect(wrappedSchema(specOf(z.array(z.string())))).toEqual(wrapped("items", { type: "array", items: { type: "string" } }));
+    expect(wrappedSchema(specOf(z.array(z.string())))).toEqual(
+      wrapped("items", { type: "array", items: { type: "string" } }),
+    );
     expect(wrappedSchema(specOf(z.enum(["a", "b"])))).toEqual(wrapped("value", { type: "string", enum: ["a", "b"] }));
     expect(specOf(z.union([z.object({}), z.string()])).container).toBe("value");
   });
@@ -36,7 +46,9 @@ describe("OUT-3 wrapping", () => {
   });
 
   test("OUT-3 a root that refers to itself still does when it is wrapped", () => {
-    const Expression: z.ZodType = z.lazy(() => z.union([z.number(), z.object({ left: Expression, right: Expression })]));
+    const Expression: z.ZodType = z.lazy(() =>
+      z.union([z.number(), z.object({ left: Expression, right: Expression })]),
+    );
     const wrapped = wrappedSchema(specOf(Expression));
     expect(JSON.stringify(wrapped)).not.toContain('"$ref":"#"');
     expect(wrapped).toMatchObject({
@@ -63,7 +75,13 @@ describe("OUT-6 output instructions", () => {
   });
 
   test("OUT-6 the prompt's own wish is the default, and an option wins over it", () => {
-    const template = definePrompt({ ns: "a", key: "b", output: schema, outputInstructions: true, sections: [{ key: "s", text: "x" }] });
+    const template = definePrompt({
+      ns: "a",
+      key: "b",
+      output: schema,
+      outputInstructions: true,
+      sections: [{ key: "s", text: "x" }],
+    });
     expect(template.bind({}).render().text).toContain("JSON");
     expect(template.bind({}).render({ outputInstructions: false }).text).toBe("x");
   });

@@ -24,7 +24,11 @@ describe("PRM-9 pure rendering", () => {
     template.bind({ x: "other", y: 3 }).render();
     prompt.render({ outputInstructions: false });
     prompt.asText().render();
-    for (const again of [prompt.render(), template.bind({ y: 2, x: "1" }).render(), define().bind({ x: "1", y: 2 }).render()]) {
+    for (const again of [
+      prompt.render(),
+      template.bind({ y: 2, x: "1" }).render(),
+      define().bind({ x: "1", y: 2 }).render(),
+    ]) {
       expect(again.text).toBe(first.text);
       expect(again.system).toBe(first.system);
       expect(again.user).toBe(first.user);

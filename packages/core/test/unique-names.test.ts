@@ -46,10 +46,13 @@ describe("PRM-6 unique names", () => {
     expect(error.message).toContain(`"${name}" (the framework's own)`);
   });
 
-  test.each(["", "a b", "a.b", "ä", "a".repeat(65)])("PRM-6 a tool cannot be called %j: no provider takes it", (name) => {
-    expect(caught(() => tool(name))).toBeInstanceOf(DefinitionError);
-    expect(caught(() => tool(name)).message).toContain(JSON.stringify(name));
-  });
+  test.each(["", "a b", "a.b", "ä", "a".repeat(65)])(
+    "PRM-6 a tool cannot be called %j: no provider takes it",
+    (name) => {
+      expect(caught(() => tool(name))).toBeInstanceOf(DefinitionError);
+      expect(caught(() => tool(name)).message).toContain(JSON.stringify(name));
+    },
+  );
 
   test("PRM-6 names such as __proto__ and constructor are names like any other", () => {
     const template = definePrompt({

@@ -1,0 +1,96 @@
+import { parseArgs } from "node:util";
+import { stat } from "node:fs/promises";
+import { relative, resolve } from "node:path";
+
+export const help = `demo [folder]: reviews the code of a folder (default: packages/core/src)
+
+  --api responses|chat   which API of OpenAI's, default responses
+  --model NAME           default: PROVISO_MODEL, else gpt-5.4
+  --deadline-ms N        default 120000
+  --budget N             tokens in all, default 500000
+  --latency-ms N         of the simulator, default 40
+  --json                 the review alone, as JSON, on standard output
+  --help`;
+
+/** Something the person at the terminal has to know, in one line. */
+export class UsageError extends Error {}
+
+export interface Settings {
+  readonly folder: string;
+  readonly api: "responses" | "chat";
+  readonly model: string;
+  readonly deadlineMs: number;
+  readonly budget: number;
+  readonly latencyMs: number;
+  readonly json: boolean;
+  /** undefined: the simulator answers. */
+  readonly apiKey: string | undefined;
+}
+
+/** @throws {UsageError} for an unknown flag, a bad value, a folder that is none. */
+export async function readSettings(args: readonly string[], env: NodeJS.ProcessEnv): Promise<Settings | "help"> {
+  const { values, positionals } = parse(args);
+  if (values.help === true) return "help";
+  if (positionals.length > 1) throw new UsageError(`one folder at a time, not ${positionals.length}.`);
+  const api = values.api ?? "responses";
+  if (api !== "responses" && api !== "chat") throw new UsageError(`--api is "responses" or "chat", not "${api}".`);
+  return {
+    folder: await existingFolder(positionals[0], env),
+    api,
+    model: values.model ?? env["PROVISO_MODEL"] ?? "gpt-5.4",
+    deadlineMs: count("--deadline-ms", values["deadline-ms"], 120_000),
+    budget: count("--budget", values.budget, 500_000),
+    latencyMs: count("--latency-ms", values["latency-ms"], 40),
+    json: values.json === true,
+    apiKey: env["OPENAI_API_KEY"]?.trim() || undefined,
+  };
+}
+
+function parse(args: readonly string[]) {
+  const text = { type: "string" } as const;
+  const flag = { type: "boolean" } as const;
+  try {
+    return parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        api: text,
+        model: text,
+        "deadline-ms": text,
+        budget: text,
+        "latency-ms": text,
+        json: flag,
+        help: flag,
+      },
+    });
+  } catch (error) {
+    // Node explains in several sentences; the first says what is wrong.
+    throw new UsageError(`${(error as Error).message.split(". ")[0]}. --help shows the flags.`);
+  }
+}
+
+const repository = resolve(import.meta.dirname, "../..");
+
+/** A given folder is relative to where the command was typed; pnpm keeps that in INIT_CWD. */
+async function existingFolder(given: string | undefined, env: NodeJS.ProcessEnv): Promise<string> {
+  const folder =
+    given === undefined ? resolve(repository, "packages/core/src") : resolve(env["INIT_CWD"] ?? ".", given);
+  const stats = await stat(folder).catch(() => undefined);
+  if (stats === undefined) throw new UsageError(`there is no folder ${given ?? folder}.`);
+  if (!stats.isDirectory()) throw new UsageError(`${given} is a file; name a folder.`);
+  return folder;
+}
+
+/** As a person would write it. */
+export function shortPath(folder: string): string {
+  const short = relative(process.cwd(), folder);
+  return short === "" || short.startsWith("..") ? folder : short;
+}
+
+function count(flag: string, text: string | undefined, otherwise: number): number {
+  if (text === undefined) return otherwise;
+  if (!/^\d{1,9}$/.test(text) || (Number(text) === 0 && flag !== "--latency-ms")) {
+    throw new UsageError(`${flag} takes a whole number, not "${text}".`);
+  }
+  return Number(text);
+}

@@ -1,0 +1,107 @@
+import {
+  deadlineIn,
+  errorReason,
+  Filesystem,
+  isEvaluationFailure,
+  provide,
+  type EvaluationFailure,
+} from "@proviso/core";
+import { createSession } from "@proviso/runtime";
+import { hostFilesystem } from "@proviso/runtime/node";
+import { openai } from "@proviso/adapter-openai";
+import { startSimulator } from "@proviso/simulator";
+import { help, readSettings, shortPath, UsageError, type Settings } from "./command-line.ts";
+import { showProgress } from "./progress.ts";
+import { provisosText, reviewText } from "./report.ts";
+import { notes, review } from "./review-prompt.ts";
+import { simulatedReviewer } from "./simulated-reviewer.ts";
+
+/** After a signal, whatever still hangs is left behind. */
+const longestGoodbyeMs = 60;
+
+const stopping = new AbortController();
+let exitCode = 0;
+for (const [signal, code] of [
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+] as const) {
+  process.on(signal, () => {
+    exitCode = code;
+    stopping.abort();
+    setTimeout(() => process.exit(code), longestGoodbyeMs).unref();
+  });
+}
+// A reader that has seen enough (| head) is no failure.
+process.stdout.on("error", () => process.exit(exitCode));
+
+try {
+  const settings = await readSettings(process.argv.slice(2), process.env);
+  if (settings === "help") console.log(help);
+  else await run(settings);
+} catch (error) {
+  exitCode ||= error instanceof UsageError ? 2 : 1;
+  if (!stopping.signal.aborted) console.error(`code-review: ${oneLine(error)}`);
+}
+process.exitCode = exitCode;
+
+async function run(settings: Settings): Promise<void> {
+  const { folder, api, model, deadlineMs, budget, latencyMs, json } = settings;
+  const notices = json ? process.stderr : process.stdout;
+  await using simulator =
+    settings.apiKey === undefined ? await startSimulator({ rules: [simulatedReviewer], latencyMs }) : undefined;
+  notices.write(
+    simulator === undefined
+      ? `Reviewing ${shortPath(folder)} with ${model} at ${process.env["OPENAI_BASE_URL"] ?? "OpenAI"}.\n`
+      : `No OPENAI_API_KEY: a simulated reviewer (rules, not a model) on ${simulator.baseURL} reviews ${shortPath(folder)}.\n`,
+  );
+  const connection =
+    simulator === undefined ? { apiKey: settings.apiKey } : { apiKey: "none", baseURL: simulator.baseURL };
+  const adapter = openai({ model, api, ...connection, throttle: { maxAttempts: 4 } });
+  const session = createSession();
+  const deadline = deadlineIn(deadlineMs);
+  const clearProgress = showProgress(session, deadline, notices);
+  try {
+    const response = await adapter.evaluate(review.bind({ request: `Review the code in ${shortPath(folder)}.` }), {
+      session,
+      deadline,
+      budget: { maxTotalTokens: budget },
+      signal: stopping.signal,
+      resources: [provide(Filesystem, hostFilesystem(folder, { readOnly: true }))],
+    });
+    clearProgress();
+    const provisos = provisosText(response, { deadline, deadlineMs, budget, notes: session.get(notes) });
+    if (json) process.stdout.write(`${JSON.stringify(response.output, null, 2)}\n`);
+    else process.stdout.write(`\n${reviewText(response.output, process.stdout.columns ?? 100)}\n`);
+    notices.write(`${provisos}\n`);
+  } finally {
+    clearProgress();
+  }
+}
+
+function oneLine(error: unknown): string {
+  const text = isEvaluationFailure(error) ? explain(error) : error instanceof Error ? error.message : String(error);
+  return text.replaceAll(/\s*\n\s*/g, " ");
+}
+
+/** What went wrong and what to do, by the error's fields. */
+function explain(error: EvaluationFailure): string {
+  switch (error.code) {
+    case "deadline":
+      return `the deadline passed after ${error.toolResults.length} tool calls; give it more with --deadline-ms.`;
+    case "budget":
+      return `the budget of tokens is spent (${error.usage.totalTokens}); give it more with --budget.`;
+    case "throttled":
+      if (error.kind === "unknown") return `the provider cannot be reached: ${error.message}`;
+      return `the provider refused (${error.kind})${error.retryAfterMs === undefined ? "" : `; ask again in ${error.retryAfterMs} ms`}.`;
+    case "provider":
+      if (error.reason === "api_key") return `the key was refused: ${error.message} Check OPENAI_API_KEY.`;
+      return `${errorReason(error)}: ${error.message}`;
+    case "aborted":
+    case "listener":
+    case "output":
+    case "process":
+    case "render":
+    case "turns":
+      return error.message;
+  }
+}

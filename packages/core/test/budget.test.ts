@@ -1,0 +1,130 @@
+import { describe, expect, test } from "vitest";
+import { addUsage, deadlineIn, DefinitionError, noUsage, trackBudget, type Budget, type Usage } from "@proviso/core";
+import { caught } from "./support/caught.ts";
+
+const used = (inputTokens: number, outputTokens: number, costUsd?: number): Usage => ({
+  ...noUsage,
+  inputTokens,
+  outputTokens,
+  totalTokens: inputTokens + outputTokens,
+  ...(costUsd === undefined ? {} : { costUsd }),
+});
+const spend = (tracker: ReturnType<typeof trackBudget>, usage: Usage) =>
+  tracker.reserve({ inputTokens: 0, outputTokens: 0 })?.settle(usage);
+
+describe("LIM-4 budgets", () => {
+  test("LIM-4 a budget without a limit is a DefinitionError", () => {
+    for (const budget of [{}, { maxTotalTokens: undefined }]) {
+      expect(caught(() => trackBudget(budget))).toBeInstanceOf(DefinitionError);
+      expect(caught(() => trackBudget(budget)).message).toContain("at least one limit");
+    }
+  });
+
+  test.each(["maxTotalTokens", "maxInputTokens", "maxOutputTokens", "maxCostUsd"] as const)(
+    "LIM-4 %s must be a positive number",
+    (name) => {
+      for (const value of [0, -1, NaN, Infinity, "10", null]) {
+        const error = caught(() => trackBudget({ maxTotalTokens: 1, [name]: value } as Budget));
+        expect(error).toBeInstanceOf(DefinitionError);
+        expect(error.message).toBe(`The budget's ${name} must be a positive number, not ${String(value)}.`);
+      }
+      expect(trackBudget({ [name]: 0.5 }).exceeded()).toBeUndefined();
+    },
+  );
+
+  test("LIM-4 a deadline is a limit", () => {
+    const tracker = trackBudget({ deadline: deadlineIn(1_000) });
+    expect(tracker.remaining()).toEqual({
+      totalTokens: Infinity,
+      inputTokens: Infinity,
+      outputTokens: Infinity,
+      costUsd: Infinity,
+    });
+  });
+
+  test.each<[Budget, Usage, Usage, string]>([
+    [{ maxTotalTokens: 10 }, used(4, 6), used(0, 1), "total_tokens"],
+    [{ maxInputTokens: 10 }, used(10, 99), used(1, 0), "input_tokens"],
+    [{ maxOutputTokens: 10 }, used(99, 10), used(0, 1), "output_tokens"],
+    [{ maxCostUsd: 0.5 }, used(99, 99, 0.5), used(0, 0, 0.01), "cost"],
+  ])("LIM-4 with %o, over means more than the limit", (budget, exactly, more, dimension) => {
+    const tracker = trackBudget(budget);
+    expect(tracker.exceeded()).toBeUndefined();
+    spend(tracker, exactly);
+    expect(tracker.exceeded()).toBeUndefined();
+    spend(tracker, more);
+    expect(tracker.exceeded()).toBe(dimension);
+  });
+
+  test("LIM-4 a tracker sums what is settled and tells what remains", () => {
+    const tracker = trackBudget({ maxTotalTokens: 100, maxCostUsd: 1 });
+    spend(tracker, used(10, 5));
+    spend(tracker, { ...used(1, 2, 0.25), estimated: true, cachedInputTokens: 1, reasoningTokens: 2 });
+    expect(tracker.consumed).toEqual({
+      inputTokens: 11,
+      outputTokens: 7,
+      totalTokens: 18,
+      cachedInputTokens: 1,
+      reasoningTokens: 2,
+      costUsd: 0.25,
+      estimated: true,
+    });
+    expect(tracker.remaining()).toEqual({
+      totalTokens: 82,
+      inputTokens: Infinity,
+      outputTokens: Infinity,
+      costUsd: 0.75,
+    });
+  });
+
+  test("LIM-4 the budget is copied", () => {
+    const budget = { maxTotalTokens: 1 };
+    const tracker = trackBudget(budget);
+    budget.maxTotalTokens = 1_000;
+    expect(tracker.budget).toEqual({ maxTotalTokens: 1 });
+    expect(Object.isFrozen(tracker.budget)).toBe(true);
+  });
+});
+
+describe("LIM-4 reservations", () => {
+  test("LIM-4 what is reserved is held until it settles", () => {
+    const tracker = trackBudget({ maxTotalTokens: 100 });
+    const held = tracker.reserve({ inputTokens: 30, outputTokens: 30 });
+    expect(tracker.remaining().totalTokens).toBe(40);
+    expect(tracker.reserve({ inputTokens: 20, outputTokens: 21 })).toBeUndefined();
+    expect(tracker.consumed).toEqual(noUsage);
+    held?.settle(used(10, 10));
+    expect(tracker.remaining().totalTokens).toBe(80);
+    expect(tracker.reserve({ inputTokens: 40, outputTokens: 40 })).toBeDefined();
+    expect(tracker.remaining().totalTokens).toBe(0);
+  });
+
+  test("LIM-4 a reservation settles once", () => {
+    const tracker = trackBudget({ maxTotalTokens: 100 });
+    const held = tracker.reserve({ inputTokens: 10, outputTokens: 10 });
+    held?.settle(used(1, 1));
+    held?.settle(used(50, 50));
+    expect(tracker.consumed.totalTokens).toBe(2);
+    expect(tracker.remaining().totalTokens).toBe(98);
+  });
+
+  test("LIM-4 every dimension has to have room, and nothing always fits", () => {
+    const tracker = trackBudget({ maxInputTokens: 10, maxOutputTokens: 5, maxCostUsd: 1 });
+    expect(tracker.reserve({ inputTokens: 11, outputTokens: 0 })).toBeUndefined();
+    expect(tracker.reserve({ inputTokens: 0, outputTokens: 6 })).toBeUndefined();
+    expect(tracker.reserve({ inputTokens: 10, outputTokens: 5 })).toBeDefined();
+    spend(tracker, used(0, 0, 1));
+    expect(tracker.reserve({ inputTokens: 0, outputTokens: 1 })).toBeUndefined();
+    expect(tracker.reserve({ inputTokens: 0, outputTokens: 0 })).toBeDefined();
+  });
+});
+
+describe("LOOP-6 usage", () => {
+  test("LOOP-6 a sum has a cost as soon as one part has, and is an estimate as soon as one part is", () => {
+    expect(addUsage(used(1, 2), used(3, 4))).toEqual(used(4, 6));
+    expect("costUsd" in addUsage(used(1, 2), used(3, 4))).toBe(false);
+    expect(addUsage(used(1, 0, 0.5), used(1, 0)).costUsd).toBe(0.5);
+    expect(addUsage(noUsage, { ...noUsage, estimated: true }).estimated).toBe(true);
+    expect(Object.isFrozen(noUsage)).toBe(true);
+  });
+});

@@ -1,0 +1,59 @@
+import { createHash } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { canonicalJson, contentHash, toJsonValue } from "@proviso/core";
+
+describe("PRM-10 canonical JSON", () => {
+  test.each([
+    [{ b: 1, a: { d: [2, { z: 1, y: 2 }], c: null } }, '{"a":{"c":null,"d":[2,{"y":2,"z":1}]},"b":1}'],
+    [{ a: undefined, b: 12n }, '{"b":"12"}'],
+    [{ a: new Date(0) }, '{"a":"1970-01-01T00:00:00.000Z"}'],
+    [undefined, "null"],
+    ["\uD800", '"\\ud800"'],
+    [{ B: 1, a: 2, "": 3 }, '{"":3,"B":1,"a":2}'],
+  ])("PRM-10 %o is written %s", (value, text) => {
+    expect(canonicalJson(value)).toBe(text);
+  });
+
+  test("PRM-10 a key __proto__ is a key like any other", () => {
+    expect(canonicalJson(JSON.parse('{"b":1,"__proto__":{"x":1}}'))).toBe('{"__proto__":{"x":1},"b":1}');
+    expect("x" in {}).toBe(false);
+  });
+
+  test("PRM-10 the hash is the SHA-256 of its UTF-8, in hexadecimal", () => {
+    const expected = createHash("sha256").update('{"a":"ü👋"}', "utf8").digest("hex");
+    expect(contentHash({ a: "ü👋" })).toBe(expected);
+  });
+});
+
+describe("EVT-2 JSON values", () => {
+  test.each([
+    [12n, "12"],
+    [
+      { n: [1n], at: new Date(0), gone: undefined },
+      { n: ["1"], at: "1970-01-01T00:00:00.000Z" },
+    ],
+    [NaN, null],
+    [new Map([["a", 1]]), {}],
+    [undefined, undefined],
+  ])("EVT-2 %o is told by its JSON encoding", (value, json) => {
+    expect(toJsonValue(value)).toEqual({ value: json });
+  });
+
+  test("EVT-2 a value without a JSON encoding has none, and nothing throws", () => {
+    const circular: unknown[] = [];
+    circular.push(circular);
+    const fragile = {
+      toJSON() {
+        throw new Error("no");
+      },
+    };
+    for (const value of [circular, fragile, () => 1, Symbol("x")]) expect(toJsonValue(value)).toBeUndefined();
+  });
+
+  test("EVT-2 what is told is a copy", () => {
+    const value = { list: [1] };
+    const told = toJsonValue(value);
+    value.list.push(2);
+    expect(told).toEqual({ value: { list: [1] } });
+  });
+});

@@ -1,0 +1,360 @@
+// Compiled by `pnpm typecheck`, never run.
+import { describe, expectTypeOf, test } from "vitest";
+import { z } from "zod";
+import {
+  allow,
+  defineEvent,
+  definePolicy,
+  definePrompt,
+  defineSection,
+  defineSlice,
+  defineTool,
+  isEvent,
+  provide,
+  resourceKey,
+  toolError,
+  toolOk,
+  type EvaluationFailure,
+  type FrameworkEvent,
+  type InputOf,
+  type OutputOf,
+  type ParamsOf,
+  type PartialOutput,
+  type PolicyCall,
+  type Prompt,
+  type ProviderAdapter,
+  type SessionEvent,
+  type Tool,
+  type ToolInvoked,
+  type ToolResult,
+} from "@proviso/core";
+
+const params = z.object({ request: z.string(), strict: z.boolean().default(false) });
+const output = z.object({ summary: z.string(), issues: z.array(z.string()) });
+const review = definePrompt({
+  ns: "a",
+  key: "b",
+  params,
+  output,
+  sections: [{ key: "s", text: "{{request}} {{strict}}" }],
+});
+const plain = definePrompt({ ns: "a", key: "b", sections: [{ key: "s", text: "x" }] });
+const readFile = defineTool({
+  name: "read_file",
+  description: "x",
+  input: z.object({ path: z.string(), lines: z.number().default(10) }),
+  execute: ({ path }) => ({ text: path }),
+});
+const count = defineTool({
+  name: "count",
+  description: "x",
+  input: z.object({ word: z.string() }),
+  execute: async () => 1,
+});
+const noted = defineEvent("noted", z.object({ path: z.string() }));
+declare const adapter: ProviderAdapter;
+
+describe("PRM-2 params and output", () => {
+  test("PRM-2 are inferred without annotation", async () => {
+    expectTypeOf<ParamsOf<typeof review>>().toEqualTypeOf<{ request: string; strict?: boolean | undefined }>();
+    expectTypeOf<OutputOf<typeof review>>().toEqualTypeOf<{ summary: string; issues: string[] }>();
+    const prompt = review.bind({ request: "x" });
+    expectTypeOf(prompt).toEqualTypeOf<Prompt<{ summary: string; issues: string[] }>>();
+    expectTypeOf<OutputOf<typeof prompt>>().toEqualTypeOf<{ summary: string; issues: string[] }>();
+    const response = await adapter.evaluate(prompt);
+    expectTypeOf(response.output.issues).toEqualTypeOf<string[]>();
+    expectTypeOf<InputOf<typeof params>>().toEqualTypeOf<{ request: string; strict?: boolean | undefined }>();
+    expectTypeOf<OutputOf<typeof params>>().toEqualTypeOf<{ request: string; strict: boolean }>();
+  });
+
+  test("PRM-2 a prompt without an output gives text, and asText does", async () => {
+    expectTypeOf<OutputOf<typeof plain>>().toEqualTypeOf<string>();
+    expectTypeOf(review.bind({ request: "x" }).asText()).toEqualTypeOf<Prompt<string>>();
+    expectTypeOf((await adapter.evaluate(plain.bind({}))).output).toEqualTypeOf<string>();
+  });
+
+  test("PRM-2 a param that is missing, misspelt or of another type does not compile", () => {
+    // @ts-expect-error missing
+    review.bind({});
+    // @ts-expect-error misspelt
+    review.bind({ request: "x", strcit: true });
+    // @ts-expect-error of another type
+    review.bind({ request: 1 });
+  });
+
+  test("PRM-2 a bound prompt cannot be changed", () => {
+    const prompt = review.bind({ request: "x" });
+    // @ts-expect-error read-only
+    prompt.params["request"] = "y";
+    // @ts-expect-error read-only
+    review.key = "c";
+  });
+
+  test("PRM-2 enabled and visibility see the params", () => {
+    definePrompt({
+      ns: "a",
+      key: "b",
+      params,
+      sections: [
+        {
+          key: "s",
+          enabled: (given) => {
+            expectTypeOf(given).toEqualTypeOf<{ request: string; strict: boolean }>();
+            return given.strict;
+          },
+        },
+      ],
+    });
+  });
+});
+
+describe("PRM-3 placeholders", () => {
+  test("PRM-3 known ones compile, spaced, escaped or many", () => {
+    definePrompt({ ns: "a", key: "b", params, sections: [{ key: "s", text: "{{request}}{{ strict }} \\{{nmae}}" }] });
+    definePrompt({ ns: "a", key: "b", params, sections: [{ key: "s", text: "x" as string }] });
+  });
+
+  test("PRM-3 a misspelt one does not compile: text, summary, nested children", () => {
+    // @ts-expect-error in a text
+    definePrompt({ ns: "a", key: "b", params, sections: [{ key: "s", text: "{{request}} {{nmae}}" }] });
+    // @ts-expect-error in a summary
+    definePrompt({ ns: "a", key: "b", params, sections: [{ key: "s", text: "x", summary: "{{nmae}}" }] });
+    definePrompt({
+      ns: "a",
+      key: "b",
+      params,
+      // @ts-expect-error in a nested text
+      sections: [{ key: "s", children: [{ key: "c", children: [{ key: "d", text: "{{nmae}}" }] }] }],
+    });
+    definePrompt({
+      ns: "a",
+      key: "b",
+      params,
+      sections: [
+        { key: "s", text: "{{request}}" },
+        // @ts-expect-error in the second section
+        { key: "t", text: "{{nmae}}" },
+      ],
+    });
+    // @ts-expect-error where there are no params
+    definePrompt({ ns: "a", key: "b", sections: [{ key: "s", text: "{{request}}" }] });
+  });
+
+  test("PRM-3 one that is no text, or may be missing, does not compile", () => {
+    const odd = z.object({ list: z.array(z.string()), maybe: z.string().optional(), big: z.bigint() });
+    definePrompt({ ns: "a", key: "b", params: odd, sections: [{ key: "s", text: "{{big}}" }] });
+    // @ts-expect-error an array
+    definePrompt({ ns: "a", key: "b", params: odd, sections: [{ key: "s", text: "{{list}}" }] });
+    // @ts-expect-error may be missing
+    definePrompt({ ns: "a", key: "b", params: odd, sections: [{ key: "s", text: "{{maybe}}" }] });
+  });
+
+  test("PRM-3 a misspelt property does not compile, nested or not", () => {
+    // @ts-expect-error at the top
+    definePrompt({ ns: "a", key: "b", sections: [{ key: "s", txet: "x" }] });
+    // @ts-expect-error nested
+    definePrompt({ ns: "a", key: "b", sections: [{ key: "s", children: [{ key: "c", txet: "x" }] }] });
+    // @ts-expect-error of a shared section
+    defineSection({ key: "s", txet: "x" });
+  });
+});
+
+describe("PRM-3 shared sections", () => {
+  const shared = defineSection({
+    params: z.object({ strict: z.boolean() }),
+    key: "strict",
+    text: "{{strict}}",
+    enabled: ({ strict }) => strict,
+  });
+
+  test("PRM-3 a prompt with the section's params takes it; one that lacks a param does not compile", () => {
+    definePrompt({ ns: "a", key: "b", params, sections: [shared] });
+    definePrompt({ ns: "a", key: "b", params, sections: [{ key: "s", children: [shared] }] });
+    // @ts-expect-error lacks strict
+    definePrompt({ ns: "a", key: "b", params: z.object({ request: z.string() }), sections: [shared] });
+    // @ts-expect-error has no params at all
+    definePrompt({ ns: "a", key: "b", sections: [shared] });
+  });
+
+  test("PRM-3 its own texts are checked", () => {
+    // @ts-expect-error in its text
+    defineSection({ params: z.object({ strict: z.boolean() }), key: "s", text: "{{strcit}}" });
+    defineSection({
+      params: z.object({ strict: z.boolean() }),
+      key: "s",
+      // @ts-expect-error in a child
+      children: [{ key: "c", text: "{{strcit}}" }],
+    });
+    // @ts-expect-error without params
+    defineSection({ key: "s", text: "{{strict}}" });
+  });
+});
+
+describe("TOOL-4 tools", () => {
+  test("TOOL-4 a handler's input and a tool's value are inferred", () => {
+    expectTypeOf(readFile).toEqualTypeOf<Tool<{ path: string; lines: number }, { text: string }>>();
+    expectTypeOf(count).toEqualTypeOf<Tool<{ word: string }, number>>();
+    defineTool({
+      name: "t",
+      description: "x",
+      input: z.object({ n: z.number().default(1) }),
+      execute(input, context) {
+        expectTypeOf(input).toEqualTypeOf<{ n: number }>();
+        expectTypeOf(context.signal).toEqualTypeOf<AbortSignal>();
+        return toolOk(input.n);
+      },
+    });
+    const noteTool = defineTool({
+      name: "t",
+      description: "x",
+      input: z.object({ path: z.string() }),
+      async execute({ path }) {
+        if (path === "") return toolError("no path");
+        return { noted: path };
+      },
+    });
+    expectTypeOf(noteTool).toEqualTypeOf<Tool<{ path: string }, { noted: string }>>();
+  });
+
+  test("TOOL-4 an input that is no object, or a value that is not the output's, does not compile", () => {
+    // @ts-expect-error no object
+    defineTool({ name: "t", description: "x", input: z.string(), execute: () => 1 });
+    // @ts-expect-error not the output's
+    defineTool({ name: "t", description: "x", input: z.object({}), output: z.number(), execute: () => "x" });
+  });
+
+  test("TOOL-4 only toolOk and toolError make results", () => {
+    // @ts-expect-error a look-alike
+    const look: ReturnType<typeof toolError> = { success: false, message: "x" };
+    expectTypeOf(look).not.toBeAny();
+  });
+});
+
+describe("EVT-1 events", () => {
+  test("EVT-1 isEvent narrows by name, by event and by tool", () => {
+    const events: readonly SessionEvent[] = [];
+    const [byName] = events.filter((event) => isEvent(event, "prompt.executed"));
+    expectTypeOf(byName?.usage.totalTokens).toEqualTypeOf<number | undefined>();
+    const [byEvent] = events.filter((event) => isEvent(event, noted));
+    expectTypeOf(byEvent?.path).toEqualTypeOf<string | undefined>();
+    const results: readonly ToolInvoked[] = [];
+    const [byTool] = results.filter((event) => isEvent(event, readFile));
+    expectTypeOf(byTool?.result).toEqualTypeOf<ToolResult<{ text: string }> | undefined>();
+    if (byTool?.result.success === true) expectTypeOf(byTool.result.value.text).toEqualTypeOf<string>();
+    if (byTool !== undefined && "path" in byTool.params) expectTypeOf(byTool.params.lines).toEqualTypeOf<number>();
+  });
+
+  test("EVT-1 evaluationId tells framework events from an application's", () => {
+    const narrow = (event: SessionEvent): void => {
+      if (event.evaluationId !== undefined) expectTypeOf(event).toEqualTypeOf<FrameworkEvent>();
+    };
+    expectTypeOf(narrow).toBeFunction();
+  });
+
+  test("EVT-1 an event's payload is checked", () => {
+    expectTypeOf(noted({ path: "x" })).toEqualTypeOf<{ readonly type: "noted" } & Readonly<{ path: string }>>();
+    // @ts-expect-error missing
+    noted({});
+    // @ts-expect-error no event type of the framework
+    isEvent({}, "prompt.exectued");
+  });
+
+  test("STR-4 an output that is still arriving is a deep partial", () => {
+    expectTypeOf<PartialOutput<{ kind: "a" | "b"; list: { n: number }[] }>>().toEqualTypeOf<{
+      readonly kind?: string;
+      readonly list?: readonly { readonly n?: number }[];
+    }>();
+  });
+});
+
+describe("SES-1 slices", () => {
+  test("SES-1 reducers get a draft of the state and the event's type", () => {
+    defineSlice({
+      name: "s",
+      initial: [] as readonly { readonly path: string }[],
+      reducers({ on }) {
+        on(noted, (draft, event) => {
+          expectTypeOf(draft).toEqualTypeOf<{ path: string }[]>();
+          expectTypeOf(event.path).toEqualTypeOf<string>();
+          draft.push({ path: event.path });
+        });
+        on("tool.invoked", (_draft, event) => void expectTypeOf(event).toEqualTypeOf<ToolInvoked>());
+        on(readFile, (_draft, { result }) => {
+          if (result.success) expectTypeOf(result.value).toEqualTypeOf<{ text: string }>();
+        });
+        // @ts-expect-error not the state's type
+        on(noted, () => 1);
+      },
+    });
+  });
+
+  test("SES-1 the schema and the initial state have to agree", () => {
+    const typed = defineSlice({ name: "s", schema: z.array(z.string()).readonly(), initial: [] });
+    expectTypeOf(typed.initial).toEqualTypeOf<readonly string[]>();
+  });
+});
+
+describe("TOOL-10 policies", () => {
+  test("TOOL-10 a policy's input is typed by the tools that it watches", () => {
+    definePolicy({
+      name: "p",
+      tools: [readFile],
+      check(call) {
+        expectTypeOf(call.input).toEqualTypeOf<{ path: string; lines: number }>();
+        return allow();
+      },
+    });
+    definePolicy({
+      name: "p",
+      tools: [readFile, count],
+      check(call) {
+        expectTypeOf(call).toEqualTypeOf<PolicyCall<typeof readFile> | PolicyCall<typeof count>>();
+        return "path" in call.input ? { allowed: true, input: { path: "x" } } : allow();
+      },
+    });
+    definePolicy({
+      name: "p",
+      check(call) {
+        expectTypeOf(call.input).toEqualTypeOf<unknown>();
+        return allow();
+      },
+    });
+  });
+});
+
+describe("RES-1 resources", () => {
+  test("RES-1 an instance has the type of its key", () => {
+    const key = resourceKey<{ readonly n: number }>("n");
+    provide(key, { n: 1 });
+    // @ts-expect-error of another type
+    provide(key, { n: "1" });
+  });
+});
+
+describe("ERR-1 failures", () => {
+  test("ERR-1 a switch over code is exhaustive and narrows", () => {
+    const told = (error: EvaluationFailure): string | number => {
+      switch (error.code) {
+        case "throttled":
+          return error.retryAfterMs ?? error.kind;
+        case "provider":
+          return error.status ?? error.reason;
+        case "output":
+          return error.issues.length;
+        case "deadline":
+          return error.expiresAt.getTime();
+        case "budget":
+          return error.dimension;
+        case "listener":
+          return error.response.promptName;
+        case "process":
+          return error.exitCode ?? error.stderr;
+        case "render":
+        case "turns":
+        case "aborted":
+          return error.usage.totalTokens;
+      }
+    };
+    expectTypeOf(told).returns.toEqualTypeOf<string | number>();
+  });
+});

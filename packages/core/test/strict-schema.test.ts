@@ -1,0 +1,173 @@
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { jsonSchemaOf, strictSchema, type JsonSchema, type StrictSchema } from "@proviso/core";
+
+const strictOf = (schema: z.ZodType): StrictSchema | undefined => strictSchema(jsonSchemaOf(schema, "input"));
+const made = (schema: z.ZodType): StrictSchema => {
+  const strict = strictOf(schema);
+  if (strict === undefined) throw new Error("not strict");
+  return strict;
+};
+/** Every object in it, as a strict provider checks it. */
+const objectsIn = (schema: unknown): readonly JsonSchema[] => {
+  if (typeof schema !== "object" || schema === null) return [];
+  const own = [(schema as JsonSchema)["type"]].flat().includes("object") ? [schema as JsonSchema] : [];
+  return [...own, ...Object.values(schema).flatMap(objectsIn)];
+};
+
+const Tree = z.object({
+  v: z.number(),
+  get kids() {
+    return z.array(Tree).optional();
+  },
+});
+const Named = z.object({ s: z.string().optional() }).meta({ id: "StrictNamed" });
+const Kind = z.discriminatedUnion("kind", [
+  z.object({ kind: z.enum(["a", "b"]), x: z.string().optional() }),
+  z.object({ kind: z.literal("c"), x: z.string().nullable() }),
+]);
+
+describe("OUT-4 strict schemas", () => {
+  test("OUT-4 all keys are required, optional ones nullable, and no others allowed", () => {
+    const schema = z.object({ a: z.string(), b: z.number().optional(), c: z.object({ d: z.boolean().optional() }) });
+    expect(made(schema).schema).toEqual({
+      type: "object",
+      properties: {
+        a: { type: "string" },
+        b: { type: ["number", "null"] },
+        c: {
+          type: "object",
+          properties: { d: { type: ["boolean", "null"] } },
+          required: ["d"],
+          additionalProperties: false,
+        },
+      },
+      required: ["a", "b", "c"],
+      additionalProperties: false,
+    });
+  });
+
+  test("OUT-4 holds at every depth: arrays, unions, definitions, recursion", () => {
+    const schema = z.object({ list: z.array(z.object({ a: z.string().optional() })), Named, kind: Kind, tree: Tree });
+    const objects = objectsIn(made(schema).schema);
+    expect(objects.length).toBeGreaterThan(5);
+    for (const object of objects) {
+      expect(object["additionalProperties"]).toBe(false);
+      expect(object["required"]).toEqual(Object.keys(object["properties"] as object));
+    }
+  });
+
+  test("OUT-4 oneOf is sent as anyOf, a constant as an enum of one", () => {
+    const text = JSON.stringify(made(z.object({ kind: Kind })).schema);
+    expect(text).not.toContain("oneOf");
+    expect(text).not.toContain('"const"');
+    expect(text).toContain('"enum":["c"]');
+  });
+
+  test.each<[string, z.ZodType, unknown]>([
+    ["a type", z.string(), { type: ["string", "null"] }],
+    ["an enum", z.enum(["a"]), { anyOf: [{ type: "string", enum: ["a"] }, { type: "null" }] }],
+    ["several types", z.union([z.string(), z.number()]), { type: ["string", "number", "null"] }],
+    ["what is nullable", z.string().nullable(), { type: ["string", "null"] }],
+    [
+      "a union",
+      z.union([z.enum(["a"]), z.number()]),
+      { anyOf: [{ type: "string", enum: ["a"] }, { type: "number" }, { type: "null" }] },
+    ],
+    ["null", z.null(), { type: "null" }],
+  ])("OUT-4 %s is made nullable once", (_, schema, expected) => {
+    expect(made(z.object({ a: schema.optional() })).schema["properties"]).toEqual({ a: expected });
+  });
+
+  test("OUT-4 a description stays with its property", () => {
+    const schema = z.object({ a: z.enum(["x"]).describe("said").optional() });
+    expect(made(schema).schema["properties"]).toEqual({
+      a: { anyOf: [{ type: "string", enum: ["x"] }, { type: "null" }], description: "said" },
+    });
+  });
+
+  test("OUT-4 keywords that the provider does not check are left out", () => {
+    const schema = z.object({
+      a: z.string().min(1).max(9),
+      b: z.url(),
+      c: z.string().default("x"),
+      d: z.iso.datetime(),
+    });
+    const { properties } = made(schema).schema as { properties: Record<string, Record<string, unknown>> };
+    expect(properties["a"]).toEqual({ type: "string" });
+    expect(properties["b"]).toEqual({ type: "string" });
+    expect(properties["c"]).toEqual({ type: ["string", "null"] });
+    expect(properties["d"]).toMatchObject({ type: "string", format: "date-time" });
+  });
+
+  test.each<[string, z.ZodType]>([
+    ["a record", z.object({ r: z.record(z.string(), z.string()) })],
+    ["a tuple", z.object({ t: z.tuple([z.string()]) })],
+    ["a loose object", z.looseObject({ a: z.string() })],
+    ["a loose object within", z.object({ a: z.array(z.looseObject({})) })],
+    ["a catchall", z.object({}).catchall(z.string())],
+    ["anything", z.object({ a: z.any() })],
+    ["an array of anything", z.object({ a: z.array(z.unknown()) })],
+    ["an intersection", z.object({ a: z.object({ x: z.string() }).and(z.unknown()) })],
+    ["a root that is an array", z.array(z.string())],
+    ["a root that is a union", z.union([z.object({}), z.object({ a: z.string() })])],
+    ["a root that is a value", z.string()],
+  ])("OUT-4 %s cannot be strict", (_, schema) => {
+    expect(strictOf(schema)).toBeUndefined();
+  });
+
+  test("OUT-4 recursion by references is strict", () => {
+    const { schema } = made(Tree);
+    expect(schema["properties"]).toMatchObject({ kids: { items: { $ref: "#" } } });
+    const shared = made(z.object({ a: Named, b: Named.optional() })).schema;
+    expect(shared).toMatchObject({
+      properties: {
+        a: { $ref: "#/$defs/StrictNamed" },
+        b: { anyOf: [{ $ref: "#/$defs/StrictNamed" }, { type: "null" }] },
+      },
+      $defs: { StrictNamed: { additionalProperties: false, required: ["s"] } },
+    });
+  });
+
+  test("OUT-4 the schema it was made of is not changed", () => {
+    const json = structuredClone(jsonSchemaOf(z.object({ a: z.string().optional(), k: Kind }), "input"));
+    const before = JSON.stringify(json);
+    strictSchema(json)?.restore({ a: null, k: { kind: "a", x: null } });
+    expect(JSON.stringify(json)).toBe(before);
+  });
+});
+
+describe("OUT-4 the way back", () => {
+  test.each<[string, z.ZodType, unknown, unknown]>([
+    ["an absent key", z.object({ a: z.string().optional(), b: z.string() }), { a: null, b: "x" }, { b: "x" }],
+    ["a default", z.object({ a: z.string().default("d") }), { a: null }, {}],
+    ["a nullable key", z.object({ a: z.string().nullable() }), { a: null }, { a: null }],
+    ["an optional nullable key", z.object({ a: z.string().nullish() }), { a: null }, { a: null }],
+    ["a nested key", z.object({ o: z.object({ a: z.string().optional() }) }), { o: { a: null } }, { o: {} }],
+    [
+      "items",
+      z.object({ l: z.array(z.object({ a: z.string().optional() })) }),
+      { l: [{ a: null }, { a: "x" }] },
+      { l: [{}, { a: "x" }] },
+    ],
+    ["recursion", Tree, { v: 1, kids: [{ v: 2, kids: null }] }, { v: 1, kids: [{ v: 2 }] }],
+    ["a shared definition", z.object({ a: Named, b: Named.optional() }), { a: { s: null }, b: null }, { a: {} }],
+    ["a union by an enum", z.object({ k: Kind }), { k: { kind: "b", x: null } }, { k: { kind: "b" } }],
+    ["a union by a constant", z.object({ k: Kind }), { k: { kind: "c", x: null } }, { k: { kind: "c", x: null } }],
+    [
+      "an optional discriminator",
+      z.object({ u: z.union([z.object({ k: z.literal("a").optional(), y: z.string() }), z.null()]) }),
+      { u: { k: null, y: "" } },
+      { u: { y: "" } },
+    ],
+    ["what is not an object", z.object({}), "text", "text"],
+    ["null itself", z.object({}), null, null],
+  ])("OUT-4 %s comes back as the schema wants it", (_, schema, answer, expected) => {
+    expect(made(schema).restore(answer)).toEqual(expected);
+    if (typeof expected === "object" && expected !== null) expect(schema.safeParse(expected).success).toBe(true);
+  });
+
+  test("OUT-4 keys that the schema does not name are left for the validation to refuse", () => {
+    expect(made(z.object({ a: z.string().optional() })).restore({ a: null, z: 1 })).toEqual({ z: 1 });
+  });
+});

@@ -1,0 +1,61 @@
+import { describe, expect, test } from "vitest";
+import { allow, definePolicy, deny, returnedResult, toolError, toolOk } from "@proviso/core";
+import { tool } from "./support/tools.ts";
+
+describe("TOOL-4 results", () => {
+  test("TOOL-4 toolOk is a success with a value, shown unless it is hidden", () => {
+    expect(returnedResult(toolOk(1))).toEqual({ success: true, message: "", value: 1, hideValue: false });
+    expect(returnedResult(toolOk(1, { message: "m", hideValue: true }))).toEqual({
+      success: true,
+      message: "m",
+      value: 1,
+      hideValue: true,
+    });
+    expect(returnedResult(toolOk(undefined))).toMatchObject({ success: true, value: undefined });
+  });
+
+  test("TOOL-4 toolError is a failure with a message", () => {
+    expect(returnedResult(toolError("no"))).toEqual({ success: false, message: "no" });
+  });
+
+  test.each([
+    { success: false, message: "no" },
+    { success: true, message: "", value: 1, hideValue: false },
+    { ...toolOk(1) },
+    structuredClone(toolError("no")),
+    JSON.parse(JSON.stringify(toolOk(1))) as unknown,
+    Object.create(toolError("no")) as unknown,
+    undefined,
+    null,
+    "no",
+    1,
+  ])("TOOL-4 a look-alike is a value: %j", (value) => {
+    expect(returnedResult(value)).toBeUndefined();
+  });
+
+  test("TOOL-4 a result cannot be changed after it was made", () => {
+    const failed = toolError("no");
+    expect(Object.isFrozen(failed)).toBe(true);
+    expect(() => Object.assign(failed, { success: true })).toThrow(TypeError);
+    expect(returnedResult(failed)).toEqual({ success: false, message: "no" });
+  });
+
+  test("TOOL-4 a tool is frozen", () => {
+    expect(Object.isFrozen(tool("t"))).toBe(true);
+  });
+});
+
+describe("policies", () => {
+  test("allow lets a call through, with another input if one is given; deny says why not", () => {
+    expect(allow()).toEqual({ allowed: true });
+    expect(allow({ path: "b" })).toEqual({ allowed: true, input: { path: "b" } });
+    expect(deny("never")).toEqual({ allowed: false, reason: "never" });
+  });
+
+  test("a policy is frozen and keeps what it was given", () => {
+    const tools = [tool("t")];
+    const made = definePolicy({ name: "p", tools, check: () => deny("x") });
+    expect(Object.isFrozen(made)).toBe(true);
+    expect(made).toMatchObject({ name: "p", tools });
+  });
+});
