@@ -1,4 +1,12 @@
-import type { FinishReason, ModelFailure, ModelRequest, ModelResponse, ThrottleKind, ToolCall } from "@proviso/core";
+import type {
+  FinishReason,
+  ModelFailure,
+  ModelRequest,
+  ModelResponse,
+  ProviderErrorReason,
+  ThrottleKind,
+  ToolCall,
+} from "@proviso/core";
 import { responsesItems } from "./to-responses.ts";
 import {
   argumentsAt,
@@ -30,11 +38,12 @@ export function fromResponses(
     return { ...invalidResponse("The provider's answer has no output.", body), usage };
 
   const items = listAt(body, "output");
-  const parts = items.filter(({ type }) => type === "message").flatMap((item) => listAt(item, "content"));
-  const text = parts
-    .filter(({ type }) => type === "output_text")
-    .map((part) => textAt(part, "text"))
-    .join("");
+  const messages = items.filter(({ type }) => type === "message").map((item) => listAt(item, "content"));
+  const parts = messages.flat();
+  const text = messages
+    .map(textOf)
+    .filter((part) => part !== "")
+    .join("\n");
   const refusals = parts.filter(({ type }) => type === "refusal").map((part) => textAt(part, "refusal"));
   const toolCalls = items.filter(({ type }) => type === "function_call").map(callOf);
   return {
@@ -48,16 +57,20 @@ export function fromResponses(
   };
 }
 
+/** A message's parts are one text; several messages are lines apart. */
+function textOf(parts: readonly Json[]): string {
+  const texts = parts.filter(({ type }) => type === "output_text").map((part) => textAt(part, "text"));
+  return texts.join("");
+}
+
 function callOf(item: Json): ToolCall {
   return { id: textAt(item, "call_id"), name: textAt(item, "name"), arguments: argumentsAt(item, "arguments") };
 }
 
-const replayed = new Set(["reasoning", "message", "function_call"]);
-
-/** Reasoning has to come back with the items that follow it; without any the message says it all. */
+/** Reasoning has to come back with the very item that follows it, of whatever type; without any the message says it all. */
 function replayable(items: readonly Json[]): { readonly providerItems?: unknown } {
   if (!items.some(({ type }) => type === "reasoning")) return {};
-  return { providerItems: { api: responsesItems, items: items.filter(({ type }) => replayed.has(String(type))) } };
+  return { providerItems: { api: responsesItems, items } };
 }
 
 function finishReason(body: Json, hasCalls: boolean): FinishReason {
@@ -71,18 +84,23 @@ function finishReason(body: Json, hasCalls: boolean): FinishReason {
   }
 }
 
-const throttleCodes: Readonly<Record<string, ThrottleKind>> = {
-  server_error: "server_error",
-  rate_limit_exceeded: "rate_limit",
-  insufficient_quota: "quota_exhausted",
-  vector_store_timeout: "timeout",
-};
+const throttleCodes: ReadonlyMap<string, ThrottleKind> = new Map([
+  ["server_error", "server_error"],
+  ["rate_limit_exceeded", "rate_limit"],
+  ["insufficient_quota", "quota_exhausted"],
+  ["vector_store_timeout", "timeout"],
+]);
+const reasons: ReadonlyMap<string, ProviderErrorReason> = new Map([
+  ["invalid_prompt", "bad_request"],
+  ["context_length_exceeded", "context_length"],
+  ["content_filter", "content_filter"],
+]);
 
 function failedResponse(body: Json): ModelFailure {
   const error = objectAt(body, "error");
   const code = textAt(error, "code");
   const message = textAt(error, "message") || "The provider failed to answer.";
-  const kind = Object.hasOwn(throttleCodes, code) ? throttleCodes[code] : undefined;
+  const kind = throttleCodes.get(code);
   if (kind !== undefined) return { failure: "throttle", kind, message, payload: body };
-  return { failure: "provider", reason: code === "invalid_prompt" ? "bad_request" : "unknown", message, payload: body };
+  return { failure: "provider", reason: reasons.get(code) ?? "unknown", message, payload: body };
 }

@@ -1,25 +1,22 @@
 import type { ModelFailure } from "@proviso/core";
 import { modelFailureFrom } from "@proviso/runtime";
 import { APIConnectionError, APIConnectionTimeoutError } from "openai";
-import { isObject } from "./wire.ts";
 
 /** What the SDK threw, as data; by class and fields, never by message. Throws the signal's reason after an abort. */
-export function openaiFailure(error: unknown, signal: AbortSignal, apiKey: string | undefined): ModelFailure {
+export function openaiFailure(error: unknown, signal: AbortSignal): ModelFailure {
   if (signal.aborted) throw signal.reason;
-  const failure = classify(error);
-  // The service's own words could repeat the key.
-  const message = withoutKey(failure.message, apiKey);
-  return { ...failure, message, payload: payloadWithoutKey(failure.payload, apiKey), cause: error };
+  return { ...classify(error), cause: error };
 }
 
 function classify(error: unknown): ModelFailure {
   const message = deepestMessage(error);
-  if (error instanceof APIConnectionTimeoutError) return { failure: "throttle", kind: "timeout", message };
+  if (error instanceof APIConnectionTimeoutError || isTimeout(error)) {
+    return { failure: "throttle", kind: "timeout", message };
+  }
   if (error instanceof APIConnectionError) return { failure: "throttle", kind: "unknown", message };
-  if (isHttpError(error)) return { ...modelFailureFrom(error, error.error), message: serviceMessage(error, message) };
-  // A body that was cut: the connection ended inside it, or its JSON does not end.
-  if (error instanceof TypeError || error instanceof SyntaxError)
-    return { failure: "throttle", kind: "unknown", message };
+  if (isHttpError(error)) return modelFailureFrom(error, error.error);
+  // A connection cut inside the body, or JSON that a stand-in for the client could not read to its end.
+  if (isNetworkError(error) || error instanceof SyntaxError) return { failure: "throttle", kind: "unknown", message };
   return { failure: "provider", reason: "unknown", message };
 }
 
@@ -36,27 +33,39 @@ function isHttpError(error: unknown): error is HttpError {
   return typeof status === "number" && typeof headers?.get === "function";
 }
 
-function serviceMessage({ error }: HttpError, otherwise: string): string {
-  return isObject(error) && typeof error["message"] === "string" ? error["message"] : otherwise;
+const timeoutCodes = new Set([
+  "ETIMEDOUT",
+  "UND_ERR_BODY_TIMEOUT",
+  "UND_ERR_HEADERS_TIMEOUT",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
+
+function isTimeout(error: unknown): boolean {
+  return chainOf(error).some((at) => at.name === "TimeoutError" || timeoutCodes.has(codeOf(at)));
+}
+
+/** Sockets, DNS, undici and a cut compressed body each have codes; a mistake in a program has none of these. */
+function isNetworkError(error: unknown): boolean {
+  return chainOf(error).some((at) => /^(E[A-Z]+|EAI_[A-Z]+|UND_ERR_\w+|Z_\w+)$/.test(codeOf(at)));
+}
+
+function codeOf(error: Error): string {
+  const { code } = error as { readonly code?: unknown };
+  return typeof code === "string" ? code : "";
 }
 
 /** "Connection error." says less than the socket's own error below it. */
 function deepestMessage(error: unknown): string {
+  return chainOf(error).findLast(({ message }) => message !== "")?.message ?? "The request failed.";
+}
+
+/** The error and its causes, outermost first; a chain that is longer, or a circle, is cut. */
+function chainOf(error: unknown): readonly Error[] {
+  const chain: Error[] = [];
   let at = error;
-  let message = "The request failed.";
-  for (let depth = 0; depth < 8 && at instanceof Error; depth++) {
-    if (at.message !== "") message = at.message;
+  while (at instanceof Error && chain.length < 8) {
+    chain.push(at);
     at = at instanceof AggregateError ? at.errors[0] : at.cause;
   }
-  return message;
-}
-
-function withoutKey(text: string, apiKey: string | undefined): string {
-  return apiKey === undefined ? text : text.replaceAll(apiKey, "***");
-}
-
-function payloadWithoutKey(payload: unknown, apiKey: string | undefined): unknown {
-  if (payload === undefined || apiKey === undefined) return payload;
-  const text = JSON.stringify(payload) ?? "null";
-  return text.includes(apiKey) ? JSON.parse(withoutKey(text, apiKey)) : payload;
+  return chain;
 }

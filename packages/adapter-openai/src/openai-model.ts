@@ -11,6 +11,8 @@ import { fromChat } from "./from-chat.ts";
 import { fromResponses } from "./from-responses.ts";
 import { openaiFailure } from "./openai-error.ts";
 import { checkOptions, type CheckedOptions, type OpenAIClient, type OpenAIOptions } from "./options.ts";
+import { receive, within, type Received } from "./receive.ts";
+import { withoutKey } from "./redact.ts";
 import { toChat } from "./to-chat.ts";
 import { toResponses } from "./to-responses.ts";
 
@@ -60,35 +62,43 @@ async function generate(
   request: ModelRequest,
 ): Promise<ModelResponse | ModelFailure> {
   if (request.onDelta !== undefined) throw new NotSupportedError("Streaming");
+  const answer = await answerTo(options, client, request);
+  return answer.failure === undefined ? answer : withoutKey(answer, options.apiKey);
+}
+
+async function answerTo(
+  options: CheckedOptions,
+  client: OpenAIClient,
+  request: ModelRequest,
+): Promise<ModelResponse | ModelFailure> {
   const { signal, output } = request;
-  const { timeoutMs } = options;
-  const perRequest = { maxRetries: 0, signal, ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }) };
   try {
-    if (options.api === "responses") {
-      const sent = client.responses.create(toResponses(options, request) as never, perRequest as never);
-      const { data, costUsd } = await received(sent);
-      return fromResponses(data, output, costUsd);
-    }
-    const sent = client.chat.completions.create(toChat(options, request) as never, perRequest as never);
-    const { data, costUsd } = await received(sent);
-    return fromChat(data, output, costUsd);
+    const received = await within(timeoutOf(options, client), signal, (until) => send(options, client, request, until));
+    if (received.failure !== undefined) return received;
+    const { body, costUsd } = received;
+    return options.api === "responses" ? fromResponses(body, output, costUsd) : fromChat(body, output, costUsd);
   } catch (error) {
-    return openaiFailure(error, signal, options.apiKey);
+    return openaiFailure(error, signal);
   }
 }
 
-/** What LiteLLM says a request cost, in US dollars. */
-const costHeader = "x-litellm-response-cost";
-
-interface WithResponse {
-  withResponse(): Promise<{ readonly data: unknown; readonly response: { readonly headers: Headers } }>;
+function send(
+  options: CheckedOptions,
+  client: OpenAIClient,
+  request: ModelRequest,
+  signal: AbortSignal,
+): Promise<Received | ModelFailure> {
+  const { timeoutMs } = options;
+  const perRequest = { maxRetries: 0, signal, ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }) } as never;
+  return options.api === "responses"
+    ? receive(client.responses.create(toResponses(options, request) as never, perRequest))
+    : receive(client.chat.completions.create(toChat(options, request) as never, perRequest));
 }
 
-/** The body; a stand-in for the client need not know of headers. */
-async function received(sent: unknown): Promise<{ readonly data: unknown; readonly costUsd: number | undefined }> {
-  const { withResponse } = sent as Partial<WithResponse>;
-  if (typeof withResponse !== "function") return { data: await sent, costUsd: undefined };
-  const { data, response } = await withResponse.call(sent);
-  const cost = Number.parseFloat(response.headers.get(costHeader) ?? "");
-  return { data, costUsd: Number.isFinite(cost) && cost >= 0 ? cost : undefined };
+/** The SDK's own default. */
+const defaultTimeoutMs = 600_000;
+
+function timeoutOf({ timeoutMs }: CheckedOptions, client: OpenAIClient): number {
+  const { timeout } = client as { readonly timeout?: unknown };
+  return timeoutMs ?? (typeof timeout === "number" ? timeout : defaultTimeoutMs);
 }

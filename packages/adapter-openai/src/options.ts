@@ -17,7 +17,7 @@ export interface OpenAIConnection {
   readonly baseURL?: string | undefined;
   readonly organization?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Milliseconds for one request. Default: the SDK's own, 10 minutes. */
+  /** Milliseconds for one request, its body included. Default: the SDK's own, 10 minutes. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -34,7 +34,10 @@ export interface OpenAISettings {
   /** 0 to 20. */
   readonly topLogprobs?: number | undefined;
   readonly parallelToolCalls?: boolean | undefined;
-  /** false: reasoning is replayed encrypted. */
+  /**
+   * false: reasoning is asked for encrypted, and replayed so. A model that does not reason may refuse that:
+   * `extraBody: { include: undefined }` leaves it out.
+   */
   readonly store?: boolean | undefined;
   readonly user?: string | undefined;
   /** false: the schema goes into the prompt text and the answer is parsed from text. Default true. */
@@ -77,11 +80,11 @@ export function checkOptions(given: OpenAIOptions): CheckedOptions {
     throw new DefinitionError(`The option api must be "responses" or "chat", not ${JSON.stringify(api)}.`);
   }
   checkRanges(options);
-  const baseURL = options.baseURL ?? environment("OPENAI_BASE_URL");
+  const { apiKey, baseURL } = connectionOf(options);
   const checked: CheckedOptions = Object.freeze({
     ...options,
     baseURL,
-    apiKey: options.apiKey ?? environment("OPENAI_API_KEY"),
+    apiKey,
     api: api ?? (isOpenAI(baseURL) ? "responses" : "chat"),
   });
   if (checked.client === undefined && checked.apiKey === undefined) {
@@ -95,9 +98,39 @@ function copyOf(given: OpenAIOptions): OpenAIOptions {
   return {
     ...given,
     ...(given.headers === undefined ? {} : { headers: { ...given.headers } }),
-    ...(given.extraBody === undefined ? {} : { extraBody: structuredClone(given.extraBody) }),
-    ...(given.stop === undefined ? {} : { stop: [...given.stop] }),
+    ...(given.extraBody === undefined ? {} : { extraBody: cloned(given.extraBody) }),
+    ...(given.stop === undefined ? {} : { stop: stopTexts(given.stop) }),
   };
+}
+
+function cloned<T>(extraBody: T): T {
+  try {
+    return structuredClone(extraBody);
+  } catch (cause) {
+    throw new DefinitionError("The option extraBody must be plain JSON.", { cause });
+  }
+}
+
+function stopTexts(stop: unknown): readonly string[] {
+  if (Array.isArray(stop) && stop.every((text) => typeof text === "string")) return [...stop];
+  throw new DefinitionError('The option stop must be a list of texts, for example ["END"].');
+}
+
+/** A given client has its own key and address; else the options', else the environment's. Blank is as if left out. */
+function connectionOf(options: OpenAIOptions): Pick<OpenAIOptions, "apiKey" | "baseURL"> {
+  const own = options.client as { readonly apiKey?: unknown; readonly baseURL?: unknown } | undefined;
+  if (own !== undefined) {
+    return { apiKey: present(own.apiKey), baseURL: present(options.baseURL) ?? present(own.baseURL) };
+  }
+  const baseURL = present(options.baseURL) ?? environment("OPENAI_BASE_URL");
+  if (baseURL !== undefined && !/^https?:$/.test(URL.parse(baseURL)?.protocol ?? "")) {
+    throw new DefinitionError(`The base URL must begin with http:// or https://, not ${JSON.stringify(baseURL)}.`);
+  }
+  return { apiKey: present(options.apiKey) ?? environment("OPENAI_API_KEY"), baseURL };
+}
+
+function present(value: unknown): string | undefined {
+  return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
 }
 
 const ranges = {
@@ -108,6 +141,9 @@ const ranges = {
   frequencyPenalty: [-2, 2],
 } as const;
 
+/** A timer of more milliseconds fires at once. */
+const largest = { maxOutputTokens: Number.MAX_SAFE_INTEGER, timeoutMs: 2 ** 31 - 1 } as const;
+
 function checkRanges(options: OpenAIOptions): void {
   for (const [name, [low, high]] of Object.entries(ranges)) {
     const value = options[name as keyof typeof ranges];
@@ -117,8 +153,14 @@ function checkRanges(options: OpenAIOptions): void {
   }
   for (const name of ["maxOutputTokens", "timeoutMs"] as const) {
     const value = options[name];
-    if (value === undefined || (Number.isInteger(value) && value > 0)) continue;
-    throw new DefinitionError(`The option ${name} must be a positive whole number, not ${String(value)}.`);
+    if (value === undefined || (Number.isInteger(value) && value > 0 && value <= largest[name])) continue;
+    const range = `a positive whole number up to ${largest[name]}`;
+    throw new DefinitionError(`The option ${name} must be ${range}, not ${String(value)}.`);
+  }
+  for (const name of ["topLogprobs", "seed"] as const) {
+    const value = options[name];
+    if (value === undefined || Number.isInteger(value)) continue;
+    throw new DefinitionError(`The option ${name} must be a whole number, not ${String(value)}.`);
   }
 }
 
@@ -137,6 +179,5 @@ function isOpenAI(baseURL: string | undefined): boolean {
 }
 
 function environment(name: string): string | undefined {
-  const value = globalThis.process?.env[name]?.trim();
-  return value === "" ? undefined : value;
+  return present(globalThis.process?.env[name]);
 }

@@ -9,6 +9,7 @@ export interface WireSchema {
 }
 
 const known = new WeakMap<JsonSchema, StrictSchema | "open">();
+const tools = new WeakMap<JsonSchema, Omit<WireSchema, "restore">>();
 
 /** Strict where it can be. */
 export function outputSchema({ schema }: NonNullable<ModelRequest["output"]>): WireSchema {
@@ -21,8 +22,13 @@ export function outputSchema({ schema }: NonNullable<ModelRequest["output"]>): W
  * so no null may stand for a key that is left out.
  */
 export function toolSchema({ inputSchema }: ToolSpec): Omit<WireSchema, "restore"> {
-  const strict = everyKeyRequired(inputSchema) ? strictOf(inputSchema) : undefined;
-  return strict === undefined ? { schema: inputSchema, strict: false } : { schema: strict.schema, strict: true };
+  let wire = tools.get(inputSchema);
+  if (wire === undefined) {
+    const strict = everyKeyRequired(inputSchema) ? strictOf(inputSchema) : undefined;
+    wire = strict === undefined ? { schema: inputSchema, strict: false } : { schema: strict.schema, strict: true };
+    tools.set(inputSchema, wire);
+  }
+  return wire;
 }
 
 function strictOf(schema: JsonSchema): StrictSchema | undefined {
@@ -45,5 +51,5 @@ function everyKeyRequired(schema: unknown): boolean {
 
 /** A name as the wire takes it. */
 export function wireName(name: string): string {
-  return name.replaceAll(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64);
+  return name.replaceAll(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || "output";
 }

@@ -12,8 +12,7 @@ export function toChat(options: CheckedOptions, request: ModelRequest): Record<s
     model: options.model,
     messages: request.messages.map(messageOf),
     tools: tools.length === 0 ? undefined : tools.map(toolOf),
-    tool_choice:
-      typeof toolChoice === "object" ? { type: "function", function: { name: toolChoice.tool } } : toolChoice,
+    tool_choice: tools.length === 0 ? undefined : choiceOf(toolChoice),
     parallel_tool_calls: tools.length === 0 ? undefined : options.parallelToolCalls,
     response_format: output === undefined ? undefined : formatOf(output),
     temperature: options.temperature,
@@ -30,6 +29,10 @@ export function toChat(options: CheckedOptions, request: ModelRequest): Record<s
     frequency_penalty: options.frequencyPenalty,
     ...options.extraBody,
   });
+}
+
+function choiceOf(toolChoice: ModelRequest["toolChoice"]): unknown {
+  return typeof toolChoice === "object" ? { type: "function", function: { name: toolChoice.tool } } : toolChoice;
 }
 
 const converted = new WeakMap<Message, Item>();

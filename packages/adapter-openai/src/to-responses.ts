@@ -1,6 +1,7 @@
 import type { AssistantMessage, Message, ModelRequest } from "@proviso/core";
 import type { CheckedOptions } from "./options.ts";
 import { outputSchema, toolSchema, wireName } from "./schemas.ts";
+import { isObject } from "./wire.ts";
 
 type Item = Readonly<Record<string, unknown>>;
 
@@ -17,7 +18,7 @@ export function toResponses(options: CheckedOptions, request: ModelRequest): Rec
     model: options.model,
     input: request.messages.flatMap(itemsOf),
     tools: tools.length === 0 ? undefined : tools.map(toolOf),
-    tool_choice: typeof toolChoice === "object" ? { type: "function", name: toolChoice.tool } : toolChoice,
+    tool_choice: tools.length === 0 ? undefined : choiceOf(toolChoice),
     parallel_tool_calls: tools.length === 0 ? undefined : options.parallelToolCalls,
     text: output === undefined ? undefined : { format: formatOf(output) },
     include: include.length === 0 ? undefined : include,
@@ -32,6 +33,11 @@ export function toResponses(options: CheckedOptions, request: ModelRequest): Rec
   });
 }
 
+function choiceOf(toolChoice: ModelRequest["toolChoice"]): unknown {
+  return typeof toolChoice === "object" ? { type: "function", name: toolChoice.tool } : toolChoice;
+}
+
+/** A body without what was not set. */
 export function defined(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
 }
@@ -72,11 +78,18 @@ function rebuiltItems({ text, toolCalls }: AssistantMessage): readonly Item[] {
   ];
 }
 
-/** The service's own items, reasoning first, as it sent them; undefined when they are another API's. */
-function replayedItems({ providerItems }: AssistantMessage): readonly Item[] | undefined {
-  if (typeof providerItems !== "object" || providerItems === null) return undefined;
-  const { api, items } = providerItems as { readonly api?: unknown; readonly items?: unknown };
-  return api === responsesItems && Array.isArray(items) ? items : undefined;
+/**
+ * The service's own items in its order, ids included: where it stored them the ids are known to it, and with
+ * `store: false` each item carries its whole content, so that the id is not looked up. undefined when they are
+ * another API's, or no longer belong to the message's calls.
+ */
+function replayedItems({ providerItems, toolCalls }: AssistantMessage): readonly Item[] | undefined {
+  if (!isObject(providerItems) || providerItems["api"] !== responsesItems) return undefined;
+  const { items } = providerItems as { readonly items?: unknown };
+  if (!Array.isArray(items) || !items.every(isObject)) return undefined;
+  const calls = items.filter(({ type }) => type === "function_call");
+  const same = calls.length === toolCalls.length && calls.every((call, at) => call["call_id"] === toolCalls[at]?.id);
+  return same ? items : undefined;
 }
 
 /** Marks what `fromResponses` keeps for replay. */

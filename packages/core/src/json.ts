@@ -76,7 +76,8 @@ export function contentHash(value: unknown): string {
 export function toJsonValue(value: unknown): { readonly value: unknown } | undefined {
   if (value === null || typeof value === "string" || typeof value === "boolean" || value === undefined)
     return { value };
-  if (typeof value === "number" && Number.isFinite(value)) return { value };
+  // JSON has no -0.
+  if (typeof value === "number" && Number.isFinite(value)) return { value: value + 0 };
   try {
     const text = JSON.stringify(value, (_key, item: unknown) => (typeof item === "bigint" ? item.toString() : item));
     return text === undefined ? undefined : { value: JSON.parse(text) };

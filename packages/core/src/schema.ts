@@ -97,7 +97,7 @@ function pathText(path: StandardSchemaV1.Issue["path"]): string {
 }
 
 /** Keys that the JSON Schema does not name, where it does not allow others. */
-export function findUnknownKeys(root: JsonSchema, value: unknown): readonly SchemaIssue[] {
+function findUnknownKeys(root: JsonSchema, value: unknown): readonly SchemaIssue[] {
   const unknownKeys = (schema: unknown, at: unknown, path: string): readonly SchemaIssue[] => {
     if (!isRecord(schema) || typeof at !== "object" || at === null) return [];
     if (typeof schema["$ref"] === "string") return unknownKeys(resolveRef(root, schema["$ref"]), at, path);

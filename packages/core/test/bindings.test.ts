@@ -6,8 +6,8 @@ const closed = async (binding: Binding<object>, instance: object): Promise<void>
   await binding.close?.(instance as never);
 };
 
-describe("RES-1 bindings", () => {
-  test("RES-1 a ready instance is a singleton that is never closed", () => {
+describe("bindings", () => {
+  test("a ready instance is a singleton that is never closed", () => {
     const instance = {};
     const binding = provide(key, instance);
     expect(binding).toMatchObject({ key, scope: "singleton", eager: false, close: undefined });
@@ -15,7 +15,7 @@ describe("RES-1 bindings", () => {
     expect(Object.isFrozen(binding)).toBe(true);
   });
 
-  test("RES-1 a factory is a lazy singleton unless said otherwise", () => {
+  test("a factory is a lazy singleton unless said otherwise", () => {
     expect(provideFactory(key, () => ({}))).toMatchObject({ scope: "singleton", eager: false });
     expect(provideFactory(key, () => ({}), { scope: "toolCall", eager: true })).toMatchObject({
       scope: "toolCall",
@@ -23,7 +23,7 @@ describe("RES-1 bindings", () => {
     });
   });
 
-  test("RES-1 what a factory made is closed by close, else by asyncDispose, else by dispose", async () => {
+  test("what a factory made is closed by close, else by asyncDispose, else by dispose", async () => {
     const log: string[] = [];
     const sync = { [Symbol.dispose]: () => void log.push("dispose") };
     const both = { ...sync, [Symbol.asyncDispose]: async () => void log.push("asyncDispose") };
@@ -38,14 +38,14 @@ describe("RES-1 bindings", () => {
     expect(log).toEqual(["asyncDispose", "dispose", "close"]);
   });
 
-  test("RES-1 two keys of one name are two keys", () => {
+  test("two keys of one name are two keys", () => {
     expect(resourceKey("thing")).not.toBe(key);
     expect(Object.isFrozen(key)).toBe(true);
   });
 });
 
-describe("TX-1 snapshotable resources", () => {
-  test("TX-1 whatever has snapshot and restore takes part", () => {
+describe("snapshotable resources", () => {
+  test("whatever has snapshot and restore takes part", () => {
     const functions = { snapshot() {}, restore() {} };
     expect(isSnapshotable(functions)).toBe(true);
     expect(isSnapshotable(Object.create(functions))).toBe(true);

@@ -119,8 +119,8 @@ describe("LIM-4 reservations", () => {
   });
 });
 
-describe("LOOP-6 usage", () => {
-  test("LOOP-6 a sum has a cost as soon as one part has, and is an estimate as soon as one part is", () => {
+describe("usage", () => {
+  test("a sum has a cost as soon as one part has, and is an estimate as soon as one part is", () => {
     expect(addUsage(used(1, 2), used(3, 4))).toEqual(used(4, 6));
     expect("costUsd" in addUsage(used(1, 2), used(3, 4))).toBe(false);
     expect(addUsage(used(1, 0, 0.5), used(1, 0)).costUsd).toBe(0.5);

@@ -33,6 +33,7 @@ describe("EVT-2 JSON values", () => {
       { n: ["1"], at: "1970-01-01T00:00:00.000Z" },
     ],
     [NaN, null],
+    [-0, 0],
     [new Map([["a", 1]]), {}],
     [undefined, undefined],
   ])("EVT-2 %o is told by its JSON encoding", (value, json) => {

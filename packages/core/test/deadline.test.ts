@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { deadlineAt, deadlineIn, DefinitionError, type Clock } from "@proviso/core";
 import { caught } from "./support/caught.ts";
 
-describe("LIM-1 deadlines", () => {
-  test("LIM-1 a deadline tells how much is left, by its clock", () => {
+describe("deadlines", () => {
+  test("a deadline tells how much is left, by its clock", () => {
     let now = 1_000;
     const clock: Clock = { now: () => now, sleep: async () => {} };
     const deadline = deadlineIn(500, clock);
@@ -16,11 +16,11 @@ describe("LIM-1 deadlines", () => {
     expect(deadlineAt(new Date(2_000), clock).remainingMs()).toBe(300);
   });
 
-  test("LIM-1 a deadline may lie in the past", () => {
+  test("a deadline may lie in the past", () => {
     expect(deadlineIn(-1).remainingMs()).toBeLessThanOrEqual(-1);
   });
 
-  test("LIM-1 changing the date that it was made of does not move it", () => {
+  test("changing the date that it was made of does not move it", () => {
     const at = new Date(2_000);
     const deadline = deadlineAt(at);
     at.setTime(0);
@@ -28,11 +28,11 @@ describe("LIM-1 deadlines", () => {
     expect(Object.isFrozen(deadline)).toBe(true);
   });
 
-  test.each([NaN, Infinity, -Infinity, 1e20])("LIM-1 %d milliseconds are no deadline", (ms) => {
+  test.each([NaN, Infinity, -Infinity, 1e20])("%d milliseconds are no deadline", (ms) => {
     expect(caught(() => deadlineIn(ms))).toBeInstanceOf(DefinitionError);
   });
 
-  test("LIM-1 an invalid date is no deadline", () => {
+  test("an invalid date is no deadline", () => {
     expect(caught(() => deadlineAt(new Date("soon")))).toBeInstanceOf(DefinitionError);
   });
 });

@@ -45,10 +45,10 @@ describe("EVT-2 events of an application", () => {
   });
 });
 
-describe("EVT-1 telling events apart", () => {
+describe("telling events apart", () => {
   const invoked = { type: "tool.invoked", name: "read_file" };
 
-  test("EVT-1 an event answers to its type, and a tool's result to its tool as well", () => {
+  test("an event answers to its type, and a tool's result to its tool as well", () => {
     expect(eventKeys(noted({ path: "a", line: 1 }))).toEqual(["review.noted"]);
     expect(eventKeys(invoked)).toEqual(["tool.invoked", "tool:read_file"]);
     expect([filterKey("tool.invoked"), filterKey(noted), filterKey(tool("read_file"))]).toEqual([
@@ -58,7 +58,7 @@ describe("EVT-1 telling events apart", () => {
     ]);
   });
 
-  test("EVT-1 isEvent picks out by name, by event and by tool", () => {
+  test("isEvent picks out by name, by event and by tool", () => {
     expect(isEvent(invoked, "tool.invoked")).toBe(true);
     expect(isEvent(invoked, tool("read_file"))).toBe(true);
     expect(isEvent(invoked, tool("other"))).toBe(false);
@@ -67,11 +67,8 @@ describe("EVT-1 telling events apart", () => {
     expect(isEvent({ type: "tool.requested", name: "read_file" }, tool("read_file"))).toBe(false);
   });
 
-  test.each([undefined, null, 1, "tool.invoked", {}, { type: 1 }, []])(
-    "EVT-1 isEvent takes %j for no event",
-    (value) => {
-      expect(isEvent(value, "tool.invoked")).toBe(false);
-      expect(isEvent(value, noted)).toBe(false);
-    },
-  );
+  test.each([undefined, null, 1, "tool.invoked", {}, { type: 1 }, []])("isEvent takes %j for no event", (value) => {
+    expect(isEvent(value, "tool.invoked")).toBe(false);
+    expect(isEvent(value, noted)).toBe(false);
+  });
 });

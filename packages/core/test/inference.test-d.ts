@@ -230,8 +230,8 @@ describe("TOOL-4 tools", () => {
   });
 });
 
-describe("EVT-1 events", () => {
-  test("EVT-1 isEvent narrows by name, by event and by tool", () => {
+describe("events", () => {
+  test("isEvent narrows by name, by event and by tool", () => {
     const events: readonly SessionEvent[] = [];
     const [byName] = events.filter((event) => isEvent(event, "prompt.executed"));
     expectTypeOf(byName?.usage.totalTokens).toEqualTypeOf<number | undefined>();
@@ -244,14 +244,14 @@ describe("EVT-1 events", () => {
     if (byTool !== undefined && "path" in byTool.params) expectTypeOf(byTool.params.lines).toEqualTypeOf<number>();
   });
 
-  test("EVT-1 evaluationId tells framework events from an application's", () => {
+  test("evaluationId tells framework events from an application's", () => {
     const narrow = (event: SessionEvent): void => {
       if (event.evaluationId !== undefined) expectTypeOf(event).toEqualTypeOf<FrameworkEvent>();
     };
     expectTypeOf(narrow).toBeFunction();
   });
 
-  test("EVT-1 an event's payload is checked", () => {
+  test("an event's payload is checked", () => {
     expectTypeOf(noted({ path: "x" })).toEqualTypeOf<{ readonly type: "noted" } & Readonly<{ path: string }>>();
     // @ts-expect-error missing
     noted({});
@@ -259,7 +259,7 @@ describe("EVT-1 events", () => {
     isEvent({}, "prompt.exectued");
   });
 
-  test("STR-4 an output that is still arriving is a deep partial", () => {
+  test("an output that is still arriving is a deep partial", () => {
     expectTypeOf<PartialOutput<{ kind: "a" | "b"; list: { n: number }[] }>>().toEqualTypeOf<{
       readonly kind?: string;
       readonly list?: readonly { readonly n?: number }[];
@@ -267,8 +267,8 @@ describe("EVT-1 events", () => {
   });
 });
 
-describe("SES-1 slices", () => {
-  test("SES-1 reducers get a draft of the state and the event's type", () => {
+describe("slices", () => {
+  test("reducers get a draft of the state and the event's type", () => {
     defineSlice({
       name: "s",
       initial: [] as readonly { readonly path: string }[],
@@ -288,14 +288,14 @@ describe("SES-1 slices", () => {
     });
   });
 
-  test("SES-1 the schema and the initial state have to agree", () => {
+  test("the schema and the initial state have to agree", () => {
     const typed = defineSlice({ name: "s", schema: z.array(z.string()).readonly(), initial: [] });
     expectTypeOf(typed.initial).toEqualTypeOf<readonly string[]>();
   });
 });
 
-describe("TOOL-10 policies", () => {
-  test("TOOL-10 a policy's input is typed by the tools that it watches", () => {
+describe("policies", () => {
+  test("a policy's input is typed by the tools that it watches", () => {
     definePolicy({
       name: "p",
       tools: [readFile],
@@ -322,8 +322,8 @@ describe("TOOL-10 policies", () => {
   });
 });
 
-describe("RES-1 resources", () => {
-  test("RES-1 an instance has the type of its key", () => {
+describe("resources", () => {
+  test("an instance has the type of its key", () => {
     const key = resourceKey<{ readonly n: number }>("n");
     provide(key, { n: 1 });
     // @ts-expect-error of another type

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import { fc } from "./support/property.ts";
 import { describe, expect, test } from "vitest";
 import { canonicalJson, contentHash, parseJson, toJsonValue } from "@proviso/core";
 

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import { fc } from "./support/property.ts";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { definePrompt } from "@proviso/core";

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import { fc } from "./support/property.ts";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { jsonSchemaOf, strictSchema, type JsonSchema } from "@proviso/core";

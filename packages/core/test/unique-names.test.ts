@@ -65,9 +65,9 @@ describe("PRM-6 unique names", () => {
   });
 });
 
-describe("TOOL-1 tool definitions", () => {
+describe("tool definitions", () => {
   test.each([z.string(), z.array(z.string()), z.union([z.string(), z.object({})])])(
-    "TOOL-1 a tool's input is an object schema, nothing else",
+    "a tool's input is an object schema, nothing else",
     (input) => {
       const define = () => defineTool({ name: "t", description: "x", input: input as never, execute: () => undefined });
       expect(caught(define)).toBeInstanceOf(DefinitionError);
@@ -75,7 +75,7 @@ describe("TOOL-1 tool definitions", () => {
     },
   );
 
-  test("TOOL-1 a tool's input can be written as JSON Schema", () => {
+  test("a tool's input can be written as JSON Schema", () => {
     const input = z.object({ at: z.date() });
     const define = () => defineTool({ name: "t", description: "x", input, execute: () => undefined });
     expect(caught(define).message).toContain("cannot be written as JSON Schema");

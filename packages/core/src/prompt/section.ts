@@ -64,7 +64,7 @@ export function defineSection<
 }
 
 /** The form of `ns` and of prompt keys. */
-export const keyPattern = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+const keyPattern = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 
 /** @throws {DefinitionError} showing the key and the rule. */
 export function checkKey(what: string, key: unknown, options: { readonly dots: boolean }): void {
