@@ -116,6 +116,10 @@ describe("LIM-4 reservations", () => {
     spend(tracker, used(0, 0, 1));
     expect(tracker.reserve({ inputTokens: 0, outputTokens: 1 })).toBeUndefined();
     expect(tracker.reserve({ inputTokens: 0, outputTokens: 0 })).toBeDefined();
+    const paid = trackBudget({ maxCostUsd: 1 });
+    expect(paid.reserve({ inputTokens: 1, outputTokens: 1 })).toBeDefined();
+    spend(paid, used(0, 0, 1));
+    expect(paid.reserve({ inputTokens: 1, outputTokens: 1 })).toBeUndefined();
   });
 });
 

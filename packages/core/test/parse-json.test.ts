@@ -41,6 +41,12 @@ describe("SEC-2 the guarded parser", () => {
     expect(parseJson(nested(65), { maxDepth: 65 }).ok).toBe(true);
   });
 
+  test("SEC-2 brackets in a string, behind an escaped quote too, are no levels", () => {
+    const value = [`"${"[".repeat(70)}\\`, "{".repeat(70)];
+    expect(parseJson(JSON.stringify(value))).toEqual({ ok: true, value });
+    expect(parseJson(`["\\\\",${nested(64)}]`).ok).toBe(false);
+  });
+
   test("SEC-2 a million brackets are refused before anything recurses", () => {
     expect(parseJson("[".repeat(1_000_000)).ok).toBe(false);
     expect(parseJson('{"":'.repeat(250_000)).ok).toBe(false);

@@ -22,6 +22,7 @@ const Tree = z.object({
   },
 });
 const Named = z.object({ s: z.string().optional() }).meta({ id: "StrictNamed" });
+const MayBeNull = z.string().nullable().meta({ id: "StrictMayBeNull" });
 const Kind = z.discriminatedUnion("kind", [
   z.object({ kind: z.enum(["a", "b"]), x: z.string().optional() }),
   z.object({ kind: z.literal("c"), x: z.string().nullable() }),
@@ -142,6 +143,7 @@ describe("OUT-4 the way back", () => {
     ["an absent key", z.object({ a: z.string().optional(), b: z.string() }), { a: null, b: "x" }, { b: "x" }],
     ["a default", z.object({ a: z.string().default("d") }), { a: null }, {}],
     ["a nullable key", z.object({ a: z.string().nullable() }), { a: null }, { a: null }],
+    ["a key by a nullable definition", z.object({ a: MayBeNull }), { a: null }, { a: null }],
     ["an optional nullable key", z.object({ a: z.string().nullish() }), { a: null }, { a: null }],
     ["a nested key", z.object({ o: z.object({ a: z.string().optional() }) }), { o: { a: null } }, { o: {} }],
     [

@@ -28,7 +28,12 @@ describe("TOOL-2 unknown keys", () => {
     ["an object with a default", z.object({ a: Leaf.default({}) }), { a: { y: 1 } }, ["a.y"]],
     ["an array", z.object({ a: z.array(Leaf) }), { a: [{}, { y: 1 }] }, ["a.1.y"]],
     ["an array of arrays", z.array(z.array(Leaf)), [[], [{ y: 1 }]], ["1.0.y"]],
-    ["a tuple and its rest", z.tuple([Leaf, z.string()], Leaf), [{ y: 1 }, "s", {}, { z: 1 }], ["0.y", "3.z"]],
+    [
+      "a tuple and its rest",
+      z.tuple([Leaf, z.string()], z.object({ x: z.number().optional(), w: z.number().optional() })),
+      [{ w: 1 }, "s", {}, { w: 1, z: 1 }],
+      ["0.w", "3.z"],
+    ],
     ["the values of a record", z.record(z.string(), Leaf), { any: { y: 1 } }, ["any.y"]],
     ["a recursive object", Tree, { v: 1, kids: [{ v: 2, kids: [{ v: 3, w: 1 }] }] }, ["kids.0.kids.0.w"]],
     ["a shared definition", z.object({ a: Named, b: Named }), { a: { s: "" }, b: { s: "", t: 1 } }, ["b.t"]],
@@ -107,6 +112,18 @@ describe("TOOL-2 unknown keys", () => {
     };
     expect(await unknownIn(schema, { a: 1, b: 1, c: 1, d: 1, o: { x: 1, y: 1 } })).toEqual([]);
     expect(await unknownIn(schema, { a: 1, e: 1, o: { x: 1, z: 1 } })).toEqual(["e", "o.z"]);
+  });
+
+  test("TOOL-2 a key that the schema itself refuses is listed once", async () => {
+    const json = () => ({ type: "object", properties: {} });
+    const validate = () => ({ issues: [{ path: ["y"], message: "not wanted" }] });
+    const schema: Schema = {
+      "~standard": { version: 1, vendor: "test", validate, jsonSchema: { input: json, output: json } },
+    };
+    expect(await parseWithSchema(schema, { y: 1 })).toEqual({
+      ok: false,
+      issues: [{ path: "y", message: "not wanted" }],
+    });
   });
 
   test("TOOL-2 an issue of the value itself has no path", () => {

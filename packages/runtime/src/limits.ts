@@ -43,7 +43,7 @@ export function openLimits(options: LimitOptions, clock: Clock): Limits {
 
   const abort = (): void => controller.abort(abortedFailure(options.signal?.reason, "request"));
   if (options.signal?.aborted === true) abort();
-  options.signal?.addEventListener("abort", abort, { once: true, signal: closing.signal });
+  options.signal?.addEventListener("abort", abort, { once: true });
   if (deadline !== undefined) {
     const left = Math.max(0, deadline.remainingMs());
     clock.sleep(left, closing.signal).then(
@@ -74,7 +74,10 @@ export function openLimits(options: LimitOptions, clock: Clock): Limits {
         fired.release();
       }
     },
-    close: () => closing.abort(),
+    close() {
+      options.signal?.removeEventListener("abort", abort);
+      closing.abort();
+    },
   };
 }
 

@@ -65,7 +65,7 @@ export interface Run extends AsyncDisposable {
   model: string;
   usage: Usage;
   readonly toolResults: ToolInvoked[];
-  /** Numbers, reduces and tells the listeners; their errors are the caller's to judge. */
+  /** Numbers, reduces and tells the listeners; what they throw is logged, and the caller's to judge. */
   emit(event: BareEvent): { readonly event: FrameworkEvent; readonly errors: readonly unknown[] };
   /** Adds to the evaluation's and the budget's usage. */
   spend(reported: ReportedUsage | undefined, sent: readonly Message[], answer: Message | undefined): Usage;

@@ -83,7 +83,10 @@ async function buildRun(setup: Setup, prompt: Prompt, options: EvaluateOptions, 
     toolResults: [],
     emit(bare) {
       const event = core.number({ ...bare, evaluationId, at: world.clock.now() });
-      return { event, errors: [...core.reduce(event), ...core.notify(event)] };
+      const errors = [...core.reduce(event), ...core.notify(event)];
+      for (const error of errors)
+        log("error", { type: event.type, error: messageOf(error) }, "session.listener.failed");
+      return { event, errors };
     },
     spend(reported, sent, answer) {
       const usage = usageOf(reported, sent, answer);

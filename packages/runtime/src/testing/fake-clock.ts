@@ -8,6 +8,8 @@ export interface FakeClock extends Clock {
   advance(ms: number): Promise<void>;
   /** How long each sleeper asked for, in order. */
   readonly sleeps: readonly number[];
+  /** How many sleep now. */
+  readonly pending: number;
 }
 
 interface Sleeper {
@@ -22,6 +24,9 @@ export function fakeClock(startAt: number = Date.UTC(2026, 0, 1)): FakeClock {
   const sleeps: number[] = [];
   return {
     sleeps,
+    get pending() {
+      return sleepers.size;
+    },
     now: () => now,
     sleep(ms, signal) {
       sleeps.push(ms);

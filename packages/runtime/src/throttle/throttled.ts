@@ -68,7 +68,7 @@ async function sleep(run: Run, ms: number): Promise<undefined> {
 async function ask(provider: ModelProvider, request: ModelRequest): Promise<ModelResponse | ModelFailure> {
   try {
     const answer: unknown = await provider.generate(request);
-    if (isRecord(answer) && (answer["failure"] !== undefined || isRecord(answer["message"]))) return answer as never;
+    if (isModelAnswer(answer)) return answer;
     return {
       failure: "provider",
       reason: "invalid_response",
@@ -80,6 +80,15 @@ async function ask(provider: ModelProvider, request: ModelRequest): Promise<Mode
     if (isTimeout(cause)) return { failure: "throttle", kind: "timeout", message: messageOf(cause), cause };
     return { failure: "provider", reason: "unknown", message: messageOf(cause), cause };
   }
+}
+
+/** A provider may be anybody's: what it returns is looked at before it is trusted. */
+function isModelAnswer(answer: unknown): answer is ModelResponse | ModelFailure {
+  if (!isRecord(answer)) return false;
+  const { failure, message } = answer;
+  if (failure !== undefined) return (failure === "throttle" || failure === "provider") && typeof message === "string";
+  if (!isRecord(message) || typeof message["text"] !== "string" || !Array.isArray(message["toolCalls"])) return false;
+  return message["toolCalls"].every((call) => isRecord(call) && typeof call["name"] === "string");
 }
 
 /** `fetch` tells them as TypeErrors with the socket's error as cause, Node's sockets by a code. */

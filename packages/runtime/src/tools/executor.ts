@@ -67,11 +67,11 @@ export async function executeToolCall(run: Run, call: ToolCall): Promise<CallOut
         success: false,
         message: `The call of ${call.name} could not be recorded: ${errors.map(messageOf).join("; ")}`,
       };
-      reportUnrecorded(run, call, record(run, call, invocation.params, result, startedAt));
+      record(run, call, invocation.params, result, startedAt);
     }
   } else {
     await rollback(run, transaction);
-    reportUnrecorded(run, call, record(run, call, invocation.params, result, startedAt));
+    record(run, call, invocation.params, result, startedAt);
   }
   return { message: toolMessage(call, result), stop: invocation.stop };
 }
@@ -97,7 +97,7 @@ function notBegun(
     : `Not run: no snapshot could be made: ${messageOf(why.error)}`;
   const params: RejectedParams = { rawArguments: String(call.arguments), error: message };
   const result = failed(message);
-  reportUnrecorded(run, call, record(run, call, params, result, startedAt));
+  record(run, call, params, result, startedAt);
   return { message: toolMessage(call, result), stop };
 }
 
@@ -220,10 +220,4 @@ function record(run: Run, call: ToolCall, params: unknown, result: ToolResult, s
   // A vetoed success is followed by the failed result of the same call.
   if (errors.length === 0 || !result.success) run.toolResults.push(event as ToolInvoked);
   return errors;
-}
-
-function reportUnrecorded(run: Run, call: ToolCall, errors: readonly unknown[]): void {
-  for (const error of errors) {
-    run.log("error", { tool: call.name, callId: call.id, error: messageOf(error) }, "session.listener.failed");
-  }
 }

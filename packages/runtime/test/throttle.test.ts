@@ -1,0 +1,178 @@
+import { defineTool, type ModelFailure } from "@proviso/core";
+import { createSession, modelAdapter, modelFailureFrom } from "@proviso/runtime";
+import { fakeClock, fakeEnvironment, recordEvents, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { call, promptWith, rejection } from "./support.ts";
+
+const refused = (more: object = {}): ModelFailure => ({
+  failure: "throttle",
+  kind: "rate_limit",
+  message: "slow down",
+  ...more,
+});
+const answer = (status: number, headers: Record<string, string> = {}, payload?: unknown): ModelFailure =>
+  modelFailureFrom({ status, headers: new Headers(headers) }, payload);
+
+interface Watched {
+  readonly delays: readonly (number | undefined)[];
+  readonly outcome: { readonly output?: unknown; readonly code?: unknown } & Record<string, unknown>;
+  readonly requests: number;
+  readonly logged: readonly string[];
+}
+
+async function evaluated(
+  steps: readonly ScriptedStep[],
+  options: Parameters<typeof modelAdapter>[1] = {},
+): Promise<Watched> {
+  const environment = fakeEnvironment(7);
+  const session = createSession();
+  const events = recordEvents(session);
+  const logged: string[] = [];
+  const log = (level: string) => (_: object, message: string) => void logged.push(`${level} ${message}`);
+  const logger = { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") };
+  const model = scriptedModel(steps);
+  const settled = modelAdapter(model, { ...environment, logger, ...options })
+    .evaluate(promptWith(), { session })
+    .catch((error: unknown) => error);
+  await environment.clock.advance(600_000);
+  const delays = events.flatMap((event) =>
+    event.type === "provider.throttled" && "delayMs" in event ? [event.delayMs] : [],
+  );
+  return { delays, outcome: (await settled) as Watched["outcome"], requests: model.callCount, logged };
+}
+
+test.each([
+  [429, {}, undefined, "rate_limit"],
+  [429, {}, { error: { code: "insufficient_quota" } }, "quota_exhausted"],
+  [403, {}, { error: { code: "insufficient_quota" } }, "quota_exhausted"],
+  [408, {}, undefined, "timeout"],
+  [409, {}, undefined, "unknown"],
+  [500, {}, undefined, "server_error"],
+  [502, {}, undefined, "server_error"],
+  [504, {}, undefined, "server_error"],
+  [529, {}, undefined, "server_error"],
+])("THR-1 status %i %j %j is retried as %s", (status, headers, payload, kind) => {
+  expect(answer(status, headers, payload)).toMatchObject({ failure: "throttle", kind, status });
+});
+
+test.each([
+  [400, {}, undefined, "bad_request"],
+  [400, {}, { error: { code: "context_length_exceeded" } }, "context_length"],
+  [401, {}, undefined, "api_key"],
+  [403, {}, undefined, "api_key"],
+  [404, {}, undefined, "not_found"],
+  [422, {}, undefined, "bad_request"],
+  [501, {}, undefined, "unknown"],
+  [505, {}, undefined, "unknown"],
+  [500, { "x-should-retry": "false" }, undefined, "unknown"],
+])("THR-1 status %i %j %j is not retried: %s", (status, headers, payload, reason) => {
+  expect(answer(status, headers, payload)).toMatchObject({ failure: "provider", reason });
+});
+
+test("THR-1 what a network throws is retried, what is anything else is not", async () => {
+  const reset = Object.assign(new Error("socket hang up"), { code: "ECONNRESET" });
+  const timeout = new DOMException("too slow", "TimeoutError");
+  const { outcome, requests } = await evaluated([
+    { error: reset },
+    { error: new TypeError("fetch failed") },
+    { error: timeout },
+    { text: "done" },
+  ]);
+  expect([outcome["output"], requests]).toEqual(["done", 4]);
+  const odd = await evaluated([{ error: new Error("odd") }, { text: "never" }]);
+  expect([odd.outcome.code, odd.requests]).toEqual(["provider", 1]);
+});
+
+test("THR-2 five attempts, each wait uniform up to a doubled bound, capped", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.double({ min: 0, max: 0.999, noNaN: true }), async (share) => {
+      const steps = Array.from({ length: 5 }, () => refused());
+      const { delays, outcome, requests } = await evaluated(steps, { random: () => share });
+      expect(delays).toEqual([500, 1_000, 2_000, 4_000].map((bound) => share * bound).concat([undefined as never]));
+      expect([outcome.code, outcome["attempts"], requests]).toEqual(["throttled", 5, 5]);
+    }),
+    { numRuns: 20 },
+  );
+  const capped = await evaluated(
+    Array.from({ length: 7 }, () => refused()),
+    { random: () => 0.999, throttle: { maxAttempts: 7 } },
+  );
+  expect(Math.max(...capped.delays.map((delay) => delay ?? 0))).toBeLessThanOrEqual(8_000);
+});
+
+const now = "Sat, 21 Nov 2026 10:00:00 GMT";
+test.each([
+  [{ "retry-after": "3" }, 3_000],
+  [{ "retry-after": "0.5" }, 500],
+  [{ "retry-after-ms": "1500", "retry-after": "9" }, 1_500],
+  [{ "retry-after": "Sat, 21 Nov 2026 10:00:07 GMT", date: now }, 7_000],
+  [{ "retry-after": "Sat, 21 Nov 2026 09:59:00 GMT", date: now }, undefined],
+  [{ "retry-after": "-5" }, undefined],
+  [{ "retry-after": "soon" }, undefined],
+  [{}, undefined],
+])("THR-3 %j asks for %s ms", (headers, retryAfterMs) => {
+  expect(answer(429, headers)).toMatchObject({ retryAfterMs });
+});
+
+test("THR-3 Retry-After is the floor, jitter goes on top", async () => {
+  const { delays, outcome } = await evaluated([refused({ retryAfterMs: 2_000 }), { text: "done" }], {
+    random: () => 0.5,
+  });
+  expect([delays, outcome["output"]]).toEqual([[2_250], "done"]);
+});
+
+test("THR-4 a floor that passes the total fails at once and says how long was asked for; jitter never makes one fail", async () => {
+  const early = await evaluated([refused({ retryAfterMs: 30_001 })]);
+  expect([early.outcome.code, early.outcome["retryAfterMs"], early.delays]).toEqual(["throttled", 30_001, [undefined]]);
+  const fitting = await evaluated([refused({ retryAfterMs: 30_000 }), { text: "done" }], { random: () => 0.9 });
+  expect([fitting.outcome["output"], fitting.delays]).toEqual(["done", [30_000]]);
+});
+
+test("THR-5 an exhausted quota fails at once, is logged once as an error, and can be waited for", async () => {
+  const quota = refused({ kind: "quota_exhausted" });
+  const atOnce = await evaluated([quota]);
+  expect([atOnce.outcome.code, atOnce.outcome["kind"], atOnce.requests]).toEqual(["throttled", "quota_exhausted", 1]);
+  const patient = await evaluated([quota, quota, { text: "done" }], {
+    throttle: { maxTotalDelayMs: 300_000 },
+    random: () => 0,
+  });
+  expect([patient.outcome["output"], patient.delays]).toEqual(["done", [60_000, 60_000]]);
+  expect(patient.logged.filter((line) => line === "error prompt.throttled")).toHaveLength(1);
+});
+
+test("THR-6 giving up is a ThrottleError with all its fields, and an event", async () => {
+  const last = refused({ payload: { why: "busy" }, retryAfterMs: 10 });
+  const { outcome, delays } = await evaluated([refused(), last], { throttle: { maxAttempts: 2 } });
+  expect(outcome).toMatchObject({
+    code: "throttled",
+    kind: "rate_limit",
+    attempts: 2,
+    retrySafe: false,
+    retryAfterMs: 10,
+    providerPayload: { why: "busy" },
+  });
+  expect(delays).toEqual([expect.any(Number), undefined]);
+});
+
+test("THR-7 a retried request never repeats a tool; THR-8 nothing waits before a refusal", async () => {
+  const clock = fakeClock();
+  let runs = 0;
+  const count = defineTool({ name: "count", description: "Counts.", input: z.object({}), execute: () => ++runs });
+  const model = scriptedModel([{ toolCalls: [call("count")] }, refused({ retryAfterMs: 100 }), { text: "done" }]);
+  const settled = modelAdapter(model, { clock }).evaluate(promptWith(count));
+  await clock.advance(0);
+  expect([runs, model.callCount]).toEqual([1, 2]);
+  await clock.advance(10_000);
+  await settled;
+  expect([runs, model.callCount]).toEqual([1, 3]);
+  expect(model.requests[2]?.messages).toEqual(model.requests[1]?.messages);
+});
+
+test("THR-2 a policy that cannot be is refused when the adapter is made", async () => {
+  for (const throttle of [{ maxAttempts: 0 }, { baseDelayMs: -1 }, { maxDelayMs: Number.NaN }, { wrong: 1 }]) {
+    expect(() => modelAdapter(scriptedModel([]), { throttle })).toThrow(/throttle policy/);
+  }
+  void rejection;
+});
