@@ -21,18 +21,21 @@ const prompt = definePrompt({
   ],
 });
 
-test.each(["responses", "chat"] as const)("LOOP-2 an evaluation over api %s replays calls byte for byte", async (api) => {
-  await using simulator = await startSimulator({
-    steps: [
-      { reasoning: "look it up", toolCalls: [{ name: "look_up", arguments: '{ "word":"a" }' }] },
-      { output: { word: "a", note: null } },
-    ],
-  });
-  const adapter = openai({ model: "gpt-test", api, apiKey: "key", baseURL: simulator.baseURL });
-  const { output, usage, model, provider } = await adapter.evaluate(prompt.bind({ word: "a" }));
-  expect(output).toEqual({ word: "a" });
-  expect({ model, provider }).toEqual({ model: "gpt-test", provider: "openai" });
-  expect(usage.estimated).toBe(false);
-  expect(JSON.stringify(simulator.requests[1]?.body)).toContain(JSON.stringify('{ "word":"a" }'));
-  expect(simulator.requests.map(({ status }) => status)).toEqual([200, 200]);
-});
+test.each(["responses", "chat"] as const)(
+  "LOOP-2 an evaluation over api %s replays calls byte for byte",
+  async (api) => {
+    await using simulator = await startSimulator({
+      steps: [
+        { reasoning: "look it up", toolCalls: [{ name: "look_up", arguments: '{ "word":"a" }' }] },
+        { output: { word: "a", note: null } },
+      ],
+    });
+    const adapter = openai({ model: "gpt-test", api, apiKey: "key", baseURL: simulator.baseURL });
+    const { output, usage, model, provider } = await adapter.evaluate(prompt.bind({ word: "a" }));
+    expect(output).toEqual({ word: "a" });
+    expect({ model, provider }).toEqual({ model: "gpt-test", provider: "openai" });
+    expect(usage.estimated).toBe(false);
+    expect(JSON.stringify(simulator.requests[1]?.body)).toContain(JSON.stringify('{ "word":"a" }'));
+    expect(simulator.requests.map(({ status }) => status)).toEqual([200, 200]);
+  },
+);

@@ -96,16 +96,15 @@ async function buildRun(setup: Setup, prompt: Prompt, options: EvaluateOptions, 
     },
     log,
     withinGrace,
-    async [Symbol.asyncDispose]() {
-      if (resources.owned) {
-        await withinGrace(resources.context.close(), (error) =>
-          log("error", { error: messageOf(error) }, "resource.close.failed"),
-        );
-      }
-      limits.close();
-    },
+    [Symbol.asyncDispose]: () => closeRun(run, resources.owned),
   };
   return run;
+}
+
+async function closeRun(run: Run, ownsResources: boolean): Promise<void> {
+  const failed = (error: unknown): void => run.log("error", { error: messageOf(error) }, "resource.close.failed");
+  if (ownsResources) await run.withinGrace(run.resources.close(), failed);
+  run.limits.close();
 }
 
 function renderFor(setup: Setup, prompt: Prompt, log: Run["log"]): RenderedPrompt {

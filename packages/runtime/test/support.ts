@@ -22,13 +22,13 @@ export const notes = defineSlice({
 export const writes = defineTool({
   name: "write",
   description: "Writes.",
-  input: z.object({ text: z.string(), then: z.enum(["succeed", "fail", "throw", "hang"]).default("succeed") }),
-  async execute({ text, then }, { session, resources, signal: _ }) {
+  input: z.object({ text: z.string(), outcome: z.enum(["succeed", "fail", "throw", "hang"]).default("succeed") }),
+  async execute({ text, outcome }, { session, resources, signal: _ }) {
     session.dispatch(noted({ text }));
     await resources.get(Filesystem).write(`${text}.txt`, text);
-    if (then === "fail") return toolError("it failed");
-    if (then === "throw") throw new Error("it threw");
-    if (then === "hang") await new Promise(() => {});
+    if (outcome === "fail") return toolError("it failed");
+    if (outcome === "throw") throw new Error("it threw");
+    if (outcome === "hang") await new Promise(() => {});
     return `wrote ${text}`;
   },
 });
@@ -45,4 +45,5 @@ export function promptWith(...tools: readonly Tool[]) {
 }
 
 export const call = (name: string, given: object | string = {}, id?: string) => ({ name, arguments: given, id });
-export const writing = (text: string, then?: string) => call("write", then === undefined ? { text } : { text, then });
+export const writing = (text: string, outcome?: string) =>
+  call("write", outcome === undefined ? { text } : { text, outcome });

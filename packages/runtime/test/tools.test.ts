@@ -1,4 +1,4 @@
-import { defineTool, Filesystem, provide, toolOk } from "@proviso/core";
+import { defineTool, Filesystem, provide, toolOk, type Tool } from "@proviso/core";
 import { memoryFilesystem, modelAdapter } from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
@@ -12,9 +12,9 @@ const echo = defineTool({
   execute: (input) => input,
 });
 
-async function answersOf(tool: Parameters<typeof promptWith>[0], ...given: readonly (object | string)[]) {
-  const model = scriptedModel([{ toolCalls: given.map((item) => call(tool?.name ?? "", item)) }, { text: "done" }]);
-  const response = await modelAdapter(model).evaluate(promptWith(...(tool === undefined ? [] : [tool])), {
+async function answersOf(tool: Tool, ...given: readonly (object | string)[]) {
+  const model = scriptedModel([{ toolCalls: given.map((item) => call(tool.name, item)) }, { text: "done" }]);
+  const response = await modelAdapter(model).evaluate(promptWith(tool), {
     resources: [provide(Filesystem, memoryFilesystem())],
   });
   const texts = response.messages.flatMap((message) => (message.role === "tool" ? [message.text] : []));
@@ -48,46 +48,25 @@ test("TOOL-3 an unknown tool is a failed result that lists the tools there are",
   ]);
 });
 
-test.each([
+const circle: Record<string, unknown> = {};
+circle["self"] = circle;
+const thrown = (value: unknown) => (): never => {
+  throw value;
+};
+const handlers: readonly (readonly [string, () => unknown, string, boolean])[] = [
   ["nothing", () => undefined, "Done.", true],
   ["a look-alike of a result", () => ({ success: false, message: "x" }), '{"success":false,"message":"x"}', true],
   ["a bigint", () => ({ n: 1n }), '{"n":"1"}', true],
-  [
-    "an error thrown",
-    () => {
-      throw new Error("broke");
-    },
-    "broke",
-    false,
-  ],
-  [
-    "a string thrown",
-    () => {
-      throw "text";
-    },
-    "text",
-    false,
-  ],
+  ["an error thrown", thrown(new Error("broke")), "broke", false],
+  ["a string thrown", thrown("text"), "text", false],
   ["a rejection", () => Promise.reject(new Error("later")), "later", false],
   ["a function", () => () => 1, "The tool returned a value that is not JSON.", false],
-  [
-    "a circle",
-    () => {
-      const a: Record<string, unknown> = {};
-      a["a"] = a;
-      return a;
-    },
-    "The tool returned a value that is not JSON.",
-    false,
-  ],
-] as const)("TOOL-4 a handler gives %s", async (_, execute, text, success) => {
-  const tool = defineTool<typeof echo.input & object, unknown>({
-    name: "t",
-    description: "T.",
-    input: z.object({}) as never,
-    execute: execute as never,
-  });
-  const { texts, toolResults } = await answersOf(tool as never, {});
+  ["a circle", () => circle, "The tool returned a value that is not JSON.", false],
+];
+
+test.each(handlers)("TOOL-4 a handler gives %s", async (_, execute, text, success) => {
+  const tool = defineTool({ name: "t", description: "T.", input: z.object({}), execute });
+  const { texts, toolResults } = await answersOf(tool, {});
   expect([texts[0], toolResults[0]?.result.success]).toEqual([text, success]);
 });
 
@@ -105,7 +84,7 @@ test("TOOL-5 the model reads message, blank line, value; a hidden value not; lon
     input: z.object({}),
     execute: () => cases[index++] as string,
   });
-  const { texts } = await answersOf(tool as never, {}, {}, {}, {});
+  const { texts } = await answersOf(tool, {}, {}, {}, {});
   expect(texts.slice(0, 3)).toEqual(['Found\n\n{"a":1}', "Found", "plain \ufffd"]);
   expect(texts[3]?.length).toBeLessThan(66_000);
   expect(texts[3]).toContain("100000 characters in all");

@@ -47,18 +47,18 @@ test("TX-1 a tool that fails, throws or is denied leaves no trace; TX-2 one that
 test("TX-1 TX-2 after any sequence of calls, state and files are those of the calls that succeeded", async () => {
   const step = fc.record({
     text: fc.constantFrom("a", "b", "c", "d"),
-    then: fc.constantFrom("succeed", "fail", "throw"),
+    outcome: fc.constantFrom("succeed", "fail", "throw"),
   });
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
       const filesystem = memoryFilesystem();
       const session = createSession();
       const model = scriptedModel([
-        { toolCalls: steps.map(({ text, then }) => writing(text, then)) },
+        { toolCalls: steps.map(({ text, outcome }) => writing(text, outcome)) },
         { text: "done" },
       ]);
       await modelAdapter(model).evaluate(promptWith(writes), { session, resources: [provide(Filesystem, filesystem)] });
-      const kept = steps.filter(({ then }) => then === "succeed").map(({ text }) => text);
+      const kept = steps.filter(({ outcome }) => outcome === "succeed").map(({ text }) => text);
       expect(session.get(notes)).toEqual(kept);
       expect(await filesOf(filesystem)).toEqual([...new Set(kept)].toSorted().map((text) => `${text}.txt`));
     }),
@@ -70,11 +70,7 @@ test("TX-1 a call that outlasts its own time is undone, and the evaluation goes 
   const clock = fakeClock();
   const filesystem = memoryFilesystem();
   const session = createSession();
-  const slow = defineTool({
-    ...writes,
-    input: z.object({ text: z.string(), then: z.enum(["hang"]) }),
-    timeoutMs: 1_000,
-  });
+  const slow = { ...writes, timeoutMs: 1_000 };
   const model = scriptedModel([{ toolCalls: [writing("a", "hang")] }, { text: "done" }]);
   const response = modelAdapter(model, { clock }).evaluate(promptWith(slow), {
     session,

@@ -1,0 +1,189 @@
+import { getEventListeners } from "node:events";
+import type { ServerResponse } from "node:http";
+import { openaiModel, type OpenAIOptions } from "@proviso/adapter-openai";
+import { NotSupportedError, type ModelFailure, type ModelProvider } from "@proviso/core";
+import { describe, expect, test } from "vitest";
+import { fixture } from "./support/fixture.ts";
+import { answerOf, failureOf, requestOf } from "./support/request.ts";
+import { answering, startServer, type OddServer } from "./support/server.ts";
+
+const apiKey = "sk-test-secret-0123456789";
+
+function modelAt({ baseURL }: Pick<OddServer, "baseURL">, given: Partial<OpenAIOptions> = {}): ModelProvider {
+  return openaiModel({ model: "gpt-test", apiKey, api: "responses", baseURL, ...given });
+}
+
+async function failureFor(
+  respond: (response: ServerResponse) => void,
+  given?: Partial<OpenAIOptions>,
+): Promise<ModelFailure & { requests: number }> {
+  await using server = await startServer(respond);
+  const failure = await failureOf(modelAt(server, given));
+  return { ...failure, requests: server.requests.length };
+}
+
+describe("THR-1 a refusal is classified, and asked once", () => {
+  test.each([
+    [429, "rate_limit_exceeded", { failure: "throttle", kind: "rate_limit" }],
+    [429, "insufficient_quota", { failure: "throttle", kind: "quota_exhausted" }],
+    [408, null, { failure: "throttle", kind: "timeout" }],
+    [409, null, { failure: "throttle", kind: "unknown" }],
+    [500, null, { failure: "throttle", kind: "server_error" }],
+    [529, "overloaded", { failure: "throttle", kind: "server_error" }],
+    [501, null, { failure: "provider", reason: "unknown" }],
+    [400, "context_length_exceeded", { failure: "provider", reason: "context_length" }],
+    [400, null, { failure: "provider", reason: "bad_request" }],
+    [401, "invalid_api_key", { failure: "provider", reason: "api_key" }],
+    [404, "model_not_found", { failure: "provider", reason: "not_found" }],
+  ])("THR-1 %d with the code %s", async (status, code, expected) => {
+    const error = { message: "No.", type: "t", param: null, code };
+    for (const api of ["responses", "chat"] as const) {
+      const failure = await failureFor(answering(status, { error }), { api });
+      expect(failure).toMatchObject({ ...expected, status, message: "No.", requests: 1 });
+      expect(failure.payload).toEqual(error);
+    }
+  });
+
+  test("THR-1 x-should-retry: false is not asked again, nor true by the SDK", async () => {
+    const error = { message: "No." };
+    const never = await failureFor(answering(503, { error }, { "x-should-retry": "false" }));
+    expect(never).toMatchObject({ failure: "provider", requests: 1 });
+    const again = await failureFor(answering(503, { error }, { "x-should-retry": "true" }));
+    expect(again).toMatchObject({ failure: "throttle", requests: 1 });
+  });
+
+  test("THR-1 HTML from a proxy is classified by its status", async () => {
+    const failure = await failureFor(answering(502, "<html>Bad Gateway</html>", { "content-type": "text/html" }));
+    expect(failure).toMatchObject({ failure: "throttle", kind: "server_error", status: 502 });
+  });
+});
+
+test.each([
+  [{ "retry-after": "3" }, 3_000],
+  [{ "retry-after": "0.5" }, 500],
+  [{ "retry-after-ms": "250", "retry-after": "9" }, 250],
+  [{ date: "Sat, 21 Nov 2026 10:00:00 GMT", "retry-after": "Sat, 21 Nov 2026 10:00:07 GMT" }, 7_000],
+  [{ "retry-after": "-1" }, undefined],
+  [{ "retry-after": "soon" }, undefined],
+])("THR-3 Retry-After reaches the failure: %o", async (headers, retryAfterMs) => {
+  const failure = await failureFor(answering(429, { error: { message: "Slow down." } }, headers));
+  expect(failure).toMatchObject({ failure: "throttle", kind: "rate_limit" });
+  expect("retryAfterMs" in failure ? failure.retryAfterMs : undefined).toBe(retryAfterMs);
+});
+
+describe("THR-1 a connection or a body that breaks", () => {
+  const headed = (response: ServerResponse): void => {
+    response.writeHead(200, { "content-type": "application/json", "content-length": "500" });
+    response.write('{"id":"resp_01","ou');
+  };
+
+  test("THR-1 a connection refused", async () => {
+    const server = await startServer(() => {});
+    await server[Symbol.asyncDispose]();
+    expect(await failureOf(modelAt(server))).toMatchObject({ failure: "throttle", kind: "unknown" });
+  });
+
+  test("THR-1 a connection reset before the headers", async () => {
+    const failure = await failureFor((response) => response.socket?.destroy());
+    expect(failure).toMatchObject({ failure: "throttle", kind: "unknown", requests: 1 });
+  });
+
+  test("THR-1 a connection cut inside the body", async () => {
+    const failure = await failureFor((response) => {
+      headed(response);
+      setImmediate(() => response.destroy());
+    });
+    expect(failure).toMatchObject({ failure: "throttle", kind: "unknown", requests: 1 });
+  });
+
+  test.each(['{"id":"resp_01","ou', '{"a":[1', '{"a":"\\"'])(
+    "THR-1 a body that ends inside its JSON: %s",
+    async (body) => {
+      expect(await failureFor(answering(200, body))).toMatchObject({
+        failure: "throttle",
+        kind: "unknown",
+        payload: body,
+      });
+    },
+  );
+
+  test("THR-1 headers that do not come within timeoutMs", async () => {
+    expect(await failureFor(() => {}, { timeoutMs: 50 })).toMatchObject({ failure: "throttle", kind: "timeout" });
+  });
+
+  test("OAI-8 timeoutMs covers a body that stalls", async () => {
+    expect(await failureFor(headed, { timeoutMs: 50 })).toMatchObject({ failure: "throttle", kind: "timeout" });
+  });
+});
+
+describe("THR-1 a payload that is wrong is not asked again", () => {
+  test.each([
+    "<html>Hello</html>",
+    "",
+    "{]",
+    '"text"',
+    "null",
+    '{"object":"response","status":"completed"}',
+    '{"__proto__":{}}',
+  ])("THR-1 status 200 with %s", async (body) => {
+    for (const api of ["responses", "chat"] as const) {
+      const failure = await failureFor(answering(200, body), { api });
+      expect(failure).toMatchObject({ failure: "provider", reason: "invalid_response", requests: 1 });
+      expect(failure).toHaveProperty("payload");
+    }
+  });
+
+  test("THR-1 a mistake of a stand-in for the client is none of the network's", async () => {
+    const create = (): never => {
+      throw new TypeError("x is not a function");
+    };
+    const client = { responses: { create }, chat: { completions: { create } } };
+    expect(await failureOf(openaiModel({ model: "m", client }))).toMatchObject({
+      failure: "provider",
+      reason: "unknown",
+    });
+  });
+});
+
+test("OAI-9 a body is read whatever its content type says", async () => {
+  await using server = await startServer(answering(200, fixture("responses-text"), { "content-type": "text/plain" }));
+  expect(answerOf(await modelAt(server).generate(requestOf())).finishReason).toBe("stop");
+});
+
+test("LIM-3 an abort is thrown with its own reason, and leaves no listener", async () => {
+  await using server = await startServer(() => {});
+  const reason = new Error("enough");
+  const controller = new AbortController();
+  const pending = modelAt(server).generate(requestOf({ signal: controller.signal }));
+  setImmediate(() => controller.abort(reason));
+  await expect(pending).rejects.toBe(reason);
+  expect(getEventListeners(controller.signal, "abort")).toHaveLength(0);
+  await expect(modelAt(server).generate(requestOf({ signal: controller.signal }))).rejects.toBe(reason);
+});
+
+test("SEC-1 a key that the service repeats is in no message, payload or cause", async () => {
+  const error = { message: `Incorrect API key provided: ${apiKey}.`, code: "invalid_api_key", [apiKey]: [apiKey] };
+  const failure = await failureFor(answering(401, { error }));
+  expect(failure).toMatchObject({ reason: "api_key", message: "Incorrect API key provided: ***." });
+  expect(JSON.stringify(failure.payload)).not.toContain(apiKey);
+  expect(failure.cause).toBeUndefined();
+  const other = await failureFor(answering(401, { error: { message: "No." } }));
+  expect(other.cause).toBeInstanceOf(Error);
+});
+
+test("OAI-10 a request that asks for a stream is refused as not supported yet", async () => {
+  await using server = await startServer(() => {});
+  await expect(modelAt(server).generate(requestOf({ onDelta: () => {} }))).rejects.toBeInstanceOf(NotSupportedError);
+  expect(server.requests).toHaveLength(0);
+});
+
+test.each([
+  ["0.0021", 0.0021],
+  ["-1", undefined],
+  ["free", undefined],
+])("OAI-11 LiteLLM's cost header %s is the reported cost", async (cost, costUsd) => {
+  const headers = { "x-litellm-response-cost": cost };
+  await using server = await startServer(answering(200, fixture("chat-text"), headers));
+  const answer = answerOf(await modelAt(server, { api: "chat" }).generate(requestOf()));
+  expect(answer.usage?.costUsd).toBe(costUsd);
+});

@@ -1,0 +1,113 @@
+import { DefinitionError } from "@proviso/core";
+import { openai, openaiModel, validateOpenAIOptions, type OpenAIOptions } from "@proviso/adapter-openai";
+import { OpenAI } from "openai";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { answering, startServer } from "./support/server.ts";
+import { fixture } from "./support/fixture.ts";
+import { requestOf } from "./support/request.ts";
+
+const fine: OpenAIOptions = { model: "gpt-test", apiKey: "sk-test-12345678" };
+
+beforeEach(() => {
+  vi.stubEnv("OPENAI_API_KEY", "");
+  vi.stubEnv("OPENAI_BASE_URL", "");
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+describe("PRO-2 what is out of range is refused when the adapter is made", () => {
+  const refused: readonly [string, object][] = [
+    ["a blank model", { model: " " }],
+    ["a model that is no text", { model: 5 }],
+    ["an unknown api", { api: "completions" }],
+    ["a base URL that is none", { baseURL: "localhost:8080" }],
+    ["temperature", { temperature: 2.1 }],
+    ["temperature as NaN", { temperature: Number.NaN }],
+    ["temperature as text", { temperature: "1" }],
+    ["topP", { topP: -0.1 }],
+    ["topLogprobs above 20", { topLogprobs: 21 }],
+    ["topLogprobs as a fraction", { topLogprobs: 1.5 }],
+    ["maxOutputTokens of zero", { maxOutputTokens: 0 }],
+    ["maxOutputTokens as a fraction", { maxOutputTokens: 1.5 }],
+    ["a negative timeoutMs", { timeoutMs: -1 }],
+    ["a timeoutMs that no timer can hold", { timeoutMs: 2 ** 31 }],
+    ["presencePenalty", { api: "chat", presencePenalty: 2.5 }],
+    ["frequencyPenalty", { api: "chat", frequencyPenalty: -3 }],
+    ["stop as one text", { api: "chat", stop: "END" }],
+    ["seed as a fraction", { api: "chat", seed: 0.5 }],
+    ["extraBody that is no JSON", { extraBody: { call: () => 1 } }],
+  ];
+  test.each(refused)("PRO-2 %s", (_name, wrong) => {
+    const options = { ...fine, ...wrong } as OpenAIOptions;
+    expect(() => openaiModel(options)).toThrow(DefinitionError);
+    expect(() => openai(options)).toThrow(DefinitionError);
+    expect(validateOpenAIOptions(options)).toBe(false);
+  });
+
+  const edges: readonly object[] = [
+    { temperature: 0, topP: 0, topLogprobs: 0 },
+    { temperature: 2, topP: 1, topLogprobs: 20, maxOutputTokens: 1, timeoutMs: 1 },
+    { api: "chat", presencePenalty: -2, frequencyPenalty: 2, seed: 0, stop: ["END"] },
+  ];
+  test.each(edges)("PRO-2 the edges are within: %o", (right) => {
+    expect(validateOpenAIOptions({ ...fine, ...right })).toBe(true);
+  });
+});
+
+test.each([{ seed: 1 }, { stop: ["END"] }, { presencePenalty: 1 }, { frequencyPenalty: 1 }])(
+  "PRO-2 a setting that the Responses API does not take is refused: %o",
+  (setting) => {
+    expect(() => openaiModel({ ...fine, ...setting })).toThrow(/Responses API does not take/);
+    expect(validateOpenAIOptions({ ...fine, ...setting, api: "chat" })).toBe(true);
+  },
+);
+
+test("PRO-2 a missing or blank key is a DefinitionError, unless the environment or a client has one", () => {
+  expect(() => openaiModel({ model: "gpt-test" })).toThrow(DefinitionError);
+  expect(() => openaiModel({ model: "gpt-test", apiKey: "  " })).toThrow(/OPENAI_API_KEY/);
+  expect(validateOpenAIOptions({ model: "gpt-test", client: new OpenAI({ apiKey: "sk-own" }) })).toBe(true);
+  vi.stubEnv("OPENAI_API_KEY", "sk-environment");
+  expect(validateOpenAIOptions({ model: "gpt-test" })).toBe(true);
+});
+
+test("PRO-2 options are copied: a later change is not sent", async () => {
+  await using server = await startServer(answering(200, fixture("chat-text")));
+  const extraBody = { metadata: { team: "a" } };
+  const stop = ["END"];
+  const headers = { "x-team": "a" };
+  const provider = openaiModel({ ...fine, api: "chat", baseURL: server.baseURL, extraBody, stop, headers });
+  extraBody.metadata.team = "b";
+  stop.push("STOP");
+  headers["x-team"] = "b";
+  await provider.generate(requestOf());
+  expect(server.requests[0]?.body).toMatchObject({ metadata: { team: "a" }, stop: ["END"] });
+  expect(server.requests[0]?.headers["x-team"]).toBe("a");
+});
+
+test("OAI-1 without an api it is Responses at OpenAI's own address, and Chat Completions anywhere else", async () => {
+  await using server = await startServer(answering(200, fixture("chat-text")));
+  const { baseURL } = server;
+  await openaiModel({ ...fine, baseURL }).generate(requestOf());
+  await openaiModel({ ...fine, baseURL, api: "responses" }).generate(requestOf());
+  vi.stubEnv("OPENAI_BASE_URL", baseURL);
+  await openaiModel(fine).generate(requestOf());
+  await openaiModel({ model: "m", client: new OpenAI({ apiKey: "sk-own", baseURL }) }).generate(requestOf());
+  const paths = server.requests.map(({ path }) => path);
+  expect(paths).toEqual(["/v1/chat/completions", "/v1/responses", "/v1/chat/completions", "/v1/chat/completions"]);
+  // A setting of Chat Completions alone is refused, so this is Responses.
+  const atOpenAI = { ...fine, seed: 1, baseURL: "https://api.openai.com/v1" };
+  expect(validateOpenAIOptions(atOpenAI)).toBe(false);
+});
+
+test("OAI-2 a given client is used as it is", async () => {
+  const sent: unknown[] = [];
+  const create = (body: unknown): unknown => {
+    sent.push(body);
+    return Promise.resolve(fixture("responses-text"));
+  };
+  const client = { responses: { create }, chat: { completions: { create } } };
+  const answer = await openaiModel({ model: "gpt-test", client }).generate(requestOf());
+  expect(answer).toMatchObject({ message: { text: '{"word":"a","note":null}' } });
+  expect(sent).toEqual([{ model: "gpt-test", input: [{ role: "user", content: "Hello" }] }]);
+});
