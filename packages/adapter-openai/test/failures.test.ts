@@ -161,6 +161,17 @@ test("LIM-3 an abort is thrown with its own reason, and leaves no listener", asy
   await expect(modelAt(server).generate(requestOf({ signal: controller.signal }))).rejects.toBe(reason);
 });
 
+test("LIM-3 an answered request leaves no timer and no listener", async () => {
+  const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+  const create = (): unknown => Promise.resolve(fixture("responses-text"));
+  const model = openaiModel({ model: "m", client: { responses: { create }, chat: { completions: { create } } } });
+  const { signal } = new AbortController();
+  const before = timers();
+  answerOf(await model.generate(requestOf({ signal })));
+  expect(timers()).toBe(before);
+  expect(getEventListeners(signal, "abort")).toHaveLength(0);
+});
+
 test("SEC-1 a key that the service repeats is in no message, payload or cause", async () => {
   const error = { message: `Incorrect API key provided: ${apiKey}.`, code: "invalid_api_key", [apiKey]: [apiKey] };
   const failure = await failureFor(answering(401, { error }));

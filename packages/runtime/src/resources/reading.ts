@@ -1,4 +1,4 @@
-import type { Filesystem } from "@proviso/core";
+import { FilesystemError, type Filesystem } from "@proviso/core";
 import { globMatcher } from "./glob.ts";
 
 /** The part of a text that `read` was asked for. Lines end with \n; a last line without one counts. */
@@ -23,7 +23,7 @@ export function decodeText(bytes: Uint8Array): string {
 
 const defaultMaxMatches = 1_000;
 
-/** Literal text in the files, line by line; files with a NUL byte are passed over. */
+/** Literal text in the files, line by line; what has a NUL byte, or cannot be read any more, is passed over. */
 export async function grepFiles(
   paths: AsyncIterable<{ readonly path: string; read(): Promise<Uint8Array> }>,
   text: string,
@@ -34,8 +34,8 @@ export async function grepFiles(
   if (text === "") return matches;
   for await (const file of paths) {
     if (!fits(file.path)) continue;
-    const bytes = await file.read();
-    if (bytes.includes(0)) continue;
+    const bytes = await file.read().catch(unreadable);
+    if (bytes === undefined || bytes.includes(0)) continue;
     for (const [index, line] of decodeText(bytes).split("\n").entries()) {
       if (!line.includes(text)) continue;
       matches.push({ path: file.path, line: index + 1, text: line });
@@ -43,4 +43,8 @@ export async function grepFiles(
     }
   }
   return matches;
+}
+
+function unreadable(error: unknown): undefined {
+  if (!(error instanceof FilesystemError)) throw error;
 }

@@ -26,14 +26,19 @@ export function sliceStates(sessionId: string): SliceStates {
   const reducing = new Map<string, Slice[]>();
   const states = new Map<string, unknown>();
 
-  const assertSame = (slice: Slice): void => {
-    const known = slices.get(slice.name);
+  const assertSame = (slice: Slice, known = slices.get(slice.name)): void => {
     if (known === undefined || known === slice) return;
     throw new DefinitionError(`The session "${sessionId}" has another slice named "${slice.name}".`);
   };
   return {
     join(joining) {
-      joining.forEach(assertSame);
+      for (const slice of joining) {
+        assertSame(slice);
+        assertSame(
+          slice,
+          joining.find(({ name }) => name === slice.name),
+        );
+      }
       for (const slice of joining) {
         if (slices.has(slice.name)) continue;
         slices.set(slice.name, slice);
