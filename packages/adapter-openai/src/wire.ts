@@ -22,8 +22,8 @@ export function textAt(object: unknown, key: string): string {
   return typeof value === "string" ? value : "";
 }
 
-/** What is a number that can be counted; the rest is left to the runtime's estimate. */
-export function countAt(object: unknown, key: string): number | undefined {
+/** A number that can be counted; the rest is left to the runtime's estimate. */
+function countAt(object: unknown, key: string): number | undefined {
   const value = isObject(object) ? object[key] : undefined;
   return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
 }

@@ -5,8 +5,18 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 
 const apis = ["responses", "chat"] as const;
-const words = definePrompt({ key: "words", output: z.array(z.string()), text: "List words." });
-const count = definePrompt({ key: "count", output: z.number(), text: "Count." });
+const words = definePrompt({
+  ns: "tests",
+  key: "words",
+  output: z.array(z.string()),
+  sections: [{ key: "ask", text: "List words.", role: "user" }],
+});
+const count = definePrompt({
+  ns: "tests",
+  key: "count",
+  output: z.number(),
+  sections: [{ key: "ask", text: "Count.", role: "user" }],
+});
 
 test.each(apis)(
   "OUT-3 over api %s arrays and values are wrapped on the wire, and taken bare or wrapped",
@@ -15,10 +25,10 @@ test.each(apis)(
       steps: [{ output: { items: ["a"] } }, { output: ["b"] }, { output: { value: 3 } }, { output: 4 }],
     });
     const adapter = openai({ model: "gpt-test", api, apiKey: "sk-test", baseURL: simulator.baseURL });
-    expect((await adapter.evaluate(words.bind())).output).toEqual(["a"]);
-    expect((await adapter.evaluate(words.bind())).output).toEqual(["b"]);
-    expect((await adapter.evaluate(count.bind())).output).toBe(3);
-    expect((await adapter.evaluate(count.bind())).output).toBe(4);
+    expect((await adapter.evaluate(words.bind({}))).output).toEqual(["a"]);
+    expect((await adapter.evaluate(words.bind({}))).output).toEqual(["b"]);
+    expect((await adapter.evaluate(count.bind({}))).output).toBe(3);
+    expect((await adapter.evaluate(count.bind({}))).output).toBe(4);
     expect(JSON.stringify(simulator.requests[0]?.body)).toContain('"required":["items"]');
   },
 );
@@ -29,7 +39,7 @@ test.each(apis)(
     await using simulator = await startSimulator({ steps: [{ text: "Here:\n```json\n3\n```" }] });
     const options = { model: "gpt-test", api, apiKey: "sk-test", baseURL: simulator.baseURL, nativeOutput: false };
     expect(openaiModel(options).capabilities).toEqual({ tools: true, nativeOutput: false });
-    expect((await openai(options).evaluate(count.bind())).output).toBe(3);
+    expect((await openai(options).evaluate(count.bind({}))).output).toBe(3);
     const body = simulator.requests[0]?.body;
     expect(body).not.toHaveProperty("text");
     expect(body).not.toHaveProperty("response_format");
@@ -43,7 +53,11 @@ const lookUp = defineTool({
   input: z.object({ word: z.string(), language: z.string().optional() }),
   execute: ({ word }) => `${word}: found`,
 });
-const ask = definePrompt({ key: "ask", sections: [{ key: "ask", text: "Look a up.", role: "user", tools: [lookUp] }] });
+const ask = definePrompt({
+  ns: "tests",
+  key: "ask",
+  sections: [{ key: "ask", text: "Look a up.", role: "user", tools: [lookUp] }],
+});
 
 test("LOOP-2 with store: false encrypted reasoning is asked for and sent back before its call", async () => {
   await using simulator = await startSimulator({
@@ -51,7 +65,7 @@ test("LOOP-2 with store: false encrypted reasoning is asked for and sent back be
   });
   const { baseURL } = simulator;
   const adapter = openai({ model: "gpt-test", api: "responses", apiKey: "sk-test", baseURL, store: false });
-  expect((await adapter.evaluate(ask.bind())).text).toBe("Found.");
+  expect((await adapter.evaluate(ask.bind({}))).text).toBe("Found.");
   const [first, second] = simulator.requests.map(
     ({ body }) => body as { include: unknown; input: { type?: string }[] },
   );
@@ -72,7 +86,7 @@ test.each(apis)("THR-1 over api %s a 429 delays a turn and nothing more", async 
   });
   const throttle = { baseDelayMs: 1 };
   const adapter = openai({ model: "gpt-test", api, apiKey: "sk-test", baseURL: simulator.baseURL, throttle });
-  const { text, toolResults } = await adapter.evaluate(ask.bind());
+  const { text, toolResults } = await adapter.evaluate(ask.bind({}));
   expect(text).toBe("Found.");
   expect(toolResults).toHaveLength(1);
   expect(simulator.requests.map(({ status }) => status)).toEqual([429, 200, 429, 200]);

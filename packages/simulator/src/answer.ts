@@ -10,14 +10,14 @@ export function countingIds(): Ids {
   return { next: (prefix) => `${prefix}_sim_${String(++count).padStart(6, "0")}` };
 }
 
-export interface Tokens {
+interface Tokens {
   readonly input: number;
   readonly output: number;
   readonly reasoning: number;
 }
 
 /** Four characters to a token, of the text that was really sent. */
-export function countTokens(request: SimulatedRequest, step: AnswerStep, calls: readonly SimulatedCall[]): Tokens {
+function countTokens(request: SimulatedRequest, step: AnswerStep, calls: readonly SimulatedCall[]): Tokens {
   const sent = [request.messages, request.tools, request.output?.schema ?? ""].map(
     (part) => JSON.stringify(part).length,
   );
@@ -32,11 +32,11 @@ export function countTokens(request: SimulatedRequest, step: AnswerStep, calls: 
   };
 }
 
-export function answerText(step: AnswerStep): string {
+function answerText(step: AnswerStep): string {
   return step.text ?? (step.output === undefined ? "" : JSON.stringify(step.output));
 }
 
-export function answerCalls(step: AnswerStep, ids: Ids): readonly SimulatedCall[] {
+function answerCalls(step: AnswerStep, ids: Ids): readonly SimulatedCall[] {
   return (step.toolCalls ?? []).map(({ name, id, arguments: given = {} }) => ({
     id: id ?? ids.next("call"),
     name,

@@ -9,7 +9,7 @@ interface Headers {
  * Milliseconds the provider asked for: `retry-after-ms`, or `Retry-After` in seconds, fractions, or as an HTTP date
  * measured against the answer's own Date (RFC 9110, 10.2.3). Negative, past or unreadable: undefined.
  */
-export function retryAfterMs(headers: Headers): number | undefined {
+function retryAfterMs(headers: Headers): number | undefined {
   const exact = number(headers.get("retry-after-ms"));
   if (exact !== undefined) return exact;
   const value = headers.get("retry-after");

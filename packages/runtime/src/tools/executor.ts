@@ -19,7 +19,7 @@ import { checkPolicies } from "./policies.ts";
 import { beginTransaction, commit, rollback, type Transaction } from "./transaction.ts";
 
 /** What came of a call: the model's answer, and the limit that ended the evaluation meanwhile. */
-export interface CallOutcome {
+interface CallOutcome {
   readonly message: ToolMessage;
   readonly stop: Failure | undefined;
 }
@@ -49,7 +49,7 @@ interface Invocation {
 }
 
 /** One call, wholly done or wholly undone. */
-export async function executeToolCall(run: Run, call: ToolCall): Promise<CallOutcome> {
+async function executeToolCall(run: Run, call: ToolCall): Promise<CallOutcome> {
   const startedAt = run.world.clock.now();
   const transaction = await run.limits.race(begin(run, call), "tool");
   if (isFailure(transaction) || "error" in transaction) return notBegun(run, call, transaction, startedAt);
