@@ -24,6 +24,11 @@ export function fromChat(
   if (choice === undefined || !isObject(message)) {
     return { ...invalidResponse("The provider's answer has no message.", body), usage };
   }
+  // Routers say so of a model that broke while it answered: the text is not whole.
+  if (choice["finish_reason"] === "error") {
+    const why = textAt(choice["error"], "message") || "The provider failed while it answered.";
+    return { failure: "provider", reason: "unknown", message: why, payload: body, usage };
+  }
   const text = contentText(message["content"]);
   const toolCalls = listAt(message, "tool_calls").flatMap(callOf);
   const refusal = textAt(message, "refusal");

@@ -101,10 +101,21 @@ describe("LOOP-5 an answer that is not whole says so", () => {
     ["length", "length"],
     ["content_filter", "content-filter"],
     ["tool_calls", "other"],
-    ["error", "other"],
+    ["something_new", "other"],
   ])("LOOP-5 Chat Completions, finished for %s", (finish_reason, finishReason) => {
     const body = { choices: [{ message: { content: "x" }, finish_reason }] };
     expect(answerOf(fromChat(body, undefined)).finishReason).toBe(finishReason);
+  });
+
+  test("LOOP-5 Chat Completions, broken while it answered", () => {
+    const choice = { message: { content: "half an ans" }, finish_reason: "error" };
+    const failed = { failure: "provider", reason: "unknown" };
+    expect(fromChat({ choices: [choice] }, undefined)).toMatchObject(failed);
+    const error = { code: 502, message: "Upstream broke." };
+    expect(fromChat({ choices: [{ ...choice, error }] }, undefined)).toMatchObject({
+      ...failed,
+      message: error.message,
+    });
   });
 
   test("LOOP-5 a refusal is told apart from text", () => {

@@ -62,7 +62,8 @@ async function evaluate<Output>(
 ): Promise<PromptResponse<Output>> {
   const started = await startRun(setup, prompt, options);
   if (isFailure(started)) {
-    throw errorOf(started, { promptName: prompt.template.name, usage: noUsage, messages: [], toolResults: [] });
+    const promptName = prompt?.template?.name ?? "(no prompt)";
+    throw errorOf(started, { promptName, usage: noUsage, messages: [], toolResults: [] });
   }
   await using run = started;
   announce(run, setup);

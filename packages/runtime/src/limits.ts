@@ -1,4 +1,4 @@
-// 1. One signal for the whole evaluation: it fires at the deadline or when the caller's own fires, with a Failure as its reason.
+// 1. One signal for the whole evaluation: it fires once, at the deadline or when the caller's own fires.
 // 2. `close` takes the timer and the listener away; nothing of the limits outlives the evaluation.
 // 3. After the signal has fired, `check` fails: nothing begins any more.
 import {
@@ -40,20 +40,28 @@ export function openLimits(options: LimitOptions, clock: Clock): Limits {
   const controller = new AbortController();
   const { signal } = controller;
   const closing = new AbortController();
+  let firedBy: LimitFailure | undefined;
 
-  const abort = (): void => controller.abort(abortedFailure(options.signal?.reason, "request"));
+  const fire = (failure: LimitFailure, reason: unknown): void => {
+    firedBy ??= failure;
+    controller.abort(reason);
+  };
+  const abort = (): void => fire(abortedFailure(options.signal?.reason, "request"), options.signal?.reason);
   if (options.signal?.aborted === true) abort();
   options.signal?.addEventListener("abort", abort, { once: true });
   if (deadline !== undefined) {
     const left = Math.max(0, deadline.remainingMs());
     clock.sleep(left, closing.signal).then(
-      () => controller.abort(deadlineFailure(deadline, "request")),
+      () => {
+        const failure = deadlineFailure(deadline, "request");
+        fire(failure, new DOMException(failure.message, "TimeoutError"));
+      },
       () => {},
     );
   }
 
   const stopped = (phase: EvaluationPhase): LimitFailure | undefined => {
-    if (signal.aborted) return { ...(signal.reason as LimitFailure), phase };
+    if (firedBy !== undefined) return { ...firedBy, phase };
     if (deadline === undefined || deadline.remainingMs() > 0) return undefined;
     return deadlineFailure(deadline, phase);
   };
@@ -69,7 +77,7 @@ export function openLimits(options: LimitOptions, clock: Clock): Limits {
       try {
         const first = await Promise.race([work, fired.promise]);
         // What was stopped by the signal may settle first, with an error of its own.
-        return signal.aborted ? { ...(signal.reason as LimitFailure), phase } : (first as Awaited<typeof work>);
+        return firedBy === undefined ? (first as Awaited<typeof work>) : { ...firedBy, phase };
       } finally {
         fired.release();
       }

@@ -28,6 +28,8 @@ export async function startRun(setup: Setup, prompt: Prompt, options: EvaluateOp
   let limits: Limits | undefined;
   try {
     checkOptions(options);
+    if (typeof prompt?.render !== "function")
+      throw new DefinitionError("evaluate takes a bound prompt: template.bind(params).");
     limits = openLimits(options, setup.world.clock);
     const stop = limits.stopped("render") ?? limits.check("render");
     if (stop !== undefined) {
@@ -47,9 +49,7 @@ async function buildRun(setup: Setup, prompt: Prompt, options: EvaluateOptions, 
   const startedAt = world.clock.now();
   const evaluationId = world.newId();
   const promptName = prompt.template.name;
-  const log: Run["log"] = (level, fields, message) =>
-    world.logger[level]({ promptName, evaluationId, ...fields }, message);
-
+  const log = safeLog(world, { promptName, evaluationId });
   const rendered = renderFor(setup, prompt, log);
 
   const tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));
@@ -99,6 +99,17 @@ async function buildRun(setup: Setup, prompt: Prompt, options: EvaluateOptions, 
     [Symbol.asyncDispose]: () => closeRun(run, resources.owned),
   };
   return run;
+}
+
+/** A logger that throws is no reason to fail. */
+function safeLog({ logger }: World, of: { readonly promptName: string; readonly evaluationId: string }): Run["log"] {
+  return (level, fields, message) => {
+    try {
+      logger[level]({ ...of, ...fields }, message);
+    } catch {
+      // There is nowhere left to say so.
+    }
+  };
 }
 
 async function closeRun(run: Run, ownsResources: boolean): Promise<void> {

@@ -1,4 +1,5 @@
 import {
+  deadlineIn,
   definePrompt,
   defineTool,
   isEvaluationFailure,
@@ -369,4 +370,45 @@ test("EVT-3 a listener that throws on another event is logged, and the evaluatio
   const { output } = await modelAdapter(scriptedModel([{ text: "done" }])).evaluate(promptWith(), { session });
   expect(output).toBe("done");
   void toolError;
+});
+
+test("ERR-1 a schema or a logger that throws, and a prompt that is none, reject with errors of ours", async () => {
+  const fussy = z.string().refine(() => {
+    throw new Error("refine broke");
+  });
+  expect(await parsed(fussy, '"x"')).toMatchObject({
+    code: "output",
+    issues: [{ message: "the schema failed: refine broke" }],
+  });
+  const broken = () => {
+    throw new Error("logger broke");
+  };
+  const logger = { debug: broken, info: broken, warn: broken, error: broken };
+  const { output } = await modelAdapter(scriptedModel([{ text: "done" }]), { logger }).evaluate(promptWith());
+  expect(output).toBe("done");
+  const adapter = modelAdapter(scriptedModel([]));
+  expect(await rejection(adapter.evaluate(undefined as never))).toMatchObject({
+    code: "render",
+    promptName: "(no prompt)",
+  });
+  expect(await rejection(adapter.evaluate({} as never))).toMatchObject({ code: "render" });
+});
+
+test("LIM-3 a handler sees a timeout at the deadline, and the caller's own reason after an abort", async () => {
+  const reasons: unknown[] = [];
+  const wait = defineTool({
+    name: "wait",
+    description: "Waits.",
+    input: z.object({}),
+    execute: (_, { signal }) =>
+      new Promise((resolve) => signal.addEventListener("abort", () => resolve(void reasons.push(signal.reason)))),
+  });
+  const script = () => modelAdapter(scriptedModel([{ toolCalls: [call("wait")] }]));
+  await rejection(script().evaluate(promptWith(wait), { deadline: deadlineIn(10) }));
+  const controller = new AbortController();
+  const enough = new Error("enough");
+  setTimeout(() => controller.abort(enough), 10);
+  const error = await rejection(script().evaluate(promptWith(wait), { signal: controller.signal }));
+  expect(reasons).toEqual([expect.objectContaining({ name: "TimeoutError" }), enough]);
+  expect(error.cause).toBe(enough);
 });

@@ -6,7 +6,7 @@ import {
   type OutputSpec,
   type SchemaResult,
 } from "@proviso/core";
-import type { Failure } from "../failures.ts";
+import { messageOf, type Failure } from "../failures.ts";
 import { isRecord } from "../json.ts";
 import { extractJson } from "./extract.ts";
 
@@ -25,8 +25,13 @@ export async function parseOutput(
   if (spec === undefined) return { text, output: text };
   const read = response.parsed === undefined ? extractJson(text) : ({ ok: true, value: response.parsed } as const);
   if (!read.ok) return outputFailure(response, [{ path: "", message: read.error }]);
-  const result = await validate(spec, read.value);
+  const result = await validate(spec, read.value).catch(unchecked);
   return result.ok ? { text: null, output: result.value } : outputFailure(response, result.issues);
+}
+
+/** A schema of the user's that throws. */
+function unchecked(error: unknown): Extract<SchemaResult<never>, { ok: false }> {
+  return { ok: false, issues: [{ path: "", message: `the schema failed: ${messageOf(error)}` }] };
 }
 
 /** Arrays and values come bare or wrapped. */
