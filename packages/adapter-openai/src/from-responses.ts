@@ -67,7 +67,10 @@ function callOf(item: Json): ToolCall {
   return { id: textAt(item, "call_id"), name: textAt(item, "name"), arguments: argumentsAt(item, "arguments") };
 }
 
-/** Reasoning has to come back with the very item that follows it, of whatever type; without any the message says it all. */
+/**
+ * Reasoning has to come back with the very item that follows it, of whatever type; without any the message says it
+ * all.
+ */
 function replayable(items: readonly Json[]): { readonly providerItems?: unknown } {
   if (!items.some(({ type }) => type === "reasoning")) return {};
   return { providerItems: { api: responsesItems, items } };

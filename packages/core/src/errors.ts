@@ -175,6 +175,7 @@ export class OutputParseError extends PromptEvaluationError {
   }
 }
 
+/** The deadline passed; `evaluate` settles at most 100 ms later. */
 export class DeadlineExceededError extends PromptEvaluationError {
   readonly code = "deadline";
   override readonly name = "DeadlineExceededError";
@@ -185,6 +186,7 @@ export class DeadlineExceededError extends PromptEvaluationError {
   }
 }
 
+/** More was spent than the budget allows, or nothing was left for the next request. */
 export class BudgetExceededError extends PromptEvaluationError {
   readonly code = "budget";
   override readonly name = "BudgetExceededError";

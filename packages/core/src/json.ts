@@ -14,7 +14,10 @@ export interface JsonLimits {
 
 const forbiddenKeys = new Set(["__proto__", "constructor", "prototype"]);
 
-/** The one parser for JSON from models, files and the wire: bounded in size and depth, without keys that could reach a prototype. */
+/**
+ * The one parser for JSON from models, files and the wire: bounded in size and depth, without keys that could reach a
+ * prototype.
+ */
 export function parseJson(text: string, { maxDepth = 64, maxLength = 1024 * 1024 }: JsonLimits = {}): JsonResult {
   if (text.length > maxLength) {
     return { ok: false, error: `larger than ${maxLength} characters (${text.length})` };

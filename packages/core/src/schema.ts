@@ -51,7 +51,10 @@ export function jsonSchemaOf(schema: Schema, side: Side): JsonSchema {
   return print(schema, side, exact, undefined);
 }
 
-/** The same, for its keys alone: what JSON cannot say (a bigint, a date, a transform) is left open, where the library can. */
+/**
+ * The same, for its keys alone: what JSON cannot say (a bigint, a date, a transform) is left open, where the library
+ * can.
+ */
 export function keysSchemaOf(schema: Schema, side: Side): JsonSchema {
   return print(schema, side, keysAlone, { unrepresentable: "any" });
 }

@@ -7,7 +7,10 @@ export interface StrictSchema {
   restore(value: unknown): unknown;
 }
 
-/** No keyword outside these is sent to a strict provider. Source: OpenAI's Structured Outputs guide, "Supported schemas". */
+/**
+ * No keyword outside these is sent to a strict provider. Source: OpenAI's Structured Outputs guide, "Supported
+ * schemas".
+ */
 const supported = new Set(
   (
     "type properties required additionalProperties items enum const anyOf oneOf $ref $defs definitions description " +

@@ -8,7 +8,10 @@ export interface Logger {
   error(fields: object, message: string): void;
 }
 
-/** What is outside the program; left out, the system's own. With clock, random and newId given, a run is a function of its inputs. */
+/**
+ * What is outside the program; left out, the system's own. With clock, random and newId given, a run is a function of
+ * its inputs.
+ */
 export interface Environment {
   readonly clock?: Clock | undefined;
   /** Uniform in [0, 1). */

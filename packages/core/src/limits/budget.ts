@@ -27,7 +27,10 @@ export interface BudgetTracker {
   };
   /** The limit that is passed, if one is. */
   exceeded(): BudgetDimension | undefined;
-  /** Before a request: holds its worst case, or undefined when that does not fit; nothing always fits. `settle` puts the real usage in its place. */
+  /**
+   * Before a request: holds its worst case, or undefined when that does not fit; nothing always fits. `settle` puts
+   * the real usage in its place.
+   */
   reserve(worstCase: {
     readonly inputTokens: number;
     readonly outputTokens: number;

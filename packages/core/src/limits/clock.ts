@@ -1,7 +1,10 @@
 /** Time from outside: epoch milliseconds, and a way to wait. */
 export interface Clock {
   now(): number;
-  /** Resolves after `ms` milliseconds; rejects with the signal's reason when that fires first. Leaves no timer and no listener behind. */
+  /**
+   * Resolves after `ms` milliseconds; rejects with the signal's reason when that fires first. Leaves no timer and no
+   * listener behind.
+   */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 

@@ -11,6 +11,7 @@ export interface PromptDescriptor {
   readonly tools: Readonly<Record<string, string>>;
 }
 
+/** Of what an override can replace in a section. */
 export function sectionHash(section: Section<never>): string {
   const { text, summary, visibility } = section;
   return contentHash({
@@ -20,6 +21,7 @@ export function sectionHash(section: Section<never>): string {
   });
 }
 
+/** Of what an override can replace in a tool, and its schemas. */
 export function toolHash(tool: Tool): string {
   return contentHash({
     description: tool.description,

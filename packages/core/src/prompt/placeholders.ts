@@ -13,7 +13,10 @@ type Placeholder<T extends string, Found = never> = T extends `${infer Before}{{
 export type TextKeys<P> = {
   [K in keyof P]-?: P[K] extends string | number | boolean | bigint ? K : never;
 }[keyof P];
-/** What the compiler shows where a text names no param of the prompt, or one that is not text (an object, or one that may be missing). */
+/**
+ * What the compiler shows where a text names no param of the prompt, or one that is not text (an object, or one that
+ * may be missing).
+ */
 export interface UnknownPlaceholder<Name> {
   readonly "unknown placeholder": Name;
 }

@@ -5,7 +5,10 @@ import { outputInstructions } from "./output.ts";
 import { fillText } from "./placeholders.ts";
 import type { CompiledTemplate, RenderedPrompt, RenderOptions } from "./template.ts";
 
-/** A value that a placeholder cannot show, or a function of a section that threw: `evaluate` makes a PromptRenderError of it. */
+/**
+ * A value that a placeholder cannot show, or a function of a section that threw: `evaluate` makes a PromptRenderError
+ * of it.
+ */
 export class RenderFault extends ProvisoError {
   readonly code = "render_fault";
   override readonly name = "RenderFault";

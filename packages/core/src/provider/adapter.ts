@@ -32,7 +32,10 @@ export interface EvaluateOptions {
   readonly resources?: readonly Binding[] | Resources | undefined;
   /** Run after the prompt's own: an approval, say. */
   readonly policies?: readonly ToolPolicy[] | undefined;
-  /** Earlier turns of a conversation: `response.messages`, or `error.messages`, of the evaluation before. Its system messages give way to the prompt's. */
+  /**
+   * Earlier turns of a conversation: `response.messages`, or `error.messages`, of the evaluation before.
+   * Its system messages give way to the prompt's.
+   */
   readonly messages?: readonly Message[] | undefined;
   /** Not supported yet. */
   readonly overrides?: { readonly store: OverridesStore; readonly tag?: string | undefined } | undefined;
@@ -63,7 +66,10 @@ export interface PromptResponse<Output> {
   readonly providerPayload: unknown;
 }
 
-/** The events of this evaluation, a nested one's apart. Ends by returning after `prompt.executed`, by throwing after `prompt.failed`; leaving it early aborts. */
+/**
+ * The events of this evaluation, a nested one's apart. Ends by returning after `prompt.executed`, by throwing after
+ * `prompt.failed`; leaving it early aborts.
+ */
 export interface EvaluationStream<Output> extends AsyncIterable<StreamEvent<Output>> {
   /** Never an unhandled rejection, even if nobody looks at it. */
   readonly response: Promise<PromptResponse<Output>>;

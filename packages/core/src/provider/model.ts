@@ -43,7 +43,10 @@ export interface ModelResponse {
   readonly payload?: unknown;
 }
 
-/** A request that failed, told as data. "throttle": the runtime waits and asks again, and at last rejects with a ThrottleError; "provider": it rejects with a ProviderError at once. */
+/**
+ * A request that failed, told as data. "throttle": the runtime waits and asks again, and at last rejects with a
+ * ThrottleError; "provider": it rejects with a ProviderError at once.
+ */
 export type ModelFailure = {
   readonly message: string;
   readonly status?: number | undefined;
@@ -55,7 +58,10 @@ export type ModelFailure = {
   | { readonly failure: "provider"; readonly reason: ProviderErrorReason }
 );
 
-/** One request in, one answer out: never loops, retries, runs tools or dispatches. It may throw what `fetch` throws: the network's errors count as "throttle", an abort of `signal` as one; anything else as "provider", "unknown". */
+/**
+ * One request in, one answer out: never loops, retries, runs tools or dispatches. It may throw what `fetch` throws:
+ * the network's errors count as "throttle", an abort of `signal` as one; anything else as "provider", "unknown".
+ */
 export interface ModelProvider {
   readonly name: string;
   readonly model: string;

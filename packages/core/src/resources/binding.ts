@@ -13,7 +13,10 @@ export interface Binding<out T = unknown> {
 }
 
 export interface Resources {
-  /** What is there or can be made at once; a DefinitionError if unbound, or if its factory is asynchronous and was not opened (`open` it, or bind it eager). */
+  /**
+   * What is there or can be made at once; a DefinitionError if unbound, or if its factory is asynchronous and was not
+   * opened (`open` it, or bind it eager).
+   */
   get<T>(key: ResourceKey<T>): T;
   /** undefined when unbound. */
   find<T>(key: ResourceKey<T>): T | undefined;

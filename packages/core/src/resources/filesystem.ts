@@ -1,6 +1,9 @@
 import { resourceKey, type ResourceKey } from "./key.ts";
 
-/** Relative POSIX paths only; "" and "." are the root. A refused path, a missing file, a file where a folder is wanted: a FilesystemError. */
+/**
+ * Relative POSIX paths only; "" and "." are the root. A refused path, a missing file, a file where a folder is
+ * wanted: a FilesystemError.
+ */
 export interface Filesystem {
   /** `offset` and `limit` count lines, from 0. */
   read(

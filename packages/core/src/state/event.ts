@@ -4,7 +4,9 @@ import type { Tool } from "../tool/tool.ts";
 import type { OutputOf } from "../types.ts";
 import { isFrameworkEventType, type FrameworkEvent, type ToolInvoked } from "./events.ts";
 
-/** Framework events belong to an evaluation, an application's own do not: `if (event.evaluationId)` tells them apart. */
+/**
+ * Framework events belong to an evaluation, an application's own do not: `if (event.evaluationId)` tells them apart.
+ */
 export type SessionEvent = FrameworkEvent | AppEvent;
 export interface AppEvent {
   readonly type: string;
@@ -37,7 +39,10 @@ export function defineEvent<const Name extends string, S extends ObjectSchema>(
   return Object.freeze(Object.assign(make, { type, schema })) as unknown as EventType<Name, OutputOf<S>>;
 }
 
-/** What can be listened to, reduced and picked out: a framework event by name, an application's by its type, a tool's results by the tool. */
+/**
+ * What can be listened to, reduced and picked out: a framework event by name, an application's by its type, a tool's
+ * results by the tool.
+ */
 export type EventFilter = FrameworkEvent["type"] | Pick<EventType, "type" | "schema"> | Tool;
 export type EventOf<F> = F extends FrameworkEvent["type"]
   ? Extract<FrameworkEvent, { readonly type: F }>

@@ -25,7 +25,10 @@ export interface Tool<Input = unknown, Value = unknown> {
   readonly examples?:
     | readonly { readonly description: string; readonly input: Input; readonly output: Value }[]
     | undefined;
-  /** Throw, or return toolError, to fail: the call's changes are undone and the model reads the message. Returning nothing is a success without a value. */
+  /**
+   * Throw, or return toolError, to fail: the call's changes are undone and the model reads the message. Returning
+   * nothing is a success without a value.
+   */
   execute(input: Input, context: ToolContext): Value | ToolReturn<Value> | Promise<Value | ToolReturn<Value>>;
 }
 
@@ -76,7 +79,10 @@ export interface ToolContext {
   readonly budget: BudgetTracker | undefined;
   /** Fires at the deadline, an abort, or the tool's timeout. */
   readonly signal: AbortSignal;
-  /** Evaluates another prompt inside this call: same session, limits and signal, narrowed by what is given here; its state changes belong to this call. Not supported yet. */
+  /**
+   * Evaluates another prompt inside this call: same session, limits and signal, narrowed by what is given here; its
+   * state changes belong to this call. Not supported yet.
+   */
   evaluate<Output>(
     prompt: Prompt<Output>,
     options?: Omit<EvaluateOptions, "session" | "signal"> & { readonly adapter?: ProviderAdapter | undefined },

@@ -136,7 +136,10 @@ function asker(
   return ask;
 }
 
-/** Where an instance is kept. @throws {DefinitionError} for a resource of a single call outside one, or held by a singleton. */
+/**
+ * Where an instance is kept. @throws {DefinitionError} for a resource of a single call outside one, or held by a
+ * singleton.
+ */
 function storeFor(binding: Binding, path: readonly Binding[], call: Store | undefined, singletons: Store): Store {
   const held = path.some(({ scope }) => scope === "singleton");
   if (binding.scope === "singleton") return singletons;
@@ -223,7 +226,10 @@ function pathText(path: readonly Binding[], key: Key): string {
   return [...path.map((binding) => binding.key), key].map(({ name }) => `"${name}"`).join(" → ");
 }
 
-/** Opens bindings outside an evaluation, to share them between evaluations: `await using resources = await openResources([...])`. */
+/**
+ * Opens bindings outside an evaluation, to share them between evaluations: `await using resources = await
+ * openResources([...])`.
+ */
 export async function openResources(bindings: readonly Binding[]): Promise<Resources & AsyncDisposable> {
   const context = await openContext(bindings);
   const opened: Resources & AsyncDisposable = { ...context.resources, [Symbol.asyncDispose]: () => context.close() };

@@ -8,7 +8,10 @@ export function guardable<T extends Filesystem>(filesystem: T): T {
   return filesystem;
 }
 
-/** The same resource, which raises what `assertLive` raises once the call is over; resources of other makes as they are. */
+/**
+ * The same resource, which raises what `assertLive` raises once the call is over; resources of other makes as they
+ * are.
+ */
 export function guarded<T>(resource: T, assertLive: () => void): T {
   if (typeof resource !== "object" || resource === null || !ours.has(resource)) return resource;
   return new Proxy(resource, {

@@ -41,7 +41,9 @@ export function coreOf(session: Session): SessionCore {
   return core;
 }
 
-/** A session: typed state that only events change. `slices` join at once; a prompt's join when its evaluation begins. */
+/**
+ * A session: typed state that only events change. `slices` join at once; a prompt's join when its evaluation begins.
+ */
 export function createSession(
   options: { readonly slices?: readonly Slice[] | undefined; readonly id?: string | undefined } = {},
 ): Session {

@@ -22,7 +22,10 @@ function retryAfterMs(headers: Headers): number | undefined {
   return wanted > now ? wanted - now : undefined;
 }
 
-/** An HTTP refusal as a ModelFailure: kind by status, Retry-After in all its forms against the answer's own Date. A fetch `Response` will do. */
+/**
+ * An HTTP refusal as a ModelFailure: kind by status, Retry-After in all its forms against the answer's own Date. A
+ * fetch `Response` will do.
+ */
 export function modelFailureFrom(
   answer: { readonly status: number; readonly headers: Headers },
   payload?: unknown,

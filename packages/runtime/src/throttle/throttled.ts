@@ -6,7 +6,10 @@ import { nextDelay } from "./backoff.ts";
 
 type Refused = Extract<ModelFailure, { failure: "throttle" }>;
 
-/** Asks until the provider answers, refuses for good, or the policy or a limit ends it. Only the request is repeated, never a tool. */
+/**
+ * Asks until the provider answers, refuses for good, or the policy or a limit ends it. Only the request is repeated,
+ * never a tool.
+ */
 export async function throttled(
   run: Run,
   provider: ModelProvider,

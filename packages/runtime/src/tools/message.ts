@@ -3,7 +3,9 @@ import type { ToolCall, ToolMessage, ToolResult } from "@proviso/core";
 /** UTF-16 units of a tool's text that reach the model. */
 const longestText = 64 * 1024;
 
-/** What the model reads of a result: the message, a blank line, the value; the message alone when the value is hidden. */
+/**
+ * What the model reads of a result: the message, a blank line, the value; the message alone when the value is hidden.
+ */
 export function toolMessage(call: ToolCall, result: ToolResult): ToolMessage {
   const parts = result.success && !result.hideValue ? [result.message, valueText(result.value)] : [result.message];
   const text = parts.filter((part) => part !== "").join("\n\n");

@@ -6,7 +6,10 @@ export type Verdict =
   | { readonly denied: string }
   | { readonly denied?: undefined; readonly replaced: boolean; readonly input: unknown };
 
-/** The section's policies, the prompt's, then the evaluation's; the first denial counts, and a policy that throws denies. */
+/**
+ * The section's policies, the prompt's, then the evaluation's; the first denial counts, and a policy that throws
+ * denies.
+ */
 export async function checkPolicies(run: Run, tool: Tool, given: unknown, context: ToolContext): Promise<Verdict> {
   let input = given;
   let replaced = false;
