@@ -1,8 +1,8 @@
 import type { AnswerStep, SimulatedRequest, SimulatedToolResult } from "@proviso/simulator";
 import { findIn, type Finding } from "./findings.ts";
 
-const readsATurn = 4;
-const mostReads = 24;
+const readsATurn = 5;
+const mostReads = 40;
 const mostIssues = 20;
 const weight = { high: 0, medium: 1, low: 2 } as const;
 

@@ -1,21 +1,40 @@
 import type { Slice } from "@proviso/core";
-import { enableMapSet, Immer } from "immer";
+import { enableMapSet, freeze, Immer } from "immer";
 
 enableMapSet();
 const immer = new Immer({ autoFreeze: true });
 
-/** The slice's next state: its reducers for the key, in the order in which they were registered. */
-export function reduceSlice(slice: Slice, state: unknown, key: string, event: object): unknown {
-  const reducers = slice.reducers.get(key) ?? [];
+/** The slice's next state: its reducers for the keys, in the order in which they were registered. One that throws changes nothing and adds to `errors`. */
+export function reduceSlice(
+  slice: Slice,
+  state: unknown,
+  keys: readonly string[],
+  event: object,
+  errors: unknown[],
+): unknown {
+  const reducers = [...slice.reducers].flatMap(([key, registered]) => (keys.includes(key) ? registered : []));
   return reducers.reduce<unknown>((before, reduce) => {
-    // A state that is not an object has no draft.
-    if (typeof before !== "object" || before === null) return replaced(reduce(before as never, event as never), before);
-    return immer.produce(before, (draft: unknown) => reduce(draft as never, event as never) as undefined);
+    try {
+      return reduced(before, reduce, event);
+    } catch (error) {
+      errors.push(error);
+      return before;
+    }
   }, state);
 }
 
-function replaced(next: unknown, before: unknown): unknown {
-  return next === undefined ? before : next;
+function reduced(before: unknown, reduce: (state: never, event: never) => unknown, event: object): unknown {
+  if (typeof before === "object" && before !== null) {
+    return immer.produce(before, (draft: unknown) => reduce(draft as never, event as never) as undefined);
+  }
+  // A state that is not an object has no draft.
+  const next = reduce(before as never, event as never);
+  return next === undefined ? before : frozen(next);
+}
+
+/** The same value, frozen at every depth. */
+export function frozen(state: unknown): unknown {
+  return freeze(state, true);
 }
 
 // List slices: the common reducers.

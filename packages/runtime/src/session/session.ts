@@ -25,6 +25,8 @@ export type UnnumberedEvent = FrameworkEvent extends infer E
 /** The session as the runtime sees it: what the public one hides. */
 export interface SessionCore extends Pick<SliceStates, "join" | "reduce" | "mark" | "rollback"> {
   readonly session: Session;
+  /** @throws {DefinitionError} for a poisoned session, with the reason. */
+  assertUsable(): void;
   /** Tells the listeners; never throws. */
   notify(event: AppEvent | FrameworkEvent): readonly unknown[];
   number(event: UnnumberedEvent): FrameworkEvent;
@@ -66,6 +68,7 @@ function createCore(id: string): SessionCore {
   };
   const core: SessionCore = {
     session: Object.freeze(publicSession(id, states, dispatcher, assertUsable)),
+    assertUsable,
     join(slices) {
       assertUsable();
       states.join(slices);
@@ -96,7 +99,10 @@ function publicSession(id: string, states: SliceStates, dispatcher: Dispatcher, 
       assertUsable();
       return states.get(slice) as State;
     },
-    on: dispatcher.on,
+    on(filter, listener) {
+      assertUsable();
+      return dispatcher.on(filter, listener);
+    },
     snapshot() {
       assertUsable();
       const snapshot: SessionSnapshot = Object.freeze({ sessionId: id });
@@ -107,8 +113,8 @@ function publicSession(id: string, states: SliceStates, dispatcher: Dispatcher, 
       assertUsable();
       const mark = marks.get(snapshot);
       if (mark === undefined) throw new DefinitionError("This is not a snapshot that a session made.");
-      const joined = new Set(states.joined().map(({ name }) => name));
-      const missing = [...mark.keys()].filter((name) => !joined.has(name));
+      const joined = new Set(states.joined());
+      const missing = [...mark.keys()].filter((slice) => !joined.has(slice)).map(({ name }) => name);
       if (missing.length > 0) {
         throw new DefinitionError(`The session "${id}" lacks slices of the snapshot: ${missing.join(", ")}.`);
       }
@@ -122,6 +128,7 @@ function publicSession(id: string, states: SliceStates, dispatcher: Dispatcher, 
       return fork.session;
     },
     toJSON() {
+      assertUsable();
       throw new NotSupportedError("A session's JSON");
     },
   };

@@ -1,10 +1,10 @@
 // 1. All state changes go through `reduce`; a state is replaced, never changed in place.
-// 2. A reducer that throws leaves its slice as it was; the other slices are reduced all the same.
+// 2. A reducer that throws leaves its slice as it was; all others, of its slice too, run all the same.
 import { DefinitionError, eventKeys, type Slice } from "@proviso/core";
-import { reduceSlice } from "./reducers.ts";
+import { frozen, reduceSlice } from "./reducers.ts";
 
-/** States by slice name. */
-export type SessionMark = ReadonlyMap<string, unknown>;
+/** States by slice: a namesake has no part in it. */
+export type SessionMark = ReadonlyMap<Slice, unknown>;
 
 /** The state behind a session: slices, in the order in which they joined. */
 export interface SliceStates {
@@ -23,7 +23,7 @@ export interface SliceStates {
 
 export function sliceStates(sessionId: string): SliceStates {
   const slices = new Map<string, Slice>();
-  const reducing = new Map<string, Slice[]>();
+  const reducing = new Map<string, Set<Slice>>();
   const states = new Map<string, unknown>();
 
   const assertSame = (slice: Slice, known = slices.get(slice.name)): void => {
@@ -42,34 +42,33 @@ export function sliceStates(sessionId: string): SliceStates {
       for (const slice of joining) {
         if (slices.has(slice.name)) continue;
         slices.set(slice.name, slice);
-        states.set(slice.name, slice.initial);
-        for (const key of slice.reducers.keys()) reducing.set(key, [...(reducing.get(key) ?? []), slice]);
+        states.set(slice.name, frozen(slice.initial));
+        for (const key of slice.reducers.keys()) reducing.set(key, (reducing.get(key) ?? new Set()).add(slice));
       }
     },
     joined: () => [...slices.values()],
     get(slice) {
       assertSame(slice);
-      return states.has(slice.name) ? states.get(slice.name) : slice.initial;
+      return states.has(slice.name) ? states.get(slice.name) : frozen(slice.initial);
     },
     reduce(event) {
       const errors: unknown[] = [];
-      for (const key of eventKeys(event)) {
-        for (const slice of reducing.get(key) ?? []) {
-          try {
-            states.set(slice.name, reduceSlice(slice, states.get(slice.name), key, event));
-          } catch (error) {
-            errors.push(error);
-          }
-        }
+      const keys = eventKeys(event);
+      const concerned = new Set(keys.flatMap((key) => [...(reducing.get(key) ?? [])]));
+      // With one key they are in order already.
+      const ordered = keys.length === 1 ? concerned : [...slices.values()].filter((slice) => concerned.has(slice));
+      for (const slice of ordered) {
+        states.set(slice.name, reduceSlice(slice, states.get(slice.name), keys, event, errors));
       }
       return errors;
     },
     mark(which) {
-      return new Map([...states].filter(([name]) => which === "all" || slices.get(name)?.kind === "state"));
+      const marked = [...slices.values()].filter(({ kind }) => which === "all" || kind === "state");
+      return new Map(marked.map((slice) => [slice, states.get(slice.name)]));
     },
     rollback(mark) {
       for (const [name, slice] of slices) {
-        if (mark.has(name)) states.set(name, mark.get(name));
+        if (mark.has(slice)) states.set(name, mark.get(slice));
         else if (slice.kind === "state") states.set(name, slice.initial);
       }
     },

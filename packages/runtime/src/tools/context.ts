@@ -56,6 +56,7 @@ function callSession(run: Run, transaction: Transaction, assertLive: () => void)
     id: run.core.session.id,
     dispatch(event: AppEvent) {
       assertLive();
+      run.core.assertUsable();
       checkAppEvent(event);
       const errors = run.core.reduce(event);
       transaction.unheard.push(event);

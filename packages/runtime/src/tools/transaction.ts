@@ -15,7 +15,9 @@ export interface Transaction {
   readonly tag: string;
 }
 
+/** @throws {DefinitionError} when the session was poisoned: on what is half restored nothing is built. */
 export async function beginTransaction(run: Run, tag: string): Promise<Transaction> {
+  run.core.assertUsable();
   const taken = run.resources.mark();
   const resources = taken instanceof Promise ? await taken : taken;
   return { session: run.core.mark(), resources, unheard: [], tag };

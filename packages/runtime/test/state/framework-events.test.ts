@@ -154,7 +154,7 @@ test("EVT-3 a listener that throws on prompt.rendered or a request is logged, an
   session.on("provider.requested", () => {
     throw new Error("on requested");
   });
-  const { text } = await evaluateCalls(promptOf(), [], { session }, { ...fakeEnvironment(), logger });
+  const { text } = await evaluateCalls(promptOf(), [{ name: "none" }], { session }, { ...fakeEnvironment(), logger });
   expect(text).toBe("done");
   const logged = JSON.stringify(logger.records.filter(({ level }) => level === "error"));
   expect(logged).toContain("on rendered");
