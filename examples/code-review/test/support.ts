@@ -49,5 +49,6 @@ export const messy = {
   "src/c.ts": "try {\n  a();\n} catch {}\n",
   "src/d.ts": "const d = 1;\n",
   "src/e.ts": "const e = 1;\n",
+  "src/f.ts": "const f = 1;\n",
 };
 export const tidy = { "main.py": "def main():\n    return 0\n" };
