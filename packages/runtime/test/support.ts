@@ -11,8 +11,8 @@ export async function rejection(promise: Promise<unknown>): Promise<Error & Reco
   );
 }
 
-export const noted = defineEvent("noted", z.object({ text: z.string() }));
-export const notes = defineSlice({
+const noted = defineEvent("noted", z.object({ text: z.string() }));
+const notes = defineSlice({
   name: "notes",
   initial: [] as readonly string[],
   reducers: ({ on }) => on(noted, (draft, { text }) => void draft.push(text)),

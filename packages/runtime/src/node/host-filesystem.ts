@@ -4,18 +4,20 @@
 import { FilesystemError, NotSupportedError, type Filesystem } from "@proviso/core";
 import { constants, type Stats } from "node:fs";
 import { lstat, open, readdir, readlink, realpath, type FileHandle } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { globMatcher } from "../resources/glob.ts";
 import { guardable } from "../resources/guard.ts";
-import { notADirectory, notAFile, notFound, pathNames } from "../resources/paths.ts";
+import { deepest, notADirectory, notAFile, notFound, pathNames } from "../resources/paths.ts";
 import { decodeText, grepFiles, selectLines } from "../resources/reading.ts";
 
 /**
  * A folder of this machine, read-only: `{ readOnly: true }` has to be said, writing is not supported yet.
  * @throws {NotSupportedError} without `readOnly: true`.
  */
-export function hostFilesystem(root: string, options: { readonly readOnly?: boolean | undefined } = {}): Filesystem {
+export function hostFilesystem(folder: string, options: { readonly readOnly?: boolean | undefined } = {}): Filesystem {
   if (options.readOnly !== true) throw new NotSupportedError("A host filesystem without { readOnly: true }");
+  // The process may go elsewhere later.
+  const root = resolve(folder);
   const refuse = async (path: string): Promise<never> => {
     pathNames(path);
     throw new FilesystemError(`${path} cannot be changed: the filesystem is read-only.`, { reason: "read_only", path });
@@ -140,11 +142,17 @@ async function entryOf(
   return stats?.isDirectory() === true ? { name, kind: "directory", size: 0 } : undefined;
 }
 
-/** All files below, in order; what cannot be opened is passed over. */
+/** As its files' paths are sorted: a folder's go on with a slash. */
+function sortName({ name, kind }: { readonly name: string; readonly kind: string }): string {
+  return kind === "directory" ? `${name}/` : name;
+}
+
+/** All files below, sorted by path; what cannot be opened, or lies deeper than paths go, is passed over. */
 async function* walk(root: string, path: string): AsyncGenerator<string> {
   const entries = await listFolder(root, path).catch(() => []);
-  for (const { name, kind } of entries) {
+  for (const { name, kind } of entries.toSorted((a, b) => (sortName(a) < sortName(b) ? -1 : 1))) {
     const inner = path === "" ? name : `${path}/${name}`;
+    if (inner.split("/").length > deepest) continue;
     if (kind === "file") yield inner;
     else yield* walk(root, inner);
   }

@@ -1,17 +1,24 @@
 // 1. A singleton is made once in its scope; whoever asks while it is being made waits for the same one.
-// 2. Everything that was made is closed once, in reverse order, whatever fails; ready instances are never closed.
+// 2. What the scope around binds is made, kept and closed there.
 // 3. Ready instances are there from the start, so that a snapshot covers what a call changes of them.
+import { DefinitionError, type Binding, type ResourceKey, type Resources } from "@proviso/core";
 import {
-  DefinitionError,
-  isSnapshotable,
-  type Binding,
-  type ResourceKey,
-  type Resources,
-  type Snapshotable,
-} from "@proviso/core";
+  closeStore,
+  discardFrom,
+  keep,
+  keepLater,
+  knownIn,
+  markStore,
+  newStore,
+  rollbackStore,
+  type Key,
+  type Store,
+  type StoreMark,
+} from "./store.ts";
 
 export interface ResourceContext {
   readonly resources: Resources;
+  binds(key: ResourceKey<unknown>): boolean;
   /** Fresh `toolCall` resources for one call; the rest is shared. */
   forCall(): CallResources;
   /** All snapshotable resources as they are now; at once where none is asynchronous. */
@@ -23,29 +30,18 @@ export interface ResourceContext {
 }
 export interface CallResources {
   readonly resources: Resources;
+  /** Makes the eager ones. */
+  open(): Promise<void>;
   close(): Promise<void>;
 }
-export interface ResourceMark {
-  readonly snapshots: readonly (readonly [Snapshotable, unknown])[];
-  readonly made: number;
+export interface ResourceMark extends StoreMark {
   readonly outer: ResourceMark | undefined;
 }
 
-type Key = ResourceKey<unknown>;
-interface Made {
-  readonly binding: Binding;
-  readonly instance: unknown;
-}
-/** What one scope has made, in order. */
-interface Store {
-  readonly instances: Map<Key, unknown>;
-  readonly pending: Map<Key, Promise<unknown>>;
-  readonly made: Made[];
-}
 interface Asking {
   readonly path: readonly Binding[];
   /** undefined outside a call. */
-  readonly call: Store | undefined;
+  readonly call: { readonly store: Store; readonly outer: Resources | undefined } | undefined;
 }
 
 const contexts = new WeakMap<Resources, ResourceContext>();
@@ -63,37 +59,64 @@ export async function openContext(bindings: readonly Binding[], outer?: Resource
   const bound = new Map<Key, Binding>(bindings.map((binding) => [binding.key, binding]));
   const singletons = newStore();
   const state = { closed: false };
-  const ask = asker(bound, singletons, state, outer?.resources);
+  const ask = asker(bound, singletons, state, outer);
   const root = ask({ path: [], call: undefined });
+  const inner = [...bound.values()].filter(({ key }) => outer?.binds(key) !== true);
   const context: ResourceContext = {
     resources: root,
-    forCall() {
-      const call = newStore();
-      return { resources: ask({ path: [], call }), close: () => closeAll(call, 0) };
-    },
-    mark: () => markStore(singletons, outer?.mark()),
-    async rollback(mark) {
-      for (const [resource, snapshot] of mark.snapshots) await resource.restore(snapshot);
-      await closeAll(singletons, mark.made);
-      if (outer !== undefined && mark.outer !== undefined) await outer.rollback(mark.outer);
-    },
+    binds: (key) => bound.has(key) || outer?.binds(key) === true,
+    forCall: () => openCall(inner, ask, outer?.forCall()),
+    mark: () => bothMarks(markStore(singletons), outer?.mark()),
+    rollback: (mark) => settleAll([rollbackStore(singletons, mark), mark.outer && outer?.rollback(mark.outer)]),
     async close() {
       if (state.closed) return;
       state.closed = true;
       contexts.delete(root);
-      await closeAll(singletons, 0);
+      await closeStore(singletons);
     },
   };
   contexts.set(root, context);
   try {
-    const singletonBindings = [...bound.values()].filter(({ scope }) => scope === "singleton");
-    const first = singletonBindings.filter(({ eager, close }) => eager || close === undefined);
+    const first = inner.filter(({ scope, eager, close }) => scope === "singleton" && (eager || close === undefined));
     for (const { key } of first) await root.open(key);
   } catch (error) {
-    await context.close();
+    // Why it could not be opened counts, not what else went wrong then.
+    await context.close().catch(() => {});
     throw error;
   }
   return context;
+}
+
+function openCall(
+  bindings: readonly Binding[],
+  ask: (asking: Asking) => Resources,
+  outer: CallResources | undefined,
+): CallResources {
+  const store = newStore();
+  const resources = ask({ path: [], call: { store, outer: outer?.resources } });
+  return {
+    resources,
+    async open() {
+      await outer?.open();
+      for (const { key, scope, eager } of bindings) if (scope === "toolCall" && eager) await resources.open(key);
+    },
+    close: () => settleAll([discardFrom(store, 0), outer?.close()]),
+  };
+}
+
+function bothMarks(
+  own: StoreMark | Promise<StoreMark>,
+  outer: ResourceMark | Promise<ResourceMark> | undefined,
+): ResourceMark | Promise<ResourceMark> {
+  if (!(own instanceof Promise) && !(outer instanceof Promise)) return { ...own, outer };
+  return Promise.all([own, outer]).then(([mark, around]) => ({ ...mark, outer: around }));
+}
+
+/** Waits for all, then throws what the first of them threw. */
+async function settleAll(given: readonly (Promise<void> | undefined)[]): Promise<void> {
+  const work = given.filter((promise) => promise !== undefined);
+  await Promise.allSettled(work);
+  await Promise.all(work);
 }
 
 /** Resources as one asker sees them: what is bound here, unless the scope around binds it. */
@@ -101,7 +124,7 @@ function asker(
   bound: ReadonlyMap<Key, Binding>,
   singletons: Store,
   state: { readonly closed: boolean },
-  outer: Resources | undefined,
+  outer: ResourceContext | undefined,
 ): (asking: Asking) => Resources {
   /** The instance, or the promise of one that is being made. */
   const make = (key: Key, { path, call }: Asking): unknown => {
@@ -111,29 +134,39 @@ function asker(
     if (path.includes(binding)) {
       throw new DefinitionError(`Resources need each other in a circle: ${pathText(path, key)}.`);
     }
-    const store = storeFor(binding, path, call, singletons);
+    const store = storeFor(binding, path, call?.store, singletons);
     const known = binding.scope === "prototype" ? undefined : knownIn(store, key);
     if (known !== undefined) return known.instance;
     const made = binding.create(ask({ path: [...path, binding], call }));
     return made instanceof Promise ? keepLater(store, binding, made) : keep(store, binding, made);
   };
+  /** The resources around, where they bind the key; a singleton gets none of a call's. */
+  const around = (key: Key, { path, call }: Asking): Resources | undefined => {
+    if (outer?.binds(key) !== true) return undefined;
+    return isHeld(path) ? outer.resources : (call?.outer ?? outer.resources);
+  };
+  const get = <T>(key: ResourceKey<T>, asking: Asking): T => {
+    const outside = around(key, asking);
+    if (outside !== undefined) return outside.get(key);
+    const instance = make(key, asking);
+    if (!(instance instanceof Promise)) return instance as T;
+    throw new DefinitionError(
+      `The resource "${key.name}" is made asynchronously: await resources.open(key) first, or bind it eager.`,
+    );
+  };
+  const binds = (key: Key): boolean => bound.has(key) || outer?.binds(key) === true;
   const ask = (asking: Asking): Resources => ({
-    get<T>(key: ResourceKey<T>): T {
-      const around = outer?.find(key);
-      const instance = around ?? make(key, asking);
-      if (!(instance instanceof Promise)) return instance as T;
-      throw new DefinitionError(
-        `The resource "${key.name}" is made asynchronously: await resources.open(key) first, or bind it eager.`,
-      );
-    },
-    find<T>(key: ResourceKey<T>): T | undefined {
-      return bound.has(key) ? this.get(key) : outer?.find(key);
-    },
+    get: (key) => get(key, asking),
+    find: (key) => (binds(key) ? get(key, asking) : undefined),
     async open<T>(key: ResourceKey<T>): Promise<T> {
-      return (await (outer?.find(key) ?? make(key, asking))) as T;
+      return (await (around(key, asking)?.open(key) ?? make(key, asking))) as T;
     },
   });
   return ask;
+}
+
+function isHeld(path: readonly Binding[]): boolean {
+  return path.some(({ scope }) => scope === "singleton");
 }
 
 /**
@@ -141,7 +174,7 @@ function asker(
  * singleton.
  */
 function storeFor(binding: Binding, path: readonly Binding[], call: Store | undefined, singletons: Store): Store {
-  const held = path.some(({ scope }) => scope === "singleton");
+  const held = isHeld(path);
   if (binding.scope === "singleton") return singletons;
   if (binding.scope === "prototype") return held ? singletons : (call ?? singletons);
   const { name } = binding.key;
@@ -154,74 +187,6 @@ function storeFor(binding: Binding, path: readonly Binding[], call: Store | unde
   return call;
 }
 
-function knownIn(store: Store, key: Key): { readonly instance: unknown } | undefined {
-  if (store.instances.has(key)) return { instance: store.instances.get(key) };
-  const pending = store.pending.get(key);
-  return pending === undefined ? undefined : { instance: pending };
-}
-
-function keepLater(store: Store, binding: Binding, making: Promise<unknown>): Promise<unknown> {
-  const opening = making
-    .then((instance) => keep(store, binding, instance))
-    .finally(() => store.pending.delete(binding.key));
-  // Told to whoever awaits it; `get` does not.
-  opening.catch(() => {});
-  if (binding.scope !== "prototype") store.pending.set(binding.key, opening);
-  return opening;
-}
-
-function markStore(
-  store: Store,
-  outer: ResourceMark | Promise<ResourceMark> | undefined,
-): ResourceMark | Promise<ResourceMark> {
-  const snapshots = snapshotables(store).map((resource) => [resource, resource.snapshot()] as const);
-  const made = store.made.length;
-  const atOnce = !(outer instanceof Promise) && snapshots.every(([, snapshot]) => !(snapshot instanceof Promise));
-  return atOnce ? { snapshots, made, outer } : settleMark(snapshots, made, outer);
-}
-
-async function settleMark(
-  states: readonly (readonly [Snapshotable, unknown])[],
-  made: number,
-  outer: ResourceMark | Promise<ResourceMark> | undefined,
-): Promise<ResourceMark> {
-  const snapshots = await Promise.all(states.map(async ([resource, state]) => [resource, await state] as const));
-  return { snapshots, made, outer: await outer };
-}
-
-function newStore(): Store {
-  return { instances: new Map(), pending: new Map(), made: [] };
-}
-
-function keep(store: Store, binding: Binding, instance: unknown): unknown {
-  if (binding.scope !== "prototype") store.instances.set(binding.key, instance);
-  store.made.push({ binding, instance });
-  return instance;
-}
-
-function snapshotables(store: Store): readonly Snapshotable[] {
-  return [...new Set(store.made.map(({ instance }) => instance).filter(isSnapshotable))];
-}
-
-/** Closes what was made after the first `from`, last first, and forgets it. */
-async function closeAll(store: Store, from: number): Promise<void> {
-  await Promise.allSettled(store.pending.values());
-  const errors: unknown[] = [];
-  for (const { binding, instance } of store.made.splice(from).toReversed()) {
-    if (binding.close === undefined) {
-      // A ready instance has no end here.
-    } else {
-      store.instances.delete(binding.key);
-      try {
-        await binding.close(instance as never);
-      } catch (error) {
-        errors.push(error);
-      }
-    }
-  }
-  if (errors.length > 0) throw new AggregateError(errors, "Resources could not be closed.");
-}
-
 function pathText(path: readonly Binding[], key: Key): string {
   return [...path.map((binding) => binding.key), key].map(({ name }) => `"${name}"`).join(" → ");
 }
@@ -232,7 +197,13 @@ function pathText(path: readonly Binding[], key: Key): string {
  */
 export async function openResources(bindings: readonly Binding[]): Promise<Resources & AsyncDisposable> {
   const context = await openContext(bindings);
-  const opened: Resources & AsyncDisposable = { ...context.resources, [Symbol.asyncDispose]: () => context.close() };
+  const opened: Resources & AsyncDisposable = {
+    ...context.resources,
+    async [Symbol.asyncDispose]() {
+      contexts.delete(opened);
+      await context.close();
+    },
+  };
   contexts.set(opened, context);
   return opened;
 }

@@ -69,10 +69,12 @@ function matchCharacter(token: string, character: string): boolean {
   if (token.length === 1 || !token.startsWith("[")) return token === character;
   const negated = /^\[[!^]/.test(token);
   const set = Array.from(token.slice(negated ? 2 : 1, -1));
-  const within = set.some((from, index) => {
-    if (set[index + 1] === "-" && set[index + 2] !== undefined)
-      return character >= from && character <= (set[index + 2] as string);
-    return from === character;
-  });
+  let within = false;
+  for (let at = 0; at < set.length; at++) {
+    const from = set[at] as string;
+    const to = set[at + 1] === "-" ? set[at + 2] : undefined;
+    within ||= to === undefined ? from === character : character >= from && character <= to;
+    if (to !== undefined) at += 2;
+  }
   return within !== negated;
 }

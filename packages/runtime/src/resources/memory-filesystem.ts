@@ -14,7 +14,7 @@ const encoder = new TextEncoder();
 export function memoryFilesystem(files: Readonly<Record<string, string | Uint8Array>> = {}): Filesystem {
   const tree = memoryTree();
   const write = (path: string, content: string | Uint8Array): void =>
-    tree.write(path, typeof content === "string" ? encoder.encode(content) : content.slice());
+    tree.write(path, typeof content === "string" ? encoder.encode(content) : Uint8Array.from(content));
   const sortedFiles = (): readonly string[] =>
     [...tree.entries].flatMap(([path, entry]) => (entry === null ? [] : [path])).toSorted();
 

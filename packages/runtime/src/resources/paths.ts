@@ -1,7 +1,7 @@
 import { FilesystemError } from "@proviso/core";
 
 const longestNameBytes = 255;
-const deepest = 64;
+export const deepest = 64;
 const encoder = new TextEncoder();
 
 /**

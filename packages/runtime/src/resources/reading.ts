@@ -4,13 +4,14 @@ import { globMatcher } from "./glob.ts";
 /** The part of a text that `read` was asked for. Lines end with \n; a last line without one counts. */
 export function selectLines(
   text: string,
-  { offset = 0, limit = Infinity }: { readonly offset?: number; readonly limit?: number } = {},
+  range: { readonly offset?: number; readonly limit?: number } = {},
 ): Awaited<ReturnType<Filesystem["read"]>> {
+  const [offset, limit] = [Math.max(0, range.offset ?? 0), Math.max(0, range.limit ?? Infinity)];
   const lines = text.split("\n");
   const totalLines = text === "" ? 0 : lines.length - (text.endsWith("\n") ? 1 : 0);
-  if (offset <= 0 && limit >= totalLines) return { text, totalLines, truncated: false };
+  if (offset === 0 && limit >= totalLines) return { text, totalLines, truncated: false };
   const last = Math.min(totalLines, offset + limit);
-  const selected = lines.slice(Math.max(0, offset), last).join("\n");
+  const selected = lines.slice(offset, last).join("\n");
   return { text: selected, totalLines, truncated: last < totalLines };
 }
 

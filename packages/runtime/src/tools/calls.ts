@@ -4,11 +4,16 @@ import type { AssistantMessage, ToolCall } from "@proviso/core";
 export function withUniqueIds(message: AssistantMessage, newId: () => string): AssistantMessage {
   const seen = new Set<string>();
   const toolCalls = message.toolCalls.map((call): ToolCall => {
-    const id = typeof call.id === "string" && call.id !== "" && !seen.has(call.id) ? call.id : `call_${newId()}`;
+    const id = typeof call.id === "string" && call.id !== "" && !seen.has(call.id) ? call.id : madeUp(seen, newId);
     seen.add(id);
     return id === call.id ? call : { ...call, id };
   });
   if (toolCalls.every((call, index) => call === message.toolCalls[index])) return message;
   // The provider's own items still carry the old ids.
   return { role: "assistant", text: message.text, toolCalls };
+}
+
+function madeUp(seen: ReadonlySet<string>, newId: () => string): string {
+  const id = `call_${newId()}`;
+  return seen.has(id) ? `${id}_${seen.size}` : id;
 }

@@ -10,12 +10,14 @@ import {
   type ToolResult,
 } from "@proviso/core";
 import { firing } from "../limits.ts";
-import { isFailure, messageOf, type Failure } from "../failures.ts";
+import { isFailure, type Failure } from "../failures.ts";
+import type { CallResources } from "../resources/context.ts";
 import type { Run } from "../run.ts";
 import { parseArguments, validateInput, type Arguments } from "./arguments.ts";
 import { callContext, type RevocableContext } from "./context.ts";
 import { toolMessage } from "./message.ts";
 import { checkPolicies } from "./policies.ts";
+import { thrownMessage } from "./thrown.ts";
 import { beginTransaction, commit, rollback, type Transaction } from "./transaction.ts";
 
 /** What came of a call: the model's answer, and the limit that ended the evaluation meanwhile. */
@@ -65,7 +67,7 @@ async function executeToolCall(run: Run, call: ToolCall): Promise<CallOutcome> {
       await rollback(run, transaction);
       result = {
         success: false,
-        message: `The call of ${call.name} could not be recorded: ${errors.map(messageOf).join("; ")}`,
+        message: `The call of ${call.name} could not be recorded: ${errors.map(thrownMessage).join("; ")}`,
       };
       record(run, call, invocation.params, result, startedAt);
     }
@@ -94,7 +96,7 @@ function notBegun(
   const stop = isFailure(why) ? why : undefined;
   const message = isFailure(why)
     ? `Not run: ${why.message}`
-    : `Not run: no snapshot could be made: ${messageOf(why.error)}`;
+    : `Not run: no snapshot could be made: ${thrownMessage(why.error)}`;
   const params: RejectedParams = { rawArguments: String(call.arguments), error: message };
   const result = failed(message);
   record(run, call, params, result, startedAt);
@@ -116,7 +118,7 @@ async function invoke(run: Run, call: ToolCall, transaction: Transaction): Promi
     tool.timeoutMs === undefined ? run.limits.signal : AbortSignal.any([run.limits.signal, timeout.signal]);
   const context = callContext(run, call, transaction, resources.resources, signal);
   try {
-    const work = withTimeout(run, tool, timeout, handle(run, tool, parsed.input, context));
+    const work = withTimeout(run, tool, timeout, parsed.input, handle(run, tool, parsed.input, context, resources));
     const invocation = await run.limits.race(work, "tool");
     if (!isFailure(invocation)) return invocation;
     const result = { success: false, message: `Stopped: ${invocation.message}` } as const;
@@ -124,15 +126,22 @@ async function invoke(run: Run, call: ToolCall, transaction: Transaction): Promi
   } finally {
     context.revoke();
     await run.withinGrace(resources.close(), (error) =>
-      run.log("error", { tool: call.name, error: messageOf(error) }, "resource.close.failed"),
+      run.log("error", { tool: call.name, error: thrownMessage(error) }, "resource.close.failed"),
     );
   }
 }
 
 /** Policies, then the handler; never rejects. */
-async function handle(run: Run, tool: Tool, given: unknown, { context }: RevocableContext): Promise<Invocation> {
+async function handle(
+  run: Run,
+  tool: Tool,
+  given: unknown,
+  { context }: RevocableContext,
+  resources: CallResources,
+): Promise<Invocation> {
   let input = given;
   try {
+    await resources.open();
     const verdict = await checkPolicies(run, tool, input, context);
     if (verdict.denied !== undefined) return { params: jsonOf(input), result: failed(verdict.denied) };
     if (verdict.replaced) {
@@ -143,8 +152,8 @@ async function handle(run: Run, tool: Tool, given: unknown, { context }: Revocab
     const returned: unknown = await tool.execute(input, context);
     return { params: jsonOf(input), result: resultOf(returned) };
   } catch (error) {
-    run.log("warn", { tool: tool.name, error: messageOf(error) }, "tool.failed");
-    return { params: jsonOf(input), result: failed(messageOf(error)) };
+    run.log("warn", { tool: tool.name, error: thrownMessage(error) }, "tool.failed");
+    return { params: jsonOf(input), result: failed(thrownMessage(error)) };
   }
 }
 
@@ -153,6 +162,7 @@ async function withTimeout(
   run: Run,
   tool: Tool,
   timeout: AbortController,
+  input: unknown,
   work: Promise<Invocation>,
 ): Promise<Invocation> {
   const { timeoutMs } = tool;
@@ -166,7 +176,7 @@ async function withTimeout(
   const fired = firing(timeout.signal);
   try {
     const first = await Promise.race([work, fired.promise]);
-    return first ?? { params: null, result: failed(message) };
+    return first ?? { params: jsonOf(input), result: failed(message) };
   } finally {
     fired.release();
     done.abort();

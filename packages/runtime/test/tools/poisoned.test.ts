@@ -1,0 +1,113 @@
+import { DefinitionError, defineTool, provide, provideFactory, resourceKey, type Snapshotable } from "@proviso/core";
+import { createSession } from "@proviso/runtime";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import {
+  evaluateCalls,
+  Ledger,
+  LedgerKey,
+  noted,
+  notes,
+  promptOf,
+  rejectionOf,
+  thrownBy,
+  toolMessages,
+} from "./support.ts";
+
+const fragileKey = resourceKey<Snapshotable>("fragile");
+const fragile = provide(fragileKey, {
+  snapshot: () => 0,
+  restore: () => {
+    throw new Error("disk gone");
+  },
+});
+const ran: string[] = [];
+const note = defineTool({
+  name: "note",
+  description: "Notes.",
+  input: z.object({ text: z.string(), fail: z.boolean().default(false) }),
+  async execute({ text, fail }, { session, resources }) {
+    ran.push(text);
+    session.dispatch(noted({ text }));
+    await resources.find(LedgerKey)?.add(text);
+    if (fail) throw new Error("no");
+  },
+});
+const failing = { name: "note", arguments: { text: "a", fail: true } };
+
+test("TX-1 a restore that fails makes the session unusable, and every later use says why", async () => {
+  const session = createSession({ id: "s", slices: [notes] });
+  const snapshot = session.snapshot();
+  await evaluateCalls(promptOf({ tools: [note] }), [failing], { session, resources: [fragile] });
+  const uses = [
+    () => session.get(notes),
+    () => session.dispatch(noted({ text: "b" })),
+    () => session.snapshot(),
+    () => session.restore(snapshot),
+    () => session.fork(),
+    () => session.on("*", () => {}),
+    () => session.toJSON(),
+  ];
+  for (const use of uses) {
+    const error = thrownBy(use);
+    expect(error).toBeInstanceOf(DefinitionError);
+    expect(error.message).toMatch(/"s" cannot be used any more: .*note could not be undone.*disk gone/);
+  }
+  const error = await rejectionOf(evaluateCalls(promptOf(), [], { session }));
+  expect([error["code"], error.message]).toEqual(["render", expect.stringContaining("disk gone")]);
+});
+
+test("TX-1 nothing more is run on a session that could not be restored, and every call is still answered", async () => {
+  const session = createSession();
+  ran.length = 0;
+  const { messages } = await evaluateCalls(
+    promptOf({ tools: [note] }),
+    [failing, { name: "note", arguments: { text: "b" } }],
+    { session, resources: [fragile] },
+  );
+  expect(ran).toEqual(["a"]);
+  expect(toolMessages(messages).map(({ isError }) => isError)).toEqual([true, true]);
+  expect(toolMessages(messages)[1]?.text).toContain("disk gone");
+});
+
+test("TX-1 a resource whose restore fails does not keep the others from being restored", async () => {
+  const ledger = new Ledger();
+  const closed: string[] = [];
+  const lateKey = resourceKey<string>("late");
+  const use = defineTool({
+    ...note,
+    async execute(input, context) {
+      context.resources.get(lateKey);
+      await note.execute(input, context);
+    },
+  });
+  await evaluateCalls(promptOf({ tools: [use] }), [failing], {
+    resources: [
+      fragile,
+      provide(LedgerKey, ledger),
+      provideFactory(lateKey, () => "late", { close: (name) => void closed.push(name) }),
+    ],
+  });
+  expect([ledger.entries, closed]).toEqual([[], ["late"]]);
+});
+
+test("TX-1 a call whose snapshot fails is not run, and leaves no rejection behind", async () => {
+  ran.length = 0;
+  const refusing = (why: string, sync: boolean): Snapshotable => ({
+    snapshot() {
+      if (sync) throw new Error(why);
+      return Promise.reject(new Error(why));
+    },
+    restore() {},
+  });
+  const other = resourceKey<Snapshotable>("other");
+  const session = createSession();
+  const { messages } = await evaluateCalls(promptOf({ tools: [note] }), [{ name: "note", arguments: { text: "b" } }], {
+    session,
+    resources: [provide(other, refusing("later", false)), provide(fragileKey, refusing("at once", true))],
+  });
+  expect(ran).toEqual([]);
+  expect(toolMessages(messages)[0]?.text).toMatch(/^Not run: .*(later|at once)/);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(session.get(notes)).toEqual([]);
+});
