@@ -102,6 +102,12 @@ export function errorOf(
   }
 }
 
+/** The message of whatever was thrown, even where it cannot be shown. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  try {
+    // A subclass may have made its message anything.
+    return String(error instanceof Error ? error.message : error);
+  } catch {
+    return "Something was thrown that has no message.";
+  }
 }

@@ -412,3 +412,12 @@ test("LIM-3 a handler sees a timeout at the deadline, and the caller's own reaso
   expect(reasons).toEqual([expect.objectContaining({ name: "TimeoutError" }), enough]);
   expect(error.cause).toBe(enough);
 });
+
+test("ERR-1 a listener that throws what cannot be shown still gives an error of ours", async () => {
+  const session = createSession();
+  session.on("prompt.executed", () => {
+    throw Object.create(null);
+  });
+  const error = await rejection(modelAdapter(scriptedModel([{ text: "done" }])).evaluate(promptWith(), { session }));
+  expect(error).toMatchObject({ code: "listener", response: { output: "done" } });
+});

@@ -1,6 +1,6 @@
 import { describeIssues, parseJson, parseWithSchema, type Tool, type ToolCall } from "@proviso/core";
+import { messageOf } from "../failures.ts";
 import { isRecord } from "../json.ts";
-import { thrownMessage } from "./thrown.ts";
 
 export type Arguments = { readonly ok: true; readonly input: unknown } | { readonly ok: false; readonly error: string };
 
@@ -17,7 +17,7 @@ export async function validateInput(tool: Tool, given: unknown): Promise<Argumen
     if (result.ok) return { ok: true, input: result.value };
     return { ok: false, error: `The arguments of ${tool.name} do not fit: ${describeIssues(result.issues)}.` };
   } catch (error) {
-    return { ok: false, error: `The arguments of ${tool.name} could not be checked: ${thrownMessage(error)}` };
+    return { ok: false, error: `The arguments of ${tool.name} could not be checked: ${messageOf(error)}` };
   }
 }
 

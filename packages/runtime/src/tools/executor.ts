@@ -10,14 +10,13 @@ import {
   type ToolResult,
 } from "@proviso/core";
 import { firing } from "../limits.ts";
-import { isFailure, type Failure } from "../failures.ts";
+import { messageOf, isFailure, type Failure } from "../failures.ts";
 import type { CallResources } from "../resources/context.ts";
 import type { Run } from "../run.ts";
 import { parseArguments, validateInput, type Arguments } from "./arguments.ts";
 import { callContext, type RevocableContext } from "./context.ts";
 import { toolMessage } from "./message.ts";
 import { checkPolicies } from "./policies.ts";
-import { thrownMessage } from "./thrown.ts";
 import { beginTransaction, commit, rollback, type Transaction } from "./transaction.ts";
 
 /** What came of a call: the model's answer, and the limit that ended the evaluation meanwhile. */
@@ -67,7 +66,7 @@ async function executeToolCall(run: Run, call: ToolCall): Promise<CallOutcome> {
       await rollback(run, transaction);
       result = {
         success: false,
-        message: `The call of ${call.name} could not be recorded: ${errors.map(thrownMessage).join("; ")}`,
+        message: `The call of ${call.name} could not be recorded: ${errors.map(messageOf).join("; ")}`,
       };
       record(run, call, invocation.params, result, startedAt);
     }
@@ -96,7 +95,7 @@ function notBegun(
   const stop = isFailure(why) ? why : undefined;
   const message = isFailure(why)
     ? `Not run: ${why.message}`
-    : `Not run: no snapshot could be made: ${thrownMessage(why.error)}`;
+    : `Not run: no snapshot could be made: ${messageOf(why.error)}`;
   const params: RejectedParams = { rawArguments: String(call.arguments), error: message };
   const result = failed(message);
   record(run, call, params, result, startedAt);
@@ -126,7 +125,7 @@ async function invoke(run: Run, call: ToolCall, transaction: Transaction): Promi
   } finally {
     context.revoke();
     await run.withinGrace(resources.close(), (error) =>
-      run.log("error", { tool: call.name, error: thrownMessage(error) }, "resource.close.failed"),
+      run.log("error", { tool: call.name, error: messageOf(error) }, "resource.close.failed"),
     );
   }
 }
@@ -152,8 +151,8 @@ async function handle(
     const returned: unknown = await tool.execute(input, context);
     return { params: jsonOf(input), result: resultOf(returned) };
   } catch (error) {
-    run.log("warn", { tool: tool.name, error: thrownMessage(error) }, "tool.failed");
-    return { params: jsonOf(input), result: failed(thrownMessage(error)) };
+    run.log("warn", { tool: tool.name, error: messageOf(error) }, "tool.failed");
+    return { params: jsonOf(input), result: failed(messageOf(error)) };
   }
 }
 

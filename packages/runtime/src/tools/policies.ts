@@ -1,6 +1,6 @@
 import type { PolicyDecision, Tool, ToolContext, ToolPolicy } from "@proviso/core";
+import { messageOf } from "../failures.ts";
 import type { Run } from "../run.ts";
-import { thrownMessage } from "./thrown.ts";
 
 export type Verdict =
   | { readonly denied: string }
@@ -33,6 +33,6 @@ async function ask(policy: ToolPolicy, tool: Tool, input: unknown, context: Tool
   try {
     return await policy.check({ tool, input }, context);
   } catch (error) {
-    return { allowed: false, reason: `The policy ${policy.name} failed: ${thrownMessage(error)}` };
+    return { allowed: false, reason: `The policy ${policy.name} failed: ${messageOf(error)}` };
   }
 }

@@ -2,10 +2,10 @@
 // 2. What the body dispatches is reduced at once and heard by listeners only after the commit.
 // 3. A rollback that fails poisons the session: it is never half restored.
 import type { AppEvent } from "@proviso/core";
+import { messageOf } from "../failures.ts";
 import type { ResourceMark } from "../resources/context.ts";
 import type { Run } from "../run.ts";
 import type { SessionMark } from "../session/slices.ts";
-import { thrownMessage } from "./thrown.ts";
 
 export interface Transaction {
   readonly session: SessionMark;
@@ -27,7 +27,7 @@ export async function beginTransaction(run: Run, tag: string): Promise<Transacti
 export function commit(run: Run, transaction: Transaction): void {
   for (const event of transaction.unheard) {
     for (const error of run.core.notify(event)) {
-      run.log("error", { type: event.type, error: thrownMessage(error) }, "session.listener.failed");
+      run.log("error", { type: event.type, error: messageOf(error) }, "session.listener.failed");
     }
   }
 }
@@ -37,8 +37,8 @@ export async function rollback(run: Run, transaction: Transaction): Promise<void
   run.core.rollback(transaction.session);
   transaction.unheard.length = 0;
   await run.withinGrace(run.resources.rollback(transaction.resources), (error) => {
-    const why = `the changes of ${transaction.tag} could not be undone: ${thrownMessage(error)}`;
+    const why = `the changes of ${transaction.tag} could not be undone: ${messageOf(error)}`;
     run.core.poison(new Error(why, { cause: error }));
-    run.log("error", { tag: transaction.tag, error: thrownMessage(error) }, "transaction.restore.failed");
+    run.log("error", { tag: transaction.tag, error: messageOf(error) }, "transaction.restore.failed");
   });
 }
