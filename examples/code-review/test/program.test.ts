@@ -75,7 +75,7 @@ test.each([
   expect(stderr).toContain(message);
 });
 
-test("DEMO-6 Ctrl-C ends it within 100 ms with exit 130", async () => {
+test("DEMO-6 Ctrl-C ends it within 100 ms with exit 130", { retry: 2 }, async () => {
   const program = start(["--latency-ms", "60000", await folderWith(tidy)]);
   await expect.poll(program.stdout, { timeout: 10_000 }).toContain("No OPENAI_API_KEY");
   await new Promise((resolve) => setTimeout(resolve, 200));
