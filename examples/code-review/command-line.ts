@@ -25,24 +25,29 @@ export interface Settings {
   readonly json: boolean;
   /** undefined: the simulator answers. */
   readonly apiKey: string | undefined;
+  /** undefined: OpenAI's own. */
+  readonly baseURL: string | undefined;
 }
 
-/** @throws {UsageError} for an unknown flag, a bad value, a folder that is none. */
+/** @throws {UsageError} for an unknown flag, a bad value, a base URL or a folder that is none. */
 export async function readSettings(args: readonly string[], env: NodeJS.ProcessEnv): Promise<Settings | "help"> {
   const { values, positionals } = parse(args);
   if (values.help === true) return "help";
   if (positionals.length > 1) throw new UsageError(`one folder at a time, not ${positionals.length}.`);
   const api = values.api ?? "responses";
   if (api !== "responses" && api !== "chat") throw new UsageError(`--api is "responses" or "chat", not "${api}".`);
+  if (values.model?.trim() === "") throw new UsageError("--model takes a name.");
+  const apiKey = env["OPENAI_API_KEY"]?.trim() || undefined;
   return {
     folder: await existingFolder(positionals[0], env),
     api,
-    model: values.model ?? env["PROVISO_MODEL"] ?? "gpt-5.4",
+    model: values.model ?? (env["PROVISO_MODEL"]?.trim() || "gpt-5.4"),
     deadlineMs: count("--deadline-ms", values["deadline-ms"], 120_000),
     budget: count("--budget", values.budget, 500_000),
     latencyMs: count("--latency-ms", values["latency-ms"], 40),
     json: values.json === true,
-    apiKey: env["OPENAI_API_KEY"]?.trim() || undefined,
+    apiKey,
+    baseURL: apiKey === undefined ? undefined : checkedURL(env["OPENAI_BASE_URL"]?.trim() || undefined),
   };
 }
 
@@ -65,8 +70,21 @@ function parse(args: readonly string[]) {
     });
   } catch (error) {
     // Node explains in several sentences; the first says what is wrong.
-    throw new UsageError(`${(error as Error).message.split(". ")[0]}. --help shows the flags.`);
+    throw new UsageError(`${(error as Error).message.split(/\.\s/)[0]}. --help shows the flags.`);
   }
+}
+
+/** What it may hold beside an address is a secret, so it is not repeated. */
+function checkedURL(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new UsageError("OPENAI_BASE_URL must begin with http:// or https://.");
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw new UsageError("OPENAI_BASE_URL must not hold a user name or a password.");
+  }
+  return text;
 }
 
 const repository = resolve(import.meta.dirname, "../..");
@@ -90,7 +108,8 @@ export function shortPath(folder: string): string {
 function count(flag: string, text: string | undefined, otherwise: number): number {
   if (text === undefined) return otherwise;
   if (!/^\d{1,9}$/.test(text) || (Number(text) === 0 && flag !== "--latency-ms")) {
-    throw new UsageError(`${flag} takes a whole number, not "${text}".`);
+    const least = flag === "--latency-ms" ? "a whole number" : "a whole number above 0";
+    throw new UsageError(`${flag} takes ${least}, not "${text}".`);
   }
   return Number(text);
 }

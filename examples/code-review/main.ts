@@ -15,6 +15,7 @@ import { showProgress } from "./progress.ts";
 import { provisosText, reviewText } from "./report.ts";
 import { notes, review } from "./review-prompt.ts";
 import { simulatedReviewer } from "./simulated-reviewer.ts";
+import { printable } from "./text.ts";
 
 /** After a signal, whatever still hangs is left behind. */
 const longestGoodbyeMs = 60;
@@ -31,8 +32,14 @@ for (const [signal, code] of [
     setTimeout(() => process.exit(code), longestGoodbyeMs).unref();
   });
 }
-// A reader that has seen enough (| head) is no failure.
-process.stdout.on("error", () => process.exit(exitCode));
+// A reader that has seen enough (| head) is no failure; a full disk is one.
+process.stdout.on("error", ({ code }: NodeJS.ErrnoException) => {
+  if (code === "EPIPE") process.exit(exitCode);
+  console.error(`code-review: the output could not be written (${code}).`);
+  process.exit(1);
+});
+// The review does not depend on anybody reading the notices.
+process.stderr.on("error", () => {});
 
 try {
   const settings = await readSettings(process.argv.slice(2), process.env);
@@ -45,17 +52,17 @@ try {
 process.exitCode = exitCode;
 
 async function run(settings: Settings): Promise<void> {
-  const { folder, api, model, deadlineMs, budget, latencyMs, json } = settings;
+  const { folder, api, model, baseURL, deadlineMs, budget, latencyMs, json } = settings;
   const notices = json ? process.stderr : process.stdout;
   await using simulator =
     settings.apiKey === undefined ? await startSimulator({ rules: [simulatedReviewer], latencyMs }) : undefined;
   notices.write(
     simulator === undefined
-      ? `Reviewing ${shortPath(folder)} with ${model} at ${process.env["OPENAI_BASE_URL"] ?? "OpenAI"}.\n`
+      ? `Reviewing ${shortPath(folder)} with ${model} at ${baseURL ?? "OpenAI"}.\n`
       : `No OPENAI_API_KEY: a simulated reviewer (rules, not a model) on ${simulator.baseURL} reviews ${shortPath(folder)}.\n`,
   );
   const connection =
-    simulator === undefined ? { apiKey: settings.apiKey } : { apiKey: "none", baseURL: simulator.baseURL };
+    simulator === undefined ? { apiKey: settings.apiKey, baseURL } : { apiKey: "none", baseURL: simulator.baseURL };
   const adapter = openai({ model, api, ...connection, throttle: { maxAttempts: 4 } });
   const session = createSession();
   const deadline = deadlineIn(deadlineMs);
@@ -80,7 +87,7 @@ async function run(settings: Settings): Promise<void> {
 
 function oneLine(error: unknown): string {
   const text = isEvaluationFailure(error) ? explain(error) : error instanceof Error ? error.message : String(error);
-  return text.replaceAll(/\s*\n\s*/g, " ");
+  return printable(text.replaceAll(/\s*\n\s*/g, " "));
 }
 
 /** What went wrong and what to do, by the error's fields. */
@@ -92,6 +99,7 @@ function explain(error: EvaluationFailure): string {
       return `the budget of tokens is spent (${error.usage.totalTokens}); give it more with --budget.`;
     case "throttled":
       if (error.kind === "unknown") return `the provider cannot be reached: ${error.message}`;
+      if (error.kind === "timeout") return `the provider did not answer in time: ${error.message}`;
       return `the provider refused (${error.kind})${error.retryAfterMs === undefined ? "" : `; ask again in ${error.retryAfterMs} ms`}.`;
     case "provider":
       if (error.reason === "api_key") return `the key was refused: ${error.message} Check OPENAI_API_KEY.`;

@@ -1,4 +1,5 @@
-import type { Deadline, Session } from "@proviso/core";
+import type { Deadline, Session, ThrottleKind } from "@proviso/core";
+import { printable } from "./text.ts";
 
 export interface Terminal {
   readonly isTTY?: boolean | undefined;
@@ -19,7 +20,7 @@ export function showProgress(session: Session, deadline: Deadline, terminal: Ter
   };
   const status = (doing: string): void => {
     const left = `${Math.max(0, deadline.remainingMs() / 1_000).toFixed(0)} s left`;
-    const line = [`turn ${turn}`, doing, `${tokens} tokens`, left].join(" · ");
+    const line = [`turn ${turn}`, printable(doing), `${tokens} tokens`, left].join(" · ");
     if (live) terminal.write(`\r\u001b[2K${line.slice(0, (terminal.columns ?? 80) - 1)}`);
     else terminal.write(`${line}\n`);
   };
@@ -29,17 +30,25 @@ export function showProgress(session: Session, deadline: Deadline, terminal: Ter
     if (live) status("asking");
   });
   session.on("provider.throttled", ({ kind, delayMs }) =>
-    keep(delayMs === undefined ? `refused (${kind}): given up` : `refused (${kind}): waiting ${Math.ceil(delayMs)} ms`),
+    keep(`${whatHappened[kind]}: ${delayMs === undefined ? "given up" : `waiting ${Math.ceil(delayMs)} ms`}`),
   );
   session.on("provider.responded", ({ usage }) => {
     tokens += usage.totalTokens;
   });
   session.on("tool.requested", (event) => status(`${event.name} ${subject(event.arguments)}`.trim()));
   session.on("tool.invoked", ({ name, result }) => {
-    if (!result.success) keep(`  ${name} failed, its changes are undone: ${result.message}`);
+    if (!result.success) keep(printable(`  ${name} failed, its changes are undone: ${result.message}`));
   });
   return clear;
 }
+
+const whatHappened = {
+  rate_limit: "refused (too many requests)",
+  quota_exhausted: "refused (quota exhausted)",
+  timeout: "no answer in time",
+  server_error: "refused (server error)",
+  unknown: "no answer",
+} as const satisfies Record<ThrottleKind, string>;
 
 /** The path in a call's arguments, if it has one. */
 function subject(given: string): string {

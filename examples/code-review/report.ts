@@ -1,5 +1,6 @@
 import type { Deadline, OutputOf, PromptResponse } from "@proviso/core";
 import type { review } from "./review-prompt.ts";
+import { printable } from "./text.ts";
 
 export type Review = OutputOf<typeof review>;
 
@@ -12,7 +13,7 @@ export interface Provisos {
 
 /** The review as a person reads it. */
 export function reviewText({ summary, issues, nextSteps }: Review, width: number): string {
-  const places = issues.map(({ path, line }) => `${path}:${line}`);
+  const places = issues.map(({ path, line }) => printable(`${path}:${line}`));
   const placeWidth = Math.min(48, Math.max(5, ...places.map(({ length }) => length)));
   const rows = issues.flatMap(({ severity, message }, index) => {
     const place = shortened(places[index] ?? "", placeWidth).padEnd(placeWidth);
@@ -41,7 +42,7 @@ export function provisosText(response: PromptResponse<Review>, provisos: Proviso
     ],
     [
       "notes kept",
-      `${provisos.notes.length}${provisos.notes.length === 0 ? "" : ` (${provisos.notes.map(({ path }) => path).join(", ")})`}`,
+      `${provisos.notes.length}${provisos.notes.length === 0 ? "" : ` (${provisos.notes.map(({ path }) => printable(path)).join(", ")})`}`,
     ],
     ["tokens", `${usage.totalTokens} of ${provisos.budget}${usage.estimated ? " (partly estimated)" : ""}`],
     ["time", `${(spentMs / 1_000).toFixed(1)} s of ${provisos.deadlineMs / 1_000} s`],
@@ -63,5 +64,5 @@ function hanging(prefix: string, text: string, width: number): readonly string[]
     if (last !== "" && last.length + 1 + word.length > room) lines.push(word);
     else lines[lines.length - 1] = last === "" ? word : `${last} ${word}`;
   }
-  return lines.map((line, index) => (index === 0 ? prefix : " ".repeat(prefix.length)) + line);
+  return lines.map((line, index) => (index === 0 ? prefix : " ".repeat(prefix.length)) + printable(line));
 }

@@ -22,39 +22,73 @@ export const notes = defineSlice({
 
 const listFiles = defineTool({
   name: "list_files",
-  description: "List the files of the folder under review, with their sizes in bytes.",
+  description: "List the files of the folder under review.",
   input: z.object({}),
   readOnly: true,
-  async execute(_input, { resources }) {
+  async execute(_input, { resources, signal }) {
     const files = resources.get(Filesystem);
-    const paths = (await files.glob("**")).filter((path) => !ignored.test(path));
+    const paths = await listSources(files, await files.list(), "", signal);
     const shown = paths.slice(0, mostListed);
     return { files: shown, notShown: paths.length - shown.length };
   },
 });
 
-/** What is not anybody's source. */
-const ignored =
-  /(^|\/)(node_modules|dist|\.git|\.venv|target|coverage)\/|\.(png|jpe?g|gif|ico|woff2?|zip|gz|lock|map)$/i;
+type Entries = Awaited<ReturnType<Filesystem["list"]>>;
+
+/** What is not anybody's source is not even walked through. */
+async function listSources(
+  files: Filesystem,
+  entries: Entries,
+  folder: string,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const { name, kind } of entries) {
+    signal.throwIfAborted();
+    const path = `${folder}${name}`;
+    if (kind === "file" && !ignoredFiles.test(name)) found.push(path);
+    if (kind === "file" || ignoredFolders.has(name)) continue;
+    // A folder that may not be opened hides its files, not those beside it.
+    const inner = await files.list(path).catch(() => []);
+    found.push(...(await listSources(files, inner, `${path}/`, signal)));
+  }
+  return found;
+}
+
+const ignoredFolders = new Set(
+  "node_modules dist .git .hg .svn .venv .tsc .cache __pycache__ target coverage".split(" "),
+);
+const ignoredFiles = /\.(png|jpe?g|gif|ico|webp|pdf|woff2?|zip|gz|xz|tgz|jar|class|pyc|so|a|o|exe|dll|wasm|lock|map)$/i;
 const mostListed = 500;
 const linesAPage = 1_000;
+const charactersAPage = 40_000;
 
 const readFile = defineTool({
   name: "read_file",
-  description: `Read one file, ${linesAPage} lines at a time; fromLine starts at 1.`,
+  description: `Read one file, at most ${linesAPage} lines at a time; the first line of the answer tells which.`,
   input: z.object({
     path: z.string().describe("relative to the folder"),
-    fromLine: z.number().int().positive().default(1),
+    fromLine: z.number().int().positive().default(1).describe("from 1"),
   }),
   readOnly: true,
   async execute({ path, fromLine }, { resources }) {
-    const { text, totalLines, truncated } = await resources
+    const { text, totalLines } = await resources
       .get(Filesystem)
       .read(path, { offset: fromLine - 1, limit: linesAPage });
-    const more = truncated ? `\n[… ${totalLines} lines in all; go on with fromLine ${fromLine + linesAPage}]` : "";
-    return `${text}${more}`;
+    if (text.includes("\0")) return toolError(`${path} is not text.`);
+    if (fromLine > Math.max(1, totalLines)) return toolError(`${path} ends at line ${totalLines}.`);
+    const page = firstPage(text);
+    const toLine = Math.min(totalLines, fromLine + page.split("\n").length - 1);
+    return `lines ${fromLine}-${toLine} of ${totalLines}\n${page}`;
   },
 });
+
+/** Whole lines, and of a line that is a page of its own its beginning. */
+function firstPage(text: string): string {
+  if (text.length <= charactersAPage) return text;
+  const end = text.lastIndexOf("\n", charactersAPage);
+  return end > 0 ? text.slice(0, end) : `${text.slice(0, charactersAPage)}…`;
+}
 
 const takeNote = defineTool({
   name: "take_note",

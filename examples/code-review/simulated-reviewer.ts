@@ -2,7 +2,10 @@ import type { AnswerStep, SimulatedRequest, SimulatedToolResult } from "@proviso
 import { findIn, type Finding } from "./findings.ts";
 
 const readsATurn = 5;
+/** With every turn all of it is sent again, so what is read weighs on the budget many times. */
 const mostReads = 40;
+const mostCharacters = 160_000;
+const mostPages = 4;
 const mostIssues = 20;
 const weight = { high: 0, medium: 1, low: 2 } as const;
 
@@ -17,17 +20,17 @@ export function simulatedReviewer(request: SimulatedRequest): AnswerStep {
     return { text: "I list the files first.", toolCalls: [{ name: "list_files", arguments: {} }] };
 
   const paths = listedPaths(listing);
-  const chosen = chooseFiles(paths);
   const reads = results.filter(({ name }) => name === "read_file");
-  const next = chosen.slice(reads.length, reads.length + readsATurn);
-  if (next.length > 0) return { toolCalls: next.map((path) => ({ name: "read_file", arguments: { path } })) };
+  const files = readFiles(reads);
+  const next = nextReads(chooseFiles(paths), reads, files);
+  if (next.length > 0) return { toolCalls: next.map((given) => ({ name: "read_file", arguments: given })) };
 
-  const findings = reads.flatMap(findingsOf).toSorted(bySeverity);
+  const findings = files.flatMap(({ path, text, of }) => findIn(path, text, of)).toSorted(bySeverity);
   const notes = notesOn(findings, paths);
   if (notes.length > 0 && !results.some(({ name }) => name === "take_note")) {
     return { toolCalls: notes.map((note) => ({ name: "take_note", arguments: note })) };
   }
-  return { output: reviewOf(paths, reads, findings) };
+  return { output: reviewOf(paths, files, findings) };
 }
 
 function listedPaths(listing: SimulatedToolResult): readonly string[] {
@@ -43,11 +46,54 @@ const source = /\.([cm]?[jt]sx?|py|go|rs|java|rb|c|h|cc|cpp|cs|php|sh|sql|md)$/i
 
 /** Source files first. */
 function chooseFiles(paths: readonly string[]): readonly string[] {
-  return [...paths].toSorted((a, b) => Number(source.test(b)) - Number(source.test(a))).slice(0, mostReads);
+  return [...paths].toSorted((a, b) => Number(source.test(b)) - Number(source.test(a)));
 }
 
-function findingsOf({ arguments: { path }, text }: SimulatedToolResult): readonly Finding[] {
-  return findIn(String(path), text);
+interface ReadFile {
+  readonly path: string;
+  readonly text: string;
+  readonly pages: number;
+  /** The last line that was read. */
+  readonly to: number;
+  /** Lines it has. */
+  readonly of: number;
+}
+
+/** The pages of each file put together; a read that failed does not begin with the lines that it read. */
+function readFiles(reads: readonly SimulatedToolResult[]): readonly ReadFile[] {
+  const files = new Map<string, ReadFile>();
+  for (const { arguments: given, text } of reads) {
+    const [head = "", from, to, of] = /^lines (\d+)-(\d+) of (\d+)\n/.exec(text) ?? [];
+    if (from === undefined) continue;
+    const path = String(given["path"]);
+    const before = files.get(path);
+    const page = text.slice(head.length);
+    files.set(path, {
+      path,
+      text: before === undefined ? page : `${before.text}\n${page}`,
+      pages: (before?.pages ?? 0) + 1,
+      to: Number(to),
+      of: Number(of),
+    });
+  }
+  return [...files.values()];
+}
+
+/** Files that were begun go first. */
+function nextReads(
+  chosen: readonly string[],
+  reads: readonly SimulatedToolResult[],
+  files: readonly ReadFile[],
+): readonly object[] {
+  const characters = files.reduce((sum, { text }) => sum + text.length, 0);
+  if (characters >= mostCharacters) return [];
+  const begun = files.filter(({ pages, to, of }) => to < of && pages < mostPages);
+  const asked = new Set(reads.map(({ arguments: given }) => given["path"]));
+  const wanted = [
+    ...begun.map(({ path, to }) => ({ path, fromLine: to + 1 })),
+    ...chosen.filter((path) => !asked.has(path)).map((path) => ({ path })),
+  ];
+  return wanted.slice(0, Math.min(readsATurn, mostReads - reads.length));
 }
 
 function bySeverity(a: Finding, b: Finding): number {
@@ -78,14 +124,12 @@ function missingTest(path: string, paths: readonly string[]): string {
   return paths.includes(guess) ? `${guess}.missing` : guess;
 }
 
-function reviewOf(
-  paths: readonly string[],
-  reads: readonly SimulatedToolResult[],
-  findings: readonly Finding[],
-): object {
-  const lines = reads.reduce((sum, { text }) => sum + text.split("\n").length, 0);
+function reviewOf(paths: readonly string[], files: readonly ReadFile[], findings: readonly Finding[]): object {
+  const lines = files.reduce((sum, { to }) => sum + to, 0);
+  const begun = files.filter(({ to, of }) => to < of).length;
   const shown = findings.slice(0, mostIssues);
-  const read = `Read ${reads.length} of ${plural(paths.length, "file")} (${plural(lines, "line")})`;
+  const inPart = begun === 0 ? "" : `, ${begun} of them in part`;
+  const read = `Read ${files.length} of ${plural(paths.length, "file")}${inPart} (${plural(lines, "line")})`;
   const more = findings.length > shown.length ? `; the ${shown.length} gravest are listed` : "";
   return {
     summary: `${read}: ${findings.length === 0 ? "nothing stands out" : plural(findings.length, "finding")}${more}.`,

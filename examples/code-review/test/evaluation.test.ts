@@ -3,6 +3,7 @@ import { createSession, memoryFilesystem } from "@proviso/runtime";
 import { openai } from "@proviso/adapter-openai";
 import { startSimulator, type SimulatorRule } from "@proviso/simulator";
 import { expect, test } from "vitest";
+import { findIn } from "../findings.ts";
 import { showProgress } from "../progress.ts";
 import type { Review } from "../report.ts";
 import { notes, review } from "../review-prompt.ts";
@@ -15,13 +16,17 @@ interface Reviewed {
   readonly requests: readonly { readonly status: number; readonly body: unknown; readonly answer: unknown }[];
 }
 
-async function reviewed(rules: readonly SimulatorRule[], api: "responses" | "chat" = "responses"): Promise<Reviewed> {
+async function reviewed(
+  rules: readonly SimulatorRule[],
+  api: "responses" | "chat" = "responses",
+  files: Readonly<Record<string, string>> = messy,
+): Promise<Reviewed> {
   await using simulator = await startSimulator({ rules });
   const adapter = openai({ model: "gpt-test", api, apiKey: "k", baseURL: simulator.baseURL });
   const session = createSession();
   const response = await adapter.evaluate(review.bind({ request: "Review it." }), {
     session,
-    resources: [provide(Filesystem, memoryFilesystem(messy))],
+    resources: [provide(Filesystem, memoryFilesystem(files))],
   });
   return { response, kept: session.get(notes), requests: simulator.requests };
 }
@@ -40,6 +45,50 @@ test.each(["responses", "chat"] as const)("DEMO-2 the requests over api %s show 
   expect(JSON.stringify(kept)).not.toContain("src/a.test.ts");
   expect(response.text).toBeNull();
   expect(JSON.stringify(requests.at(-1)?.answer)).toContain("nextSteps");
+});
+
+const long = `${"const x = 1;\n".repeat(1_499)}// TODO: late\n`;
+const wide = `${`// ${"w".repeat(500)}\n`.repeat(99)}// FIXME: wide\n`;
+
+test("DEMO-12 a large file is read page by page, by lines and by characters, and its lines keep their numbers", async () => {
+  const { response } = await reviewed([simulatedReviewer], "responses", { "long.ts": long, "wide.ts": wide });
+  const { summary, issues } = response.output;
+  expect(summary).toMatch(/^Read 2 of 2 files \(1600 lines\)/);
+  expect(issues).toContainEqual({ path: "long.ts", line: 1_500, severity: "medium", message: "TODO is still open" });
+  expect(issues).toContainEqual({ path: "wide.ts", line: 100, severity: "medium", message: "FIXME is still open" });
+  expect(response.toolResults.filter(({ name }) => name === "read_file")).toHaveLength(4);
+});
+
+test("DEMO-12 a file that is not text is told as such, and not counted as read", async () => {
+  const files = { "blob.ts": "\0 TODO", "a.ts": "const a = 1;\n" };
+  const { response } = await reviewed([simulatedReviewer], "responses", files);
+  expect(response.output).toMatchObject({ issues: [] });
+  expect(response.output.summary).toMatch(/^Read 1 of 2 files \(1 line\)/);
+});
+
+test("DEMO-12 a folder of large files is read as far as the default budget reaches", async () => {
+  const files = Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`f${index}.ts`, wide.repeat(2)]));
+  const { response } = await reviewed([simulatedReviewer], "responses", files);
+  expect(response.output.summary).toMatch(/^Read \d+ of 60 files/);
+  expect(response.usage.totalTokens).toBeLessThan(500_000);
+});
+
+test("DEMO-12 what is installed or built is not listed", async () => {
+  const files = { "node_modules/x/x.ts": "", "dist/a.js": "", "logo.png": "", "src/a.ts": "" };
+  const { requests } = await reviewed([simulatedReviewer], "responses", files);
+  expect(JSON.stringify(requests[1]?.body)).toContain(
+    JSON.stringify(JSON.stringify({ files: ["src/a.ts"], notShown: 0 })),
+  );
+});
+
+test.each([
+  ["export let a: any;", true],
+  ["const a = b as any;", true],
+  ["function f(a: any[]): any {", true],
+  ["--port: any free one", false],
+  ["as any reader sees", false],
+])("DEMO-1 %j is found to use any: %s", (line, found) => {
+  expect(findIn("a.ts", line, 1).some(({ severity }) => severity === "high")).toBe(found);
 });
 
 test("DEMO-7 a 429 with Retry-After on any turn delays the review and nothing more", async () => {

@@ -1,3 +1,4 @@
+import { existsSync, openSync } from "node:fs";
 import { startSimulator } from "@proviso/simulator";
 import { expect, test } from "vitest";
 import { folderWith, messy, start, tidy } from "./support.ts";
@@ -39,7 +40,10 @@ test.each([
   [[new URL("support.ts", import.meta.url).pathname], "is a file; name a folder."],
   [["--nope"], "Unknown option '--nope'"],
   [["--api", "soap"], '--api is "responses" or "chat", not "soap".'],
-  [["--budget", "0"], '--budget takes a whole number, not "0".'],
+  [["--budget", "0"], '--budget takes a whole number above 0, not "0".'],
+  [["--budget", "-5"], "Option '--budget' argument is ambiguous. --help"],
+  [["--model="], "--model takes a name."],
+  [["a", "b"], "one folder at a time, not 2."],
 ])("DEMO-4 %j is one line and exit 2", async (args, message) => {
   const { code, stdout, stderr } = await start(args).ended;
   expect([code, stdout]).toEqual([2, ""]);
@@ -56,11 +60,33 @@ test("DEMO-5 a refused key is one line that does not show the key", async () => 
   expect(stderr).not.toContain("a-wrong-secret-key");
 });
 
-test("DEMO-5 an unreachable base URL is one line", async () => {
+test.each(["nonsense", "http://user:secret@127.0.0.1:1/v1"])(
+  "DEMO-4 the base URL %s is one line, not repeated, and exit 2",
+  async (baseURL) => {
+    const env = { OPENAI_API_KEY: "k", OPENAI_BASE_URL: baseURL };
+    const { code, stdout, stderr } = await start([], env).ended;
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toMatch(/^code-review: OPENAI_BASE_URL must [^\n]+\n$/);
+    expect(stderr).not.toContain("secret");
+  },
+);
+
+test("DEMO-5 a provider that asks for a longer wait than the deadline leaves is one line", async () => {
+  const refusal = { status: 429, headers: { "retry-after": "600" }, body: { error: { message: "slow down" } } };
+  await using simulator = await startSimulator({ rules: [() => refusal] });
+  const env = { OPENAI_API_KEY: "k", OPENAI_BASE_URL: simulator.baseURL };
+  const { code, stderr } = await start([await folderWith(tidy)], env).ended;
+  expect(code).toBe(1);
+  expect(stderr).toBe("code-review: the provider refused (rate_limit); ask again in 600000 ms.\n");
+});
+
+test("DEMO-5 an unreachable base URL is one line, within 5 s", async () => {
   const closed = await startSimulator();
   await closed.close();
   const env = { OPENAI_API_KEY: "k", OPENAI_BASE_URL: closed.baseURL };
+  const startedAt = performance.now();
   const { code, stderr } = await start([await folderWith(tidy)], env).ended;
+  expect(performance.now() - startedAt).toBeLessThan(5_000);
   expect(code).toBe(1);
   expect(stderr).toMatch(/^code-review: the provider cannot be reached: [^\n]*ECONNREFUSED[^\n]*\n$/);
 }, 20_000);
@@ -75,13 +101,49 @@ test.each([
   expect(stderr).toContain(message);
 });
 
-test("DEMO-6 Ctrl-C ends it within 100 ms with exit 130", { retry: 2 }, async () => {
-  const program = start(["--latency-ms", "60000", await folderWith(tidy)]);
+test.each([
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+] as const)(
+  "DEMO-6 Ctrl-C, that is a signal such as %s, ends it within 100 ms with exit %i",
+  { retry: 2 },
+  async (signal, exit) => {
+    const program = start(["--latency-ms", "60000", await folderWith(tidy)]);
+    await expect.poll(program.stdout, { timeout: 10_000 }).toContain("No OPENAI_API_KEY");
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    const stoppedAt = performance.now();
+    program.child.kill(signal);
+    const { code, stderr } = await program.ended;
+    expect(performance.now() - stoppedAt).toBeLessThan(100);
+    expect([code, stderr]).toEqual([exit, ""]);
+  },
+);
+
+test("DEMO-10 a reader that leaves early is no failure", async () => {
+  const program = start(["--latency-ms", "100", await folderWith(messy)]);
   await expect.poll(program.stdout, { timeout: 10_000 }).toContain("No OPENAI_API_KEY");
-  await new Promise((resolve) => setTimeout(resolve, 200));
-  const stoppedAt = performance.now();
-  program.child.kill("SIGINT");
+  program.child.stdout?.destroy();
+  expect(await program.ended).toMatchObject({ code: 0, stderr: "" });
+});
+
+test("DEMO-10 notices that nobody reads do not cost the review", async () => {
+  const program = start(["--json", "--latency-ms", "20", await folderWith(messy)]);
+  program.child.stderr?.destroy();
+  const { code, stdout } = await program.ended;
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toHaveProperty("summary");
+});
+
+test.runIf(existsSync("/dev/full"))("DEMO-10 a review that cannot be written is a failure", async () => {
+  const program = start(["--json", await folderWith(tidy)], {}, openSync("/dev/full", "w"));
   const { code, stderr } = await program.ended;
-  expect(performance.now() - stoppedAt).toBeLessThan(100);
-  expect([code, stderr]).toEqual([130, ""]);
+  expect(code).toBe(1);
+  expect(stderr).toContain("code-review: the output could not be written (ENOSPC).\n");
+});
+
+test("DEMO-11 a file's name cannot steer the terminal", async () => {
+  const { code, stdout } = await start([await folderWith({ "a\u001b[31m.ts": "let a: any;\n" })]).ended;
+  expect(code).toBe(0);
+  expect(stdout).toContain("a\ufffd[31m.ts:1");
+  expect(stdout).not.toContain("\u001b");
 });

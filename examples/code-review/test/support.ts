@@ -20,14 +20,18 @@ export interface Program {
 }
 
 /** The program as `pnpm demo` starts it. */
-export function start(args: readonly string[], env: Readonly<Record<string, string>> = {}): Program {
+export function start(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  stdout: "pipe" | number = "pipe",
+): Program {
   const child = spawn(process.execPath, ["--conditions=@proviso/source", main, ...args], {
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["ignore", stdout, "pipe"],
     env: { PATH: process.env["PATH"], ...env },
   });
   const output = { stdout: "", stderr: "" };
-  child.stdout.on("data", (chunk: Buffer) => (output.stdout += chunk.toString()));
-  child.stderr.on("data", (chunk: Buffer) => (output.stderr += chunk.toString()));
+  child.stdout?.on("data", (chunk: Buffer) => (output.stdout += chunk.toString()));
+  child.stderr?.on("data", (chunk: Buffer) => (output.stderr += chunk.toString()));
   onTestFinished(() => void child.kill("SIGKILL"));
   const ended = once(child, "close").then(([code]) => ({ code: code as number | null, ...output }));
   return { child, ended, stdout: () => output.stdout };
