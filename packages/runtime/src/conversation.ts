@@ -1,25 +1,65 @@
 // 1. Only grows, at its end; a message in it never changes.
 // 2. A turn's calls and the answers to all of them are appended as one: no call is ever without its answer.
 import type { AssistantMessage, Message, RenderedPrompt, ToolMessage } from "@proviso/core";
+import { charactersOf, utf8Length } from "./usage.ts";
 
 export interface Conversation {
   /** What is sent: the system text, then all messages. */
   request(): readonly Message[];
   /** What can be given to the next evaluation. */
   messages(): readonly Message[];
+  /** UTF-16 units of what is sent. */
+  readonly characters: number;
+  /** UTF-8 bytes of what is sent, from that message on. */
+  bytesFrom(index: number): number;
   /** A turn that is over. */
   append(message: AssistantMessage, answers: readonly ToolMessage[]): void;
+  /** The user's next word. */
+  say(text: string): void;
 }
 
 export function startConversation(rendered: RenderedPrompt, earlier: readonly Message[]): Conversation {
   const system: readonly Message[] = rendered.system === "" ? [] : [freeze({ role: "system", text: rendered.system })];
   const messages: Message[] = earlier.filter(({ role }) => role !== "system");
   if (rendered.user !== "") messages.push(freeze({ role: "user", text: rendered.user }));
+  let characters = [...system, ...messages].reduce((sum, message) => sum + charactersOf(message), 0);
+  /** Of all messages up to each. */
+  const bytes: number[] = [0];
+
+  const add = (message: Message): void => {
+    messages.push(freeze(message));
+    characters += charactersOf(message);
+  };
   return {
     request: () => [...system, ...messages],
     messages: () => [...messages],
-    append: (message, answers) => void messages.push(freeze(message), ...answers.map(freeze)),
+    get characters() {
+      return characters;
+    },
+    bytesFrom(index) {
+      const all = system.length + messages.length;
+      for (let i = bytes.length - 1; i < all; i++) {
+        bytes.push((bytes[i] ?? 0) + bytesOf((system[i] ?? messages[i - system.length]) as Message));
+      }
+      return (bytes[all] ?? 0) - (bytes[index] ?? 0);
+    },
+    append(message, answers) {
+      add(message);
+      for (const answer of answers) add(answer);
+    },
+    say: (text) => add({ role: "user", text }),
   };
+}
+
+function bytesOf(message: Message): number {
+  if (message.role !== "assistant") return utf8Length(message.text);
+  const { text, toolCalls, providerItems } = message;
+  const texts = [text, ...toolCalls.flatMap((call) => [call.name, call.arguments ?? ""]), toJsonText(providerItems)];
+  return texts.reduce((sum, part) => sum + utf8Length(part), 0);
+}
+
+function toJsonText(items: unknown): string {
+  return items === undefined ? "" : JSON.stringify(items);
 }
 
 function freeze(message: Message): Message {

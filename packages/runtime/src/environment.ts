@@ -1,4 +1,5 @@
 import { systemClock, type Clock } from "@proviso/core";
+import { redactor, type Redact } from "./secrets.ts";
 
 /** pino and console satisfy it. */
 export interface Logger {
@@ -19,7 +20,7 @@ export interface Environment {
   readonly newId?: (() => string) | undefined;
   /** Left out: nothing is printed. */
   readonly logger?: Logger | undefined;
-  /** Texts that no event, error, log or recording may show. Not supported yet. */
+  /** Texts that no event, error, log or snapshot of an evaluation may show. API keys are always among them. */
   readonly secrets?: readonly string[] | undefined;
 }
 
@@ -29,6 +30,7 @@ export interface World {
   readonly random: () => number;
   readonly newId: () => string;
   readonly logger: Logger;
+  readonly redact: Redact;
 }
 
 /** An id of the system's own making, for what is made outside a run. */
@@ -36,12 +38,16 @@ export const systemId = (): string => globalThis.crypto.randomUUID();
 
 const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** The system's own wherever nothing is given: the only randomness and ids that are not injected. */
+/**
+ * The system's own wherever nothing is given: the only randomness and ids that are not injected.
+ * @throws {DefinitionError} for a secret that is empty.
+ */
 export function resolveEnvironment(given: Environment): World {
   return {
     clock: given.clock ?? systemClock,
     random: given.random ?? Math.random,
     newId: given.newId ?? systemId,
     logger: given.logger ?? silent,
+    redact: redactor(given.secrets),
   };
 }

@@ -1,10 +1,10 @@
 import {
   ListenerError,
-  NotSupportedError,
   noUsage,
   toJsonValue,
   type EvaluateOptions,
   type EvaluationDetails,
+  type EvaluationFailure,
   type ModelProvider,
   type ModelResponse,
   type Prompt,
@@ -13,12 +13,16 @@ import {
   type ThrottlePolicy,
   type ToolChoice,
 } from "@proviso/core";
+import { driveAgent, type AgentDriver } from "./agent.ts";
 import { resolveEnvironment, type Environment } from "./environment.ts";
-import { errorOf, isFailure, messageOf, type Failure } from "./failures.ts";
+import { errorOf, isFailure, messageOf, rememberFailure, type Failure } from "./failures.ts";
 import { runInnerLoop } from "./inner-loop.ts";
-import { parseOutput, type ParsedOutput } from "./output/parse.ts";
+import { registerEvaluator } from "./nesting.ts";
+import { parseOutput, repairRequest, type ParsedOutput } from "./output/parse.ts";
 import type { Run, Setup } from "./run.ts";
 import { startRun } from "./start-run.ts";
+import { startStream } from "./streaming/stream.ts";
+import type { Surroundings } from "./surroundings.ts";
 import { throttlePolicy } from "./throttle/policy.ts";
 
 /** The last part of every adapter's options. */
@@ -30,44 +34,64 @@ export interface AdapterOptions extends Environment {
 
 /**
  * Every model adapter is this one line.
- * @throws {DefinitionError} for a throttle policy that cannot be.
- * @throws {NotSupportedError} for an option that is not built yet.
+ * @throws {DefinitionError} for a throttle policy that cannot be, or an empty secret.
  */
 export function modelAdapter(provider: ModelProvider, options: AdapterOptions = {}): ProviderAdapter {
-  if ((options.secrets?.length ?? 0) > 0) throw new NotSupportedError("The option secrets");
+  const { tools, nativeOutput } = provider.capabilities;
+  return makeAdapter({ provider, takesTools: tools, nativeOutput }, (run) => runInnerLoop(provider, run), options);
+}
+
+/**
+ * For what owns its loop: it answers in its own way and calls our tools through the one executor, so that
+ * transactions, policies, limits and events are the same.
+ * @throws {DefinitionError} for a throttle policy that cannot be, or an empty secret.
+ */
+export function agentAdapter(driver: AgentDriver, options: AdapterOptions = {}): ProviderAdapter {
+  const setup = { provider: driver, takesTools: true, nativeOutput: false };
+  return makeAdapter(setup, (run) => driveAgent(driver, run), options);
+}
+
+/** Asks until there is a final answer. */
+type Drive = (run: Run) => Promise<ModelResponse | Failure>;
+
+function makeAdapter(
+  of: Pick<Setup, "provider" | "takesTools" | "nativeOutput">,
+  drive: Drive,
+  options: AdapterOptions,
+): ProviderAdapter {
   const adapter: ProviderAdapter = Object.freeze({
-    name: provider.name,
-    evaluate: <Output>(prompt: Prompt<Output>, given: EvaluateOptions = {}) => evaluate(setup, provider, prompt, given),
-    stream() {
-      throw new NotSupportedError("Streaming");
-    },
+    name: of.provider.name,
+    evaluate: <Output>(prompt: Prompt<Output>, given: EvaluateOptions = {}) => evaluate(setup, prompt, given, {}),
+    stream: <Output>(prompt: Prompt<Output>, given: EvaluateOptions = {}) =>
+      startStream<Output>(given, (own, watch) => evaluate(setup, prompt, own, { watch })),
   });
-  const setup: Setup = {
+  const setup: Setup & { readonly drive: Drive } = {
+    ...of,
     adapter,
-    provider,
-    nativeOutput: provider.capabilities.nativeOutput,
-    takesTools: provider.capabilities.tools,
+    drive,
     world: resolveEnvironment(options),
     throttle: throttlePolicy(options.throttle),
     toolChoice: options.toolChoice,
   };
+  registerEvaluator(adapter, (prompt, given, nesting) => evaluate(setup, prompt, given, { nesting }));
   return adapter;
 }
 
 async function evaluate<Output>(
-  setup: Setup,
-  provider: ModelProvider,
+  setup: Setup & { readonly drive: Drive },
   prompt: Prompt<Output>,
   options: EvaluateOptions,
+  around: Surroundings,
 ): Promise<PromptResponse<Output>> {
-  const started = await startRun(setup, prompt, options);
+  const started = await startRun(setup, prompt, options, around);
   if (isFailure(started)) {
     const promptName = prompt?.template?.name ?? "(no prompt)";
-    throw errorOf(started, { promptName, usage: noUsage, messages: [], toolResults: [] });
+    const spentNothing = { promptName, usage: noUsage, messages: [], toolResults: [] };
+    throw errorFor(setup.world.redact(started), spentNothing);
   }
   await using run = started;
   announce(run, setup);
-  const answer = await answerOf(setup, provider, run);
+  const answer = await answerOf(setup, run);
   if (isFailure(answer)) throw failed(run, answer);
   // What parseOutput returned was validated with the prompt's own schema.
   return executed(run, setup, answer) as PromptResponse<Output>;
@@ -75,17 +99,21 @@ async function evaluate<Output>(
 
 type Answer = ParsedOutput & { readonly response: ModelResponse };
 
-async function answerOf(setup: Setup, provider: ModelProvider, run: Run): Promise<Answer | Failure> {
+async function answerOf(setup: Setup & { readonly drive: Drive }, run: Run): Promise<Answer | Failure> {
   if (!setup.takesTools && run.tools.size > 0) {
     const message = `${setup.provider.name} takes no tools, but the prompt "${run.promptName}" has some.`;
     return { stop: "provider", phase: "request", reason: "bad_request", message };
   }
-  run.log("debug", {}, "prompt.call.start");
-  const response = await runInnerLoop(provider, run);
-  if (isFailure(response)) return response;
-  run.log("debug", { turns: run.turn, usage: run.usage }, "prompt.call.complete");
-  const parsed = await run.limits.race(parseOutput(run.rendered.output, response), "response");
-  return isFailure(parsed) ? parsed : { ...parsed, response };
+  for (let repairs = 0; ; repairs++) {
+    run.log("debug", {}, "prompt.call.start");
+    const response = await setup.drive(run);
+    if (isFailure(response)) return response;
+    run.log("debug", { turns: run.turn, usage: run.usage }, "prompt.call.complete");
+    const parsed = await run.limits.race(parseOutput(run.rendered.output, response), "response");
+    if (!isFailure(parsed)) return { ...parsed, response };
+    if (parsed.stop !== "output" || repairs >= run.maxRepairs) return parsed;
+    run.conversation.say(repairRequest(parsed.issues));
+  }
 }
 
 function announce(run: Run, { adapter, provider }: Setup): void {
@@ -139,8 +167,14 @@ function executed(run: Run, setup: Setup, { text, output, response }: Answer): P
   });
 }
 
-function failed(run: Run, failure: Failure): Error {
-  const error = errorOf(failure, spent(run));
+function errorFor(failure: Failure, details: Parameters<typeof errorOf>[1]): EvaluationFailure {
+  const error = errorOf(failure, details);
+  rememberFailure(error, failure);
+  return error;
+}
+
+function failed(run: Run, failure: Failure): EvaluationFailure {
+  const error = errorFor(run.redact(failure), run.redact(spent(run)));
   run.log("error", { code: error.code, phase: error.phase, error: error.message }, "prompt.error");
   run.emit({
     type: "prompt.failed",

@@ -8,6 +8,7 @@ import {
   ThrottleError,
   TurnLimitError,
   type BudgetDimension,
+  type BudgetTracker,
   type Deadline,
   type EvaluationDetails,
   type EvaluationFailure,
@@ -17,6 +18,8 @@ import {
   type SchemaIssue,
   type ThrottleKind,
 } from "@proviso/core";
+
+import { isRecord } from "./json.ts";
 
 /** Why an evaluation ends without an answer, as steps tell each other; only `evaluate` makes an error of it. */
 export type Failure = {
@@ -28,7 +31,7 @@ export type Failure = {
   | { readonly stop: "render" | "turns" }
   | { readonly stop: "aborted" }
   | { readonly stop: "deadline"; readonly expiresAt: Date }
-  | { readonly stop: "budget"; readonly dimension: BudgetDimension }
+  | { readonly stop: "budget"; readonly dimension: BudgetDimension; readonly tracker: BudgetTracker }
   | { readonly stop: "provider"; readonly reason: ProviderErrorReason; readonly status?: number | undefined }
   | {
       readonly stop: "throttled";
@@ -39,8 +42,8 @@ export type Failure = {
   | { readonly stop: "output"; readonly rawText: string; readonly issues: readonly SchemaIssue[] }
 );
 
-export function isFailure(value: object | undefined): value is Failure {
-  return value !== undefined && "stop" in value;
+export function isFailure(value: unknown): value is Failure {
+  return isRecord(value) && typeof value["stop"] === "string";
 }
 
 /** The deadline's or the caller's end, whichever the signal carries. */
@@ -55,8 +58,9 @@ export function abortedFailure(cause: unknown, phase: EvaluationPhase): LimitFai
   return { stop: "aborted", phase, cause, message: "The evaluation was aborted." };
 }
 
-export function budgetFailure(dimension: BudgetDimension, phase: EvaluationPhase): Failure {
-  return { stop: "budget", phase, dimension, message: `The budget is spent: ${dimension.replace("_", " ")}.` };
+export function budgetFailure(dimension: BudgetDimension, phase: EvaluationPhase, tracker: BudgetTracker): Failure {
+  const message = `The budget is spent: ${dimension.replace("_", " ")}.`;
+  return { stop: "budget", phase, dimension, tracker, message };
 }
 
 export function providerFailure(
@@ -100,6 +104,18 @@ export function errorOf(
     case "output":
       return new OutputParseError(message, { ...details, rawText: failure.rawText, issues: failure.issues });
   }
+}
+
+const failures = new WeakMap<object, Failure>();
+
+/** Why an evaluation failed, for the one around it. */
+export function rememberFailure(error: EvaluationFailure, failure: Failure): void {
+  failures.set(error, failure);
+}
+
+/** What is behind an error that an evaluation rejected with. */
+export function failureBehind(error: unknown): Failure | undefined {
+  return typeof error === "object" && error !== null ? failures.get(error) : undefined;
 }
 
 /** The message of whatever was thrown, even where it cannot be shown. */

@@ -5,12 +5,14 @@ import {
   type ModelRequest,
   type ModelResponse,
   type ToolSpec,
+  type Usage,
 } from "@proviso/core";
-import { providerFailure, type Failure } from "./failures.ts";
+import { isFailure, providerFailure, type Failure } from "./failures.ts";
 import type { Run } from "./run.ts";
 import { throttled } from "./throttle/throttled.ts";
 import { withUniqueIds } from "./tools/calls.ts";
 import { executeToolCalls } from "./tools/executor.ts";
+import type { KnownCost } from "./usage.ts";
 
 /** Asks, runs the tools that were asked for, asks again, until the model answers or something ends it. */
 export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<ModelResponse | Failure> {
@@ -19,12 +21,13 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
     run.turn += 1;
     const request = requestOf(run, tools);
     const askedAt = run.world.clock.now();
-    const response = await throttled(run, provider, request);
-    if ("stop" in response) return response;
+    const answered = await throttled(run, provider, request);
+    if (isFailure(answered)) return answered;
+    const { response, usage, stop: passed } = answered;
 
     const message = withUniqueIds(response.message, run.world.newId);
-    const usage = run.spend(response.usage, request.messages, message);
     run.model = response.model ?? run.model;
+    run.knownCost = knownCost(request, usage);
     const durationMs = run.world.clock.now() - askedAt;
     run.emit({ type: "provider.responded", turn: run.turn, usage, finishReason: response.finishReason, durationMs });
 
@@ -32,9 +35,9 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
     if (unusable !== undefined) return unusable;
     if (message.toolCalls.length === 0) {
       run.conversation.append(message, []);
-      return run.limits.check("response") ?? response;
+      return passed ?? run.limits.stopped("response") ?? response;
     }
-    const stop = await executeToolCalls(run, message);
+    const { stop } = await executeToolCalls(run, message, passed);
     if (stop !== undefined) return stop;
     if (run.toolChoice !== "none") run.toolChoice &&= "auto";
   }
@@ -63,8 +66,13 @@ function requestOf(run: Run, tools: readonly ToolSpec[]): ModelRequest {
   };
 }
 
+/** Of the request and its answer, unless some of it is an estimate. */
+function knownCost({ messages }: ModelRequest, usage: Usage): KnownCost | undefined {
+  return usage.estimated ? undefined : { messages: messages.length + 1, tokens: usage.totalTokens };
+}
+
 /** An answer that is no answer; its payload goes with the error. */
-function whyUnusable({ message, finishReason, refusal, parsed, payload }: ModelResponse): Failure | undefined {
+export function whyUnusable({ message, finishReason, refusal, parsed, payload }: ModelResponse): Failure | undefined {
   if (refusal !== undefined) return providerFailure("refusal", `The model refused: ${refusal}`, { payload });
   if (finishReason === "content-filter") {
     return providerFailure("content_filter", "The provider's content filter withheld the answer.", { payload });

@@ -1,16 +1,9 @@
 // 1. One signal for the whole evaluation: it fires once, at the deadline or when the caller's own fires.
-// 2. `close` takes the timer and the listener away; nothing of the limits outlives the evaluation.
+// 2. `close` takes the timer and the listeners away; nothing of the limits outlives the evaluation.
 // 3. After the signal has fired, `check` fails: nothing begins any more.
-import {
-  trackBudget,
-  type Budget,
-  type BudgetDimension,
-  type BudgetTracker,
-  type Clock,
-  type Deadline,
-  type EvaluationPhase,
-} from "@proviso/core";
-import { abortedFailure, budgetFailure, deadlineFailure, type Failure, type LimitFailure } from "./failures.ts";
+import type { Budget, BudgetTracker, Clock, Deadline, EvaluationPhase, Usage } from "@proviso/core";
+import { openBudgets } from "./budgets.ts";
+import { abortedFailure, deadlineFailure, type Failure, type LimitFailure } from "./failures.ts";
 
 export interface Limits {
   readonly signal: AbortSignal;
@@ -20,11 +13,21 @@ export interface Limits {
   check(phase: EvaluationPhase): Failure | undefined;
   /** The same before a request, which a budget with nothing left forbids too. */
   checkRequest(): Failure | undefined;
+  /** Holds a request's worst case in every budget, or says which has no room for it. */
+  reserve(worstCase: WorstCase): Reservation | Failure;
   /** Why the signal fired, told for this phase; undefined while it has not. */
   stopped(phase: EvaluationPhase): LimitFailure | undefined;
   /** The promise, or the failure as soon as the signal fires: what was begun is left behind. */
   race<T>(work: Promise<T>, phase: EvaluationPhase): Promise<T | LimitFailure>;
   close(): void;
+}
+
+export interface WorstCase {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+}
+export interface Reservation {
+  settle(actual: Usage): void;
 }
 
 export interface LimitOptions {
@@ -33,90 +36,88 @@ export interface LimitOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** @throws {DefinitionError} for a budget without a limit, or with one that is not positive. */
-export function openLimits(options: LimitOptions, clock: Clock): Limits {
-  const budget = trackerOf(options.budget);
-  const deadline = earliest(options.deadline, budget?.budget.deadline);
+/**
+ * `inherited` are the limits around a nested evaluation: they hold for it too.
+ * @throws {DefinitionError} for a budget without a limit, or with one that is not positive.
+ */
+export function openLimits(options: LimitOptions, clock: Clock, inherited: LimitOptions = {}): Limits {
+  const budgets = openBudgets(options.budget, inherited.budget);
+  const deadline = [options.deadline, budgets.deadline, inherited.deadline].reduce(earliest, undefined);
   const controller = new AbortController();
-  const { signal } = controller;
   const closing = new AbortController();
+  const waiting = new Set<() => void>();
   let firedBy: LimitFailure | undefined;
 
   const fire = (failure: LimitFailure, reason: unknown): void => {
-    firedBy ??= failure;
+    if (firedBy !== undefined) return;
+    firedBy = failure;
     controller.abort(reason);
+    for (const wake of waiting) wake();
   };
-  const abort = (): void => fire(abortedFailure(options.signal?.reason, "request"), options.signal?.reason);
-  if (options.signal?.aborted === true) abort();
-  options.signal?.addEventListener("abort", abort, { once: true });
+  const stopListening = [options.signal, inherited.signal].map((signal) =>
+    onAbort(signal, (reason) => {
+      const failure = isPast(deadline) ? deadlineFailure(deadline, "request") : abortedFailure(reason, "request");
+      fire(failure, reason);
+    }),
+  );
   if (deadline !== undefined) {
-    const left = Math.max(0, deadline.remainingMs());
-    clock.sleep(left, closing.signal).then(
-      () => {
-        const failure = deadlineFailure(deadline, "request");
-        fire(failure, new DOMException(failure.message, "TimeoutError"));
-      },
-      () => {},
-    );
+    const expire = (): void => {
+      const failure = deadlineFailure(deadline, "request");
+      fire(failure, new DOMException(failure.message, "TimeoutError"));
+    };
+    clock.sleep(Math.max(0, deadline.remainingMs()), closing.signal).then(expire, () => {});
   }
 
   const stopped = (phase: EvaluationPhase): LimitFailure | undefined => {
     if (firedBy !== undefined) return { ...firedBy, phase };
-    if (deadline === undefined || deadline.remainingMs() > 0) return undefined;
-    return deadlineFailure(deadline, phase);
+    return isPast(deadline) ? deadlineFailure(deadline, phase) : undefined;
   };
   return {
-    signal,
+    signal: controller.signal,
     deadline,
-    budget,
+    budget: budgets.tracker,
     stopped,
-    check: (phase) => stopped(phase) ?? budgetStop(budget?.exceeded(), phase),
-    checkRequest: () => stopped("request") ?? budgetStop(budget && exhausted(budget), "request"),
-    async race(work, phase) {
-      const fired = firing(signal);
-      try {
-        const first = await Promise.race([work, fired.promise]);
-        // What was stopped by the signal may settle first, with an error of its own.
-        return firedBy === undefined ? (first as Awaited<typeof work>) : { ...firedBy, phase };
-      } finally {
-        fired.release();
-      }
+    check: (phase) => stopped(phase) ?? budgets.exceeded(phase),
+    checkRequest: () => stopped("request") ?? budgets.exhausted(),
+    reserve: budgets.reserve,
+    race(work, phase) {
+      return new Promise((resolve, reject) => {
+        const stop = (): void => resolve({ ...(firedBy as LimitFailure), phase });
+        const settle = (otherwise: () => void): void => {
+          waiting.delete(stop);
+          // What was stopped by the signal may settle first, in a way of its own.
+          if (firedBy === undefined) otherwise();
+          else stop();
+        };
+        if (firedBy === undefined) waiting.add(stop);
+        else stop();
+        work.then(
+          (value) => settle(() => resolve(value)),
+          (error: unknown) => settle(() => reject(error)),
+        );
+      });
     },
     close() {
-      options.signal?.removeEventListener("abort", abort);
+      for (const stop of stopListening) stop();
       closing.abort();
     },
   };
 }
 
-/** A promise that resolves when the signal fires, and a way to forget it. */
-export function firing(signal: AbortSignal): { readonly promise: Promise<void>; release(): void } {
-  if (signal.aborted) return { promise: Promise.resolve(), release() {} };
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const fire = (): void => resolve();
-  signal.addEventListener("abort", fire, { once: true });
-  return { promise, release: () => signal.removeEventListener("abort", fire) };
+/** Calls once the signal has fired, at once if it has; returns what ends the listening. */
+export function onAbort(signal: AbortSignal | undefined, listener: (reason: unknown) => void): () => void {
+  if (signal === undefined) return () => {};
+  const abort = (): void => listener(signal.reason);
+  if (signal.aborted) abort();
+  else signal.addEventListener("abort", abort, { once: true });
+  return () => signal.removeEventListener("abort", abort);
+}
+
+function isPast(deadline: Deadline | undefined): deadline is Deadline {
+  return deadline !== undefined && deadline.remainingMs() <= 0;
 }
 
 function earliest(a: Deadline | undefined, b: Deadline | undefined): Deadline | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   return a.expiresAt <= b.expiresAt ? a : b;
-}
-
-function trackerOf(budget: Budget | BudgetTracker | undefined): BudgetTracker | undefined {
-  if (budget === undefined) return undefined;
-  return "reserve" in budget ? budget : trackBudget(budget);
-}
-
-function budgetStop(dimension: BudgetDimension | undefined, phase: EvaluationPhase): Failure | undefined {
-  return dimension === undefined ? undefined : budgetFailure(dimension, phase);
-}
-
-/** Nothing left: a request would only begin to pass the limit. */
-function exhausted(budget: BudgetTracker): BudgetDimension | undefined {
-  const { totalTokens, inputTokens, outputTokens, costUsd } = budget.remaining();
-  if (totalTokens <= 0) return "total_tokens";
-  if (inputTokens <= 0) return "input_tokens";
-  if (outputTokens <= 0) return "output_tokens";
-  return costUsd <= 0 ? "cost" : undefined;
 }

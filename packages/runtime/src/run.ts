@@ -3,11 +3,11 @@
 // 3. After disposal no timer, listener or resource of the evaluation is left.
 import type {
   FrameworkEvent,
-  Message,
   Prompt,
   ProviderAdapter,
   RenderedPrompt,
   ReportedUsage,
+  StreamEvent,
   ThrottlePolicy,
   Tool,
   ToolChoice,
@@ -18,8 +18,11 @@ import type {
 import type { Conversation } from "./conversation.ts";
 import type { Logger, World } from "./environment.ts";
 import type { Limits } from "./limits.ts";
+import type { Nesting } from "./nesting.ts";
 import type { ResourceContext } from "./resources/context.ts";
 import type { SessionCore, UnnumberedEvent } from "./session/session.ts";
+import type { Gate } from "./tools/gate.ts";
+import type { KnownCost } from "./usage.ts";
 
 /** A framework event without what every one has. */
 export type BareEvent = UnnumberedEvent extends infer E
@@ -56,7 +59,17 @@ export interface Run extends AsyncDisposable {
   readonly policies: readonly ToolPolicy[];
   readonly nativeOutput: boolean;
   readonly maxTurns: number;
+  readonly maxRepairs: number;
   readonly startedAt: number;
+  /** The tool call around it; undefined for an evaluation of its own. */
+  readonly nesting: Nesting | undefined;
+  /** 0 for an evaluation of its own. */
+  readonly depth: number;
+  readonly maxDepth: number;
+  /** What its transactions go through, so that they undo nobody else's changes. */
+  readonly gates: readonly Gate[];
+  /** Hears the evaluation's events as they happen; given: deltas are asked for. */
+  readonly watch: ((event: StreamEvent) => void) | undefined;
   /** undefined: the provider's own default. */
   toolChoice: ToolChoice | undefined;
   /** From 1; 0 before the first request. */
@@ -64,11 +77,15 @@ export interface Run extends AsyncDisposable {
   /** The one that really answered. */
   model: string;
   usage: Usage;
+  /** The last turn's cost, where it was reported. */
+  knownCost: KnownCost | undefined;
   readonly toolResults: ToolInvoked[];
   /** Numbers, reduces and tells the listeners; what they throw is logged, and the caller's to judge. */
   emit(event: BareEvent): { readonly event: FrameworkEvent; readonly errors: readonly unknown[] };
-  /** Adds to the evaluation's and the budget's usage. */
-  spend(reported: ReportedUsage | undefined, sent: readonly Message[], answer: Message | undefined): Usage;
+  /** Adds what a request cost to the evaluation's usage; what was not reported is estimated, of so many characters answered. */
+  spend(reported: ReportedUsage | undefined, answered: number): Usage;
+  /** The same value without the secrets. */
+  redact<T>(value: T): T;
   log(level: keyof Logger, fields: object, message: string): void;
   /** Waits for the work, but not past the evaluation's end: then it goes on behind. Never rejects. */
   withinGrace(work: Promise<unknown>, onError: (error: unknown) => void): Promise<void>;

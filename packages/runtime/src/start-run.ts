@@ -7,36 +7,42 @@ import {
   type EvaluateOptions,
   type Prompt,
   type RenderedPrompt,
-  type Resources,
   type ToolChoice,
 } from "@proviso/core";
 import { startConversation } from "./conversation.ts";
 import type { World } from "./environment.ts";
 import { messageOf, type Failure } from "./failures.ts";
 import { openLimits, type Limits } from "./limits.ts";
-import { contextOf, openContext, type ResourceContext } from "./resources/context.ts";
+import type { Nesting } from "./nesting.ts";
 import type { Run, Setup } from "./run.ts";
 import { coreOf, createSession, type SessionCore } from "./session/session.ts";
+import { depthOf, gatesOf, inheritedLimits, openRunResources, type Surroundings } from "./surroundings.ts";
 import { usageOf } from "./usage.ts";
 
-/** Milliseconds that closing and restoring may take after a limit has ended the evaluation. */
+/** Milliseconds that closing and restoring may take, all together, after a limit has ended the evaluation. */
 const graceMs = 50;
 const defaultMaxTurns = 64;
 
 /** Everything an evaluation needs, or why it cannot begin; nothing is left open then. */
-export async function startRun(setup: Setup, prompt: Prompt, options: EvaluateOptions): Promise<Run | Failure> {
+export async function startRun(
+  setup: Setup,
+  prompt: Prompt,
+  options: EvaluateOptions,
+  around: Surroundings,
+): Promise<Run | Failure> {
   let limits: Limits | undefined;
   try {
     checkOptions(options);
     if (typeof prompt?.render !== "function")
       throw new DefinitionError("evaluate takes a bound prompt: template.bind(params).");
-    limits = openLimits(options, setup.world.clock);
+    limits = openLimits(options, setup.world.clock, inheritedLimits(around.nesting));
     const stop = limits.stopped("render") ?? limits.check("render");
     if (stop !== undefined) {
       limits.close();
       return stop;
     }
-    return await buildRun(setup, prompt, options, limits);
+    const place = { ...around, ...depthOf(options, around.nesting) };
+    return await buildRun(setup, prompt, options, limits, place);
   } catch (cause) {
     const stop = limits?.stopped("render");
     limits?.close();
@@ -44,7 +50,13 @@ export async function startRun(setup: Setup, prompt: Prompt, options: EvaluateOp
   }
 }
 
-async function buildRun(setup: Setup, prompt: Prompt, options: EvaluateOptions, limits: Limits): Promise<Run> {
+async function buildRun(
+  setup: Setup,
+  prompt: Prompt,
+  options: EvaluateOptions,
+  limits: Limits,
+  { nesting, watch, depth, maxDepth }: Surroundings & Pick<Run, "depth" | "maxDepth">,
+): Promise<Run> {
   const { world } = setup;
   const startedAt = world.clock.now();
   const evaluationId = world.newId();
@@ -55,9 +67,8 @@ async function buildRun(setup: Setup, prompt: Prompt, options: EvaluateOptions, 
   const tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));
   const toolChoice = checkedToolChoice(options.toolChoice ?? setup.toolChoice, tools);
   const conversation = startConversation(rendered, parseMessages(options.messages ?? []));
-  const core = joinSession(options, prompt, world);
-  const resources = await openRunResources(rendered.resources, options.resources, limits);
-  const withinGrace = graceful(world, limits);
+  const core = joinSession(options, prompt, world, nesting);
+  const resources = await openRunResources(rendered.resources, options.resources, limits, nesting);
 
   const run: Run = {
     evaluationId,
@@ -75,46 +86,69 @@ async function buildRun(setup: Setup, prompt: Prompt, options: EvaluateOptions, 
     policies: options.policies ?? [],
     nativeOutput: setup.nativeOutput,
     maxTurns: options.maxTurns ?? defaultMaxTurns,
+    maxRepairs: options.maxRepairs ?? 0,
     startedAt,
+    nesting,
+    depth,
+    maxDepth,
+    gates: gatesOf(core, resources.shared, nesting),
+    watch,
     toolChoice,
     turn: 0,
     model: setup.provider.model,
     usage: noUsage,
+    knownCost: undefined,
     toolResults: [],
-    emit(bare) {
-      const event = core.number({ ...bare, evaluationId, at: world.clock.now() });
-      const errors = [...core.reduce(event), ...core.notify(event)];
-      for (const error of errors)
-        log("error", { type: event.type, error: messageOf(error) }, "session.listener.failed");
-      return { event, errors };
-    },
-    spend(reported, sent, answer) {
-      const usage = usageOf(reported, sent, answer);
+    emit: emitter(core, world, { evaluationId, nesting, watch, log }),
+    spend(reported, answered) {
+      const usage = usageOf(reported, { sent: conversation.characters, answered });
       run.usage = addUsage(run.usage, usage);
-      limits.budget?.reserve({ inputTokens: 0, outputTokens: 0 })?.settle(usage);
       return usage;
     },
+    redact: world.redact,
     log,
-    withinGrace,
-    [Symbol.asyncDispose]: () => closeRun(run, resources.owned),
+    withinGrace: graceful(world, limits),
+    [Symbol.asyncDispose]: () => closeRun(run),
   };
   return run;
 }
 
+/** Numbers an event, reduces it, tells the listeners and whoever watches. */
+function emitter(
+  core: SessionCore,
+  { clock, redact }: World,
+  of: Pick<Run, "evaluationId" | "nesting" | "watch" | "log">,
+): Run["emit"] {
+  const { nesting, watch } = of;
+  const parent = nesting && Object.freeze({ evaluationId: nesting.run.evaluationId, callId: nesting.callId });
+  const own = { evaluationId: of.evaluationId, ...(parent === undefined ? {} : { parent }) };
+  return (bare) => {
+    const event = core.number(redact({ ...bare, ...own, at: clock.now() }));
+    const errors = [...core.reduce(event), ...core.notify(event)];
+    watch?.(event);
+    for (const error of errors)
+      of.log("error", { type: event.type, error: messageOf(error) }, "session.listener.failed");
+    return { event, errors };
+  };
+}
+
 /** A logger that throws is no reason to fail. */
-function safeLog({ logger }: World, of: { readonly promptName: string; readonly evaluationId: string }): Run["log"] {
+function safeLog(
+  { logger, redact }: World,
+  of: { readonly promptName: string; readonly evaluationId: string },
+): Run["log"] {
   return (level, fields, message) => {
     try {
-      logger[level]({ ...of, ...fields }, message);
+      logger[level](redact({ ...of, ...fields }), message);
     } catch {
       // There is nowhere left to say so.
     }
   };
 }
 
-async function closeRun(run: Run, ownsResources: boolean): Promise<void> {
+async function closeRun(run: Run): Promise<void> {
   const failed = (error: unknown): void => run.log("error", { error: messageOf(error) }, "resource.close.failed");
-  if (ownsResources) await run.withinGrace(run.resources.close(), failed);
+  await run.withinGrace(run.resources.close(), failed);
   run.limits.close();
 }
 
@@ -126,28 +160,19 @@ function renderFor(setup: Setup, prompt: Prompt, log: Run["log"]): RenderedPromp
   return rendered;
 }
 
-function joinSession(options: EvaluateOptions, prompt: Prompt, world: World): SessionCore {
-  const core = coreOf(options.session ?? createSession({ id: world.newId() }));
+function joinSession(
+  options: EvaluateOptions,
+  prompt: Prompt,
+  world: World,
+  nesting: Nesting | undefined,
+): SessionCore {
+  const core = nesting?.run.core ?? coreOf(options.session ?? createSession({ id: world.newId() }));
   core.join([...prompt.template.slices, ...(options.policies ?? []).flatMap((policy) => policy.slices ?? [])]);
   return core;
 }
 
-async function openRunResources(
-  own: Parameters<typeof openContext>[0],
-  given: EvaluateOptions["resources"],
-  limits: Limits,
-): Promise<{ readonly context: ResourceContext; readonly owned: boolean }> {
-  const shared = given !== undefined && !Array.isArray(given) ? contextOf(given as Resources) : undefined;
-  const bindings = Array.isArray(given) ? [...own, ...given] : own;
-  const opening = openContext(bindings, shared);
-  const context = await limits.race(opening, "render");
-  if (!("stop" in context)) return { context, owned: true };
-  // Opened after all: nobody will use it.
-  opening.then((late) => late.close()).catch(() => {});
-  throw new DefinitionError(context.message);
-}
-
-function graceful(world: World, limits: Limits): Run["withinGrace"] {
+function graceful({ clock }: World, limits: Limits): Run["withinGrace"] {
+  let until: number | undefined;
   return async (work, onError) => {
     const settled = work.catch(onError);
     if (!limits.signal.aborted) {
@@ -157,12 +182,12 @@ function graceful(world: World, limits: Limits): Run["withinGrace"] {
       );
       if (done === "done") return;
     }
+    until ??= clock.now() + graceMs;
     const waiting = new AbortController();
-    await Promise.race([settled, world.clock.sleep(graceMs, waiting.signal).catch(() => {})]);
+    await Promise.race([settled, clock.sleep(Math.max(0, until - clock.now()), waiting.signal).catch(() => {})]);
     waiting.abort();
   };
 }
-
 function checkedToolChoice(
   choice: ToolChoice | undefined,
   tools: ReadonlyMap<string, unknown>,
@@ -175,7 +200,10 @@ function checkedToolChoice(
 
 function checkOptions(options: EvaluateOptions): void {
   if (options.overrides !== undefined) throw new NotSupportedError("The option overrides");
-  if ((options.maxRepairs ?? 0) !== 0) throw new NotSupportedError("The option maxRepairs");
+  const { maxRepairs } = options;
+  if (maxRepairs !== undefined && !(Number.isInteger(maxRepairs) && maxRepairs >= 0)) {
+    throw new DefinitionError(`The option maxRepairs must be a whole number from 0, not ${String(maxRepairs)}.`);
+  }
   for (const name of ["maxTurns", "maxDepth"] as const) {
     const value = options[name];
     if (value !== undefined && !(Number.isInteger(value) && value > 0)) {

@@ -236,7 +236,7 @@ test.each([
     "orphan calls",
     { messages: [{ role: "assistant", text: "", toolCalls: [{ id: "a", name: "b", arguments: "" }] }] as never },
   ],
-  ["an option not built yet", { maxRepairs: 1 }],
+  ["a negative number of repairs", { maxRepairs: -1 }],
   ["overrides", { overrides: { store: {} as never } }],
   ["an empty budget", { budget: {} }],
   ["a negative budget", { budget: { maxTotalTokens: -1 } }],

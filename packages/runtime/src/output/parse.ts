@@ -4,6 +4,7 @@ import {
   wrapperKey,
   type ModelResponse,
   type OutputSpec,
+  type SchemaIssue,
   type SchemaResult,
 } from "@proviso/core";
 import { messageOf, type Failure } from "../failures.ts";
@@ -27,6 +28,11 @@ export async function parseOutput(
   if (!read.ok) return outputFailure(response, [{ path: "", message: read.error }]);
   const result = await validate(spec, read.value).catch(unchecked);
   return result.ok ? { text: null, output: result.value } : outputFailure(response, result.issues);
+}
+
+/** What the model is told when its answer does not fit. */
+export function repairRequest(issues: readonly SchemaIssue[]): string {
+  return `Your answer does not fit the output that was asked for: ${describeIssues(issues)}. Answer again, whole and with these mended.`;
 }
 
 /** A schema of the user's that throws. */

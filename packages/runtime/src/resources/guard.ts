@@ -8,18 +8,24 @@ export function guardable<T extends Filesystem>(filesystem: T): T {
   return filesystem;
 }
 
+const changing = new Set<string>(["write", "remove", "mkdir", "restore"] satisfies (keyof Filesystem | "restore")[]);
+
+/** Whether a method of a filesystem changes it. */
+export function changesFiles(method: string): boolean {
+  return changing.has(method);
+}
+
 /**
- * The same resource, which raises what `assertLive` raises once the call is over; resources of other makes as they
- * are.
+ * The same resource, which raises what `assertAllowed` raises of a method; resources of other makes as they are.
  */
-export function guarded<T>(resource: T, assertLive: () => void): T {
+export function guarded<T>(resource: T, assertAllowed: (method: string) => void): T {
   if (typeof resource !== "object" || resource === null || !ours.has(resource)) return resource;
   return new Proxy(resource, {
     get(target, name) {
       const member: unknown = Reflect.get(target, name);
       if (typeof member !== "function") return member;
       return async (...inputs: unknown[]): Promise<unknown> => {
-        assertLive();
+        assertAllowed(String(name));
         return member.apply(target, inputs);
       };
     },

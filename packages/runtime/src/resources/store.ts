@@ -14,6 +14,8 @@ export interface Store {
   /** All that is being made, prototypes included. */
   readonly openings: Set<Opening>;
   readonly made: Made[];
+  /** Closed here: there is nothing left to put back. */
+  readonly closed: WeakSet<object>;
 }
 interface Opening {
   readonly key: Key;
@@ -28,7 +30,7 @@ export interface StoreMark {
 }
 
 export function newStore(): Store {
-  return { instances: new Map(), pending: new Map(), openings: new Set(), made: [] };
+  return { instances: new Map(), pending: new Map(), openings: new Set(), made: [], closed: new WeakSet() };
 }
 
 /** The instance, or the promise of one that is being made. */
@@ -93,7 +95,7 @@ function snapshotables(store: Store): readonly Snapshotable[] {
 export async function rollbackStore(store: Store, mark: StoreMark): Promise<void> {
   const errors: unknown[] = [];
   for (const [resource, snapshot] of mark.snapshots) {
-    await attempt(errors, async () => resource.restore(snapshot));
+    if (!store.closed.has(resource)) await attempt(errors, async () => resource.restore(snapshot));
   }
   await attempt(errors, () => discardFrom(store, mark.made, mark.openings));
   throwAll(errors);
@@ -118,6 +120,7 @@ export async function discardFrom(store: Store, from: number, older: ReadonlySet
     // A ready instance has no end here.
     if (close === undefined) continue;
     store.instances.delete(binding.key);
+    if (typeof instance === "object" && instance !== null) store.closed.add(instance);
     await attempt(errors, async () => close(instance as never));
   }
   throwAll(errors);

@@ -1,29 +1,61 @@
-import type { ModelFailure, ModelProvider, ModelRequest, ModelResponse } from "@proviso/core";
+import {
+  noUsage,
+  type ModelFailure,
+  type ModelProvider,
+  type ModelRequest,
+  type ModelResponse,
+  type Usage,
+} from "@proviso/core";
 import { isFailure, messageOf, refusedRequest, type Failure } from "../failures.ts";
 import { isRecord } from "../json.ts";
+import type { WorstCase } from "../limits.ts";
 import type { Run } from "../run.ts";
+import { turnDeltas } from "../streaming/deltas.ts";
+import { charactersOf, worstCaseOf } from "../usage.ts";
 import { nextDelay } from "./backoff.ts";
 
 type Refused = Extract<ModelFailure, { failure: "throttle" }>;
+
+/** An answer, what it cost, and the limit that it passed. */
+export interface Answered {
+  readonly response: ModelResponse;
+  readonly usage: Usage;
+  readonly stop: Failure | undefined;
+}
 
 /**
  * Asks until the provider answers, refuses for good, or the policy or a limit ends it. Only the request is repeated,
  * never a tool.
  */
-export async function throttled(
-  run: Run,
-  provider: ModelProvider,
-  request: ModelRequest,
-): Promise<ModelResponse | Failure> {
+export async function throttled(run: Run, provider: ModelProvider, request: ModelRequest): Promise<Answered | Failure> {
+  const deltas = run.watch === undefined ? undefined : turnDeltas(run);
   let waitedMs = 0;
   for (let attempt = 1; ; attempt++) {
     const stop = run.limits.checkRequest();
     if (stop !== undefined) return stop;
+    const reservation = run.limits.reserve(worstCase(run, provider, request));
+    if (isFailure(reservation)) return reservation;
     run.emit({ type: "provider.requested", turn: run.turn, attempt });
-    const answer = await run.limits.race(ask(provider, request), "request");
-    if (isFailure(answer)) return answer;
-    if (answer.failure === undefined) return answer;
-    if (answer.usage !== undefined) run.spend(answer.usage, request.messages, undefined);
+    const asked = deltas === undefined ? request : { ...request, onDelta: deltas.begin() };
+    const answer = await run.limits.race(
+      asData(() => provider.generate(asked)),
+      "request",
+    );
+    const told = deltas?.end() ?? 0;
+    if (isFailure(answer)) {
+      reservation.settle(told === 0 ? noUsage : run.spend(undefined, told));
+      return answer;
+    }
+    if (answer.failure === undefined) {
+      const usage = run.spend(answer.usage, charactersOf(answer.message));
+      reservation.settle(usage);
+      // Looked at before others spend of a shared budget.
+      const passed = run.limits.check("response");
+      deltas?.complete(answer.message.text);
+      return { response: answer, usage, stop: passed };
+    }
+    const charged = answer.usage !== undefined || told > 0;
+    reservation.settle(charged ? run.spend(answer.usage, told) : noUsage);
     if (answer.failure === "provider") return refusedRequest(answer);
     const { kind, retryAfterMs } = answer;
     const leftMs = run.limits.deadline?.remainingMs() ?? Infinity;
@@ -34,6 +66,12 @@ export async function throttled(
     if (isFailure(slept)) return slept;
     waitedMs += delayMs;
   }
+}
+
+/** Only what is known to be bounded can be reserved. */
+function worstCase(run: Run, { maxOutputTokens }: ModelProvider, request: ModelRequest): WorstCase {
+  if (maxOutputTokens === undefined || run.limits.budget === undefined) return { inputTokens: 0, outputTokens: 0 };
+  return worstCaseOf(request, run.conversation, run.knownCost, maxOutputTokens);
 }
 
 function reportThrottle(
@@ -47,7 +85,8 @@ function reportThrottle(
   run.log(level, { attempt, kind, delayMs, retryAfterMs, reason: message }, "prompt.throttled");
 }
 
-function givenUp(refused: Refused, attempts: number): Failure {
+/** The failure after the last attempt. */
+export function givenUp(refused: Refused, attempts: number): Failure {
   const { kind, retryAfterMs, message, payload, cause } = refused;
   const asked = retryAfterMs === undefined ? "" : ` It asked for ${retryAfterMs} ms.`;
   return {
@@ -68,9 +107,9 @@ async function sleep(run: Run, ms: number): Promise<undefined> {
 }
 
 /** What a provider throws, as the data it should have been. */
-async function ask(provider: ModelProvider, request: ModelRequest): Promise<ModelResponse | ModelFailure> {
+export async function asData(ask: () => Promise<unknown>): Promise<ModelResponse | ModelFailure> {
   try {
-    const answer: unknown = await provider.generate(request);
+    const answer = await ask();
     if (isModelAnswer(answer)) return answer;
     return {
       failure: "provider",

@@ -1,218 +1,124 @@
-import {
-  returnedResult,
-  toJsonValue,
-  type AssistantMessage,
-  type RejectedParams,
-  type Tool,
-  type ToolCall,
-  type ToolInvoked,
-  type ToolMessage,
-  type ToolResult,
-} from "@proviso/core";
-import { firing } from "../limits.ts";
-import { messageOf, isFailure, type Failure } from "../failures.ts";
-import type { CallResources } from "../resources/context.ts";
+import type { AssistantMessage, RejectedParams, ToolCall, ToolInvoked, ToolMessage, ToolResult } from "@proviso/core";
+import { isFailure, messageOf, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
-import { parseArguments, validateInput, type Arguments } from "./arguments.ts";
-import { callContext, type RevocableContext } from "./context.ts";
+import { failed, invoke, prepare, type Accepted, type Invocation } from "./call.ts";
 import { toolMessage } from "./message.ts";
-import { checkPolicies } from "./policies.ts";
-import { beginTransaction, commit, rollback, type Transaction } from "./transaction.ts";
+import { policiesFor } from "./policies.ts";
+import { beginTransaction, commit, end, rollback, type Transaction } from "./transaction.ts";
 
-/** What came of a call: the model's answer, and the limit that ended the evaluation meanwhile. */
-interface CallOutcome {
-  readonly message: ToolMessage;
+/** What came of a turn's calls: the model's answers, and the limit that ended the evaluation meanwhile. */
+export interface TurnOutcome {
+  readonly answers: readonly ToolMessage[];
   readonly stop: Failure | undefined;
 }
 
-/** One call after another in the model's order; every call is answered, whatever happens. */
-export async function executeToolCalls(run: Run, message: AssistantMessage): Promise<Failure | undefined> {
+/**
+ * One batch after another in the model's order; every call is answered, whatever happens. `passed` is a limit that
+ * was met already: nothing is run then.
+ */
+export async function executeToolCalls(run: Run, message: AssistantMessage, passed?: Failure): Promise<TurnOutcome> {
   const answers: ToolMessage[] = [];
-  let stop = run.limits.check("tool");
-  for (const call of message.toolCalls) {
+  let stop: Failure | undefined = passed === undefined ? run.limits.stopped("tool") : { ...passed, phase: "tool" };
+  for (const calls of batchesOf(run, message.toolCalls)) {
     if (stop !== undefined) {
-      answers.push(toolMessage(call, { success: false, message: `Not run: ${stop.message}` }));
+      const notRun = failed(`Not run: ${stop.message}`);
+      for (const call of calls) answers.push(toolMessage(call, notRun));
       continue;
     }
-    const outcome = await executeToolCall(run, call);
-    answers.push(outcome.message);
+    const outcome = await executeBatch(run, calls);
+    answers.push(...outcome.answers);
     stop = outcome.stop ?? run.limits.check("tool");
   }
   run.conversation.append(message, answers);
-  return stop;
+  return { answers, stop };
 }
 
-/** What is told of a call in `tool.invoked`. */
-interface Invocation {
-  readonly params: unknown;
-  readonly result: ToolResult;
-  readonly stop?: Failure | undefined;
+/** Neighbours that change nothing go together; one whose policies want to look at it goes alone. */
+function batchesOf(run: Run, calls: readonly ToolCall[]): readonly (readonly ToolCall[])[] {
+  const batches: ToolCall[][] = [];
+  let overlapping = false;
+  for (const call of calls) {
+    const tool = run.tools.get(call.name);
+    const overlaps = tool?.readOnly === true && policiesFor(run, tool).length === 0;
+    if (overlaps && overlapping) batches.at(-1)?.push(call);
+    else batches.push([call]);
+    overlapping = overlaps;
+  }
+  return batches;
 }
 
-/** One call, wholly done or wholly undone. */
-async function executeToolCall(run: Run, call: ToolCall): Promise<CallOutcome> {
+/** Calls in one transaction: one call, or several that change nothing. */
+async function executeBatch(run: Run, calls: readonly ToolCall[]): Promise<TurnOutcome> {
   const startedAt = run.world.clock.now();
-  const transaction = await run.limits.race(begin(run, call), "tool");
-  if (isFailure(transaction) || "error" in transaction) return notBegun(run, call, transaction, startedAt);
-  const invocation = await invoke(run, call, transaction);
-  let { result } = invocation;
-  if (result.success) {
-    const beforeEvent = run.core.mark("all");
-    const errors = record(run, call, invocation.params, result, startedAt);
-    if (errors.length === 0) commit(run, transaction);
-    else {
-      // Recorded means committed: what could not be recorded did not happen.
-      run.core.rollback(beforeEvent);
-      await rollback(run, transaction);
-      result = {
-        success: false,
-        message: `The call of ${call.name} could not be recorded: ${errors.map(messageOf).join("; ")}`,
-      };
-      record(run, call, invocation.params, result, startedAt);
-    }
-  } else {
-    await rollback(run, transaction);
-    record(run, call, invocation.params, result, startedAt);
-  }
-  return { message: toolMessage(call, result), stop: invocation.stop };
-}
-
-async function begin(run: Run, call: ToolCall): Promise<Transaction | { readonly error: unknown }> {
+  const transaction = await beginTransaction(run, calls.map(({ name }) => name).join(", "));
+  if (!("leave" in transaction)) return notBegun(run, calls, transaction, startedAt);
   try {
-    return await beginTransaction(run, call.name);
-  } catch (error) {
-    return { error };
+    const invocations = await invokeAll(run, calls, transaction);
+    if (invocations.some(({ result }) => !result.success)) await rollback(run, transaction);
+    const answers: ToolMessage[] = [];
+    for (const [index, call] of calls.entries()) {
+      const result = await conclude(run, call, invocations[index] as Invocation, transaction, startedAt);
+      answers.push(toolMessage(call, result));
+    }
+    return { answers, stop: invocations.find(({ stop }) => stop !== undefined)?.stop };
+  } finally {
+    end(transaction);
   }
 }
 
-/** Without a snapshot nothing may change: the handler is not run. */
-function notBegun(
+/** Announced in the model's order, then run together. */
+async function invokeAll(
+  run: Run,
+  calls: readonly ToolCall[],
+  transaction: Transaction,
+): Promise<readonly Invocation[]> {
+  const prepared: (Accepted | Invocation)[] = [];
+  for (const call of calls) prepared.push(await prepare(run, call));
+  return Promise.all(prepared.map(async (each) => ("result" in each ? each : invoke(run, each, transaction))));
+}
+
+/** Recorded means committed: what could not be recorded did not happen. */
+async function conclude(
   run: Run,
   call: ToolCall,
+  { params, result }: Invocation,
+  transaction: Transaction,
+  startedAt: number,
+): Promise<ToolResult> {
+  if (!result.success) {
+    record(run, call, params, result, startedAt);
+    return result;
+  }
+  const beforeEvent = run.core.mark("all");
+  const errors = record(run, call, params, result, startedAt);
+  if (errors.length === 0) {
+    commit(run, transaction);
+    return result;
+  }
+  run.core.rollback(beforeEvent);
+  await rollback(run, transaction);
+  const vetoed = failed(`The call of ${call.name} could not be recorded: ${errors.map(messageOf).join("; ")}`);
+  record(run, call, params, vetoed, startedAt);
+  return vetoed;
+}
+
+/** Without a snapshot nothing may change: no handler is run. */
+function notBegun(
+  run: Run,
+  calls: readonly ToolCall[],
   why: Failure | { readonly error: unknown },
   startedAt: number,
-): CallOutcome {
-  const stop = isFailure(why) ? why : undefined;
+): TurnOutcome {
   const message = isFailure(why)
     ? `Not run: ${why.message}`
     : `Not run: no snapshot could be made: ${messageOf(why.error)}`;
-  const params: RejectedParams = { rawArguments: String(call.arguments), error: message };
   const result = failed(message);
-  record(run, call, params, result, startedAt);
-  return { message: toolMessage(call, result), stop };
-}
-
-async function invoke(run: Run, call: ToolCall, transaction: Transaction): Promise<Invocation> {
-  const tool = run.tools.get(call.name);
-  const parsed =
-    tool === undefined ? unknownTool(run, call) : await run.limits.race(parseArguments(tool, call), "tool");
-  if (isFailure(parsed))
-    return { ...rejected(run, call, { ok: false, error: `Not run: ${parsed.message}` }), stop: parsed };
-  if (tool === undefined || !parsed.ok) return rejected(run, call, parsed);
-  run.emit({ type: "tool.requested", turn: run.turn, callId: call.id, name: call.name, arguments: call.arguments });
-
-  const resources = run.resources.forCall();
-  const timeout = new AbortController();
-  const signal =
-    tool.timeoutMs === undefined ? run.limits.signal : AbortSignal.any([run.limits.signal, timeout.signal]);
-  const context = callContext(run, call, transaction, resources.resources, signal);
-  try {
-    const work = withTimeout(run, tool, timeout, parsed.input, handle(run, tool, parsed.input, context, resources));
-    const invocation = await run.limits.race(work, "tool");
-    if (!isFailure(invocation)) return invocation;
-    const result = { success: false, message: `Stopped: ${invocation.message}` } as const;
-    return { params: jsonOf(parsed.input), result, stop: invocation };
-  } finally {
-    context.revoke();
-    await run.withinGrace(resources.close(), (error) =>
-      run.log("error", { tool: call.name, error: messageOf(error) }, "resource.close.failed"),
-    );
-  }
-}
-
-/** Policies, then the handler; never rejects. */
-async function handle(
-  run: Run,
-  tool: Tool,
-  given: unknown,
-  { context }: RevocableContext,
-  resources: CallResources,
-): Promise<Invocation> {
-  let input = given;
-  try {
-    await resources.open();
-    const verdict = await checkPolicies(run, tool, input, context);
-    if (verdict.denied !== undefined) return { params: jsonOf(input), result: failed(verdict.denied) };
-    if (verdict.replaced) {
-      const checked = await validateInput(tool, verdict.input);
-      if (!checked.ok) return { params: jsonOf(input), result: failed(checked.error) };
-      input = checked.input;
-    }
-    const returned: unknown = await tool.execute(input, context);
-    return { params: jsonOf(input), result: resultOf(returned) };
-  } catch (error) {
-    run.log("warn", { tool: tool.name, error: messageOf(error) }, "tool.failed");
-    return { params: jsonOf(input), result: failed(messageOf(error)) };
-  }
-}
-
-/** The invocation, or a failed one when the tool's own time is up first. */
-async function withTimeout(
-  run: Run,
-  tool: Tool,
-  timeout: AbortController,
-  input: unknown,
-  work: Promise<Invocation>,
-): Promise<Invocation> {
-  const { timeoutMs } = tool;
-  if (timeoutMs === undefined) return work;
-  const done = new AbortController();
-  const message = `${tool.name} took longer than ${timeoutMs} ms and was stopped.`;
-  const timer = run.world.clock.sleep(timeoutMs, done.signal).then(
-    () => timeout.abort(new DOMException(message, "TimeoutError")),
-    () => {},
-  );
-  const fired = firing(timeout.signal);
-  try {
-    const first = await Promise.race([work, fired.promise]);
-    return first ?? { params: jsonOf(input), result: failed(message) };
-  } finally {
-    fired.release();
-    done.abort();
-    await timer;
-  }
-}
-
-function rejected(run: Run, call: ToolCall, parsed: Arguments): Invocation {
-  const error = parsed.ok ? "" : parsed.error;
-  run.log("warn", { tool: call.name, callId: call.id, error }, "tool.rejected");
-  const params: RejectedParams = { rawArguments: String(call.arguments ?? ""), error };
-  return { params, result: failed(error) };
-}
-
-function unknownTool(run: Run, call: ToolCall): Arguments {
-  const names = [...run.tools.keys()].join(", ");
-  return {
-    ok: false,
-    error: `There is no tool "${call.name}". ${names === "" ? "There are none." : `The tools are: ${names}.`}`,
-  };
-}
-
-/** Only what toolOk and toolError made is a result; all else is a value. */
-function resultOf(returned: unknown): ToolResult {
-  const result = returnedResult(returned) ?? { success: true, message: "", value: returned, hideValue: false };
-  if (!result.success) return result;
-  const json = toJsonValue(result.value);
-  if (json === undefined) return failed("The tool returned a value that is not JSON.");
-  return { ...result, value: json.value ?? null };
-}
-
-function failed(message: string): ToolResult {
-  return { success: false, message: message === "" ? "The tool failed." : message };
-}
-
-function jsonOf(value: unknown): unknown {
-  return toJsonValue(value)?.value ?? null;
+  const answers = calls.map((call) => {
+    const params: RejectedParams = { rawArguments: String(call.arguments), error: message };
+    record(run, call, params, result, startedAt);
+    return toolMessage(call, result);
+  });
+  return { answers, stop: isFailure(why) ? why : undefined };
 }
 
 /** `tool.invoked`, reduced and heard. */

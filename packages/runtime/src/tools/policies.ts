@@ -13,8 +13,7 @@ export type Verdict =
 export async function checkPolicies(run: Run, tool: Tool, given: unknown, context: ToolContext): Promise<Verdict> {
   let input = given;
   let replaced = false;
-  for (const policy of [...run.rendered.policiesOf(tool.name), ...run.policies]) {
-    if (!watches(policy, tool)) continue;
+  for (const policy of policiesFor(run, tool)) {
     const decision = await ask(policy, tool, input, context);
     if (!decision.allowed) return { denied: decision.reason };
     if (decision.input !== undefined) {
@@ -25,8 +24,10 @@ export async function checkPolicies(run: Run, tool: Tool, given: unknown, contex
   return { replaced, input };
 }
 
-function watches(policy: ToolPolicy, tool: Tool): boolean {
-  return policy.tools === undefined || policy.tools.includes(tool);
+/** All that watch the tool, in the order in which they are asked. */
+export function policiesFor(run: Run, tool: Tool): readonly ToolPolicy[] {
+  const all = [...run.rendered.policiesOf(tool.name), ...run.policies];
+  return all.filter(({ tools }) => tools === undefined || tools.includes(tool));
 }
 
 async function ask(policy: ToolPolicy, tool: Tool, input: unknown, context: ToolContext): Promise<PolicyDecision> {

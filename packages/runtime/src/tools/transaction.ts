@@ -1,34 +1,77 @@
 // 1. Before the body runs, session and resources are marked; unless it commits, both are put back.
 // 2. What the body dispatches is reduced at once and heard by listeners only after the commit.
 // 3. A rollback that fails poisons the session: it is never half restored.
+// 4. Nobody else changes the session or the resources meanwhile; a rollback that goes on behind still holds them.
 import type { AppEvent } from "@proviso/core";
-import { messageOf } from "../failures.ts";
-import type { ResourceMark } from "../resources/context.ts";
+import { isFailure, messageOf, type Failure } from "../failures.ts";
+import type { ResourceContext, ResourceMark } from "../resources/context.ts";
 import type { Run } from "../run.ts";
 import type { SessionMark } from "../session/slices.ts";
+import { enterAll, type Leave } from "./gate.ts";
 
 export interface Transaction {
-  readonly session: SessionMark;
-  readonly resources: ResourceMark;
-  /** Reduced, not yet heard. */
-  readonly unheard: AppEvent[];
   readonly tag: string;
+  readonly session: SessionMark;
+  /** Those of the evaluation, and of evaluations inside it. */
+  readonly resources: { readonly context: ResourceContext; readonly mark: ResourceMark }[];
+  /** Reduced, not yet heard. */
+  readonly unheard: { readonly event: AppEvent; readonly by: Run }[];
+  /** Work that ends after the evaluation has. */
+  readonly restoring: Promise<unknown>[];
+  readonly leave: Leave;
 }
 
-/** @throws {DefinitionError} when the session was poisoned: on what is half restored nothing is built. */
-export async function beginTransaction(run: Run, tag: string): Promise<Transaction> {
-  run.core.assertUsable();
-  const taken = run.resources.mark();
-  const resources = taken instanceof Promise ? await taken : taken;
-  return { session: run.core.mark(), resources, unheard: [], tag };
+/** A transaction, or why none can begin: a limit, or a snapshot that failed. */
+export async function beginTransaction(
+  run: Run,
+  tag: string,
+): Promise<Transaction | Failure | { readonly error: unknown }> {
+  const leave = await enter(run);
+  if (isFailure(leave)) return leave;
+  try {
+    run.core.assertUsable();
+    const taking = run.resources.mark();
+    const mark = taking instanceof Promise ? await run.limits.race(taking, "tool") : taking;
+    if (!isFailure(mark)) {
+      const resources = [{ context: run.resources, mark }];
+      return { tag, session: run.core.mark(), resources, unheard: [], restoring: [], leave };
+    }
+    leave();
+    return mark;
+  } catch (error) {
+    leave();
+    return { error };
+  }
+}
+
+async function enter(run: Run): Promise<Leave | Failure> {
+  const entering = enterAll(run.gates);
+  if (!(entering instanceof Promise)) return entering;
+  const entered = await run.limits.race(entering, "tool");
+  // It is let in after all: nobody is there any more.
+  if (isFailure(entered)) void entering.then((leave) => leave());
+  return entered;
+}
+
+/** Takes resources of a nested evaluation in: they are put back with the rest. */
+export async function include(transaction: Transaction, context: ResourceContext): Promise<void> {
+  const mark = await context.mark();
+  transaction.resources.push({ context, mark });
 }
 
 /** Tells the listeners what the call did; what they throw is logged and undoes nothing. */
 export function commit(run: Run, transaction: Transaction): void {
-  for (const event of transaction.unheard) {
+  const { nesting } = run;
+  if (nesting !== undefined) {
+    // It is part of the enclosing call, and heard when that commits.
+    nesting.transaction.unheard.push(...transaction.unheard);
+    return;
+  }
+  for (const { event, by } of transaction.unheard) {
     for (const error of run.core.notify(event)) {
       run.log("error", { type: event.type, error: messageOf(error) }, "session.listener.failed");
     }
+    by.watch?.({ type: "app", event });
   }
 }
 
@@ -36,9 +79,26 @@ export function commit(run: Run, transaction: Transaction): void {
 export async function rollback(run: Run, transaction: Transaction): Promise<void> {
   run.core.rollback(transaction.session);
   transaction.unheard.length = 0;
-  await run.withinGrace(run.resources.rollback(transaction.resources), (error) => {
+  const restoring = restoreAll(transaction);
+  transaction.restoring.push(restoring.catch(() => {}));
+  await run.withinGrace(restoring, (error) => {
     const why = `the changes of ${transaction.tag} could not be undone: ${messageOf(error)}`;
     run.core.poison(new Error(why, { cause: error }));
     run.log("error", { tag: transaction.tag, error: messageOf(error) }, "transaction.restore.failed");
   });
+}
+
+/** The last taken first; tries all of them. */
+async function restoreAll({ resources }: Transaction): Promise<void> {
+  const errors: unknown[] = [];
+  for (const { context, mark } of resources.toReversed()) {
+    await context.rollback(mark).catch((error: unknown) => errors.push(error));
+  }
+  if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join("; "));
+}
+
+/** The next one may begin as soon as everything is in its place. */
+export function end({ restoring, leave }: Transaction): void {
+  if (restoring.length === 0) leave();
+  else void Promise.all(restoring).then(leave);
 }

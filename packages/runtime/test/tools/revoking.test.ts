@@ -1,4 +1,4 @@
-import { defineTool, Filesystem, NotSupportedError, RevokedError, type ToolContext } from "@proviso/core";
+import { defineTool, Filesystem, RevokedError, type ToolContext } from "@proviso/core";
 import { fakeEnvironment } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -89,18 +89,6 @@ test("TX-3 a handler that goes on after its time is up cannot write any more", a
   await Promise.all([evaluating, finished]);
   expect(raised.map((error) => error instanceof RevokedError)).toEqual([true, true]);
   expect(await digest()).toEqual(before);
-});
-
-test("TX-3 while the call lasts, evaluate is not supported yet, and says so", async () => {
-  const errors: unknown[] = [];
-  const nest = defineTool({
-    name: "nest",
-    description: "Evaluates.",
-    input: z.object({}),
-    execute: (_, context) => context.evaluate(promptOf()).then(String, (error: unknown) => void errors.push(error)),
-  });
-  await evaluateCalls(promptOf({ tools: [nest] }), [{ name: "nest" }]);
-  expect(errors[0]).toBeInstanceOf(NotSupportedError);
 });
 
 test("TX-3 the signal fires when a tool's time is up, with a TimeoutError", async () => {

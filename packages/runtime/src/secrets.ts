@@ -1,0 +1,57 @@
+import { DefinitionError } from "@proviso/core";
+
+/** The same value with every secret in its texts replaced; the same reference where there is none. */
+export type Redact = <T>(value: T) => T;
+
+const replacement = "[secret]";
+
+/** @throws {DefinitionError} for a secret that is no text, or an empty one. */
+export function redactor(given: readonly string[] = []): Redact {
+  for (const secret of given) {
+    if (typeof secret !== "string" || secret === "") throw new DefinitionError("A secret must be a text, not empty.");
+  }
+  // Of two that overlap the longer one goes whole.
+  const secrets = [...new Set(given)].toSorted((a, b) => b.length - a.length);
+  if (secrets.length === 0) return (value) => value;
+  const clean = (text: string): string =>
+    secrets.reduce((left, secret) => (left.includes(secret) ? left.replaceAll(secret, replacement) : left), text);
+  return (value) => redacted(value, clean, new Map()) as typeof value;
+}
+
+type Clean = (text: string) => string;
+
+function redacted(value: unknown, clean: Clean, seen: Map<object, unknown>): unknown {
+  if (typeof value === "string") return clean(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (seen.has(value)) return seen.get(value);
+  seen.set(value, value);
+  const result = value instanceof Error ? redactedError(value, clean, seen) : redactedData(value, clean, seen);
+  seen.set(value, result);
+  return result;
+}
+
+function redactedData(value: object, clean: Clean, seen: Map<object, unknown>): unknown {
+  if (Array.isArray(value)) {
+    const items = value.map((item: unknown) => redacted(item, clean, seen));
+    return items.some((item, index) => item !== value[index]) ? items : value;
+  }
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) return value;
+  let changed = false;
+  const entries = Object.entries(value).map(([key, item]: [string, unknown]) => {
+    const entry = [clean(key), redacted(item, clean, seen)] as const;
+    changed ||= entry[0] !== key || entry[1] !== item;
+    return entry;
+  });
+  return changed ? Object.fromEntries(entries) : value;
+}
+
+/** An error that shows a secret gives way to one that does not. */
+function redactedError(error: Error, clean: Clean, seen: Map<object, unknown>): Error {
+  const { name, message, stack = "", cause } = error;
+  const shown = redacted(cause, clean, seen);
+  const own = Object.values(error).every((item: unknown) => redacted(item, clean, seen) === item);
+  if (clean(message) === message && clean(stack) === stack && shown === cause && own) return error;
+  const copy = new Error(clean(message), shown === undefined ? undefined : { cause: shown });
+  return Object.assign(copy, { name, stack: clean(stack) });
+}

@@ -1,0 +1,61 @@
+// 1. What an attempt tells after its end is not heard.
+// 2. The deltas since the last reset are what the turn's text begins with; once it is complete they are all of it.
+import type { ModelDelta } from "@proviso/core";
+import type { Run } from "../run.ts";
+import { partialOutput, type PartialReader } from "./partial-output.ts";
+
+/** The deltas of one turn, attempt after attempt. */
+export interface TurnDeltas {
+  /** A new attempt: what was told of an earlier one is taken back. */
+  begin(): (delta: ModelDelta) => void;
+  /** The attempt is over; the characters that it told. */
+  end(): number;
+  /** The turn's text is known. */
+  complete(text: string): void;
+}
+
+export function turnDeltas(run: Run): TurnDeltas {
+  const { turn } = run;
+  const spec = run.rendered.output;
+  let told = "";
+  let attempts = 0;
+  let current = 0;
+  let partial: PartialReader | undefined;
+
+  const tell = (text: string): void => {
+    told += text;
+    run.emit({ type: "text.delta", turn, text });
+    if (spec === undefined) return;
+    partial ??= partialOutput(spec);
+    tellOutput(partial.read(told));
+  };
+  const tellOutput = (read: ReturnType<PartialReader["read"]>): void => {
+    if (read !== undefined) run.emit({ type: "output.delta", turn, partial: read.value as never });
+  };
+  const takeBack = (): void => {
+    if (told === "") return;
+    told = "";
+    partial = undefined;
+    run.emit({ type: "text.reset", turn });
+  };
+  return {
+    begin() {
+      takeBack();
+      const attempt = ++attempts;
+      current = attempt;
+      return ({ kind, text }) => {
+        if (attempt === current && kind === "text" && typeof text === "string" && text !== "") tell(text);
+      };
+    },
+    end() {
+      current = 0;
+      return told.length;
+    },
+    complete(text) {
+      // A provider may have told nothing of its text, only a part, or something else.
+      if (!text.startsWith(told)) takeBack();
+      if (told.length < text.length) tell(text.slice(told.length));
+      if (partial !== undefined) tellOutput(partial.finish(told));
+    },
+  };
+}

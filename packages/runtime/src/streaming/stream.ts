@@ -1,0 +1,128 @@
+// 1. The evaluation never waits for its reader: what is unread waits here.
+// 2. Beyond the bound, neighbouring deltas of a turn become one; nothing else is merged, nothing is dropped.
+// 3. Whoever leaves the iteration early ends the evaluation; `response` never becomes an unhandled rejection.
+import {
+  DefinitionError,
+  type EvaluateOptions,
+  type EvaluationStream,
+  type PromptResponse,
+  type StreamEvent,
+} from "@proviso/core";
+import { onAbort } from "../limits.ts";
+
+/** Unread events, until deltas are merged. */
+const mostUnread = 1_024;
+
+/** Begins the evaluation at once, whether or not anybody reads. */
+export function startStream<Output>(
+  options: EvaluateOptions,
+  evaluate: (options: EvaluateOptions, watch: (event: StreamEvent) => void) => Promise<PromptResponse<Output>>,
+): EvaluationStream<Output> {
+  const unread = openQueue();
+  const leaving = new AbortController();
+  const stopListening = onAbort(options.signal, (reason) => leaving.abort(reason));
+  const response = evaluate({ ...options, signal: leaving.signal }, unread.push).finally(stopListening);
+  let failure: { readonly error: unknown } | undefined;
+  let executed = false;
+  response.then(unread.close, (error: unknown) => {
+    failure = { error };
+    unread.close();
+  });
+
+  let reading = false;
+  return {
+    response,
+    [Symbol.asyncIterator]() {
+      if (reading) throw new DefinitionError("A stream is read once: it has a reader already.");
+      reading = true;
+      return {
+        async next() {
+          const event = await unread.next();
+          if (event !== undefined) {
+            executed ||= event.type === "prompt.executed";
+            // What the deltas are made of was read for this output.
+            return { done: false, value: event as StreamEvent<Output> };
+          }
+          // A listener's error after `prompt.executed` is told by `response`.
+          if (failure !== undefined && !executed) throw failure.error;
+          return { done: true, value: undefined };
+        },
+        async return() {
+          leaving.abort(new DOMException("The stream's reader left.", "AbortError"));
+          unread.drop();
+          await response.catch(() => {});
+          return { done: true, value: undefined };
+        },
+      };
+    },
+  };
+}
+
+interface Queue {
+  push(event: StreamEvent): void;
+  /** The next event; undefined after the last. */
+  next(): Promise<StreamEvent | undefined>;
+  /** Nothing more comes. */
+  close(): void;
+  /** Nobody reads any more. */
+  drop(): void;
+}
+
+function openQueue(): Queue {
+  let events: StreamEvent[] = [];
+  let read = 0;
+  let closed = false;
+  let wake: (() => void) | undefined;
+  const waking = (): void => {
+    wake?.();
+    wake = undefined;
+  };
+  return {
+    push(event) {
+      if (closed) return;
+      events.push(events.length - read < mostUnread ? event : takeIn(events, event));
+      waking();
+    },
+    async next() {
+      while (read >= events.length && !closed) {
+        await new Promise<void>((resolve) => (wake = resolve));
+      }
+      if (read >= events.length) return undefined;
+      const event = events[read];
+      read += 1;
+      if (read === events.length || read >= mostUnread) {
+        events = events.slice(read);
+        read = 0;
+      }
+      return event;
+    },
+    close() {
+      closed = true;
+      waking();
+    },
+    drop() {
+      closed = true;
+      events = [];
+      read = 0;
+      waking();
+    },
+  };
+}
+
+/** The event together with the delta of its kind among the two before it, which is taken out. */
+function takeIn(events: StreamEvent[], event: StreamEvent): StreamEvent {
+  if (!isDelta(event)) return event;
+  for (const at of [events.length - 1, events.length - 2]) {
+    const earlier = events[at];
+    if (earlier === undefined || !isDelta(earlier) || earlier.turn !== event.turn) return event;
+    if (earlier.type !== event.type) continue;
+    events.splice(at, 1);
+    if (earlier.type === "output.delta" || event.type === "output.delta") return event;
+    return Object.freeze({ ...event, text: earlier.text + event.text });
+  }
+  return event;
+}
+
+function isDelta(event: StreamEvent): event is Extract<StreamEvent, { readonly type: "text.delta" | "output.delta" }> {
+  return event.type === "text.delta" || event.type === "output.delta";
+}
