@@ -7,3 +7,5 @@ export { openResources } from "./resources/context.ts";
 export { append, replaceLatest, upsertBy } from "./session/reducers.ts";
 export { createSession } from "./session/session.ts";
 export { modelFailureFrom } from "./throttle/retry-after.ts";
+export { createSnapshot, restoreSnapshot, transaction } from "./snapshots.ts";
+export type { Snapshot, TransactionScope } from "./snapshots.ts";

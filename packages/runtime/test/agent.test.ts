@@ -1,0 +1,163 @@
+import { type ModelDelta, type ToolMessage } from "@proviso/core";
+import { agentAdapter, createSession, modelAdapter, type AgentDriver } from "@proviso/runtime";
+import { fakeEnvironment, recordEvents, scriptedModel } from "@proviso/runtime/testing";
+import { expect, test } from "vitest";
+import { digestOfState, notes, promptOf, rejectionOf, world, write, writing } from "./tools/support.ts";
+
+const asCall = ({ name, arguments: given }: ReturnType<typeof writing>, id: string) => ({
+  id,
+  name,
+  arguments: JSON.stringify(given),
+});
+const done = (text: string) =>
+  ({
+    message: { role: "assistant", text, toolCalls: [] },
+    finishReason: "stop",
+    usage: { inputTokens: 10, outputTokens: 5, totalTokens: 15 },
+  }) as const;
+const agent = (drive: AgentDriver["drive"]): AgentDriver => ({ name: "agent", model: "agent-model", drive });
+const prompt = promptOf({ tools: [write] });
+
+test("TX-1 TX-2 an agent's calls go through the same executor: good ones stay, failed ones leave no trace", async () => {
+  const { session, resources, ledger } = world();
+  const answers: ToolMessage[] = [];
+  const adapter = agentAdapter(
+    agent(async ({ executeToolCall }) => {
+      answers.push(await executeToolCall(asCall(writing("good"), "1")));
+      answers.push(await executeToolCall(asCall(writing("bad", "throw"), "2")));
+      answers.push(await executeToolCall({ id: "3", name: "nope", arguments: "{}" }));
+      return done("finished");
+    }),
+    fakeEnvironment(),
+  );
+  const events = recordEvents(session);
+  const response = await adapter.evaluate(prompt, { session, resources });
+  expect(response).toMatchObject({ output: "finished", provider: "agent", model: "agent-model", turns: 1 });
+  expect(answers.map(({ isError }) => isError)).toEqual([false, true, true]);
+  expect([session.get(notes), ledger.entries]).toEqual([
+    ["before", "good"],
+    ["before", "good"],
+  ]);
+  expect(events.filter(({ type }) => type === "tool.invoked")).toHaveLength(3);
+  expect(events.at(-1)?.type).toBe("prompt.executed");
+  expect(digestOfState(session, notes)).toBe(digestOfState(session, notes));
+});
+
+test("LOOP-3 what an agent did can be gone on from, by a model too", async () => {
+  const adapter = agentAdapter(
+    agent(async ({ executeToolCall }) => {
+      await executeToolCall(asCall(writing("x"), "1"));
+      return done("finished");
+    }),
+    fakeEnvironment(),
+  );
+  const { resources } = world();
+  const { messages } = await adapter.evaluate(prompt, { resources });
+  expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "assistant"]);
+  const { output } = await modelAdapter(scriptedModel([{ text: "on" }])).evaluate(prompt, { messages });
+  expect(output).toBe("on");
+});
+
+test("TOOL-6 calls that an agent makes at the same time run one after another", async () => {
+  const { session, resources } = world();
+  const adapter = agentAdapter(
+    agent(async ({ executeToolCall }) => {
+      await Promise.all(["a", "b", "c"].map((text, index) => executeToolCall(asCall(writing(text), String(index)))));
+      return done("finished");
+    }),
+    fakeEnvironment(),
+  );
+  await adapter.evaluate(prompt, { session, resources });
+  expect(session.get(notes)).toEqual(["before", "a", "b", "c"]);
+});
+
+test("LIM-2 an agent that ignores its signal is left behind, and a call after the end is refused", async () => {
+  const environment = fakeEnvironment();
+  const controller = new AbortController();
+  let late: (() => Promise<unknown>) | undefined;
+  const adapter = agentAdapter(
+    agent(async ({ executeToolCall, signal }) => {
+      late = () => executeToolCall(asCall(writing("late"), "9"));
+      await new Promise(() => {});
+      return done(String(signal.aborted));
+    }),
+    environment,
+  );
+  const { session, resources } = world();
+  const evaluating = rejectionOf(adapter.evaluate(prompt, { session, resources, signal: controller.signal }));
+  await environment.clock.advance(10);
+  controller.abort();
+  await environment.clock.advance(100);
+  expect(await evaluating).toMatchObject({ code: "aborted", phase: "request" });
+  expect(await rejectionOf((late as () => Promise<unknown>)())).toMatchObject({ code: "revoked" });
+  expect(session.get(notes)).toEqual(["before"]);
+});
+
+test("LIM-4 a limit met in a call ends the agent's work", async () => {
+  let fired = false;
+  const adapter = agentAdapter(
+    agent(async ({ executeToolCall, signal }) => {
+      signal.addEventListener("abort", () => (fired = true));
+      await executeToolCall({ id: "1", name: "nest", arguments: "{}" });
+      await new Promise(() => {});
+      return done("never");
+    }),
+    fakeEnvironment(),
+  );
+  const { defineTool } = await import("@proviso/core");
+  const { z } = await import("zod");
+  const nest = defineTool({
+    name: "nest",
+    description: "Spends.",
+    input: z.object({}),
+    execute: async (_, context) => {
+      const model = scriptedModel([{ text: "dear", usage: { inputTokens: 900, outputTokens: 0 } }]);
+      await context.evaluate(promptOf({}, "dear"), { adapter: modelAdapter(model) });
+    },
+  });
+  const session = createSession();
+  const evaluating = adapter.evaluate(promptOf({ tools: [nest] }), { session, budget: { maxTotalTokens: 100 } });
+  expect(await rejectionOf(evaluating)).toMatchObject({ code: "budget", phase: "tool" });
+  expect(fired).toBe(true);
+});
+
+test("THR-7 an agent that was refused is not asked again: that would repeat its tools", async () => {
+  let asked = 0;
+  const adapter = agentAdapter(
+    agent(async () => {
+      asked += 1;
+      return { failure: "throttle", kind: "rate_limit", message: "slow down", retryAfterMs: 1_000 };
+    }),
+    fakeEnvironment(),
+  );
+  expect(await rejectionOf(adapter.evaluate(prompt))).toMatchObject({
+    code: "throttled",
+    kind: "rate_limit",
+    retryAfterMs: 1_000,
+    attempts: 1,
+  });
+  expect(asked).toBe(1);
+});
+
+test.each([
+  ["throws", async () => Promise.reject(new Error("broken"))],
+  ["answers nothing", async () => undefined as never],
+  ["answers emptily", async () => done("")],
+])("ERR-1 an agent that %s is a ProviderError", async (_, drive) => {
+  expect(await rejectionOf(agentAdapter(agent(drive)).evaluate(prompt))).toMatchObject({ code: "provider" });
+});
+
+test("STR-1 an agent's deltas are told when it is streamed", async () => {
+  const tell = (onDelta: (delta: ModelDelta) => void, ...texts: string[]): void =>
+    texts.forEach((text) => onDelta({ kind: "text", text }));
+  const adapter = agentAdapter(
+    agent(async ({ onDelta }) => {
+      tell(onDelta, "fin", "ished");
+      return done("finished");
+    }),
+    fakeEnvironment(),
+  );
+  const texts: string[] = [];
+  for await (const event of adapter.stream(prompt)) if (event.type === "text.delta") texts.push(event.text);
+  expect(texts).toEqual(["fin", "ished"]);
+});

@@ -1,0 +1,97 @@
+import { DefinitionError, defineEvent, definePrompt, defineSlice, defineTool } from "@proviso/core";
+import { createSession, modelAdapter } from "@proviso/runtime";
+import { fakeEnvironment, recordEvents, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { rejection } from "./support.ts";
+
+const secret = "sk-very-secret-1234";
+const told = defineEvent("told", z.object({ text: z.string() }));
+const tellings = defineSlice({
+  name: "tellings",
+  initial: [] as readonly string[],
+  reducers: ({ on }) => on(told, (draft, { text }) => void draft.push(text)),
+});
+const tell = defineTool({
+  name: "tell",
+  description: "Tells.",
+  input: z.object({ text: z.string(), fail: z.boolean().default(false) }),
+  execute({ text, fail }, { session }) {
+    session.dispatch(told({ text }));
+    if (fail) throw new Error(`failed with ${text}`);
+    return { [text]: [text] };
+  },
+});
+const prompt = definePrompt({
+  ns: "tests",
+  key: "secret",
+  params: z.object({ key: z.string() }),
+  sections: [{ key: "ask", text: "The key is {{key}}.", tools: [tell], slices: [tellings] }],
+}).bind({ key: secret });
+
+const telling = (fail: boolean): ScriptedStep => ({
+  text: `I tell ${secret}`,
+  toolCalls: [{ name: "tell", arguments: { text: `it is ${secret}!`, fail } }],
+});
+
+/** Everything that an evaluation tells of itself, as one text. */
+async function everything(steps: readonly ScriptedStep[]): Promise<string> {
+  const session = createSession();
+  const events = recordEvents(session);
+  const logs: unknown[] = [];
+  const log = (...parts: unknown[]): void => void logs.push(parts);
+  const adapter = modelAdapter(scriptedModel(steps), {
+    ...fakeEnvironment(),
+    secrets: [secret],
+    logger: { debug: log, info: log, warn: log, error: log },
+  });
+  const error = await adapter.evaluate(prompt, { session }).then(
+    () => undefined,
+    (thrown: Error) => thrown,
+  );
+  const shown = error && [error.message, error.stack, { ...error }, String(error.cause), (error.cause as Error)?.stack];
+  return JSON.stringify([events, logs, session.get(tellings), shown ?? "no error"]);
+}
+
+test.each([
+  ["a good one", [telling(false), { text: `done with ${secret}` }]],
+  ["a failed call", [telling(true), { text: "done" }]],
+  [
+    "a refusal",
+    [telling(false), { failure: "provider", reason: "unknown", message: secret, payload: { [secret]: [secret] } }],
+  ],
+  ["an error of the network", [{ error: new Error(`401 for ${secret}`, { cause: new Error(secret) }) }]],
+  ["a bad answer", [telling(false), { text: "" }]],
+] as const)("SEC-1 a registered secret is in no event, error, log or state of %s", async (_, steps) => {
+  const text = await everything(steps as readonly ScriptedStep[]);
+  expect(text).not.toContain(secret);
+  expect(text).toContain("[secret]");
+});
+
+test("SEC-1 the model still reads it: what is sent is what was bound", async () => {
+  const model = scriptedModel([{ text: "done" }]);
+  await modelAdapter(model, { secrets: [secret] }).evaluate(prompt);
+  expect(model.requests[0]?.messages[0]?.text).toContain(secret);
+});
+
+test("SEC-1 of two secrets where one begins with the other, the longer one goes whole", async () => {
+  const session = createSession();
+  const events = recordEvents(session);
+  const adapter = modelAdapter(scriptedModel([{ text: "abc and abcdef" }]), { secrets: ["abc", "abcdef"] });
+  await adapter.evaluate(prompt, { session });
+  expect(events.find(({ type }) => type === "prompt.executed")).toMatchObject({ text: "[secret] and [secret]" });
+});
+
+test("SEC-1 an empty secret is refused when the adapter is made", () => {
+  for (const secrets of [[""], [undefined as never]]) {
+    expect(() => modelAdapter(scriptedModel([]), { secrets })).toThrow(DefinitionError);
+  }
+});
+
+test("ERR-1 an error's cause stays the very object where no secret is in it", async () => {
+  const cause = new Error("socket closed");
+  const error = await rejection(
+    modelAdapter(scriptedModel([{ error: cause }]), { secrets: [secret] }).evaluate(prompt),
+  );
+  expect(error.cause).toBe(cause);
+});
