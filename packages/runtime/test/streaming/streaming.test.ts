@@ -117,7 +117,7 @@ test("STR-2 a slow reader gets merged deltas beyond the bound, and loses nothing
     [hello, 1_030],
     [structured(schema), 1_030],
   ] as const) {
-    const model = streamingModel([{ pieces: [...text], answer: answer(text) }]);
+    const model = streamingModel([{ pieces: text.split(""), answer: answer(text) }]);
     const session = createSession();
     const told = recordEvents(session);
     const stream = modelAdapter(model, fakeEnvironment()).stream(prompt as typeof hello, { session });
@@ -186,7 +186,7 @@ test.each([
   ["alone", JSON.stringify(reviewed)],
   ["fenced", `Here it is:\n\`\`\`json\n${JSON.stringify({ ...reviewed, title: "Fine" }, null, 1)}\n\`\`\`\nDone.`],
 ])("STR-4 output.delta carries the output as far as it can be read, %s", async (_, text) => {
-  const model = streamingModel([{ pieces: [...text], answer: answer(text) }]);
+  const model = streamingModel([{ pieces: text.split(""), answer: answer(text) }]);
   const stream = modelAdapter(model, fakeEnvironment()).stream(structured(review));
   const partials: unknown[] = [];
   for await (const event of stream) {
@@ -206,7 +206,7 @@ test.each([
   ["a wrapped array", z.array(z.string()), '{"items":["a","b"]}', ["a", "b"]],
   ["a wrapped value", z.string(), '{"value":"word"}', "word"],
 ])("STR-4 %s is told unwrapped", async (_, schema, text, whole) => {
-  const model = streamingModel([{ pieces: [...text], answer: answer(text) }]);
+  const model = streamingModel([{ pieces: text.split(""), answer: answer(text) }]);
   const events = await all(modelAdapter(model, fakeEnvironment()).stream(structured(schema)));
   const partials = events.flatMap((event) => (event.type === "output.delta" ? [event.partial] : []));
   expect(partials.length).toBeGreaterThan(1);
