@@ -81,10 +81,45 @@ export function toJsonValue(value: unknown): { readonly value: unknown } | undef
     return { value };
   // JSON has no -0.
   if (typeof value === "number" && Number.isFinite(value)) return { value: value + 0 };
+  const copy = copyOfPlain(value, 0);
+  if (copy !== notPlain) return { value: copy };
   try {
     const text = JSON.stringify(value, (_key, item: unknown) => (typeof item === "bigint" ? item.toString() : item));
     return text === undefined ? undefined : { value: JSON.parse(text) };
   } catch {
     return undefined;
   }
+}
+
+const notPlain = Symbol("not plain data");
+/** Deeper than that it may be a circle. */
+const deepestCopy = 100;
+
+/** Objects, arrays and values of JSON as JSON would write and read them again; notPlain for anything else. */
+function copyOfPlain(value: unknown, depth: number): unknown {
+  if (value === null || typeof value === "string" || typeof value === "boolean") return value;
+  if (typeof value === "number") return Number.isFinite(value) ? value + 0 : notPlain;
+  if (typeof value !== "object" || depth > deepestCopy || "toJSON" in value) return notPlain;
+  if (Array.isArray(value)) return copyOfItems(value, depth);
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) return notPlain;
+  const copy: Record<string, unknown> = {};
+  for (const key of Object.keys(value)) {
+    const given = (value as Record<string, unknown>)[key];
+    if (given === undefined) continue;
+    const item = copyOfPlain(given, depth + 1);
+    if (item === notPlain || key === "__proto__") return notPlain;
+    copy[key] = item;
+  }
+  return copy;
+}
+
+function copyOfItems(items: readonly unknown[], depth: number): unknown {
+  const copy: unknown[] = [];
+  for (const given of items) {
+    const item = copyOfPlain(given, depth + 1);
+    if (item === notPlain) return notPlain;
+    copy.push(item);
+  }
+  return copy;
 }

@@ -99,10 +99,13 @@ export function openLimits(options: LimitOptions, clock: Clock, inherited: Limit
     },
     close() {
       for (const stop of stopListening) stop();
-      closing.abort();
+      closing.abort(over);
     },
   };
 }
+
+/** Why a timer is not needed any more: the default reason, an error with a stack, costs more than the timer. */
+export const over = "over";
 
 /** Calls once the signal has fired, at once if it has; returns what ends the listening. */
 export function onAbort(signal: AbortSignal | undefined, listener: (reason: unknown) => void): () => void {

@@ -12,7 +12,7 @@ import {
 import { startConversation } from "./conversation.ts";
 import type { World } from "./environment.ts";
 import { messageOf, type Failure } from "./failures.ts";
-import { openLimits, type Limits } from "./limits.ts";
+import { openLimits, over, type Limits } from "./limits.ts";
 import type { Nesting } from "./nesting.ts";
 import type { Run, Setup } from "./run.ts";
 import { coreOf, createSession, type SessionCore } from "./session/session.ts";
@@ -185,7 +185,7 @@ function graceful({ clock }: World, limits: Limits): Run["withinGrace"] {
     until ??= clock.now() + graceMs;
     const waiting = new AbortController();
     await Promise.race([settled, clock.sleep(Math.max(0, until - clock.now()), waiting.signal).catch(() => {})]);
-    waiting.abort();
+    waiting.abort(over);
   };
 }
 function checkedToolChoice(

@@ -49,7 +49,13 @@ async function everything(steps: readonly ScriptedStep[]): Promise<string> {
     () => undefined,
     (thrown: Error) => thrown,
   );
-  const shown = error && [error.message, error.stack, Object.entries(error), String(error.cause), (error.cause as Error)?.stack];
+  const shown = error && [
+    error.message,
+    error.stack,
+    Object.entries(error),
+    String(error.cause),
+    (error.cause as Error)?.stack,
+  ];
   return JSON.stringify([events, logs, session.get(tellings), shown ?? "no error"]);
 }
 

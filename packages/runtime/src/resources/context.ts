@@ -5,6 +5,7 @@ import { DefinitionError, type Binding, type ResourceKey, type Resources } from 
 import {
   closeStore,
   discardFrom,
+  isEmpty,
   keep,
   keepLater,
   knownIn,
@@ -30,9 +31,10 @@ export interface ResourceContext {
 }
 export interface CallResources {
   readonly resources: Resources;
-  /** Makes the eager ones. */
-  open(): Promise<void>;
-  close(): Promise<void>;
+  /** Makes the eager ones; undefined where there are none. */
+  open(): Promise<void> | undefined;
+  /** undefined where nothing was made. */
+  close(): Promise<void> | undefined;
 }
 export interface ResourceMark extends StoreMark {
   readonly outer: ResourceMark | undefined;
@@ -96,12 +98,25 @@ function openCall(
   const resources = ask({ path: [], call: { store, outer: outer?.resources } });
   return {
     resources,
-    async open() {
-      await outer?.open();
-      for (const { key, scope, eager } of bindings) if (scope === "toolCall" && eager) await resources.open(key);
+    open() {
+      const around = outer?.open();
+      const eager = bindings.filter((binding) => binding.scope === "toolCall" && binding.eager);
+      return around === undefined && eager.length === 0 ? undefined : openAll(resources, eager, around);
     },
-    close: () => settleAll([discardFrom(store, 0), outer?.close()]),
+    close() {
+      const around = outer?.close();
+      return around === undefined && isEmpty(store) ? undefined : settleAll([discardFrom(store, 0), around]);
+    },
   };
+}
+
+async function openAll(
+  resources: Resources,
+  bindings: readonly Binding[],
+  around: Promise<void> | undefined,
+): Promise<void> {
+  await around;
+  for (const { key } of bindings) await resources.open(key);
 }
 
 function bothMarks(

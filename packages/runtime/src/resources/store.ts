@@ -33,6 +33,11 @@ export function newStore(): Store {
   return { instances: new Map(), pending: new Map(), openings: new Set(), made: [], closed: new WeakSet() };
 }
 
+/** Nothing was made, and nothing is being made. */
+export function isEmpty({ made, openings }: Store): boolean {
+  return made.length === 0 && openings.size === 0;
+}
+
 /** The instance, or the promise of one that is being made. */
 export function knownIn(store: Store, key: Key): { readonly instance: unknown } | undefined {
   if (store.instances.has(key)) return { instance: store.instances.get(key) };

@@ -1,5 +1,5 @@
 import type { Tool } from "@proviso/core";
-import { onAbort } from "../limits.ts";
+import { onAbort, over } from "../limits.ts";
 import type { Run } from "../run.ts";
 
 /** How long a call may take: as long as the evaluation, or as its tool says. */
@@ -34,7 +34,7 @@ export function startCallTime(run: Run, { name, timeoutMs }: Tool): CallTime {
     within: (work) => Promise.race([work, timeout]),
     end() {
       stopListening();
-      done.abort();
+      done.abort(over);
     },
   };
 }

@@ -72,21 +72,25 @@ async function handle(
   resources: CallResources,
 ): Promise<Invocation> {
   let input = given;
+  // A handler may change what it was given.
+  let params = jsonOf(input);
   try {
-    await resources.open();
+    const opening = resources.open();
+    if (opening !== undefined) await opening;
     const verdict = await checkPolicies(run, tool, input, calling.context);
-    if (verdict.denied !== undefined) return { params: jsonOf(input), result: failed(verdict.denied) };
+    if (verdict.denied !== undefined) return { params, result: failed(verdict.denied) };
     if (verdict.replaced) {
       const checked = await validateInput(tool, verdict.input);
-      if (!checked.ok) return { params: jsonOf(input), result: failed(checked.error) };
+      if (!checked.ok) return { params, result: failed(checked.error) };
       input = checked.input;
+      params = jsonOf(input);
     }
     calling.beginHandler();
     const result = resultOf(await tool.execute(input, calling.context));
     const why = result.success ? calling.refused : result.message;
-    return { params: jsonOf(input), result: why === undefined ? result : handlerFailed(run, call, why) };
+    return { params, result: why === undefined ? result : handlerFailed(run, call, why) };
   } catch (error) {
-    return { params: jsonOf(input), result: handlerFailed(run, call, messageOf(error)), stop: stopBehind(run, error) };
+    return { params, result: handlerFailed(run, call, messageOf(error)), stop: stopBehind(run, error) };
   }
 }
 

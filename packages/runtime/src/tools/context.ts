@@ -2,20 +2,16 @@ import {
   DefinitionError,
   RevokedError,
   type AppEvent,
-  type Prompt,
-  type PromptResponse,
   type Resources,
   type SessionState,
   type Tool,
   type ToolCall,
   type ToolContext,
 } from "@proviso/core";
-import { onAbort } from "../limits.ts";
-import { evaluatorOf, type Nesting } from "../nesting.ts";
 import { changesFiles, guarded } from "../resources/guard.ts";
 import type { Run } from "../run.ts";
 import { checkAppEvent } from "../session/session.ts";
-import { createGate } from "./gate.ts";
+import { nestedEvaluations, type NestedEvaluations } from "./nested-evaluations.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** What one call may use while it lasts. */
@@ -57,10 +53,7 @@ export function callContext(
       throw new DefinitionError(refused);
     },
   };
-  const nested = nestedEvaluations(run, call, transaction, signal, {
-    assertLive: guards.assertLive,
-    isReadOnly: () => readOnly,
-  });
+  let nested: NestedEvaluations | undefined;
   const context: ToolContext = {
     callId: call.id,
     turn: run.turn,
@@ -73,7 +66,13 @@ export function callContext(
     deadline: run.limits.deadline,
     budget: run.limits.budget,
     signal,
-    evaluate: nested.evaluate,
+    evaluate(prompt, options) {
+      nested ??= nestedEvaluations(run, call, transaction, signal, {
+        assertLive: guards.assertLive,
+        isReadOnly: () => readOnly,
+      });
+      return nested.evaluate(prompt, options);
+    },
   };
   return {
     context: Object.freeze(context),
@@ -83,7 +82,7 @@ export function callContext(
     },
     end() {
       live = false;
-      return nested.end();
+      return nested?.end();
     },
   };
 }
@@ -127,56 +126,6 @@ function callResources(resources: Resources, { assertLive, assertMayChange }: Gu
       const opened = await resources.open(key);
       assertLive();
       return guarded(opened, assertAllowed);
-    },
-  };
-}
-
-function nestedEvaluations(
-  run: Run,
-  call: ToolCall,
-  transaction: Transaction,
-  signal: AbortSignal,
-  state: { assertLive(): void; isReadOnly(): boolean },
-): { readonly evaluate: ToolContext["evaluate"]; end(): Promise<void> | undefined } {
-  const running = new Set<Promise<unknown>>();
-  const gate = createGate();
-  let ending: AbortController | undefined;
-  let stopListening: (() => void) | undefined;
-
-  const nestingOf = (): Nesting => {
-    if (ending === undefined) {
-      const controller = new AbortController();
-      ending = controller;
-      stopListening = onAbort(signal, (reason) => controller.abort(reason));
-    }
-    const { assertLive, isReadOnly } = state;
-    return { run, callId: call.id, signal: ending.signal, transaction, gate, readOnly: isReadOnly(), assertLive };
-  };
-  const begin = async <Output>(
-    prompt: Prompt<Output>,
-    { adapter = run.adapter, ...options }: NonNullable<Parameters<ToolContext["evaluate"]>[1]>,
-  ): Promise<PromptResponse<Output>> => {
-    state.assertLive();
-    const evaluate = evaluatorOf(adapter);
-    if (evaluate === undefined) {
-      throw new DefinitionError("An adapter inside a tool call has to be made by modelAdapter or agentAdapter.");
-    }
-    return evaluate(prompt, options, nestingOf());
-  };
-  return {
-    evaluate<Output>(prompt: Prompt<Output>, options: Parameters<ToolContext["evaluate"]>[1] = {}) {
-      const evaluation = begin(prompt, options);
-      running.add(evaluation);
-      const forget = (): void => void running.delete(evaluation);
-      // A handler may never look at it.
-      evaluation.then(forget, forget);
-      return evaluation;
-    },
-    end() {
-      stopListening?.();
-      if (running.size === 0) return undefined;
-      ending?.abort(new RevokedError(`The call of ${call.name} (${call.id}) is over.`));
-      return Promise.allSettled(running).then(() => {});
     },
   };
 }

@@ -74,7 +74,10 @@ async function invokeAll(
 ): Promise<readonly Invocation[]> {
   const prepared: (Accepted | Invocation)[] = [];
   for (const call of calls) prepared.push(await prepare(run, call));
-  return Promise.all(prepared.map(async (each) => ("result" in each ? each : invoke(run, each, transaction))));
+  const invoked = async (each: Accepted | Invocation): Promise<Invocation> =>
+    "result" in each ? each : invoke(run, each, transaction);
+  const [only, ...others] = prepared;
+  return only !== undefined && others.length === 0 ? [await invoked(only)] : Promise.all(prepared.map(invoked));
 }
 
 /** Recorded means committed: what could not be recorded did not happen. */

@@ -26,8 +26,9 @@ export async function checkPolicies(run: Run, tool: Tool, given: unknown, contex
 
 /** All that watch the tool, in the order in which they are asked. */
 export function policiesFor(run: Run, tool: Tool): readonly ToolPolicy[] {
-  const all = [...run.rendered.policiesOf(tool.name), ...run.policies];
-  return all.filter(({ tools }) => tools === undefined || tools.includes(tool));
+  const own = run.rendered.policiesOf(tool.name);
+  const all = run.policies.length === 0 ? own : [...own, ...run.policies];
+  return all.length === 0 ? all : all.filter(({ tools }) => tools === undefined || tools.includes(tool));
 }
 
 async function ask(policy: ToolPolicy, tool: Tool, input: unknown, context: ToolContext): Promise<PolicyDecision> {

@@ -1,0 +1,70 @@
+import {
+  DefinitionError,
+  RevokedError,
+  type Prompt,
+  type PromptResponse,
+  type ToolCall,
+  type ToolContext,
+} from "@proviso/core";
+import { onAbort } from "../limits.ts";
+import { evaluatorOf, type Nesting } from "../nesting.ts";
+import type { Run } from "../run.ts";
+import { createGate } from "./gate.ts";
+import type { Transaction } from "./transaction.ts";
+
+/** The evaluations that one call begins. */
+export interface NestedEvaluations {
+  readonly evaluate: ToolContext["evaluate"];
+  /** Ends those that still run; undefined where none does. */
+  end(): Promise<void> | undefined;
+}
+
+export function nestedEvaluations(
+  run: Run,
+  call: ToolCall,
+  transaction: Transaction,
+  signal: AbortSignal,
+  state: { assertLive(): void; isReadOnly(): boolean },
+): NestedEvaluations {
+  const running = new Set<Promise<unknown>>();
+  const gate = createGate();
+  let ending: AbortController | undefined;
+  let stopListening: (() => void) | undefined;
+
+  const nestingOf = (): Nesting => {
+    if (ending === undefined) {
+      const controller = new AbortController();
+      ending = controller;
+      stopListening = onAbort(signal, (reason) => controller.abort(reason));
+    }
+    const { assertLive, isReadOnly } = state;
+    return { run, callId: call.id, signal: ending.signal, transaction, gate, readOnly: isReadOnly(), assertLive };
+  };
+  const begin = async <Output>(
+    prompt: Prompt<Output>,
+    { adapter = run.adapter, ...options }: NonNullable<Parameters<ToolContext["evaluate"]>[1]>,
+  ): Promise<PromptResponse<Output>> => {
+    state.assertLive();
+    const evaluate = evaluatorOf(adapter);
+    if (evaluate === undefined) {
+      throw new DefinitionError("An adapter inside a tool call has to be made by modelAdapter or agentAdapter.");
+    }
+    return evaluate(prompt, options, nestingOf());
+  };
+  return {
+    evaluate<Output>(prompt: Prompt<Output>, options: Parameters<ToolContext["evaluate"]>[1] = {}) {
+      const evaluation = begin(prompt, options);
+      running.add(evaluation);
+      const forget = (): void => void running.delete(evaluation);
+      // A handler may never look at it.
+      evaluation.then(forget, forget);
+      return evaluation;
+    },
+    end() {
+      stopListening?.();
+      if (running.size === 0) return undefined;
+      ending?.abort(new RevokedError(`The call of ${call.name} (${call.id}) is over.`));
+      return Promise.allSettled(running).then(() => {});
+    },
+  };
+}
