@@ -37,18 +37,22 @@ export type { StrictSchema } from "./strict-schema.ts";
 export type { InputOf, OutputOf, ParamsOf } from "./types.ts";
 
 export { builtInTools } from "./prompt/compile.ts";
+export { cannotOpen } from "./prompt/disclosure.ts";
+export type { SummarisedSection } from "./prompt/disclosure.ts";
 export type { PromptDescriptor } from "./prompt/descriptor.ts";
 export type { TaskExample } from "./prompt/examples.ts";
 export { wrappedSchema, wrapperKey } from "./prompt/output.ts";
 export type { OutputSpec } from "./prompt/output.ts";
-export type { OverridesStore, PromptOverride } from "./prompt/overrides.ts";
+export { checkOverride, checkTag } from "./prompt/overrides.ts";
+export type { AppliedOverride, OverridesStore, PromptOverride } from "./prompt/overrides.ts";
 export type { CheckedText, UnknownPlaceholder, UnknownProperty } from "./prompt/placeholders.ts";
 export { RenderFault } from "./prompt/render.ts";
 export { defineSection } from "./prompt/section.ts";
 export type { CheckedSections, Section, SectionDefinition } from "./prompt/section.ts";
-export { definePrompt } from "./prompt/template.ts";
+export { definePrompt, overrideOf } from "./prompt/template.ts";
 export type { Prompt, PromptDefinition, PromptTemplate, RenderedPrompt, RenderOptions } from "./prompt/template.ts";
-export type { Visibility } from "./prompt/visibility.ts";
+export { openedSections } from "./prompt/visibility.ts";
+export type { OpenedSections, Visibility } from "./prompt/visibility.ts";
 
 export type { CompletionChecker } from "./tool/completion.ts";
 export type { FeedbackProvider } from "./tool/feedback.ts";

@@ -11,4 +11,4 @@ export type OutputOf<T> =
       : T extends Prompt<infer O>
         ? O
         : never;
-export type ParamsOf<T> = T extends { bind(params: infer P): unknown } ? P : never;
+export type ParamsOf<T> = T extends { bind(...params: infer P): unknown } ? Exclude<P[0], undefined> : never;

@@ -1,4 +1,4 @@
-// 1. Only grows, at its end; a message in it never changes.
+// 1. Only grows, at its end; a message in it never changes, but for the prompt's own texts when sections open.
 // 2. A turn's calls and the answers to all of them are appended as one: no call is ever without its answer.
 import type { AssistantMessage, Message, RenderedPrompt, ToolMessage } from "@proviso/core";
 import { charactersOf, utf8Length } from "./usage.ts";
@@ -14,17 +14,21 @@ export interface Conversation {
   bytesFrom(index: number): number;
   /** A turn that is over. */
   append(message: AssistantMessage, answers: readonly ToolMessage[]): void;
+  /** The prompt's own texts as they are now, in place of what they were. */
+  rerender(rendered: RenderedPrompt): void;
   /** The user's next word. */
   say(text: string): void;
 }
 
 export function startConversation(rendered: RenderedPrompt, earlier: readonly Message[]): Conversation {
-  const system: readonly Message[] = rendered.system === "" ? [] : [freeze({ role: "system", text: rendered.system })];
+  let system = systemOf(rendered);
   const messages: Message[] = earlier.filter(({ role }) => role !== "system");
-  if (rendered.user !== "") messages.push(freeze({ role: "user", text: rendered.user }));
-  let characters = [...system, ...messages].reduce((sum, message) => sum + charactersOf(message), 0);
+  const ownMessage = messages.length;
+  // What renders to nothing was refused, and without a user section all of it is the user's.
+  messages.push(freeze({ role: "user", text: rendered.user }));
+  let characters = sumOf([...system, ...messages]);
   /** Of all messages up to each. */
-  const bytes: number[] = [0];
+  let bytes: number[] = [0];
 
   const add = (message: Message): void => {
     messages.push(freeze(message));
@@ -47,8 +51,24 @@ export function startConversation(rendered: RenderedPrompt, earlier: readonly Me
       add(message);
       for (const answer of answers) add(answer);
     },
+    rerender(now) {
+      const before = [...system, messages[ownMessage] as Message];
+      system = systemOf(now);
+      messages[ownMessage] = freeze({ role: "user", text: now.user });
+      const after = [...system, messages[ownMessage]];
+      characters += sumOf(after) - sumOf(before);
+      bytes = [0];
+    },
     say: (text) => add({ role: "user", text }),
   };
+}
+
+function systemOf({ system }: RenderedPrompt): readonly Message[] {
+  return system === "" ? [] : [freeze({ role: "system", text: system })];
+}
+
+function sumOf(messages: readonly Message[]): number {
+  return messages.reduce((sum, message) => sum + charactersOf(message), 0);
 }
 
 function bytesOf(message: Message): number {

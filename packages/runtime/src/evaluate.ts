@@ -14,6 +14,7 @@ import {
   type ToolChoice,
 } from "@proviso/core";
 import { driveAgent, type AgentDriver } from "./agent.ts";
+import { whatIsMissing } from "./completion.ts";
 import { resolveEnvironment, type Environment } from "./environment.ts";
 import { errorOf, isFailure, messageOf, rememberFailure, type Failure } from "./failures.ts";
 import { runInnerLoop } from "./inner-loop.ts";
@@ -104,15 +105,23 @@ async function answerOf(setup: Setup & { readonly drive: Drive }, run: Run): Pro
     const message = `${setup.provider.name} takes no tools, but the prompt "${run.promptName}" has some.`;
     return { stop: "provider", phase: "request", reason: "bad_request", message };
   }
-  for (let repairs = 0; ; repairs++) {
+  let repairs = 0;
+  let completions = 0;
+  for (;;) {
     run.log("debug", {}, "prompt.call.start");
     const response = await setup.drive(run);
     if (isFailure(response)) return response;
     run.log("debug", { turns: run.turn, usage: run.usage }, "prompt.call.complete");
     const parsed = await run.limits.race(parseOutput(run.rendered.output, response), "response");
-    if (!isFailure(parsed)) return { ...parsed, response };
-    if (parsed.stop !== "output" || repairs >= run.maxRepairs) return parsed;
-    run.conversation.say(repairRequest(parsed.issues));
+    if (isFailure(parsed)) {
+      if (parsed.stop !== "output" || repairs++ >= run.maxRepairs) return parsed;
+      run.conversation.say(repairRequest(parsed.issues));
+      continue;
+    }
+    const missing = await whatIsMissing(run, parsed.output, completions++);
+    if (isFailure(missing)) return missing;
+    if (missing === undefined) return { ...parsed, response };
+    run.conversation.say(missing);
   }
 }
 
@@ -127,7 +136,7 @@ function announce(run: Run, { adapter, provider }: Setup): void {
     tools: tools.map(({ name }) => name),
     params: (toJsonValue(run.prompt.params)?.value ?? {}) as Readonly<Record<string, unknown>>,
     descriptor,
-    overrides: undefined,
+    overrides: run.rendered.overrides,
   });
 }
 

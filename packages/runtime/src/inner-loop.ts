@@ -4,10 +4,12 @@ import {
   type ModelProvider,
   type ModelRequest,
   type ModelResponse,
+  type RenderedPrompt,
   type ToolSpec,
   type Usage,
 } from "@proviso/core";
 import { isFailure, providerFailure, type Failure } from "./failures.ts";
+import { refresh } from "./rendering.ts";
 import type { Run } from "./run.ts";
 import { throttled } from "./throttle/throttled.ts";
 import { withUniqueIds } from "./tools/calls.ts";
@@ -16,8 +18,12 @@ import type { KnownCost } from "./usage.ts";
 
 /** Asks, runs the tools that were asked for, asks again, until the model answers or something ends it. */
 export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<ModelResponse | Failure> {
-  const tools = toolSpecs(run);
+  let rendered: RenderedPrompt | undefined;
+  let tools: readonly ToolSpec[] = [];
   while (run.turn < run.maxTurns) {
+    const unrendered = await refresh(run);
+    if (unrendered !== undefined) return unrendered;
+    if (run.rendered !== rendered) tools = toolSpecs((rendered = run.rendered));
     run.turn += 1;
     const request = requestOf(run, tools);
     const askedAt = run.world.clock.now();
@@ -44,8 +50,8 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
   return { stop: "turns", phase: "request", message: `No answer within ${run.maxTurns} turns.` };
 }
 
-function toolSpecs(run: Run): readonly ToolSpec[] {
-  return run.rendered.tools.map(({ name, description, input }) => ({
+function toolSpecs({ tools }: RenderedPrompt): readonly ToolSpec[] {
+  return tools.map(({ name, description, input }) => ({
     name,
     description,
     inputSchema: jsonSchemaOf(input, "input"),

@@ -19,6 +19,7 @@ import type { Conversation } from "./conversation.ts";
 import type { Logger, World } from "./environment.ts";
 import type { Limits } from "./limits.ts";
 import type { Nesting } from "./nesting.ts";
+import type { Opened, RenderInputs } from "./rendering.ts";
 import type { ResourceContext } from "./resources/context.ts";
 import type { SessionCore, UnnumberedEvent } from "./session/session.ts";
 import type { Gate } from "./tools/gate.ts";
@@ -47,7 +48,11 @@ export interface Run extends AsyncDisposable {
   readonly evaluationId: string;
   readonly promptName: string;
   readonly prompt: Prompt;
-  readonly rendered: RenderedPrompt;
+  /** Rendered again when sections open. */
+  rendered: RenderedPrompt;
+  readonly renderInputs: RenderInputs;
+  /** What was open when it was rendered last. */
+  opened: Opened;
   readonly adapter: ProviderAdapter;
   readonly world: World;
   readonly limits: Limits;
@@ -55,7 +60,8 @@ export interface Run extends AsyncDisposable {
   readonly core: SessionCore;
   readonly resources: ResourceContext;
   readonly conversation: Conversation;
-  readonly tools: ReadonlyMap<string, Tool>;
+  /** What the model may call now, by name. */
+  tools: ReadonlyMap<string, Tool>;
   readonly policies: readonly ToolPolicy[];
   readonly nativeOutput: boolean;
   readonly maxTurns: number;

@@ -2,18 +2,21 @@ import {
   addUsage,
   DefinitionError,
   noUsage,
-  NotSupportedError,
   parseMessages,
   type EvaluateOptions,
   type Prompt,
+  type PromptOverride,
   type RenderedPrompt,
+  type ReportedUsage,
   type ToolChoice,
+  type Usage,
 } from "@proviso/core";
 import { startConversation } from "./conversation.ts";
 import type { World } from "./environment.ts";
-import { messageOf, type Failure } from "./failures.ts";
+import { isFailure, messageOf, type Failure } from "./failures.ts";
 import { openLimits, over, type Limits } from "./limits.ts";
 import type { Nesting } from "./nesting.ts";
+import { openedOf, renderWith, type Opened, type RenderInputs } from "./rendering.ts";
 import type { Run, Setup } from "./run.ts";
 import { coreOf, createSession, type SessionCore } from "./session/session.ts";
 import { depthOf, gatesOf, inheritedLimits, openRunResources, type Surroundings } from "./surroundings.ts";
@@ -22,6 +25,8 @@ import { usageOf } from "./usage.ts";
 /** Milliseconds that closing and restoring may take, all together, after a limit has ended the evaluation. */
 const graceMs = 50;
 const defaultMaxTurns = 64;
+/** Of overrides. */
+const defaultTag = "latest";
 
 /** Everything an evaluation needs, or why it cannot begin; nothing is left open then. */
 export async function startRun(
@@ -62,12 +67,13 @@ async function buildRun(
   const evaluationId = world.newId();
   const promptName = prompt.template.name;
   const log = safeLog(world, { promptName, evaluationId });
-  const rendered = renderFor(setup, prompt, log);
-
+  const core = joinSession(options, prompt, world, nesting);
+  const renderInputs = { overrides: await resolveOverrides(options, prompt, limits), nativeOutput: setup.nativeOutput };
+  const opened = openedOf(core, promptName);
+  const rendered = renderFor(prompt, renderInputs, opened, log);
   const tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));
   const toolChoice = checkedToolChoice(options.toolChoice ?? setup.toolChoice, tools);
   const conversation = startConversation(rendered, parseMessages(options.messages ?? []));
-  const core = joinSession(options, prompt, world, nesting);
   const resources = await openRunResources(rendered.resources, options.resources, limits, nesting);
 
   const run: Run = {
@@ -75,6 +81,8 @@ async function buildRun(
     promptName,
     prompt,
     rendered,
+    renderInputs,
+    opened,
     adapter: setup.adapter,
     world,
     limits,
@@ -100,17 +108,19 @@ async function buildRun(
     knownCost: undefined,
     toolResults: [],
     emit: emitter(core, world, { evaluationId, nesting, watch, log }),
-    spend(reported, answered) {
-      const usage = usageOf(reported, { sent: conversation.characters, answered });
-      run.usage = addUsage(run.usage, usage);
-      return usage;
-    },
+    spend: (reported, answered) => spend(run, reported, answered),
     redact: world.redact,
     log,
     withinGrace: graceful(world, limits),
     [Symbol.asyncDispose]: () => closeRun(run),
   };
   return run;
+}
+
+function spend(run: Run, reported: ReportedUsage | undefined, answered: number): Usage {
+  const usage = usageOf(reported, { sent: run.conversation.characters, answered });
+  run.usage = addUsage(run.usage, usage);
+  return usage;
 }
 
 /** Numbers an event, reduces it, tells the listeners and whoever watches. */
@@ -152,10 +162,24 @@ async function closeRun(run: Run): Promise<void> {
   run.limits.close();
 }
 
-function renderFor(setup: Setup, prompt: Prompt, log: Run["log"]): RenderedPrompt {
+/** @throws {DefinitionError} for an override that cannot be read, or a limit that is met meanwhile. */
+async function resolveOverrides(
+  { overrides }: EvaluateOptions,
+  { template }: Prompt,
+  limits: Limits,
+): Promise<PromptOverride | undefined> {
+  if (overrides === undefined) return undefined;
+  const resolving = overrides.store.resolve(template.descriptor, overrides.tag ?? defaultTag);
+  const override = await limits.race(resolving, "render");
+  if (isFailure(override)) throw new DefinitionError(override.message);
+  return override;
+}
+
+function renderFor(prompt: Prompt, inputs: RenderInputs, opened: Opened, log: Run["log"]): RenderedPrompt {
   log("debug", {}, "prompt.render.start");
-  const rendered = prompt.render(setup.nativeOutput ? {} : { outputInstructions: true });
-  if (rendered.text === "") throw new DefinitionError(`The prompt "${prompt.template.name}" renders to nothing.`);
+  const rendered = renderWith(prompt, inputs, opened);
+  const { stale = [], tag } = rendered.overrides ?? {};
+  if (stale.length > 0) log("warn", { tag, stale }, "prompt.overrides.stale");
   log("debug", { characters: rendered.text.length, tools: rendered.tools.length }, "prompt.render.complete");
   return rendered;
 }
@@ -199,7 +223,6 @@ function checkedToolChoice(
 }
 
 function checkOptions(options: EvaluateOptions): void {
-  if (options.overrides !== undefined) throw new NotSupportedError("The option overrides");
   const { maxRepairs } = options;
   if (maxRepairs !== undefined && !(Number.isInteger(maxRepairs) && maxRepairs >= 0)) {
     throw new DefinitionError(`The option maxRepairs must be a whole number from 0, not ${String(maxRepairs)}.`);

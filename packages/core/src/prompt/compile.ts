@@ -1,11 +1,13 @@
-import { DefinitionError, NotSupportedError } from "../errors.ts";
+import { DefinitionError } from "../errors.ts";
 import { isRecord, keysSchemaOf, resolveRef, type JsonSchema, type Schema } from "../schema.ts";
 import type { Slice } from "../state/slice.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { PromptDefinition } from "./template.ts";
 import { paramsIn, parseText, type TextPart } from "./placeholders.ts";
+import { checkToolExamples } from "./examples.ts";
 import { checkSection, type Section } from "./section.ts";
+import { openedSections } from "./visibility.ts";
 
 /** A section ready to be rendered: its place, its number and its text in parts. */
 export interface CompiledSection {
@@ -19,6 +21,7 @@ export interface CompiledSection {
   /** Its own, then its parents'. */
   readonly policies: readonly ToolPolicy[];
   readonly text: readonly TextPart[];
+  readonly summary: readonly TextPart[];
   readonly children: readonly CompiledSection[];
 }
 
@@ -28,9 +31,14 @@ export interface Compiled {
   readonly all: readonly CompiledSection[];
   readonly tools: readonly Tool[];
   readonly slices: readonly Slice[];
+  /** The names of the params; undefined where the schema is loose, or does not tell its keys. */
+  readonly params: readonly string[] | undefined;
 }
 
-type AnyDefinition = PromptDefinition<Schema, undefined, readonly Section<never>[]>;
+type AnyDefinition = Pick<
+  PromptDefinition<Schema, undefined, readonly Section<never>[]>,
+  "params" | "sections" | "policies" | "slices"
+>;
 
 /** The names of tools that the framework itself offers. */
 export const builtInTools = ["open_sections", "read_section"] as const;
@@ -59,23 +67,23 @@ export function compileSections(definition: AnyDefinition): Compiled {
         role: parent?.role ?? section.role ?? "system",
         policies: [...(section.policies ?? []), ...(parent?.policies ?? [])],
         text: checkedText(section.text, `The text of section "${path}"`, known),
+        summary: checkedText(section.summary, `The summary of section "${path}"`, known),
       };
       if (section.role !== undefined && section.role !== place.role) {
         throw new DefinitionError(
           `The section "${path}" cannot be a "${section.role}" section inside a "${place.role}" one.`,
         );
       }
-      checkedText(section.summary, `The summary of section "${path}"`, known);
       const compiled = { ...place, children: [] as readonly CompiledSection[] };
       all.push(compiled);
       compiled.children = compile(section.children ?? [], compiled);
       return compiled;
     });
   };
-  const sections = compile(definition.sections, undefined);
+  const sections = compile(definition.sections ?? [], undefined);
   const tools = all.flatMap(({ section }) => section.tools ?? []);
   checkTools(tools);
-  return { sections, all, tools, slices: collectSlices(definition, all) };
+  return { sections, all, tools, slices: collectSlices(definition, all), params: known && [...known] };
 }
 
 /** A copy, so that nothing done to the definition later reaches the template. */
@@ -135,9 +143,7 @@ function checkTools(tools: readonly Tool[]): void {
     (name) =>
       `Two tools have the name "${name}"${builtInTools.some((own) => own === name) ? " (the framework's own)" : ""}.`,
   );
-  for (const tool of tools) {
-    if ((tool.examples?.length ?? 0) > 0) throw new NotSupportedError(`A tool's examples (tool "${tool.name}")`);
-  }
+  for (const tool of tools) checkToolExamples(tool);
 }
 
 function collectSlices(definition: AnyDefinition, all: readonly CompiledSection[]): readonly Slice[] {
@@ -146,6 +152,7 @@ function collectSlices(definition: AnyDefinition, all: readonly CompiledSection[
     ...(definition.slices ?? []),
     ...all.flatMap(({ section }) => section.slices ?? []),
     ...policies.flatMap((policy) => policy.slices ?? []),
+    ...(all.some(({ section }) => section.visibility !== undefined) ? [openedSections] : []),
   ]);
   refuseDuplicates(
     [...slices].map(({ name }) => name),

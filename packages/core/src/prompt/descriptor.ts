@@ -9,6 +9,10 @@ export interface PromptDescriptor {
   readonly key: string;
   readonly sections: Readonly<Record<string, string>>;
   readonly tools: Readonly<Record<string, string>>;
+  /** The params that a text may name; left out where the schema is loose. */
+  readonly params?: readonly string[];
+  /** Sections that take no overrides. */
+  readonly fixed?: readonly string[];
 }
 
 /** Of what an override can replace in a section. */

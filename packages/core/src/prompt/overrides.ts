@@ -1,4 +1,10 @@
+import { DefinitionError } from "../errors.ts";
+import { jsonSchemaOf, type JsonSchema, type Schema } from "../schema.ts";
+import type { Tool } from "../tool/tool.ts";
+import type { CompiledSection } from "./compile.ts";
 import type { PromptDescriptor } from "./descriptor.ts";
+import { paramsIn, parseText, type TextPart } from "./placeholders.ts";
+import { keyPattern } from "./section.ts";
 import type { PromptTemplate } from "./template.ts";
 import type { Visibility } from "./visibility.ts";
 
@@ -13,9 +19,176 @@ export interface PromptOverride {
   >;
 }
 
-/** Where overrides are kept. Not supported yet by `evaluate`. */
+/** Where overrides are kept. */
 export interface OverridesStore {
   resolve(descriptor: PromptDescriptor, tag: string): Promise<PromptOverride | undefined>;
+  /** @throws {DefinitionError} for one that is stale, or names what the prompt has not. */
   upsert(descriptor: PromptDescriptor, override: PromptOverride): Promise<void>;
+  /** The current texts, written once: what is stored already stays as it is. */
   seed(template: PromptTemplate<never, unknown>, tag: string): Promise<PromptOverride>;
+}
+
+/** What became of an override: sections by path, tools by name. */
+export interface AppliedOverride {
+  readonly tag: string;
+  readonly applied: readonly string[];
+  /** Written for another text than the one there is; not used. */
+  readonly stale: readonly string[];
+}
+
+/** An override as rendering uses it. */
+export interface OverriddenTexts extends AppliedOverride {
+  readonly sections: ReadonlyMap<
+    string,
+    { readonly text?: readonly TextPart[]; readonly summary?: readonly TextPart[]; readonly visibility?: Visibility }
+  >;
+  readonly tools: ReadonlyMap<string, Tool>;
+}
+
+/** @throws {DefinitionError} for a text with an unknown placeholder. */
+export function applyOverride(
+  override: PromptOverride,
+  descriptor: PromptDescriptor,
+  tools: readonly Tool[],
+): OverriddenTexts {
+  checkTexts(override, descriptor);
+  const applied: string[] = [];
+  const stale: string[] = [];
+  const fresh = (name: string, hash: string, known: string | undefined): boolean => {
+    (hash === known ? applied : stale).push(name);
+    return hash === known;
+  };
+  const sections = Object.entries(override.sections)
+    .filter(([path, { hash }]) => fresh(path, hash, overridable(descriptor, path)))
+    .map(([path, { text, summary, visibility }]) => {
+      const parts = {
+        ...(text === undefined ? {} : { text: parseText(text, path) }),
+        ...(summary === undefined ? {} : { summary: parseText(summary, path) }),
+        ...(visibility === undefined ? {} : { visibility }),
+      };
+      return [path, parts] as const;
+    });
+  const described = Object.entries(override.tools)
+    .filter(([name, { hash }]) => fresh(name, hash, own(descriptor.tools, name)))
+    .flatMap(([name, texts]) => {
+      const tool = tools.find((known) => known.name === name);
+      return tool === undefined ? [] : [[name, describedAnew(tool, texts)] as const];
+    });
+  return { tag: override.tag, applied, stale, sections: new Map(sections), tools: new Map(described) };
+}
+
+/** @throws {DefinitionError} for what cannot be stored, with every reason. */
+export function checkOverride(override: PromptOverride, descriptor: PromptDescriptor): void {
+  const { sections, tools, tag } = override;
+  checkTag(tag);
+  const faults = [
+    ...Object.entries(sections).flatMap(([path, { hash }]) =>
+      hashFault(`section "${path}"`, hash, overridable(descriptor, path)),
+    ),
+    ...Object.entries(tools).flatMap(([name, { hash }]) =>
+      hashFault(`tool "${name}"`, hash, own(descriptor.tools, name)),
+    ),
+  ];
+  if (faults.length > 0)
+    throw new DefinitionError(`${nameOf(override, descriptor)} does not fit: ${faults.join("; ")}.`);
+  checkTexts(override, descriptor);
+}
+
+/** @throws {DefinitionError} for a tag that could not be a file's name. */
+export function checkTag(tag: unknown): void {
+  if (typeof tag === "string" && keyPattern.test(tag)) return;
+  throw new DefinitionError(`The tag ${JSON.stringify(tag) ?? String(tag)} must match ${keyPattern.source}.`);
+}
+
+/** The texts of a template as an override that replaces nothing: what an author begins with. */
+export function currentTexts(
+  all: readonly CompiledSection[],
+  tools: readonly Tool[],
+  descriptor: PromptDescriptor,
+  tag: string,
+): PromptOverride {
+  const sections = all.flatMap(({ path, section }) => {
+    const hash = overridable(descriptor, path);
+    if (hash === undefined) return [];
+    const { text, summary, visibility } = section;
+    const texts = {
+      hash,
+      ...(text === undefined ? {} : { text }),
+      ...(summary === undefined ? {} : { summary }),
+      ...(typeof visibility === "string" ? { visibility } : {}),
+    };
+    return [[path, texts] as const];
+  });
+  const described = tools.map((tool) => {
+    const params = paramDescriptions(tool);
+    const hash = own(descriptor.tools, tool.name) ?? "";
+    const texts = { hash, description: tool.description, ...(Object.keys(params).length === 0 ? {} : { params }) };
+    return [tool.name, texts] as const;
+  });
+  return { tag, sections: Object.fromEntries(sections), tools: Object.fromEntries(described) };
+}
+
+function checkTexts(override: PromptOverride, descriptor: PromptDescriptor): void {
+  const { params } = descriptor;
+  if (params === undefined) return;
+  const faults = Object.entries(override.sections).flatMap(([path, { text, summary }]) =>
+    [text, summary].flatMap((given) => {
+      const names = paramsIn(parseText(given ?? "", `The override of section "${path}"`));
+      const unknown = names.filter((name) => !params.includes(name));
+      return unknown.length === 0 ? [] : [`section "${path}" names unknown params: ${unknown.join(", ")}`];
+    }),
+  );
+  if (faults.length === 0) return;
+  const offered = params.join(", ") || "none";
+  throw new DefinitionError(`${nameOf(override, descriptor)}: ${faults.join("; ")}. The prompt's params: ${offered}.`);
+}
+
+function hashFault(what: string, hash: string, known: string | undefined): readonly string[] {
+  if (known === undefined) return [`${what} is not there, or takes no overrides`];
+  return hash === known ? [] : [`${what} has changed since: the hash is ${known} now`];
+}
+
+function nameOf({ tag }: PromptOverride, { ns, key }: PromptDescriptor): string {
+  return `The override "${tag}" of ${ns}/${key}`;
+}
+
+/** The hash of a section that takes overrides. */
+function overridable(descriptor: PromptDescriptor, path: string): string | undefined {
+  return descriptor.fixed?.includes(path) === true ? undefined : own(descriptor.sections, path);
+}
+
+function own(record: Readonly<Record<string, string>>, key: string): string | undefined {
+  return Object.hasOwn(record, key) ? record[key] : undefined;
+}
+
+function propertiesOf(schema: JsonSchema): Readonly<Record<string, JsonSchema>> {
+  return (schema["properties"] ?? {}) as Readonly<Record<string, JsonSchema>>;
+}
+
+function paramDescriptions(tool: Tool): Readonly<Record<string, string>> {
+  const described = Object.entries(propertiesOf(jsonSchemaOf(tool.input, "input"))).flatMap(([name, property]) =>
+    typeof property["description"] === "string" ? [[name, property["description"]] as const] : [],
+  );
+  return Object.fromEntries(described);
+}
+
+/** The same tool under other words. */
+function describedAnew(
+  tool: Tool,
+  { description = tool.description, params = {} }: PromptOverride["tools"][string],
+): Tool {
+  const given = jsonSchemaOf(tool.input, "input");
+  const properties = propertiesOf(given);
+  const changed = Object.entries(params).filter(([name]) => Object.hasOwn(properties, name));
+  if (changed.length === 0) return Object.freeze({ ...tool, description });
+  const renamed = changed.map(([name, text]) => [name, { ...properties[name], description: text }] as const);
+  const printed = { ...given, properties: { ...properties, ...Object.fromEntries(renamed) } };
+  const standard = tool.input["~standard"];
+  const input: Schema = {
+    "~standard": {
+      ...standard,
+      jsonSchema: { ...standard.jsonSchema, input: () => printed },
+    },
+  };
+  return Object.freeze({ ...tool, description, input });
 }

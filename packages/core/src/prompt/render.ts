@@ -1,9 +1,14 @@
-import { NotSupportedError, ProvisoError } from "../errors.ts";
+import { ProvisoError } from "../errors.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
+import type { Tool } from "../tool/tool.ts";
 import type { CompiledSection } from "./compile.ts";
+import { disclosureTools, openingLine, type SummarisedSection } from "./disclosure.ts";
+import { taskExamplesText, toolExamplesText } from "./examples.ts";
 import { outputInstructions } from "./output.ts";
-import { fillText } from "./placeholders.ts";
+import { applyOverride, type OverriddenTexts } from "./overrides.ts";
+import { fillText, type TextPart } from "./placeholders.ts";
 import type { CompiledTemplate, RenderedPrompt, RenderOptions } from "./template.ts";
+import type { Visibility } from "./visibility.ts";
 
 /**
  * A value that a placeholder cannot show, or a function of a section that threw: `evaluate` makes a PromptRenderError
@@ -27,35 +32,82 @@ export class RenderFault extends ProvisoError {
 
 type Params = Readonly<Record<string, unknown>>;
 
+/** What a rendering goes by. */
+interface Rendering {
+  readonly params: Params;
+  readonly visibility: Readonly<Record<string, Visibility>>;
+  readonly overrides: OverriddenTexts | undefined;
+}
+
+/** A section as it is shown. */
+interface Shown {
+  readonly compiled: CompiledSection;
+  /** Given: it is shown as its summary. */
+  readonly summarised: SummarisedSection | undefined;
+}
+
 /** Pure: reads no clock and keeps nothing. */
 export function renderPrompt(template: CompiledTemplate, params: Params, options: RenderOptions = {}): RenderedPrompt {
-  if (options.overrides !== undefined) throw new NotSupportedError("Overrides");
-  if (Object.keys(options.visibility ?? {}).length > 0) throw new NotSupportedError("Visibility");
-  const shown = template.sections.flatMap((section) => enabledSections(section, params));
-  const blocks = shown.map((section) => ({ role: section.role, text: sectionText(section, params) }));
+  const { tools: ownTools, descriptor } = template;
+  const overrides = options.overrides && applyOverride(options.overrides, descriptor, ownTools);
+  const rendering: Rendering = { params, visibility: options.visibility ?? {}, overrides };
+  const shown = template.sections.flatMap((section) => shownSections(section, rendering));
+  const blocks = shown.map((section) => ({ role: section.compiled.role, text: sectionText(section, rendering) }));
+  if (template.examples.length > 0) blocks.push({ role: "system", text: taskExamplesText(template.examples) });
   const instructed = (options.outputInstructions ?? template.outputInstructions) && template.output !== undefined;
   if (instructed) blocks.push({ role: "system", text: outputInstructions(template.output) });
   const textOf = (role: string): string => joinBlocks(blocks.filter((block) => block.role === role));
   const [system, user] = [textOf("system"), textOf("user")];
-  const policies = policiesByTool(shown, template.policies);
+  const open = shown.flatMap(({ compiled, summarised }) => (summarised === undefined ? [compiled] : []));
+  const summarised = shown.flatMap(({ summarised: section }) => (section === undefined ? [] : [section]));
+  const policies = policiesByTool(open, template.policies);
   return Object.freeze({
     text: joinBlocks(blocks),
     // Some providers refuse a request without a user message.
     ...(user === "" ? { system: "", user: system } : { system, user }),
-    tools: Object.freeze(shown.flatMap(({ section }) => section.tools ?? [])),
+    tools: Object.freeze([
+      ...open.flatMap(({ section }) => (section.tools ?? []).map((tool) => overrides?.tools.get(tool.name) ?? tool)),
+      ...disclosureTools(summarised, (path) => fullText(template, path, rendering)),
+    ]),
     output: template.output,
-    descriptor: template.descriptor,
+    descriptor,
+    overrides: overrides && { tag: overrides.tag, applied: overrides.applied, stale: overrides.stale },
     policiesOf: (tool: string) => policies.get(tool) ?? template.policies,
-    feedback: [],
-    completion: undefined,
-    resources: [...template.resources, ...shown.flatMap(({ section }) => section.resources ?? [])],
-    summarised: [],
+    feedback: template.feedback,
+    completion: template.completion,
+    resources: [...template.resources, ...open.flatMap(({ section }) => section.resources ?? [])],
+    summarised,
   });
 }
 
-function enabledSections(compiled: CompiledSection, params: Params): readonly CompiledSection[] {
-  if (!isEnabled(compiled, params)) return [];
-  return [compiled, ...compiled.children.flatMap((child) => enabledSections(child, params))];
+function shownSections(compiled: CompiledSection, rendering: Rendering): readonly Shown[] {
+  if (!isEnabled(compiled, rendering.params)) return [];
+  if (visibilityOf(compiled, rendering) === "summary") {
+    const hasTools = holdsTools(compiled, rendering.params);
+    return [{ compiled, summarised: Object.freeze({ path: compiled.path, hasTools }) }];
+  }
+  const below = compiled.children.flatMap((child) => shownSections(child, rendering));
+  return [{ compiled, summarised: undefined }, ...below];
+}
+
+/** What was opened counts first, then the override, then the definition. */
+function visibilityOf({ section, path }: CompiledSection, { params, visibility, overrides }: Rendering): Visibility {
+  const asked = Object.hasOwn(visibility, path) ? visibility[path] : undefined;
+  const given = asked ?? overrides?.sections.get(path)?.visibility ?? section.visibility ?? "full";
+  if (typeof given !== "function") return given;
+  try {
+    return given(params as never);
+  } catch (cause) {
+    throw new RenderFault(`The visibility of section "${path}" could not be told: ${messageOf(cause)}`, {
+      section: path,
+      cause,
+    });
+  }
+}
+
+function holdsTools(compiled: CompiledSection, params: Params): boolean {
+  if (!isEnabled(compiled, params)) return false;
+  return (compiled.section.tools?.length ?? 0) > 0 || compiled.children.some((child) => holdsTools(child, params));
 }
 
 function isEnabled({ section, path }: CompiledSection, params: Params): boolean {
@@ -69,17 +121,32 @@ function isEnabled({ section, path }: CompiledSection, params: Params): boolean 
   }
 }
 
-function sectionText({ section, path, number, depth, text }: CompiledSection, params: Params): string {
-  const body = fillText(text, params);
-  if (typeof body !== "string") {
-    throw new RenderFault(
-      `{{${body.param}}} in section "${path}" must be a string, number, boolean or bigint, not ${body.found}.`,
-      { section: path, placeholder: body.param },
-    );
-  }
-  const heading =
-    section.title === undefined ? [] : [`${"#".repeat(Math.min(depth + 1, 6))} ${number} ${section.title}`];
-  return [...heading, ...(body === "" ? [] : [body])].join("\n\n");
+function sectionText({ compiled, summarised }: Shown, rendering: Rendering): string {
+  const { section, path, number, depth } = compiled;
+  const overridden = rendering.overrides?.sections.get(path);
+  const parts =
+    summarised === undefined ? (overridden?.text ?? compiled.text) : (overridden?.summary ?? compiled.summary);
+  const body = filled(parts, path, rendering.params);
+  const heading = section.title === undefined ? "" : `${"#".repeat(Math.min(depth + 1, 6))} ${number} ${section.title}`;
+  const rest = summarised === undefined ? toolExamplesText(section.tools ?? []) : openingLine(summarised);
+  return [heading, body, rest].filter((part) => part !== "").join("\n\n");
+}
+
+function filled(parts: readonly TextPart[], path: string, params: Params): string {
+  const text = fillText(parts, params);
+  if (typeof text === "string") return text;
+  throw new RenderFault(
+    `{{${text.param}}} in section "${path}" must be a string, number, boolean or bigint, not ${text.found}.`,
+    { section: path, placeholder: text.param },
+  );
+}
+
+/** A section with all that is below it, as if it were open; undefined where there is none. */
+function fullText(template: CompiledTemplate, path: string, rendering: Rendering): string | undefined {
+  const found = template.all.find((compiled) => compiled.path === path);
+  if (found === undefined || !isEnabled(found, rendering.params)) return undefined;
+  const open = { ...rendering, visibility: { ...rendering.visibility, [path]: "full" as const } };
+  return joinBlocks(shownSections(found, open).map((section) => ({ text: sectionText(section, open) })));
 }
 
 function joinBlocks(blocks: readonly { readonly text: string }[]): string {
@@ -90,12 +157,12 @@ function joinBlocks(blocks: readonly { readonly text: string }[]): string {
 }
 
 function policiesByTool(
-  shown: readonly CompiledSection[],
+  open: readonly CompiledSection[],
   ofPrompt: readonly ToolPolicy[],
 ): ReadonlyMap<string, readonly ToolPolicy[]> {
   return new Map(
-    shown.flatMap(({ section, policies }) =>
-      (section.tools ?? []).map((tool) => [tool.name, [...policies, ...ofPrompt]] as const),
+    open.flatMap(({ section, policies }) =>
+      (section.tools ?? []).map((tool: Tool) => [tool.name, [...policies, ...ofPrompt]] as const),
     ),
   );
 }

@@ -1,4 +1,4 @@
-import { DefinitionError, NotSupportedError } from "../errors.ts";
+import { DefinitionError } from "../errors.ts";
 import type { Binding } from "../resources/binding.ts";
 import type { ObjectSchema, Schema } from "../schema.ts";
 import type { Slice } from "../state/slice.ts";
@@ -17,7 +17,7 @@ export interface Section<in Params = {}> {
   readonly text?: string | undefined;
   /** Shown in place of text while the section is summarised; placeholders as in text. */
   readonly summary?: string | undefined;
-  /** Default "full". Anything else is not supported yet. */
+  /** Default "full". What may be a summary needs one; the model opens it when it needs it. */
   readonly visibility?: (Visibility | ((params: Params) => Visibility)) | undefined;
   /** "system" unless said otherwise; the user sections form the user message. A child's is its parent's. */
   readonly role?: "system" | "user" | undefined;
@@ -50,7 +50,7 @@ export interface SectionDefinition<
 
 /**
  * For a section that several prompts share; a prompt whose params lack one of the section's does not compile.
- * @throws {DefinitionError} on a malformed key.
+ * @throws {DefinitionError} on a malformed key, or a summary that is missing.
  */
 export function defineSection<
   PS extends ObjectSchema = Schema<{}, {}>,
@@ -64,7 +64,7 @@ export function defineSection<
 }
 
 /** The form of `ns` and of prompt keys. */
-const keyPattern = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+export const keyPattern = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 
 /** @throws {DefinitionError} showing the key and the rule. */
 export function checkKey(what: string, key: unknown, options: { readonly dots: boolean }): void {
@@ -76,8 +76,10 @@ export function checkKey(what: string, key: unknown, options: { readonly dots: b
 /** One section by itself; its texts are checked with the prompt, which knows the params. */
 export function checkSection(section: Section<never>, path: string): void {
   checkKey("The section key", section.key, { dots: false });
-  const { visibility } = section;
-  if (visibility !== undefined && visibility !== "full") {
-    throw new NotSupportedError(`Visibility other than "full" (section "${path}")`);
+  const { visibility, summary } = section;
+  if (visibility === undefined || visibility === "full") return;
+  if (visibility !== "summary" && typeof visibility !== "function") {
+    throw new DefinitionError(`The visibility of section "${path}" must be "full", "summary" or a function.`);
   }
+  if (summary === undefined) throw new DefinitionError(`The section "${path}" can be summarised, but has no summary.`);
 }

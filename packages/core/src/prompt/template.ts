@@ -1,4 +1,4 @@
-import { DefinitionError, NotSupportedError } from "../errors.ts";
+import { DefinitionError } from "../errors.ts";
 import type { Binding } from "../resources/binding.ts";
 import { describeIssues, parseWithSchemaSync, type ObjectSchema, type Schema } from "../schema.ts";
 import type { Slice } from "../state/slice.ts";
@@ -9,16 +9,23 @@ import type { Tool } from "../tool/tool.ts";
 import type { InputOf, OutputOf } from "../types.ts";
 import { compileSections, type CompiledSection } from "./compile.ts";
 import { sectionHash, toolHash, type PromptDescriptor } from "./descriptor.ts";
-import type { TaskExample } from "./examples.ts";
+import type { SummarisedSection } from "./disclosure.ts";
+import { checkTaskExamples, type TaskExample } from "./examples.ts";
 import { outputSpec, type OutputSpec } from "./output.ts";
-import type { PromptOverride } from "./overrides.ts";
-import type { TextKeys } from "./placeholders.ts";
+import { checkTag, currentTexts, type AppliedOverride, type PromptOverride } from "./overrides.ts";
+import type { CheckedText, TextKeys } from "./placeholders.ts";
 import { renderPrompt } from "./render.ts";
 import { checkKey, type CheckedSections, type Section } from "./section.ts";
 import type { Visibility } from "./visibility.ts";
 
-export interface PromptDefinition<PS extends Schema, OS extends Schema | undefined, S extends readonly unknown[]> {
-  readonly ns: string;
+export interface PromptDefinition<
+  PS extends Schema,
+  OS extends Schema | undefined,
+  S extends readonly unknown[],
+  T extends string = string,
+> {
+  /** Default "app". */
+  readonly ns?: string | undefined;
   readonly key: string;
   /** In events and errors. Default `ns/key`. */
   readonly name?: string | undefined;
@@ -27,15 +34,18 @@ export interface PromptDefinition<PS extends Schema, OS extends Schema | undefin
   readonly output?: OS | undefined;
   /** Describe the output in the text even where the provider enforces it. Default false. */
   readonly outputInstructions?: boolean | undefined;
-  readonly sections: S & CheckedSections<S, TextKeys<OutputOf<PS>>>;
+  /** Or `text`. */
+  readonly sections?: (S & CheckedSections<S, TextKeys<OutputOf<PS>>>) | undefined;
+  /** In place of `sections`: one user section. */
+  readonly text?: (T & CheckedText<T, TextKeys<OutputOf<PS>>>) | undefined;
   readonly policies?: readonly ToolPolicy[] | undefined;
-  /** Not supported yet. */
+  /** Said to the model beside tools' results, now and then. */
   readonly feedback?: readonly FeedbackProvider[] | undefined;
-  /** Not supported yet. */
+  /** Looks at the answer: what is missing is shown to the model, at most 10 times. */
   readonly completion?: CompletionChecker<NoInfer<OS extends Schema ? OutputOf<OS> : string>> | undefined;
   readonly resources?: readonly Binding[] | undefined;
   readonly slices?: readonly Slice[] | undefined;
-  /** Not supported yet. */
+  /** Whole tasks, shown after the sections. */
   readonly examples?: readonly TaskExample[] | undefined;
 }
 
@@ -47,8 +57,15 @@ export interface PromptTemplate<Params, Output> {
   /** Of the prompt and its sections: what `restoreSession` has to know. */
   readonly slices: readonly Slice[];
   /** Validates the params, applies their defaults. A DefinitionError lists every issue. */
-  bind(params: Params): Prompt<Output>;
+  bind(...params: BindParams<Params>): Prompt<Output>;
 }
+
+/** Nothing has to be given where nothing is required. */
+export type BindParams<Params> = [Params] extends [never]
+  ? [params: never]
+  : {} extends Params
+    ? [params?: Params]
+    : [params: Params];
 
 /** Parameters filled in: what an adapter evaluates. Immutable. */
 export interface Prompt<Output = unknown> {
@@ -61,9 +78,8 @@ export interface Prompt<Output = unknown> {
 }
 
 export interface RenderOptions {
-  /** Not supported yet. */
+  /** By dotted path, in place of what the sections say. */
   readonly visibility?: Readonly<Record<string, Visibility>> | undefined;
-  /** Not supported yet. */
   readonly overrides?: PromptOverride | undefined;
   /** Whether the output schema is described in the text. Default: the prompt's own `outputInstructions`. */
   readonly outputInstructions?: boolean | undefined;
@@ -77,20 +93,28 @@ export interface RenderedPrompt<Output = unknown> {
   readonly tools: readonly Tool[];
   readonly output: OutputSpec<Output> | undefined;
   readonly descriptor: PromptDescriptor;
+  /** What became of the overrides; undefined without any. */
+  readonly overrides: AppliedOverride | undefined;
   /** The policies of the tool's section, then the prompt's. */
   policiesOf(tool: string): readonly ToolPolicy[];
   readonly feedback: readonly FeedbackProvider[];
   readonly completion: CompletionChecker<Output> | undefined;
   readonly resources: readonly Binding[];
   /** Dotted paths of what `open_sections` and `read_section` can open. */
-  readonly summarised: readonly { readonly path: string; readonly hasTools: boolean }[];
+  readonly summarised: readonly SummarisedSection[];
 }
 
 /** A template with all that rendering needs. */
 export interface CompiledTemplate {
   readonly name: string;
   readonly sections: readonly CompiledSection[];
+  /** Every section, parents first. */
+  readonly all: readonly CompiledSection[];
+  readonly tools: readonly Tool[];
   readonly policies: readonly ToolPolicy[];
+  readonly feedback: readonly FeedbackProvider[];
+  readonly completion: CompletionChecker | undefined;
+  readonly examples: readonly TaskExample[];
   readonly resources: readonly Binding[];
   readonly descriptor: PromptDescriptor;
   readonly output: OutputSpec<unknown> | undefined;
@@ -105,38 +129,77 @@ export function definePrompt<
   PS extends ObjectSchema = Schema<{}, {}>,
   OS extends Schema | undefined = undefined,
   const S extends readonly Section<OutputOf<PS>>[] = readonly [],
->(definition: PromptDefinition<PS, OS, S>): PromptTemplate<InputOf<PS>, OS extends Schema ? OutputOf<OS> : string> {
+  const T extends string = never,
+>(definition: PromptDefinition<PS, OS, S, T>): PromptTemplate<InputOf<PS>, OS extends Schema ? OutputOf<OS> : string> {
   type Output = OS extends Schema ? OutputOf<OS> : string;
-  checkKey("The prompt's ns", definition.ns, { dots: true });
-  checkKey("The prompt key", definition.key, { dots: true });
-  refuseUnsupported(definition);
-  const { sections, all, tools, slices } = compileSections(
-    definition as PromptDefinition<Schema, undefined, readonly Section<never>[]>,
-  );
-  const compiled: CompiledTemplate = Object.freeze({
-    name: definition.name ?? `${definition.ns}/${definition.key}`,
-    sections,
-    policies: Object.freeze([...(definition.policies ?? [])]),
-    resources: Object.freeze([...(definition.resources ?? [])]),
-    descriptor: Object.freeze({
-      ns: definition.ns,
-      key: definition.key,
-      sections: Object.freeze(Object.fromEntries(all.map(({ path, section }) => [path, sectionHash(section)]))),
-      tools: Object.freeze(Object.fromEntries(tools.map((tool) => [tool.name, toolHash(tool)]))),
-    }),
-    output: definition.output === undefined ? undefined : outputSpec(definition.output),
-    outputInstructions: definition.outputInstructions ?? false,
-  });
+  const { ns = "app", key } = definition;
+  checkKey("The prompt's ns", ns, { dots: true });
+  checkKey("The prompt key", key, { dots: true });
+  const compiled = compileTemplate({ ...(definition as AnyDefinition), ns });
   const template: PromptTemplate<InputOf<PS>, Output> = Object.freeze({
-    ns: definition.ns,
-    key: definition.key,
+    ns,
+    key,
     name: compiled.name,
     descriptor: compiled.descriptor,
-    slices,
-    bind: (params: InputOf<PS>) =>
-      bindPrompt<Output>(template, compiled, checkedParams(definition.params, compiled.name, params)),
+    slices: compiled.slices,
+    bind: (params?: InputOf<PS>) =>
+      bindPrompt<Output>(template, compiled, checkedParams(definition.params, compiled.name, params ?? {})),
   });
+  templates.set(template, compiled);
   return template;
+}
+
+const templates = new WeakMap<object, CompiledTemplate>();
+
+/**
+ * The current texts of a template as an override that replaces nothing: what an author of overrides begins with.
+ * @throws {DefinitionError} for a template of other making, or a malformed tag.
+ */
+export function overrideOf(template: PromptTemplate<never, unknown>, tag: string): PromptOverride {
+  const compiled = templates.get(template);
+  if (compiled === undefined) throw new DefinitionError("This template was not made by definePrompt.");
+  checkTag(tag);
+  return currentTexts(compiled.all, compiled.tools, compiled.descriptor, tag);
+}
+
+type AnyDefinition = PromptDefinition<Schema, Schema | undefined, readonly Section<never>[]> & { readonly ns: string };
+
+function compileTemplate(definition: AnyDefinition): CompiledTemplate & { readonly slices: readonly Slice[] } {
+  const { ns, key, output, examples = [] } = definition;
+  const sections = sectionsOf(definition);
+  const { all, tools, slices, params, ...compiled } = compileSections({ ...definition, sections });
+  checkTaskExamples(examples, tools, output);
+  const fixed = all.filter(({ section }) => section.acceptsOverrides === false).map(({ path }) => path);
+  return Object.freeze({
+    name: definition.name ?? `${ns}/${key}`,
+    sections: compiled.sections,
+    all,
+    tools,
+    slices,
+    policies: Object.freeze([...(definition.policies ?? [])]),
+    feedback: Object.freeze([...(definition.feedback ?? [])]),
+    // The checker is given what the output schema yields.
+    completion: definition.completion as CompletionChecker | undefined,
+    examples: Object.freeze([...examples]),
+    resources: Object.freeze([...(definition.resources ?? [])]),
+    descriptor: Object.freeze({
+      ns,
+      key,
+      sections: Object.freeze(Object.fromEntries(all.map(({ path, section }) => [path, sectionHash(section)]))),
+      tools: Object.freeze(Object.fromEntries(tools.map((tool) => [tool.name, toolHash(tool)]))),
+      ...(params === undefined ? {} : { params: Object.freeze(params) }),
+      ...(fixed.length === 0 ? {} : { fixed: Object.freeze(fixed) }),
+    }),
+    output: output === undefined ? undefined : outputSpec(output),
+    outputInstructions: definition.outputInstructions ?? false,
+  });
+}
+
+function sectionsOf({ ns, key, sections, text }: AnyDefinition): readonly Section<never>[] {
+  if (sections !== undefined && text !== undefined) {
+    throw new DefinitionError(`The prompt "${ns}/${key}" has both sections and text: give one.`);
+  }
+  return text === undefined ? (sections ?? []) : [{ key: "text", text, role: "user" }];
 }
 
 function bindPrompt<Output>(
@@ -148,7 +211,7 @@ function bindPrompt<Output>(
     // What is read of it is the same for every output type.
     template: template as PromptTemplate<never, Output>,
     params,
-    asText: () => bindPrompt<string>(template, { ...compiled, output: undefined }, params),
+    asText: () => bindPrompt<string>(template, { ...compiled, output: undefined, completion: undefined }, params),
     render: (options?: RenderOptions) => renderPrompt(compiled, params, options) as RenderedPrompt<Output>,
   });
 }
@@ -180,14 +243,4 @@ function frozenCopy(value: unknown, seen = new Map<unknown, unknown>()): unknown
     Object.defineProperty(copy, key, { value: frozenCopy(item, seen), enumerable: true });
   }
   return Object.freeze(copy);
-}
-
-function refuseUnsupported(definition: {
-  readonly feedback?: readonly unknown[] | undefined;
-  readonly completion?: unknown;
-  readonly examples?: readonly unknown[] | undefined;
-}): void {
-  if ((definition.feedback?.length ?? 0) > 0) throw new NotSupportedError("Feedback");
-  if (definition.completion !== undefined) throw new NotSupportedError("A completion checker");
-  if ((definition.examples?.length ?? 0) > 0) throw new NotSupportedError("A task example");
 }

@@ -37,7 +37,7 @@ export interface EvaluateOptions {
    * Its system messages give way to the prompt's.
    */
   readonly messages?: readonly Message[] | undefined;
-  /** Not supported yet. */
+  /** Texts in place of the prompt's own; the tag is "latest" if left out. */
   readonly overrides?: { readonly store: OverridesStore; readonly tag?: string | undefined } | undefined;
   // the loop
   readonly toolChoice?: ToolChoice | undefined;

@@ -85,10 +85,16 @@ export interface RejectedParams {
   readonly error: string;
 }
 export interface SectionsOpened extends EventBase<"sections.opened"> {
+  readonly promptName: string;
+  /** Dotted paths. */
   readonly keys: readonly string[];
+  /** Dotted paths of those that a handler summarised again. */
+  readonly closed?: readonly string[];
   readonly reason: string;
 }
 export interface FeedbackGiven extends EventBase<"feedback.given"> {
+  readonly promptName: string;
+  readonly callId: string;
   readonly provider: string;
   readonly text: string;
 }

@@ -21,7 +21,7 @@ export interface Tool<Input = unknown, Value = unknown> {
   readonly idempotent?: boolean | undefined;
   /** Milliseconds; left out: the evaluation's deadline alone. */
   readonly timeoutMs?: number | undefined;
-  /** Not supported yet. */
+  /** Shown to the model below the section's text; checked with the schemas when a prompt is defined. */
   readonly examples?:
     | readonly { readonly description: string; readonly input: Input; readonly output: Value }[]
     | undefined;
@@ -38,7 +38,7 @@ export interface ToolDefinition<IS extends ObjectSchema, Value> extends Omit<
 > {
   /** An object schema. */
   readonly input: IS;
-  /** Not supported yet. */
+  /** Shown to the model below the section's text; checked with the schemas when a prompt is defined. */
   readonly examples?:
     | readonly {
         readonly description: string;
@@ -81,7 +81,7 @@ export interface ToolContext {
   readonly signal: AbortSignal;
   /**
    * Evaluates another prompt inside this call: same session, limits and signal, narrowed by what is given here; its
-   * state changes belong to this call. Not supported yet.
+   * state changes belong to this call.
    */
   evaluate<Output>(
     prompt: Prompt<Output>,

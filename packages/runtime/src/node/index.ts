@@ -1,1 +1,2 @@
 export { hostFilesystem } from "./host-filesystem.ts";
+export { fileOverrides } from "./file-overrides.ts";

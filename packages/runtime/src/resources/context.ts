@@ -20,6 +20,8 @@ import {
 export interface ResourceContext {
   readonly resources: Resources;
   binds(key: ResourceKey<unknown>): boolean;
+  /** More bindings, of what is bound already none; ready instances and eager ones are made at once. */
+  extend(bindings: readonly Binding[]): Promise<void>;
   /** Fresh `toolCall` resources for one call; the rest is shared. */
   forCall(): CallResources;
   /** All snapshotable resources as they are now; at once where none is asynchronous. */
@@ -67,6 +69,12 @@ export async function openContext(bindings: readonly Binding[], outer?: Resource
   const context: ResourceContext = {
     resources: root,
     binds: (key) => bound.has(key) || outer?.binds(key) === true,
+    async extend(more) {
+      const added = more.filter(({ key }) => !context.binds(key));
+      for (const binding of added) bound.set(binding.key, binding);
+      inner.push(...added);
+      for (const { key } of added.filter(madeAtOnce)) await root.open(key);
+    },
     forCall: () => openCall(inner, ask, outer?.forCall()),
     mark: () => bothMarks(markStore(singletons), outer?.mark()),
     rollback: (mark) => settleAll([rollbackStore(singletons, mark), mark.outer && outer?.rollback(mark.outer)]),
@@ -79,14 +87,17 @@ export async function openContext(bindings: readonly Binding[], outer?: Resource
   };
   contexts.set(root, context);
   try {
-    const first = inner.filter(({ scope, eager, close }) => scope === "singleton" && (eager || close === undefined));
-    for (const { key } of first) await root.open(key);
+    for (const { key } of inner.filter(madeAtOnce)) await root.open(key);
   } catch (error) {
     // Why it could not be opened counts, not what else went wrong then.
     await context.close().catch(() => {});
     throw error;
   }
   return context;
+}
+
+function madeAtOnce({ scope, eager, close }: Binding): boolean {
+  return scope === "singleton" && (eager || close === undefined);
 }
 
 function openCall(

@@ -27,6 +27,7 @@ export interface SessionCore extends Pick<SliceStates, "join" | "reduce" | "mark
   readonly session: Session;
   /** @throws {DefinitionError} for a poisoned session, with the reason. */
   assertUsable(): void;
+  isUsable(): boolean;
   /** Tells the listeners; never throws. */
   notify(event: AppEvent | FrameworkEvent): readonly unknown[];
   number(event: UnnumberedEvent): FrameworkEvent;
@@ -69,6 +70,7 @@ function createCore(id: string): SessionCore {
   const core: SessionCore = {
     session: Object.freeze(publicSession(id, states, dispatcher, assertUsable)),
     assertUsable,
+    isUsable: () => poisonedBy === undefined,
     join(slices) {
       assertUsable();
       states.join(slices);

@@ -1,6 +1,7 @@
 import {
   returnedResult,
   toJsonValue,
+  VisibilityExpansionRequired,
   type RejectedParams,
   type Tool,
   type ToolCall,
@@ -13,6 +14,7 @@ import { parseArguments, validateInput } from "./arguments.ts";
 import { startCallTime } from "./call-time.ts";
 import { callContext, type CallContext } from "./context.ts";
 import { checkPolicies } from "./policies.ts";
+import { openingOf, type Opening } from "./disclosure.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** What is told of a call in `tool.invoked`, and the limit that ended the evaluation meanwhile. */
@@ -20,6 +22,8 @@ export interface Invocation {
   readonly params: unknown;
   readonly result: ToolResult;
   readonly stop?: Failure | undefined;
+  /** Sections that are to be open from the next request on. */
+  readonly opens?: Opening | undefined;
 }
 
 /** A call whose arguments fit. */
@@ -90,6 +94,7 @@ async function handle(
     const why = result.success ? calling.refused : result.message;
     return { params, result: why === undefined ? result : handlerFailed(run, call, why) };
   } catch (error) {
+    if (error instanceof VisibilityExpansionRequired) return { params, ...openingOf(run.rendered, tool.name, error) };
     return { params, result: handlerFailed(run, call, messageOf(error)), stop: stopBehind(run, error) };
   }
 }

@@ -33,7 +33,7 @@ interface Guards {
 
 export function callContext(
   run: Run,
-  { call, tool }: { readonly call: ToolCall; readonly tool: Tool },
+  { call, tool }: { readonly call: ToolCall; readonly tool: Pick<Tool, "name" | "readOnly"> },
   transaction: Transaction,
   resources: Resources,
   signal: AbortSignal,

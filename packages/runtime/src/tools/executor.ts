@@ -2,6 +2,8 @@ import type { AssistantMessage, RejectedParams, ToolCall, ToolInvoked, ToolMessa
 import { isFailure, messageOf, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import { failed, invoke, prepare, type Accepted, type Invocation } from "./call.ts";
+import { announceOpening } from "./disclosure.ts";
+import { withFeedback } from "./feedback.ts";
 import { toolMessage } from "./message.ts";
 import { policiesFor } from "./policies.ts";
 import { beginTransaction, commit, end, rollback, type Transaction } from "./transaction.ts";
@@ -58,7 +60,7 @@ async function executeBatch(run: Run, calls: readonly ToolCall[]): Promise<TurnO
     const answers: ToolMessage[] = [];
     for (const [index, call] of calls.entries()) {
       const result = await conclude(run, call, invocations[index] as Invocation, transaction, startedAt);
-      answers.push(toolMessage(call, result));
+      answers.push(withFeedback(run, call, toolMessage(call, result), transaction));
     }
     return { answers, stop: invocations.find(({ stop }) => stop !== undefined)?.stop };
   } finally {
@@ -84,15 +86,17 @@ async function invokeAll(
 async function conclude(
   run: Run,
   call: ToolCall,
-  { params, result }: Invocation,
+  { params, result, opens }: Invocation,
   transaction: Transaction,
   startedAt: number,
 ): Promise<ToolResult> {
   if (!result.success) {
+    if (opens !== undefined) announceOpening(run, opens);
     record(run, call, params, result, startedAt);
     return result;
   }
   const beforeEvent = run.core.mark("all");
+  if (opens !== undefined) announceOpening(run, opens);
   const errors = record(run, call, params, result, startedAt);
   if (errors.length === 0) {
     commit(run, transaction);

@@ -28,7 +28,9 @@ export async function checkPolicies(run: Run, tool: Tool, given: unknown, contex
 export function policiesFor(run: Run, tool: Tool): readonly ToolPolicy[] {
   const own = run.rendered.policiesOf(tool.name);
   const all = run.policies.length === 0 ? own : [...own, ...run.policies];
-  return all.length === 0 ? all : all.filter(({ tools }) => tools === undefined || tools.includes(tool));
+  return all.length === 0
+    ? all
+    : all.filter(({ tools }) => tools === undefined || tools.some(({ name }) => name === tool.name));
 }
 
 async function ask(policy: ToolPolicy, tool: Tool, input: unknown, context: ToolContext): Promise<PolicyDecision> {

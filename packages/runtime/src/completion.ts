@@ -1,0 +1,31 @@
+import type { CompletionChecker } from "@proviso/core";
+import { isFailure, messageOf, type Failure } from "./failures.ts";
+import type { Run } from "./run.ts";
+
+/** Times that a checker may send the model back to work. */
+export const mostCompletions = 10;
+
+/** What is missing, for the model to read; undefined: complete, or nothing more can be asked for. */
+export async function whatIsMissing(run: Run, output: unknown, asked: number): Promise<string | Failure | undefined> {
+  const checker = run.rendered.completion;
+  if (checker === undefined || asked >= mostCompletions || isSpent(run)) return undefined;
+  const missing = await run.limits.race(check(run, checker, output), "response");
+  if (isFailure(missing) || missing === undefined) return missing;
+  return isSpent(run) ? undefined : missing;
+}
+
+/** What was answered is worth more than an error about what could not be asked. */
+function isSpent(run: Run): boolean {
+  return run.turn >= run.maxTurns || run.limits.checkRequest() !== undefined;
+}
+
+async function check(run: Run, checker: CompletionChecker, output: unknown): Promise<string | undefined> {
+  const { session } = run.core;
+  try {
+    const missing: unknown = await checker.check({ session, resources: run.resources.resources, output });
+    return typeof missing === "string" && missing !== "" ? missing : undefined;
+  } catch (error) {
+    run.log("error", { checker: checker.name, error: messageOf(error) }, "completion.failed");
+    return undefined;
+  }
+}

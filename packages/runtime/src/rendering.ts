@@ -1,0 +1,59 @@
+import {
+  DefinitionError,
+  openedSections,
+  type PromptOverride,
+  type RenderedPrompt,
+  type Visibility,
+} from "@proviso/core";
+import { messageOf, type Failure } from "./failures.ts";
+import type { Run } from "./run.ts";
+import type { SessionCore } from "./session/session.ts";
+
+/** What a prompt is rendered with, beside its params. */
+export interface RenderInputs {
+  readonly overrides: PromptOverride | undefined;
+  readonly nativeOutput: boolean;
+}
+
+export type Opened = readonly { readonly path: string; readonly visibility: Visibility }[] | undefined;
+
+/** What is open of the prompt in this session; the same reference until it changes. */
+export function openedOf(core: SessionCore, promptName: string): Opened {
+  return core.session.get(openedSections).find(({ prompt }) => prompt === promptName)?.sections;
+}
+
+/** @throws {DefinitionError} for a prompt that renders to nothing. */
+export function renderWith(
+  prompt: Run["prompt"],
+  { overrides, nativeOutput }: RenderInputs,
+  opened: Opened,
+): RenderedPrompt {
+  const visibility = Object.fromEntries((opened ?? []).map((section) => [section.path, section.visibility]));
+  const rendered = prompt.render({
+    visibility,
+    ...(overrides === undefined ? {} : { overrides }),
+    ...(nativeOutput ? {} : { outputInstructions: true }),
+  });
+  if (rendered.text === "") throw new DefinitionError(`The prompt "${prompt.template.name}" renders to nothing.`);
+  return rendered;
+}
+
+/** Renders again when sections have opened since: the next request carries it, the conversation so far is kept. */
+export async function refresh(run: Run): Promise<Failure | undefined> {
+  // In a session that cannot be used any more nothing opens.
+  if (!run.core.isUsable()) return undefined;
+  const opened = openedOf(run.core, run.promptName);
+  if (opened === run.opened) return undefined;
+  try {
+    const rendered = renderWith(run.prompt, run.renderInputs, opened);
+    await run.resources.extend(rendered.resources);
+    run.opened = opened;
+    run.rendered = rendered;
+    run.tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));
+    run.conversation.rerender(rendered);
+    run.knownCost = undefined;
+    return undefined;
+  } catch (cause) {
+    return { stop: "render", phase: "render", cause, message: messageOf(cause) };
+  }
+}

@@ -1,0 +1,40 @@
+import { cannotOpen, type RenderedPrompt, type ToolResult, type VisibilityExpansionRequired } from "@proviso/core";
+import type { Run } from "../run.ts";
+
+/** Sections that a call opened, or closed again. */
+export interface Opening {
+  readonly keys: readonly string[];
+  readonly closed: readonly string[];
+  readonly reason: string;
+}
+
+/** What comes of a handler that wants sections open: the opening, or a failed result that lists what can be. */
+export function openingOf(
+  rendered: RenderedPrompt,
+  toolName: string,
+  { requested, reason }: VisibilityExpansionRequired,
+): { readonly result: ToolResult; readonly opens?: Opening | undefined } {
+  const keys = Object.keys(requested).filter((key) => requested[key] === "full");
+  const closed = Object.keys(requested).filter((key) => requested[key] === "summary");
+  const summarised = new Set(rendered.summarised.map(({ path }) => path));
+  const unknown = [
+    ...keys.filter((key) => !summarised.has(key)),
+    ...closed.filter((key) => summarised.has(key) || !Object.hasOwn(rendered.descriptor.sections, key)),
+  ];
+  if (unknown.length > 0 || keys.length + closed.length === 0) {
+    return { result: { success: false, message: cannotOpen(unknown, rendered.summarised) } };
+  }
+  const opens: Opening = { keys, closed, reason };
+  const message = `Open now: ${keys.join(", ") || "nothing more"}.`;
+  // What the framework's own tool did is done; another's changes are undone.
+  if (toolName === "open_sections") return { result: { success: true, message, value: null, hideValue: true }, opens };
+  return {
+    result: { success: false, message: `${message} ${toolName} was not run: call it again if it is needed.` },
+    opens,
+  };
+}
+
+export function announceOpening(run: Run, { keys, closed, reason }: Opening): readonly unknown[] {
+  const more = closed.length === 0 ? {} : { closed };
+  return run.emit({ type: "sections.opened", promptName: run.promptName, keys, ...more, reason }).errors;
+}

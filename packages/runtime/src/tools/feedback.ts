@@ -1,0 +1,65 @@
+import type { FeedbackProvider, ToolCall, ToolMessage } from "@proviso/core";
+import { messageOf } from "../failures.ts";
+import type { Run } from "../run.ts";
+import type { SessionCore } from "../session/session.ts";
+import { callContext } from "./context.ts";
+import type { Transaction } from "./transaction.ts";
+
+/** Since a provider last spoke. */
+interface Cadence {
+  calls: number;
+  at: number;
+}
+
+const cadences = new WeakMap<SessionCore, Map<string, Cadence>>();
+
+/** The message with what is due, each in a block of its own. */
+export function withFeedback(run: Run, call: ToolCall, message: ToolMessage, transaction: Transaction): ToolMessage {
+  const providers = run.rendered.feedback;
+  if (providers.length === 0) return message;
+  const due = providers.filter((provider) => isDue(run, provider));
+  const blocks = due.flatMap((provider) => {
+    const text = ask(run, call, provider, transaction);
+    if (text === undefined) return [];
+    run.emit({ type: "feedback.given", promptName: run.promptName, callId: call.id, provider: provider.name, text });
+    return [`<feedback from="${provider.name}">\n${text.toWellFormed()}\n</feedback>`];
+  });
+  return blocks.length === 0 ? message : { ...message, text: [message.text, ...blocks].join("\n\n") };
+}
+
+/** After so many calls, or so many milliseconds, since it last spoke; of both, what comes first. */
+function isDue(run: Run, { name, every }: FeedbackProvider): boolean {
+  const cadence = cadenceOf(run, name);
+  cadence.calls += 1;
+  const now = run.world.clock.now();
+  const byCalls = "calls" in every && cadence.calls >= every.calls;
+  const byTime = every.ms !== undefined && now - cadence.at >= every.ms;
+  if (!byCalls && !byTime) return false;
+  Object.assign(cadence, { calls: 0, at: now });
+  return true;
+}
+
+/** Kept for the session, by prompt and provider. */
+function cadenceOf(run: Run, provider: string): Cadence {
+  const known = cadences.get(run.core) ?? new Map<string, Cadence>();
+  cadences.set(run.core, known);
+  const key = JSON.stringify([run.promptName, provider]);
+  const cadence = known.get(key) ?? { calls: 0, at: run.startedAt };
+  known.set(key, cadence);
+  return cadence;
+}
+
+function ask(run: Run, call: ToolCall, provider: FeedbackProvider, transaction: Transaction): string | undefined {
+  const tool = { name: provider.name, readOnly: true };
+  const calling = callContext(run, { call, tool }, transaction, run.resources.resources, run.limits.signal);
+  calling.beginHandler();
+  try {
+    const text: unknown = provider.provide(calling.context);
+    return typeof text === "string" && text !== "" ? text : undefined;
+  } catch (error) {
+    run.log("warn", { provider: provider.name, error: messageOf(error) }, "feedback.failed");
+    return undefined;
+  } finally {
+    void calling.end();
+  }
+}

@@ -1,0 +1,172 @@
+import {
+  defineEvent,
+  definePrompt,
+  defineSlice,
+  defineTool,
+  Filesystem,
+  openedSections,
+  provide,
+  VisibilityExpansionRequired,
+} from "@proviso/core";
+import { createSession, memoryFilesystem, modelAdapter } from "@proviso/runtime";
+import { fakeEnvironment, recordEvents, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
+import { expect, test } from "vitest";
+import { z } from "zod";
+
+const done = defineEvent("done", z.object({ what: z.string() }));
+const log = defineSlice({
+  name: "done",
+  initial: [] as readonly string[],
+  reducers: ({ on }) => on(done, (draft, { what }) => void draft.push(what)),
+});
+const restart = defineTool({
+  name: "restart",
+  description: "Restarts.",
+  input: z.object({}),
+  async execute(_, { session, resources }) {
+    session.dispatch(done({ what: "restart" }));
+    return resources.get(Filesystem).exists("manual.txt");
+  },
+});
+const demand = defineTool({
+  name: "demand",
+  description: "Wants the manual open.",
+  input: z.object({ path: z.string(), to: z.enum(["full", "summary"]).default("full") }),
+  execute({ path, to }, { session }) {
+    session.dispatch(done({ what: "demand" }));
+    throw new VisibilityExpansionRequired({ [path]: to }, "the manual first");
+  },
+});
+const runbook = definePrompt({
+  ns: "tests",
+  key: "runbook",
+  sections: [
+    { key: "intro", text: "Work.", tools: [demand], slices: [log] },
+    {
+      key: "manual",
+      title: "Manual",
+      text: "Restart it.",
+      summary: "How to restart.",
+      visibility: "summary",
+      tools: [restart],
+      resources: [provide(Filesystem, memoryFilesystem({ "manual.txt": "x" }))],
+    },
+    { key: "history", title: "History", text: "Old.", summary: "Cases.", visibility: "summary" },
+    { key: "ask", text: "Fix it.", role: "user" },
+  ],
+}).bind();
+
+const opening = (...keys: string[]): ScriptedStep => ({
+  toolCalls: [{ name: "open_sections", arguments: { keys, reason: "needed" } }],
+});
+const names = (tools: readonly { readonly name: string }[] | undefined) => tools?.map(({ name }) => name);
+
+test("VIS-3 sections open in place: the next request has their text and tools, and the conversation is kept", async () => {
+  const model = scriptedModel([opening("manual"), { toolCalls: [{ name: "restart" }] }, { text: "fixed" }]);
+  const session = createSession();
+  const events = recordEvents(session);
+  const { toolResults, messages } = await modelAdapter(model, fakeEnvironment()).evaluate(runbook, { session });
+  const [first, second, third] = model.requests;
+  expect(names(first?.tools)).toEqual(["demand", "open_sections", "read_section"]);
+  expect(names(second?.tools)).toEqual(["demand", "restart", "read_section"]);
+  expect(first?.messages[0]?.text).not.toContain("Restart it.");
+  expect(second?.messages[0]?.text).toContain("## 2. Manual\n\nRestart it.");
+  expect(second?.messages.slice(1, 2)).toEqual(first?.messages.slice(1));
+  expect(third?.messages.slice(0, second?.messages.length)).toEqual(second?.messages);
+  expect(toolResults.map(({ result }) => result.success)).toEqual([true, true]);
+  expect(toolResults[1]?.result).toMatchObject({ value: true });
+  expect(events.filter(({ type }) => type === "sections.opened")).toMatchObject([
+    { promptName: "tests/runbook", keys: ["manual"], reason: "needed" },
+  ]);
+  expect(messages.filter(({ role }) => role === "user")).toHaveLength(1);
+});
+
+test("VIS-4 what is open is seen by the next evaluation of that prompt in the session, and by no other session", async () => {
+  const session = createSession();
+  const adapter = (steps: readonly ScriptedStep[]) => {
+    const model = scriptedModel(steps);
+    return { model, adapter: modelAdapter(model, fakeEnvironment()) };
+  };
+  await adapter([opening("manual"), { text: "x" }]).adapter.evaluate(runbook, { session });
+  for (const [given, open] of [
+    [session, true],
+    [session.fork(), true],
+    [createSession(), false],
+  ] as const) {
+    const { model, adapter: next } = adapter([{ text: "x" }]);
+    await next.evaluate(runbook, { session: given });
+    expect(names(model.requests[0]?.tools)?.includes("restart")).toBe(open);
+  }
+});
+
+test("VIS-4 an opening is undone with a failed transaction", async () => {
+  const nest = defineTool({
+    name: "nest",
+    description: "Nests.",
+    input: z.object({}),
+    async execute(_, context) {
+      await context.evaluate(runbook);
+      throw new Error("after all");
+    },
+  });
+  const outer = definePrompt({ key: "outer", sections: [{ key: "s", text: "x", tools: [nest] }] }).bind();
+  const session = createSession();
+  const model = scriptedModel([{ toolCalls: [{ name: "nest" }] }, opening("manual"), { text: "in" }, { text: "out" }]);
+  await modelAdapter(model, fakeEnvironment()).evaluate(outer, { session });
+  expect(session.get(openedSections)).toEqual([]);
+
+  session.on("tool.invoked", ({ name }) => {
+    if (name === "open_sections") throw new Error("not recorded");
+  });
+  const vetoed = scriptedModel([opening("manual"), { text: "x" }]);
+  await modelAdapter(vetoed, fakeEnvironment()).evaluate(runbook, { session });
+  expect(session.get(openedSections)).toEqual([]);
+  expect(names(vetoed.requests[1]?.tools)).toContain("open_sections");
+});
+
+test("VIS-3 a handler that wants sections open has them opened, and its own changes undone", async () => {
+  const session = createSession();
+  const wanting = { toolCalls: [{ name: "demand", arguments: { path: "manual" } }] };
+  const model = scriptedModel([wanting, { text: "x" }]);
+  const { toolResults } = await modelAdapter(model, fakeEnvironment()).evaluate(runbook, { session });
+  expect(toolResults[0]?.result).toMatchObject({
+    success: false,
+    message: expect.stringContaining("Open now: manual."),
+  });
+  expect(session.get(log)).toEqual([]);
+  expect(names(model.requests[1]?.tools)).toContain("restart");
+});
+
+test("VIS-3 a handler may summarise a section again", async () => {
+  const closing = { toolCalls: [{ name: "demand", arguments: { path: "manual", to: "summary" } }] };
+  const model = scriptedModel([opening("manual"), closing, { text: "x" }]);
+  await modelAdapter(model, fakeEnvironment()).evaluate(runbook);
+  expect(names(model.requests[2]?.tools)).not.toContain("restart");
+});
+
+test("VIS-5 a key that is unknown or open already is a failed result that lists what can be opened", async () => {
+  for (const key of ["nope", "intro", "manual.deeper", "constructor"]) {
+    const model = scriptedModel([opening("manual", key), { text: "x" }]);
+    const { toolResults } = await modelAdapter(model, fakeEnvironment()).evaluate(runbook);
+    expect(toolResults[0]?.result).toMatchObject({
+      success: false,
+      message: expect.stringMatching(new RegExp(`"${key}" cannot be opened.*Can be opened: manual, history.`)),
+    });
+    expect(names(model.requests[1]?.tools)).not.toContain("restart");
+  }
+  const model = scriptedModel([{ toolCalls: [{ name: "demand", arguments: { path: "nope" } }] }, { text: "x" }]);
+  const { toolResults } = await modelAdapter(model, fakeEnvironment()).evaluate(runbook);
+  expect(toolResults[0]?.result).toMatchObject({ success: false, message: expect.stringContaining("manual, history") });
+});
+
+test("VIS-5 read_section answers with the text and changes nothing", async () => {
+  const session = createSession();
+  const model = scriptedModel([
+    { toolCalls: [{ name: "read_section", arguments: { key: "history" } }] },
+    { text: "x" },
+  ]);
+  const { toolResults } = await modelAdapter(model, fakeEnvironment()).evaluate(runbook, { session });
+  expect(toolResults[0]?.result).toMatchObject({ success: true, value: "## 3. History\n\nOld." });
+  expect(session.get(openedSections)).toEqual([]);
+  expect(model.requests[1]?.messages[0]).toEqual(model.requests[0]?.messages[0]);
+});

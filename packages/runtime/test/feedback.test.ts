@@ -1,0 +1,92 @@
+import { definePrompt, defineTool, type FeedbackProvider } from "@proviso/core";
+import { createSession, modelAdapter } from "@proviso/runtime";
+import { fakeEnvironment, recordEvents, scriptedModel } from "@proviso/runtime/testing";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { toolMessages } from "./tools/support.ts";
+
+const environment = fakeEnvironment();
+const work = defineTool({
+  name: "work",
+  description: "Works.",
+  input: z.object({ ms: z.number().default(0) }),
+  execute: async ({ ms }) => {
+    if (ms > 0) await environment.clock.sleep(ms);
+    return "worked";
+  },
+});
+const promptWith = (...feedback: readonly FeedbackProvider[]) =>
+  definePrompt({ key: "feedback", sections: [{ key: "s", text: "Work.", tools: [work] }], feedback }).bind();
+const says = (name: string, every: FeedbackProvider["every"], text = name): FeedbackProvider => ({
+  name,
+  every,
+  provide: () => text,
+});
+
+async function answersTo(
+  feedback: readonly FeedbackProvider[],
+  calls: readonly number[],
+  session = createSession(),
+): Promise<readonly string[]> {
+  const toolCalls = calls.map((ms) => ({ name: "work", arguments: { ms } }));
+  const adapter = modelAdapter(scriptedModel([{ toolCalls }, { text: "done" }]), environment);
+  const evaluating = adapter.evaluate(promptWith(...feedback), { session });
+  await environment.clock.advance(calls.reduce((sum, ms) => sum + ms, 0) + 1);
+  return toolMessages((await evaluating).messages).map(({ text }) => text);
+}
+
+test("TOOL-11 feedback is appended to the message of the call after which it was due, in its own block", async () => {
+  const session = createSession();
+  const events = recordEvents(session);
+  expect(await answersTo([says("reminder", { calls: 2 }, "Mind the time.")], [0, 0, 0, 0], session)).toEqual([
+    "worked",
+    'worked\n\n<feedback from="reminder">\nMind the time.\n</feedback>',
+    "worked",
+    'worked\n\n<feedback from="reminder">\nMind the time.\n</feedback>',
+  ]);
+  const given = events.filter(({ type }) => type === "feedback.given");
+  expect(given).toMatchObject([
+    { provider: "reminder", text: "Mind the time.", promptName: "app/feedback" },
+    { provider: "reminder" },
+  ]);
+  for (const event of events) {
+    if (event.type === "tool.invoked") expect(event).toMatchObject({ result: { value: "worked" } });
+  }
+});
+
+test("TOOL-11 cadence by time, and by whichever comes first", async () => {
+  const byTime = (await answersTo([says("t", { ms: 100 })], [60, 60, 60, 10])).map((text) =>
+    text.includes("<feedback"),
+  );
+  expect(byTime).toEqual([false, true, false, false]);
+  const either = (await answersTo([says("e", { calls: 3, ms: 100 })], [0, 0, 0, 150])).map((text) =>
+    text.includes("<feedback"),
+  );
+  expect(either).toEqual([false, false, true, true]);
+});
+
+test("TOOL-11 cadence is kept by provider, and over the evaluations of the prompt in one session", async () => {
+  const session = createSession();
+  const feedback = [says("two", { calls: 2 }), says("three", { calls: 3 })];
+  const spoken = [...(await answersTo(feedback, [0, 0], session)), ...(await answersTo(feedback, [0, 0], session))];
+  expect(spoken.map((text) => [...text.matchAll(/from="(\w+)"/g)].map(([, name]) => name))).toEqual([
+    [],
+    ["two"],
+    ["three"],
+    ["two"],
+  ]);
+});
+
+test("TOOL-11 a provider that throws, or says nothing, is passed over", async () => {
+  const broken: FeedbackProvider = {
+    name: "broken",
+    every: { calls: 1 },
+    provide: () => {
+      throw new Error("no");
+    },
+  };
+  const silent: FeedbackProvider = { name: "silent", every: { calls: 1 }, provide: () => undefined };
+  expect(await answersTo([broken, silent, says("fine", { calls: 1 })], [0])).toEqual([
+    'worked\n\n<feedback from="fine">\nfine\n</feedback>',
+  ]);
+});

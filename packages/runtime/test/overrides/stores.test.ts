@@ -1,0 +1,155 @@
+import { DefinitionError, definePrompt, type OverridesStore, type PromptOverride } from "@proviso/core";
+import { createSession, memoryOverrides, modelAdapter } from "@proviso/runtime";
+import { fileOverrides } from "@proviso/runtime/node";
+import { fakeEnvironment, recordEvents, scriptedModel } from "@proviso/runtime/testing";
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import { z } from "zod";
+import { rejection } from "../support.ts";
+
+const template = definePrompt({
+  ns: "tests",
+  key: "stored",
+  params: z.object({ name: z.string() }),
+  sections: [
+    { key: "guide", text: "Help {{name}}." },
+    { key: "ask", text: "Begin.", role: "user" },
+  ],
+});
+const { descriptor } = template;
+const better: PromptOverride = {
+  tag: "latest",
+  sections: { guide: { hash: descriptor.sections["guide"] ?? "", text: "Serve {{name}}." } },
+  tools: {},
+};
+
+const folders: string[] = [];
+async function folder(): Promise<string> {
+  const made = await mkdtemp(join(tmpdir(), "overrides-"));
+  folders.push(made);
+  return made;
+}
+afterEach(async () => {
+  await Promise.all(folders.splice(0).map((made) => rm(made, { recursive: true, force: true })));
+});
+const stores: readonly (readonly [string, () => Promise<OverridesStore>])[] = [
+  ["memory", async () => memoryOverrides()],
+  ["files", async () => fileOverrides(await folder())],
+];
+
+test.each(stores)("OVR-2 what was stored in %s is what is resolved, and what is evaluated with", async (_, make) => {
+  const store = await make();
+  expect(await store.resolve(descriptor, "latest")).toBeUndefined();
+  await store.upsert(descriptor, better);
+  expect(await store.resolve(descriptor, "latest")).toEqual(better);
+  const model = scriptedModel([{ text: "x" }]);
+  const session = createSession();
+  const events = recordEvents(session);
+  await modelAdapter(model, fakeEnvironment()).evaluate(template.bind({ name: "Ada" }), {
+    session,
+    overrides: { store },
+  });
+  expect(model.requests[0]?.messages[0]?.text).toBe("Serve Ada.");
+  expect(events[0]).toMatchObject({ overrides: { tag: "latest", applied: ["guide"], stale: [] } });
+});
+
+test.each(stores)(
+  "OVR-2 OVR-3 %s refuse what is stale, unknown or names unknown params, and keep what they had",
+  async (_, make) => {
+    const store = await make();
+    await store.upsert(descriptor, better);
+    const hash = descriptor.sections["guide"] ?? "";
+    const refused: unknown[] = [
+      { ...better, sections: { guide: { hash: "0", text: "x" } } },
+      { ...better, sections: { nope: { hash, text: "x" } } },
+      { ...better, sections: { guide: { hash, text: "{{nope}}" } } },
+      { ...better, sections: { guide: { hash, text: 1 } } },
+      { ...better, sections: { guide: { hash, title: "x" } } },
+      { ...better, tag: "../../up" },
+      { ...better, sections: JSON.parse('{"__proto__": {"hash": "x"}}') },
+      "nothing",
+    ];
+    for (const override of refused) {
+      expect(await rejection(store.upsert(descriptor, override as PromptOverride))).toBeInstanceOf(DefinitionError);
+    }
+    expect(await store.resolve(descriptor, "latest")).toEqual(better);
+  },
+);
+
+test.each(stores)("OVR-4 seed writes the current texts to %s once, and is idempotent", async (_, make) => {
+  const store = await make();
+  const seeded = await store.seed(template as never, "latest");
+  expect(seeded.sections["guide"]).toMatchObject({ text: "Help {{name}}." });
+  await store.upsert(descriptor, better);
+  expect(await store.seed(template as never, "latest")).toEqual(better);
+});
+
+test("OVR-2 a stale override is skipped, listed and logged, and the evaluation goes on", async () => {
+  const store: OverridesStore = {
+    ...memoryOverrides(),
+    resolve: async () => ({ ...better, sections: { guide: { hash: "old", text: "Old." } } }),
+  };
+  const logged: unknown[] = [];
+  const logger = { debug() {}, info() {}, error() {}, warn: (...entry: unknown[]) => void logged.push(entry) };
+  const model = scriptedModel([{ text: "x" }]);
+  await modelAdapter(model, { logger }).evaluate(template.bind({ name: "Ada" }), { overrides: { store } });
+  expect(model.requests[0]?.messages[0]?.text).toBe("Help Ada.");
+  expect(logged).toMatchObject([[{ stale: ["guide"], tag: "latest" }, "prompt.overrides.stale"]]);
+});
+
+test("ERR-1 a store that fails is a PromptRenderError before any request", async () => {
+  const store = { ...memoryOverrides(), resolve: () => Promise.reject(new Error("no disk")) };
+  const model = scriptedModel([]);
+  const error = await rejection(modelAdapter(model).evaluate(template.bind({ name: "x" }), { overrides: { store } }));
+  expect(error).toMatchObject({ code: "render", message: "no disk" });
+});
+
+test("OVR-5 files lie in <folder>/<ns>/<key>/<tag>.json and are written whole", async () => {
+  const root = await folder();
+  await fileOverrides(root).upsert(descriptor, better);
+  expect(await readdir(join(root, "tests", "stored"))).toEqual(["latest.json"]);
+  const text = await readFile(join(root, "tests", "stored", "latest.json"), "utf8");
+  expect(JSON.parse(text)).toEqual({ version: 1, ns: "tests", key: "stored", ...better });
+});
+
+test.each([
+  ["truncated", (text: string) => text.slice(0, -20), /damaged/],
+  ["empty", () => "", /damaged/],
+  ["of another prompt", (text: string) => text.replace('"stored"', '"other"'), /another prompt/],
+  ["of another tag", (text: string) => text.replace('"latest"', '"other"'), /another prompt or tag/],
+  ["from a newer version", (text: string) => text.replace('"version": 1', '"version": 2'), /version 2/],
+  ["with hostile keys", (text: string) => text.replace('"guide"', '"__proto__"'), /__proto__/],
+  ["a list", () => "[]", /must hold an object/],
+  ["of wrong shape", (text: string) => text.replace('"Serve {{name}}."', "5"), /sections\.guide\.text/],
+])("OVR-4 a file that is %s is an error that names it, and is left alone", async (_, damage, says) => {
+  const root = await folder();
+  const store = fileOverrides(root);
+  await store.upsert(descriptor, better);
+  const file = join(root, "tests", "stored", "latest.json");
+  const damaged = damage(await readFile(file, "utf8"));
+  await writeFile(file, damaged);
+  for (const use of [() => store.resolve(descriptor, "latest"), () => store.seed(template as never, "latest")]) {
+    const error = await rejection(use());
+    expect(error).toBeInstanceOf(DefinitionError);
+    expect(error.message).toContain(file);
+    expect(error.message).toMatch(says);
+  }
+  expect(await readFile(file, "utf8")).toBe(damaged);
+});
+
+test("OVR-5 nothing outside the folder is read or written: not by names, not by links", async () => {
+  const [root, outside] = [await folder(), await folder()];
+  const store = fileOverrides(root);
+  for (const wrong of ["..", "../x", "a/b", "", ".hidden", "A"]) {
+    expect(await rejection(store.resolve({ ...descriptor, ns: wrong }, "latest"))).toBeInstanceOf(DefinitionError);
+    expect(await rejection(store.resolve({ ...descriptor, key: wrong }, "latest"))).toBeInstanceOf(DefinitionError);
+    expect(await rejection(store.resolve(descriptor, wrong))).toBeInstanceOf(DefinitionError);
+  }
+  await mkdir(join(root, "tests"));
+  await symlink(outside, join(root, "tests", "stored"));
+  expect(await rejection(store.upsert(descriptor, better))).toBeInstanceOf(DefinitionError);
+  expect(await rejection(store.resolve(descriptor, "latest"))).toBeInstanceOf(DefinitionError);
+  expect(await readdir(outside)).toEqual([]);
+});
