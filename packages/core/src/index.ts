@@ -49,7 +49,7 @@ export type { CheckedText, UnknownPlaceholder, UnknownProperty } from "./prompt/
 export { RenderFault } from "./prompt/render.ts";
 export { defineSection } from "./prompt/section.ts";
 export type { CheckedSections, Section, SectionDefinition } from "./prompt/section.ts";
-export { definePrompt, overrideOf } from "./prompt/template.ts";
+export { definePrompt, overrideOf, sectionsIn } from "./prompt/template.ts";
 export type { Prompt, PromptDefinition, PromptTemplate, RenderedPrompt, RenderOptions } from "./prompt/template.ts";
 export { openedSections } from "./prompt/visibility.ts";
 export type { OpenedSections, Visibility } from "./prompt/visibility.ts";

@@ -3,7 +3,7 @@ import { isFailure, messageOf, type Failure } from "./failures.ts";
 import type { Run } from "./run.ts";
 
 /** Times that a checker may send the model back to work. */
-export const mostCompletions = 10;
+const mostCompletions = 10;
 
 /** What is missing, for the model to read; undefined: complete, or nothing more can be asked for. */
 export async function whatIsMissing(run: Run, output: unknown, asked: number): Promise<string | Failure | undefined> {

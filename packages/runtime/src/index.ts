@@ -5,6 +5,7 @@ export type { AdapterOptions } from "./evaluate.ts";
 export { memoryFilesystem } from "./resources/memory-filesystem.ts";
 export { memoryOverrides } from "./overrides.ts";
 export { openResources } from "./resources/context.ts";
+export { joinSlices } from "./session/join.ts";
 export { append, replaceLatest, upsertBy } from "./session/reducers.ts";
 export { createSession } from "./session/session.ts";
 export { modelFailureFrom } from "./throttle/retry-after.ts";

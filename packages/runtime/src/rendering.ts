@@ -13,6 +13,8 @@ import type { SessionCore } from "./session/session.ts";
 export interface RenderInputs {
   readonly overrides: PromptOverride | undefined;
   readonly nativeOutput: boolean;
+  /** Where sections that take their text from a slice find it. */
+  readonly core: SessionCore;
 }
 
 export type Opened = readonly { readonly path: string; readonly visibility: Visibility }[] | undefined;
@@ -23,14 +25,12 @@ export function openedOf(core: SessionCore, promptName: string): Opened {
 }
 
 /** @throws {DefinitionError} for a prompt that renders to nothing. */
-export function renderWith(
-  prompt: Run["prompt"],
-  { overrides, nativeOutput }: RenderInputs,
-  opened: Opened,
-): RenderedPrompt {
+export function renderWith(prompt: Run["prompt"], inputs: RenderInputs, opened: Opened): RenderedPrompt {
+  const { overrides, nativeOutput } = inputs;
   const visibility = Object.fromEntries((opened ?? []).map((section) => [section.path, section.visibility]));
   const rendered = prompt.render({
     visibility,
+    stateOf: (slice) => inputs.core.session.get(slice),
     ...(overrides === undefined ? {} : { overrides }),
     ...(nativeOutput ? {} : { outputInstructions: true }),
   });

@@ -68,7 +68,11 @@ async function buildRun(
   const promptName = prompt.template.name;
   const log = safeLog(world, { promptName, evaluationId });
   const core = joinSession(options, prompt, world, nesting);
-  const renderInputs = { overrides: await resolveOverrides(options, prompt, limits), nativeOutput: setup.nativeOutput };
+  const renderInputs = {
+    overrides: await resolveOverrides(options, prompt, limits),
+    nativeOutput: setup.nativeOutput,
+    core,
+  };
   const opened = openedOf(core, promptName);
   const rendered = renderFor(prompt, renderInputs, opened, log);
   const tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));

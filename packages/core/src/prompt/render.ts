@@ -37,6 +37,7 @@ interface Rendering {
   readonly params: Params;
   readonly visibility: Readonly<Record<string, Visibility>>;
   readonly overrides: OverriddenTexts | undefined;
+  readonly stateOf: NonNullable<RenderOptions["stateOf"]>;
 }
 
 /** A section as it is shown. */
@@ -50,7 +51,8 @@ interface Shown {
 export function renderPrompt(template: CompiledTemplate, params: Params, options: RenderOptions = {}): RenderedPrompt {
   const { tools: ownTools, descriptor } = template;
   const overrides = options.overrides && applyOverride(options.overrides, descriptor, ownTools);
-  const rendering: Rendering = { params, visibility: options.visibility ?? {}, overrides };
+  const { visibility = {}, stateOf = () => undefined } = options;
+  const rendering: Rendering = { params, visibility, overrides, stateOf };
   const shown = template.sections.flatMap((section) => shownSections(section, rendering));
   const blocks = shown.map((section) => ({ role: section.compiled.role, text: sectionText(section, rendering) }));
   if (template.examples.length > 0) blocks.push({ role: "system", text: taskExamplesText(template.examples) });
@@ -126,7 +128,8 @@ function sectionText({ compiled, summarised }: Shown, rendering: Rendering): str
   const overridden = rendering.overrides?.sections.get(path);
   const parts =
     summarised === undefined ? (overridden?.text ?? compiled.text) : (overridden?.summary ?? compiled.summary);
-  const body = filled(parts, path, rendering.params);
+  const state = section.textFrom && summarised === undefined ? rendering.stateOf(section.textFrom) : undefined;
+  const body = state ?? filled(parts, path, rendering.params);
   const heading = section.title === undefined ? "" : `${"#".repeat(Math.min(depth + 1, 6))} ${number} ${section.title}`;
   const rest = summarised === undefined ? toolExamplesText(section.tools ?? []) : openingLine(summarised);
   return [heading, body, rest].filter((part) => part !== "").join("\n\n");

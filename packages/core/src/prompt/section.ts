@@ -15,6 +15,8 @@ export interface Section<in Params = {}> {
   readonly title?: string | undefined;
   /** Markdown with {{param}} placeholders; `\{{` is a literal `{{`. */
   readonly text?: string | undefined;
+  /** A slice whose state, where it is a text, is shown as it is in place of `text`. */
+  readonly textFrom?: Slice<string | undefined> | undefined;
   /** Shown in place of text while the section is summarised; placeholders as in text. */
   readonly summary?: string | undefined;
   /** Default "full". What may be a summary needs one; the model opens it when it needs it. */

@@ -81,6 +81,8 @@ export interface RenderOptions {
   /** By dotted path, in place of what the sections say. */
   readonly visibility?: Readonly<Record<string, Visibility>> | undefined;
   readonly overrides?: PromptOverride | undefined;
+  /** The states of slices that sections take their texts from; left out, they show their own. */
+  readonly stateOf?: ((slice: Slice<string | undefined>) => string | undefined) | undefined;
   /** Whether the output schema is described in the text. Default: the prompt's own `outputInstructions`. */
   readonly outputInstructions?: boolean | undefined;
 }
@@ -160,6 +162,15 @@ export function overrideOf(template: PromptTemplate<never, unknown>, tag: string
   if (compiled === undefined) throw new DefinitionError("This template was not made by definePrompt.");
   checkTag(tag);
   return currentTexts(compiled.all, compiled.tools, compiled.descriptor, tag);
+}
+
+/** A template's sections by dotted path, parents first. @throws {DefinitionError} for a template of other making. */
+export function sectionsIn(
+  template: PromptTemplate<never, unknown>,
+): readonly { readonly path: string; readonly section: Section<never> }[] {
+  const compiled = templates.get(template);
+  if (compiled === undefined) throw new DefinitionError("This template was not made by definePrompt.");
+  return compiled.all.map(({ path, section }) => ({ path, section }));
 }
 
 type AnyDefinition = PromptDefinition<Schema, Schema | undefined, readonly Section<never>[]> & { readonly ns: string };
