@@ -11,6 +11,7 @@ const arrows: Record<string, string[]> = {
   "@proviso/core": [],
   "@proviso/runtime": ["@proviso/core"],
   "@proviso/simulator": [],
+  "@proviso/toolkit": ["@proviso/core", "@proviso/runtime"],
 };
 
 const entries: Record<string, string[]> = {
@@ -18,6 +19,7 @@ const entries: Record<string, string[]> = {
   "@proviso/core": ["."],
   "@proviso/runtime": [".", "./node", "./testing"],
   "@proviso/simulator": ["."],
+  "@proviso/toolkit": ["."],
 };
 
 interface Manifest {

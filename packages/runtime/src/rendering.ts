@@ -30,7 +30,7 @@ export function renderWith(prompt: Run["prompt"], inputs: RenderInputs, opened: 
   const visibility = Object.fromEntries((opened ?? []).map((section) => [section.path, section.visibility]));
   const rendered = prompt.render({
     visibility,
-    stateOf: (slice) => inputs.core.session.get(slice),
+    get: inputs.core.session.get,
     ...(overrides === undefined ? {} : { overrides }),
     ...(nativeOutput ? {} : { outputInstructions: true }),
   });

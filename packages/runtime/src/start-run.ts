@@ -95,10 +95,8 @@ async function buildRun(
     resources: resources.context,
     conversation,
     tools,
-    policies: options.policies ?? [],
     nativeOutput: setup.nativeOutput,
-    maxTurns: options.maxTurns ?? defaultMaxTurns,
-    maxRepairs: options.maxRepairs ?? 0,
+    ...withDefaults(options),
     startedAt,
     nesting,
     depth,
@@ -106,11 +104,8 @@ async function buildRun(
     gates: gatesOf(core, resources.shared, nesting),
     watch,
     toolChoice,
-    turn: 0,
     model: setup.provider.model,
-    usage: noUsage,
-    knownCost: undefined,
-    toolResults: [],
+    ...nothingYet(),
     emit: emitter(core, world, { evaluationId, nesting, watch, log }),
     spend: (reported, answered) => spend(run, reported, answered),
     redact: world.redact,
@@ -119,6 +114,18 @@ async function buildRun(
     [Symbol.asyncDispose]: () => closeRun(run),
   };
   return run;
+}
+
+function nothingYet(): Pick<Run, "turn" | "usage" | "knownCost" | "toolResults"> {
+  return { turn: 0, usage: noUsage, knownCost: undefined, toolResults: [] };
+}
+
+function withDefaults({
+  policies = [],
+  maxTurns = defaultMaxTurns,
+  maxRepairs = 0,
+}: EvaluateOptions): Pick<Run, "policies" | "maxTurns" | "maxRepairs"> {
+  return { policies, maxTurns, maxRepairs };
 }
 
 function spend(run: Run, reported: ReportedUsage | undefined, answered: number): Usage {

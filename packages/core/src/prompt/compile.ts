@@ -150,7 +150,7 @@ function collectSlices(definition: AnyDefinition, all: readonly CompiledSection[
   const policies = [...(definition.policies ?? []), ...all.flatMap(({ section }) => section.policies ?? [])];
   const slices = new Set([
     ...(definition.slices ?? []),
-    ...all.flatMap(({ section }) => [...(section.slices ?? []), ...(section.textFrom ? [section.textFrom] : [])]),
+    ...all.flatMap(({ section }) => section.slices ?? []),
     ...policies.flatMap((policy) => policy.slices ?? []),
     ...(all.some(({ section }) => section.visibility !== undefined) ? [openedSections] : []),
   ]);

@@ -37,7 +37,7 @@ interface Rendering {
   readonly params: Params;
   readonly visibility: Readonly<Record<string, Visibility>>;
   readonly overrides: OverriddenTexts | undefined;
-  readonly stateOf: NonNullable<RenderOptions["stateOf"]>;
+  readonly get: RenderOptions["get"];
 }
 
 /** A section as it is shown. */
@@ -51,8 +51,8 @@ interface Shown {
 export function renderPrompt(template: CompiledTemplate, params: Params, options: RenderOptions = {}): RenderedPrompt {
   const { tools: ownTools, descriptor } = template;
   const overrides = options.overrides && applyOverride(options.overrides, descriptor, ownTools);
-  const { visibility = {}, stateOf = () => undefined } = options;
-  const rendering: Rendering = { params, visibility, overrides, stateOf };
+  const { visibility = {}, get } = options;
+  const rendering: Rendering = { params, visibility, overrides, get };
   const shown = template.sections.flatMap((section) => shownSections(section, rendering));
   const blocks = shown.map((section) => ({ role: section.compiled.role, text: sectionText(section, rendering) }));
   if (template.examples.length > 0) blocks.push({ role: "system", text: taskExamplesText(template.examples) });
@@ -128,11 +128,24 @@ function sectionText({ compiled, summarised }: Shown, rendering: Rendering): str
   const overridden = rendering.overrides?.sections.get(path);
   const parts =
     summarised === undefined ? (overridden?.text ?? compiled.text) : (overridden?.summary ?? compiled.summary);
-  const state = section.textFrom && summarised === undefined ? rendering.stateOf(section.textFrom) : undefined;
-  const body = state ?? filled(parts, path, rendering.params);
+  const body =
+    (summarised === undefined ? textFromState(compiled, rendering) : undefined) ??
+    filled(parts, path, rendering.params);
   const heading = section.title === undefined ? "" : `${"#".repeat(Math.min(depth + 1, 6))} ${number} ${section.title}`;
   const rest = summarised === undefined ? toolExamplesText(section.tools ?? []) : openingLine(summarised);
   return [heading, body, rest].filter((part) => part !== "").join("\n\n");
+}
+
+function textFromState({ section, path }: CompiledSection, { get }: Rendering): string | undefined {
+  if (section.textFrom === undefined || get === undefined) return undefined;
+  try {
+    return section.textFrom(get);
+  } catch (cause) {
+    throw new RenderFault(`The text of section "${path}" could not be told: ${messageOf(cause)}`, {
+      section: path,
+      cause,
+    });
+  }
 }
 
 function filled(parts: readonly TextPart[], path: string, params: Params): string {

@@ -1,6 +1,7 @@
 import { DefinitionError } from "../errors.ts";
 import type { Binding } from "../resources/binding.ts";
 import type { ObjectSchema, Schema } from "../schema.ts";
+import type { SessionState } from "../state/session.ts";
 import type { Slice } from "../state/slice.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
 import type { Tool } from "../tool/tool.ts";
@@ -15,8 +16,8 @@ export interface Section<in Params = {}> {
   readonly title?: string | undefined;
   /** Markdown with {{param}} placeholders; `\{{` is a literal `{{`. */
   readonly text?: string | undefined;
-  /** A slice whose state, where it is a text, is shown as it is in place of `text`. */
-  readonly textFrom?: Slice<string | undefined> | undefined;
+  /** A text from the session's state, shown as it is in place of `text`; undefined: `text`. Pure. */
+  readonly textFrom?: ((get: SessionState["get"]) => string | undefined) | undefined;
   /** Shown in place of text while the section is summarised; placeholders as in text. */
   readonly summary?: string | undefined;
   /** Default "full". What may be a summary needs one; the model opens it when it needs it. */

@@ -1,6 +1,7 @@
 import { DefinitionError } from "../errors.ts";
 import type { Binding } from "../resources/binding.ts";
 import { describeIssues, parseWithSchemaSync, type ObjectSchema, type Schema } from "../schema.ts";
+import type { SessionState } from "../state/session.ts";
 import type { Slice } from "../state/slice.ts";
 import type { CompletionChecker } from "../tool/completion.ts";
 import type { FeedbackProvider } from "../tool/feedback.ts";
@@ -81,8 +82,8 @@ export interface RenderOptions {
   /** By dotted path, in place of what the sections say. */
   readonly visibility?: Readonly<Record<string, Visibility>> | undefined;
   readonly overrides?: PromptOverride | undefined;
-  /** The states of slices that sections take their texts from; left out, they show their own. */
-  readonly stateOf?: ((slice: Slice<string | undefined>) => string | undefined) | undefined;
+  /** The state that sections may take their texts from; left out, they show their own. */
+  readonly get?: SessionState["get"] | undefined;
   /** Whether the output schema is described in the text. Default: the prompt's own `outputInstructions`. */
   readonly outputInstructions?: boolean | undefined;
 }

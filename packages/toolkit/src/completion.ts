@@ -1,0 +1,46 @@
+import { Filesystem, type CompletionChecker } from "@proviso/core";
+
+/** These files are there. */
+export function requireFiles(...paths: readonly string[]): CompletionChecker<never> {
+  return {
+    name: "require-files",
+    async check({ resources }) {
+      const files = resources.get(Filesystem);
+      const found = await Promise.all(paths.map((path) => files.exists(path)));
+      const missing = paths.filter((_, index) => found[index] !== true);
+      return missing.length === 0 ? undefined : `These files are still missing: ${missing.join(", ")}. Write them.`;
+    },
+  };
+}
+
+/** Everything that each of them misses. */
+export function allOf<Output>(...checkers: readonly CompletionChecker<Output>[]): CompletionChecker<Output> {
+  return {
+    name: checkers.map(({ name }) => name).join(" and "),
+    async check(context) {
+      const missing: string[] = [];
+      for (const checker of checkers) {
+        const text = await checker.check(context);
+        if (text !== undefined) missing.push(text);
+      }
+      return missing.length === 0 ? undefined : missing.join("\n");
+    },
+  };
+}
+
+/** Complete as soon as one of them is; else what the first of them misses, or that one of several will do. */
+export function anyOf<Output>(...checkers: readonly CompletionChecker<Output>[]): CompletionChecker<Output> {
+  return {
+    name: checkers.map(({ name }) => name).join(" or "),
+    async check(context) {
+      const missing: string[] = [];
+      for (const checker of checkers) {
+        const text = await checker.check(context);
+        if (text === undefined) return undefined;
+        missing.push(text);
+      }
+      if (missing.length <= 1) return missing[0];
+      return ["One of these is still needed:", ...missing.map((text) => `- ${text}`)].join("\n");
+    },
+  };
+}

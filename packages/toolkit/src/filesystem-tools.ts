@@ -1,0 +1,213 @@
+import {
+  defineTool,
+  Filesystem,
+  FilesystemError,
+  toolError,
+  type Tool,
+  type ToolContext,
+  type ToolReturn,
+} from "@proviso/core";
+import { z } from "zod";
+
+export interface FilesystemToolsOptions {
+  /** Leave out what changes files. Default false. */
+  readonly readOnly?: boolean | undefined;
+  /** Lines of one page of read_file. Default 1,000. */
+  readonly linesAPage?: number | undefined;
+  /** UTF-16 units of one answer. Default 40,000. */
+  readonly charactersAnAnswer?: number | undefined;
+  /** Paths and matches in one answer. Default 200. */
+  readonly entriesAnAnswer?: number | undefined;
+}
+
+type Limits = { readonly [K in "linesAPage" | "charactersAnAnswer" | "entriesAnAnswer"]: number };
+
+const workspaceTools = new WeakSet<Tool>();
+
+/** Whether a tool works on a workspace: one of ours, or one that `asWorkspaceTools` was told of. */
+export function isWorkspaceTool(tool: Tool): boolean {
+  return workspaceTools.has(tool);
+}
+
+/** Tools of one's own that work on a workspace; the section that has them is a workspace section. */
+export function asWorkspaceTools<const T extends readonly Tool[]>(tools: T): T {
+  for (const tool of tools) workspaceTools.add(tool);
+  return tools;
+}
+
+/**
+ * list_files, read_file, glob_files, grep_files, write_file, edit_file and remove_file over the bound `Filesystem`.
+ * A refused path or a missing file is a failed result that says what to do.
+ */
+export function filesystemTools(options: FilesystemToolsOptions = {}): readonly Tool[] {
+  const { linesAPage = 1_000, charactersAnAnswer = 40_000, entriesAnAnswer = 200 } = options;
+  const limits: Limits = { linesAPage, charactersAnAnswer, entriesAnAnswer };
+  const reading = [listFiles(limits), readFile(limits), globFiles(limits), grepFiles(limits)];
+  const changing = options.readOnly === true ? [] : [writeFile(), editFile(), removeFile()];
+  return asWorkspaceTools(Object.freeze([...reading, ...changing]) as readonly Tool[]);
+}
+
+const path = z.string().describe("relative to the root of the workspace");
+
+function listFiles({ entriesAnAnswer }: Limits) {
+  return defineTool({
+    name: "list_files",
+    description: "List one folder: its files with their sizes in bytes, and its folders.",
+    input: z.object({
+      path: path.default(""),
+      offset: z.number().int().nonnegative().default(0).describe("entries to skip"),
+    }),
+    readOnly: true,
+    execute: ({ path: folder, offset }, context) =>
+      working(context, async (files) => {
+        const entries = await files.list(folder);
+        const lines = entries.map(({ name, kind, size }) => (kind === "file" ? `${name} (${size})` : `${name}/`));
+        return page(lines, offset, entriesAnAnswer, "entries") || "The folder is empty.";
+      }),
+  });
+}
+
+function readFile({ linesAPage, charactersAnAnswer }: Limits) {
+  return defineTool({
+    name: "read_file",
+    description: `Read a text file, at most ${linesAPage} lines at a time; the first line of the answer tells which.`,
+    input: z.object({ path, fromLine: z.number().int().positive().default(1).describe("from 1") }),
+    readOnly: true,
+    execute: ({ path: file, fromLine }, context) =>
+      working(context, async (files) => {
+        const { text, totalLines } = await files.read(file, { offset: fromLine - 1, limit: linesAPage });
+        if (text.includes("\0")) return toolError(`${file} is not a text file.`);
+        if (fromLine > Math.max(1, totalLines)) return toolError(`${file} ends at line ${totalLines}.`);
+        const shown = wholeLines(text, charactersAnAnswer);
+        const toLine = Math.min(totalLines, fromLine + shown.split("\n").length - 1);
+        const more = toLine < totalLines ? `; go on with fromLine ${toLine + 1}` : "";
+        return `lines ${fromLine}-${toLine} of ${totalLines}${more}\n${shown}`;
+      }),
+  });
+}
+
+function globFiles({ entriesAnAnswer }: Limits) {
+  return defineTool({
+    name: "glob_files",
+    description: "Find files by name: *, **, ?, [abc], {a,b}.",
+    input: z.object({
+      pattern: z.string().min(1),
+      offset: z.number().int().nonnegative().default(0).describe("paths to skip"),
+    }),
+    readOnly: true,
+    execute: ({ pattern, offset }, context) =>
+      working(
+        context,
+        async (files) =>
+          page(await files.glob(pattern), offset, entriesAnAnswer, "paths") || "No file fits the pattern.",
+      ),
+  });
+}
+
+function grepFiles({ entriesAnAnswer, charactersAnAnswer }: Limits) {
+  return defineTool({
+    name: "grep_files",
+    description: "Find lines that contain a text, literally.",
+    input: z.object({ text: z.string().min(1), glob: z.string().min(1).optional().describe("only in files that fit") }),
+    readOnly: true,
+    execute: ({ text, glob }, context) =>
+      working(context, async (files) => {
+        const found = await files.grep(text, {
+          ...(glob === undefined ? {} : { glob }),
+          maxMatches: entriesAnAnswer + 1,
+        });
+        if (found.length === 0) return "No line contains it.";
+        const lines = found.slice(0, entriesAnAnswer).map((match) => `${match.path}:${match.line}: ${match.text}`);
+        const more = found.length > entriesAnAnswer ? "\n(more: narrow it with a glob or a longer text)" : "";
+        return wholeLines(lines.join("\n"), charactersAnAnswer) + more;
+      }),
+  });
+}
+
+function writeFile() {
+  return defineTool({
+    name: "write_file",
+    description: "Write a whole file; folders above it are made.",
+    input: z.object({ path, text: z.string() }),
+    idempotent: true,
+    execute: ({ path: file, text }, context) =>
+      working(context, async (files) => {
+        await files.write(file, text);
+        return `Wrote ${file}, ${text.length} characters.`;
+      }),
+  });
+}
+
+function editFile() {
+  return defineTool({
+    name: "edit_file",
+    description: "Replace a text in a file by another. It must occur once, unless all is true.",
+    input: z.object({
+      path,
+      find: z.string().min(1).describe("exactly as it stands in the file"),
+      replace: z.string(),
+      all: z.boolean().default(false),
+    }),
+    execute: ({ path: file, find, replace, all }, context) =>
+      working(context, async (files) => {
+        const { text } = await files.read(file);
+        const times = text.split(find).length - 1;
+        if (times === 0) return toolError(`${file} does not contain that text. Read the file and copy it exactly.`);
+        if (times > 1 && !all)
+          return toolError(`${file} contains that text ${times} times. Give more of it, or set all.`);
+        await files.write(
+          file,
+          text.replaceAll(find, () => replace),
+        );
+        return `Replaced ${times} in ${file}.`;
+      }),
+  });
+}
+
+function removeFile() {
+  return defineTool({
+    name: "remove_file",
+    description: "Remove a file, or a folder with everything in it.",
+    input: z.object({ path: path.min(1) }),
+    execute: ({ path: file }, context) =>
+      working(context, async (files) => {
+        await files.remove(file);
+        return `Removed ${file}.`;
+      }),
+  });
+}
+
+/** What a filesystem refuses is for the model to read. */
+async function working(
+  { resources }: ToolContext,
+  work: (files: Filesystem) => Promise<string | ToolReturn<never>>,
+): Promise<string | ToolReturn<never>> {
+  try {
+    return await work(resources.get(Filesystem));
+  } catch (error) {
+    if (error instanceof FilesystemError) return toolError(`${error.message}${hints[error.reason] ?? ""}`);
+    throw error;
+  }
+}
+
+const hints: { readonly [reason in FilesystemError["reason"]]?: string } = {
+  not_found: " Look with list_files or glob_files.",
+  invalid_path: " Paths are relative to the root of the workspace.",
+  not_a_file: " It is a folder: list it.",
+  not_a_directory: " It is a file: read it.",
+  read_only: " This workspace can only be read.",
+};
+
+function page(all: readonly string[], offset: number, most: number, what: string): string {
+  const shown = all.slice(offset, offset + most);
+  const left = all.length - offset - shown.length;
+  const more = left > 0 ? [`(${left} more ${what}; go on with offset ${offset + shown.length})`] : [];
+  return [...shown, ...more].join("\n");
+}
+
+/** As many whole lines as fit; of a line that is too long by itself its beginning. */
+function wholeLines(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const end = text.lastIndexOf("\n", most);
+  return end > 0 ? text.slice(0, end) : `${text.slice(0, most)}…`;
+}

@@ -1,0 +1,54 @@
+import { defineEvent, defineSection, defineSlice, type Section, type Session, type Slice } from "@proviso/core";
+import { joinSlices } from "@proviso/runtime";
+import { z } from "zod";
+
+const digestSet = defineEvent("toolkit.workspace-digest-set", z.object({ section: z.string(), digest: z.string() }));
+const digestCleared = defineEvent("toolkit.workspace-digest-cleared", z.object({ section: z.string() }));
+
+/** The digests that a session keeps, by the path of their section. */
+export const workspaceDigests: Slice<readonly { readonly section: string; readonly digest: string }[]> = defineSlice<
+  readonly { readonly section: string; readonly digest: string }[]
+>({
+  name: "toolkit.workspace-digests",
+  initial: [],
+  reducers: ({ on }) => {
+    on(digestSet, (before, { section, digest }) => [
+      ...before.filter((other) => other.section !== section),
+      { section, digest },
+    ]);
+    on(digestCleared, (before, { section }) => before.filter((other) => other.section !== section));
+  },
+});
+
+const digestSections = new WeakSet<(get: never) => string | undefined>();
+
+/** Whether a section shows a digest of a workspace. */
+export function isDigestSection(section: Section<never>): boolean {
+  return section.textFrom !== undefined && digestSections.has(section.textFrom);
+}
+
+/**
+ * A section that shows the digest which the session keeps, or an override put in its place. Default key
+ * "workspace-digest"; it stands at the root of its prompt.
+ */
+export function workspaceDigest(
+  options: { readonly key?: string | undefined; readonly title?: string | undefined } = {},
+): Section {
+  const { key = "workspace-digest", title = "Workspace" } = options;
+  const textFrom: Section["textFrom"] = (get) => get(workspaceDigests).find(({ section }) => section === key)?.digest;
+  digestSections.add(textFrom as (get: never) => string | undefined);
+  const text = "There is no digest of the workspace yet: look before you act.";
+  return defineSection({ key, title, text, textFrom, slices: [workspaceDigests] });
+}
+
+/** Puts a digest into a session; the next evaluation in it shows it. */
+export function setWorkspaceDigest(session: Session, section: string, digest: string): void {
+  joinSlices(session, [workspaceDigests]);
+  session.dispatch(digestSet({ section, digest }));
+}
+
+/** Forgets the session's own copy. */
+export function clearWorkspaceDigest(session: Session, section: string): void {
+  joinSlices(session, [workspaceDigests]);
+  session.dispatch(digestCleared({ section }));
+}

@@ -1,0 +1,69 @@
+import { deadlineIn, definePrompt, Filesystem, provide, type FeedbackProvider } from "@proviso/core";
+import { memoryFilesystem, modelAdapter } from "@proviso/runtime";
+import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
+import {
+  allOf,
+  anyOf,
+  budgetFeedback,
+  deadlineFeedback,
+  filesystemTools,
+  planning,
+  requireFiles,
+  staticFeedback,
+} from "@proviso/toolkit";
+import { expect, test } from "vitest";
+import { call } from "./support.ts";
+
+async function said(feedback: FeedbackProvider, limited: boolean): Promise<string> {
+  const environment = fakeEnvironment();
+  const model = scriptedModel([{ toolCalls: [call("set_plan", { goal: "g", steps: ["s"] })] }, { text: "done" }]);
+  const prompt = definePrompt({ key: "p", sections: [planning()], feedback: [feedback] }).bind();
+  const limits = { deadline: deadlineIn(90_000, environment.clock), budget: { maxTotalTokens: 1_000, maxCostUsd: 2 } };
+  const { messages } = await modelAdapter(model, environment).evaluate(prompt, limited ? limits : {});
+  const answer = messages.find(({ role }) => role === "tool")?.text ?? "";
+  return /<feedback from="\w+">\n([\s\S]*)\n<\/feedback>/.exec(answer)?.[1] ?? "";
+}
+
+test("KIT-9 feedback tells the time and the budget that are left, or a text; nothing where there is no limit", async () => {
+  const every = { calls: 1 };
+  expect(await said(deadlineFeedback({ every }), true)).toBe("90 s are left. Leave time for the answer.");
+  expect(await said(budgetFeedback({ every }), true)).toBe("Left of the budget: 985 tokens, 2.00 US dollars.");
+  expect(await said(staticFeedback("Be brief.", { every }), false)).toBe("Be brief.");
+  expect(await said(deadlineFeedback({ every }), false)).toBe("");
+  expect(await said(budgetFeedback({ every }), false)).toBe("");
+});
+
+const ask = (checker: ReturnType<typeof requireFiles>, ...written: readonly string[]) => {
+  const prompt = definePrompt({
+    key: "files",
+    sections: [{ key: "s", text: "Write.", tools: filesystemTools() }],
+    completion: checker,
+  }).bind();
+  const model = scriptedModel([
+    ...written.flatMap((path) => [{ text: "done" }, { toolCalls: [call("write_file", { path, text: "x" })] }]),
+    { text: "done" },
+  ]);
+  const resources = [provide(Filesystem, memoryFilesystem({ "a.md": "a" }))];
+  return modelAdapter(model, fakeEnvironment())
+    .evaluate(prompt, { resources })
+    .then(() => model.requests.flatMap(({ messages }) => messages.slice(-1).map(({ text }) => text)));
+};
+
+test("KIT-10 required files send the model back until they are there", async () => {
+  const texts = await ask(requireFiles("a.md", "b.md"), "b.md");
+  expect(texts).toEqual([
+    "Write.",
+    "These files are still missing: b.md. Write them.",
+    expect.stringContaining("Wrote b.md"),
+  ]);
+});
+
+test("KIT-10 all of several, or any one of them", async () => {
+  expect(await ask(anyOf(requireFiles("b.md"), requireFiles("a.md")))).toEqual(["Write."]);
+  const either = await ask(anyOf(requireFiles("b.md"), requireFiles("c.md")), "c.md");
+  expect(either[1]).toContain("One of these is still needed:\n- These files are still missing: b.md.");
+  const both = await ask(allOf(requireFiles("b.md"), requireFiles("c.md")), "b.md", "c.md");
+  expect(both[1]).toContain("b.md");
+  expect(both[1]).toContain("c.md");
+  expect(both[3]).toBe("These files are still missing: c.md. Write them.");
+});
