@@ -42,5 +42,6 @@ export async function invoked(
   const tool = tools.find((one) => one.name === name) as Tool<object, unknown>;
   const filesystem = memoryFilesystem(files);
   const { result } = await invokeTool(tool, input, { resources: [provide(Filesystem, filesystem)] });
-  return result.success ? String(result.value ?? result.message) : `failed: ${result.message}`;
+  if (!result.success) return `failed: ${result.message}`;
+  return typeof result.value === "string" ? result.value : result.message;
 }
