@@ -1,9 +1,9 @@
 #!/usr/bin/env node
-import { help, readOptions, runSimulator, UsageError } from "./command.ts";
+import { faultList, help, readOptions, runSimulator, UsageError } from "./command.ts";
 
 try {
   const options = await readOptions(process.argv.slice(2));
-  if (options === "help") console.log(help);
+  if (options === "help" || options === "faults") console.log(options === "help" ? help : faultList());
   else {
     const simulator = await runSimulator(options, console.log);
     const stop = (code: number) => () => void simulator.close().then(() => process.exit(code));

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
+import { checkFault, faultNames, faults, type FaultName } from "./faults.ts";
 import { startSimulator, type Simulator, type SimulatorOptions } from "./server.ts";
 import { isObject, type LoggedRequest, type SimulatorStep } from "./types.ts";
 
@@ -7,7 +8,13 @@ export const help = `proviso-simulator: an OpenAI-compatible server on 127.0.0.1
 
   --port N         default: any free one
   --latency-ms N   before every answer, default 0
-  --script FILE    a JSON array of steps: { "text" }, { "output" }, { "toolCalls" }, { "status", "headers", "body" }
+  --script FILE    a JSON array of steps: { "text" }, { "output" }, { "toolCalls" }, { "status", "headers", "body" };
+                   each may have a "fault"
+  --fault NAME[@N] what goes wrong, with every request or with number N (from 0); may be given again
+  --faults         list the faults and end
+  --chaos SEED:RATE  random faults, in RATE (0 to 1) of the requests
+  --rpm N          requests a minute, then 429
+  --tpm N          tokens a minute, then 429
   --api-key KEY    refuse every other key
   --help`;
 
@@ -15,10 +22,18 @@ export const help = `proviso-simulator: an OpenAI-compatible server on 127.0.0.1
 export class UsageError extends Error {}
 
 /** @throws {UsageError} for an unknown flag, a bad number, a script that cannot be read. */
-export async function readOptions(args: readonly string[]): Promise<SimulatorOptions | "help"> {
+export async function readOptions(args: readonly string[]): Promise<SimulatorOptions | "help" | "faults"> {
   const values = parseFlags(args);
   if (values.help === true) return "help";
+  if (values.faults === true) return "faults";
+  const requestsPerMinute = wholeNumber("--rpm", values.rpm);
+  const tokensPerMinute = wholeNumber("--tpm", values.tpm);
   return {
+    faults: (values.fault ?? []).map(readFault),
+    chaos: values.chaos === undefined ? undefined : readChaos(values.chaos),
+    ...(requestsPerMinute === undefined && tokensPerMinute === undefined
+      ? {}
+      : { rateLimit: { requestsPerMinute: requestsPerMinute ?? 1_000_000, tokensPerMinute } }),
     port: wholeNumber("--port", values.port),
     latencyMs: wholeNumber("--latency-ms", values["latency-ms"]),
     apiKey: values["api-key"],
@@ -40,14 +55,49 @@ export async function runSimulator(options: SimulatorOptions, print: (line: stri
   return simulator;
 }
 
+/** The faults and what they are, in lines. */
+export function faultList(): string {
+  const width = Math.max(...faultNames.map((name) => name.length));
+  return faultNames
+    .map((name) => `${name.padEnd(width)}  ${faults[name].group.padEnd(9)}  ${faults[name].about}`)
+    .join("\n");
+}
+
+function readFault(text: string): { readonly fault: FaultName; readonly at?: number | undefined } {
+  const [name, at] = text.split("@");
+  try {
+    return { fault: checkFault(name), ...(at === undefined ? {} : { at: wholeNumber("--fault NAME@N", at) }) };
+  } catch (error) {
+    throw error instanceof UsageError ? error : new UsageError((error as Error).message);
+  }
+}
+
+function readChaos(text: string): { readonly seed: number; readonly rate: number } {
+  const [seed, rate] = text.split(":").map(Number);
+  const fits = Number.isInteger(seed) && rate !== undefined && rate >= 0 && rate <= 1;
+  if (!fits) throw new UsageError(`--chaos takes SEED:RATE with a rate from 0 to 1, not "${text}".`);
+  return { seed: seed as number, rate };
+}
+
 function parseFlags(args: readonly string[]): {
-  readonly [name in "port" | "latency-ms" | "script" | "api-key"]?: string;
-} & { readonly help?: boolean } {
+  readonly [name in "port" | "latency-ms" | "script" | "api-key" | "chaos" | "rpm" | "tpm"]?: string;
+} & { readonly help?: boolean; readonly faults?: boolean; readonly fault?: string[] } {
   try {
     const text = { type: "string" } as const;
     return parseArgs({
       args: [...args],
-      options: { port: text, "latency-ms": text, script: text, "api-key": text, help: { type: "boolean" } },
+      options: {
+        port: text,
+        "latency-ms": text,
+        script: text,
+        "api-key": text,
+        chaos: text,
+        rpm: text,
+        tpm: text,
+        fault: { type: "string", multiple: true },
+        faults: { type: "boolean" },
+        help: { type: "boolean" },
+      },
     }).values;
   } catch (error) {
     throw new UsageError((error as Error).message.split("\n")[0]);

@@ -1,4 +1,8 @@
+export type { Chaos } from "./chaos.ts";
 export { fallbackRule } from "./fallback-rule.ts";
+export { faultApplies, faultNames, faults } from "./faults.ts";
+export type { Fault, FaultName } from "./faults.ts";
+export type { RateLimit } from "./limit.ts";
 export { startSimulator } from "./server.ts";
 export type { Simulator, SimulatorOptions } from "./server.ts";
 export type {

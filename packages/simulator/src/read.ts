@@ -1,7 +1,7 @@
 import { readArguments } from "./check.ts";
 import { readChat } from "./read-chat.ts";
 import { readResponses } from "./read-responses.ts";
-import { badRequest } from "./refusal.ts";
+import { invalidType } from "./refusal.ts";
 import type { Api, JsonObject, SimulatedRequest } from "./types.ts";
 
 /** What a body says, in one form for both APIs. */
@@ -9,8 +9,8 @@ export type ReadRequest = Pick<SimulatedRequest, "system" | "messages" | "tools"
 
 /** @throws {Refusal} for what the real service would refuse. */
 export function readRequest(api: Api, body: JsonObject, index: number): SimulatedRequest {
-  if (body["stream"] === true) {
-    throw badRequest("The simulator does not stream yet: leave 'stream' out.", "stream", "unsupported_value");
+  if (body["stream"] !== undefined && typeof body["stream"] !== "boolean" && body["stream"] !== null) {
+    throw invalidType("stream", "a boolean", body["stream"]);
   }
   const read = api === "responses" ? readResponses(body) : readChat(body);
   const calls = new Map(read.messages.flatMap(({ toolCalls }) => toolCalls).map((call) => [call.id, call]));

@@ -1,8 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { chatAnswer, countingIds, responsesAnswer, type Ids } from "./answer.ts";
+import { countingIds, type Ids } from "./answer.ts";
+import { chaosOf, type Chaos } from "./chaos.ts";
 import { now, pause } from "./clock.ts";
+import { deliver, type Delivery } from "./deliver.ts";
 import { fallbackRule } from "./fallback-rule.ts";
+import { checkFault, faults, type FaultName } from "./faults.ts";
+import { rateLimiter, type Limiter, type RateLimit } from "./limit.ts";
+import { play } from "./play.ts";
 import { readRequest } from "./read.ts";
 import { badRequest, Refusal } from "./refusal.ts";
 import {
@@ -27,6 +32,14 @@ export interface SimulatorOptions {
   readonly port?: number | undefined;
   /** The only key that is accepted; left out: any. */
   readonly apiKey?: string | undefined;
+  /** Faults by the number of the request, from 0; without a number on every one. */
+  readonly faults?: readonly { readonly fault: FaultName; readonly at?: number | undefined }[] | undefined;
+  /** Random faults from a seed. */
+  readonly chaos?: Chaos | undefined;
+  /** Buckets of requests and tokens; 429 with Retry-After when one is empty. */
+  readonly rateLimit?: RateLimit | undefined;
+  /** false: `requests` stays empty, for runs of many thousands. Default true. */
+  readonly keepRequests?: boolean | undefined;
   /** Told of each request when it was answered. */
   readonly onRequest?: ((request: LoggedRequest) => void) | undefined;
 }
@@ -46,19 +59,36 @@ interface State {
   readonly requests: LoggedRequest[];
   readonly ids: Ids;
   readonly startedAt: number;
+  readonly chaos: ((request: SimulatedRequest) => FaultName | undefined) | undefined;
+  readonly limiter: Limiter | undefined;
   accepted: number;
+  /** The step that is played next. */
+  step: number;
+  /** Whether that step's own fault has come already. */
+  faulted: boolean;
 }
 
 /**
  * An OpenAI-compatible server on 127.0.0.1.
- * @throws {TypeError} when steps and rules are both given.
+ * @throws {TypeError} when steps and rules are both given, for a fault that is none, or a limit that cannot be.
  * @throws {Error} when the port is taken.
  */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   if (options.steps !== undefined && options.rules !== undefined) {
     throw new TypeError("Give the simulator steps or rules, not both.");
   }
-  const state: State = { options, requests: [], ids: countingIds(), startedAt: now(), accepted: 0 };
+  for (const { fault } of options.faults ?? []) checkFault(fault);
+  const state: State = {
+    options,
+    requests: [],
+    ids: countingIds(),
+    startedAt: now(),
+    chaos: options.chaos && chaosOf(options.chaos),
+    limiter: options.rateLimit && rateLimiter(options.rateLimit),
+    accepted: 0,
+    step: 0,
+    faulted: false,
+  };
   const server = createServer((request, response) => void serve(state, request, response));
   await listen(server, options.port ?? 0);
   const { port } = server.address() as AddressInfo;
@@ -99,8 +129,8 @@ async function serve(state: State, request: IncomingMessage, response: ServerRes
   const path = (request.url ?? "").split("?")[0] ?? "";
   const received = await readBody(request).catch(() => undefined);
   if (received === undefined) return;
-  const { body, step } = await answer(state, request, path, received);
-  await pause((state.options.latencyMs ?? 0) + (step.afterMs ?? 0), gone.signal);
+  const { body, delivery, answer } = answerTo(state, request, path, received);
+  await pause((state.options.latencyMs ?? 0) + (delivery.afterMs ?? 0), gone.signal);
   const headers = Object.fromEntries(
     Object.entries(request.headers).flatMap(([name, value]) =>
       loggedHeaders.has(name) ? [[name, String(value)]] : [],
@@ -114,30 +144,20 @@ async function serve(state: State, request: IncomingMessage, response: ServerRes
     path,
     headers,
     body,
-    status: step.status,
-    answer: step.body,
+    status: delivery.status,
+    answer,
+    fault: delivery.fault,
     atMs,
     durationMs,
   };
-  state.requests.push(logged);
+  if (state.options.keepRequests !== false) state.requests.push(logged);
   state.options.onRequest?.(logged);
-  if (!gone.signal.aborted) send(response, step, state.ids.next("req"), durationMs);
-}
-
-function send(
-  response: ServerResponse,
-  { status, headers, body }: HttpStep,
-  requestId: string,
-  durationMs: number,
-): void {
-  const isText = typeof body === "string";
-  response.writeHead(status, {
-    "content-type": isText ? "text/plain; charset=utf-8" : "application/json",
-    "x-request-id": requestId,
+  const own = {
+    "x-request-id": state.ids.next("req"),
     "openai-processing-ms": String(durationMs),
-    ...headers,
-  });
-  response.end(isText ? body : JSON.stringify(body ?? {}));
+    ...state.limiter?.headers(),
+  };
+  await deliver(response, delivery, own, gone.signal);
 }
 
 const largestBody = 64 * 1024 * 1024;
@@ -153,46 +173,47 @@ async function readBody(request: IncomingMessage): Promise<string | null> {
   return size > largestBody ? null : Buffer.concat(chunks).toString("utf8");
 }
 
+interface Answered {
+  readonly body: unknown;
+  readonly delivery: Delivery;
+  /** For the log. */
+  readonly answer: unknown;
+}
+
 /** What the request was, and what is sent. */
-async function answer(
-  state: State,
-  request: IncomingMessage,
-  path: string,
-  received: string | null,
-): Promise<{ readonly body: unknown; readonly step: HttpStep }> {
+function answerTo(state: State, request: IncomingMessage, path: string, received: string | null): Answered {
   let body: unknown = received;
+  const refused = (step: HttpStep): Answered => ({ body, delivery: step, answer: step.body });
   try {
     if (received === null) throw new Refusal(413, "The request is larger than the simulator takes.");
     checkKey(state.options.apiKey, request.headers.authorization);
-    if (path === "/v1/models" && request.method === "GET") {
-      return {
-        body,
-        step: {
-          status: 200,
-          body: { object: "list", data: [{ id: "simulated", object: "model", created: 0, owned_by: "proviso" }] },
-        },
-      };
-    }
+    if (path === "/v1/models" && request.method === "GET") return refused({ status: 200, body: models });
     const api = apis[path];
     if (api === undefined) throw new Refusal(404, `Invalid URL (${request.method} ${path})`);
     if (request.method !== "POST") throw new Refusal(405, `Not allowed to ${request.method} on ${path}.`);
     body = parseBody(received);
     if (!isObject(body)) throw badRequest("The body must be a JSON object.");
     const read = readRequest(api, body, state.accepted);
+    const limited = state.limiter?.take(Math.ceil(received.length / 4));
+    if (limited !== undefined) return refused(limited);
+    const step = nextStep(state, read);
+    const fault = faultFor(state, read, step);
     state.accepted += 1;
-    return { body, step: played(state, read, nextStep(state.options, read)) };
+    return { body, ...play(read, step, fault, state.ids) };
   } catch (error) {
-    if (error instanceof Refusal) return { body, step: error.step };
+    if (error instanceof Refusal) return refused(error.step);
     const message = error instanceof Error ? error.message : String(error);
-    return {
-      body,
-      step: {
-        status: 500,
-        body: { error: { message, type: "server_error", param: null, code: "simulator_rule_failed" } },
-      },
-    };
+    return refused({
+      status: 500,
+      body: { error: { message, type: "server_error", param: null, code: "simulator_rule_failed" } },
+    });
   }
 }
+
+const models = {
+  object: "list",
+  data: [{ id: "simulated", object: "model", created: 0, owned_by: "proviso" }],
+} as const;
 
 function parseBody(text: string): unknown {
   try {
@@ -211,8 +232,9 @@ function checkKey(wanted: string | undefined, authorization: string | undefined)
   throw new Refusal(401, `Incorrect API key provided: ${masked}.`, { code: "invalid_api_key" });
 }
 
-function nextStep({ steps, rules = [] }: SimulatorOptions, request: SimulatedRequest): AnswerStep | HttpStep {
-  let step: SimulatorStep | undefined = steps?.[request.index];
+function nextStep({ options, step: at }: State, request: SimulatedRequest): AnswerStep | HttpStep {
+  const { steps, rules = [] } = options;
+  let step: SimulatorStep | undefined = steps?.[at];
   if (steps !== undefined && step === undefined) {
     const message = `The simulator's script is used up: it has ${steps.length} steps, and this is request ${request.index + 1}.`;
     throw badRequest(message, undefined, "simulator_script_exhausted");
@@ -222,9 +244,13 @@ function nextStep({ steps, rules = [] }: SimulatorOptions, request: SimulatedReq
   return typeof step === "function" ? step(request) : step;
 }
 
-function played(state: State, request: SimulatedRequest, step: AnswerStep | HttpStep): HttpStep {
-  if ("status" in step) return step;
-  const createdAt = Math.floor(now() / 1_000);
-  const body = (request.api === "responses" ? responsesAnswer : chatAnswer)(request, step, state.ids, createdAt);
-  return { status: 200, body, afterMs: step.afterMs };
+/** The step's own, the options', or chance's. One in place of the answer leaves the step for the next request. */
+function faultFor(state: State, request: SimulatedRequest, step: AnswerStep | HttpStep): FaultName | undefined {
+  const own = "status" in step || state.faulted || step.fault === undefined ? undefined : checkFault(step.fault);
+  const asked = state.options.faults?.find(({ at }) => at === undefined || at === request.index)?.fault;
+  const fault = own ?? asked ?? state.chaos?.(request);
+  const inPlace = fault !== undefined && ["status", "transport"].includes(faults[fault].group);
+  state.faulted = inPlace && own !== undefined;
+  if (!inPlace) state.step += 1;
+  return fault;
 }

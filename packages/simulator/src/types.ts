@@ -1,3 +1,5 @@
+import type { FaultName } from "./faults.ts";
+
 export type JsonObject = { readonly [key: string]: unknown };
 export type Api = "responses" | "chat";
 
@@ -22,6 +24,12 @@ export interface AnswerStep {
   readonly finishReason?: "stop" | "length" | "content_filter" | undefined;
   /** Milliseconds before it is sent, beside the simulator's own latency. */
   readonly afterMs?: number | undefined;
+  /** What goes wrong with it. One that comes in place of the answer comes once: the next request gets the answer. */
+  readonly fault?: FaultName | undefined;
+  /** UTF-16 units of one delta of a stream. Default 16. */
+  readonly chunkCharacters?: number | undefined;
+  /** Milliseconds between two events of a stream. Default 0. */
+  readonly eventMs?: number | undefined;
 }
 
 /** An HTTP answer as it is: a refusal, say. */
@@ -94,6 +102,7 @@ export interface LoggedRequest {
   readonly body: unknown;
   readonly status: number;
   readonly answer: unknown;
+  readonly fault: FaultName | undefined;
   /** Milliseconds since the simulator started, when the request arrived. */
   readonly atMs: number;
   readonly durationMs: number;

@@ -43,11 +43,11 @@ test("SIM-1 a length, a filter and a refusal look as the service's do", async ()
   });
 });
 
-test("SIM-1 other paths, methods and streams are refused", async () => {
+test("SIM-1 other paths and methods, and a stream that is no boolean, are refused", async () => {
   await using simulator = await startSimulator();
   expect((await post(simulator, "/embeddings", {})).status).toBe(404);
   expect((await fetch(`${simulator.baseURL}/responses`, { headers: { authorization: "Bearer k" } })).status).toBe(405);
-  expect((await responses(simulator, { input: "a", stream: true })).status).toBe(400);
+  expect((await responses(simulator, { input: "a", stream: "yes" })).status).toBe(400);
 });
 
 test("SIM-2 a request beyond the script, and steps beside rules, are refused", async () => {

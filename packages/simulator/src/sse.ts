@@ -1,0 +1,137 @@
+import { isObject, type Api, type JsonObject } from "./types.ts";
+
+/** A server-sent event before it is written: a name where the API gives one, and its data. */
+export interface StreamedEvent {
+  readonly name?: string | undefined;
+  /** An object is sent as JSON, a string as it is. */
+  readonly data: JsonObject | string;
+}
+
+export interface Streaming {
+  /** UTF-16 units of one delta. Default 16. */
+  readonly chunkCharacters: number;
+  /** Chat: whether the request asked for the usage. */
+  readonly includeUsage: boolean;
+}
+
+/** The answer as the service streams it. Sources: OpenAI API reference, "Streaming events" and "The chat completion chunk object". */
+export function streamOf(api: Api, body: JsonObject, streaming: Streaming): readonly StreamedEvent[] {
+  return api === "responses" ? responsesEvents(body, streaming) : chatChunks(body, streaming);
+}
+
+/** One event on the wire. */
+export function written({ name, data }: StreamedEvent): string {
+  const text = typeof data === "string" ? data : JSON.stringify(data);
+  return `${name === undefined ? "" : `event: ${name}\n`}data: ${text}\n\n`;
+}
+
+function responsesEvents(body: JsonObject, { chunkCharacters }: Streaming): readonly StreamedEvent[] {
+  const events: StreamedEvent[] = [];
+  const tell = (type: string, fields: JsonObject): void =>
+    void events.push({ name: type, data: { type, sequence_number: events.length, ...fields } });
+  const begun = { ...body, status: "in_progress", output: [], usage: null, incomplete_details: null, error: null };
+  tell("response.created", { response: begun });
+  tell("response.in_progress", { response: begun });
+  const output = Array.isArray(body["output"]) ? (body["output"] as unknown[]).filter(isObject) : [];
+  for (const [output_index, item] of output.entries()) {
+    const at = { item_id: item["id"], output_index };
+    tell("response.output_item.added", { output_index, item: begunItem(item) });
+    if (item["type"] === "message") tellParts(item, at, chunkCharacters, tell);
+    if (item["type"] === "function_call" && typeof item["arguments"] === "string") {
+      for (const delta of pieces(item["arguments"], chunkCharacters)) {
+        tell("response.function_call_arguments.delta", { ...at, delta });
+      }
+      tell("response.function_call_arguments.done", { ...at, arguments: item["arguments"] });
+    }
+    tell("response.output_item.done", { output_index, item });
+  }
+  tell(`response.${String(body["status"])}`, { response: body });
+  return events;
+}
+
+function tellParts(
+  item: JsonObject,
+  at: JsonObject,
+  chunkCharacters: number,
+  tell: (type: string, fields: JsonObject) => void,
+): void {
+  const parts = Array.isArray(item["content"]) ? (item["content"] as unknown[]).filter(isObject) : [];
+  for (const [content_index, part] of parts.entries()) {
+    const [key, kind] = part["type"] === "refusal" ? ["refusal", "refusal"] : ["text", "output_text"];
+    const text = part[key];
+    tell("response.content_part.added", { ...at, content_index, part: { ...part, [key]: "" } });
+    if (typeof text === "string") {
+      for (const delta of pieces(text, chunkCharacters))
+        tell(`response.${kind}.delta`, { ...at, content_index, delta });
+      tell(`response.${kind}.done`, { ...at, content_index, [key]: text });
+    }
+    tell("response.content_part.done", { ...at, content_index, part });
+  }
+}
+
+function begunItem(item: JsonObject): JsonObject {
+  if (item["type"] === "message") return { ...item, status: "in_progress", content: [] };
+  return item["type"] === "function_call" ? { ...item, status: "in_progress", arguments: "" } : item;
+}
+
+function chatChunks(body: JsonObject, { chunkCharacters, includeUsage }: Streaming): readonly StreamedEvent[] {
+  const { choices, usage, object: _, ...base } = body;
+  const chunk = (fields: JsonObject): StreamedEvent => ({
+    data: {
+      ...base,
+      object: "chat.completion.chunk",
+      ...fields,
+      ...(includeUsage ? { usage: fields["usage"] ?? null } : {}),
+    },
+  });
+  const given = (Array.isArray(choices) ? (choices as unknown[]) : []).filter(isObject);
+  const events = given.flatMap((choice) => {
+    const { message, finish_reason = null, index = 0 } = choice;
+    const delta = (fields: JsonObject): StreamedEvent =>
+      chunk({ choices: [{ index, delta: fields, logprobs: null, finish_reason: null }] });
+    return [
+      ...messageDeltas(isObject(message) ? message : {}, chunkCharacters).map(delta),
+      chunk({ choices: [{ index, delta: {}, logprobs: null, finish_reason }] }),
+    ];
+  });
+  const counted = includeUsage && usage !== undefined ? [chunk({ choices: [], usage })] : [];
+  return [...events, ...counted, { data: "[DONE]" }];
+}
+
+function messageDeltas(message: JsonObject, chunkCharacters: number): readonly JsonObject[] {
+  const texts = (["content", "refusal"] as const).flatMap((key) => {
+    const text = message[key];
+    return typeof text === "string" ? pieces(text, chunkCharacters).map((piece) => ({ [key]: piece })) : [];
+  });
+  const calls = Array.isArray(message["tool_calls"]) ? (message["tool_calls"] as unknown[]).filter(isObject) : [];
+  const told = calls.flatMap((call, index): readonly JsonObject[] => {
+    const { function: given, ...rest } = call;
+    const { arguments: text, ...named } = isObject(given) ? given : {};
+    if (typeof text !== "string")
+      return [{ tool_calls: [{ index, ...rest, function: { ...named, arguments: text } }] }];
+    const first = { tool_calls: [{ index, ...rest, function: { ...named, arguments: "" } }] };
+    const more = pieces(text, chunkCharacters).map((piece) => ({
+      tool_calls: [{ index, function: { arguments: piece } }],
+    }));
+    return [first, ...more];
+  });
+  const { content, refusal: _, tool_calls: __, annotations: ___, ...more } = message;
+  return [{ ...more, role: "assistant", content: content === null ? null : "", refusal: null }, ...texts, ...told];
+}
+
+/** Of one text: a huge one comes in larger pieces. */
+const mostPieces = 10_000;
+
+/** Never through the middle of a character: the service cuts at tokens. */
+function pieces(text: string, atLeast: number): readonly string[] {
+  const characters = Math.max(atLeast, Math.ceil(text.length / mostPieces));
+  const all: string[] = [];
+  for (let from = 0; from < text.length;) {
+    let to = Math.min(text.length, from + characters);
+    const last = text.charCodeAt(to - 1);
+    if (to < text.length && last >= 0xd800 && last <= 0xdbff) to += 1;
+    all.push(text.slice(from, to));
+    from = to;
+  }
+  return all;
+}

@@ -1,0 +1,85 @@
+import { written, type StreamedEvent } from "./sse.ts";
+import type { Api } from "./types.ts";
+
+/** A stream as it goes on the wire: pieces, and whether it stays open after the last one. */
+export interface WireStream {
+  readonly pieces: readonly (string | Buffer)[];
+  readonly staysOpen: boolean;
+}
+
+/** The events as a "stream" fault sends them; without one as they are. */
+export function wireStream(api: Api, events: readonly StreamedEvent[], name: string | undefined): WireStream {
+  const middle = Math.floor(events.length / 2);
+  const plain = (all: readonly StreamedEvent[]): WireStream => ({ pieces: all.map(written), staysOpen: false });
+  switch (name) {
+    case "stream_cut":
+      return plain(events.slice(0, middle));
+    case "stream_stalls":
+      return { ...plain(events.slice(0, middle)), staysOpen: true };
+    case "stream_error_first":
+      return plain([failing(api, "server_error", "The server had an error.")]);
+    case "stream_error_midway":
+      return plain([...events.slice(0, middle), failing(api, "server_error", "The server had an error.")]);
+    case "stream_overloaded":
+      return plain([...events.slice(0, middle), failing(api, "overloaded_error", "Overloaded, try again later.")]);
+    case "stream_duplicates":
+      return plain(events.flatMap((event) => [event, event]));
+    case "stream_out_of_order":
+      return plain(swappedDeltas(events));
+    case "stream_after_end":
+      return plain([...events, ...events.filter(isDelta).slice(0, 2)]);
+    case "stream_unknown_events":
+      return plain(events.flatMap((event) => [strange(api), event]));
+    case "stream_comments":
+      return { pieces: events.flatMap((event) => [": keep-alive\n\n", written(event)]), staysOpen: false };
+    case "stream_crlf":
+      return { pieces: events.map((event) => written(event).replaceAll("\n", "\r\n")), staysOpen: false };
+    case "stream_bom":
+      return { pieces: ["\uFEFF", ...events.map(written)], staysOpen: false };
+    case "stream_split":
+      return { pieces: splitBytes(Buffer.from(events.map(written).join(""))), staysOpen: false };
+    case "stream_no_done":
+      return plain(events.filter(({ data }) => data !== "[DONE]"));
+    case undefined:
+    default:
+      return plain(events);
+  }
+}
+
+function failing(api: Api, code: string, message: string): StreamedEvent {
+  if (api === "responses")
+    return { name: "error", data: { type: "error", code, message, param: null, sequence_number: 0 } };
+  return { data: { error: { message, type: code, code, param: null } } };
+}
+
+function strange(api: Api): StreamedEvent {
+  if (api === "responses")
+    return { name: "response.brand_new.delta", data: { type: "response.brand_new.delta", delta: "x" } };
+  return { data: { object: "chat.completion.brand_new", choices: [], brand_new: true } };
+}
+
+function isDelta({ name, data }: StreamedEvent): boolean {
+  if (name !== undefined) return name === "response.output_text.delta";
+  const [choice] = typeof data === "string" ? [] : ((data["choices"] ?? []) as readonly { readonly delta?: object }[]);
+  return choice?.delta !== undefined && "content" in choice.delta;
+}
+
+/** The second delta of the text before the first. */
+function swappedDeltas(events: readonly StreamedEvent[]): readonly StreamedEvent[] {
+  const at = events.findIndex((event, index) => isDelta(event) && isDelta(events[index + 1] ?? { data: "" }));
+  if (at === -1) return events;
+  const [first, second] = [events[at] as StreamedEvent, events[at + 1] as StreamedEvent];
+  return [...events.slice(0, at), second, first, ...events.slice(at + 2)];
+}
+
+function splitBytes(bytes: Buffer): readonly Buffer[] {
+  const all: Buffer[] = [];
+  // Primes, so that cuts fall anywhere.
+  const sizes = [1, 2, 3, 5, 7, 11, 97, 211];
+  for (let from = 0, turn = 0; from < bytes.length; turn++) {
+    const size = sizes[turn % sizes.length] as number;
+    all.push(bytes.subarray(from, from + size));
+    from += size;
+  }
+  return all;
+}

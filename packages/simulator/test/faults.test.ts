@@ -1,0 +1,160 @@
+import {
+  faultApplies,
+  faultNames,
+  faults,
+  startSimulator,
+  type FaultName,
+  type SimulatorOptions,
+} from "@proviso/simulator";
+import { expect, test } from "vitest";
+import { readOptions } from "../src/command.ts";
+
+interface Seen {
+  readonly status: number;
+  readonly text: string;
+  readonly headers: Headers;
+}
+
+/** What comes back within a moment; "hang" when nothing does, "reset" when the connection breaks. */
+async function ask(baseURL: string, api: "responses" | "chat", stream: boolean): Promise<Seen | "hang" | "reset"> {
+  const path = api === "responses" ? "responses" : "chat/completions";
+  const messages = [{ role: "user", content: "Hi" }];
+  try {
+    const response = await fetch(`${baseURL}/${path}`, {
+      method: "POST",
+      headers: { authorization: "Bearer key" },
+      body: JSON.stringify({
+        model: "m",
+        ...(api === "responses"
+          ? { input: "Hi" }
+          : { messages, ...(stream ? { stream_options: { include_usage: true } } : {}) }),
+        stream,
+      }),
+      signal: AbortSignal.timeout(700),
+    });
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  } catch (error) {
+    return (error as Error).name === "TimeoutError" ? "hang" : "reset";
+  }
+}
+
+const step = {
+  text: "A text that is long enough for more than one delta.",
+  toolCalls: [{ name: "a", arguments: { x: 1 } }],
+};
+const modes = (["responses", "chat"] as const).flatMap((api) => [false, true].map((stream) => ({ api, stream })));
+
+test.each(faultNames)("SIM-14 %s makes a difference wherever it applies", async (fault) => {
+  for (const { api, stream } of modes.filter((mode) => faultApplies(fault, mode.api, mode.stream))) {
+    await using plain = await startSimulator({ steps: [step] });
+    await using faulty = await startSimulator({ steps: [{ ...step, fault }] });
+    const shape = (seen: Seen | string) =>
+      typeof seen === "string"
+        ? seen
+        : `${seen.status} ${seen.headers.get("content-type")} ${seen.text.replaceAll(/\d{10}|_sim_\d+/g, "")}`;
+    const [good, bad] = await Promise.all([ask(plain.baseURL, api, stream), ask(faulty.baseURL, api, stream)]);
+    // What only comes in pieces is whole again here.
+    if (["slow_body", "stream_split", "stream_bom"].includes(fault)) expect(shape(bad)).toBe(shape(good));
+    else expect(shape(bad)).not.toBe(shape(good));
+    expect(faulty.requests[0]?.fault).toBe(fault);
+  }
+});
+
+test("SIM-14 a fault in place of the answer comes once: the next request gets the answer", async () => {
+  for (const fault of ["status_500", "reset_in_body", "html"] as const) {
+    await using simulator = await startSimulator({ steps: [{ text: "first", fault }, { text: "second" }] });
+    await ask(simulator.baseURL, "chat", false);
+    for (const text of ["first", "second"]) {
+      expect(await ask(simulator.baseURL, "chat", false)).toMatchObject({ text: expect.stringContaining(text) });
+    }
+  }
+});
+
+test("SIM-14 faults by the number of the request, or on every one", async () => {
+  const statuses = async (options: SimulatorOptions) => {
+    await using simulator = await startSimulator({ ...options, rules: [() => ({ text: "x" })] });
+    const seen = [];
+    for (let i = 0; i < 3; i++) seen.push(((await ask(simulator.baseURL, "responses", false)) as Seen).status);
+    return seen;
+  };
+  expect(await statuses({ faults: [{ fault: "status_503", at: 1 }] })).toEqual([200, 503, 200]);
+  expect(await statuses({ faults: [{ fault: "status_503" }] })).toEqual([503, 503, 503]);
+});
+
+test("SIM-14 a fault that is none is refused with the list", async () => {
+  const fault = "nope" as FaultName;
+  await expect(startSimulator({ faults: [{ fault }] })).rejects.toThrow(/"nope".*status_400/);
+  await using simulator = await startSimulator({ steps: [{ text: "x", fault }] });
+  expect(await ask(simulator.baseURL, "chat", false)).toMatchObject({
+    status: 500,
+    text: expect.stringContaining("status_400"),
+  });
+});
+
+test("SIM-15 chaos is the same for the same seed, and another for another", async () => {
+  const run = async (seed: number) => {
+    const faultsOfAnswers = faultNames.filter((name) => ["answer", "status"].includes(faults[name].group));
+    await using simulator = await startSimulator({ chaos: { seed, rate: 0.5, faults: faultsOfAnswers } });
+    for (let i = 0; i < 30; i++) await ask(simulator.baseURL, "responses", false);
+    return simulator.requests.map(({ fault }) => fault ?? "-");
+  };
+  const first = await run(7);
+  expect(await run(7)).toEqual(first);
+  expect(await run(8)).not.toEqual(first);
+  expect(first.filter((fault) => fault !== "-").length).toBeGreaterThan(5);
+  await expect(startSimulator({ chaos: { seed: 1, rate: 2 } })).rejects.toThrow(/rate/);
+});
+
+test("SIM-16 an empty bucket is a 429 that says when to come again, and every answer tells what is left", async () => {
+  await using simulator = await startSimulator({ rateLimit: { requestsPerMinute: 1_200, burst: 2 / 1_200 } });
+  const seen = [];
+  for (let i = 0; i < 3; i++) seen.push((await ask(simulator.baseURL, "responses", false)) as Seen);
+  expect(seen.map(({ status }) => status)).toEqual([200, 200, 429]);
+  expect(seen[0]?.headers.get("x-ratelimit-limit-requests")).toBe("1200");
+  expect(seen[1]?.headers.get("x-ratelimit-remaining-requests")).toBe("0");
+  const waitMs = Number(seen[2]?.headers.get("retry-after-ms"));
+  expect(waitMs).toBeGreaterThan(0);
+  expect(waitMs).toBeLessThanOrEqual(50);
+  await new Promise((resolve) => setTimeout(resolve, waitMs + 5));
+  expect(await ask(simulator.baseURL, "responses", false)).toMatchObject({ status: 200 });
+  await expect(startSimulator({ rateLimit: { requestsPerMinute: 0 } })).rejects.toThrow(TypeError);
+});
+
+test("SIM-16 tokens have a bucket of their own", async () => {
+  await using simulator = await startSimulator({
+    rateLimit: { requestsPerMinute: 1e6, tokensPerMinute: 30, burst: 1 },
+  });
+  expect(await ask(simulator.baseURL, "responses", false)).toMatchObject({ status: 200 });
+  expect(await ask(simulator.baseURL, "responses", false)).toMatchObject({ status: 200 });
+  expect(await ask(simulator.baseURL, "responses", false)).toMatchObject({ status: 429 });
+});
+
+test("SIM-11 close ends promptly with hanging connections open", async () => {
+  const simulator = await startSimulator({ faults: [{ fault: "hang" }] });
+  const asking = ask(simulator.baseURL, "responses", false);
+  await expect.poll(() => simulator.requests.length).toBe(1);
+  const startedAt = performance.now();
+  await simulator.close();
+  expect(await asking).toBe("reset");
+  expect(performance.now() - startedAt).toBeLessThan(300);
+});
+
+test("SIM-12 faults, chaos and limits come from the command line too", async () => {
+  expect(
+    await readOptions(["--fault", "hang@2", "--fault", "html", "--chaos", "7:0.5", "--rpm", "60", "--tpm", "100"]),
+  ).toMatchObject({
+    faults: [{ fault: "hang", at: 2 }, { fault: "html" }],
+    chaos: { seed: 7, rate: 0.5 },
+    rateLimit: { requestsPerMinute: 60, tokensPerMinute: 100 },
+  });
+  expect(await readOptions(["--faults"])).toBe("faults");
+  for (const args of [
+    ["--fault", "nope"],
+    ["--fault", "hang@x"],
+    ["--chaos", "7"],
+    ["--chaos", "7:2"],
+    ["--rpm", "-1"],
+  ]) {
+    await expect(readOptions(args)).rejects.toThrow();
+  }
+});
