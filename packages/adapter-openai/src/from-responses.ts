@@ -1,12 +1,5 @@
-import type {
-  FinishReason,
-  ModelFailure,
-  ModelRequest,
-  ModelResponse,
-  ProviderErrorReason,
-  ThrottleKind,
-  ToolCall,
-} from "@proviso/core";
+import type { FinishReason, ModelFailure, ModelRequest, ModelResponse, ToolCall } from "@proviso/core";
+import { eventFailure } from "./openai-error.ts";
 import { responsesItems } from "./to-responses.ts";
 import {
   argumentsAt,
@@ -87,23 +80,8 @@ function finishReason(body: Json, hasCalls: boolean): FinishReason {
   }
 }
 
-const throttleCodes: ReadonlyMap<string, ThrottleKind> = new Map([
-  ["server_error", "server_error"],
-  ["rate_limit_exceeded", "rate_limit"],
-  ["insufficient_quota", "quota_exhausted"],
-  ["vector_store_timeout", "timeout"],
-]);
-const reasons: ReadonlyMap<string, ProviderErrorReason> = new Map([
-  ["invalid_prompt", "bad_request"],
-  ["context_length_exceeded", "context_length"],
-  ["content_filter", "content_filter"],
-]);
-
 function failedResponse(body: Json): ModelFailure {
   const error = objectAt(body, "error");
-  const code = textAt(error, "code");
   const message = textAt(error, "message") || "The provider failed to answer.";
-  const kind = throttleCodes.get(code);
-  if (kind !== undefined) return { failure: "throttle", kind, message, payload: body };
-  return { failure: "provider", reason: reasons.get(code) ?? "unknown", message, payload: body };
+  return { ...eventFailure({ ...error, message }), payload: body };
 }

@@ -1,7 +1,8 @@
 import type { ProviderAdapter } from "@proviso/core";
 import { modelAdapter } from "@proviso/runtime";
 import { openaiModel } from "./openai-model.ts";
-import type { OpenAIOptions } from "./options.ts";
+import { environment, type OpenAIOptions } from "./options.ts";
+import { shortestKey } from "./redact.ts";
 
 export { openaiModel, validateOpenAIOptions } from "./openai-model.ts";
 export type { OpenAIChatSettings, OpenAIClient, OpenAIConnection, OpenAIOptions, OpenAISettings } from "./options.ts";
@@ -11,5 +12,11 @@ export type { OpenAIChatSettings, OpenAIClient, OpenAIConnection, OpenAIOptions,
  * @throws {DefinitionError} as `openaiModel` does.
  */
 export function openai(options: OpenAIOptions): ProviderAdapter {
-  return modelAdapter(openaiModel(options), options);
+  return modelAdapter(openaiModel(options), { ...options, secrets: secretsOf(options) });
+}
+
+/** The key is always among them. A short one is a placeholder ("none"): hiding it would garble every other word. */
+function secretsOf({ secrets = [], apiKey, client }: OpenAIOptions): readonly string[] {
+  const keys = [apiKey, (client as { readonly apiKey?: unknown } | undefined)?.apiKey, environment("OPENAI_API_KEY")];
+  return [...secrets, ...keys.filter((key): key is string => typeof key === "string" && key.length >= shortestKey)];
 }

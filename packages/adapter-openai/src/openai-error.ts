@@ -1,5 +1,6 @@
-import type { ModelFailure } from "@proviso/core";
+import type { ModelFailure, ProviderErrorReason, ThrottleKind } from "@proviso/core";
 import { modelFailureFrom } from "@proviso/runtime";
+import { isObject, textAt } from "./wire.ts";
 import { APIConnectionError, APIConnectionTimeoutError } from "openai";
 
 /** What the SDK threw, as data; by class and fields, never by message. Throws the signal's reason after an abort. */
@@ -15,10 +16,46 @@ function classify(error: unknown): ModelFailure {
   }
   if (error instanceof APIConnectionError) return { failure: "throttle", kind: "unknown", message };
   if (isHttpError(error)) return modelFailureFrom(error, error.error);
+  if (isStreamError(error)) return eventFailure(error.error);
   // A connection cut inside the body, or JSON that a stand-in for the client could not read to its end.
   if (isNetworkError(error) || error instanceof SyntaxError) return { failure: "throttle", kind: "unknown", message };
   return { failure: "provider", reason: "unknown", message };
 }
+
+/** What an error event within a stream says, which has no status of its own. */
+export function eventFailure(error: unknown): ModelFailure {
+  const details = isObject(error) && isObject(error["error"]) ? error["error"] : error;
+  const message = textAt(details, "message") || "The provider failed while it answered.";
+  for (const code of [textAt(details, "code"), textAt(details, "type")]) {
+    const kind = throttleCodes.get(code);
+    if (kind !== undefined) return { failure: "throttle", kind, message, payload: error };
+    const reason = reasons.get(code);
+    if (reason !== undefined) return { failure: "provider", reason, message, payload: error };
+  }
+  return { failure: "provider", reason: "unknown", message, payload: error };
+}
+
+/** Codes of errors that come without a status. */
+const throttleCodes: ReadonlyMap<string, ThrottleKind> = new Map([
+  ["server_error", "server_error"],
+  ["internal_error", "server_error"],
+  ["overloaded", "server_error"],
+  ["overloaded_error", "server_error"],
+  ["service_unavailable", "server_error"],
+  ["rate_limit_exceeded", "rate_limit"],
+  ["rate_limit_error", "rate_limit"],
+  ["insufficient_quota", "quota_exhausted"],
+  ["timeout", "timeout"],
+  ["vector_store_timeout", "timeout"],
+]);
+const reasons: ReadonlyMap<string, ProviderErrorReason> = new Map([
+  ["invalid_prompt", "bad_request"],
+  ["invalid_request_error", "bad_request"],
+  ["context_length_exceeded", "context_length"],
+  ["content_filter", "content_filter"],
+  ["invalid_api_key", "api_key"],
+  ["model_not_found", "not_found"],
+]);
 
 interface HttpError {
   readonly status: number;
@@ -31,6 +68,11 @@ function isHttpError(error: unknown): error is HttpError {
   if (typeof error !== "object" || error === null) return false;
   const { status, headers } = error as Partial<HttpError>;
   return typeof status === "number" && typeof headers?.get === "function";
+}
+
+/** The SDK's own for an error event: an error of the service without a status. */
+function isStreamError(error: unknown): error is { readonly error: unknown } {
+  return error instanceof Error && "error" in error && isObject(error.error);
 }
 
 const timeoutCodes = new Set([

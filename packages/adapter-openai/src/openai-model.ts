@@ -1,6 +1,6 @@
 import {
   DefinitionError,
-  NotSupportedError,
+  systemClock,
   type ModelFailure,
   type ModelProvider,
   type ModelRequest,
@@ -12,7 +12,10 @@ import { fromResponses } from "./from-responses.ts";
 import { openaiFailure } from "./openai-error.ts";
 import { checkOptions, type CheckedOptions, type OpenAIClient, type OpenAIOptions } from "./options.ts";
 import { receive, within, type Received } from "./receive.ts";
+import { receiveStream, type StallGuard } from "./receive-stream.ts";
 import { withoutKey } from "./redact.ts";
+import { chatReader } from "./stream-chat.ts";
+import { responsesReader } from "./stream-responses.ts";
 import { toChat } from "./to-chat.ts";
 import { toResponses } from "./to-responses.ts";
 
@@ -61,7 +64,6 @@ async function generate(
   client: OpenAIClient,
   request: ModelRequest,
 ): Promise<ModelResponse | ModelFailure> {
-  if (request.onDelta !== undefined) throw new NotSupportedError("Streaming");
   const answer = await answerTo(options, client, request);
   return answer.failure === undefined ? answer : withoutKey(answer, options.apiKey);
 }
@@ -73,7 +75,14 @@ async function answerTo(
 ): Promise<ModelResponse | ModelFailure> {
   const { signal, output } = request;
   try {
-    const received = await within(timeoutOf(options, client), signal, (until) => send(options, client, request, until));
+    const { clock = systemClock } = options;
+    const timeoutMs = timeoutOf(options, client);
+    const stallMs = options.stallMs ?? Math.min(timeoutMs, defaultStallMs);
+    const received = await within(timeoutMs, clock, signal, (until, abort) =>
+      request.onDelta === undefined
+        ? send(options, client, request, until)
+        : stream(options, client, { ...request, onDelta: request.onDelta, signal: until }, { clock, stallMs, abort }),
+    );
     if (received.failure !== undefined) return received;
     const { body, costUsd } = received;
     return options.api === "responses" ? fromResponses(body, output, costUsd) : fromChat(body, output, costUsd);
@@ -88,12 +97,34 @@ function send(
   request: ModelRequest,
   signal: AbortSignal,
 ): Promise<Received | ModelFailure> {
-  const { timeoutMs } = options;
-  const perRequest = { maxRetries: 0, signal, ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }) } as never;
+  const perRequest = requestOptions(options, signal);
   return options.api === "responses"
     ? receive(client.responses.create(toResponses(options, request) as never, perRequest))
     : receive(client.chat.completions.create(toChat(options, request) as never, perRequest));
 }
+
+function stream(
+  options: CheckedOptions,
+  client: OpenAIClient,
+  request: ModelRequest & Required<Pick<ModelRequest, "onDelta">>,
+  guard: StallGuard,
+): Promise<Received | ModelFailure> {
+  const perRequest = requestOptions(options, request.signal);
+  if (options.api === "responses") {
+    const body = { ...toResponses(options, request), stream: true };
+    return receiveStream(client.responses.create(body as never, perRequest), responsesReader(request.onDelta), guard);
+  }
+  // Without being asked the service does not tell the usage of a stream.
+  const body = { stream_options: { include_usage: true }, ...toChat(options, request), stream: true };
+  return receiveStream(client.chat.completions.create(body as never, perRequest), chatReader(request.onDelta), guard);
+}
+
+function requestOptions({ timeoutMs }: CheckedOptions, signal: AbortSignal): never {
+  return { maxRetries: 0, signal, ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }) } as never;
+}
+
+/** Milliseconds between two events of a stream, unless the options say otherwise. */
+const defaultStallMs = 60_000;
 
 /** The SDK's own default. */
 const defaultTimeoutMs = 600_000;

@@ -19,6 +19,8 @@ export interface OpenAIConnection {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Milliseconds for one request, its body included. Default: the SDK's own, 10 minutes. */
   readonly timeoutMs?: number | undefined;
+  /** Milliseconds between two events of a stream. Default 60,000, or `timeoutMs` where that is less. */
+  readonly stallMs?: number | undefined;
 }
 
 /** What every request carries; only what is set is sent. */
@@ -142,7 +144,11 @@ const ranges = {
 } as const;
 
 /** A timer of more milliseconds fires at once. */
-const largest = { maxOutputTokens: Number.MAX_SAFE_INTEGER, timeoutMs: 2 ** 31 - 1 } as const;
+const largest = {
+  maxOutputTokens: Number.MAX_SAFE_INTEGER,
+  timeoutMs: 2 ** 31 - 1,
+  stallMs: 2 ** 31 - 1,
+} as const;
 
 function checkRanges(options: OpenAIOptions): void {
   for (const [name, [low, high]] of Object.entries(ranges)) {
@@ -151,7 +157,7 @@ function checkRanges(options: OpenAIOptions): void {
     if (typeof value === "number" && value >= low && value <= high) continue;
     throw new DefinitionError(`The option ${name} must be a number from ${low} to ${high}, not ${String(value)}.`);
   }
-  for (const name of ["maxOutputTokens", "timeoutMs"] as const) {
+  for (const name of ["maxOutputTokens", "timeoutMs", "stallMs"] as const) {
     const value = options[name];
     if (value === undefined || (Number.isInteger(value) && value > 0 && value <= largest[name])) continue;
     const range = `a positive whole number up to ${largest[name]}`;
@@ -178,6 +184,7 @@ function isOpenAI(baseURL: string | undefined): boolean {
   return baseURL === undefined || (URL.canParse(baseURL) && new URL(baseURL).hostname === openAIHost);
 }
 
-function environment(name: string): string | undefined {
+/** A variable that is set and not blank. */
+export function environment(name: string): string | undefined {
   return present(globalThis.process?.env[name]);
 }

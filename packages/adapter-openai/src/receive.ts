@@ -1,4 +1,4 @@
-import { parseJson, systemClock, type ModelFailure } from "@proviso/core";
+import { parseJson, type Clock, type ModelFailure } from "@proviso/core";
 import { invalidResponse } from "./wire.ts";
 
 /** A body that was read, with what the headers say of its cost in US dollars. */
@@ -25,7 +25,11 @@ const keptLength = 4_096;
  */
 export async function receive(sent: unknown): Promise<Received | ModelFailure> {
   if (!isRaw(sent)) return { body: await sent, costUsd: undefined };
-  const response = await sent.asResponse();
+  return receiveBody(await sent.asResponse());
+}
+
+/** The body of an answer that came as JSON. */
+export async function receiveBody(response: Pick<Response, "headers" | "text">): Promise<Received | ModelFailure> {
   const text = await response.text();
   const json = parseJson(text, limits);
   if (json.ok) return { body: json.value, costUsd: costIn(response.headers) };
@@ -36,25 +40,40 @@ export async function receive(sent: unknown): Promise<Received | ModelFailure> {
   return invalidResponse(`The provider's answer cannot be read: ${json.error}.`, payload);
 }
 
-/** Runs a request that ends after `ms` milliseconds, its body included: the SDK's own timeout ends with the headers. */
+/**
+ * Runs a request that ends after `ms` milliseconds, its body included: the SDK's own timeout ends with the headers.
+ * `stop` ends it with an error of ours. Rejects with the reason, whatever the SDK made of it.
+ */
 export async function within<T>(
   ms: number,
+  clock: Clock,
   signal: AbortSignal,
-  call: (signal: AbortSignal) => Promise<T>,
+  call: (signal: AbortSignal, stop: (reason: Error) => void) => Promise<T>,
 ): Promise<T> {
-  const late = new AbortController();
+  const own = new AbortController();
   const settled = new AbortController();
-  const timeout = new DOMException(`No answer within ${ms} ms.`, "TimeoutError");
-  systemClock.sleep(ms, settled.signal).then(
-    () => late.abort(timeout),
+  let stopped: Error | undefined;
+  const stop = (reason: Error): void => {
+    stopped ??= reason;
+    own.abort(reason);
+  };
+  const abort = (): void => own.abort(signal.reason);
+  if (signal.aborted) abort();
+  else signal.addEventListener("abort", abort, { once: true });
+  clock.sleep(ms, settled.signal).then(
+    () => stop(new DOMException(`No answer within ${ms} ms.`, "TimeoutError")),
     () => {},
   );
   try {
-    return await call(AbortSignal.any([signal, late.signal]));
+    const received = await call(own.signal, stop);
+    // An aborted stream ends as if it were whole.
+    if (own.signal.aborted) throw own.signal.reason;
+    return received;
   } catch (error) {
-    throw late.signal.aborted ? timeout : error;
+    throw stopped ?? error;
   } finally {
-    settled.abort();
+    signal.removeEventListener("abort", abort);
+    settled.abort("over");
   }
 }
 
@@ -62,13 +81,15 @@ function isRaw(sent: unknown): sent is RawAnswer {
   return typeof (sent as Partial<RawAnswer> | undefined)?.asResponse === "function";
 }
 
-function costIn(headers: Headers): number | undefined {
+/** In US dollars. */
+export function costIn(headers: Headers): number | undefined {
   const cost = Number.parseFloat(headers.get(costHeader) ?? "");
   return Number.isFinite(cost) && cost >= 0 ? cost : undefined;
 }
 
-/** Begins as JSON and was cut: a bracket or a string is still open at the end. */
+/** Nothing at all, or JSON that was cut: a bracket or a string is still open at the end. */
 function endsInside(text: string): boolean {
+  if (text.trim() === "") return true;
   if (!/^\s*[{[]/.test(text)) return false;
   let depth = 0;
   let inString = false;

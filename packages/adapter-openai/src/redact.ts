@@ -2,7 +2,7 @@ import type { ModelFailure } from "@proviso/core";
 import { isObject } from "./wire.ts";
 
 /** Shorter ones are placeholders ("none", "ollama"): hiding them would garble every other word. */
-const shortestKey = 8;
+export const shortestKey = 8;
 
 /** The failure without the key, should the service have repeated it. A cause that holds it is left out. */
 export function withoutKey(failure: ModelFailure, apiKey: unknown): ModelFailure {

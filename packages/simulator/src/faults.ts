@@ -1,8 +1,8 @@
 import type { Api } from "./types.ts";
 
 /**
- * What can go wrong, by name. "status" and "transport" faults come in place of an answer: the next request gets it.
- * The others distort the answer, or how it is sent.
+ * What can go wrong, by name. A passing one comes in place of an answer, and the next request gets it. The others
+ * distort the answer, or how it is sent.
  */
 export const faults = {
   // HTTP statuses
@@ -48,7 +48,7 @@ export const faults = {
   json_null: about("transport", "200 with null"),
   // how the answer is sent
   slow_body: about("sending", "the body drips"),
-  cut_body: about("sending", "the body ends inside its JSON or its stream"),
+  cut_body: passing("sending", "the body ends inside its JSON or its stream"),
   wrong_content_type: about("sending", "the answer as text/plain"),
   // what the answer says
   usage_missing: about("answer", "no usage"),
@@ -65,7 +65,7 @@ export const faults = {
   two_messages: about("answer", "two messages", "responses"),
   unknown_items: about("answer", "items and parts that nobody knows"),
   unknown_fields: about("answer", "fields that nobody knows"),
-  status_failed: about("answer", "status: failed", "responses"),
+  status_failed: passing("answer", "status: failed", "responses"),
   status_in_progress: about("answer", "status: in_progress", "responses"),
   status_cancelled: about("answer", "status: cancelled", "responses"),
   // tool calls
@@ -85,11 +85,11 @@ export const faults = {
   duplicate_call_ids: about("calls", "two calls of one id"),
   many_calls: about("calls", "500 calls in one answer"),
   // streams
-  stream_cut: about("stream", "the stream ends before its last event"),
-  stream_stalls: about("stream", "the stream stops and stays open"),
-  stream_error_first: about("stream", "an error event first"),
-  stream_error_midway: about("stream", "an error event in the middle"),
-  stream_overloaded: about("stream", "an overloaded event in the middle"),
+  stream_cut: passing("stream", "the stream ends before its last event"),
+  stream_stalls: passing("stream", "the stream stops and stays open"),
+  stream_error_first: passing("stream", "an error event first"),
+  stream_error_midway: passing("stream", "an error event in the middle"),
+  stream_overloaded: passing("stream", "an overloaded event in the middle"),
   stream_duplicates: about("stream", "every event twice", "responses"),
   stream_out_of_order: about("stream", "two deltas in the wrong order", "responses"),
   stream_after_end: about("stream", "deltas after the last event"),
@@ -107,13 +107,20 @@ export interface Fault {
   readonly about: string;
   /** undefined: both. */
   readonly api?: Api | undefined;
+  /** The step is left for the next request. */
+  readonly passing: boolean;
 }
 
 export type FaultName = keyof typeof faults;
 export const faultNames: readonly FaultName[] = Object.freeze(Object.keys(faults) as FaultName[]);
 
 function about(group: Fault["group"], text: string, api?: Api): Fault {
-  return Object.freeze({ group, about: text, ...(api === undefined ? {} : { api }) });
+  const passing = group === "status" || group === "transport";
+  return Object.freeze({ group, about: text, passing, ...(api === undefined ? {} : { api }) });
+}
+
+function passing(group: Fault["group"], text: string, api?: Api): Fault {
+  return Object.freeze({ ...about(group, text, api), passing: true });
 }
 
 /** Whether a fault means something for an API, asked for a stream or not. */

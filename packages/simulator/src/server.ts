@@ -244,13 +244,13 @@ function nextStep({ options, step: at }: State, request: SimulatedRequest): Answ
   return typeof step === "function" ? step(request) : step;
 }
 
-/** The step's own, the options', or chance's. One in place of the answer leaves the step for the next request. */
+/** The step's own, the options', or chance's. A passing one leaves the step for the next request. */
 function faultFor(state: State, request: SimulatedRequest, step: AnswerStep | HttpStep): FaultName | undefined {
   const own = "status" in step || state.faulted || step.fault === undefined ? undefined : checkFault(step.fault);
   const asked = state.options.faults?.find(({ at }) => at === undefined || at === request.index)?.fault;
   const fault = own ?? asked ?? state.chaos?.(request);
-  const inPlace = fault !== undefined && ["status", "transport"].includes(faults[fault].group);
-  state.faulted = inPlace && own !== undefined;
-  if (!inPlace) state.step += 1;
+  const passes = fault !== undefined && faults[fault].passing;
+  state.faulted = passes && own !== undefined;
+  if (!passes) state.step += 1;
   return fault;
 }

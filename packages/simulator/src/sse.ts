@@ -45,9 +45,13 @@ function responsesEvents(body: JsonObject, { chunkCharacters }: Streaming): read
     }
     tell("response.output_item.done", { output_index, item });
   }
-  tell(`response.${String(body["status"])}`, { response: body });
+  const status = String(body["status"]);
+  // A status that is none for an end comes with an event that says so.
+  tell(`response.${endings.has(status) ? status : "completed"}`, { response: body });
   return events;
 }
+
+const endings = new Set(["completed", "incomplete", "failed", "cancelled"]);
 
 function tellParts(
   item: JsonObject,

@@ -35,10 +35,12 @@ export function modelFailureFrom(
   const message =
     typeof error["message"] === "string" ? error["message"] : `The provider answered with status ${status}.`;
   const kind = throttleKind(status, error);
-  if (kind !== undefined && headers.get("x-should-retry")?.trim().toLowerCase() !== "false") {
-    return { failure: "throttle", kind, retryAfterMs: retryAfterMs(headers), message, status, payload };
-  }
-  return { failure: "provider", reason: providerReason(status, error), message, status, payload };
+  if (kind === undefined)
+    return { failure: "provider", reason: providerReason(status, error), message, status, payload };
+  // It would pass, but the provider says not to ask again.
+  const final = headers.get("x-should-retry")?.trim().toLowerCase() === "false";
+  if (final) return { failure: "provider", reason: "unknown", message, status, payload };
+  return { failure: "throttle", kind, retryAfterMs: retryAfterMs(headers), message, status, payload };
 }
 
 const quotaCodes = new Set(["insufficient_quota", "billing_hard_limit_reached", "quota_exceeded"]);

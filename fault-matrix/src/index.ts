@@ -1,0 +1,162 @@
+import {
+  deadlineIn,
+  defineEvent,
+  definePrompt,
+  defineSlice,
+  defineTool,
+  isEvaluationFailure,
+  parseMessages,
+  type Clock,
+  type Message,
+  type PromptResponse,
+  type ProviderAdapter,
+} from "@proviso/core";
+import { createSession } from "@proviso/runtime";
+import { faultApplies, faultNames, startSimulator, type FaultName, type SimulatorStep } from "@proviso/simulator";
+import { getEventListeners } from "node:events";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { z } from "zod";
+import { fastClock } from "./clock.ts";
+import { expectedOf, type Expected } from "./expectations.ts";
+
+export interface MatrixOptions {
+  /** The API that the adapter speaks. */
+  readonly api: "responses" | "chat";
+  /** An adapter for the server there; its times are the clock's. `timeoutMs` for one request, 20,000. */
+  make(connection: { readonly baseURL: string; readonly clock: Clock; readonly timeoutMs: number }): ProviderAdapter;
+  /** Where an adapter's layers rightly come to something else, with the reason in a comment. */
+  readonly expected?: { readonly [name in FaultName]?: Expected } | undefined;
+}
+
+/** Each real millisecond is so many of the evaluation's. */
+const times = 50;
+const timeoutMs = 20_000;
+const deadlineMs = 600_000;
+
+const noted = defineEvent("noted", z.object({ text: z.string() }));
+const notes = defineSlice({
+  name: "notes",
+  initial: [] as readonly string[],
+  reducers: ({ on }) => on(noted, (draft, { text }) => void draft.push(text)),
+});
+const note = defineTool({
+  name: "note",
+  description: "Keeps a note.",
+  input: z.object({ text: z.string() }),
+  execute({ text }, { session }) {
+    session.dispatch(noted({ text }));
+    return `noted ${text}`;
+  },
+});
+const prompt = definePrompt({
+  ns: "matrix",
+  key: "notes",
+  output: z.object({ total: z.number() }),
+  sections: [
+    { key: "guide", title: "Guide", text: "Keep notes, then count them.", tools: [note], slices: [notes] },
+    { key: "request", text: "Begin.", role: "user" },
+  ],
+}).bind();
+const again = definePrompt({ ns: "matrix", key: "again", text: "Go on." }).bind();
+
+const steps = [
+  { text: "I begin.", toolCalls: [{ name: "note", arguments: { text: "one" } }] },
+  { toolCalls: [{ name: "note", arguments: { text: "two" } }] },
+  { output: { total: 2 } },
+] as const;
+
+/** Every fault that applies × JSON and SSE × the first, the middle and the last turn. */
+export function describeFaultMatrix(name: string, options: MatrixOptions): void {
+  describe(`${name}: every fault on every turn`, () => {
+    const rejections: unknown[] = [];
+    const hear = (reason: unknown): void => void rejections.push(reason);
+    beforeAll(() => void process.on("unhandledRejection", hear));
+    afterAll(() => {
+      process.off("unhandledRejection", hear);
+      expect(rejections).toEqual([]);
+      expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
+    });
+    for (const fault of faultNames) {
+      const modes = [false, true].filter((stream) => faultApplies(fault, options.api, stream));
+      if (modes.length === 0) continue;
+      test(`THR-1 LOOP-5 LOOP-3 SEC-3 ${fault}`, { timeout: 30_000 }, async () => {
+        const cells = modes.flatMap((stream) => [0, 1, 2].map((position) => ({ stream, position })));
+        await Promise.all(cells.map((cell) => check(options, fault, cell)));
+      });
+    }
+  });
+}
+
+interface Cell {
+  readonly stream: boolean;
+  readonly position: number;
+}
+
+async function check(options: MatrixOptions, fault: FaultName, { stream, position }: Cell): Promise<void> {
+  const where = `${fault}, ${stream ? "SSE" : "JSON"}, turn ${position + 1}`;
+  const script = steps.map((step, index) =>
+    index === position ? { ...step, fault } : step,
+  ) as readonly SimulatorStep[];
+  await using simulator = await startSimulator({ steps: script });
+  const clock = fastClock(times);
+  const adapter = options.make({ baseURL: simulator.baseURL, clock, timeoutMs });
+  const controller = new AbortController();
+  const session = createSession();
+  const deadline = deadlineIn(deadlineMs, clock);
+  const limits = { session, deadline, signal: controller.signal };
+  const outcome = await (stream ? streamed(adapter, limits) : adapter.evaluate(prompt, limits)).then(
+    (response) => ({ response }),
+    (error: unknown) => ({ error }),
+  );
+  expect(deadline.remainingMs(), `${where}: within the deadline`).toBeGreaterThan(0);
+  const seen = "response" in outcome ? rightAnswer(outcome.response) : failureOf(outcome.error);
+  expect(seen, where).toEqual(options.expected?.[fault] ?? expectedOf(fault));
+  const messages =
+    "response" in outcome ? outcome.response.messages : (outcome.error as { messages: readonly Message[] }).messages;
+  expect(parseMessages(JSON.parse(JSON.stringify(messages))), `${where}: a valid history`).toHaveLength(
+    messages.length,
+  );
+  await goOn(options, messages, where);
+  expect(clock.sleeping, `${where}: nobody sleeps any more`).toBe(0);
+  expect(getEventListeners(controller.signal, "abort"), `${where}: no listener is left`).toHaveLength(0);
+}
+
+async function streamed(
+  adapter: ProviderAdapter,
+  limits: Parameters<ProviderAdapter["evaluate"]>[1],
+): Promise<PromptResponse<{ total: number }>> {
+  const stream = adapter.stream(prompt, limits);
+  const texts = new Map<number, string>();
+  for await (const event of stream) {
+    if (event.type === "text.delta") texts.set(event.turn, (texts.get(event.turn) ?? "") + event.text);
+    if (event.type === "text.reset") texts.delete(event.turn);
+  }
+  const response = await stream.response;
+  const told = [...texts.values()].join("\n");
+  const answered = response.messages.flatMap((message) =>
+    message.role === "assistant" && message.text !== "" ? [message.text] : [],
+  );
+  expect(told, "the deltas add up to the texts").toBe(answered.join("\n"));
+  return response;
+}
+
+function rightAnswer({ output }: PromptResponse<{ total: number }>): Expected | object {
+  return output.total === 2 ? "right" : output;
+}
+
+function failureOf(error: unknown): unknown {
+  if (!isEvaluationFailure(error)) return error;
+  if (error.code === "throttled") return { code: error.code, why: error.kind };
+  return error.code === "provider"
+    ? { code: error.code, why: error.reason }
+    : { code: error.code, message: error.message };
+}
+
+/** What is left of a conversation is one that the service takes. */
+async function goOn(options: MatrixOptions, messages: readonly Message[], where: string): Promise<void> {
+  await using simulator = await startSimulator({ steps: [{ text: "Gladly." }] });
+  const clock = fastClock(times);
+  const adapter = options.make({ baseURL: simulator.baseURL, clock, timeoutMs });
+  const { output } = await adapter.evaluate(again, { messages, deadline: deadlineIn(deadlineMs, clock) });
+  expect(output, `${where}: the conversation goes on`).toBe("Gladly.");
+}

@@ -1,0 +1,74 @@
+import type { ModelDelta } from "@proviso/core";
+import { eventFailure } from "./openai-error.ts";
+import type { StreamReader } from "./stream-responses.ts";
+import { isObject, listAt, textAt, type Json } from "./wire.ts";
+
+interface PartialCall {
+  id: string;
+  name: string;
+  arguments: string;
+}
+
+/** Chunks of `POST /chat/completions`, put together as JSON would have had them; the first choice counts. */
+export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
+  const calls = new Map<number, PartialCall>();
+  const texts = { content: "", refusal: "" };
+  let base: Json = {};
+  let usage: unknown;
+  let finishReason: unknown;
+  let failure: ReturnType<StreamReader["result"]> | undefined;
+
+  const hear = (delta: Json): void => {
+    const content = textAt(delta, "content");
+    texts.content += content;
+    texts.refusal += textAt(delta, "refusal");
+    if (content !== "") onDelta({ kind: "text", text: content });
+    for (const call of listAt(delta, "tool_calls")) addCall(calls, call);
+  };
+  return {
+    read(chunk) {
+      if (!isObject(chunk)) return false;
+      if (isObject(chunk["error"])) {
+        failure = eventFailure(chunk["error"]);
+        return true;
+      }
+      if (textAt(chunk, "id") !== "") base = { ...chunk, choices: [] };
+      if (isObject(chunk["usage"])) ({ usage } = chunk);
+      for (const choice of listAt(chunk, "choices")) {
+        // What comes after a choice's end is late; of several choices only one is the answer.
+        if (finishReason !== undefined || (choice["index"] ?? 0) !== 0) continue;
+        if (isObject(choice["delta"])) hear(choice["delta"]);
+        finishReason = choice["finish_reason"] ?? undefined;
+      }
+      return false;
+    },
+    result() {
+      if (failure !== undefined) return failure;
+      // No choice at all, to the end: an answer without a message.
+      if (finishReason === undefined && usage === undefined) return "cut";
+      if (finishReason === undefined && texts.content !== "") return "cut";
+      const message = { role: "assistant", content: texts.content || null, refusal: texts.refusal || null };
+      const toolCalls = [...calls.values()].map(({ id, ...given }) => ({ id, type: "function", function: given }));
+      const choice = {
+        index: 0,
+        message: { ...message, ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }) },
+        finish_reason: finishReason,
+      };
+      const choices = finishReason === undefined ? [] : [choice];
+      return { body: { ...base, object: "chat.completion", choices, ...(usage === undefined ? {} : { usage }) } };
+    },
+  };
+}
+
+/** By index; a piece without one belongs to the last call, unless it begins another. */
+function addCall(calls: Map<number, PartialCall>, piece: Json): void {
+  const id = textAt(piece, "id");
+  const given = isObject(piece["function"]) ? piece["function"] : {};
+  const index = piece["index"];
+  const at = typeof index === "number" ? index : calls.size - (id === "" && calls.size > 0 ? 1 : 0);
+  const call = calls.get(at) ?? { id, name: "", arguments: "" };
+  call.id ||= id;
+  call.name ||= textAt(given, "name");
+  call.arguments += textAt(given, "arguments");
+  calls.set(at, call);
+}

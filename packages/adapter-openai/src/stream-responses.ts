@@ -1,0 +1,73 @@
+// 1. Events are heard in the order of their sequence numbers, each once; without numbers as they come.
+// 2. The terminal event's answer is the answer; deltas are only told.
+import type { ModelDelta, ModelFailure } from "@proviso/core";
+import { eventFailure } from "./openai-error.ts";
+import { isObject, listAt, textAt, type Json } from "./wire.ts";
+
+/** What a stream of `POST /responses` comes to: the body that JSON would have had, or why there is none. */
+export interface StreamReader {
+  /** true: this was the last event that counts. */
+  read(event: unknown): boolean;
+  /** After the last event, or the end of the stream. */
+  result(): { readonly body: unknown } | ModelFailure | "cut";
+}
+
+/** Beyond it a gap is taken for a server that skips numbers. */
+const mostHeldBack = 16;
+
+export function responsesReader(onDelta: (delta: ModelDelta) => void): StreamReader {
+  const items: Json[] = [];
+  const heldBack = new Map<number, Json>();
+  let next: number | undefined;
+  let outcome: { readonly body: unknown } | ModelFailure | undefined;
+
+  const hear = (event: Json): void => {
+    const type = event["type"];
+    if (type === "response.output_text.delta") {
+      const { delta } = event;
+      if (typeof delta === "string" && delta !== "") onDelta({ kind: "text", text: delta });
+    } else if (type === "response.output_item.done" && isObject(event["item"])) {
+      const index = event["output_index"];
+      items[typeof index === "number" && index >= 0 && index < 10_000 ? index : items.length] = event["item"];
+    }
+  };
+  const inOrder = (event: Json): void => {
+    const number = event["sequence_number"];
+    if (typeof number !== "number") return hear(event);
+    next ??= number;
+    if (number < next) return;
+    heldBack.set(number, event);
+    if (heldBack.size > mostHeldBack) next = Math.min(...heldBack.keys());
+    for (let held = heldBack.get(next); held !== undefined; held = heldBack.get(next)) {
+      heldBack.delete(next);
+      next += 1;
+      hear(held);
+    }
+  };
+  return {
+    read(event) {
+      if (!isObject(event)) return false;
+      const type = textAt(event, "type");
+      if (type === "error") outcome = eventFailure(event);
+      else if (isObject(event["response"]) && isTerminal(event["response"], type)) {
+        outcome = { body: whole(event["response"], items) };
+      } else {
+        inOrder(event);
+        return false;
+      }
+      return true;
+    },
+    result: () => outcome ?? "cut",
+  };
+}
+
+function isTerminal(response: Json, type: string): boolean {
+  if (["response.completed", "response.incomplete", "response.failed"].includes(type)) return true;
+  return type.startsWith("response.") && ["cancelled", "failed"].includes(textAt(response, "status"));
+}
+
+/** Some servers leave the items out of their last event. */
+function whole(response: Json, items: readonly Json[]): Json {
+  if (textAt(response, "status") !== "completed" || listAt(response, "output").length > 0) return response;
+  return { ...response, output: items.filter((item) => item !== undefined) };
+}
