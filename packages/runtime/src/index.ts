@@ -7,6 +7,7 @@ export { memoryOverrides } from "./overrides.ts";
 export { openResources } from "./resources/context.ts";
 export { joinSlices } from "./session/join.ts";
 export { append, replaceLatest, upsertBy } from "./session/reducers.ts";
+export { restoreSession } from "./session/restore.ts";
 export { createSession } from "./session/session.ts";
 export { modelFailureFrom } from "./throttle/retry-after.ts";
 export { createSnapshot, restoreSnapshot, transaction } from "./snapshots.ts";

@@ -10,6 +10,8 @@ export interface Slice<out State = unknown> {
   readonly schema?: Schema<unknown, State>;
   /** By event type or "tool:<name>"; read by the runtime. */
   readonly reducers: ReadonlyMap<string, readonly ((state: never, event: never) => unknown)[]>;
+  /** The same, in the order in which they were registered. */
+  readonly registered: readonly { readonly key: string; readonly reduce: (state: never, event: never) => unknown }[];
 }
 
 /** State as a reducer may change it. */
@@ -56,10 +58,12 @@ export function defineSlice<State>(slice: {
     }
   }
   const reducers = new Map<string, ((state: never, event: never) => unknown)[]>();
+  const registered: Slice["registered"][number][] = [];
   slice.reducers?.({
     on(event, reduce) {
       const key = filterKey(event);
       reducers.set(key, [...(reducers.get(key) ?? []), reduce]);
+      registered.push(Object.freeze({ key, reduce }));
     },
   });
   return Object.freeze({
@@ -68,5 +72,6 @@ export function defineSlice<State>(slice: {
     kind: slice.kind ?? "state",
     ...(slice.schema === undefined ? {} : { schema: slice.schema }),
     reducers,
+    registered: Object.freeze(registered),
   });
 }

@@ -1,3 +1,5 @@
+// 1. Listeners are told in the order of their subscription, each isolated from the others' errors.
+// 2. Who subscribes or leaves while an event is told does so from the next event on.
 import {
   eventKeys,
   filterKey,
@@ -6,46 +8,64 @@ import {
   type FrameworkEvent,
   type Session,
 } from "@proviso/core";
-import { EventEmitter } from "eventemitter3";
 
 type Event = AppEvent | FrameworkEvent;
 interface Subscription {
-  (event: Event): unknown;
+  readonly listener: (event: Event) => unknown;
   readonly order: number;
 }
 
-/** Listeners in subscription order, each isolated from the others' errors. */
 export interface Dispatcher {
   readonly on: Session["on"];
   /** The errors of those that threw. */
   notify(event: Event): readonly unknown[];
 }
 
+const none: readonly never[] = Object.freeze([]);
+
 export function createDispatcher(): Dispatcher {
-  const emitter = new EventEmitter<string>();
+  const subscriptions = new Map<string, readonly Subscription[]>();
+  /** Who hears an event, by the last of its keys. */
+  const heardBy = new Map<string, readonly Subscription[]>();
   let order = 0;
+
+  const listenersOf = (event: Event): readonly Subscription[] => {
+    const keys = eventKeys(event);
+    const last = keys.at(-1) ?? "";
+    const known = heardBy.get(last);
+    if (known !== undefined) return known;
+    const all = ["*", ...keys].flatMap((key) => subscriptions.get(key) ?? []);
+    const heard = all.toSorted((a, b) => a.order - b.order);
+    heardBy.set(last, heard);
+    return heard;
+  };
   return {
     on<F extends EventFilter | "*">(filter: F, listener: (event: never) => void): () => void {
       const key = filter === "*" ? "*" : filterKey(filter as EventFilter);
-      const call = (event: Event): unknown => listener(event as never);
-      const subscription: Subscription = Object.assign(call, { order: order++ });
-      emitter.on(key, subscription);
-      return () => void emitter.off(key, subscription);
+      const subscription: Subscription = { listener: listener as Subscription["listener"], order: order++ };
+      subscriptions.set(key, [...(subscriptions.get(key) ?? []), subscription]);
+      heardBy.clear();
+      return () => {
+        subscriptions.set(
+          key,
+          (subscriptions.get(key) ?? []).filter((other) => other !== subscription),
+        );
+        heardBy.clear();
+      };
     },
     notify(event) {
-      if (emitter.eventNames().length === 0) return [];
-      const heard = ["*", ...eventKeys(event)].flatMap((key) => emitter.listeners(key) as Subscription[]);
-      const errors: unknown[] = [];
-      for (const listener of heard.toSorted((a, b) => a.order - b.order)) {
+      if (order === 0) return none;
+      let errors: unknown[] | undefined;
+      for (const { listener } of listenersOf(event)) {
         try {
           const result = listener(event);
           // An async listener's rejection is its own affair, but must not end the process.
           if (result instanceof Promise) result.catch(() => {});
         } catch (error) {
-          errors.push(error);
+          (errors ??= []).push(error);
         }
       }
-      return errors;
+      return errors ?? none;
     },
   };
 }

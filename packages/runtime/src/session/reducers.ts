@@ -1,29 +1,12 @@
-import type { Slice } from "@proviso/core";
-import { enableMapSet, freeze, Immer } from "immer";
+import { pushToLog } from "./log-state.ts";
+import { enableMapSet, Immer } from "immer";
+import { frozen } from "./frozen.ts";
 
 enableMapSet();
 const immer = new Immer({ autoFreeze: true });
 
-/** The slice's next state: its reducers for the keys, in the order in which they were registered. One that throws changes nothing and adds to `errors`. */
-export function reduceSlice(
-  slice: Slice,
-  state: unknown,
-  keys: readonly string[],
-  event: object,
-  errors: unknown[],
-): unknown {
-  const reducers = [...slice.reducers].flatMap(([key, registered]) => (keys.includes(key) ? registered : []));
-  return reducers.reduce<unknown>((before, reduce) => {
-    try {
-      return reduced(before, reduce, event);
-    } catch (error) {
-      errors.push(error);
-      return before;
-    }
-  }, state);
-}
-
-function reduced(before: unknown, reduce: (state: never, event: never) => unknown, event: object): unknown {
+/** The next state. A reducer changes the draft, or returns the new state. */
+export function reduced(before: unknown, reduce: (state: never, event: never) => unknown, event: object): unknown {
   if (typeof before === "object" && before !== null) {
     return immer.produce(before, (draft: unknown) => reduce(draft as never, event as never) as undefined);
   }
@@ -32,15 +15,11 @@ function reduced(before: unknown, reduce: (state: never, event: never) => unknow
   return next === undefined ? before : frozen(next);
 }
 
-/** The same value, frozen at every depth. */
-export function frozen(state: unknown): unknown {
-  return freeze(state, true);
-}
-
 // List slices: the common reducers.
 
+/** The list with one more item. In a log slice that costs the same for any number of them. */
 export function append<T>(list: readonly T[], item: T): readonly T[] {
-  return [...list, item];
+  return pushToLog(list, item) ? list : [...list, item];
 }
 
 /** Replaces the item of the same key, or appends. */

@@ -4,7 +4,6 @@
 import {
   DefinitionError,
   isFrameworkEventType,
-  NotSupportedError,
   type AppEvent,
   type FrameworkEvent,
   type Session,
@@ -12,6 +11,7 @@ import {
   type Slice,
 } from "@proviso/core";
 import { systemId } from "../environment.ts";
+import { sessionJson } from "./session-json.ts";
 import { createDispatcher, type Dispatcher } from "./dispatcher.ts";
 import { sliceStates, type SessionMark, type SliceStates } from "./slices.ts";
 
@@ -32,6 +32,8 @@ export interface SessionCore extends Pick<SliceStates, "join" | "reduce" | "mark
   notify(event: AppEvent | FrameworkEvent): readonly unknown[];
   number(event: UnnumberedEvent): FrameworkEvent;
   poison(reason: Error): void;
+  /** Puts a state in a slice's place: for what was saved or forked. */
+  put(slice: Slice, state: unknown): void;
 }
 
 const cores = new WeakMap<Session, SessionCore>();
@@ -55,10 +57,10 @@ export function createSession(
   return core.session;
 }
 
-function createCore(id: string): SessionCore {
+export function createCore(id: string, firstSeq = 0): SessionCore {
   const states = sliceStates(id);
   const dispatcher = createDispatcher();
-  let seq = 0;
+  let seq = firstSeq;
   let poisonedBy: Error | undefined;
 
   const assertUsable = (): void => {
@@ -68,7 +70,7 @@ function createCore(id: string): SessionCore {
     });
   };
   const core: SessionCore = {
-    session: Object.freeze(publicSession(id, states, dispatcher, assertUsable)),
+    session: Object.freeze(publicSession(id, states, dispatcher, { assertUsable, nextSeq: () => seq })),
     assertUsable,
     isUsable: () => poisonedBy === undefined,
     join(slices) {
@@ -80,6 +82,7 @@ function createCore(id: string): SessionCore {
     rollback: states.rollback,
     notify: dispatcher.notify,
     number: (event) => Object.freeze({ ...event, sessionId: id, seq: seq++ }) as FrameworkEvent,
+    put: states.set,
     poison(reason) {
       poisonedBy ??= reason;
     },
@@ -88,7 +91,12 @@ function createCore(id: string): SessionCore {
   return core;
 }
 
-function publicSession(id: string, states: SliceStates, dispatcher: Dispatcher, assertUsable: () => void): Session {
+function publicSession(
+  id: string,
+  states: SliceStates,
+  dispatcher: Dispatcher,
+  { assertUsable, nextSeq }: { readonly assertUsable: () => void; readonly nextSeq: () => number },
+): Session {
   return {
     id,
     dispatch(event) {
@@ -116,7 +124,7 @@ function publicSession(id: string, states: SliceStates, dispatcher: Dispatcher, 
       const mark = marks.get(snapshot);
       if (mark === undefined) throw new DefinitionError("This is not a snapshot that a session made.");
       const joined = new Set(states.joined());
-      const missing = [...mark.keys()].filter((slice) => !joined.has(slice)).map(({ name }) => name);
+      const missing = mark.slices.filter((slice) => !joined.has(slice)).map(({ name }) => name);
       if (missing.length > 0) {
         throw new DefinitionError(`The session "${id}" lacks slices of the snapshot: ${missing.join(", ")}.`);
       }
@@ -126,12 +134,12 @@ function publicSession(id: string, states: SliceStates, dispatcher: Dispatcher, 
       assertUsable();
       const fork = createCore(forkId);
       fork.join(states.joined());
-      fork.rollback(states.mark("all"));
+      for (const slice of states.joined()) fork.put(slice, states.get(slice));
       return fork.session;
     },
     toJSON() {
       assertUsable();
-      throw new NotSupportedError("A session's JSON");
+      return sessionJson({ id, seq: nextSeq(), slices: states.joined(), get: states.get });
     },
   };
 }

@@ -1,0 +1,46 @@
+import { eventKeys, type Slice } from "@proviso/core";
+import type { LogState } from "./log-state.ts";
+
+/** Where a slice's state is kept. */
+export interface Place {
+  readonly slice: Slice;
+  readonly at: number;
+  /** Of a log slice with a list. */
+  readonly log: LogState | undefined;
+}
+export interface Step {
+  readonly place: Place;
+  readonly order: number;
+  readonly reduce: (state: never, event: never) => unknown;
+}
+
+/** Which reducers an event runs: by slice in the order of joining, in a slice in the order of registration. */
+export interface ReducerPlan {
+  add(place: Place): void;
+  of(event: { readonly type: string }): readonly Step[];
+}
+
+export function reducerPlan(): ReducerPlan {
+  const steps = new Map<string, readonly Step[]>();
+  /** By the last of an event's keys, which tells the others. */
+  const known = new Map<string, readonly Step[]>();
+  return {
+    add(place) {
+      for (const [order, { key, reduce }] of place.slice.registered.entries()) {
+        steps.set(key, [...(steps.get(key) ?? []), { place, order, reduce }]);
+      }
+      known.clear();
+    },
+    of(event) {
+      const keys = eventKeys(event);
+      const last = keys.at(-1) ?? "";
+      let planned = known.get(last);
+      if (planned === undefined) {
+        const all = keys.flatMap((key) => steps.get(key) ?? []);
+        planned = all.toSorted((a, b) => a.place.at - b.place.at || a.order - b.order);
+        known.set(last, planned);
+      }
+      return planned;
+    },
+  };
+}

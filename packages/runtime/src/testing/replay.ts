@@ -1,0 +1,13 @@
+import type { Session, SessionEvent, Slice } from "@proviso/core";
+import { coreOf, createSession } from "../session/session.ts";
+
+/** A new session, its state reduced from events that were recorded; nobody hears them again. */
+export function replayEvents(
+  events: readonly SessionEvent[],
+  options: { readonly slices: readonly Slice[]; readonly id?: string | undefined },
+): Session {
+  const session = createSession(options);
+  const core = coreOf(session);
+  for (const event of events) core.reduce(event);
+  return session;
+}

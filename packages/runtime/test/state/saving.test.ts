@@ -1,0 +1,246 @@
+import { DefinitionError, defineEvent, defineSlice, defineTool, type Slice } from "@proviso/core";
+import { append, createSession, restoreSession } from "@proviso/runtime";
+import { recordEvents, replayEvents } from "@proviso/runtime/testing";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { digestOfState, evaluateCalls, fc, journal, noted, notes, promptOf, thrownBy } from "./support.ts";
+
+const counted = defineEvent("counted", z.object({ by: z.number() }));
+const count = defineSlice({
+  name: "count",
+  schema: z.object({ total: z.number(), last: z.string().optional() }),
+  initial: { total: 0 },
+  reducers: ({ on }) => on(counted, (draft, { by }) => void (draft.total += by)),
+});
+const current = defineSlice<string | undefined>({
+  name: "current",
+  initial: undefined,
+  reducers: ({ on }) => on(noted, (_, { text }) => text),
+});
+const slices: readonly Slice[] = [notes, journal, count, current];
+const saved = (session = sessionWith("a", "b")) => JSON.parse(JSON.stringify(session)) as Record<string, never>;
+
+function sessionWith(...texts: readonly string[]) {
+  const session = createSession({ slices, id: "s-1" });
+  for (const text of texts) session.dispatch(noted({ text }));
+  session.dispatch(counted({ by: texts.length }));
+  return session;
+}
+
+test("SES-3 a session's JSON brings back its id, its states and its numbering", async () => {
+  const session = sessionWith();
+  await evaluateCalls(promptOf(), [{ name: "nope" }], { session });
+  session.dispatch(noted({ text: "x" }));
+  const restored = restoreSession(saved(session), { slices });
+  expect(restored.id).toBe("s-1");
+  expect(digestOfState(restored, ...slices)).toBe(digestOfState(session, ...slices));
+  const events = recordEvents(restored);
+  await evaluateCalls(promptOf(), [{ name: "nope" }], { session: restored });
+  const last = JSON.parse(JSON.stringify(session)) as { readonly seq: number };
+  expect(events[0]).toMatchObject({ seq: last.seq, sessionId: "s-1" });
+});
+
+test("SES-3 any plain state comes back as it was", () => {
+  const value = fc
+    .jsonValue({ maxDepth: 6 })
+    .filter((json) => !/__proto__|constructor|prototype/.test(JSON.stringify(json)));
+  fc.assert(
+    fc.property(value, (json) => {
+      const slice = defineSlice<unknown>({ name: "any", initial: json });
+      const restored = restoreSession(saved(createSession({ slices: [slice] })), { slices: [slice] });
+      expect(JSON.stringify(restored.get(slice))).toBe(JSON.stringify(json));
+    }),
+  );
+});
+
+test("SES-3 a restored state is frozen and goes on being reduced, a log's too", () => {
+  const restored = restoreSession(saved(), { slices });
+  expect(Object.isFrozen(restored.get(notes))).toBe(true);
+  restored.dispatch(noted({ text: "c" }));
+  restored.dispatch(counted({ by: 1 }));
+  expect([restored.get(notes), restored.get(journal), restored.get(count), restored.get(current)]).toEqual([
+    ["a", "b", "c"],
+    ["a", "b", "c"],
+    { total: 3 },
+    "c",
+  ]);
+});
+
+const damages: readonly (readonly [string, (json: Record<string, never>) => unknown, RegExp])[] = [
+  ["a text", (json) => JSON.stringify(json), /JSON\.parse/],
+  ["nothing", () => undefined, /not a session/],
+  ["a list", () => [], /not a session/],
+  ["foreign JSON", () => ({ hello: 1 }), /format/],
+  ["a newer version", (json) => ({ ...json, version: 2 }), /version must be 1, not 2/],
+  ["no id", ({ id: _, ...json }) => json, /id must be a text/],
+  ["a broken number", (json) => ({ ...json, seq: -1 }), /seq/],
+  ["no slices", (json) => ({ ...json, slices: {} }), /slices must be a list/],
+  [
+    "an unknown slice",
+    (json) => ({ ...json, slices: [{ name: "nope", kind: "state", state: 1 }] }),
+    /slices\[0\]\.name.*"nope"/,
+  ],
+  [
+    "a slice twice",
+    (json) => ({ ...json, slices: [...(json["slices"] as unknown as never[]), json["slices"]?.[0]] }),
+    /there twice/,
+  ],
+  [
+    "another kind",
+    (json) => ({ ...json, slices: [{ name: "notes", kind: "log", state: [] }] }),
+    /kind must be "state"/,
+  ],
+  [
+    "a log that is no list",
+    (json) => ({ ...json, slices: [{ name: "journal", kind: "log", state: {} }] }),
+    /must be a list/,
+  ],
+  [
+    "a state that does not fit",
+    (json) => ({ ...json, slices: [{ name: "count", kind: "state", state: { total: "1" } }] }),
+    /slices\[0\]\.state.*total/,
+  ],
+  [
+    "an unknown key of a state",
+    (json) => ({ ...json, slices: [{ name: "count", kind: "state", state: { total: 1, x: 1 } }] }),
+    /x: unknown key/,
+  ],
+  [
+    "a hostile key",
+    () =>
+      JSON.parse(
+        '{"format":"proviso.session","version":1,"id":"s","seq":0,"slices":[{"name":"notes","kind":"state","state":{"__proto__":{}}}]}',
+      ),
+    /__proto__/,
+  ],
+  ["a missing state", (json) => ({ ...json, slices: [{ name: "notes", kind: "state" }] }), /state is missing/],
+];
+
+test.each(damages)("SES-3 %s is refused whole, with the path of the fault", (_, damage, says) => {
+  const error = thrownBy(() => restoreSession(damage(saved()), { slices }));
+  expect(error).toBeInstanceOf(DefinitionError);
+  expect(error.message).toMatch(says);
+});
+
+test("SES-3 JSON that was cut anywhere is refused or is no JSON", () => {
+  const text = JSON.stringify(saved());
+  for (let length = 0; length < text.length; length++) {
+    const cut = text.slice(0, length);
+    const error = thrownBy(() => restoreSession(JSON.parse(cut), { slices }));
+    expect(error instanceof DefinitionError || error instanceof SyntaxError).toBe(true);
+  }
+});
+
+test.each([
+  ["a Map", new Map(), "Map"],
+  ["a Date", new Date(0), "Date"],
+  ["a bigint", 1n, "bigint"],
+  ["NaN", { a: [1, Number.NaN] }, "a[1]"],
+  ["a hole", { a: [undefined] }, "a[0]"],
+  ["a function", { f: () => 1 }, "f"],
+])("SES-3 a state with %s cannot be saved, and the error says where", (_, initial: unknown, where) => {
+  const odd = defineSlice<unknown>({ name: "odd", initial });
+  const error = thrownBy(() => createSession({ slices: [odd] }).toJSON());
+  expect(error).toBeInstanceOf(DefinitionError);
+  expect(error.message).toContain('"odd"');
+  expect(error.message).toContain(where);
+});
+
+test("SES-3 replaying the recorded events through the reducers gives the saved state", async () => {
+  const invoked = defineSlice({
+    name: "invoked",
+    initial: [] as readonly string[],
+    reducers: ({ on }) => {
+      on("tool.invoked", (draft, { callId }) => void draft.push(callId));
+      on("prompt.executed", (draft, { turns }) => void draft.push(String(turns)));
+    },
+  });
+  const all = [...slices, invoked];
+  const session = createSession({ slices: all });
+  const events = recordEvents(session);
+  await evaluateCalls(promptOf(), [{ name: "nope" }, { name: "nope" }], { session });
+  session.dispatch(noted({ text: "a" }));
+  session.dispatch(counted({ by: 2 }));
+  const replayed = replayEvents(events, { slices: all });
+  expect(digestOfState(replayed, ...all)).toBe(digestOfState(session, ...all));
+  expect(session.get(invoked)).toHaveLength(3);
+});
+
+test("SES-3 TX-7 append and push add to a log; what was handed out never changes", () => {
+  const appended = defineSlice({
+    name: "appended",
+    kind: "log",
+    initial: [] as readonly string[],
+    reducers: ({ on }) => on(noted, (list, { text }) => append(list, text) as string[]),
+  });
+  const session = createSession({ slices: [appended, journal] });
+  const taken = [appended, journal].map((slice) => session.get(slice));
+  session.dispatch(noted({ text: "a" }));
+  expect(taken).toEqual([[], []]);
+  const [first, second] = [appended, journal].map((slice) => session.get(slice));
+  expect([first, second]).toEqual([["a"], ["a"]]);
+  expect(session.get(appended)).toBe(first);
+  expect(Array.isArray(first) && Object.isFrozen(first)).toBe(true);
+  session.dispatch(noted({ text: "b" }));
+  expect([first, session.get(appended)]).toEqual([["a"], ["a", "b"]]);
+});
+
+test("EVT-1 a log's reducer may change it in any way; one that throws changes nothing", () => {
+  const odd = defineSlice({
+    name: "odd",
+    kind: "log",
+    initial: ["z"] as readonly string[],
+    reducers: ({ on }) =>
+      on(noted, (draft, { text }) => {
+        draft.push(text);
+        if (text === "throw") throw new Error("no");
+        if (text === "sort") draft.sort();
+        if (text === "clear") draft.length = 0;
+        if (text === "replace") return ["only"];
+        return undefined;
+      }),
+  });
+  const session = createSession({ slices: [odd] });
+  const after = (text: string) => {
+    const { errors } = session.dispatch(noted({ text }));
+    return [session.get(odd).join(" "), errors.length];
+  };
+  expect(after("a")).toEqual(["z a", 0]);
+  expect(after("throw")).toEqual(["z a", 1]);
+  expect(after("sort")).toEqual(["a sort z", 0]);
+  expect(after("clear")).toEqual(["", 0]);
+  expect(after("replace")).toEqual(["only", 0]);
+});
+
+test("EVT-1 reducers of a slice run in the order of their registration, for two keys of one event too", async () => {
+  const order: string[] = [];
+  const tool = defineTool({ name: "work", description: "x", input: z.object({}), execute: () => "done" });
+  const watching = defineSlice({
+    name: "watching",
+    initial: 0,
+    reducers: ({ on }) => {
+      on("tool.invoked", () => void order.push("first"));
+      on(tool, () => void order.push("second"));
+      on("tool.invoked", () => void order.push("third"));
+    },
+  });
+  const session = createSession({ slices: [watching] });
+  await evaluateCalls(promptOf({ tools: [tool] }), [{ name: "work" }], { session });
+  expect(order).toEqual(["first", "second", "third"]);
+});
+
+test("EVT-1 who subscribes or leaves while an event is told does so from the next event on", () => {
+  const session = createSession({ slices: [notes] });
+  const heard: string[] = [];
+  const offs: (() => void)[] = [];
+  session.on(noted, () => {
+    heard.push("first");
+    offs.splice(0).forEach((off) => off());
+    if (heard.length === 1) session.on(noted, () => void heard.push("late"));
+  });
+  offs.push(session.on(noted, () => void heard.push("leaving")));
+  session.dispatch(noted({ text: "a" }));
+  expect(heard).toEqual(["first", "leaving"]);
+  session.dispatch(noted({ text: "b" }));
+  expect(heard).toEqual(["first", "leaving", "first", "late"]);
+});
