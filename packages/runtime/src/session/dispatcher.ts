@@ -31,7 +31,8 @@ export function createDispatcher(): Dispatcher {
 
   const listenersOf = (event: Event): readonly Subscription[] => {
     const keys = eventKeys(event);
-    const last = keys.at(-1) ?? "";
+    // Tools that nobody listens to share one list: their names may be a model's invention.
+    const last = keys.findLast((key) => subscriptions.has(key)) ?? "";
     const known = heardBy.get(last);
     if (known !== undefined) return known;
     const all = ["*", ...keys].flatMap((key) => subscriptions.get(key) ?? []);

@@ -33,7 +33,8 @@ export function reducerPlan(): ReducerPlan {
     },
     of(event) {
       const keys = eventKeys(event);
-      const last = keys.at(-1) ?? "";
+      // Tools that nobody reduces share one plan: their names may be a model's invention.
+      const last = keys.findLast((key) => steps.has(key)) ?? "";
       let planned = known.get(last);
       if (planned === undefined) {
         const all = keys.flatMap((key) => steps.get(key) ?? []);
