@@ -1,4 +1,4 @@
-import type { LanguageModelV4Content } from "@ai-sdk/provider";
+import type { LanguageModelV4Content, LanguageModelV4ToolCall } from "@ai-sdk/provider";
 import {
   parseJson,
   type FinishReason,
@@ -145,24 +145,18 @@ function keptParts(provider: string, content: readonly LanguageModelV4Content[])
 /** As it goes back in a prompt: its metadata are the options there. Files and sources are not sent back. */
 function keptPart(part: LanguageModelV4Content): readonly AssistantPart[] {
   const options = "providerMetadata" in part && part.providerMetadata ? { providerOptions: part.providerMetadata } : {};
-  switch (part.type) {
-    case "text":
-    case "reasoning":
-      return [{ type: part.type, text: part.text, ...options }];
-    case "custom":
-      return [{ type: "custom", kind: part.kind, ...options }];
-    case "tool-call": {
-      const { toolCallId, toolName, providerExecuted } = part;
-      if (providerExecuted !== true) return [{ type: "tool-call", toolCallId, toolName, input: {}, ...options }];
-      const json = parseJson(part.input);
-      const input = json.ok ? json.value : {};
-      return [{ type: "tool-call", toolCallId, toolName, input, providerExecuted, ...options }];
-    }
-    case "tool-result": {
-      const { toolCallId, toolName, result } = part;
-      return [{ type: "tool-result", toolCallId, toolName, output: { type: "json", value: result }, ...options }];
-    }
-    default:
-      return [];
-  }
+  if (part.type === "text" || part.type === "reasoning") return [{ type: part.type, text: part.text, ...options }];
+  if (part.type === "custom") return [{ type: "custom", kind: part.kind, ...options }];
+  if (part.type === "tool-call") return [{ ...keptCall(part), ...options }];
+  if (part.type !== "tool-result") return [];
+  const { toolCallId, toolName, result } = part;
+  return [{ type: "tool-result", toolCallId, toolName, output: { type: "json", value: result }, ...options }];
+}
+
+/** Arguments of calls that are ours to run stand in the message. */
+function keptCall(part: LanguageModelV4ToolCall): Extract<AssistantPart, { type: "tool-call" }> {
+  const { toolCallId, toolName, providerExecuted } = part;
+  if (providerExecuted !== true) return { type: "tool-call", toolCallId, toolName, input: {} };
+  const json = parseJson(part.input);
+  return { type: "tool-call", toolCallId, toolName, input: json.ok ? json.value : {}, providerExecuted };
 }

@@ -43,8 +43,12 @@ export async function fromStream(
 
 type Told = Extract<LanguageModelV4StreamPart, { type: `${Block["type"]}-${"start" | "delta" | "end"}` }>;
 
-function kindOf({ type }: Told): Block["type"] {
-  return type.startsWith("text") ? "text" : "reasoning";
+function isTold(part: LanguageModelV4StreamPart): part is Told {
+  return /^(text|reasoning)-(start|delta|end)$/.test(part.type);
+}
+
+function keyOf({ type, id }: Told): string {
+  return `${type.split("-")[0]} ${id}`;
 }
 
 interface Gathering {
@@ -60,15 +64,12 @@ function gather(onDelta: (delta: ModelDelta) => void): Gathering {
   let lastItem: string | undefined;
 
   /** What is told last of a block's metadata counts. */
-  function block(type: Block["type"], { id, providerMetadata }: Told): Block {
-    const key = `${type} ${id}`;
-    let found = open.get(key);
-    if (found === undefined) {
-      found = { type, text: "" };
-      content.push(found);
-      open.set(key, found);
-    }
-    if (providerMetadata) found.providerMetadata = providerMetadata;
+  function block(told: Told): Block {
+    const key = keyOf(told);
+    const found: Block = open.get(key) ?? { type: told.type.startsWith("text") ? "text" : "reasoning", text: "" };
+    if (!open.has(key)) content.push(found);
+    open.set(key, found);
+    if (told.providerMetadata) found.providerMetadata = told.providerMetadata;
     return found;
   }
 
@@ -83,32 +84,15 @@ function gather(onDelta: (delta: ModelDelta) => void): Gathering {
 
   return {
     take(part) {
-      switch (part.type) {
-        case "stream-start":
-          warnings = part.warnings;
-          break;
-        case "response-metadata":
-          modelId = part.modelId ?? modelId;
-          break;
-        case "text-start":
-        case "reasoning-start":
-          open.delete(`${kindOf(part)} ${part.id}`);
-          block(kindOf(part), part);
-          break;
-        case "text-delta":
-        case "reasoning-delta":
-          grow(block(kindOf(part), part), part.delta);
-          break;
-        case "text-end":
-        case "reasoning-end":
-          block(kindOf(part), part);
-          break;
-        case "tool-call":
-        case "tool-result":
-        case "custom":
-          content.push(part);
-          break;
-        default:
+      const { type } = part;
+      if (type === "stream-start") warnings = part.warnings;
+      else if (type === "response-metadata") modelId = part.modelId ?? modelId;
+      else if (type === "tool-call" || type === "tool-result" || type === "custom") content.push(part);
+      else if (isTold(part)) {
+        // An id can be used again, for a block of its own.
+        if (type.endsWith("-start")) open.delete(keyOf(part));
+        const found = block(part);
+        if ("delta" in part) grow(found, part.delta);
       }
     },
     answer(finish) {

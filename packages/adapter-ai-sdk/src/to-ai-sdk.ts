@@ -1,5 +1,12 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool, LanguageModelV4Prompt } from "@ai-sdk/provider";
-import { parseJson, type AssistantMessage, type Message, type ModelRequest, type ToolCall } from "@proviso/core";
+import {
+  parseJson,
+  type AssistantMessage,
+  type Message,
+  type ModelRequest,
+  type ToolCall,
+  type ToolMessage,
+} from "@proviso/core";
 import type { AiSdkSettings, LanguageModel } from "./options.ts";
 import { defined, isObject, type AssistantPart, type KeptParts } from "./parts.ts";
 import { outputSchema, toolSchema, unrestoredSchema, wireName } from "./schemas.ts";
@@ -76,7 +83,7 @@ function promptOf(call: Call, messages: readonly Message[]): LanguageModelV4Prom
       continue;
     }
     if (answers === undefined) prompt.push({ role: "tool", content: (answers = []) });
-    answers.push(once(call, message, toolAnswer));
+    answers.push(once(call, message, (given) => toolAnswer(call.model, given)));
   }
   return prompt;
 }
@@ -101,16 +108,14 @@ function convert(model: LanguageModel, message: Exclude<Message, { role: "tool" 
   }
 }
 
-function toolAnswer({ callId, name, text, isError }: Extract<Message, { role: "tool" }>): ToolPart {
-  const output = { type: isError ? ("error-text" as const) : ("text" as const), value: text };
-  return { type: "tool-result", toolCallId: callId, toolName: name, output };
+/** An error is marked as one, but for the OpenAI family: it knows no mark, and its SDK would rewrite the text. */
+function toolAnswer(model: LanguageModel, { callId, name, text, isError }: ToolMessage): ToolPart {
+  const type = isError && !isTextWire(model) ? "error-text" : "text";
+  return { type: "tool-result", toolCallId: callId, toolName: name, output: { type, value: text } };
 }
 
 function rebuiltParts(model: LanguageModel, { text, toolCalls }: AssistantMessage): AssistantPart[] {
-  return [
-    ...(text === "" ? [] : [{ type: "text" as const, text }]),
-    ...toolCalls.map((call) => callPart(model, call)),
-  ];
+  return [...(text === "" ? [] : [{ type: "text" as const, text }]), ...toolCalls.map((call) => callPart(model, call))];
 }
 
 /** undefined when the parts are another provider's, or no longer belong to the message's calls. */
@@ -151,11 +156,11 @@ function callPart(model: LanguageModel, { id, name, arguments: given }: ToolCall
 function inputOf(model: LanguageModel, given: string): unknown {
   const json = parseJson(given);
   if (!json.ok || !isObject(json.value)) return {};
-  return keepsText(model) && JSON.stringify(json.value) !== given ? given : json.value;
+  return isTextWire(model) && JSON.stringify(json.value) !== given ? given : json.value;
 }
 
-/** The OpenAI family of today sends arguments that are text as they are; others would encode them twice. */
-function keepsText(model: LanguageModel): boolean {
+/** The OpenAI family: arguments travel as text there, and text is sent as it is; others would encode it twice. */
+function isTextWire(model: LanguageModel): boolean {
   if (model.specificationVersion !== "v4") return false;
   return /^(openai|azure|litellm)\b/.test(model.provider) || "supportsStructuredOutputs" in model;
 }
