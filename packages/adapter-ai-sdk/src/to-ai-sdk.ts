@@ -31,7 +31,7 @@ export function toAiSdk(call: Call, request: ModelRequest, signal: AbortSignal):
   const wire = output && (textOnly ? unrestoredSchema(output) : outputSchema(output));
   return defined({
     prompt: promptOf(call, request.messages),
-    tools: tools.length === 0 ? undefined : tools.map(toolOf),
+    tools: tools.length === 0 ? undefined : tools.map((tool) => toolOf(model, tool)),
     toolChoice: tools.length === 0 ? undefined : choiceOf(toolChoice),
     responseFormat: output &&
       wire && { type: "json" as const, name: wireName(output.name), schema: wire.schema as object },
@@ -66,9 +66,11 @@ function choiceOf(toolChoice: ModelRequest["toolChoice"]): LanguageModelV4CallOp
   return typeof toolChoice === "object" ? { type: "tool", toolName: toolChoice.tool } : { type: toolChoice };
 }
 
-function toolOf(tool: ModelRequest["tools"][number]): LanguageModelV4FunctionTool {
+/** The OpenAI family takes silence for strict; to others it would be a wish, and some count the tools that have it. */
+function toolOf(model: LanguageModel, tool: ModelRequest["tools"][number]): LanguageModelV4FunctionTool {
+  const { name, description, inputSchema } = tool;
+  if (!isTextWire(model)) return { type: "function", name, description, inputSchema: inputSchema as object };
   const { schema, strict } = toolSchema(tool);
-  const { name, description } = tool;
   return { type: "function", name, description, inputSchema: schema as object, strict };
 }
 
