@@ -18,6 +18,9 @@ function classify(errors: Errors, error: unknown): ModelFailure {
   if (isTimeout(error)) return { failure: "throttle", kind: "timeout", message };
   if (isNetworkError(error)) return { failure: "throttle", kind: "unknown", message };
   if (errors.APICallError.isInstance(error)) return callFailure(error);
+  // How `@ai-sdk/openai-compatible` tells of a stream that ended before the answer did.
+  const isCut = errors.InvalidResponseDataError.isInstance(error) && error.data === undefined;
+  if (isCut) return { failure: "throttle", kind: "unknown", message };
   const reason = reasonOf(errors, error);
   if (reason !== undefined) return { failure: "provider", reason, message };
   if (isHttpError(error)) return httpFailure(errors, error, message);
@@ -57,10 +60,9 @@ const limits = { maxDepth: 256, maxLength: 64 * 1024 * 1024 };
 function callFailure(error: APICallError): ModelFailure {
   const { statusCode: status, responseBody, message } = error;
   const body = bodyOf(error);
-  // Thrown of an answer with status 200 that was read well; its status here is the SDK's own idea.
-  if (isObject(responseBody)) {
-    return isObject(responseBody["error"]) ? toldFailure(responseBody) : unreadable(message, responseBody);
-  }
+  // A response that failed has status 200; the status here is the SDK's own idea.
+  if (isObject(body) && body["object"] === "response" && isObject(body["error"])) return toldFailure(body);
+  if (isObject(responseBody)) return unreadable(message, responseBody);
   if (status !== undefined && status >= 400) {
     const payload = isObject(body) ? errorIn(body) : undefined;
     return asRefused(modelFailureFrom({ status, headers: headersOf(error, payload) }, payload), payload);

@@ -96,8 +96,12 @@ function finishReason(answer: Answer, hasCalls: boolean): FinishReason {
   // Cut short for a reason that is not known: the answer is not whole.
   if (statusOf(answer.response?.body) === "incomplete") return "length";
   if (hasCalls) return "tool-calls";
-  // Some compatible servers give no reason at all.
-  return reason === "stop" || (reason === "other" && raw(answer) === undefined) ? "stop" : "other";
+  return reason === "stop" || isSilent(answer) ? "stop" : "other";
+}
+
+/** Some compatible servers give no reason at all. */
+function isSilent({ finishReason: reason }: Answer): boolean {
+  return typeof reason === "string" ? reason === "unknown" : reason?.unified === "other" && reason.raw === undefined;
 }
 
 /** A stream that ended without saying so, and a model that broke while it answered. */
