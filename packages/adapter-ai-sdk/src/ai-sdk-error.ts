@@ -71,14 +71,22 @@ function callFailure(error: APICallError): ModelFailure {
     if (error.isRetryable) return { failure: "throttle", kind: "unknown", message };
     return { failure: "provider", reason: "unknown", message };
   }
-  const payload = body ?? responseBody?.slice(0, keptLength);
-  if (responseBody === undefined || !endsInside(responseBody)) return unreadable(message, payload);
+  return bodyFailure(responseBody, message);
+}
+
+/** A body of status 200 that the SDK could not use. */
+function bodyFailure(text: string | undefined, message: string): ModelFailure {
+  if (text === undefined) return unreadable(message, undefined);
+  const json = parseJson(text, limits);
+  if (json.ok) return unreadable(message, json.value);
+  const payload = text.slice(0, keptLength);
+  if (!endsInside(text)) return unreadable(json.error, payload);
   return { failure: "throttle", kind: "unknown", message: "The provider's answer ends inside its JSON.", payload };
 }
 
-function unreadable(message: string, payload: unknown): ModelFailure {
-  const why = `The provider's answer cannot be read: ${message.replace(/\.$/, "")}.`;
-  return { failure: "provider", reason: "invalid_response", message: why, payload };
+function unreadable(why: string, payload: unknown): ModelFailure {
+  const message = `The provider's answer cannot be read: ${why.replace(/\.$/, "")}.`;
+  return { failure: "provider", reason: "invalid_response", message, payload };
 }
 
 function bodyOf({ responseBody, data }: APICallError): unknown {

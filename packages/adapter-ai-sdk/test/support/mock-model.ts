@@ -55,10 +55,7 @@ const plain: Generated = {
   warnings: [],
 };
 
-export function finished(
-  unified: LanguageModelV4FinishReason["unified"],
-  raw: string | undefined = undefined,
-): LanguageModelV4FinishReason {
+export function finished(unified: LanguageModelV4FinishReason["unified"], raw?: string): LanguageModelV4FinishReason {
   return { unified, raw };
 }
 
