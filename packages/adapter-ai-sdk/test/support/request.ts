@@ -23,11 +23,6 @@ export const lookUp: ToolSpec = {
   },
 };
 
-/** A body as its JSON, which is what a server sees. */
-export function asSent(body: unknown): Record<string, unknown> {
-  return JSON.parse(JSON.stringify(body)) as Record<string, unknown>;
-}
-
 export async function failureOf(provider: ModelProvider, given?: Partial<ModelRequest>): Promise<ModelFailure> {
   const answer = await provider.generate(requestOf(given));
   if (answer.failure === undefined) throw new Error(`It answered: ${answer.message.text}`);
