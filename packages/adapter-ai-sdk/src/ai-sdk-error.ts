@@ -18,10 +18,9 @@ function classify(errors: Errors, error: unknown): ModelFailure {
   if (isTimeout(error)) return { failure: "throttle", kind: "timeout", message };
   if (isNetworkError(error)) return { failure: "throttle", kind: "unknown", message };
   if (errors.APICallError.isInstance(error)) return callFailure(error);
-  // How `@ai-sdk/openai-compatible` tells of a stream that ended before the answer did.
-  const isCut = errors.InvalidResponseDataError.isInstance(error) && error.data === undefined;
-  if (isCut) return { failure: "throttle", kind: "unknown", message };
+  if (errors.TypeValidationError.isInstance(error)) return unreadable(oddShape, error.value);
   const reason = reasonOf(errors, error);
+  if (reason === "invalid_response") return unreadable(message, undefined);
   if (reason !== undefined) return { failure: "provider", reason, message };
   if (isHttpError(error)) return httpFailure(errors, error, message);
   // A part of a stream may be anything.
@@ -49,10 +48,11 @@ function reasonOf(errors: Errors, error: unknown): ProviderErrorReason | undefin
   if (is("UnsupportedFunctionalityError", "InvalidPromptError", "InvalidArgumentError", "LoadSettingError")) {
     return "bad_request";
   }
-  const unreadable = is("JSONParseError", "TypeValidationError", "InvalidResponseDataError");
-  return unreadable || is("EmptyResponseBodyError", "NoContentGeneratedError") ? "invalid_response" : undefined;
+  const invalid = is("JSONParseError", "InvalidResponseDataError", "EmptyResponseBodyError", "NoContentGeneratedError");
+  return invalid ? "invalid_response" : undefined;
 }
 
+const oddShape = "it has another shape than its SDK expects";
 /** Characters of an unreadable body that are kept. */
 const keptLength = 4_096;
 const limits = { maxDepth: 256, maxLength: 64 * 1024 * 1024 };
@@ -78,7 +78,7 @@ function callFailure(error: APICallError): ModelFailure {
 function bodyFailure(text: string | undefined, message: string): ModelFailure {
   if (text === undefined) return unreadable(message, undefined);
   const json = parseJson(text, limits);
-  if (json.ok) return unreadable(message, json.value);
+  if (json.ok) return unreadable(oddShape, json.value);
   const payload = text.slice(0, keptLength);
   if (!endsInside(text)) return unreadable(json.error, payload);
   return { failure: "throttle", kind: "unknown", message: "The provider's answer ends inside its JSON.", payload };

@@ -9,12 +9,12 @@ import {
 import type { Logger } from "@proviso/runtime";
 import { aiSdkFailure } from "./ai-sdk-error.ts";
 import { fromAiSdk } from "./from-ai-sdk.ts";
-import { fromStream } from "./from-stream.ts";
+import { fromStream, type StreamFault } from "./from-stream.ts";
 import { guard, type Guard } from "./guard.ts";
 import { checkOptions, type AiSdkOptions, type AiSdkSettings, type LanguageModel } from "./options.ts";
 import type { Answer } from "./parts.ts";
 import { modelSource, type ModelSource } from "./resolve-model.ts";
-import { toAiSdk, type Call } from "./to-ai-sdk.ts";
+import { isTextWire, toAiSdk, type Call } from "./to-ai-sdk.ts";
 
 /**
  * The call alone, for whoever wraps it: record, route, count.
@@ -107,21 +107,18 @@ async function generate(call: Call, request: ModelRequest, warn: Warn): Promise<
     return fromAiSdk(call, output, answer);
   } catch (error) {
     signal.throwIfAborted();
-    return aiSdkFailure(until.signal.aborted ? until.signal.reason : error);
+    return await aiSdkFailure(until.signal.aborted ? until.signal.reason : error);
   }
 }
 
-async function answerTo(
-  call: Call,
-  request: ModelRequest,
-  until: Guard,
-): Promise<Answer | { readonly error: unknown }> {
+async function answerTo(call: Call, request: ModelRequest, until: Guard): Promise<Answer | StreamFault> {
   // V2 and V3 take the same options for what is asked here; their answers differ in finish reason and usage alone.
   const model = call.model as LanguageModelV4;
   const options = toAiSdk(call, request, until.signal);
   const { onDelta } = request;
   if (onDelta === undefined) return Promise.race([model.doGenerate(options), until.ended]);
-  const { stream, response } = await Promise.race([model.doStream(options), until.ended]);
+  const raw = isTextWire(model) ? { includeRawChunks: true } : {};
+  const { stream, response } = await Promise.race([model.doStream({ ...options, ...raw }), until.ended]);
   until.heard();
   const answer = await fromStream(stream, onDelta, until);
   return "error" in answer ? answer : { ...answer, response: { ...answer.response, headers: response?.headers } };

@@ -108,11 +108,19 @@ function isSilent({ finishReason: reason }: Answer): boolean {
 function whyBroken(answer: Answer): ModelFailure | undefined {
   const reason = unified(answer);
   if (reason === undefined || reason === "interrupted") {
-    return { failure: "throttle", kind: "unknown", message: "The stream ended before the answer did." };
+    const { "content-type": type = "" } = answer.response?.headers ?? {};
+    if (answer.content.length > 0 || !otherTypes.test(type)) {
+      return { failure: "throttle", kind: "unknown", message: "The stream ended before the answer did." };
+    }
+    const message = `The provider's answer is no stream, but ${type}.`;
+    return { failure: "provider", reason: "invalid_response", message };
   }
   if (reason !== "error" && raw(answer) !== "error") return undefined;
   return { failure: "provider", reason: "unknown", message: "The provider failed while it answered." };
 }
+
+/** Of bodies that are no stream of events. */
+const otherTypes = /^(text\/html|text\/plain|application\/json)\b/i;
 
 /** `@ai-sdk/openai` does not look at the status of a response: one in progress would pass as whole. */
 function whyUnfinished(body: unknown): ModelFailure | undefined {

@@ -1,8 +1,9 @@
 import type { LanguageModelV4Content, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import type { ModelDelta } from "@proviso/core";
+import { eventOrder, type Counts } from "./event-order.ts";
 import { itemOf, separator } from "./from-ai-sdk.ts";
 import type { Guard } from "./guard.ts";
-import type { Answer } from "./parts.ts";
+import { isObject, type Answer } from "./parts.ts";
 
 /** What a stream told instead of an answer. */
 export interface StreamFault {
@@ -22,6 +23,8 @@ export async function fromStream(
   guard: Guard,
 ): Promise<Answer | StreamFault> {
   const gathering = gather(onDelta);
+  const countsOf = eventOrder();
+  let counts: Counts = "all";
   const reader = stream.getReader();
   const leave = (): void => void reader.cancel().catch(() => {});
   // The pending read ends with it, also where the model does not look at the signal.
@@ -32,13 +35,31 @@ export async function fromStream(
       guard.signal.throwIfAborted();
       if (done) return gathering.answer();
       guard.heard();
-      if (value.type === "error") return { error: value.error };
-      gathering.take(value);
-      if (value.type === "finish") return gathering.answer(value);
+      if (value.type === "raw") counts = countsOf(value.rawValue);
+      else if (value.type === "finish") return gathering.answer(value);
+      else if (counts === "nothing" || (counts === "no text" && value.type.endsWith("-delta"))) continue;
+      else if (value.type !== "error") gathering.take(value);
+      else if (isEarlyEnd(value.error)) return gathering.answer();
+      else if (!isForeign(value.error)) return { error: value.error };
     }
   } finally {
     leave();
   }
+}
+
+/** How `@ai-sdk/openai-compatible` tells of a stream without a finish. */
+function isEarlyEnd(error: unknown): boolean {
+  const { name, data } = Object(error) as { readonly name?: unknown; readonly data?: unknown };
+  return name === "AI_InvalidResponseDataError" && data === undefined;
+}
+
+/** What an event has that says something of the answer. */
+const telling = "choices candidates delta content_block message item response error".split(" ");
+
+/** An event that an SDK does not know, and that is none of the answer's. */
+function isForeign(error: unknown): boolean {
+  const { name, value } = Object(error) as { readonly name?: unknown; readonly value?: unknown };
+  return name === "AI_TypeValidationError" && isObject(value) && !telling.some((key) => key in value);
 }
 
 type Told = Extract<LanguageModelV4StreamPart, { type: `${Block["type"]}-${"start" | "delta" | "end"}` }>;

@@ -10,7 +10,10 @@ export interface Guard extends Disposable {
   heard(): void;
 }
 
-/** Leaves no timer and no listener behind once it is disposed of. */
+/** Nobody waits for it any more; made once, because the making costs. */
+const over = new DOMException("The request is over.", "AbortError");
+
+/** Leaves no timer, no listener and nothing that is still read behind once it is disposed of. */
 export function guard(signal: AbortSignal, ms: number): Guard {
   const controller = new AbortController();
   const settled = new AbortController();
@@ -43,6 +46,8 @@ export function guard(signal: AbortSignal, ms: number): Guard {
     [Symbol.dispose]() {
       signal.removeEventListener("abort", onAbort);
       settled.abort();
+      // An SDK may go on reading what nobody waits for.
+      controller.abort(over);
     },
   };
 }

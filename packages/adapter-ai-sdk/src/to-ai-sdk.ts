@@ -162,7 +162,7 @@ function inputOf(model: LanguageModel, given: string): unknown {
 }
 
 /** The OpenAI family: arguments travel as text there, and text is sent as it is; others would encode it twice. */
-function isTextWire(model: LanguageModel): boolean {
+export function isTextWire(model: LanguageModel): boolean {
   if (model.specificationVersion !== "v4") return false;
   return /^(openai|azure|litellm)\b/.test(model.provider) || "supportsStructuredOutputs" in model;
 }
