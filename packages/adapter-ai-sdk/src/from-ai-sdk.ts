@@ -5,6 +5,7 @@ import {
   type ModelFailure,
   type ModelRequest,
   type ModelResponse,
+  type ReportedUsage,
   type ToolCall,
 } from "@proviso/core";
 import { isObject, textAt, type Answer, type AssistantPart, type KeptParts } from "./parts.ts";
@@ -18,7 +19,7 @@ export function fromAiSdk(call: Call, output: ModelRequest["output"], answer: An
   const usage = usageFrom(answer);
   const payload = response?.body ?? withoutParts(answer);
   const broken = whyBroken(answer) ?? whyUnfinished(response?.body);
-  if (broken !== undefined) return { ...broken, payload, usage };
+  if (broken !== undefined) return { ...broken, payload, ...(isReported(usage) ? { usage } : {}) };
 
   const toolCalls = content.filter((part) => part.type === "tool-call" && part.providerExecuted !== true).map(callOf);
   const text = textOf(content);
@@ -33,6 +34,10 @@ export function fromAiSdk(call: Call, output: ModelRequest["output"], answer: An
     refusal,
     payload,
   };
+}
+
+function isReported(usage: ReportedUsage): boolean {
+  return Object.values(usage).some((count) => count !== undefined);
 }
 
 function withoutParts({ content, finishReason, usage, providerMetadata }: Answer): unknown {
