@@ -7,6 +7,7 @@ const root = resolve(import.meta.dirname, "../..");
 
 /** The packages, and which of ours each may import. A package is added here on purpose, with its arrows. */
 const arrows: Record<string, string[]> = {
+  "@proviso/adapter-ai-sdk": ["@proviso/core", "@proviso/runtime"],
   "@proviso/adapter-openai": ["@proviso/core", "@proviso/runtime"],
   "@proviso/core": [],
   "@proviso/runtime": ["@proviso/core"],
@@ -15,6 +16,7 @@ const arrows: Record<string, string[]> = {
 };
 
 const entries: Record<string, string[]> = {
+  "@proviso/adapter-ai-sdk": ["."],
   "@proviso/adapter-openai": ["."],
   "@proviso/core": ["."],
   "@proviso/runtime": [".", "./node", "./testing"],

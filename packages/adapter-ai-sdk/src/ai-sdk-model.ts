@@ -1,0 +1,125 @@
+import type { LanguageModelV4, SharedV4Warning } from "@ai-sdk/provider";
+import {
+  DefinitionError,
+  type ModelFailure,
+  type ModelProvider,
+  type ModelRequest,
+  type ModelResponse,
+} from "@proviso/core";
+import type { Logger } from "@proviso/runtime";
+import { aiSdkFailure } from "./ai-sdk-error.ts";
+import { fromAiSdk } from "./from-ai-sdk.ts";
+import { fromStream, type StreamFault } from "./from-stream.ts";
+import { guard, type Guard } from "./guard.ts";
+import { checkOptions, type AiSdkOptions, type AiSdkSettings, type LanguageModel } from "./options.ts";
+import type { Answer } from "./parts.ts";
+import { modelSource, type ModelSource } from "./resolve-model.ts";
+import { isTextWire, toAiSdk, type Call } from "./to-ai-sdk.ts";
+
+/**
+ * The call alone, for whoever wraps it: record, route, count.
+ * @throws {DefinitionError} for an option that is out of range, a model that is none, and an id that nobody resolves.
+ */
+export function aiSdkModel(given: AiSdkOptions): ModelProvider {
+  const options = checkOptions(given);
+  const { model, capabilities, nativeOutput = true } = options;
+  return providerOf(modelSource(model), options, {
+    tools: capabilities?.tools ?? true,
+    nativeOutput: nativeOutput && (capabilities?.nativeOutput ?? takesSchemas(model)),
+    textOnly: false,
+  });
+}
+
+/** Pure and advisory: would `aiSdk` take these? */
+export function validateAiSdkOptions(options: AiSdkOptions): boolean {
+  try {
+    checkOptions(options);
+    return true;
+  } catch (error) {
+    if (error instanceof DefinitionError) return false;
+    throw error;
+  }
+}
+
+/** The models of `@ai-sdk/openai-compatible` say that they would drop a schema. */
+function takesSchemas(model: LanguageModel | string): boolean {
+  return (model as { readonly supportsStructuredOutputs?: unknown }).supportsStructuredOutputs !== false;
+}
+
+export interface Abilities {
+  readonly tools: boolean;
+  readonly nativeOutput: boolean;
+  /** The answer is read from its text, whatever the model was told of its shape. */
+  readonly textOnly: boolean;
+}
+
+/** A provider over any source. */
+export function providerOf(
+  source: ModelSource,
+  settings: AiSdkSettings & { readonly logger?: Logger | undefined },
+  { tools, nativeOutput, textOnly }: Abilities,
+): ModelProvider {
+  const warn = warnings(settings.logger, source);
+  let call: Promise<Call> | undefined;
+  const load = async (): Promise<Call> => ({
+    settings,
+    model: await source.load(),
+    textOnly,
+    converted: new WeakMap(),
+  });
+  return Object.freeze({
+    name: source.name,
+    model: source.modelId,
+    ...(settings.maxOutputTokens === undefined ? {} : { maxOutputTokens: settings.maxOutputTokens }),
+    capabilities: Object.freeze({ tools, nativeOutput }),
+    generate: async (request: ModelRequest) => generate(await (call ??= load()), request, warn),
+  });
+}
+
+type Warn = (warnings: Answer["warnings"]) => void;
+
+/** Each warning once, as a log record; a logger that throws is no reason to fail. */
+function warnings(logger: Logger | undefined, { name, modelId }: ModelSource): Warn {
+  const told = new Set<string>();
+  const tell = (warning: SharedV4Warning): void => {
+    const text = JSON.stringify(warning);
+    if (told.has(text)) return;
+    told.add(text);
+    try {
+      logger?.warn({ provider: name, model: modelId, warning }, "provider.warning");
+    } catch {
+      // There is nowhere left to say so.
+    }
+  };
+  return (given) => given?.forEach(tell);
+}
+
+/** Of the SDKs of the field. */
+const defaultTimeoutMs = 600_000;
+
+async function generate(call: Call, request: ModelRequest, warn: Warn): Promise<ModelResponse | ModelFailure> {
+  const { signal, output } = request;
+  using until = guard(signal, call.settings.timeoutMs ?? defaultTimeoutMs);
+  try {
+    const answer = await answerTo(call, request, until);
+    if ("error" in answer) return await aiSdkFailure(answer.error);
+    warn(answer.warnings);
+    return fromAiSdk(call, output, answer);
+  } catch (error) {
+    signal.throwIfAborted();
+    return await aiSdkFailure(until.signal.aborted ? until.signal.reason : error);
+  }
+}
+
+async function answerTo(call: Call, request: ModelRequest, until: Guard): Promise<Answer | StreamFault> {
+  // V2 and V3 take the same options for what is asked here; their answers differ in finish reason and usage alone.
+  const model = call.model as LanguageModelV4;
+  const options = toAiSdk(call, request, until.signal);
+  const { onDelta } = request;
+  if (onDelta === undefined) return Promise.race([model.doGenerate(options), until.ended]);
+  const raw = isTextWire(model) ? { includeRawChunks: true } : {};
+  const { stream, response } = await Promise.race([model.doStream({ ...options, ...raw }), until.ended]);
+  until.heard();
+  const answer = await fromStream(stream, onDelta, until);
+  return "error" in answer ? answer : { ...answer, response: { ...answer.response, headers: response?.headers } };
+}

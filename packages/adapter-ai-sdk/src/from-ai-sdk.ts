@@ -1,0 +1,179 @@
+import type { LanguageModelV4Content, LanguageModelV4ToolCall } from "@ai-sdk/provider";
+import {
+  parseJson,
+  type FinishReason,
+  type ModelFailure,
+  type ModelRequest,
+  type ModelResponse,
+  type ReportedUsage,
+  type ToolCall,
+} from "@proviso/core";
+import { isObject, textAt, type Answer, type AssistantPart, type KeptParts } from "./parts.ts";
+import { outputSchema } from "./schemas.ts";
+import type { Call } from "./to-ai-sdk.ts";
+import { usageFrom } from "./usage.ts";
+
+/** An answer, however it came. Parts that are not known are passed over. */
+export function fromAiSdk(call: Call, output: ModelRequest["output"], answer: Answer): ModelResponse | ModelFailure {
+  const { content, response } = answer;
+  const usage = usageFrom(answer);
+  const payload = response?.body ?? withoutParts(answer);
+  const broken = whyBroken(answer) ?? whyUnfinished(response?.body);
+  if (broken !== undefined) return { ...broken, payload, ...(isReported(usage) ? { usage } : {}) };
+
+  const toolCalls = content.filter((part) => part.type === "tool-call" && part.providerExecuted !== true).map(callOf);
+  const text = textOf(content);
+  const refusal = refusalIn(answer, text);
+  const kept = keptParts(call.model.provider, content);
+  return {
+    message: { role: "assistant", text: refusal === undefined ? text : "", toolCalls, ...kept },
+    finishReason: refusal === undefined ? finishReason(answer, toolCalls.length > 0) : "stop",
+    usage,
+    model: response?.modelId,
+    ...(call.textOnly || toolCalls.length > 0 ? {} : parsedOutput(output, answer.structuredOutputText ?? text)),
+    refusal,
+    payload,
+  };
+}
+
+function isReported(usage: ReportedUsage): boolean {
+  return Object.values(usage).some((count) => count !== undefined);
+}
+
+function withoutParts({ content, finishReason, usage, providerMetadata }: Answer): unknown {
+  return { content, finishReason, usage, providerMetadata };
+}
+
+/** Texts of one item are one text, several items are lines apart. */
+function textOf(content: readonly LanguageModelV4Content[]): string {
+  let text = "";
+  let last: string | undefined;
+  for (const part of content) {
+    if (part.type !== "text" || part.text === "") continue;
+    const item = itemOf(part);
+    text += separator(last, item) + part.text;
+    last = item;
+  }
+  return text;
+}
+
+/** Which of the service's own items a part belongs to, where it says so. */
+export function itemOf({ providerMetadata }: { readonly providerMetadata?: object | undefined }): string | undefined {
+  return Object.values(providerMetadata ?? {})
+    .map((metadata: unknown) => textAt(metadata, "itemId"))
+    .find((id) => id !== "");
+}
+
+export function separator(last: string | undefined, item: string | undefined): string {
+  return last !== undefined && item !== undefined && last !== item ? "\n" : "";
+}
+
+function callOf(part: LanguageModelV4Content): ToolCall {
+  const { toolCallId, toolName, input } = part as { toolCallId?: unknown; toolName?: unknown; input?: unknown };
+  return {
+    id: typeof toolCallId === "string" ? toolCallId : "",
+    name: typeof toolName === "string" ? toolName : "",
+    arguments: typeof input === "string" ? input : (JSON.stringify(input) ?? ""),
+  };
+}
+
+/** Reasons that services give beside their own refusals; what a filter withheld has its own. */
+const refusals = new Set<string | undefined>([undefined, "stop", "completed", "refusal"]);
+
+/** The ecosystem tells a refusal as text, with a content filter's finish reason. */
+function refusalIn({ finishReason }: Answer, text: string): string | undefined {
+  if (!isObject(finishReason) || finishReason["unified"] !== "content-filter" || text === "") return undefined;
+  return refusals.has(finishReason.raw) ? text : undefined;
+}
+
+/** V2 has its reason as one word. */
+function unified({ finishReason: reason }: Answer): string | undefined {
+  return typeof reason === "string" ? reason : reason?.unified;
+}
+
+function raw({ finishReason: reason }: Answer): string | undefined {
+  return typeof reason === "string" ? undefined : reason?.raw;
+}
+
+function finishReason(answer: Answer, hasCalls: boolean): FinishReason {
+  const reason = unified(answer);
+  if (reason === "length" || reason === "content-filter") return reason;
+  // Cut short for a reason that is not known: the answer is not whole.
+  if (statusOf(answer.response?.body) === "incomplete") return "length";
+  if (hasCalls) return "tool-calls";
+  return reason === "stop" || isSilent(answer) ? "stop" : "other";
+}
+
+/** Some compatible servers give no reason at all. */
+function isSilent({ finishReason: reason }: Answer): boolean {
+  return typeof reason === "string" ? reason === "unknown" : reason?.unified === "other" && reason.raw === undefined;
+}
+
+/** A stream that ended without saying so, and a model that broke while it answered. */
+function whyBroken(answer: Answer): ModelFailure | undefined {
+  const reason = unified(answer);
+  if (reason === undefined || reason === "interrupted") {
+    const { "content-type": type = "" } = answer.response?.headers ?? {};
+    if (answer.content.length > 0 || !otherTypes.test(type)) {
+      return { failure: "throttle", kind: "unknown", message: "The stream ended before the answer did." };
+    }
+    const message = `The provider's answer is no stream, but ${type}.`;
+    return { failure: "provider", reason: "invalid_response", message };
+  }
+  if (reason !== "error" && raw(answer) !== "error") return undefined;
+  return { failure: "provider", reason: "unknown", message: "The provider failed while it answered." };
+}
+
+/** Of bodies that are no stream of events. */
+const otherTypes = /^(text\/html|text\/plain|application\/json)\b/i;
+
+/** `@ai-sdk/openai` does not look at the status of a response: one in progress would pass as whole. */
+function whyUnfinished(body: unknown): ModelFailure | undefined {
+  if (!isObject(body) || body["object"] !== "response") return undefined;
+  const status = statusOf(body);
+  if (status === "completed" || status === "incomplete") return undefined;
+  const found = status === undefined ? "no status" : `the status "${status}"`;
+  const message = `The provider's answer is not finished: it has ${found}.`;
+  return { failure: "provider", reason: "invalid_response", message };
+}
+
+/** Of a body of OpenAI's Responses API. */
+function statusOf(body: unknown): string | undefined {
+  if (!isObject(body) || body["object"] !== "response") return undefined;
+  return textAt(body, "status") || undefined;
+}
+
+/** The native payload, when there is one: text that is not JSON is left to the runtime. */
+function parsedOutput(output: ModelRequest["output"], text: string): { readonly parsed?: unknown } {
+  if (output === undefined || text === "") return {};
+  const json = parseJson(text, { maxDepth: 256, maxLength: 16 * 1024 * 1024 });
+  return json.ok ? { parsed: outputSchema(output).restore(json.value) } : {};
+}
+
+/** Kept where text and calls do not say it all: reasoning, and whatever the provider wants back. */
+function keptParts(provider: string, content: readonly LanguageModelV4Content[]): { providerItems?: KeptParts } {
+  const parts = content.flatMap(keptPart);
+  const plain = parts.every(
+    (part) => (part.type === "text" || part.type === "tool-call") && part.providerOptions === undefined,
+  );
+  return plain ? {} : { providerItems: { api: "ai-sdk", provider, parts } };
+}
+
+/** As it goes back in a prompt: its metadata are the options there. Files and sources are not sent back. */
+function keptPart(part: LanguageModelV4Content): readonly AssistantPart[] {
+  const options = "providerMetadata" in part && part.providerMetadata ? { providerOptions: part.providerMetadata } : {};
+  if (part.type === "text" || part.type === "reasoning") return [{ type: part.type, text: part.text, ...options }];
+  if (part.type === "custom") return [{ type: "custom", kind: part.kind, ...options }];
+  if (part.type === "tool-call") return [{ ...keptCall(part), ...options }];
+  if (part.type !== "tool-result") return [];
+  const { toolCallId, toolName, result } = part;
+  return [{ type: "tool-result", toolCallId, toolName, output: { type: "json", value: result }, ...options }];
+}
+
+/** Arguments of calls that are ours to run stand in the message. */
+function keptCall(part: LanguageModelV4ToolCall): Extract<AssistantPart, { type: "tool-call" }> {
+  const { toolCallId, toolName, providerExecuted } = part;
+  if (providerExecuted !== true) return { type: "tool-call", toolCallId, toolName, input: {} };
+  const json = parseJson(part.input);
+  return { type: "tool-call", toolCallId, toolName, input: json.ok ? json.value : {}, providerExecuted };
+}

@@ -1,0 +1,18 @@
+import type { ProviderAdapter } from "@proviso/core";
+import { modelAdapter } from "@proviso/runtime";
+import { aiSdkModel } from "./ai-sdk-model.ts";
+import type { AiSdkOptions } from "./options.ts";
+
+export { aiSdkModel, validateAiSdkOptions } from "./ai-sdk-model.ts";
+export { litellm } from "./litellm.ts";
+export type { LiteLLMOptions } from "./litellm.ts";
+export type { AiSdkOptions, AiSdkSettings, LanguageModel } from "./options.ts";
+
+/**
+ * Evaluates prompts with any model of the ai ecosystem. A key that only the model knows can be kept out of errors and
+ * logs with `secrets`.
+ * @throws {DefinitionError} as `aiSdkModel` does.
+ */
+export function aiSdk(options: AiSdkOptions): ProviderAdapter {
+  return modelAdapter(aiSdkModel(options), options);
+}

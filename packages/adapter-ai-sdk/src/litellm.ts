@@ -1,0 +1,80 @@
+import { DefinitionError, type ProviderAdapter } from "@proviso/core";
+import { modelAdapter, type AdapterOptions } from "@proviso/runtime";
+import { providerOf } from "./ai-sdk-model.ts";
+import { checkSettings, plainCopy, type AiSdkSettings } from "./options.ts";
+import { demand, environment, loaded, type ModelSource } from "./resolve-model.ts";
+
+export interface LiteLLMOptions extends AiSdkSettings, AdapterOptions {
+  /** As the proxy knows it, `anthropic/claude-sonnet-4-5` for example; sent verbatim. */
+  readonly model: string;
+  /** Left out: LITELLM_BASE_URL. */
+  readonly baseURL?: string | undefined;
+  /** Left out: LITELLM_API_KEY. */
+  readonly apiKey?: string | undefined;
+  /** Laid over the body, last. */
+  readonly extraBody?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** Shorter ones are placeholders ("none", "sk-1234"): hiding them would garble every other word. */
+const shortestKey = 8;
+
+/**
+ * Evaluates prompts with a model behind a LiteLLM proxy. A schema is sent, but only the text of an answer is trusted.
+ * @throws {DefinitionError} for a missing address or key, an option that is out of range, and where
+ * `@ai-sdk/openai-compatible` is not installed.
+ */
+export function litellm(given: LiteLLMOptions): ProviderAdapter {
+  const options = checkSettings(given);
+  const { model, secrets = [] } = options;
+  if (typeof model !== "string" || model.trim() === "") {
+    throw new DefinitionError('litellm needs a model, for example { model: "anthropic/claude-sonnet-4-5" }.');
+  }
+  const apiKey = keyOf(options);
+  const abilities = { tools: true, nativeOutput: true, textOnly: true };
+  const provider = providerOf(proxySource(options, apiKey), options, abilities);
+  return modelAdapter(provider, {
+    ...options,
+    secrets: apiKey.length < shortestKey ? secrets : [...secrets, apiKey],
+  });
+}
+
+function proxySource(options: LiteLLMOptions, apiKey: string): ModelSource {
+  const baseURL = addressOf(options);
+  const extraBody = options.extraBody && plainCopy("extraBody", options.extraBody);
+  const packageName = "@ai-sdk/openai-compatible";
+  demand(packageName, "litellm");
+  return {
+    name: "litellm",
+    modelId: options.model,
+    load: async () => {
+      const { createOpenAICompatible } = await loaded(packageName, import("@ai-sdk/openai-compatible"));
+      const proxy = createOpenAICompatible({
+        name: "litellm",
+        baseURL,
+        apiKey,
+        includeUsage: true,
+        supportsStructuredOutputs: true,
+        ...(extraBody && { transformRequestBody: (body) => ({ ...body, ...extraBody }) }),
+      });
+      return proxy.chatModel(options.model);
+    },
+  };
+}
+
+function keyOf({ apiKey }: LiteLLMOptions): string {
+  const key = apiKey?.trim() || environment("LITELLM_API_KEY");
+  if (key !== undefined) return key;
+  throw new DefinitionError(
+    "litellm needs a key: set LITELLM_API_KEY, or give { apiKey }; any text will do for a proxy that asks for none.",
+  );
+}
+
+function addressOf({ baseURL }: LiteLLMOptions): string {
+  const address = baseURL?.trim() || environment("LITELLM_BASE_URL");
+  if (address === undefined) {
+    const example = '{ baseURL: "http://localhost:4000" }';
+    throw new DefinitionError(`litellm needs the proxy's address: set LITELLM_BASE_URL, or give ${example}.`);
+  }
+  if (/^https?:$/.test(URL.parse(address)?.protocol ?? "")) return address;
+  throw new DefinitionError(`The base URL must begin with http:// or https://, not ${JSON.stringify(address)}.`);
+}

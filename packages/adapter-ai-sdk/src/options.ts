@@ -1,0 +1,115 @@
+import type { LanguageModelV2, LanguageModelV3, LanguageModelV4 } from "@ai-sdk/provider";
+import { DefinitionError } from "@proviso/core";
+import type { AdapterOptions } from "@proviso/runtime";
+
+/** A model of the ai ecosystem, of any of the interface versions that are in use. */
+export type LanguageModel = LanguageModelV4 | LanguageModelV3 | LanguageModelV2;
+
+/** What every request carries; only what is set is sent. A model tells by a warning what it does not take. */
+export interface AiSdkSettings {
+  /** 0 to 2. */
+  readonly temperature?: number | undefined;
+  /** 0 to 1. */
+  readonly topP?: number | undefined;
+  readonly maxOutputTokens?: number | undefined;
+  readonly stop?: readonly string[] | undefined;
+  readonly seed?: number | undefined;
+  /** -2 to 2. */
+  readonly presencePenalty?: number | undefined;
+  /** -2 to 2. */
+  readonly frequencyPenalty?: number | undefined;
+  /**
+   * By provider. `@ai-sdk/openai` on the Responses API replays by reference to what the service stored: behind a proxy,
+   * or where nothing is stored, give `{ openai: { store: false } }`.
+   */
+  readonly providerOptions?: Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Milliseconds for one request; of a stream, for each gap between two of its parts. Default: 10 minutes. */
+  readonly timeoutMs?: number | undefined;
+}
+
+export interface AiSdkOptions extends AiSdkSettings, AdapterOptions {
+  /** Any LanguageModel of the ai ecosystem, or an id that its default provider resolves. */
+  readonly model: LanguageModel | string;
+  /** false: the schema goes into the prompt text and the answer is parsed from text. Default true. */
+  readonly nativeOutput?: boolean | undefined;
+  /** A LanguageModel does not say what it cannot do; left out: both. */
+  readonly capabilities?:
+    | { readonly tools?: boolean | undefined; readonly nativeOutput?: boolean | undefined }
+    | undefined;
+}
+
+/** A checked copy. @throws {DefinitionError} naming the option and its range. */
+export function checkOptions(given: AiSdkOptions): AiSdkOptions {
+  const { model } = given;
+  if (typeof model === "string" ? model.trim() === "" : !isModel(model)) {
+    const expected = 'a LanguageModel, such as anthropic("claude-sonnet-4-5") of @ai-sdk/anthropic, or an id';
+    throw new DefinitionError(`aiSdk needs { model }: ${expected}.`);
+  }
+  checkVersion(model);
+  return { ...checkSettings(given), model };
+}
+
+/** The settings alone, checked and copied. @throws {DefinitionError} naming the option and its range. */
+export function checkSettings<T extends AiSdkSettings>(given: T): T {
+  checkRanges(given);
+  const { stop, headers, providerOptions } = given;
+  if (stop !== undefined && !(Array.isArray(stop) && stop.every((text) => typeof text === "string"))) {
+    throw new DefinitionError('The option stop must be a list of texts, for example ["END"].');
+  }
+  return Object.freeze({
+    ...given,
+    ...(stop === undefined ? {} : { stop: [...stop] }),
+    ...(headers === undefined ? {} : { headers: { ...headers } }),
+    ...(providerOptions === undefined ? {} : { providerOptions: plainCopy("providerOptions", providerOptions) }),
+  });
+}
+
+/** @throws {DefinitionError} where the value cannot be copied. */
+export function plainCopy<T>(name: string, value: T): T {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new DefinitionError(`The option ${name} must be an object, not ${JSON.stringify(value)}.`);
+  }
+  try {
+    return structuredClone(value);
+  } catch (cause) {
+    throw new DefinitionError(`The option ${name} must be plain JSON.`, { cause });
+  }
+}
+
+function isModel(model: unknown): model is LanguageModel {
+  const { doGenerate, doStream, modelId, provider } = (model ?? {}) as Partial<LanguageModel>;
+  const calls = typeof doGenerate === "function" && typeof doStream === "function";
+  return calls && typeof modelId === "string" && typeof provider === "string";
+}
+
+/** @throws {DefinitionError} for a model of an interface that is not read here. */
+export function checkVersion(model: LanguageModel | string): void {
+  if (typeof model === "string") return;
+  const version: unknown = model.specificationVersion;
+  if (version === "v4" || version === "v3" || version === "v2") return;
+  throw new DefinitionError(
+    `The model "${model.modelId}" has the interface ${String(version)}; aiSdk takes v2, v3 and v4: update its package.`,
+  );
+}
+
+const ranges = { temperature: [0, 2], topP: [0, 1], presencePenalty: [-2, 2], frequencyPenalty: [-2, 2] } as const;
+/** A timer of more milliseconds fires at once. */
+const largest = { maxOutputTokens: Number.MAX_SAFE_INTEGER, timeoutMs: 2 ** 31 - 1 } as const;
+
+function checkRanges(settings: AiSdkSettings): void {
+  for (const [name, [low, high]] of Object.entries(ranges)) {
+    const value = settings[name as keyof typeof ranges];
+    if (value === undefined || (typeof value === "number" && value >= low && value <= high)) continue;
+    throw new DefinitionError(`The option ${name} must be a number from ${low} to ${high}, not ${String(value)}.`);
+  }
+  for (const name of ["maxOutputTokens", "timeoutMs"] as const) {
+    const value = settings[name];
+    if (value === undefined || (Number.isInteger(value) && value > 0 && value <= largest[name])) continue;
+    const range = `a positive whole number up to ${largest[name]}`;
+    throw new DefinitionError(`The option ${name} must be ${range}, not ${String(value)}.`);
+  }
+  if (settings.seed !== undefined && !Number.isInteger(settings.seed)) {
+    throw new DefinitionError(`The option seed must be a whole number, not ${String(settings.seed)}.`);
+  }
+}

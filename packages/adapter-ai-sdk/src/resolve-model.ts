@@ -1,0 +1,92 @@
+import { DefinitionError } from "@proviso/core";
+import { checkVersion, type LanguageModel } from "./options.ts";
+
+/** A model that may have to be loaded first; asked for with the first request. */
+export interface ModelSource {
+  /** Of the provider that answers. */
+  readonly name: string;
+  readonly modelId: string;
+  load(): Promise<LanguageModel> | LanguageModel;
+}
+
+interface Provider {
+  languageModel(id: string): LanguageModel;
+}
+
+/**
+ * A model is itself. An id belongs to `globalThis.AI_SDK_DEFAULT_PROVIDER`, as everywhere in the ecosystem, and where
+ * there is none to the hosted gateway of the package "ai".
+ * @throws {DefinitionError} for an id that nobody would resolve, and where "ai" is needed and missing.
+ */
+export function modelSource(model: LanguageModel | string): ModelSource {
+  if (typeof model !== "string") return { name: model.provider, modelId: model.modelId, load: () => model };
+  const { AI_SDK_DEFAULT_PROVIDER: provider } = globalThis as { AI_SDK_DEFAULT_PROVIDER?: Provider };
+  if (provider !== undefined) return modelSource(resolved(provider, model));
+  if (!hasGatewayKey()) {
+    throw new DefinitionError(
+      `aiSdk({ model: "${model}" }): a bare id goes to the AI SDK's default provider, ` +
+        "globalThis.AI_SDK_DEFAULT_PROVIDER, and without one to the hosted AI Gateway, which wants AI_GATEWAY_API_KEY. " +
+        'Set one of them, or give the model itself: { model: openai("gpt-5.4") } of @ai-sdk/openai.',
+    );
+  }
+  demand("ai", "a model that is given by its id");
+  return {
+    name: "gateway",
+    modelId: model,
+    load: async () => {
+      const { gateway } = await loaded("ai", import("ai"));
+      return gateway.languageModel(model);
+    },
+  };
+}
+
+function resolved(provider: Provider, id: string): LanguageModel {
+  try {
+    const model = provider.languageModel(id);
+    checkVersion(model);
+    return model;
+  } catch (cause) {
+    if (cause instanceof DefinitionError) throw cause;
+    throw new DefinitionError(`globalThis.AI_SDK_DEFAULT_PROVIDER has no model "${id}".`, { cause });
+  }
+}
+
+/** On Vercel itself its own token serves. */
+function hasGatewayKey(): boolean {
+  return ["AI_GATEWAY_API_KEY", "VERCEL_OIDC_TOKEN", "VERCEL"].some((name) => environment(name) !== undefined);
+}
+
+/** An environment variable; blank is as if left out. */
+export function environment(name: string): string | undefined {
+  return globalThis.process?.env[name]?.trim() || undefined;
+}
+
+/**
+ * @throws {DefinitionError} for an optional package that is missing. In a bundle nothing can be looked up, not even
+ * what is there: then its own import will tell.
+ */
+export function demand(name: string, forWhat: string): void {
+  if (found("@proviso/core") && !found(name)) throw missing(name, forWhat);
+}
+
+function found(name: string): boolean {
+  try {
+    return typeof import.meta.resolve === "function" && import.meta.resolve(name) !== "";
+  } catch {
+    return false;
+  }
+}
+
+/** @throws {DefinitionError} for a package that cannot be found. */
+export async function loaded<T>(name: string, loading: Promise<T>): Promise<T> {
+  try {
+    return await loading;
+  } catch (error) {
+    const { code } = error as { readonly code?: unknown };
+    throw code === "ERR_MODULE_NOT_FOUND" ? missing(name, "this model", error) : error;
+  }
+}
+
+function missing(name: string, forWhat: string, cause?: unknown): DefinitionError {
+  return new DefinitionError(`The package ${name} is needed for ${forWhat}: npm install ${name}`, { cause });
+}

@@ -1,0 +1,168 @@
+import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool, LanguageModelV4Prompt } from "@ai-sdk/provider";
+import {
+  parseJson,
+  type AssistantMessage,
+  type Message,
+  type ModelRequest,
+  type ToolCall,
+  type ToolMessage,
+} from "@proviso/core";
+import type { AiSdkSettings, LanguageModel } from "./options.ts";
+import { defined, isObject, type AssistantPart, type KeptParts } from "./parts.ts";
+import { outputSchema, toolSchema, unrestoredSchema, wireName } from "./schemas.ts";
+
+type PromptMessage = LanguageModelV4Prompt[number];
+type ToolPart = Extract<PromptMessage, { role: "tool" }>["content"][number];
+
+/** How one model is asked. */
+export interface Call {
+  readonly settings: AiSdkSettings;
+  readonly model: LanguageModel;
+  /** The answer is read from its text, whatever the model was told of its shape. */
+  readonly textOnly: boolean;
+  /** A message never changes, so it is converted once for a model. */
+  readonly converted: WeakMap<Message, unknown>;
+}
+
+/** The call options of one request: only what was set. */
+export function toAiSdk(call: Call, request: ModelRequest, signal: AbortSignal): LanguageModelV4CallOptions {
+  const { settings, model, textOnly } = call;
+  const { tools, toolChoice, output } = request;
+  const wire = output && (textOnly ? unrestoredSchema(output) : outputSchema(output));
+  return defined({
+    prompt: promptOf(call, request.messages),
+    tools: tools.length === 0 ? undefined : tools.map((tool) => toolOf(model, tool)),
+    toolChoice: tools.length === 0 ? undefined : choiceOf(toolChoice),
+    responseFormat: output &&
+      wire && { type: "json" as const, name: wireName(output.name), schema: wire.schema as object },
+    temperature: settings.temperature,
+    topP: settings.topP,
+    maxOutputTokens: settings.maxOutputTokens,
+    stopSequences: settings.stop as string[] | undefined,
+    seed: settings.seed,
+    presencePenalty: settings.presencePenalty,
+    frequencyPenalty: settings.frequencyPenalty,
+    providerOptions: wire?.strict === false ? notStrict(model, settings) : optionsOf(settings),
+    headers: settings.headers as Record<string, string> | undefined,
+    abortSignal: signal,
+  });
+}
+
+type ProviderOptions = LanguageModelV4CallOptions["providerOptions"];
+
+function optionsOf(settings: AiSdkSettings): ProviderOptions {
+  return settings.providerOptions as ProviderOptions;
+}
+
+/** The OpenAI family sends schemas strict unless told otherwise; whom it does not concern does not know the key. */
+function notStrict({ provider }: LanguageModel, settings: AiSdkSettings): ProviderOptions {
+  const options = optionsOf(settings);
+  const [key = provider] = provider.split(".");
+  return { ...options, [key]: { strictJsonSchema: false, ...options?.[key] } };
+}
+
+function choiceOf(toolChoice: ModelRequest["toolChoice"]): LanguageModelV4CallOptions["toolChoice"] {
+  if (toolChoice === undefined) return undefined;
+  return typeof toolChoice === "object" ? { type: "tool", toolName: toolChoice.tool } : { type: toolChoice };
+}
+
+/** The OpenAI family takes silence for strict; to others it would be a wish, and some count the tools that have it. */
+function toolOf(model: LanguageModel, tool: ModelRequest["tools"][number]): LanguageModelV4FunctionTool {
+  const { name, description, inputSchema } = tool;
+  if (!isTextWire(model)) return { type: "function", name, description, inputSchema: inputSchema as object };
+  const { schema, strict } = toolSchema(tool);
+  return { type: "function", name, description, inputSchema: schema as object, strict };
+}
+
+/** The answers to one turn's calls are one message: some services count them against the calls. */
+function promptOf(call: Call, messages: readonly Message[]): LanguageModelV4Prompt {
+  const prompt: LanguageModelV4Prompt = [];
+  let answers: ToolPart[] | undefined;
+  for (const message of messages) {
+    if (message.role !== "tool") {
+      answers = undefined;
+      prompt.push(once(call, message, (given) => convert(call.model, given)));
+      continue;
+    }
+    if (answers === undefined) prompt.push({ role: "tool", content: (answers = []) });
+    answers.push(once(call, message, (given) => toolAnswer(call.model, given)));
+  }
+  return prompt;
+}
+
+function once<M extends Message, T>({ converted }: Call, message: M, make: (message: M) => T): T {
+  let made = converted.get(message) as T | undefined;
+  if (made === undefined) {
+    made = make(message);
+    converted.set(message, made);
+  }
+  return made;
+}
+
+function convert(model: LanguageModel, message: Exclude<Message, { role: "tool" }>): PromptMessage {
+  switch (message.role) {
+    case "system":
+      return { role: "system", content: message.text };
+    case "user":
+      return { role: "user", content: [{ type: "text", text: message.text }] };
+    case "assistant":
+      return { role: "assistant", content: replayedParts(model, message) ?? rebuiltParts(model, message) };
+  }
+}
+
+/** An error is marked as one, but for the OpenAI family: it knows no mark, and its SDK would rewrite the text. */
+function toolAnswer(model: LanguageModel, { callId, name, text, isError }: ToolMessage): ToolPart {
+  const type = isError && !isTextWire(model) ? "error-text" : "text";
+  return { type: "tool-result", toolCallId: callId, toolName: name, output: { type, value: text } };
+}
+
+function rebuiltParts(model: LanguageModel, { text, toolCalls }: AssistantMessage): AssistantPart[] {
+  return [...(text === "" ? [] : [{ type: "text" as const, text }]), ...toolCalls.map((call) => callPart(model, call))];
+}
+
+/** undefined when the parts are another provider's, or no longer belong to the message's calls. */
+function replayedParts(model: LanguageModel, { providerItems, toolCalls }: AssistantMessage) {
+  if (!isKept(providerItems) || providerItems.provider !== model.provider) return undefined;
+  const { parts } = providerItems;
+  const calls = parts.filter((part) => isOwnCall(part));
+  if (calls.length !== toolCalls.length) return undefined;
+  if (!calls.every(({ toolCallId }, at) => toolCallId === toolCalls[at]?.id)) return undefined;
+  let at = 0;
+  return parts.map((part): AssistantPart => {
+    if (!isOwnCall(part)) return part;
+    const call = toolCalls[at++];
+    return call === undefined ? part : { ...part, ...callPart(model, call) };
+  });
+}
+
+function isKept(items: unknown): items is KeptParts {
+  if (!isObject(items) || items["api"] !== "ai-sdk") return false;
+  const { parts } = items;
+  return Array.isArray(parts) && parts.every((part) => isObject(part) && typeof part["type"] === "string");
+}
+
+type CallPart = Extract<AssistantPart, { type: "tool-call" }>;
+
+function isOwnCall(part: AssistantPart): part is CallPart {
+  return part.type === "tool-call" && part.providerExecuted !== true;
+}
+
+function callPart(model: LanguageModel, { id, name, arguments: given }: ToolCall): CallPart {
+  return { type: "tool-call", toolCallId: id, toolName: name, input: inputOf(model, given) };
+}
+
+/**
+ * An object; the text itself where the wire is text and the bytes would change. Arguments that are no JSON object
+ * become {}: services refuse them, and the tool's answer says what was wrong with them.
+ */
+function inputOf(model: LanguageModel, given: string): unknown {
+  const json = parseJson(given);
+  if (!json.ok || !isObject(json.value)) return {};
+  return isTextWire(model) && JSON.stringify(json.value) !== given ? given : json.value;
+}
+
+/** The OpenAI family: arguments travel as text there, and text is sent as it is; others would encode it twice. */
+export function isTextWire(model: LanguageModel): boolean {
+  if (model.specificationVersion !== "v4") return false;
+  return /^(openai|azure|litellm)\b/.test(model.provider) || "supportsStructuredOutputs" in model;
+}

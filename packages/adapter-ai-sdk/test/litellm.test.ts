@@ -1,0 +1,142 @@
+import { litellm, type LiteLLMOptions } from "@proviso/adapter-ai-sdk";
+import { definePrompt, DefinitionError, OutputParseError, ProviderError } from "@proviso/core";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { z } from "zod";
+import { answering, captured, startService, type FakeService, type Respond } from "./support/server.ts";
+
+const apiKey = "sk-litellm-0123456789";
+const model = "anthropic/claude-sonnet-4-5";
+const at = ({ baseURL }: FakeService, more: Partial<LiteLLMOptions> = {}) =>
+  litellm({ model, apiKey, baseURL, ...more });
+
+beforeEach(() => {
+  vi.stubEnv("LITELLM_API_KEY", "");
+  vi.stubEnv("LITELLM_BASE_URL", "");
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+const greeting = definePrompt({ ns: "tests", key: "greeting", sections: [{ key: "a", text: "Hi." }] });
+const noted = definePrompt({
+  ns: "tests",
+  key: "noted",
+  output: z.object({ word: z.string(), note: z.string().optional() }),
+  sections: [{ key: "a", text: "Hi." }],
+});
+
+function says(content: string, headers: Readonly<Record<string, string>> = {}): Respond {
+  const message = { role: "assistant", content };
+  return answering(200, { model: "claude", choices: [{ index: 0, message, finish_reason: "stop" }] }, headers);
+}
+
+describe("AIS-19 the proxy", () => {
+  test("AIS-19 the id goes out verbatim, with the key, and extraBody is laid over the body last", async () => {
+    await using service = await startService(captured("chat-text.json"));
+    const extraBody = { metadata: { team: "a" }, temperature: 0.5 };
+    const response = await at(service, { temperature: 1, extraBody }).evaluate(greeting.bind({}));
+    expect(response).toMatchObject({
+      text: "a is a letter.",
+      provider: "litellm",
+      model: "claude-sonnet-4-5-20250929",
+    });
+    expect(response.usage).toMatchObject({
+      inputTokens: 150,
+      cachedInputTokens: 64,
+      reasoningTokens: 2,
+      estimated: false,
+    });
+    const [request] = service.requests;
+    expect(request?.path).toBe("/v1/chat/completions");
+    expect(request?.headers["authorization"]).toBe(`Bearer ${apiKey}`);
+    expect(request?.body).toEqual({ model, messages: [{ role: "user", content: "Hi." }], ...extraBody });
+  });
+
+  test("AIS-19 usage is asked for with a stream", async () => {
+    const chunk = (delta: object, more: object = {}) =>
+      `data: ${JSON.stringify({ id: "1", model: "claude", choices: [{ index: 0, delta, ...more }] })}\n\n`;
+    const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
+    const body = [
+      chunk({ role: "assistant", content: "Hel" }),
+      chunk({ content: "lo." }),
+      chunk({}, { finish_reason: "stop" }),
+      `data: ${JSON.stringify({ id: "1", model: "claude", choices: [], usage })}\n\ndata: [DONE]\n\n`,
+    ].join("");
+    await using service = await startService(answering(200, body, { "content-type": "text/event-stream" }));
+    const { text, usage: told } = await at(service).stream(greeting.bind({})).response;
+    expect(text).toBe("Hello.");
+    expect(told).toMatchObject({ totalTokens: 5, estimated: false });
+    expect(service.requests[0]?.body).toMatchObject({ stream: true, stream_options: { include_usage: true } });
+  });
+
+  test("AIS-19 address and key come from the environment", async () => {
+    await using service = await startService(captured("chat-text.json"));
+    vi.stubEnv("LITELLM_API_KEY", apiKey);
+    vi.stubEnv("LITELLM_BASE_URL", service.baseURL);
+    await litellm({ model }).evaluate(greeting.bind({}));
+    expect(service.requests[0]?.headers["authorization"]).toBe(`Bearer ${apiKey}`);
+  });
+
+  test.each([
+    [{ baseURL: "http://127.0.0.1:1" }, "LITELLM_API_KEY"],
+    [{ apiKey }, "LITELLM_BASE_URL"],
+    [{ apiKey, baseURL: "localhost:4000" }, "http://"],
+    [{ apiKey, baseURL: "http://127.0.0.1:1", model: "" }, "needs a model"],
+    [{ apiKey, baseURL: "http://127.0.0.1:1", temperature: 3 }, "temperature"],
+    [{ apiKey, baseURL: "http://127.0.0.1:1", extraBody: { call: () => 1 } }, "extraBody"],
+  ])("AIS-19 PRO-2 %o is refused when the adapter is made", (options, message) => {
+    expect(() => litellm({ model, ...options })).toThrow(DefinitionError);
+    expect(() => litellm({ model, ...options })).toThrow(message);
+  });
+
+  test("AIS-19 SEC-1 a key that the proxy repeats is in no error", async () => {
+    const error = { message: `Incorrect API key provided: ${apiKey}.`, code: "invalid_api_key" };
+    await using service = await startService(answering(401, { error }));
+    const failed = await at(service)
+      .evaluate(greeting.bind({}))
+      .catch((caught: unknown) => caught);
+    expect(failed).toBeInstanceOf(ProviderError);
+    expect(failed).toMatchObject({ reason: "api_key", message: "Incorrect API key provided: [secret]." });
+    expect(JSON.stringify([failed, (failed as ProviderError).providerPayload])).not.toContain(apiKey);
+    expect(String((failed as ProviderError).cause)).not.toContain(apiKey);
+  });
+});
+
+describe("AIS-20 OUT-6 structured output", () => {
+  test("AIS-20 a schema is sent as it is where nulls would have to be mapped back, and the text is read", async () => {
+    await using service = await startService(says('Here you are:\n```json\n{"word":"a"}\n```'));
+    const { output } = await at(service).evaluate(noted.bind({}));
+    expect(output).toEqual({ word: "a" });
+    expect(service.requests[0]?.body["response_format"]).toMatchObject({
+      type: "json_schema",
+      json_schema: { name: "noted", strict: false, schema: { required: ["word"] } },
+    });
+  });
+
+  test("AIS-20 it is sent strict where nothing has to be mapped back", async () => {
+    await using service = await startService(says('{"word":"a"}'));
+    const word = definePrompt({
+      ns: "tests",
+      key: "word",
+      output: z.object({ word: z.string() }),
+      sections: [{ key: "a", text: "Hi." }],
+    });
+    expect((await at(service).evaluate(word.bind({}))).output).toEqual({ word: "a" });
+    expect(service.requests[0]?.body["response_format"]).toMatchObject({ json_schema: { strict: true } });
+  });
+
+  test("AIS-20 OUT-6 without a text there is no answer, and a wrong one is told with its text", async () => {
+    await using service = await startService(says(""), says("I would rather not."));
+    await expect(at(service).evaluate(noted.bind({}))).rejects.toMatchObject({ reason: "invalid_response" });
+    const failed = await at(service)
+      .evaluate(noted.bind({}))
+      .catch((caught: unknown) => caught);
+    expect(failed).toBeInstanceOf(OutputParseError);
+    expect(failed).toMatchObject({ rawText: "I would rather not." });
+  });
+});
+
+test("AIS-21 what the proxy says a request cost", async () => {
+  await using service = await startService(says("Hello.", { "x-litellm-response-cost": "0.0021" }));
+  expect((await at(service).evaluate(greeting.bind({}))).usage.costUsd).toBe(0.0021);
+});

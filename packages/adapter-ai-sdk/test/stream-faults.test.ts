@@ -1,0 +1,93 @@
+import { createOpenAI } from "@ai-sdk/openai";
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { aiSdkModel, type LanguageModel } from "@proviso/adapter-ai-sdk";
+import { describe, expect, test } from "vitest";
+import { eventsOf, streaming } from "./support/events.ts";
+import { requestOf } from "./support/request.ts";
+import { answering, startService, type Respond } from "./support/server.ts";
+
+const wires: Readonly<Record<string, readonly ["responses" | "chat", (baseURL: string) => LanguageModel]>> = {
+  responses: ["responses", (baseURL) => createOpenAI({ baseURL, apiKey: "none" }).responses("gpt-test")],
+  chat: ["chat", (baseURL) => createOpenAI({ baseURL, apiKey: "none" }).chat("gpt-test")],
+  compatible: ["chat", (baseURL) => createOpenAICompatible({ baseURL, name: "here" })("gpt-test")],
+};
+
+const cut = { failure: "throttle", kind: "unknown" };
+const late = { failure: "throttle", kind: "timeout" };
+const broken = { failure: "throttle", kind: "server_error", message: "Oops." };
+const garbled = { failure: "provider", reason: "invalid_response" };
+const said = (text: string, finishReason = "stop") => ({ message: { text }, finishReason });
+
+type Names = Parameters<typeof eventsOf>[1];
+type End = Parameters<typeof streaming>[1];
+/** What is sent, how it ends, what is answered, which deltas were told. */
+const cases: readonly (readonly [string, Names, End, object, readonly string[]])[] = [
+  [
+    "a whole stream",
+    ["created", "begun", "hello", "you", "whole", "end"],
+    "ended",
+    said("Hello you."),
+    ["Hello", " you."],
+  ],
+  ["one that ends early", ["created", "begun", "hello"], "ended", cut, ["Hello"]],
+  ["one that ends before it says anything", ["created"], "ended", cut, []],
+  ["one without an event", [], "ended", cut, []],
+  ["one that is cut", ["created", "begun", "hello"], "cut", cut, ["Hello"]],
+  ["one that stalls", ["created", "begun", "hello"], "open", late, ["Hello"]],
+  ["one that stalls before it says anything", ["created"], "open", late, []],
+  ["an error at first", ["error"], "ended", broken, []],
+  ["an error at first, left open", ["error"], "open", broken, []],
+  ["an error in the middle", ["created", "begun", "hello", "error"], "open", broken, ["Hello"]],
+  ["an overloaded service", ["overloaded"], "ended", broken, []],
+  ["an overloaded service in the middle", ["created", "begun", "hello", "overloaded"], "ended", broken, ["Hello"]],
+  ["a response that fails", ["created", "begun", "hello", "failed"], "ended", broken, ["Hello"]],
+  ["an answer cut short", ["created", "begun", "hello", "short"], "ended", said("Hello", "length"), ["Hello"]],
+  ["a refusal", ["created", "begun", "refusing", "refused", "end"], "ended", { refusal: "I cannot." }, ["I cannot."]],
+  ["an event that is no JSON", ["created", "garbled", "end"], "ended", garbled, []],
+  ["an event that is not known", ["created", "odd", "begun", "hello", "end"], "ended", said("Hello"), ["Hello"]],
+  ["AIS-22 events after the end", ["created", "begun", "hello", "end", "you"], "ended", said("Hello"), ["Hello"]],
+];
+
+async function streamed(respond: Respond, make: (baseURL: string) => LanguageModel) {
+  await using service = await startService(respond);
+  const deltas: string[] = [];
+  const model = aiSdkModel({ model: make(service.baseURL), timeoutMs: 200 });
+  const answer = await model.generate(requestOf({ onDelta: ({ text }) => deltas.push(text) }));
+  return { answer, deltas, requests: service.requests.length };
+}
+
+describe.each(Object.entries(wires))("%s", (_, [api, make]) => {
+  test.each(cases)("AIS-17 THR-1 PRO-3 %s", async (_name, names, end, expected, told) => {
+    const { answer, deltas, requests } = await streamed(streaming(eventsOf(api, names), end), make);
+    expect(answer).toMatchObject(expected);
+    expect({ deltas, requests }).toEqual({ deltas: told, requests: 1 });
+  });
+
+  test("AIS-17 a body that is no stream", async () => {
+    for (const type of ["text/html", "application/json"]) {
+      const { answer } = await streamed(answering(200, "<html>Hello</html>", { "content-type": type }), make);
+      expect(answer).toMatchObject(garbled);
+    }
+  });
+
+  test("SEC-3 a connection that the service keeps open is closed when the answer is known", async () => {
+    let closed: Promise<unknown> | undefined;
+    const respond: Respond = (response) => {
+      closed = new Promise((resolve) => response.once("close", resolve));
+      streaming(eventsOf(api, ["error"]), "open")(response);
+    };
+    await using service = await startService(respond);
+    const model = aiSdkModel({ model: make(service.baseURL) });
+    expect(await model.generate(requestOf({ onDelta: () => {} }))).toMatchObject(broken);
+    await closed;
+  });
+});
+
+test("AIS-22 PRO-3 an event of the Responses API that comes twice counts once", async () => {
+  const names: Names = ["created", "begun", "hello", "hello*", "you", "you*", "whole", "whole*", "end"];
+  const [api, make] = wires["responses"] ?? [];
+  if (api === undefined || make === undefined) throw new Error("There is no such wire.");
+  const { answer, deltas } = await streamed(streaming(eventsOf(api, names)), make);
+  expect(answer).toMatchObject(said("Hello you."));
+  expect(deltas).toEqual(["Hello", " you."]);
+});
