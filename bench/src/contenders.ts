@@ -1,0 +1,245 @@
+import { Agent, run, setTracingDisabled, tool as agentTool, Usage, type Model } from "@openai/agents";
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { openai as proviso } from "@proviso/adapter-openai";
+import {
+  deadlineIn,
+  definePrompt,
+  defineTool,
+  type ModelProvider,
+  type ModelResponse,
+  type ProviderAdapter,
+  type Session,
+} from "@proviso/core";
+import { createSession, modelAdapter } from "@proviso/runtime";
+import { generateText, isStepCount, Output, tool } from "ai";
+import { OpenAI } from "openai";
+import {
+  add,
+  argumentsText,
+  finalText,
+  inputSchema,
+  instructions,
+  outputSchema,
+  question,
+  tokens,
+  type Scenario,
+} from "./scenarios.ts";
+
+setTracingDisabled(true);
+
+export type Work = () => Promise<unknown>;
+
+/** The loop alone: what no framework can do without. `serialises`: each request is written as JSON, as a wire would. */
+export function bareLoop(scenario: Scenario, serialises: boolean): Work {
+  return async () => {
+    const messages: unknown[] = [
+      { role: "system", content: instructions },
+      { role: "user", content: question },
+    ];
+    for (let turn = 0; turn < scenario.turns; turn++) {
+      if (serialises) JSON.stringify({ messages });
+      await Promise.resolve();
+      const calls = Array.from({ length: scenario.calls }, (_, index) => ({
+        id: `c${turn}_${index}`,
+        arguments: argumentsText,
+      }));
+      messages.push({ role: "assistant", tool_calls: calls });
+      for (const { id, arguments: given } of calls) {
+        const value = add(inputSchema.parse(JSON.parse(given)));
+        messages.push({ role: "tool", tool_call_id: id, content: JSON.stringify(value) });
+      }
+    }
+    if (serialises) JSON.stringify({ messages });
+    await Promise.resolve();
+    return finalText(scenario);
+  };
+}
+
+/** The `openai` SDK by hand, over a `fetch` that answers in process. */
+export function sdkByHand(scenario: Scenario): Work {
+  const client = new OpenAI({ apiKey: "x", maxRetries: 0, fetch: cannedFetch(scenario) as never });
+  const parameters = inputSchema["~standard"].jsonSchema.input({ target: "draft-2020-12" });
+  const tools = [{ type: "function", function: { name: "add", description: "Adds.", parameters } }] as never;
+  return async () => {
+    const messages: never[] = [
+      { role: "system", content: instructions } as never,
+      { role: "user", content: question } as never,
+    ];
+    for (;;) {
+      const answer = await client.chat.completions.create({ model: "m", messages, tools });
+      const message = answer.choices[0]?.message;
+      messages.push(message as never);
+      if (message?.tool_calls === undefined || message.tool_calls.length === 0) return message?.content;
+      for (const call of message.tool_calls as { id: string; function: { arguments: string } }[]) {
+        const value = add(inputSchema.parse(JSON.parse(call.function.arguments)));
+        messages.push({ role: "tool", tool_call_id: call.id, content: JSON.stringify(value) } as never);
+      }
+    }
+  };
+}
+
+/** As cheap as an answer can be: the number of the turn is counted in the body's text. */
+export function cannedFetch(
+  scenario: Scenario,
+): (url: unknown, init: { readonly body?: unknown }) => Promise<Response> {
+  const usage = {
+    prompt_tokens: tokens.inputTokens,
+    completion_tokens: tokens.outputTokens,
+    total_tokens: tokens.totalTokens,
+  };
+  const completion = (message: object, finish_reason: string): string =>
+    JSON.stringify({
+      id: "c",
+      object: "chat.completion",
+      created: 1,
+      model: "m",
+      choices: [{ index: 0, message, finish_reason }],
+      usage,
+    });
+  const bodies = Array.from({ length: scenario.turns }, (_, turn) => {
+    const tool_calls = Array.from({ length: scenario.calls }, (__, index) => ({
+      id: `c${turn}_${index}`,
+      type: "function",
+      function: { name: "add", arguments: argumentsText },
+    }));
+    return completion({ role: "assistant", content: null, tool_calls }, "tool_calls");
+  });
+  const last = completion({ role: "assistant", content: finalText(scenario) }, "stop");
+  const headers = { "content-type": "application/json" };
+  return async (_, { body }) => {
+    const turn = String(body).split('"role":"assistant"').length - 1;
+    return new Response(bodies[turn] ?? last, { headers });
+  };
+}
+
+export function generateTextOf(scenario: Scenario): Work {
+  const usage = {
+    inputTokens: { total: tokens.inputTokens, noCache: tokens.inputTokens, cacheRead: 0, cacheWrite: 0 },
+    outputTokens: { total: tokens.outputTokens, text: tokens.outputTokens, reasoning: 0 },
+  };
+  const model = {
+    specificationVersion: "v4",
+    provider: "bench",
+    modelId: "m",
+    supportedUrls: {},
+    async doGenerate({ prompt }: { readonly prompt: readonly { readonly role: string }[] }) {
+      const turn = prompt.reduce((count, { role }) => (role === "assistant" ? count + 1 : count), 0);
+      if (turn >= scenario.turns) {
+        const content = [{ type: "text", text: finalText(scenario) }];
+        return { content, finishReason: { unified: "stop", raw: "stop" }, usage, warnings: [] };
+      }
+      const content = Array.from({ length: scenario.calls }, (_, index) => ({
+        type: "tool-call",
+        toolCallId: `c${turn}_${index}`,
+        toolName: "add",
+        input: argumentsText,
+      }));
+      return { content, finishReason: { unified: "tool-calls", raw: "tool_calls" }, usage, warnings: [] };
+    },
+  } as unknown as LanguageModelV4;
+  const tools = { add: tool({ description: "Adds.", inputSchema, execute: async (input) => add(input) }) };
+  const output = scenario.structured ? { output: Output.object({ schema: outputSchema }) } : {};
+  const stopWhen = isStepCount(1_000);
+  return () => generateText({ model, instructions, prompt: question, tools, stopWhen, maxRetries: 0, ...output });
+}
+
+export function agentsOf(scenario: Scenario): Work {
+  const model: Model = {
+    async getResponse({ input }) {
+      const items = typeof input === "string" ? [] : input;
+      const called = items.reduce(
+        (count, item) => ("type" in item && item.type === "function_call" ? count + 1 : count),
+        0,
+      );
+      const turn = scenario.calls === 0 ? 0 : called / scenario.calls;
+      const usage = new Usage(tokens);
+      if (turn >= scenario.turns) {
+        const content = [{ type: "output_text" as const, text: finalText(scenario) }];
+        return { usage, output: [{ type: "message", role: "assistant", status: "completed", content }] };
+      }
+      const output = Array.from({ length: scenario.calls }, (_, index) => ({
+        type: "function_call" as const,
+        callId: `c${turn}_${index}`,
+        name: "add",
+        status: "completed" as const,
+        arguments: argumentsText,
+      }));
+      return { usage, output };
+    },
+    async *getStreamedResponse() {},
+  };
+  const tools = [
+    agentTool({ name: "add", description: "Adds.", parameters: inputSchema, execute: async (input) => add(input) }),
+  ];
+  const agent = new Agent({
+    name: "adder",
+    instructions,
+    model,
+    tools,
+    ...(scenario.structured ? { outputType: outputSchema } : {}),
+  });
+  return () => run(agent as unknown as Agent, question, { maxTurns: 1_000 });
+}
+
+const adding = defineTool({ name: "add", description: "Adds.", input: inputSchema, execute: add });
+const sections = [
+  { key: "guide", text: instructions, tools: [adding] },
+  { key: "question", text: question, role: "user" },
+] as const;
+const plainPrompt = definePrompt({ key: "plain", sections }).bind();
+const structuredPrompt = definePrompt({ key: "structured", sections, output: outputSchema }).bind();
+
+/** Ours, with session, transactions, events, budget and deadline on. */
+export function provisoOf(scenario: Scenario, prepare?: (session: Session) => void): Work {
+  const provider: ModelProvider = {
+    name: "bench",
+    model: "m",
+    capabilities: { tools: true, nativeOutput: true },
+    async generate({ messages }) {
+      const turn = messages.reduce((count, { role }) => (role === "assistant" ? count + 1 : count), 0);
+      return cannedAnswer(scenario, turn);
+    },
+  };
+  return evaluating(modelAdapter(provider), scenario, prepare);
+}
+
+/** Ours over the SDK and a `fetch` that answers in process, as `sdkByHand`. */
+export function provisoOverSdk(scenario: Scenario): Work {
+  const client = new OpenAI({ apiKey: "x", maxRetries: 0, fetch: cannedFetch(scenario) as never });
+  return evaluating(proviso({ model: "m", api: "chat", client: client as never }), scenario);
+}
+
+export function evaluating(
+  adapter: ProviderAdapter,
+  { structured }: Pick<Scenario, "structured">,
+  prepare: (session: Session) => void = () => {},
+): Work {
+  const prepared = (): Session => {
+    const session = createSession();
+    prepare(session);
+    return session;
+  };
+  const options = () => ({
+    session: prepared(),
+    deadline: deadlineIn(60_000),
+    budget: { maxTotalTokens: 1_000_000_000 },
+    maxTurns: 1_000,
+  });
+  return () => (structured ? adapter.evaluate(structuredPrompt, options()) : adapter.evaluate(plainPrompt, options()));
+}
+
+function cannedAnswer(scenario: Scenario, turn: number): ModelResponse {
+  if (turn >= scenario.turns) {
+    return {
+      message: { role: "assistant", text: finalText(scenario), toolCalls: [] },
+      finishReason: "stop",
+      usage: tokens,
+    };
+  }
+  const toolCalls = Array.from({ length: scenario.calls }, (_, index) => ({
+    id: `c${turn}_${index}`,
+    name: "add",
+    arguments: argumentsText,
+  }));
+  return { message: { role: "assistant", text: "", toolCalls }, finishReason: "tool-calls", usage: tokens };
+}

@@ -1,0 +1,72 @@
+import { openai as proviso } from "@proviso/adapter-openai";
+import { createOpenAI } from "@ai-sdk/openai";
+import { generateText, isStepCount, tool } from "ai";
+import { OpenAI } from "openai";
+import { evaluating, type Work } from "./contenders.ts";
+import { add, inputSchema, instructions, question } from "./scenarios.ts";
+
+// One contender in a process of its own: so many evaluations at once, for so long; prints what came of it.
+const [name = "", baseURL = "", concurrencyText = "1", secondsText = "3"] = process.argv.slice(2);
+const concurrency = Number(concurrencyText);
+const work = contender();
+
+let done = 0;
+let counting = false;
+let over = false;
+const worker = async (): Promise<void> => {
+  while (!over) {
+    await work();
+    if (counting) done += 1;
+  }
+};
+const workers = Array.from({ length: concurrency }, worker);
+await new Promise((resolve) => setTimeout(resolve, 1_500));
+counting = true;
+const startedAt = performance.now();
+await new Promise((resolve) => setTimeout(resolve, Number(secondsText) * 1_000));
+counting = false;
+const perSecond = (done * 1_000) / (performance.now() - startedAt);
+const rssMB = process.memoryUsage().rss / 1024 / 1024;
+over = true;
+await Promise.all(workers);
+process.stdout.write(JSON.stringify({ perSecond, rssMB }));
+process.exit(0);
+
+function contender(): Work {
+  switch (name) {
+    case "proviso":
+      return evaluating(proviso({ model: "m", api: "chat", apiKey: "x", baseURL }), { structured: false });
+    case "sdk":
+      return sdk();
+    case "ai": {
+      const model = createOpenAI({ apiKey: "x", baseURL }).chat("m");
+      const tools = { add: tool({ description: "Adds.", inputSchema, execute: async (input) => add(input) }) };
+      return () =>
+        generateText({ model, instructions, prompt: question, tools, stopWhen: isStepCount(5), maxRetries: 0 });
+    }
+    default:
+      throw new Error(`There is no contender ${name}.`);
+  }
+}
+
+function sdk(): Work {
+  const client = new OpenAI({ apiKey: "x", baseURL, maxRetries: 0 });
+  const parameters = inputSchema["~standard"].jsonSchema.input({ target: "draft-2020-12" });
+  const tools = [{ type: "function", function: { name: "add", description: "Adds.", parameters } }] as never;
+  return async () => {
+    const messages: never[] = [
+      { role: "system", content: instructions } as never,
+      { role: "user", content: question } as never,
+    ];
+    for (;;) {
+      const answer = await client.chat.completions.create({ model: "m", messages, tools });
+      const message = answer.choices[0]?.message;
+      messages.push(message as never);
+      if (message?.tool_calls === undefined) return message?.content;
+      for (const { id, function: given } of message.tool_calls as { id: string; function: { arguments: string } }[]) {
+        const value = add(inputSchema.parse(JSON.parse(given.arguments)));
+        messages.push({ role: "tool", tool_call_id: id, content: JSON.stringify(value) } as never);
+      }
+    }
+  };
+}
