@@ -22,4 +22,9 @@ function projectsIn(folder: string): TestProjectInlineConfiguration[] {
     .map(({ name }) => project(name, `${folder}/${name}`));
 }
 
-export const projects = [...projectsIn("packages"), ...projectsIn("examples"), project("scripts", "scripts")];
+export const projects = [
+  ...projectsIn("packages"),
+  ...projectsIn("examples"),
+  project("scripts", "scripts"),
+  project("simulation", "simulation"),
+];
