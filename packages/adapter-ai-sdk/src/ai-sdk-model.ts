@@ -121,7 +121,11 @@ async function answerTo(call: Call, request: ModelRequest, until: Guard): Promis
   const model = call.model as LanguageModelV4;
   const options = toAiSdk(call, request, until.signal);
   const { onDelta } = request;
-  if (onDelta === undefined) return Promise.race([model.doGenerate(options), until.ended]);
+  if (onDelta === undefined) {
+    const answer = await Promise.race([model.doGenerate(options), until.ended]);
+    until.done();
+    return answer;
+  }
   const { timeoutMs = defaultTimeoutMs, stallMs = Math.min(timeoutMs, defaultStallMs) } = call.settings;
   until.expect(stallMs);
   const raw = isTextWire(model) ? { includeRawChunks: true } : {};

@@ -9,6 +9,8 @@ export interface Guard extends Disposable {
   /** From now on something has to be heard every so many milliseconds. */
   expect(ms: number): void;
   heard(): void;
+  /** All of it was read: there is nothing to give up. */
+  done(): void;
 }
 
 /** Nobody waits for it any more; made once, because the making costs. */
@@ -19,6 +21,7 @@ export function guard(signal: AbortSignal, clock: Clock, timeoutMs: number): Gua
   const controller = new AbortController();
   const settled = new AbortController();
   let heardAt = 0;
+  let isDone = false;
   let end: (reason: unknown) => void = () => {};
   const ended = new Promise<never>((_, reject) => (end = reject));
   ended.catch(() => {});
@@ -48,11 +51,14 @@ export function guard(signal: AbortSignal, clock: Clock, timeoutMs: number): Gua
     heard() {
       heardAt = clock.now();
     },
+    done() {
+      isDone = true;
+    },
     [Symbol.dispose]() {
       signal.removeEventListener("abort", onAbort);
       settled.abort(over);
       // An SDK may go on reading what nobody waits for.
-      controller.abort(over);
+      if (!isDone) controller.abort(over);
     },
   };
 }
