@@ -26,6 +26,8 @@ export interface MatrixOptions {
   make(connection: { readonly baseURL: string; readonly clock: Clock; readonly timeoutMs: number }): ProviderAdapter;
   /** Where an adapter's layers rightly come to something else, with the reason in a comment. */
   readonly expected?: { readonly [name in FaultName]?: Expected } | undefined;
+  /** The same, where it is so of streams alone. */
+  readonly expectedOfStreams?: { readonly [name in FaultName]?: Expected } | undefined;
 }
 
 /** Each real millisecond is so many of the evaluation's. */
@@ -110,7 +112,8 @@ async function check(options: MatrixOptions, fault: FaultName, { stream, positio
   );
   expect(deadline.remainingMs(), `${where}: within the deadline`).toBeGreaterThan(0);
   const seen = "response" in outcome ? rightAnswer(outcome.response) : failureOf(outcome.error);
-  expect(seen, where).toEqual(options.expected?.[fault] ?? expectedOf(fault));
+  const special = stream ? options.expectedOfStreams?.[fault] : undefined;
+  expect(seen, where).toEqual(special ?? options.expected?.[fault] ?? expectedOf(fault));
   const messages =
     "response" in outcome ? outcome.response.messages : (outcome.error as { messages: readonly Message[] }).messages;
   expect(parseMessages(JSON.parse(JSON.stringify(messages))), `${where}: a valid history`).toHaveLength(

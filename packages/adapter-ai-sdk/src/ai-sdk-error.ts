@@ -1,7 +1,8 @@
 import type { APICallError } from "@ai-sdk/provider";
 import { parseJson, type ModelFailure, type ProviderErrorReason, type ThrottleKind } from "@proviso/core";
 import { modelFailureFrom } from "@proviso/runtime";
-import { isObject, textAt } from "./parts.ts";
+import { openaiAnswer } from "./openai-answer.ts";
+import { isObject, textAt, type Answer } from "./parts.ts";
 
 /** What a model threw, as data; by class and fields, never by message. */
 export async function aiSdkFailure(error: unknown): Promise<ModelFailure> {
@@ -9,6 +10,16 @@ export async function aiSdkFailure(error: unknown): Promise<ModelFailure> {
   const errors = await import("@ai-sdk/provider");
   const thrown = lastOf(error);
   return { ...classify(errors, thrown), cause: error };
+}
+
+/** The answer in a body of status 200 that its SDK refused for its shape, where it is one of OpenAI's. */
+export function refusedAnswer(error: unknown): Answer | undefined {
+  const { name, statusCode, responseBody, responseHeaders: headers } = Object(error) as Partial<APICallError>;
+  if (name !== "AI_APICallError" || statusCode !== 200 || typeof responseBody !== "string") return undefined;
+  const json = parseJson(responseBody, limits);
+  const answer = json.ok ? openaiAnswer(json.value) : undefined;
+  if (answer === undefined || !json.ok) return undefined;
+  return { ...answer, response: { modelId: textAt(json.value, "model") || undefined, headers, body: json.value } };
 }
 
 type Errors = typeof import("@ai-sdk/provider");
@@ -78,9 +89,10 @@ function callFailure(error: APICallError): ModelFailure {
 function bodyFailure(text: string | undefined, message: string): ModelFailure {
   if (text === undefined) return unreadable(message, undefined);
   const json = parseJson(text, limits);
-  if (json.ok) return unreadable(oddShape, json.value);
+  if (json.ok && isObject(json.value)) return unreadable(oddShape, json.value);
+  if (json.ok) return { ...unreadable("", json.value), message: "The provider's answer is not a JSON object." };
   const payload = text.slice(0, keptLength);
-  if (!endsInside(text)) return unreadable(json.error, payload);
+  if (text.trim() !== "" && !endsInside(text)) return unreadable(json.error, payload);
   return { failure: "throttle", kind: "unknown", message: "The provider's answer ends inside its JSON.", payload };
 }
 
@@ -116,13 +128,17 @@ function detailOf(told: unknown, key: string): string {
 
 const throttleCodes: ReadonlyMap<string, ThrottleKind> = new Map([
   ["server_error", "server_error"],
-  ["overloaded_error", "server_error"],
+  ["internal_error", "server_error"],
   ["api_error", "server_error"],
+  ["overloaded", "server_error"],
+  ["overloaded_error", "server_error"],
+  ["service_unavailable", "server_error"],
   ["rate_limit_exceeded", "rate_limit"],
   ["rate_limit_error", "rate_limit"],
   ["insufficient_quota", "quota_exhausted"],
-  ["vector_store_timeout", "timeout"],
+  ["timeout", "timeout"],
   ["timeout_error", "timeout"],
+  ["vector_store_timeout", "timeout"],
 ]);
 const reasons: ReadonlyMap<string, ProviderErrorReason> = new Map([
   ["invalid_prompt", "bad_request"],
@@ -130,7 +146,9 @@ const reasons: ReadonlyMap<string, ProviderErrorReason> = new Map([
   ["context_length_exceeded", "context_length"],
   ["content_filter", "content_filter"],
   ["authentication_error", "api_key"],
+  ["invalid_api_key", "api_key"],
   ["not_found_error", "not_found"],
+  ["model_not_found", "not_found"],
 ]);
 
 /** What a service tells of its failure inside an answer or a stream that began as a success. */

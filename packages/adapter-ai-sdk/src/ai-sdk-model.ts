@@ -1,13 +1,14 @@
 import type { LanguageModelV4, SharedV4Warning } from "@ai-sdk/provider";
 import {
   DefinitionError,
+  systemClock,
   type ModelFailure,
   type ModelProvider,
   type ModelRequest,
   type ModelResponse,
 } from "@proviso/core";
-import type { Logger } from "@proviso/runtime";
-import { aiSdkFailure } from "./ai-sdk-error.ts";
+import type { Environment } from "@proviso/runtime";
+import { aiSdkFailure, refusedAnswer } from "./ai-sdk-error.ts";
 import { fromAiSdk } from "./from-ai-sdk.ts";
 import { fromStream, type StreamFault } from "./from-stream.ts";
 import { guard, type Guard } from "./guard.ts";
@@ -56,7 +57,7 @@ export interface Abilities {
 /** A provider over any source. */
 export function providerOf(
   source: ModelSource,
-  settings: AiSdkSettings & { readonly logger?: Logger | undefined },
+  settings: AiSdkSettings & Environment,
   { tools, nativeOutput, textOnly }: Abilities,
 ): ModelProvider {
   const warn = warnings(settings.logger, source);
@@ -79,7 +80,7 @@ export function providerOf(
 type Warn = (warnings: Answer["warnings"]) => void;
 
 /** Each warning once, as a log record; a logger that throws is no reason to fail. */
-function warnings(logger: Logger | undefined, { name, modelId }: ModelSource): Warn {
+function warnings(logger: Environment["logger"], { name, modelId }: ModelSource): Warn {
   const told = new Set<string>();
   const tell = (warning: SharedV4Warning): void => {
     const text = JSON.stringify(warning);
@@ -96,10 +97,12 @@ function warnings(logger: Logger | undefined, { name, modelId }: ModelSource): W
 
 /** Of the SDKs of the field. */
 const defaultTimeoutMs = 600_000;
+const defaultStallMs = 60_000;
 
 async function generate(call: Call, request: ModelRequest, warn: Warn): Promise<ModelResponse | ModelFailure> {
   const { signal, output } = request;
-  using until = guard(signal, call.settings.timeoutMs ?? defaultTimeoutMs);
+  const { clock = systemClock, timeoutMs = defaultTimeoutMs } = call.settings;
+  using until = guard(signal, clock, timeoutMs);
   try {
     const answer = await answerTo(call, request, until);
     if ("error" in answer) return await aiSdkFailure(answer.error);
@@ -107,7 +110,9 @@ async function generate(call: Call, request: ModelRequest, warn: Warn): Promise<
     return fromAiSdk(call, output, answer);
   } catch (error) {
     signal.throwIfAborted();
-    return await aiSdkFailure(until.signal.aborted ? until.signal.reason : error);
+    if (until.signal.aborted) return await aiSdkFailure(until.signal.reason);
+    const answer = refusedAnswer(error);
+    return answer === undefined ? await aiSdkFailure(error) : fromAiSdk(call, output, answer);
   }
 }
 
@@ -116,7 +121,13 @@ async function answerTo(call: Call, request: ModelRequest, until: Guard): Promis
   const model = call.model as LanguageModelV4;
   const options = toAiSdk(call, request, until.signal);
   const { onDelta } = request;
-  if (onDelta === undefined) return Promise.race([model.doGenerate(options), until.ended]);
+  if (onDelta === undefined) {
+    const answer = await Promise.race([model.doGenerate(options), until.ended]);
+    until.done();
+    return answer;
+  }
+  const { timeoutMs = defaultTimeoutMs, stallMs = Math.min(timeoutMs, defaultStallMs) } = call.settings;
+  until.expect(stallMs);
   const raw = isTextWire(model) ? { includeRawChunks: true } : {};
   const { stream, response } = await Promise.race([model.doStream({ ...options, ...raw }), until.ended]);
   until.heard();

@@ -18,7 +18,7 @@ export function fromAiSdk(call: Call, output: ModelRequest["output"], answer: An
   const { content, response } = answer;
   const usage = usageFrom(answer);
   const payload = response?.body ?? withoutParts(answer);
-  const broken = whyBroken(answer) ?? whyUnfinished(response?.body);
+  const broken = whyUnfinished(response?.body) ?? whyBroken(answer);
   if (broken !== undefined) return { ...broken, payload, ...(isReported(usage) ? { usage } : {}) };
 
   const toolCalls = content.filter((part) => part.type === "tool-call" && part.providerExecuted !== true).map(callOf);
@@ -45,7 +45,7 @@ function withoutParts({ content, finishReason, usage, providerMetadata }: Answer
 }
 
 /** Texts of one item are one text, several items are lines apart. */
-function textOf(content: readonly LanguageModelV4Content[]): string {
+export function textOf(content: readonly LanguageModelV4Content[]): string {
   let text = "";
   let last: string | undefined;
   for (const part of content) {
@@ -113,8 +113,8 @@ function isSilent({ finishReason: reason }: Answer): boolean {
 function whyBroken(answer: Answer): ModelFailure | undefined {
   const reason = unified(answer);
   if (reason === undefined || reason === "interrupted") {
-    const { "content-type": type = "" } = answer.response?.headers ?? {};
-    if (answer.content.length > 0 || !otherTypes.test(type)) {
+    const { "content-type": type = "", "content-length": length } = answer.response?.headers ?? {};
+    if (answer.content.length > 0 || length === "0" || !otherTypes.test(type)) {
       return { failure: "throttle", kind: "unknown", message: "The stream ended before the answer did." };
     }
     const message = `The provider's answer is no stream, but ${type}.`;

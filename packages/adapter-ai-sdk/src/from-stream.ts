@@ -1,8 +1,9 @@
 import type { LanguageModelV4Content, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import type { ModelDelta } from "@proviso/core";
-import { eventOrder, type Counts } from "./event-order.ts";
-import { itemOf, separator } from "./from-ai-sdk.ts";
+import { itemOf, separator, textOf } from "./from-ai-sdk.ts";
 import type { Guard } from "./guard.ts";
+import { openaiAnswer, reasonOf } from "./openai-answer.ts";
+import { openaiEvents, type Counts, type OpenAIEvents } from "./openai-events.ts";
 import { isObject, type Answer } from "./parts.ts";
 
 /** What a stream told instead of an answer. */
@@ -22,9 +23,12 @@ export async function fromStream(
   onDelta: (delta: ModelDelta) => void,
   guard: Guard,
 ): Promise<Answer | StreamFault> {
-  const gathering = gather(onDelta);
-  const countsOf = eventOrder();
+  const events = openaiEvents();
   let counts: Counts = "all";
+  let refused: unknown;
+  const gathering = gather((delta) => {
+    if (counts !== "untold") onDelta(delta);
+  });
   const reader = stream.getReader();
   const leave = (): void => void reader.cancel().catch(() => {});
   // The pending read ends with it, also where the model does not look at the signal.
@@ -33,18 +37,43 @@ export async function fromStream(
     for (;;) {
       const { done, value } = await reader.read();
       guard.signal.throwIfAborted();
-      if (done) return gathering.answer();
+      if (done) return settled(gathering.answer(), events, refused);
       guard.heard();
-      if (value.type === "raw") counts = countsOf(value.rawValue);
-      else if (value.type === "finish") return gathering.answer(value);
+      if (value.type === "raw") counts = events.hear(value.rawValue);
+      else if (value.type === "finish") return settled(gathering.answer(value), events, refused);
       else if (counts === "nothing" || (counts === "no text" && value.type.endsWith("-delta"))) continue;
       else if (value.type !== "error") gathering.take(value);
-      else if (isEarlyEnd(value.error)) return gathering.answer();
-      else if (!isForeign(value.error)) return { error: value.error };
+      else if (isEarlyEnd(value.error)) return settled(gathering.answer(), events, refused);
+      else if (isRefused(value.error)) refused ??= value.error;
+      else return { error: value.error };
     }
   } finally {
     leave();
   }
+}
+
+/**
+ * The answer, as far as it is one. An event that its SDK refused is no loss where the last event has the whole answer,
+ * or where it said nothing of it.
+ */
+function settled(answer: Answer, events: OpenAIEvents, refused: unknown): Answer | StreamFault {
+  const body = events.body();
+  const response = { ...answer.response, body };
+  const whole = openaiAnswer(body);
+  if (whole !== undefined && whole.content.length > 0) {
+    const differs = refused !== undefined || textOf(whole.content) !== textOf(answer.content);
+    return { ...answer, ...(differs ? whole : {}), response };
+  }
+  const reason = events.reason();
+  if (refused !== undefined) {
+    // Its SDK takes the answer for broken since then.
+    const isBroken = isObject(answer.finishReason) && answer.finishReason.unified === "error";
+    if (saysSomething(refused) || (isBroken && reason === undefined)) return { error: refused };
+    return isBroken && reason !== undefined ? { ...answer, finishReason: reasonOf(reason) } : answer;
+  }
+  // No choice at all, to the end: an answer without a message.
+  const isVoid = reason === undefined && events.toldUsage() && answer.content.length === 0;
+  return { ...answer, ...(isVoid ? { finishReason: reasonOf("stop") } : {}), response };
 }
 
 /** How `@ai-sdk/openai-compatible` tells of a stream without a finish. */
@@ -53,13 +82,18 @@ function isEarlyEnd(error: unknown): boolean {
   return name === "AI_InvalidResponseDataError" && data === undefined;
 }
 
+/** An event of another shape than the SDK expects. */
+function isRefused(error: unknown): error is { readonly value: unknown } {
+  return (Object(error) as { readonly name?: unknown }).name === "AI_TypeValidationError";
+}
+
 /** What an event has that says something of the answer. */
 const telling = "choices candidates delta content_block message item response error".split(" ");
 
-/** An event that an SDK does not know, and that is none of the answer's. */
-function isForeign(error: unknown): boolean {
-  const { name, value } = Object(error) as { readonly name?: unknown; readonly value?: unknown };
-  return name === "AI_TypeValidationError" && isObject(value) && !telling.some((key) => key in value);
+function saysSomething(error: unknown): boolean {
+  const { value } = Object(error) as { readonly value?: unknown };
+  if (!isObject(value)) return true;
+  return telling.some((key) => key in value && !(Array.isArray(value[key]) && value[key].length === 0));
 }
 
 type Told = Extract<LanguageModelV4StreamPart, { type: `${Block["type"]}-${"start" | "delta" | "end"}` }>;

@@ -1,23 +1,27 @@
-import { systemClock } from "@proviso/core";
+import type { Clock } from "@proviso/core";
 
-/** Ends a request when its signal fires, or when nothing was heard of it for so long. */
+/** Ends a request when its signal fires, when it takes too long, or when a stream of it stands still. */
 export interface Guard extends Disposable {
-  /** For the request: the given signal and the time together. */
+  /** For the request: the given signal and the times together. */
   readonly signal: AbortSignal;
-  /** Rejects when either fires; never an unhandled rejection. */
+  /** Rejects when one of them fires; never an unhandled rejection. */
   readonly ended: Promise<never>;
-  /** Begins the time anew. */
+  /** From now on something has to be heard every so many milliseconds. */
+  expect(ms: number): void;
   heard(): void;
+  /** All of it was read: there is nothing to give up. */
+  done(): void;
 }
 
 /** Nobody waits for it any more; made once, because the making costs. */
 const over = new DOMException("The request is over.", "AbortError");
 
 /** Leaves no timer, no listener and nothing that is still read behind once it is disposed of. */
-export function guard(signal: AbortSignal, ms: number): Guard {
+export function guard(signal: AbortSignal, clock: Clock, timeoutMs: number): Guard {
   const controller = new AbortController();
   const settled = new AbortController();
-  let heardAt = systemClock.now();
+  let heardAt = 0;
+  let isDone = false;
   let end: (reason: unknown) => void = () => {};
   const ended = new Promise<never>((_, reject) => (end = reject));
   ended.catch(() => {});
@@ -29,25 +33,32 @@ export function guard(signal: AbortSignal, ms: number): Guard {
   if (signal.aborted) onAbort();
   else signal.addEventListener("abort", onAbort, { once: true });
 
-  async function watch(): Promise<void> {
-    for (let left = ms; left > 0; left = heardAt + ms - systemClock.now()) {
-      await systemClock.sleep(left, settled.signal);
-    }
-    stop(new DOMException(`No answer within ${ms} ms.`, "TimeoutError"));
+  /** One timer at a time, whatever is heard in between. */
+  async function watch(ms: number, since: () => number, message: string): Promise<void> {
+    for (let left = ms; left > 0; left = since() + ms - clock.now()) await clock.sleep(left, settled.signal);
+    stop(new DOMException(message, "TimeoutError"));
   }
-  watch().catch(() => {});
+  const startedAt = clock.now();
+  watch(timeoutMs, () => startedAt, `No answer within ${timeoutMs} ms.`).catch(() => {});
 
   return {
     signal: controller.signal,
     ended,
+    expect(ms) {
+      heardAt = clock.now();
+      watch(ms, () => heardAt, `The stream stood still for ${ms} ms.`).catch(() => {});
+    },
     heard() {
-      heardAt = systemClock.now();
+      heardAt = clock.now();
+    },
+    done() {
+      isDone = true;
     },
     [Symbol.dispose]() {
       signal.removeEventListener("abort", onAbort);
-      settled.abort();
+      settled.abort(over);
       // An SDK may go on reading what nobody waits for.
-      controller.abort(over);
+      if (!isDone) controller.abort(over);
     },
   };
 }

@@ -24,8 +24,10 @@ export interface AiSdkSettings {
    */
   readonly providerOptions?: Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Milliseconds for one request; of a stream, for each gap between two of its parts. Default: 10 minutes. */
+  /** Milliseconds for one request, its body included. Default: 10 minutes. */
   readonly timeoutMs?: number | undefined;
+  /** Milliseconds that a stream may stand still. Default: one minute, at most `timeoutMs`. */
+  readonly stallMs?: number | undefined;
 }
 
 export interface AiSdkOptions extends AiSdkSettings, AdapterOptions {
@@ -95,7 +97,7 @@ export function checkVersion(model: LanguageModel | string): void {
 
 const ranges = { temperature: [0, 2], topP: [0, 1], presencePenalty: [-2, 2], frequencyPenalty: [-2, 2] } as const;
 /** A timer of more milliseconds fires at once. */
-const largest = { maxOutputTokens: Number.MAX_SAFE_INTEGER, timeoutMs: 2 ** 31 - 1 } as const;
+const largest = { maxOutputTokens: Number.MAX_SAFE_INTEGER, timeoutMs: 2 ** 31 - 1, stallMs: 2 ** 31 - 1 } as const;
 
 function checkRanges(settings: AiSdkSettings): void {
   for (const [name, [low, high]] of Object.entries(ranges)) {
@@ -103,7 +105,7 @@ function checkRanges(settings: AiSdkSettings): void {
     if (value === undefined || (typeof value === "number" && value >= low && value <= high)) continue;
     throw new DefinitionError(`The option ${name} must be a number from ${low} to ${high}, not ${String(value)}.`);
   }
-  for (const name of ["maxOutputTokens", "timeoutMs"] as const) {
+  for (const name of ["maxOutputTokens", "timeoutMs", "stallMs"] as const) {
     const value = settings[name];
     if (value === undefined || (Number.isInteger(value) && value > 0 && value <= largest[name])) continue;
     const range = `a positive whole number up to ${largest[name]}`;

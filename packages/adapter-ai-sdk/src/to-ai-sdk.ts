@@ -7,6 +7,7 @@ import {
   type ToolCall,
   type ToolMessage,
 } from "@proviso/core";
+import type { Environment } from "@proviso/runtime";
 import type { AiSdkSettings, LanguageModel } from "./options.ts";
 import { defined, isObject, type AssistantPart, type KeptParts } from "./parts.ts";
 import { outputSchema, toolSchema, unrestoredSchema, wireName } from "./schemas.ts";
@@ -16,7 +17,7 @@ type ToolPart = Extract<PromptMessage, { role: "tool" }>["content"][number];
 
 /** How one model is asked. */
 export interface Call {
-  readonly settings: AiSdkSettings;
+  readonly settings: AiSdkSettings & Environment;
   readonly model: LanguageModel;
   /** The answer is read from its text, whatever the model was told of its shape. */
   readonly textOnly: boolean;

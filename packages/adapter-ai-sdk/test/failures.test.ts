@@ -153,7 +153,7 @@ describe("THR-1 AIS-18 a connection or a body that breaks", () => {
     }
   });
 
-  test.each(['{"id":"resp_01","ou', '{"a":[1', '{"a":"\\"'])(
+  test.each(["", '{"id":"resp_01","ou', '{"a":[1', '{"a":"\\"'])(
     "THR-1 a body that ends inside its JSON: %s",
     async (body) => {
       for (const make of makes) {
@@ -184,7 +184,7 @@ describe("THR-1 AIS-18 a connection or a body that breaks", () => {
 });
 
 describe("THR-1 a payload that is wrong is not asked again", () => {
-  test.each(["<html>Hello</html>", "", "{]", '"text"', "null"])("THR-1 status 200 with %s", async (body) => {
+  test.each(["<html>Hello</html>", "{]", '"text"', "null"])("THR-1 status 200 with %s", async (body) => {
     for (const make of makes) {
       const failure = await failureFor(answering(200, body), make);
       expect(failure).toMatchObject({ failure: "provider", reason: "invalid_response", requests: 1 });
@@ -207,6 +207,85 @@ describe("THR-1 a payload that is wrong is not asked again", () => {
       error: { code, message: "No." },
     };
     expect(await failureFor(answering(200, body))).toMatchObject({ ...expected, message: "No." });
+  });
+});
+
+describe("AIS-23 an answer that its SDK refuses over a detail", () => {
+  const message = (text: string) => ({
+    id: "msg_1",
+    type: "message",
+    content: [{ type: "output_text", text, annotations: [] }],
+  });
+  const called = { id: "fc_1", type: "function_call", name: "look_up", arguments: null };
+  const response = { id: "resp_1", object: "response", created_at: 1, model: "m", status: "completed" };
+  const usage = { input_tokens: "3", output_tokens: 2, input_tokens_details: { cached_tokens: 1 } };
+  const reasoning = { id: "rs_1", type: "reasoning", summary: [], encrypted_content: "gAAA" };
+
+  test("AIS-23 LIM-6 a usage in text is handed on, and the answer stands", async () => {
+    const body = { ...response, output: [message("Hello.")], usage };
+    await using service = await startService(answering(200, body, { "x-litellm-response-cost": "0.5" }));
+    expect(answerOf(await modelAt(service).generate(requestOf()))).toMatchObject({
+      message: { text: "Hello." },
+      finishReason: "stop",
+      model: "m",
+      usage: { inputTokens: "3", outputTokens: 2, cachedInputTokens: 1, costUsd: 0.5 },
+      payload: body,
+    });
+  });
+
+  test("AIS-23 PRO-3 an item that is not known is passed over, a call without id or arguments is a call", async () => {
+    const body = { ...response, output: [reasoning, { type: "hologram" }, message("I look."), called] };
+    await using service = await startService(answering(200, body));
+    const answer = answerOf(await modelAt(service).generate(requestOf()));
+    expect(answer.message).toMatchObject({
+      text: "I look.",
+      toolCalls: [{ id: "", name: "look_up", arguments: "" }],
+      providerItems: { parts: [{ type: "reasoning" }, { type: "text" }, { type: "tool-call" }] },
+    });
+  });
+
+  test("AIS-23 a refusal and a cut answer are what they are", async () => {
+    const refusal = { ...message(""), content: [{ type: "refusal", refusal: "I cannot." }] };
+    const refusing = { ...response, output: [refusal], usage };
+    const cut = {
+      ...response,
+      status: "incomplete",
+      incomplete_details: { reason: "max_output_tokens" },
+      output: [message("He")],
+      usage,
+    };
+    await using service = await startService(answering(200, refusing), answering(200, cut));
+    const model = modelAt(service);
+    expect(answerOf(await model.generate(requestOf())).refusal).toBe("I cannot.");
+    expect(answerOf(await model.generate(requestOf())).finishReason).toBe("length");
+  });
+
+  test("AIS-23 Chat Completions: text in parts, calls, refusals", async () => {
+    const choices = (given: object, reason = "stop") => ({
+      model: "m",
+      choices: [{ index: 0, message: { role: "assistant", ...given }, finish_reason: reason }],
+      usage: { prompt_tokens: "3" },
+    });
+    const calls = [{ id: "call_1", type: "function", function: { name: "look_up", arguments: null } }];
+    await using service = await startService(
+      answering(
+        200,
+        choices({
+          content: [
+            { type: "text", text: "Hel" },
+            { type: "text", text: "lo." },
+          ],
+        }),
+      ),
+      answering(200, choices({ content: null, tool_calls: calls }, "tool_calls")),
+      answering(200, choices({ content: null, refusal: "I cannot." })),
+    );
+    const model = modelAt(service, wires.chat);
+    expect(answerOf(await model.generate(requestOf())).message.text).toBe("Hello.");
+    expect(answerOf(await model.generate(requestOf())).message.toolCalls).toEqual([
+      { id: "call_1", name: "look_up", arguments: "" },
+    ]);
+    expect(answerOf(await model.generate(requestOf())).refusal).toBe("I cannot.");
   });
 });
 

@@ -42,7 +42,7 @@ const cases: readonly (readonly [string, Names, End, object, readonly string[]])
   ["an overloaded service in the middle", ["created", "begun", "hello", "overloaded"], "ended", broken, ["Hello"]],
   ["a response that fails", ["created", "begun", "hello", "failed"], "ended", broken, ["Hello"]],
   ["an answer cut short", ["created", "begun", "hello", "short"], "ended", said("Hello", "length"), ["Hello"]],
-  ["a refusal", ["created", "begun", "refusing", "refused", "end"], "ended", { refusal: "I cannot." }, ["I cannot."]],
+  ["a refusal", ["created", "begun", "refusing", "refused", "end"], "ended", { refusal: "I cannot." }, []],
   ["an event that is no JSON", ["created", "garbled", "end"], "ended", garbled, []],
   ["an event that is not known", ["created", "odd", "begun", "hello", "end"], "ended", said("Hello"), ["Hello"]],
   ["AIS-22 events after the end", ["created", "begun", "hello", "end", "you"], "ended", said("Hello"), ["Hello"]],
@@ -51,7 +51,7 @@ const cases: readonly (readonly [string, Names, End, object, readonly string[]])
 async function streamed(respond: Respond, make: (baseURL: string) => LanguageModel) {
   await using service = await startService(respond);
   const deltas: string[] = [];
-  const model = aiSdkModel({ model: make(service.baseURL), timeoutMs: 200 });
+  const model = aiSdkModel({ model: make(service.baseURL), stallMs: 200 });
   const answer = await model.generate(requestOf({ onDelta: ({ text }) => deltas.push(text) }));
   return { answer, deltas, requests: service.requests.length };
 }

@@ -12,12 +12,9 @@ interface Streamed {
   readonly deltas: readonly string[];
 }
 
-async function streamed(
-  parts: Parts | ReadableStream<LanguageModelV4StreamPart>,
-  timeoutMs = 1_000,
-): Promise<Streamed> {
+async function streamed(parts: Parts | ReadableStream<LanguageModelV4StreamPart>, stallMs = 1_000): Promise<Streamed> {
   const deltas: string[] = [];
-  const model = aiSdkModel({ model: mockModel([parts]), timeoutMs });
+  const model = aiSdkModel({ model: mockModel([parts]), stallMs });
   const answer = await model.generate(requestOf({ onDelta: ({ text }) => deltas.push(text) }));
   return { answer, deltas };
 }

@@ -1,0 +1,41 @@
+import { createOpenAI } from "@ai-sdk/openai";
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { aiSdk, litellm } from "@proviso/adapter-ai-sdk";
+import { describeFaultMatrix } from "@proviso/fault-matrix";
+
+const apiKey = "sk-matrix-0123456789";
+const stallMs = 10_000;
+/** A body that is no stream is read away as one by the SDK: what stood in it, or that it was empty, nobody can tell. */
+const noStream = { code: "provider", why: "invalid_response" } as const;
+const expectedOfStreams = { empty_body: noStream, stream_as_json: noStream };
+
+describeFaultMatrix("@ai-sdk/openai, responses", {
+  api: "responses",
+  expectedOfStreams,
+  make: ({ baseURL, ...times }) => {
+    const model = createOpenAI({ baseURL, apiKey }).responses("gpt-5.4");
+    return aiSdk({ model, stallMs, providerOptions: { openai: { store: false } }, ...times });
+  },
+});
+
+describeFaultMatrix("@ai-sdk/openai, chat", {
+  api: "chat",
+  expectedOfStreams,
+  make: ({ baseURL, ...times }) =>
+    aiSdk({ model: createOpenAI({ baseURL, apiKey }).chat("gpt-5.4"), stallMs, ...times }),
+});
+
+describeFaultMatrix("@ai-sdk/openai-compatible", {
+  api: "chat",
+  expectedOfStreams,
+  make: ({ baseURL, ...times }) => {
+    const settings = { name: "here", baseURL, apiKey, includeUsage: true, supportsStructuredOutputs: true };
+    return aiSdk({ model: createOpenAICompatible(settings)("gpt-5.4"), stallMs, ...times });
+  },
+});
+
+describeFaultMatrix("litellm", {
+  api: "chat",
+  expectedOfStreams,
+  make: ({ baseURL, ...times }) => litellm({ model: "openai/gpt-5.4", baseURL, apiKey, stallMs, ...times }),
+});
