@@ -4,6 +4,8 @@ import type { WriteInput } from "./world.ts";
 /** The state that has to be, worked out from the calls' last results alone. */
 export interface Expected {
   hear(event: SessionEvent): void;
+  /** Calls whose last result is a success, by evaluation and call, in the order in which they were recorded. */
+  successes(): readonly string[];
   /** Entries of every call that holds, in the order in which the calls were recorded. */
   entries(): readonly string[];
 }
@@ -35,6 +37,7 @@ export function expectedState(): Expected {
       calls.delete(key);
       calls.set(key, { event: invoked, entries: entriesOf(invoked), parent: invoked.parent && keyOf(invoked.parent) });
     },
+    successes: () => [...calls].flatMap(([key, { event }]) => (event.result.success ? [key] : [])),
     entries: () => [...calls.values()].filter(holds).flatMap(({ entries }) => entries),
   };
 }

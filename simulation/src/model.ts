@@ -52,7 +52,8 @@ export function randomModel(options: ModelOptions): ModelProvider {
       if (kind < 20) return answer("", [], random.pick(["stop", "length", "content-filter"]), usage);
       if (kind < 50 && asked.size > 0) return answer(`Done ${random.int(9)}.`, [], "stop", usage);
       const many = 1 + random.int(random.chance(0.2) ? 6 : 2);
-      const toolCalls = Array.from({ length: many }, () => randomCall(random, () => `m${++calls}`));
+      const twin = `${options.name}-twin-${calls}`;
+      const toolCalls = Array.from({ length: many }, () => randomCall(random, `${options.name}-${++calls}`, twin));
       return answer(random.chance(0.3) ? "I work." : "", toolCalls, "tool-calls", usage);
     },
   };
@@ -108,13 +109,12 @@ function throttle(random: Random): ModelFailure {
   return { failure: "throttle", kind: random.pick(kinds), retryAfterMs, message: "later" };
 }
 
-function randomCall(random: Random, newId: () => string): { id: string; name: string; arguments: string } {
-  const id = newId();
+function randomCall(random: Random, id: string, twin: string): { id: string; name: string; arguments: string } {
   const name = random.pick(["write", "write", "write", "write", "look", "look", "nest", "nope", "__proto__"]);
   const given = random.chance(0.1)
     ? random.pick(["", "null", "{", "[]", '"text"', '{"__proto__":{"polluted":true}}', '{"unknown":1}'])
     : argumentsFor(random, name, id);
-  const shownId = random.chance(0.06) ? random.pick(["", "twin", "twin"]) : id;
+  const shownId = random.chance(0.06) ? random.pick(["", twin, twin]) : id;
   return { id: shownId, name, arguments: given };
 }
 

@@ -18,7 +18,7 @@ import { expectedState } from "./expected.ts";
 import { randomModel } from "./model.ts";
 import { randomFrom, type Random } from "./random.ts";
 import { throttleCheck } from "./throttle-check.ts";
-import { createWorld, journal, ledger, noted, vaultKey, type World } from "./world.ts";
+import { createWorld, journal, ledger, noted, successes, vaultKey, type World } from "./world.ts";
 
 export interface Outcome {
   readonly seed: number;
@@ -34,7 +34,6 @@ export async function simulate(seed: number): Promise<Outcome> {
   const random = randomFrom(seed);
   const book = openBook();
   const world = createWorld(seed, random, book);
-  const hearing = hear(world, book);
   const concurrent = random.chance(0.35) ? 2 + random.int(2) : 1;
   const rounds = 1 + random.int(2);
   await using resources = await openResources([provide(Filesystem, world.files), provide(vaultKey, world.vault)]);
@@ -42,6 +41,7 @@ export async function simulate(seed: number): Promise<Outcome> {
   const limit = 400 + random.int(6_000);
   const budget = random.chance(0.5) ? trackBudget({ maxTotalTokens: limit }) : undefined;
   const alone = concurrent === 1;
+  const hearing = hear(world, book, () => alone && budget?.exceeded() !== undefined);
 
   const setting: Setting = { seed, random, book, world, budget, honest, alone, hearing };
   let messages: readonly Message[] = [];
@@ -111,9 +111,12 @@ async function evaluateOnce(
   const check = async (): Promise<void> => {
     if (setting.alone) await checkState(setting, "before a request");
   };
-  const provider = randomModel({ random, clock, book, honest, check });
+  const name = `t${startedAt - 1_767_225_600_000}e${index}`;
+  const mayHang = deadline !== undefined || abortAfterMs !== undefined;
+  const provider = randomModel({ random, clock, book, honest, check, name, mayHang });
   const adapter = modelAdapter(provider, { ...world.environment, random: draw, throttle });
   const stop = hearing.watch(
+    name,
     throttleCheck(
       book,
       throttle,
@@ -160,14 +163,17 @@ function randomPolicy(random: Random): ThrottlePolicy {
 }
 
 /** Hears every event of the session: their numbers, their order, what is heard of calls that were undone. */
-function hear(world: World, book: Book) {
+function hear(world: World, book: Book, isSpent: () => boolean) {
   const { session } = world;
   const expected = expectedState();
   const heard: string[] = [];
   const ended = new Set<string>();
   const rendered = new Set<string>();
-  const watchers = new Set<(event: FrameworkEvent) => void>();
+  const watchers = new Map<string, (event: FrameworkEvent) => void>();
+  /** By evaluation. */
+  const adapters = new Map<string, string>();
   let seq = 0;
+  let spent = 0;
   session.on("*", (event: SessionEvent) => {
     if (event.evaluationId === undefined) {
       if (event.type === "noted") heard.push((event as ReturnType<typeof noted>).text);
@@ -178,19 +184,26 @@ function hear(world: World, book: Book) {
     book.demand(told.seq === seq, `EVT-2 number ${told.seq} comes after ${seq - 1}`);
     seq = told.seq + 1;
     book.demand(!ended.has(told.evaluationId), `LOOP-1 ${told.type} comes after the end of ${told.evaluationId}`);
-    if (told.type === "prompt.rendered") rendered.add(told.evaluationId);
-    else book.demand(rendered.has(told.evaluationId), `LOOP-1 ${told.type} comes before prompt.rendered`);
+    if (told.type === "prompt.rendered") {
+      rendered.add(told.evaluationId);
+      adapters.set(told.evaluationId, told.adapter);
+    }
+    book.demand(rendered.has(told.evaluationId), `LOOP-1 ${told.type} comes before prompt.rendered`);
     if (told.type === "prompt.executed" || told.type === "prompt.failed") ended.add(told.evaluationId);
     expected.hear(event);
-    for (const watcher of watchers) watcher(told);
+    if (told.type === "provider.responded") spent += told.usage.totalTokens;
+    if (told.type === "tool.requested") book.demand(!isSpent(), "LIM-4 a tool begins although the budget is passed");
+    watchers.get(adapters.get(told.evaluationId) ?? "")?.(told);
   });
   return {
     expected,
     heard,
-    watch(watcher: (event: FrameworkEvent) => void): () => void {
-      watchers.add(watcher);
-      return () => watchers.delete(watcher);
+    /** Of the evaluations of one adapter. */
+    watch(adapter: string, watcher: (event: FrameworkEvent) => void): () => void {
+      watchers.set(adapter, watcher);
+      return () => watchers.delete(adapter);
     },
+    spent: () => spent,
     allEnded: () => [...rendered].every((evaluation) => ended.has(evaluation)),
   };
 }
@@ -211,6 +224,7 @@ async function checkState({ book, world, hearing, budget, honest }: Setting, whe
   const paths = (await files.glob("**")).toSorted();
   book.same(paths, ["before.txt", ...entries.map((entry) => `${entry}.txt`)].toSorted(), `TX-1 TX-2 the files ${when}`);
   book.same(session.get(journal).length, world.dispatched(), `TX-7 the journal ${when}`);
+  book.same(session.get(successes), hearing.expected.successes(), `TX-5 what was recorded ${when}`);
   if (when.startsWith("after")) {
     book.same(hearing.heard, entries, `TX-6 what listeners heard ${when}`);
     book.demand(hearing.allEnded(), `LOOP-1 an evaluation that rendered has no end ${when}`);
@@ -219,5 +233,6 @@ async function checkState({ book, world, hearing, budget, honest }: Setting, whe
   const { consumed } = budget;
   const limit = budget.budget.maxTotalTokens ?? Infinity;
   book.demand(consumed.totalTokens >= 0 && Number.isFinite(consumed.totalTokens), "LIM-6 the sum is no number");
+  book.same(consumed.totalTokens, hearing.spent(), `LIM-4 what the budget counted ${when}`);
   if (honest) book.demand(consumed.totalTokens <= limit, `LIM-5 ${consumed.totalTokens} tokens of ${limit} were spent`);
 }

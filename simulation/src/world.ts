@@ -50,6 +50,16 @@ export const journal = defineSlice({
   initial: [] as readonly string[],
   reducers: ({ on }) => on(noted, (draft, { text }) => void draft.push(text)),
 });
+/** Calls that succeeded, kept whatever happens. */
+export const successes = defineSlice({
+  name: "successes",
+  kind: "log",
+  initial: [] as readonly string[],
+  reducers: ({ on }) =>
+    on("tool.invoked", (draft, { evaluationId, callId, result }) => {
+      if (result.success) draft.push(`${evaluationId} ${callId}`);
+    }),
+});
 /** A reducer that refuses some recordings. */
 export const recorder = defineSlice({
   name: "recorder",
@@ -88,7 +98,14 @@ export type World = ReturnType<typeof createWorld>;
 export function createWorld(seed: number, random: Random, book: Book) {
   const environment = fakeEnvironment(seed);
   const { clock } = environment;
-  const session = createSession({ slices: [ledger, journal, recorder], id: `session-${seed}` });
+  const session = createSession({ slices: [ledger, journal, successes, recorder], id: `session-${seed}` });
+  // Listeners that veto a recording, or fail when everything is over.
+  session.on("tool.invoked", ({ result }) => {
+    if (result.success && random.chance(0.04)) throw new Error("vetoed");
+  });
+  session.on("prompt.executed", () => {
+    if (random.chance(0.02)) throw new Error("the listener failed");
+  });
   const files = memoryFilesystem({ "before.txt": "before" });
   const vault = new Vault();
   const late: Late[] = [];
@@ -168,7 +185,12 @@ export function createWorld(seed: number, random: Random, book: Book) {
     name: "chance",
     check: () => (random.chance(0.08) ? deny("not now") : allow()),
   });
-  const section = { key: "work", title: "Work", text: "Work.", slices: [ledger, journal, recorder] } as const;
+  const section = {
+    key: "work",
+    title: "Work",
+    text: "Work.",
+    slices: [ledger, journal, successes, recorder],
+  } as const;
   const inner = definePrompt({ ns: "sim", key: "inner", sections: [{ ...section, tools: [writing, look] }] }).bind();
   const outer = definePrompt({
     ns: "sim",

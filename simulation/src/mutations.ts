@@ -1,0 +1,166 @@
+/** A bug on purpose: a text of a source file, and what stands there instead. */
+export interface Mutation {
+  readonly name: string;
+  /** Below packages/. */
+  readonly file: string;
+  /** Stands there exactly once. */
+  readonly find: string;
+  readonly replace: string;
+}
+
+const runtime = (file: string): string => `runtime/src/${file}`;
+
+/** Each has to be found by the simulation within a bounded number of seeds. */
+export const mutations: readonly Mutation[] = [
+  {
+    name: "a rollback forgets the resources",
+    file: runtime("tools/transaction.ts"),
+    find: "await context.rollback(mark).catch((error: unknown) => errors.push(error));",
+    replace: "void [context, mark, errors];",
+  },
+  {
+    name: "a rollback forgets the session",
+    file: runtime("tools/transaction.ts"),
+    find: "  run.core.rollback(transaction.session);\n",
+    replace: "",
+  },
+  {
+    name: "a context works on when its call is over",
+    file: runtime("tools/context.ts"),
+    find: "if (!live)",
+    replace: "if (live === undefined)",
+  },
+  {
+    name: "a late write to a filesystem is accepted",
+    file: runtime("resources/guard.ts"),
+    find: "assertAllowed(String(name));",
+    replace: "",
+  },
+  {
+    name: "a Retry-After is ignored",
+    file: runtime("throttle/backoff.ts"),
+    find: "const asked = refusal.retryAfterMs ?? 0;",
+    replace: "const asked = 0;",
+  },
+  {
+    name: "the jitter is dropped",
+    file: runtime("throttle/backoff.ts"),
+    find: "const jitter = random() *",
+    replace: "const jitter = 0 *",
+  },
+  {
+    name: "waits are not added up",
+    file: runtime("throttle/backoff.ts"),
+    find: "policy.maxTotalDelayMs - refusal.waitedMs",
+    replace: "policy.maxTotalDelayMs",
+  },
+  {
+    name: "a wait does not look at the deadline",
+    file: runtime("throttle/backoff.ts"),
+    find: ", refusal.leftMs)",
+    replace: ")",
+  },
+  {
+    name: "attempts are not counted",
+    file: runtime("throttle/backoff.ts"),
+    find: "if (refusal.attempt >= policy.maxAttempts) return undefined;",
+    replace: "",
+  },
+  {
+    name: "a budget is replaced instead of summed",
+    file: "core/src/limits/budget.ts",
+    find: "consumed = addUsage(consumed, actual);",
+    replace: "consumed = actual;",
+  },
+  {
+    name: "a budget is not looked at after a response",
+    file: runtime("throttle/throttled.ts"),
+    find: 'const passed = run.limits.check("response");',
+    replace: "const passed = undefined;",
+  },
+  {
+    name: "a request is not reserved",
+    file: runtime("throttle/throttled.ts"),
+    find: "  return worstCaseOf(",
+    replace: "  if (maxOutputTokens >= 0) return { inputTokens: 0, outputTokens: 0 };\n  return worstCaseOf(",
+  },
+  {
+    name: "calls stay without an answer after a limit",
+    file: runtime("tools/executor.ts"),
+    find: "for (const call of calls) answers.push(toolMessage(call, notRun));",
+    replace: "void notRun;",
+  },
+  {
+    name: "a tool runs twice",
+    file: runtime("tools/call.ts"),
+    find: "const result = resultOf(await tool.execute(input, calling.context));",
+    replace:
+      "await tool.execute(input, calling.context);\n    const result = resultOf(await tool.execute(input, calling.context));",
+  },
+  {
+    name: "a handler is waited for past the limits",
+    file: runtime("tools/call.ts"),
+    find: 'await run.limits.race(time.within(handle(run, accepted, context, resources)), "tool")',
+    replace: "await time.within(handle(run, accepted, context, resources))",
+  },
+  {
+    name: "a provider is waited for past the limits",
+    file: runtime("throttle/throttled.ts"),
+    find: 'await run.limits.race(\n      asData(() => provider.generate(asked)),\n      "request",\n    )',
+    replace: "await asData(() => provider.generate(asked))",
+  },
+  {
+    name: "listeners stay on the caller's signal",
+    file: runtime("limits.ts"),
+    find: "for (const stop of stopListening) stop();",
+    replace: "",
+  },
+  {
+    name: "an event's number is used again",
+    file: runtime("session/session.ts"),
+    find: "seq: seq++",
+    replace: "seq",
+  },
+  {
+    name: "call ids may repeat within a turn",
+    file: runtime("tools/calls.ts"),
+    find: " && !seen.has(call.id)",
+    replace: "",
+  },
+  {
+    name: "a vetoed event stays in the logs",
+    file: runtime("tools/executor.ts"),
+    find: "  run.core.rollback(beforeEvent);\n",
+    replace: "",
+  },
+  {
+    name: "events of calls that fail are heard",
+    file: runtime("tools/context.ts"),
+    find: "transaction.unheard.push({ event: told, by: run });",
+    replace: "run.core.notify(told);",
+  },
+  {
+    name: "a nested evaluation's events are heard before the call around it holds",
+    file: runtime("tools/transaction.ts"),
+    find: "  if (nesting !== undefined) {",
+    replace: "  if (nesting === null) {",
+  },
+  {
+    name: "transactions of one session overlap",
+    file: runtime("tools/transaction.ts"),
+    find: "enterAll(run.gates)",
+    replace: "enterAll([])",
+  },
+  {
+    name: "a read-only handler may change the session",
+    file: runtime("tools/context.ts"),
+    find: "if (!readOnly) return;",
+    replace: "if (readOnly !== undefined) return;",
+  },
+  {
+    name: "the history is not only added to",
+    file: runtime("conversation.ts"),
+    find: "    messages.push(freeze(message));",
+    replace: "    messages.unshift(freeze(message));",
+  },
+];
