@@ -15,6 +15,7 @@ export function pathNames(path: string): readonly string[] {
     throw new FilesystemError(`The path ${JSON.stringify(path)} ${rule}.`, { reason: "invalid_path", path });
   };
   if (typeof path !== "string") return refuse("is not text");
+  if (!path.isWellFormed()) return refuse("is not well-formed text");
   if (path.includes("\0")) return refuse("contains NUL");
   if (path.startsWith("/")) return refuse("is absolute; give one relative to the root");
   const names = path.split("/").filter((name) => name !== "" && name !== ".");
@@ -31,7 +32,7 @@ export function isReserved(name: string): boolean {
 }
 
 export function notFound(path: string): FilesystemError {
-  return new FilesystemError(`${path} does not exist.`, { reason: "not_found", path });
+  return new FilesystemError(`${path === "" ? "The root" : path} does not exist.`, { reason: "not_found", path });
 }
 
 export function notAFile(path: string): FilesystemError {
