@@ -1,6 +1,6 @@
 // 1. Nothing of the tree is ever overwritten or deleted here: what has to go is moved, or linked, into the store.
 // 2. Every function is one synchronous stretch of renames; a crash within is undone by `putBack` from what the store
-//    holds, however often that is tried.
+//    holds, and may be undone again before any older change is.
 import { FilesystemError } from "@proviso/core";
 import { linkSync, mkdirSync, renameSync, unlinkSync } from "node:fs";
 import { openFolder, sameThing, statOf, system, type Folder } from "./folders.ts";
@@ -87,8 +87,8 @@ export function makeFolders(root: string, above: readonly string[], names: reado
 }
 
 /**
- * Undoes a change, whoever changed the path since; what is there now goes into the store as `displaced`. To undo what
- * was undone, or never begun, does nothing.
+ * Undoes a change, whoever changed the path since; what is there now goes into the store as `displaced`. To undo the
+ * last change that was undone, or one that never began, does nothing.
  * @throws {FilesystemError} when the folder around it is gone, or a link is in its place.
  */
 export function putBack(root: string, store: Folder, change: Change, displaced: string): void {

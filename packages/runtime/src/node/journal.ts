@@ -24,7 +24,7 @@ import { reservedName } from "../resources/paths.ts";
 import { putBack, type Change } from "./exchange.ts";
 import { openFolder, statOf, system, type Folder } from "./folders.ts";
 import { isLock, lockName, takeLock } from "./undo-lock.ts";
-import { changesToUndo, encodeRecord, header, type UndoRecord } from "./undo-records.ts";
+import { encodeRecord, header, readHistory, type UndoHistory, type UndoRecord } from "./undo-records.ts";
 import { wipe } from "./wipe.ts";
 
 /** The folder that a change is made in. */
@@ -61,9 +61,9 @@ export function beginJournal(root: string, takeOver: boolean): Journal {
   const open = (): Folder => openStore(root);
   const append = async (bytes: Uint8Array): Promise<void> => {
     using store = open();
-    const fd = system(log, () => openSync(store.at(log), O_WRONLY | O_CREAT | O_NOFOLLOW, 0o600));
+    const fd = openLog(store);
     try {
-      for (let at = 0; at < bytes.length;) at += writeSync(fd, bytes, at, bytes.length - at, size + at);
+      writeAt(fd, bytes, size);
       await Promise.all([flush(fd), flushFolder(store)]);
       size += bytes.length;
     } catch (error) {
@@ -100,6 +100,14 @@ export function beginJournal(root: string, takeOver: boolean): Journal {
       leave(root, store, lock);
     },
   };
+}
+
+function openLog(store: Folder): number {
+  return system(log, () => openSync(store.at(log), O_WRONLY | O_CREAT | O_NOFOLLOW, 0o600));
+}
+
+function writeAt(fd: number, bytes: Uint8Array, position: number): void {
+  for (let at = 0; at < bytes.length;) at += writeSync(fd, bytes, at, bytes.length - at, position + at);
 }
 
 /** Undoes what a dead owner left; one that lives is let alone. @throws {FilesystemError} */
@@ -153,10 +161,10 @@ function lockAndUndo(root: string, takeOver: boolean): { readonly lock: number; 
   const hasLog = (): boolean => statOf(store, log) !== undefined;
   const lock = takeLock(store, hasLog(), takeOver);
   if (lock === undefined) return undefined;
-  let last = Math.max(0, ...readdirSync(store.at(".")).map((name) => Number(name) || 0));
-  const fresh = (): string => String(++last);
   try {
-    if (hasLog()) undoAll(root, store, fresh);
+    const history = hasLog() ? historyIn(store) : undefined;
+    const fresh = numbersAfter(readdirSync(store.at(".")), history?.changes ?? []);
+    if (history !== undefined) undoAll(root, store, history, fresh);
     const left = readdirSync(store.at(".")).filter((name) => name !== lockName(lock));
     try {
       for (const _ of wipe(store, left, fresh));
@@ -172,19 +180,37 @@ function lockAndUndo(root: string, takeOver: boolean): { readonly lock: number; 
   }
 }
 
-function undoAll(root: string, store: Folder, fresh: () => string): void {
-  const changes = changesToUndo(readFileSync(store.at(log), "utf8"));
-  if (changes === undefined) {
-    throw new FilesystemError(
-      "The root has unfinished changes of another version of Proviso, which has to undo them.",
-      {
-        reason: "busy",
-        path: reservedName,
-      },
-    );
+function historyIn(store: Folder): UndoHistory {
+  const history = readHistory(readFileSync(store.at(log)));
+  if (history !== undefined) return history;
+  const message = "The root has unfinished changes of another version of Proviso, which has to undo them.";
+  throw new FilesystemError(message, { reason: "busy", path: reservedName });
+}
+
+/** Names that nobody has, or will look for. */
+function numbersAfter(names: readonly string[], changes: readonly Change[]): () => string {
+  const taken = [...names, ...changes.flatMap(({ was, now }) => [was, now])];
+  let last = taken.reduce((most, name) => Math.max(most, Number(name) || 0), 0);
+  return () => String(++last);
+}
+
+function undoAll(root: string, store: Folder, { changes, kept, size }: UndoHistory, fresh: () => string): void {
+  const fd = openLog(store);
+  try {
+    let end = size;
+    for (let length = changes.length - 1; length >= kept; length--) {
+      const change = changes[length] as Change;
+      putBack(root, store, change, change.now ?? fresh());
+      for (const folder of openFolders(root, [folderOf(change)])) if (folder.fd !== undefined) fsyncSync(folder.fd);
+      // One is told to be undone before the next one is: it could not be told apart any more.
+      const record = encodeRecord({ length, kept });
+      writeAt(fd, record, end);
+      fsyncSync(fd);
+      end += record.length;
+    }
+  } finally {
+    closeSync(fd);
   }
-  for (const change of changes.toReversed()) putBack(root, store, change, change.now ?? fresh());
-  for (const { fd } of openFolders(root, new Set(changes.map(folderOf)))) if (fd !== undefined) fsyncSync(fd);
   unlinkSync(store.at(log));
 }
 

@@ -126,12 +126,15 @@ export async function restore(log: UndoLog, taken: Mark): Promise<void> {
 
 async function goBack(log: UndoLog, store: Folder, position: number): Promise<void> {
   // A crash from here on ends it: half of it would be neither before nor after.
-  await writeCounts(log, Math.min(position, lowest(log, isOpen)));
+  const kept = Math.min(position, lowest(log, isOpen));
+  await writeCounts(log, kept);
   while (end(log) > position) {
     const change = log.changes.at(-1) as Change;
     assertKept(store, change);
     undo(log, store, change);
     log.changes.pop();
+    // One is told to be undone before the next one is: it could not be told apart any more.
+    await writeCounts(log, kept);
   }
 }
 

@@ -1,6 +1,7 @@
 import { parseJson } from "@proviso/core";
 import { crc32 } from "node:zlib";
 import { pathNames } from "../resources/paths.ts";
+import { decodeText } from "../resources/reading.ts";
 import type { Change } from "./exchange.ts";
 
 /**
@@ -18,21 +19,30 @@ export function encodeRecord(record: UndoRecord): Uint8Array {
   return line(record);
 }
 
-/** What has to be undone, in the order in which it happened; undefined for a log of another version. */
-export function changesToUndo(log: string): readonly Change[] | undefined {
-  const [first, ...records] = readable(log);
-  if (first === undefined) return [];
-  if (first["proviso"] !== version) return undefined;
+export interface UndoHistory {
+  /** In the order in which they happened. */
+  readonly changes: readonly Change[];
+  /** How many of them stay whatever happens. */
+  readonly kept: number;
+  /** Bytes of the log that were wholly written. */
+  readonly size: number;
+}
+
+/** What a log tells; undefined for one of another version. */
+export function readHistory(log: Uint8Array): UndoHistory | undefined {
+  const { records, size } = readable(log);
+  const [first, ...rest] = records;
+  if (first !== undefined && first["proviso"] !== version) return undefined;
   let changes: Change[] = [];
   let kept = 0;
-  for (const record of records) {
+  for (const record of rest) {
     if (isChange(record)) changes.push(record);
     else {
       changes = changes.slice(0, Number(record["length"]));
       kept = Number(record["kept"]);
     }
   }
-  return changes.slice(kept);
+  return { changes, kept, size };
 }
 
 function line(value: object): Uint8Array {
@@ -40,17 +50,23 @@ function line(value: object): Uint8Array {
   return encoder.encode(`${crc32(json).toString(16)} ${json}\n`);
 }
 
+type Parsed = Readonly<Record<string, unknown>>;
+const newline = 10;
+
 /** Up to the first line that was not wholly written: what it tells had not begun. */
-function readable(log: string): readonly Readonly<Record<string, unknown>>[] {
-  const records: Readonly<Record<string, unknown>>[] = [];
-  for (const text of log.split("\n").slice(0, -1)) {
+function readable(log: Uint8Array): { readonly records: readonly Parsed[]; readonly size: number } {
+  const records: Parsed[] = [];
+  let size = 0;
+  for (let end = log.indexOf(newline); end !== -1; end = log.indexOf(newline, size)) {
+    const text = decodeText(log.subarray(size, end));
     const space = text.indexOf(" ");
     const json = text.slice(space + 1);
     const parsed = crc32(json).toString(16) === text.slice(0, space) ? parseJson(json) : undefined;
     if (parsed?.ok !== true) break;
-    records.push(parsed.value as Readonly<Record<string, unknown>>);
+    records.push(parsed.value as Parsed);
+    size = end + 1;
   }
-  return records;
+  return { records, size };
 }
 
 /** @throws {FilesystemError} for a path that leads out of the root. */
