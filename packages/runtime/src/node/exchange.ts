@@ -3,6 +3,7 @@
 //    holds, and may be undone again before any older change is.
 import { FilesystemError } from "@proviso/core";
 import { linkSync, mkdirSync, renameSync, unlinkSync } from "node:fs";
+import { pathNames } from "../resources/paths.ts";
 import { openFolder, sameThing, statOf, system, type Folder } from "./folders.ts";
 
 /** One change of one path, as it has to be known before it happens. */
@@ -19,7 +20,7 @@ export interface Change {
 
 /** Whether something is at the path of a change, now. */
 export function isThere(root: string, { path }: Change): boolean {
-  const names = path.split("/");
+  const names = pathNames(path);
   using folder = parentOf(root, names, path, false);
   return folder !== undefined && statOf(folder, names.at(-1) as string, path) !== undefined;
 }
@@ -95,7 +96,7 @@ export function putBack(root: string, store: Folder, change: Change, displaced: 
   const { path, had, was } = change;
   const kept = had ? statOf(store, was) : undefined;
   if (had && kept === undefined) return;
-  const names = path.split("/");
+  const names = pathNames(path);
   const name = names.at(-1) as string;
   const parent = parentOf(root, names, path, had);
   if (parent === undefined) return;

@@ -112,6 +112,7 @@ function writeAt(fd: number, bytes: Uint8Array, position: number): void {
 
 /** Undoes what a dead owner left; one that lives is let alone. @throws {FilesystemError} */
 export function recover(root: string, takeOver: boolean): void {
+  if (!isReachable(root)) return;
   using found = storeIfThere(root);
   if (found === undefined) return;
   try {
@@ -127,6 +128,17 @@ function openStore(root: string): Folder {
   return openFolder(root, [reservedName]);
 }
 
+/** Whoever uses a root that is not is told then. */
+function isReachable(root: string): boolean {
+  try {
+    using top = openFolder(root, []);
+    return statOf(top, ".") !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+/** undefined where no such folder is. */
 function storeIfThere(root: string): Folder | undefined {
   try {
     return openStore(root);
@@ -141,10 +153,7 @@ const mostTries = 20;
 /** The folder, with a lock of ours and nothing else in it. */
 function claim(root: string, takeOver: boolean): { readonly lock: number; fresh(): string } {
   for (let tries = 0; tries < mostTries; tries++) {
-    using top = openFolder(root, []);
-    system(reservedName, () => {
-      if (statOf(top, reservedName) === undefined) mkdirSync(top.at(reservedName), { mode: 0o700, recursive: true });
-    });
+    makeStore(root);
     const lock = lockAndUndo(root, takeOver);
     if (lock !== undefined) return lock;
   }
@@ -152,6 +161,17 @@ function claim(root: string, takeOver: boolean): { readonly lock: number; fresh(
     reason: "busy",
     path: reservedName,
   });
+}
+
+function makeStore(root: string): void {
+  using top = openFolder(root, []);
+  const there = statOf(top, reservedName);
+  if (there === undefined) {
+    system(reservedName, () => mkdirSync(top.at(reservedName), { mode: 0o700, recursive: true }));
+  } else if (!there.isDirectory()) {
+    const message = `${reservedName} is in the way: a folder of that name is needed to undo changes. Move it elsewhere.`;
+    throw new FilesystemError(message, { reason: "failed", path: reservedName });
+  }
 }
 
 /** undefined: somebody was quicker. */

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { Stats } from "node:fs";
 import { lstat, mkdir, mkdtemp, readdir, readFile, readlink, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -16,20 +17,31 @@ export async function temporaryFolder(files: Tree = {}): Promise<{ readonly root
 
 /** Everything below a folder as the system shows it, one line each: path, kind, mode, bytes or where a link leads. */
 export async function digestOfFolder(folder: string, without: readonly string[] = []): Promise<readonly string[]> {
-  const entries = await readdir(folder, { withFileTypes: true, recursive: true });
-  const paths = entries.map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
-  const kept = paths.filter((path) => !without.some((name) => path === name || path.startsWith(`${name}/`)));
-  return Promise.all(kept.toSorted().map(async (path) => `${path} ${await lineOf(join(folder, path))}`));
+  const lines = await linesOf(Buffer.from(folder), "");
+  return lines.filter((line) => !without.some((name) => line.startsWith(`${name} `) || line.startsWith(`${name}/`)));
 }
 
-async function lineOf(path: string): Promise<string> {
-  const stats = await lstat(path);
-  const mode = stats.mode.toString(8);
-  if (stats.isSymbolicLink()) return `${mode} ${await readlink(path)}`;
-  if (!stats.isFile()) return mode;
-  return `${mode} ${stats.size} ${createHash("sha256")
-    .update(await readFile(path))
-    .digest("hex")}`;
+/** Names need not be text. */
+async function linesOf(folder: Buffer, prefix: string): Promise<readonly string[]> {
+  const names = await readdir(folder, { encoding: "buffer" });
+  const lines = await Promise.all(
+    names.toSorted(Buffer.compare).map(async (name) => {
+      const at = Buffer.concat([folder, Buffer.from("/"), name]);
+      const path = prefix + name.toString("latin1");
+      const stats = await lstat(at);
+      const inner = stats.isDirectory() ? await linesOf(at, `${path}/`) : [];
+      return [`${path} ${stats.mode.toString(8)} ${await contentOf(at, stats)}`, ...inner];
+    }),
+  );
+  return lines.flat();
+}
+
+async function contentOf(at: Buffer, stats: Stats): Promise<string> {
+  if (stats.isSymbolicLink()) return readlink(at);
+  if (!stats.isFile()) return "";
+  return createHash("sha256")
+    .update(await readFile(at))
+    .digest("hex");
 }
 
 /** The folder in which a host filesystem keeps what it needs to undo changes. */
