@@ -33,6 +33,8 @@ export interface UndoLog {
   readonly touched: Set<string>;
   /** In the journal for nothing. */
   displaced: string[];
+  /** Where undoing got stuck: until it can be ended, nothing else is changed, and nothing is forgotten. */
+  stuck: { readonly mark: Mark; readonly error: unknown } | undefined;
 }
 
 export function undoLog(root: string, takeOver: boolean): UndoLog {
@@ -47,6 +49,7 @@ export function undoLog(root: string, takeOver: boolean): UndoLog {
     written: { length: 0, kept: 0 },
     touched: new Set(),
     displaced: [],
+    stuck: undefined,
   };
 }
 
@@ -58,12 +61,14 @@ export function mark(log: UndoLog, open: boolean): Mark {
 
 /** It is not gone back to any more. */
 export async function release(log: UndoLog, taken: Mark): Promise<void> {
+  if (log.stuck !== undefined) return;
   log.marks.delete(taken);
   await settle(log);
 }
 
 /** Runs the work as a transaction of its own, unless one is open; then lets stay, and forgets, what it can. */
 export async function within(log: UndoLog, work: () => Promise<void>): Promise<void> {
+  assertNotStuck(log);
   const isOpen = [...log.marks].some(({ open }) => open);
   const own = isOpen ? undefined : mark(log, true);
   try {
@@ -109,19 +114,28 @@ export async function perform(
   }
 }
 
+/** When it fails, nothing can be changed until it is asked for again and ends well. */
 export async function restore(log: UndoLog, taken: Mark): Promise<void> {
+  if (log.stuck?.mark === taken) log.stuck = undefined;
+  assertNotStuck(log);
   if (taken.position === end(log)) return;
-  using store = journalOf(log).open();
-  const hasNewer = [...log.marks].some(({ position }) => position > taken.position);
-  if (hasNewer) {
-    await within(log, () => goBackAndKeep(log, store, taken));
-    return;
-  }
   try {
-    await goBack(log, store, taken.position);
-  } finally {
-    await settle(log);
+    using store = journalOf(log).open();
+    const hasNewer = [...log.marks].some(({ position }) => position > taken.position);
+    if (hasNewer) await within(log, () => goBackAndKeep(log, store, taken));
+    else await goBack(log, store, taken.position);
+  } catch (error) {
+    log.stuck = { mark: taken, error };
+    throw error;
   }
+  await settle(log);
+}
+
+function assertNotStuck({ stuck }: UndoLog): void {
+  if (stuck === undefined) return;
+  const why = stuck.error instanceof Error ? stuck.error.message : String(stuck.error);
+  const message = `Nothing can be changed: earlier changes could not be undone. ${why} Restore the same snapshot again.`;
+  throw new FilesystemError(message, { reason: "failed", path: "", cause: stuck.error });
 }
 
 async function goBack(log: UndoLog, store: Folder, position: number): Promise<void> {

@@ -79,9 +79,13 @@ test("FS-3 what cannot be put back is told, and can be tried again", async () =>
     path: "folder/a.txt",
     message: expect.stringContaining("cannot be put back"),
   });
+  // Nothing is built on what is half undone, and nothing of it is forgotten.
+  expect(await rejectionOf(files.write("c.txt", "x"))).toMatchObject({ reason: "failed" });
+  await files.release?.(snapshot);
   await rename(join(root, "elsewhere"), join(root, "folder"));
   await files.restore(snapshot);
   expect(await tree()).toEqual(before);
+  await files.write("c.txt", "x");
 });
 
 test("FS-3 when what is kept for undoing was deleted, a restore says so", async () => {
