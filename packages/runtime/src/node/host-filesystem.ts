@@ -3,10 +3,10 @@ import { resolve } from "node:path";
 import { globMatcher } from "../resources/glob.ts";
 import { guardable } from "../resources/guard.ts";
 import { pathNames } from "../resources/paths.ts";
-import { decodeText, grepFiles, selectLines } from "../resources/reading.ts";
+import { grepFiles, type SearchedFile } from "../resources/reading.ts";
 import { changesOf } from "./changes.ts";
 import { locate } from "./folders.ts";
-import { filesBelow, listFolder, readBytes } from "./host-reading.ts";
+import { chunksOf, filesBelow, listFolder, readBytes, readText } from "./host-reading.ts";
 import { recover } from "./journal.ts";
 import { inOrder } from "./in-order.ts";
 import { mark, release, restore, undoLog, within, type Mark } from "./undo-log.ts";
@@ -39,7 +39,7 @@ type Changing = Pick<Filesystem, "write" | "remove" | "mkdir">;
 
 function reading(root: string): Reading {
   return {
-    read: async (path, range) => selectLines(decodeText(await readBytes(root, pathNames(path), path)), range),
+    read: async (path, range) => readText(root, pathNames(path), path, range),
     readBytes: async (path) => readBytes(root, pathNames(path), path),
     list: async (path = "") => listFolder(root, pathNames(path), path),
     async exists(path) {
@@ -58,10 +58,10 @@ function reading(root: string): Reading {
       return found.toSorted();
     },
     async grep(text, range) {
-      async function* all(): AsyncGenerator<{ path: string; read(): Promise<Uint8Array> }> {
+      async function* all(): AsyncGenerator<SearchedFile> {
         for await (const names of filesBelow(root)) {
           const path = names.join("/");
-          yield { path, read: () => readBytes(root, names, path) };
+          yield { path, chunks: () => chunksOf(root, names, path) };
         }
       }
       return grepFiles(all(), text, range);

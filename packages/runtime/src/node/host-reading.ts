@@ -1,13 +1,15 @@
-import type { Filesystem } from "@proviso/core";
-import { readFile, type Dirent } from "node:fs";
+import { FilesystemError, type Filesystem } from "@proviso/core";
+import { constants } from "node:buffer";
+import { read, readFile, type Dirent } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { promisify } from "node:util";
 import { deepest, isReserved, notADirectory } from "../resources/paths.ts";
+import { decodeText, readLines, selectLines } from "../resources/reading.ts";
 import { locate, openFile, openFolder, systemError } from "./folders.ts";
 
 type Entry = Awaited<ReturnType<Filesystem["list"]>>[number];
 
-const readOpened = promisify(readFile);
+const [readOpened, readSome] = [promisify(readFile), promisify(read)];
 
 export async function readBytes(root: string, names: readonly string[], path: string): Promise<Uint8Array> {
   using file = openFile(root, names, path);
@@ -18,6 +20,43 @@ export async function readBytes(root: string, names: readonly string[], path: st
   } catch (error) {
     throw systemError(path, error);
   }
+}
+
+const chunkSize = 1024 * 1024;
+
+/** A long file from which lines are wanted is never held whole. */
+export async function readText(
+  root: string,
+  names: readonly string[],
+  path: string,
+  range: Parameters<Filesystem["read"]>[1] = {},
+): ReturnType<Filesystem["read"]> {
+  const { size } = locate(root, names, path);
+  const wantsLines = range.offset !== undefined || range.limit !== undefined;
+  try {
+    if (wantsLines && size > chunkSize) return await readLines(chunksOf(root, names, path), range);
+    if (size <= constants.MAX_STRING_LENGTH) return selectLines(decodeText(await readBytes(root, names, path)), range);
+  } catch (error) {
+    // A text, or a line of it, that is longer than texts can be.
+    if (!(error instanceof RangeError)) throw error;
+  }
+  const message = `${path} is too large to be read at once: read its lines with offset and limit, or its bytes.`;
+  throw new FilesystemError(message, { reason: "too_large", path });
+}
+
+export async function* chunksOf(root: string, names: readonly string[], path: string): AsyncGenerator<Uint8Array> {
+  using file = openFile(root, names, path);
+  for (let position = 0; ;) {
+    const { bytesRead, buffer } = await readSome(file.fd, Buffer.allocUnsafe(chunkSize), 0, chunkSize, position).catch(
+      (error: unknown) => {
+        throw systemError(path, error);
+      },
+    );
+    if (bytesRead === 0) break;
+    position += bytesRead;
+    yield buffer.subarray(0, bytesRead);
+  }
+  file.assertSame();
 }
 
 /** Sorted by name; links and special files are passed over. */

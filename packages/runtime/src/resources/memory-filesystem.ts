@@ -3,7 +3,7 @@ import { globMatcher } from "./glob.ts";
 import { guardable } from "./guard.ts";
 import { isFile, memoryTree, type MemoryFolder, type MemoryTree } from "./memory-tree.ts";
 import { notADirectory, notFound } from "./paths.ts";
-import { decodeText, grepFiles, selectLines } from "./reading.ts";
+import { decodeText, grepFiles, selectLines, type SearchedFile } from "./reading.ts";
 
 const encoder = new TextEncoder();
 
@@ -32,8 +32,8 @@ export function memoryFilesystem(files: Readonly<Record<string, string | Uint8Ar
       return sortedFiles().filter(fits);
     },
     async grep(text, range) {
-      async function* all(): AsyncGenerator<{ path: string; read(): Promise<Uint8Array> }> {
-        for (const path of sortedFiles()) yield { path, read: async () => tree.bytes(path) };
+      async function* all(): AsyncGenerator<SearchedFile> {
+        for (const path of sortedFiles()) yield { path, chunks: () => only(tree.bytes(path)) };
       }
       return grepFiles(all(), text, range);
     },
@@ -41,6 +41,10 @@ export function memoryFilesystem(files: Readonly<Record<string, string | Uint8Ar
     restore: (snapshot) => void (tree.root = snapshot),
   };
   return guardable(filesystem);
+}
+
+async function* only(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
 }
 
 function listFolder(tree: MemoryTree, path: string): Awaited<ReturnType<Filesystem["list"]>> {
