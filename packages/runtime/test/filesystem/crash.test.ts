@@ -3,11 +3,11 @@ import { spawn } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { scenarioOf } from "./crash/scenario.ts";
+import { scenarioOf } from "./processes/scenario.ts";
 import { digestOfFolder, temporaryFolder, undoFolder } from "./temporary.ts";
 
-const script = join(import.meta.dirname, "crash/process.ts");
-const killer = join(import.meta.dirname, "crash/kill-at.mjs");
+const script = join(import.meta.dirname, "processes/process.ts");
+const killer = join(import.meta.dirname, "processes/kill-at.mjs");
 
 interface Ended {
   readonly output: string;
