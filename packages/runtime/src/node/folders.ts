@@ -50,8 +50,9 @@ function openDescriptor(root: string, names: readonly string[], path: string): F
       folder[Symbol.dispose]();
       folder = inner;
     }
-    // It may have been moved away as a whole.
-    if (names.length > 0 && descriptorPath(folder) !== expected) throw replaced(path);
+    // It may have been moved away as a whole, or deleted.
+    const found = names.length > 0 ? descriptorPath(folder) : expected;
+    if (found !== expected) throw found === `${expected} (deleted)` ? notFound(path) : replaced(path);
     return folder;
   } catch (error) {
     folder[Symbol.dispose]();

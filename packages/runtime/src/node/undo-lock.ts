@@ -23,7 +23,8 @@ export function lockName(number: number): string {
  * @throws {FilesystemError} "busy" when somebody else is, or may be, at it.
  */
 export function takeLock(store: Folder, hasLog: boolean, takeOver: boolean): number | undefined {
-  const held = Math.max(0, ...readdirSync(store.at(".")).filter(isLock).map(numberOf));
+  const held = highestLock(store);
+  if (held === undefined) return undefined;
   const text = held === 0 ? undefined : readLock(store, held);
   if (held > 0 && text === undefined) return undefined;
   const owner = text === undefined ? undefined : ownerIn(text);
@@ -34,6 +35,15 @@ export function takeLock(store: Folder, hasLog: boolean, takeOver: boolean): num
   if (held === 0 || readLock(store, held) === text) return held + 1;
   unlinkSync(store.at(lockName(held + 1)));
   return undefined;
+}
+
+/** 0: there is none; undefined: the folder is gone. */
+function highestLock(store: Folder): number | undefined {
+  try {
+    return Math.max(0, ...readdirSync(store.at(".")).filter(isLock).map(numberOf));
+  } catch {
+    return undefined;
+  }
 }
 
 function numberOf(name: string): number {

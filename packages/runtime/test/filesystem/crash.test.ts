@@ -95,6 +95,19 @@ test.each(seeds)(
   60_000,
 );
 
+test("FS-3 what calls and their undoing cost does not grow with the tree", async () => {
+  const costs: number[] = [];
+  for (const size of [0, 2_000]) {
+    const more = Array.from({ length: size }, (_, n) => [`many/${n % 40}/${n}.txt`, "x"] as const);
+    const { root, close } = await temporaryFolder({ ...scenarioOf(7).files, ...Object.fromEntries(more) });
+    const { output } = await play(root, 7, 5, { at: 0 });
+    costs.push(Number(/calls (\d+)/.exec(output)?.[1]));
+    await close();
+  }
+  expect(costs[0]).toBeGreaterThan(100);
+  expect(costs[1]).toBe(costs[0]);
+});
+
 test("FS-3 one killed at any moment does too", async () => {
   const seed = 5;
   const trees = await treesOf(seed);

@@ -156,6 +156,23 @@ test("FS-2 a log that somebody forged does not lead out of the root", async () =
   expect(await readFile(join(linked.outside, "file.txt"), "utf8")).toBe("secret");
 });
 
+test("FS-3 of processes that want to change the root at once, one after the other does, after what a dead one left", async () => {
+  const made = await host();
+  await leftBehind(made, nobody);
+  const script = join(import.meta.dirname, "processes/writer.ts");
+  const names = ["a", "b", "c", "d"];
+  const calls = 25;
+  const ended = names.map((name) => {
+    const options = ["--conditions=@proviso/source", script, made.root, name, `${calls}`];
+    const child = spawn(process.execPath, options, { stdio: ["ignore", "ignore", "inherit"] });
+    return new Promise((resolve) => child.on("close", resolve));
+  });
+  expect(await Promise.all(ended)).toEqual([0, 0, 0, 0]);
+  expect(await readFile(join(made.root, "file.txt"), "utf8")).toBe("before");
+  for (const name of names) expect(await readdir(join(made.root, name))).toHaveLength((calls * 4) / 5);
+  expect(await readdir(made.root)).not.toContain(undoFolder);
+}, 30_000);
+
 test("FS-3 a snapshot that nobody holds any more is forgotten, with what was kept for it", async () => {
   const { files, root } = await host();
   await (async () => {
