@@ -1,18 +1,21 @@
 // node evaluation.ts <root> <end>: an evaluation of two calls in a root; the second one ends the process within its
 // handler, or goes well.
-import { defineTool, Filesystem, provide, definePrompt } from "@proviso/core";
+import { definePrompt, defineTool, Filesystem, isSnapshotable, provide } from "@proviso/core";
 import { modelAdapter } from "@proviso/runtime";
 import { hostFilesystem } from "@proviso/runtime/node";
 import { scriptedModel } from "@proviso/runtime/testing";
 import { z } from "zod";
 
 const [, , root = "", end = ""] = process.argv;
+const held: unknown[] = [];
 const first = defineTool({
   name: "first",
   description: "Changes files.",
   input: z.object({}),
   async execute(_, { resources }) {
     const files = resources.get(Filesystem);
+    // Never let go: it does not keep the call from being over.
+    if (isSnapshotable(files)) held.push(await files.snapshot());
     await files.write("a.txt", "first");
     await files.remove("folder");
   },
