@@ -49,6 +49,7 @@ export type FilesystemFault =
   | "special_file"
   | "read_only"
   | "too_large"
+  | "busy"
   | "failed";
 
 /** A filesystem refused or failed; a tool that lets it pass shows its message to the model. */

@@ -29,10 +29,15 @@ const marked = new WeakMap<Snapshot, Marked>();
  * @throws {DefinitionError} for a session or resources of other making, or a session that is unusable.
  */
 export async function createSnapshot(scope: TransactionScope): Promise<Snapshot> {
+  return take(scope, true);
+}
+
+/** A savepoint can be restored as long as somebody holds it; else it has to be released, and a crash goes back to it. */
+async function take(scope: TransactionScope, savepoint: boolean): Promise<Snapshot> {
   const core = coreOf(scope.session);
   const context = contextOf(scope.resources);
   core.assertUsable();
-  const resources = await context.mark();
+  const resources = await context.mark({ savepoint });
   const snapshot: Snapshot = Object.freeze({ tag: scope.tag });
   marked.set(snapshot, { core, context, session: core.mark(), resources });
   return snapshot;
@@ -70,11 +75,18 @@ export async function transaction<T>(
   scope: TransactionScope,
   body: (rollback: () => Promise<void>) => Promise<T>,
 ): Promise<T> {
-  const snapshot = await createSnapshot(scope);
+  const snapshot = await take(scope, false);
+  const release = (): Promise<void> | undefined => {
+    const mark = marked.get(snapshot);
+    return mark?.context.release(mark.resources);
+  };
   try {
-    return await body(() => restoreSnapshot(scope, snapshot));
+    const result = await body(() => restoreSnapshot(scope, snapshot));
+    await release();
+    return result;
   } catch (error) {
     await restoreSnapshot(scope, snapshot);
+    await release();
     throw error;
   }
 }

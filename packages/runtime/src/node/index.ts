@@ -1,2 +1,2 @@
-export { hostFilesystem } from "./host-filesystem.ts";
 export { fileOverrides } from "./file-overrides.ts";
+export { hostFilesystem, type HostFilesystemOptions } from "./host-filesystem.ts";

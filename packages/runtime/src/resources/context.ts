@@ -11,6 +11,7 @@ import {
   knownIn,
   markStore,
   newStore,
+  releaseStore,
   rollbackStore,
   type Key,
   type Store,
@@ -24,8 +25,10 @@ export interface ResourceContext {
   extend(bindings: readonly Binding[]): Promise<void>;
   /** Fresh `toolCall` resources for one call; the rest is shared. */
   forCall(): CallResources;
-  /** All snapshotable resources as they are now; at once where none is asynchronous. */
-  mark(): ResourceMark | Promise<ResourceMark>;
+  /** All snapshotable resources as they are now; at once where none is asynchronous. See `markStore`. */
+  mark(options?: { readonly savepoint?: boolean }): ResourceMark | Promise<ResourceMark>;
+  /** Ends a mark that is no savepoint, after what it guarded was committed or put back. */
+  release(mark: ResourceMark): Promise<void> | undefined;
   /** Puts back what was marked; what was made since is discarded and closed. */
   rollback(mark: ResourceMark): Promise<void>;
   /** @throws {AggregateError} when closing failed somewhere; everything was tried. */
@@ -76,7 +79,11 @@ export async function openContext(bindings: readonly Binding[], outer?: Resource
       for (const { key } of added.filter(madeAtOnce)) await root.open(key);
     },
     forCall: () => openCall(inner, ask, outer?.forCall()),
-    mark: () => bothMarks(markStore(singletons), outer?.mark()),
+    mark: ({ savepoint = false } = {}) => bothMarks(markStore(singletons, savepoint), outer?.mark({ savepoint })),
+    release(mark) {
+      const releasing = [releaseStore(mark), mark.outer && outer?.release(mark.outer)];
+      return releasing.some((each) => each !== undefined) ? settleAll(releasing) : undefined;
+    },
     rollback: (mark) => settleAll([rollbackStore(singletons, mark), mark.outer && outer?.rollback(mark.outer)]),
     async close() {
       if (state.closed) return;

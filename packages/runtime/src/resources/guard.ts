@@ -26,7 +26,8 @@ export function guarded<T>(resource: T, assertAllowed: (method: string) => void)
       if (typeof member !== "function") return member;
       return async (...inputs: unknown[]): Promise<unknown> => {
         assertAllowed(String(name));
-        return member.apply(target, inputs);
+        // Within a call a crash goes back to the call's own snapshot, whatever becomes of this one.
+        return member.apply(target, name === "snapshot" ? [{ savepoint: true }] : inputs);
       };
     },
   });

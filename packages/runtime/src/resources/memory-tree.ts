@@ -1,75 +1,92 @@
-// 1. The tree is a map from path to bytes, or null for a folder; the root is not in it.
-// 2. A map that a snapshot holds is never changed: it is copied before the next write.
-// 3. Every file's folders are in the map.
+// 1. A folder is never changed: a change makes new folders along its path and shares all the rest. So a snapshot is a
+//    reference, and what nobody holds any more is collected.
+// 2. A change that is refused changes nothing.
+import { EmptyBTree } from "sorted-btree";
 import { notADirectory, notAFile, notFound, pathNames } from "./paths.ts";
 
-export type Tree = ReadonlyMap<string, Uint8Array | null>;
+/** Sorted by name; a copy with one more costs the logarithm of its size. */
+export interface MemoryFolder {
+  get(name: string): MemoryNode | undefined;
+  with(name: string, node: MemoryNode, overwrite: true): MemoryFolder;
+  without(name: string): MemoryFolder;
+  entries(): IterableIterator<readonly [string, MemoryNode]>;
+}
+export type MemoryNode = MemoryFolder | Uint8Array;
+
+const emptyFolder: MemoryFolder = EmptyBTree;
 
 export interface MemoryTree {
-  readonly entries: Tree;
-  /** undefined: nothing there; null: a folder. */
-  find(path: string): Uint8Array | null | undefined;
+  root: MemoryFolder;
+  find(path: string): MemoryNode | undefined;
   /** @throws {FilesystemError} when it is not a file. */
   bytes(path: string): Uint8Array;
   write(path: string, content: Uint8Array): void;
   makeFolder(path: string): void;
   remove(path: string): void;
-  snapshot(): Tree;
-  restore(snapshot: Tree): void;
+  /** All files, in no order. */
+  files(): IterableIterator<readonly [string, Uint8Array]>;
 }
 
 export function memoryTree(): MemoryTree {
-  let entries: Tree = new Map();
-  /** The same map while nobody else holds it. */
-  let own: Map<string, Uint8Array | null> | undefined;
-
-  const changing = (): Map<string, Uint8Array | null> => {
-    own ??= new Map(entries);
-    entries = own;
-    return own;
-  };
-  const makeFolders = (names: readonly string[]): void => {
-    const folders = names.map((_, index) => names.slice(0, index + 1).join("/"));
-    const blocked = folders.find((folder) => entries.get(folder) instanceof Uint8Array);
-    if (blocked !== undefined) throw notADirectory(blocked);
-    for (const folder of folders) if (!entries.has(folder)) changing().set(folder, null);
-  };
-  const find = (path: string): Uint8Array | null | undefined => {
-    const key = pathNames(path).join("/");
-    return key === "" ? null : entries.get(key);
-  };
-  return {
-    get entries() {
-      return entries;
-    },
-    find,
+  const tree: MemoryTree = {
+    root: emptyFolder,
+    find: (path) => nodeAt(tree.root, pathNames(path)),
     bytes(path) {
-      const entry = find(path);
-      if (entry === undefined) throw notFound(path);
-      if (entry === null) throw notAFile(path);
-      return entry;
+      const node = tree.find(path);
+      if (node === undefined) throw notFound(path);
+      if (!isFile(node)) throw notAFile(path);
+      return node;
     },
     write(path, content) {
       const names = pathNames(path);
-      if (find(path) === null) throw notAFile(path);
-      makeFolders(names.slice(0, -1));
-      changing().set(names.join("/"), content);
+      const before = nodeAt(tree.root, names);
+      if (before !== undefined && !isFile(before)) throw notAFile(path);
+      tree.root = withNode(tree.root, names, content);
     },
-    makeFolder: (path) => makeFolders(pathNames(path)),
+    makeFolder(path) {
+      const names = pathNames(path);
+      const before = nodeAt(tree.root, names);
+      if (before === undefined) tree.root = withNode(tree.root, names, emptyFolder);
+      else if (isFile(before)) throw notADirectory(path);
+    },
     remove(path) {
-      const key = pathNames(path).join("/");
-      if (find(path) === undefined) throw notFound(path);
-      const within = [...entries.keys()].filter((other) => key === "" || other === key || other.startsWith(`${key}/`));
-      const changed = changing();
-      for (const other of within) changed.delete(other);
+      const names = pathNames(path);
+      if (nodeAt(tree.root, names) === undefined) throw notFound(path);
+      tree.root = names.length === 0 ? emptyFolder : withNode(tree.root, names, undefined);
     },
-    snapshot() {
-      own = undefined;
-      return entries;
-    },
-    restore(snapshot) {
-      own = undefined;
-      entries = snapshot;
-    },
+    files: () => filesIn(tree.root, ""),
   };
+  return tree;
+}
+
+export function isFile(node: MemoryNode): node is Uint8Array {
+  return node instanceof Uint8Array;
+}
+
+function nodeAt(root: MemoryFolder, names: readonly string[]): MemoryNode | undefined {
+  let node: MemoryNode | undefined = root;
+  for (const name of names) node = node === undefined || isFile(node) ? undefined : node.get(name);
+  return node;
+}
+
+/** The folder with that at the end of the names, and the folders above it; undefined takes away what is there. */
+function withNode(
+  folder: MemoryFolder,
+  names: readonly string[],
+  node: MemoryNode | undefined,
+  above: readonly string[] = [],
+): MemoryFolder {
+  const [name, ...rest] = names as readonly [string, ...string[]];
+  if (rest.length === 0) return node === undefined ? folder.without(name) : folder.with(name, node, true);
+  const path = [...above, name];
+  const inner = folder.get(name) ?? emptyFolder;
+  if (isFile(inner)) throw notADirectory(path.join("/"));
+  return folder.with(name, withNode(inner, rest, node, path), true);
+}
+
+function* filesIn(folder: MemoryFolder, prefix: string): IterableIterator<readonly [string, Uint8Array]> {
+  for (const [name, node] of folder.entries()) {
+    if (isFile(node)) yield [prefix + name, node];
+    else yield* filesIn(node, `${prefix}${name}/`);
+  }
 }

@@ -22,30 +22,90 @@ export function decodeText(bytes: Uint8Array): string {
   return decoder.decode(bytes);
 }
 
+/** The same as `selectLines` of the whole text, which is never held. */
+export async function readLines(
+  chunks: AsyncIterable<Uint8Array>,
+  range: { readonly offset?: number; readonly limit?: number },
+): ReturnType<Filesystem["read"]> {
+  const [offset, limit] = [Math.max(0, range.offset ?? 0), Math.max(0, range.limit ?? Infinity)];
+  const selected: string[] = [];
+  let [count, last] = [0, ""];
+  for await (const lines of linesOf(chunks)) {
+    for (const line of lines.slice(Math.max(0, offset - count), Math.max(0, offset + limit - count)))
+      selected.push(line);
+    count += lines.length;
+    last = lines.at(-1) ?? "";
+  }
+  const endsOpen = last !== "";
+  const totalLines = endsOpen ? count : count - 1;
+  if (count > totalLines && offset + limit > totalLines && offset <= totalLines) selected.pop();
+  const isWhole = offset === 0 && limit >= totalLines;
+  const text = selected.join("\n") + (isWhole && !endsOpen && totalLines > 0 ? "\n" : "");
+  return { text, totalLines, truncated: Math.min(totalLines, offset + limit) < totalLines };
+}
+
+/** Some at a time; the last one is what follows the last \n. */
+async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<readonly string[]> {
+  const streaming = new TextDecoder("utf-8");
+  let unended: string[] = [];
+  for await (const chunk of chunks) {
+    const [first = "", ...rest] = streaming.decode(chunk, { stream: true }).split("\n");
+    unended.push(first);
+    const last = rest.pop();
+    if (last === undefined) continue;
+    yield [unended.join(""), ...rest];
+    unended = [last];
+  }
+  yield [unended.join("") + streaming.decode()];
+}
+
+export interface SearchedFile {
+  readonly path: string;
+  chunks(): AsyncIterable<Uint8Array>;
+}
+type Match = Awaited<ReturnType<Filesystem["grep"]>>[number];
+
 const defaultMaxMatches = 1_000;
 
 /** Literal text in the files, line by line; what has a NUL byte, or cannot be read any more, is passed over. */
 export async function grepFiles(
-  paths: AsyncIterable<{ readonly path: string; read(): Promise<Uint8Array> }>,
+  files: AsyncIterable<SearchedFile>,
   text: string,
   { glob, maxMatches = defaultMaxMatches }: { readonly glob?: string; readonly maxMatches?: number } = {},
-): ReturnType<Filesystem["grep"]> {
-  const matches: { path: string; line: number; text: string }[] = [];
+): Promise<readonly Match[]> {
+  const matches: Match[] = [];
   const fits = glob === undefined ? () => true : globMatcher(glob);
   if (text === "") return matches;
-  for await (const file of paths) {
+  for await (const file of files) {
     if (!fits(file.path)) continue;
-    const bytes = await file.read().catch(unreadable);
-    if (bytes === undefined || bytes.includes(0)) continue;
-    for (const [index, line] of decodeText(bytes).split("\n").entries()) {
-      if (!line.includes(text)) continue;
-      matches.push({ path: file.path, line: index + 1, text: line });
-      if (matches.length >= maxMatches) return matches;
-    }
+    for (const match of await matchesIn(file, text, maxMatches - matches.length)) matches.push(match);
+    if (matches.length >= maxMatches) return matches;
   }
   return matches;
 }
 
-function unreadable(error: unknown): undefined {
-  if (!(error instanceof FilesystemError)) throw error;
+async function matchesIn(file: SearchedFile, text: string, most: number): Promise<readonly Match[]> {
+  const matches: Match[] = [];
+  let number = 0;
+  try {
+    for await (const lines of linesOf(withoutNul(file.chunks()))) {
+      for (const line of lines) {
+        number++;
+        if (matches.length < most && line.includes(text)) matches.push({ path: file.path, line: number, text: line });
+      }
+    }
+    return matches;
+  } catch (error) {
+    if (error === binary || error instanceof FilesystemError) return [];
+    throw error;
+  }
+}
+
+const binary = new Error("It is not text.");
+
+async function* withoutNul(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    if (chunk.includes(0)) throw binary;
+    yield chunk;
+  }
 }

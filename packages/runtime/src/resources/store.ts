@@ -74,19 +74,31 @@ export function keepLater(store: Store, binding: Binding, making: Promise<unknow
   return kept;
 }
 
-/** All snapshotable resources of the store as they are now; at once where none is asynchronous. */
-export function markStore(store: Store): StoreMark | Promise<StoreMark> {
-  const taken = snapshotables(store).map((resource) => [resource, snapshotOf(resource)] as const);
+/**
+ * All snapshotable resources of the store as they are now; at once where none is asynchronous. A savepoint is not
+ * released: it can be restored as long as somebody holds it.
+ */
+export function markStore(store: Store, savepoint: boolean): StoreMark | Promise<StoreMark> {
+  const taken = snapshotables(store).map((resource) => [resource, snapshotOf(resource, savepoint)] as const);
   const [made, openings] = [store.made.length, new Set(store.openings)];
   if (!taken.some(([, snapshot]) => snapshot instanceof Promise)) return { snapshots: taken, made, openings };
-  const settled = Promise.all(taken.map(async ([resource, state]) => [resource, await state] as const));
-  return settled.then((snapshots) => ({ snapshots, made, openings }));
+  return allOf(taken).then((snapshots) => ({ snapshots, made, openings }));
+}
+
+/** Where one fails, the others are let go. */
+async function allOf(taken: StoreMark["snapshots"]): Promise<StoreMark["snapshots"]> {
+  const settled = await Promise.allSettled(taken.map(async ([resource, state]) => [resource, await state] as const));
+  const snapshots = settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+  const failed = settled.find((each) => each.status === "rejected");
+  if (failed === undefined) return snapshots;
+  await releaseAll(snapshots)?.catch(() => {});
+  throw failed.reason;
 }
 
 /** One that throws rejects, so that what the others began is awaited too. */
-function snapshotOf(resource: Snapshotable): unknown {
+function snapshotOf(resource: Snapshotable, savepoint: boolean): unknown {
   try {
-    return resource.snapshot();
+    return resource.snapshot({ savepoint });
   } catch (error) {
     return Promise.reject(error);
   }
@@ -104,6 +116,24 @@ export async function rollbackStore(store: Store, mark: StoreMark): Promise<void
   }
   await attempt(errors, () => discardFrom(store, mark.made, mark.openings));
   throwAll(errors);
+}
+
+/** What was marked is not put back any more: what stands now stays. At once where nothing is asynchronous. */
+export function releaseStore(mark: StoreMark): Promise<void> | undefined {
+  return releaseAll(mark.snapshots);
+}
+
+function releaseAll(snapshots: StoreMark["snapshots"]): Promise<void> | undefined {
+  const releasing: Promise<void>[] = [];
+  for (const [resource, snapshot] of snapshots) {
+    try {
+      const released = resource.release?.(snapshot);
+      if (released instanceof Promise) releasing.push(released);
+    } catch (error) {
+      releasing.push(Promise.reject(error));
+    }
+  }
+  return releasing.length === 0 ? undefined : Promise.all(releasing).then(() => {});
 }
 
 /** Waits for what is being made and was not discarded, then closes everything. @throws {AggregateError} */

@@ -64,7 +64,7 @@ async function executeBatch(run: Run, calls: readonly ToolCall[]): Promise<TurnO
     }
     return { answers, stop: invocations.find(({ stop }) => stop !== undefined)?.stop };
   } finally {
-    end(transaction);
+    await end(run, transaction);
   }
 }
 

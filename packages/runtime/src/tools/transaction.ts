@@ -2,6 +2,7 @@
 // 2. What the body dispatches is reduced at once and heard by listeners only after the commit.
 // 3. A rollback that fails poisons the session: it is never half restored.
 // 4. Nobody else changes the session or the resources meanwhile; a rollback that goes on behind still holds them.
+// 5. Every mark is released once, after the commit or the rollback: until then a crash undoes the call.
 import type { AppEvent } from "@proviso/core";
 import { isFailure, messageOf, type Failure } from "../failures.ts";
 import type { ResourceContext, ResourceMark } from "../resources/context.ts";
@@ -16,9 +17,10 @@ export interface Transaction {
   readonly resources: { readonly context: ResourceContext; readonly mark: ResourceMark }[];
   /** Reduced, not yet heard. */
   readonly unheard: { readonly event: AppEvent; readonly by: Run }[];
-  /** Work that ends after the evaluation has. */
-  readonly restoring: Promise<unknown>[];
+  /** Work that may end after the evaluation has; false where it failed. */
+  readonly restoring: Promise<boolean>[];
   readonly leave: Leave;
+  ended: boolean;
 }
 
 /** A transaction, or why none can begin: a limit, or a snapshot that failed. */
@@ -34,8 +36,12 @@ export async function beginTransaction(
     const mark = taking instanceof Promise ? await run.limits.race(taking, "tool") : taking;
     if (!isFailure(mark)) {
       const resources = [{ context: run.resources, mark }];
-      return { tag, session: run.core.mark(), resources, unheard: [], restoring: [], leave };
+      return { tag, session: run.core.mark(), resources, unheard: [], restoring: [], leave, ended: false };
     }
+    // A snapshot may come yet.
+    Promise.resolve(taking)
+      .then((late) => run.resources.release(late))
+      .catch(() => {});
     leave();
     return mark;
   } catch (error) {
@@ -56,7 +62,8 @@ async function enter(run: Run): Promise<Leave | Failure> {
 /** Takes resources of a nested evaluation in: they are put back with the rest. */
 export async function include(transaction: Transaction, context: ResourceContext): Promise<void> {
   const mark = await context.mark();
-  transaction.resources.push({ context, mark });
+  if (transaction.ended) await context.release(mark);
+  else transaction.resources.push({ context, mark });
 }
 
 /** Tells the listeners what the call did; what they throw is logged and undoes nothing. */
@@ -80,7 +87,12 @@ export async function rollback(run: Run, transaction: Transaction): Promise<void
   run.core.rollback(transaction.session);
   transaction.unheard.length = 0;
   const restoring = restoreAll(transaction);
-  transaction.restoring.push(restoring.catch(() => {}));
+  transaction.restoring.push(
+    restoring.then(
+      () => true,
+      () => false,
+    ),
+  );
   await run.withinGrace(restoring, (error) => {
     const why = `the changes of ${transaction.tag} could not be undone: ${messageOf(error)}`;
     run.core.poison(new Error(why, { cause: error }));
@@ -97,8 +109,30 @@ async function restoreAll({ resources }: Transaction): Promise<void> {
   if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join("; "));
 }
 
-/** The next one may begin as soon as everything is in its place. */
-export function end({ restoring, leave }: Transaction): void {
-  if (restoring.length === 0) leave();
-  else void Promise.all(restoring).then(leave);
+/**
+ * What stands now stays, even when the process dies; then the next one may begin. What could not be put back is not
+ * let go: a resource that outlives the process may put it back yet.
+ */
+export async function end(run: Run, transaction: Transaction): Promise<void> {
+  const { restoring, leave, tag } = transaction;
+  transaction.ended = true;
+  const ending = restoring.length === 0 ? releaseAll(transaction) : releaseLater(transaction);
+  if (ending === undefined) {
+    leave();
+    return;
+  }
+  void ending.catch(() => {}).then(leave);
+  await run.withinGrace(ending, (error) =>
+    run.log("error", { tag, error: messageOf(error) }, "transaction.release.failed"),
+  );
+}
+
+async function releaseLater(transaction: Transaction): Promise<void> {
+  const restored = await Promise.all(transaction.restoring);
+  if (!restored.includes(false)) await releaseAll(transaction);
+}
+
+function releaseAll({ resources }: Transaction): Promise<void> | undefined {
+  const releasing = resources.toReversed().flatMap(({ context, mark }) => context.release(mark) ?? []);
+  return releasing.length === 0 ? undefined : Promise.all(releasing).then(() => {});
 }

@@ -20,6 +20,15 @@ describeFilesystem(
   { write: false },
 );
 
+describeFilesystem(
+  "hostFilesystem",
+  async (files) => {
+    const { root, close } = await temporaryFolder(files);
+    return { filesystem: hostFilesystem(root), close };
+  },
+  { write: true },
+);
+
 test("FS-1 a memory filesystem is not made of files that contradict each other, or of paths it refuses", () => {
   expect(thrownBy(() => memoryFilesystem({ a: "file", "a/b": "below it" }))).toMatchObject({
     reason: "not_a_directory",

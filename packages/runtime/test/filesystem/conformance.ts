@@ -52,6 +52,9 @@ const invalid = {
   NUL: "src/a\0.ts",
   "65 levels": `${deepFolder}/d/file.txt`,
   "a name of 256 bytes": "é".repeat(128),
+  "the folder for undoing": ".proviso-undo/log",
+  "the folder for undoing, inside": "src/.Proviso-Undo",
+  "half a character": "src/\ud800.ts",
 };
 
 function describeReading(open: (files: Tree) => Promise<Opened>): void {

@@ -1,4 +1,4 @@
-import { NotSupportedError, type Filesystem } from "@proviso/core";
+import type { Filesystem } from "@proviso/core";
 import { hostFilesystem } from "@proviso/runtime/node";
 import { execFile } from "node:child_process";
 import { mkdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
@@ -6,7 +6,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, expect, test } from "vitest";
-import { rejectionOf, thrownBy } from "../state/support.ts";
+import { rejectionOf } from "../state/support.ts";
 import { temporaryFolder } from "./temporary.ts";
 
 const closing: (() => Promise<void>)[] = [];
@@ -32,11 +32,6 @@ function rejections(files: Filesystem, path: string): Promise<readonly Error[]> 
   const attempts = [files.read(path), files.readBytes(path), files.list(path), files.exists(path)];
   return Promise.all(attempts.map(rejectionOf));
 }
-
-test("FS-2 a host filesystem that is not read-only is not supported yet", () => {
-  expect(thrownBy(() => hostFilesystem("."))).toBeInstanceOf(NotSupportedError);
-  expect(thrownBy(() => hostFilesystem(".", { readOnly: false }))).toBeInstanceOf(NotSupportedError);
-});
 
 test("FS-2 every write is refused as read_only and changes nothing", async () => {
   const { files, root } = await open();

@@ -1,0 +1,94 @@
+// 1. The owner is who made the lock of the highest number. A lock is made whole, with its owner in it, or not at all.
+// 2. Who takes a dead owner's place makes the next number, so that of several only one does, and then looks whether the
+//    dead one's lock is still there: else the place was taken and left again meanwhile.
+import { FilesystemError, parseJson } from "@proviso/core";
+import { readdirSync, readFileSync, readlinkSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
+import { isRecord } from "../json.ts";
+import { reservedName } from "../resources/paths.ts";
+import { statOf, type Folder } from "./folders.ts";
+import { lifeOf, thisProcess, type Owner } from "./owner.ts";
+
+const prefix = "lock-";
+
+export function isLock(name: string): boolean {
+  return name.startsWith(prefix);
+}
+
+export function lockName(number: number): string {
+  return `${prefix}${number}`;
+}
+
+/**
+ * The number of the lock that was made; undefined: somebody was quicker, look again.
+ * @throws {FilesystemError} "busy" when somebody else is, or may be, at it.
+ */
+export function takeLock(store: Folder, hasLog: boolean, takeOver: boolean): number | undefined {
+  const held = highestLock(store);
+  if (held === undefined) return undefined;
+  const text = held === 0 ? undefined : readLock(store, held);
+  if (held > 0 && text === undefined) return undefined;
+  const owner = text === undefined ? undefined : ownerIn(text);
+  const without = text === undefined && !hasLog ? "dead" : "unknown";
+  const life = owner === undefined ? without : lifeOf(owner);
+  if (life === "alive" || (life === "unknown" && !takeOver)) throw busy(owner, life);
+  if (!makeLock(store, held + 1)) return undefined;
+  if (held === 0 || readLock(store, held) === text) return held + 1;
+  unlinkSync(store.at(lockName(held + 1)));
+  return undefined;
+}
+
+/** 0: there is none; undefined: the folder is gone. */
+function highestLock(store: Folder): number | undefined {
+  try {
+    return Math.max(0, ...readdirSync(store.at(".")).filter(isLock).map(numberOf));
+  } catch {
+    return undefined;
+  }
+}
+
+function numberOf(name: string): number {
+  return Number(name.slice(prefix.length)) || 0;
+}
+
+function makeLock(store: Folder, number: number): boolean {
+  const text = JSON.stringify(thisProcess());
+  try {
+    symlinkSync(text, store.at(lockName(number)));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // The folder itself may be gone.
+    if (code === "EEXIST" || code === "ENOENT") return false;
+    // No links here.
+    writeFileSync(store.at(lockName(number)), text, { flag: "wx" });
+  }
+  return true;
+}
+
+/** undefined: there is none. */
+function readLock(store: Folder, number: number): string | undefined {
+  const stats = statOf(store, lockName(number));
+  if (stats === undefined) return undefined;
+  try {
+    const at = store.at(lockName(number));
+    return stats.isSymbolicLink() ? readlinkSync(at) : readFileSync(at, "utf8");
+  } catch {
+    return undefined;
+  }
+}
+
+function ownerIn(text: string): Owner | undefined {
+  const parsed = parseJson(text);
+  if (!parsed.ok || !isRecord(parsed.value)) return undefined;
+  const { host, boot, space, pid, startedAt } = parsed.value as Partial<Owner>;
+  const hasTexts = [host, boot, space, startedAt].every((value) => typeof value === "string");
+  return hasTexts && Number.isSafeInteger(pid) ? (parsed.value as unknown as Owner) : undefined;
+}
+
+function busy(owner: Owner | undefined, life: "alive" | "unknown"): FilesystemError {
+  const who = owner === undefined ? "an owner that left no name" : `process ${owner.pid} on ${owner.host}`;
+  const message =
+    life === "alive"
+      ? `The root is being changed by another filesystem, of ${who}: one at a time. Try again when that is done.`
+      : `The root has unfinished changes of ${who}, which cannot be looked for from here. If that is gone, open the filesystem with { takeOver: true } to undo them.`;
+  return new FilesystemError(message, { reason: "busy", path: reservedName });
+}
