@@ -124,7 +124,7 @@ async function evaluateOnce(
       () => deadline?.remainingMs() ?? Infinity,
     ),
   );
-  const limits = { session, resources, deadline, budget, signal: controller.signal, maxTurns: 12 };
+  const limits = { session, resources, deadline, budget, signal: controller.signal, maxTurns: 3 + random.int(12) };
   const outcome = await adapter.evaluate(world.outer, { ...limits, messages: random.chance(0.5) ? messages : [] }).then(
     (response) => ({ response, error: undefined }),
     (error: unknown) => ({ error, response: undefined }),
