@@ -34,6 +34,7 @@ export function randomModel(options: ModelOptions): ModelProvider {
   const { random, clock, book, honest } = options;
   const asked = new Map<AbortSignal, readonly Message[]>();
   let calls = 0;
+  let refusing = false;
   return {
     name: options.name,
     model: "random-model",
@@ -46,7 +47,9 @@ export function randomModel(options: ModelOptions): ModelProvider {
       const usage = usageOf(random, request, honest);
       if (kind < 3 && options.mayHang) return new Promise(() => {});
       if (random.chance(0.3)) await clock.sleep(random.int(1_500), random.chance(0.5) ? request.signal : undefined);
-      if (kind < 14) return throttle(random);
+      // Refusals come in rows.
+      refusing = kind < 14 || (refusing && random.chance(0.6));
+      if (refusing) return throttle(random);
       if (kind < 16) return { failure: "provider", reason: random.pick(["bad_request", "unknown"]), message: "no" };
       if (kind < 18) throw random.pick([Object.assign(new Error("reset"), { code: "ECONNRESET" }), new Error("odd")]);
       if (kind < 20) return answer("", [], random.pick(["stop", "length", "content-filter"]), usage);

@@ -137,7 +137,7 @@ async function evaluateOnce(
   book.demand(clock.now() <= latest + 100, `LIM-2 settled ${clock.now() - latest} ms after its limit`);
   book.demand(getEventListeners(controller.signal, "abort").length === 0, "LIM-3 a listener stays on the signal");
   if (outcome.error !== undefined && !isEvaluationFailure(outcome.error)) {
-    book.demand(false, `ERR-1 it rejects with ${String(outcome.error)}`);
+    book.demand(false, `ERR-1 it rejects with a ${typeof outcome.error}`);
     return [];
   }
   const left = outcome.response?.messages ?? (outcome.error as { messages: readonly Message[] }).messages;
@@ -155,9 +155,9 @@ async function evaluateOnce(
 function randomPolicy(random: Random): ThrottlePolicy {
   return {
     maxAttempts: 1 + random.int(5),
-    baseDelayMs: random.pick([0, 100, 500]),
+    baseDelayMs: random.pick([0, 100, 500, 500]),
     maxDelayMs: random.pick([400, 8_000]),
-    maxTotalDelayMs: random.pick([1_000, 30_000, 200_000]),
+    maxTotalDelayMs: random.pick([400, 1_000, 30_000, 200_000]),
     quotaDelayMs: random.pick([5_000, 60_000]),
   };
 }

@@ -203,6 +203,11 @@ export function createWorld(seed: number, random: Random, book: Book) {
   return { environment, clock, session, files, vault, late, outer, dispatched: () => dispatched };
 }
 
+async function moments(count: number): Promise<"waits"> {
+  for (let i = 0; i < count; i++) await new Promise<void>((resolve) => setImmediate(resolve));
+  return "waits";
+}
+
 /** Everything that a call must not be able to do when it is over; what it could do all the same. */
 function lateTries(context: ToolContext, id: string): Late {
   const files = context.resources.get(Filesystem);
@@ -217,12 +222,14 @@ function lateTries(context: ToolContext, id: string): Late {
         "a late evaluation": () => context.evaluate(context.prompt),
       };
       for (const [what, attempt] of Object.entries(tries)) {
-        try {
-          await attempt();
-          done.push(what);
-        } catch {
-          // As it should be.
-        }
+        const outcome = Promise.resolve()
+          .then(attempt)
+          .then(
+            () => "done",
+            () => "refused",
+          );
+        // What is not refused at once was begun.
+        if ((await Promise.race([outcome, moments(5)])) !== "refused") done.push(what);
       }
       return done;
     },

@@ -8,7 +8,7 @@ import { mutations } from "../src/mutations.ts";
 const source = join(import.meta.dirname, "..", "src");
 const run = promisify(execFile);
 /** Within so many runs a bug has to be found. */
-const seeds = 600;
+const seeds = 2_000;
 
 async function simulated(mutation: string): Promise<{ readonly code: number; readonly said: string }> {
   const args = [
