@@ -1,4 +1,5 @@
 import { openai as proviso } from "@proviso/adapter-openai";
+import { leanFetch } from "@proviso/adapter-openai/node";
 import { createOpenAI } from "@ai-sdk/openai";
 import { generateText, isStepCount, tool } from "ai";
 import { OpenAI } from "openai";
@@ -36,6 +37,10 @@ function contender(): Work {
   switch (name) {
     case "proviso":
       return evaluating(proviso({ model: "m", api: "chat", apiKey: "x", baseURL }), { structured: false });
+    case "proviso lean":
+      return evaluating(proviso({ model: "m", api: "chat", apiKey: "x", baseURL, fetch: leanFetch() }), {
+        structured: false,
+      });
     case "sdk":
       return sdk();
     case "ai": {

@@ -17,7 +17,7 @@ const arrows: Record<string, string[]> = {
 
 const entries: Record<string, string[]> = {
   "@proviso/adapter-ai-sdk": ["."],
-  "@proviso/adapter-openai": ["."],
+  "@proviso/adapter-openai": [".", "./node"],
   "@proviso/core": ["."],
   "@proviso/runtime": [".", "./node", "./testing"],
   "@proviso/simulator": ["."],

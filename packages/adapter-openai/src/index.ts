@@ -4,6 +4,7 @@ import { openaiModel } from "./openai-model.ts";
 import { environment, type OpenAIOptions } from "./options.ts";
 import { shortestKey } from "./redact.ts";
 
+export type { LeanFetch, LeanFetchInit, LeanResponse } from "./fetch.ts";
 export { openaiModel, validateOpenAIOptions } from "./openai-model.ts";
 export type { OpenAIChatSettings, OpenAIClient, OpenAIConnection, OpenAIOptions, OpenAISettings } from "./options.ts";
 

@@ -47,12 +47,13 @@ export function validateOpenAIOptions(options: OpenAIOptions): boolean {
 }
 
 function newClient(options: CheckedOptions): OpenAIClient {
-  const { apiKey, baseURL, organization, headers } = options;
+  const { apiKey, baseURL, organization, headers, fetch } = options;
   return new OpenAI({
     apiKey,
     ...(baseURL === undefined ? {} : { baseURL }),
     ...(organization === undefined ? {} : { organization }),
     ...(headers === undefined ? {} : { defaultHeaders: headers }),
+    ...(fetch === undefined ? {} : { fetch: fetch as never }),
     // Ours alone, or retries would multiply.
     maxRetries: 0,
     logLevel: "off",

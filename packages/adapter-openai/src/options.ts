@@ -1,5 +1,6 @@
 import { DefinitionError } from "@proviso/core";
 import type { AdapterOptions } from "@proviso/runtime";
+import type { LeanFetch } from "./fetch.ts";
 
 /** What is used of `OpenAI` of the package "openai": a ready client, or a stand-in for it. */
 export interface OpenAIClient {
@@ -19,6 +20,8 @@ export interface OpenAIConnection {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Milliseconds for one request, its body included. Default: the SDK's own, 10 minutes. */
   readonly timeoutMs?: number | undefined;
+  /** In place of the global `fetch`: `leanFetch()` of "@proviso/adapter-openai/node", say. */
+  readonly fetch?: LeanFetch | undefined;
   /** Milliseconds between two events of a stream. Default 60,000, or `timeoutMs` where that is less. */
   readonly stallMs?: number | undefined;
 }

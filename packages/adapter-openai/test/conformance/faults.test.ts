@@ -1,7 +1,15 @@
 import { openai } from "@proviso/adapter-openai";
+import { leanFetch } from "@proviso/adapter-openai/node";
 import { describeFaultMatrix } from "@proviso/fault-matrix";
 
+const lean = leanFetch();
+
 for (const api of ["responses", "chat"] as const) {
+  describeFaultMatrix(`openai over leanFetch, ${api}`, {
+    api,
+    make: (connection) =>
+      openai({ model: "gpt-5.4", api, apiKey: "sk-matrix-0123456789", stallMs: 10_000, fetch: lean, ...connection }),
+  });
   describeFaultMatrix(`openai, ${api}`, {
     api,
     make: (connection) =>

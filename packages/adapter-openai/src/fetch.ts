@@ -1,0 +1,21 @@
+/** What is used of a `fetch`; the global one will do. */
+export type LeanFetch = (input: string | URL | Request, init?: LeanFetchInit) => Promise<LeanResponse>;
+
+export interface LeanFetchInit {
+  readonly method?: string | undefined;
+  readonly headers?: unknown;
+  readonly body?: string | Uint8Array | null | undefined;
+  readonly signal?: AbortSignal | null | undefined;
+}
+
+/** What is used of a `Response`. */
+export interface LeanResponse {
+  readonly status: number;
+  readonly statusText: string;
+  readonly ok: boolean;
+  readonly url: string;
+  readonly headers: Headers;
+  readonly body: unknown;
+  text(): Promise<string>;
+  json(): Promise<unknown>;
+}
