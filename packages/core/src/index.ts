@@ -30,7 +30,7 @@ export type {
 } from "./errors.ts";
 export { canonicalJson, contentHash, parseJson, toJsonValue } from "./json.ts";
 export type { JsonLimits, JsonResult } from "./json.ts";
-export { describeIssues, jsonSchemaOf, parseWithSchema, parseWithSchemaSync } from "./schema.ts";
+export { describeIssues, jsonSchemaOf, parseWithSchema, parseWithSchemaSync, validateWithSchema } from "./schema.ts";
 export type { JsonSchema, ObjectSchema, Schema, SchemaIssue, SchemaResult } from "./schema.ts";
 export { strictSchema } from "./strict-schema.ts";
 export type { StrictSchema } from "./strict-schema.ts";

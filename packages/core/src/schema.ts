@@ -19,9 +19,17 @@ export type SchemaResult<T> =
 
 /** Validates with the schema and refuses keys it does not name, at any depth; a loose schema takes them. */
 export async function parseWithSchema<T>(schema: Schema<unknown, T>, value: unknown): Promise<SchemaResult<T>> {
+  return validateWithSchema(schema, value);
+}
+
+/** The same, at once where the schema is; what it throws is thrown. */
+export function validateWithSchema<T>(
+  schema: Schema<unknown, T>,
+  value: unknown,
+): SchemaResult<T> | Promise<SchemaResult<T>> {
   const unknownKeys = findUnknownKeys(keysSchemaOf(schema, "input"), value);
-  const result = await schema["~standard"].validate(value);
-  return settle(result, unknownKeys);
+  const result = schema["~standard"].validate(value);
+  return result instanceof Promise ? result.then((late) => settle(late, unknownKeys)) : settle(result, unknownKeys);
 }
 
 /** The same, at once. A DefinitionError when the schema validates asynchronously. */

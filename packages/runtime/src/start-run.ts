@@ -145,8 +145,11 @@ function emitter(
   const own = { evaluationId: of.evaluationId, ...(parent === undefined ? {} : { parent }) };
   return (bare) => {
     const event = core.number(redact({ ...bare, ...own, at: clock.now() }));
-    const errors = [...core.reduce(event), ...core.notify(event)];
+    const failedReducers = core.reduce(event);
+    const failedListeners = core.notify(event);
     watch?.(event);
+    if (failedReducers.length + failedListeners.length === 0) return { event, errors: failedListeners };
+    const errors = [...failedReducers, ...failedListeners];
     for (const error of errors)
       of.log("error", { type: event.type, error: messageOf(error) }, "session.listener.failed");
     return { event, errors };

@@ -30,6 +30,7 @@ export interface SessionCore extends Pick<SliceStates, "join" | "reduce" | "mark
   isUsable(): boolean;
   /** Tells the listeners; never throws. */
   notify(event: AppEvent | FrameworkEvent): readonly unknown[];
+  /** Takes the object over, and freezes it. */
   number(event: UnnumberedEvent): FrameworkEvent;
   poison(reason: Error): void;
   /** Puts a state in a slice's place: for what was saved or forked. */
@@ -81,7 +82,7 @@ export function createCore(id: string, firstSeq = 0): SessionCore {
     mark: states.mark,
     rollback: states.rollback,
     notify: dispatcher.notify,
-    number: (event) => Object.freeze({ ...event, sessionId: id, seq: seq++ }) as FrameworkEvent,
+    number: (event) => Object.freeze(Object.assign(event, { sessionId: id, seq: seq++ })) as FrameworkEvent,
     put: states.set,
     poison(reason) {
       poisonedBy ??= reason;

@@ -1,24 +1,39 @@
-import { describeIssues, parseJson, parseWithSchema, type Tool, type ToolCall } from "@proviso/core";
+import {
+  describeIssues,
+  parseJson,
+  validateWithSchema,
+  type SchemaResult,
+  type Tool,
+  type ToolCall,
+} from "@proviso/core";
 import { messageOf } from "../failures.ts";
 import { isRecord } from "../json.ts";
 
 export type Arguments = { readonly ok: true; readonly input: unknown } | { readonly ok: false; readonly error: string };
 
-/** The model's arguments as the tool wants them, or what is wrong with them. */
-export async function parseArguments(tool: Tool, call: ToolCall): Promise<Arguments> {
+/** The model's arguments as the tool wants them, or what is wrong with them; at once where the schema is. */
+export function parseArguments(tool: Tool, call: ToolCall): Arguments | Promise<Arguments> {
   const given = decode(call.arguments);
   return given.ok ? validateInput(tool, given.input) : given;
 }
 
 /** What the model, or a policy in its place, wants done, checked with the tool's schema. */
-export async function validateInput(tool: Tool, given: unknown): Promise<Arguments> {
-  try {
-    const result = await parseWithSchema(tool.input, given);
-    if (result.ok) return { ok: true, input: result.value };
-    return { ok: false, error: `The arguments of ${tool.name} do not fit: ${describeIssues(result.issues)}.` };
-  } catch (error) {
+export function validateInput(tool: Tool, given: unknown): Arguments | Promise<Arguments> {
+  const unchecked = (error: unknown): Arguments => {
     return { ok: false, error: `The arguments of ${tool.name} could not be checked: ${messageOf(error)}` };
+  };
+  try {
+    const result = validateWithSchema(tool.input, given);
+    if (result instanceof Promise) return result.then((late) => checked(tool, late), unchecked);
+    return checked(tool, result);
+  } catch (error) {
+    return unchecked(error);
   }
+}
+
+function checked(tool: Tool, result: SchemaResult<unknown>): Arguments {
+  if (result.ok) return { ok: true, input: result.value };
+  return { ok: false, error: `The arguments of ${tool.name} do not fit: ${describeIssues(result.issues)}.` };
 }
 
 /** Missing, null and "" mean `{}`. */

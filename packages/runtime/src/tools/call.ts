@@ -13,7 +13,7 @@ import type { Run } from "../run.ts";
 import { parseArguments, validateInput } from "./arguments.ts";
 import { startCallTime } from "./call-time.ts";
 import { callContext, type CallContext } from "./context.ts";
-import { checkPolicies } from "./policies.ts";
+import { checkPolicies, nothingAsked, policiesFor } from "./policies.ts";
 import { openingOf, type Opening } from "./disclosure.ts";
 import type { Transaction } from "./transaction.ts";
 
@@ -37,7 +37,8 @@ export interface Accepted {
 export async function prepare(run: Run, call: ToolCall): Promise<Accepted | Invocation> {
   const tool = run.tools.get(call.name);
   if (tool === undefined) return rejected(run, call, unknownTool(run, call));
-  const parsed = await run.limits.race(parseArguments(tool, call), "tool");
+  const parsing = parseArguments(tool, call);
+  const parsed = parsing instanceof Promise ? await run.limits.race(parsing, "tool") : parsing;
   if (isFailure(parsed)) return { ...rejected(run, call, `Not run: ${parsed.message}`), stop: parsed };
   if (!parsed.ok) return rejected(run, call, parsed.error);
   run.emit({ type: "tool.requested", turn: run.turn, callId: call.id, name: call.name, arguments: call.arguments });
@@ -81,7 +82,8 @@ async function handle(
   try {
     const opening = resources.open();
     if (opening !== undefined) await opening;
-    const verdict = await checkPolicies(run, tool, input, calling.context);
+    const policies = policiesFor(run, tool);
+    const verdict = policies.length === 0 ? nothingAsked : await checkPolicies(policies, tool, input, calling.context);
     if (verdict.denied !== undefined) return { params, result: failed(verdict.denied) };
     if (verdict.replaced) {
       const checked = await validateInput(tool, verdict.input);

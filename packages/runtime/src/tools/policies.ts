@@ -6,14 +6,22 @@ export type Verdict =
   | { readonly denied: string }
   | { readonly denied?: undefined; readonly replaced: boolean; readonly input: unknown };
 
+/** Of no policies. */
+export const nothingAsked: Verdict = Object.freeze({ replaced: false, input: undefined });
+
 /**
  * The section's policies, the prompt's, then the evaluation's; the first denial counts, and a policy that throws
  * denies.
  */
-export async function checkPolicies(run: Run, tool: Tool, given: unknown, context: ToolContext): Promise<Verdict> {
+export async function checkPolicies(
+  policies: readonly ToolPolicy[],
+  tool: Tool,
+  given: unknown,
+  context: ToolContext,
+): Promise<Verdict> {
   let input = given;
   let replaced = false;
-  for (const policy of policiesFor(run, tool)) {
+  for (const policy of policies) {
     const decision = await ask(policy, tool, input, context);
     if (!decision.allowed) return { denied: decision.reason };
     if (decision.input !== undefined) {
