@@ -109,6 +109,7 @@ function pathText(path: StandardSchemaV1.Issue["path"]): string {
 
 /** Keys that the JSON Schema does not name, where it does not allow others. */
 function findUnknownKeys(root: JsonSchema, value: unknown): readonly SchemaIssue[] {
+  if (isFlatAndKnown(root, value)) return none;
   const unknownKeys = (schema: unknown, at: unknown, path: string): readonly SchemaIssue[] => {
     if (!isRecord(schema) || typeof at !== "object" || at === null) return [];
     if (typeof schema["$ref"] === "string") return unknownKeys(resolveRef(root, schema["$ref"]), at, path);
@@ -146,6 +147,18 @@ function findUnknownKeys(root: JsonSchema, value: unknown): readonly SchemaIssue
     });
   };
   return unknownKeys(root, value, "");
+}
+
+const none: readonly never[] = Object.freeze([]);
+
+/** The usual case, seen at a glance: an object of plain values, all of them named. */
+function isFlatAndKnown({ type, properties, allOf, anyOf, oneOf }: JsonSchema, value: unknown): boolean {
+  if (type !== "object" || !isRecord(properties) || !isRecord(value)) return false;
+  if (allOf !== undefined || anyOf !== undefined || oneOf !== undefined) return false;
+  for (const key of Object.keys(value)) {
+    if (!Object.hasOwn(properties, key) || (typeof value[key] === "object" && value[key] !== null)) return false;
+  }
+  return true;
 }
 
 /** A branch fits when its type does, and the properties that are constants or enums (a discriminator). */

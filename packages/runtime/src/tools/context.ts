@@ -54,6 +54,8 @@ export function callContext(
     },
   };
   let nested: NestedEvaluations | undefined;
+  let session: SessionState | undefined;
+  let guardedResources: Resources | undefined;
   const context: ToolContext = {
     callId: call.id,
     turn: run.turn,
@@ -61,8 +63,13 @@ export function callContext(
     prompt: run.prompt,
     rendered: run.rendered,
     adapter: run.adapter,
-    session: callSession(run, transaction, guards),
-    resources: callResources(resources, guards),
+    // Made when asked for: many handlers need neither.
+    get session() {
+      return (session ??= callSession(run, transaction, guards));
+    },
+    get resources() {
+      return (guardedResources ??= callResources(resources, guards));
+    },
     deadline: run.limits.deadline,
     budget: run.limits.budget,
     signal,
