@@ -56,6 +56,9 @@ export function callContext(
   let nested: NestedEvaluations | undefined;
   let session: SessionState | undefined;
   let guardedResources: Resources | undefined;
+  const { assertLive } = guards;
+  const nestedOf = (): NestedEvaluations =>
+    (nested ??= nestedEvaluations(run, call, transaction, signal, { assertLive, isReadOnly: () => readOnly }));
   const context: ToolContext = {
     callId: call.id,
     turn: run.turn,
@@ -73,13 +76,7 @@ export function callContext(
     deadline: run.limits.deadline,
     budget: run.limits.budget,
     signal,
-    evaluate(prompt, options) {
-      nested ??= nestedEvaluations(run, call, transaction, signal, {
-        assertLive: guards.assertLive,
-        isReadOnly: () => readOnly,
-      });
-      return nested.evaluate(prompt, options);
-    },
+    evaluate: (prompt, options) => nestedOf().evaluate(prompt, options),
   };
   return {
     context: Object.freeze(context),
