@@ -79,9 +79,7 @@ export function sdkByHand(scenario: Scenario): Work {
 }
 
 /** As cheap as an answer can be: the number of the turn is counted in the body's text. */
-export function cannedFetch(
-  scenario: Scenario,
-): (url: unknown, init: { readonly body?: unknown }) => Promise<Response> {
+function cannedFetch(scenario: Scenario): (url: unknown, init: { readonly body?: unknown }) => Promise<Response> {
   const usage = {
     prompt_tokens: tokens.inputTokens,
     completion_tokens: tokens.outputTokens,

@@ -1,8 +1,3 @@
-/** What must hold and did not. */
-export class Violation extends Error {
-  override readonly name = "Violation";
-}
-
 /** Collects what went wrong and what happened before; the first violation counts. */
 export interface Book {
   readonly trace: string[];

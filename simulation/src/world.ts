@@ -61,7 +61,7 @@ export const successes = defineSlice({
     }),
 });
 /** A reducer that refuses some recordings. */
-export const recorder = defineSlice({
+const recorder = defineSlice({
   name: "recorder",
   initial: 0,
   reducers: ({ on }) =>
