@@ -17,14 +17,21 @@ function blocks(markdown: string, language: string): readonly string[] {
   );
 }
 
-test("DOC-1 the README's program is the one in examples/hello, and prints what stands below it", async () => {
-  const program = await readFile(new URL("../main.ts", import.meta.url), "utf8");
-  const markdown = await readme();
-  expect(blocks(markdown, "ts")[0]).toBe(program);
-  const { stdout } = await run(process.execPath, ["--conditions=@proviso/source", "examples/hello/main.ts"], {
-    cwd: root,
-  });
-  expect(markdown.slice(markdown.indexOf(program))).toContain(stdout.trim());
+test.each(["main", "stream", "undo"])(
+  "DOC-1 a program of the README is examples/hello/%s.ts, and prints what stands below it",
+  async (name) => {
+    const program = await readFile(new URL(`../${name}.ts`, import.meta.url), "utf8");
+    const markdown = await readme();
+    expect(blocks(markdown, "ts")).toContain(program);
+    const { stdout } = await run(process.execPath, ["--conditions=@proviso/source", `examples/hello/${name}.ts`], {
+      cwd: root,
+    });
+    expect(markdown.slice(markdown.indexOf(program) + program.length)).toContain(`\`\`\`\n\n\`\`\`\n${stdout}\`\`\``);
+  },
+);
+
+test("DOC-1 every program of the README is one of these", async () => {
+  expect(blocks(await readme(), "ts")).toHaveLength(3);
 });
 
 test("DOC-2 the first two commands of the README are the demo and the tests", async () => {

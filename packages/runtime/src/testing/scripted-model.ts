@@ -98,6 +98,10 @@ async function play(
     arguments: typeof given === "string" ? given : JSON.stringify(given),
   }));
   const text = step.text ?? (step.output === undefined ? "" : JSON.stringify(step.output));
+  // Streamed, it comes in words.
+  for (const word of request.onDelta === undefined ? [] : (text.match(/\s*[^\s,]+,?/g) ?? [])) {
+    request.onDelta?.({ kind: "text", text: word });
+  }
   return {
     message: { role: "assistant", text, toolCalls },
     finishReason: step.finishReason ?? (toolCalls.length > 0 ? "tool-calls" : "stop"),
