@@ -95,14 +95,15 @@ function viewOf({ response, error, events, session }: Played<unknown>): unknown 
   };
 }
 
-/** How a text is cut into deltas is the wire's: those of a turn become one, and numbers follow. */
+/** How a text is cut into deltas is the wire's: those of a turn become one. What was told and taken back was not told. */
 function merged(events: readonly SessionEvent[]): readonly SessionEvent[] {
   const all: SessionEvent[] = [];
   for (const event of events) {
     const last = all.at(-1);
     if (event.type === "text.delta" && last?.type === "text.delta" && "text" in event && "text" in last) {
       all[all.length - 1] = { ...last, text: `${String(last.text)}${String(event.text)}` } as SessionEvent;
-    } else all.push(event);
+    } else if (event.type === "text.reset") all.pop();
+    else all.push(event);
   }
   return all;
 }
