@@ -9,7 +9,8 @@ import { streamingCases } from "./cases/streaming.ts";
 import { benchOf, type ConformanceCase } from "./kit.ts";
 import type { ConformanceOptions } from "./script.ts";
 
-const cases: readonly ConformanceCase[] = [
+/** All of them, in the order in which they are shown. */
+export const cases: readonly ConformanceCase[] = [
   ...requestCases,
   ...answerCases,
   ...failureCases,

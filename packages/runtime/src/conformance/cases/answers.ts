@@ -134,6 +134,19 @@ export const answerCases: readonly ConformanceCase[] = [
     },
   },
   {
+    title: "SEC-2 TOOL-3 names and ids that every object has as keys are texts like any other",
+    async run({ play }) {
+      const keys = ["__proto__", "constructor", "toString"];
+      const unknown = keys.map((key, index) => call(`call_${index}`, {}, key));
+      const known = keys.map((key) => call(key, { text: key }));
+      const played = await play([{ toolCalls: unknown }, { toolCalls: known }, { text: "Done." }], toolPrompt);
+      const results = answered(played).toolResults;
+      expect(results.map(({ result }) => result.success)).toEqual([false, false, false, true, true, true]);
+      expect(results.slice(3).map(({ callId }) => callId)).toEqual(keys);
+      expect(played.session.get(notes)).toEqual(keys);
+    },
+  },
+  {
     title: "TOOL-7 doubled and missing call ids: each call has an answer and an id of its own",
     async run({ play }) {
       const twins = [call("call_1", { text: "one" }), call("call_1", { text: "two" })];
