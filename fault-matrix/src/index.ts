@@ -19,6 +19,9 @@ import { z } from "zod";
 import { fastClock } from "./clock.ts";
 import { expectedOf, type Expected } from "./expectations.ts";
 
+export { playScript } from "./conformance.ts";
+export type { PlayedScript } from "./conformance.ts";
+
 export interface MatrixOptions {
   /** The API that the adapter speaks. */
   readonly api: "responses" | "chat";

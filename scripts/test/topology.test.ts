@@ -19,7 +19,7 @@ const entries: Record<string, string[]> = {
   "@proviso/adapter-ai-sdk": ["."],
   "@proviso/adapter-openai": [".", "./node"],
   "@proviso/core": ["."],
-  "@proviso/runtime": [".", "./node", "./testing"],
+  "@proviso/runtime": [".", "./conformance", "./node", "./testing"],
   "@proviso/simulator": ["."],
   "@proviso/toolkit": ["."],
 };

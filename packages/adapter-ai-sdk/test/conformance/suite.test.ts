@@ -1,0 +1,73 @@
+import { createOpenAI } from "@ai-sdk/openai";
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { aiSdk, litellm } from "@proviso/adapter-ai-sdk";
+import type { ProviderAdapter } from "@proviso/core";
+import { playScript } from "@proviso/fault-matrix";
+import { describeAdapter, type ConformanceSettings } from "@proviso/runtime/conformance";
+import { scriptedLanguageModel } from "./scripted-model.ts";
+
+type Given = ConformanceSettings & { readonly baseURL: string };
+
+/** A key that only the model knows is kept out of errors and events by `secrets`. */
+function overTheWire(name: string, make: (given: Given) => ProviderAdapter): void {
+  describeAdapter(name, {
+    async start(script, settings) {
+      const { baseURL, ...played } = await playScript(script);
+      return { ...played, adapter: make({ baseURL, ...settings }) };
+    },
+  });
+}
+
+overTheWire("@ai-sdk/openai, responses", ({ apiKey, baseURL, ...given }) => {
+  const model = createOpenAI({ apiKey, baseURL }).responses("gpt-5.4");
+  return aiSdk({ model, providerOptions: { openai: { store: false } }, secrets: [apiKey], ...given });
+});
+
+overTheWire("@ai-sdk/openai, chat", ({ apiKey, baseURL, ...given }) =>
+  aiSdk({ model: createOpenAI({ apiKey, baseURL }).chat("gpt-5.4"), secrets: [apiKey], ...given }),
+);
+
+overTheWire("@ai-sdk/openai-compatible", ({ apiKey, baseURL, ...given }) => {
+  const settings = { name: "here", apiKey, baseURL, includeUsage: true, supportsStructuredOutputs: true };
+  return aiSdk({ model: createOpenAICompatible(settings)("gpt-5.4"), secrets: [apiKey], ...given });
+});
+
+overTheWire("litellm", (given) => litellm({ model: "openai/gpt-5.4", ...given }));
+
+const noText = "the interface of such a model has a call's arguments as an object, not as its text";
+describeAdapter("a model in process that takes no schema", {
+  skip: [{ rule: "LOOP-2 arguments are replayed byte for byte", why: noText }],
+  async start(script, { apiKey, ...settings }) {
+    const { model, requests } = scriptedLanguageModel(script);
+    const adapter = aiSdk({ model, nativeOutput: false, secrets: [apiKey], ...settings });
+    return { adapter, requests, close: async () => {} };
+  },
+});
+
+const noTools = "this model takes no tools";
+describeAdapter("a model in process that takes no tools", {
+  skip: [
+    "LOOP-2",
+    "LOOP-3",
+    "LIM-3",
+    "LIM-4",
+    "SES-1",
+    "THR-7",
+    "TOOL-1",
+    "TOOL-5",
+    "TOOL-6",
+    "TOOL-7",
+    "TOOL-9",
+    "TX-1",
+    "LOOP-5 an answer that is cut inside arguments",
+    "LOOP-6",
+    "LOOP-7 text outside ASCII",
+    "STR-1 the deltas",
+    "PRO-1 the same events, messages and state as in process, with tools",
+  ].map((rule) => ({ rule, why: noTools })),
+  async start(script, { apiKey, ...settings }) {
+    const { model, requests } = scriptedLanguageModel(script);
+    const adapter = aiSdk({ model, capabilities: { tools: false }, secrets: [apiKey], ...settings });
+    return { adapter, requests, close: async () => {} };
+  },
+});

@@ -1,0 +1,105 @@
+import { AbortedError, deadlineIn, systemClock, type EvaluateOptions, type Message } from "@proviso/core";
+import { expect } from "vitest";
+import { createSession } from "../../session/session.ts";
+import { watchedSignal } from "../watched-signal.ts";
+import { answered, ask, settlesWithin, whyOf, type Bench, type ConformanceCase } from "../kit.ts";
+import { plain, toolPrompt } from "../prompts.ts";
+
+const call = { id: "call_1", name: "note", arguments: { text: "one" } };
+
+/** An evaluation that would wait for ever, settled by what the options say. */
+async function hung({ open, way }: Bench, options: EvaluateOptions, withinMs: number): Promise<unknown> {
+  return open([{ text: "Hello.", fault: "hang" }], async ({ adapter, requests }) => {
+    const asked = ask(adapter, plain, options, way).then(
+      () => "answered",
+      (error: unknown) => error,
+    );
+    expect(await settlesWithin(withinMs, asked), "LIM-2 it settles in time").toBe(true);
+    const ended = await asked;
+    expect(requests()).toHaveLength(1);
+    return ended;
+  });
+}
+
+/** Deadlines, aborts, and what is left behind. */
+export const limitCases: readonly ConformanceCase[] = [
+  {
+    title: "LIM-2 a service that never answers is left at the deadline",
+    async run(bench) {
+      const ended = await hung(bench, { deadline: deadlineIn(150) }, 250);
+      expect(ended).toMatchObject({ code: "deadline", phase: "request" });
+    },
+  },
+  {
+    title: "LIM-2 a service that never answers is left at an abort, whose reason is the cause",
+    async run(bench) {
+      const controller = new AbortController();
+      void systemClock.sleep(100).then(() => controller.abort("enough"));
+      const ended = await hung(bench, { signal: controller.signal }, 250);
+      expect(ended).toBeInstanceOf(AbortedError);
+      expect(ended).toMatchObject({ code: "aborted", cause: "enough" });
+    },
+  },
+  {
+    title: "LIM-1 LIM-2 with a deadline that is past, or a signal that fired, nothing is sent",
+    async run({ play }) {
+      const past = await play([{ text: "Hello." }], plain, { deadline: deadlineIn(-1) });
+      expect(whyOf(past)).toBe("deadline");
+      const fired = await play([{ text: "Hello." }], plain, { signal: AbortSignal.abort() });
+      expect(whyOf(fired)).toBe("aborted");
+      expect([...past.requests, ...fired.requests]).toEqual([]);
+    },
+  },
+  {
+    title: "LIM-3 no listener is left on the caller's signal",
+    async run({ play }) {
+      for (const script of [[{ toolCalls: [call] }, { text: "Done." }], [{ status: 400 }]]) {
+        const { signal, listeners } = watchedSignal(new AbortController().signal);
+        await play(script, toolPrompt, { signal, deadline: deadlineIn(60_000) });
+        expect(listeners()).toBe(0);
+      }
+    },
+  },
+  {
+    title: "LIM-4 a budget that is spent ends the evaluation before the next tool and request",
+    async run({ play }) {
+      const usage = { inputTokens: 100, outputTokens: 20, totalTokens: 120 };
+      const played = await play([{ toolCalls: [call], usage }, { text: "Done." }], toolPrompt, {
+        budget: { maxTotalTokens: 100 },
+      });
+      expect(whyOf(played)).toBe("budget");
+      expect(played.requests).toHaveLength(1);
+      expect(played.error?.usage.totalTokens).toBe(120);
+    },
+  },
+  {
+    title: "LOOP-3 what failed on its second turn can be gone on with",
+    async run({ play }) {
+      const failed = await play([{ toolCalls: [call] }, { status: 400 }], toolPrompt);
+      expect(whyOf(failed)).toBe("provider: bad_request");
+      const messages = failed.error?.messages ?? [];
+      const kept = structuredClone(messages);
+      const played = await play([{ text: "Gladly." }], plain, { messages });
+      expect(answered(played).output).toBe("Gladly.");
+      expect(messages).toEqual(kept);
+    },
+  },
+  {
+    title: "SES-1 frozen options are taken, and nothing of the caller's is changed",
+    async run({ play }) {
+      const history: readonly Message[] = [
+        { role: "user", text: "Before." },
+        { role: "assistant", text: "Yes.", toolCalls: [] },
+      ];
+      const messages = deepFrozen(history);
+      const options = Object.freeze({ messages, session: createSession(), maxTurns: 3 });
+      const played = await play([{ toolCalls: [call] }, { text: "Done." }], toolPrompt, options);
+      expect(answered(played).messages.slice(0, 2)).toEqual(history);
+    },
+  },
+];
+
+function deepFrozen<T>(value: T): T {
+  if (typeof value === "object" && value !== null) for (const item of Object.values(value)) deepFrozen(item);
+  return Object.freeze(value);
+}

@@ -1,0 +1,13 @@
+export { describeAdapter } from "./suite.ts";
+export type {
+  ConformanceAnswer,
+  ConformanceFault,
+  ConformanceMessage,
+  ConformanceOptions,
+  ConformanceRefusal,
+  ConformanceRequest,
+  ConformanceScript,
+  ConformanceSettings,
+  ConformanceStep,
+  Connection,
+} from "./script.ts";

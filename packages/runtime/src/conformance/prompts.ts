@@ -1,0 +1,77 @@
+import { defineEvent, definePrompt, defineSlice, defineTool, type ObjectSchema, type Prompt } from "@proviso/core";
+import { objectOf, schemaFrom } from "./schemas.ts";
+
+const textInput = schemaFrom<{ readonly text: string }>(objectOf({ text: { type: "string" } }));
+
+const noted = defineEvent("noted", textInput);
+export const notes = defineSlice({
+  name: "notes",
+  initial: [] as readonly string[],
+  reducers: ({ on }) => on(noted, (draft, { text }) => void draft.push(text)),
+});
+
+/** Keeps a note; writes, then fails for "bad"; half a character in the result for "half". */
+const note = defineTool({
+  name: "note",
+  description: "Keeps a note.",
+  input: textInput,
+  execute({ text }, { session }) {
+    session.dispatch(noted({ text }));
+    if (text === "bad") throw new Error("This note is not kept.");
+    return text === "half" ? "noted \ud83d and no more" : `noted ${text}`;
+  },
+});
+const count = defineTool({
+  name: "count",
+  description: "Counts the notes.",
+  input: schemaFrom<object>(objectOf({})) as ObjectSchema,
+  readOnly: true,
+  execute: (_, { session }) => `${session.get(notes).length} notes`,
+});
+
+const withTools = [
+  { key: "guide", title: "Guide", text: "Keep notes.", tools: [note, count], slices: [notes] },
+  { key: "request", text: "Begin.", role: "user" },
+] as const;
+
+export const plain = definePrompt({
+  ns: "conformance",
+  key: "plain",
+  sections: [
+    { key: "guide", text: "Be brief." },
+    { key: "request", text: "Say hello.", role: "user" },
+  ],
+}).bind();
+export const toolPrompt = definePrompt({ ns: "conformance", key: "tools", sections: withTools }).bind();
+const total = schemaFrom<{ readonly total: number }>(objectOf({ total: { type: "number" } }));
+export const totalPrompt = definePrompt({
+  ns: "conformance",
+  key: "total",
+  output: total,
+  sections: [{ key: "request", text: "Give a total.", role: "user" }],
+}).bind();
+export const toolsAndTotal = definePrompt({
+  ns: "conformance",
+  key: "tools-and-total",
+  output: total,
+  sections: withTools,
+}).bind();
+const text = "Give the list.";
+export const listPrompt = definePrompt({
+  ns: "conformance",
+  key: "list",
+  output: schemaFrom<readonly string[]>({ type: "array", items: { type: "string" } }),
+  text,
+}).bind();
+export const numberPrompt = definePrompt({
+  ns: "conformance",
+  key: "number",
+  output: schemaFrom<number>({ type: "number" }),
+  text,
+}).bind();
+
+/** One user message, as it is. */
+export function saying(said: string): Prompt<string> {
+  const params = textInput;
+  return definePrompt({ ns: "conformance", key: "saying", params, text: "{{text}}" }).bind({ text: said });
+}

@@ -1,0 +1,40 @@
+import type { JsonSchema, Schema } from "@proviso/core";
+
+/** A schema from JSON Schema: as much of it as the cases need, and no library. */
+export function schemaFrom<T>(json: JsonSchema): Schema<unknown, T> {
+  return {
+    "~standard": {
+      version: 1,
+      vendor: "proviso",
+      validate(value) {
+        const path = misfit(json, value, []);
+        return path === undefined ? { value: value as T } : { issues: [{ message: "does not fit", path }] };
+      },
+      jsonSchema: { input: () => ({ ...json }), output: () => ({ ...json }) },
+    },
+  };
+}
+
+/** The path of the first value that does not fit. */
+function misfit(schema: JsonSchema, value: unknown, path: readonly string[]): readonly string[] | undefined {
+  const { type, properties = {}, items } = schema as { type?: unknown; properties?: JsonSchema; items?: JsonSchema };
+  if (type === "array") {
+    if (!Array.isArray(value)) return path;
+    return first(value.map((item, index) => misfit(items ?? {}, item, [...path, String(index)])));
+  }
+  if (type !== "object") return typeof value === type ? undefined : path;
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return path;
+  const found = Object.entries(properties).map(([key, property]) =>
+    misfit(property as JsonSchema, (value as Record<string, unknown>)[key], [...path, key]),
+  );
+  return first(found);
+}
+
+function first<T>(found: readonly (T | undefined)[]): T | undefined {
+  return found.find((path) => path !== undefined);
+}
+
+/** An object whose keys are all required. */
+export function objectOf(properties: Readonly<Record<string, JsonSchema>>): JsonSchema {
+  return { type: "object", properties, required: Object.keys(properties), additionalProperties: false };
+}

@@ -1,0 +1,102 @@
+import type { FinishReason, ProviderAdapter, ReportedUsage } from "@proviso/core";
+
+/** An answer of the model, in no provider's own shape. */
+export interface ConformanceAnswer {
+  readonly text?: string | undefined;
+  /** A structured answer, sent as JSON text. */
+  readonly output?: unknown;
+  /** An object is sent as JSON, a text byte for byte; left out: {}. */
+  readonly toolCalls?:
+    | readonly { readonly name: string; readonly arguments?: object | string | undefined; readonly id: string }[]
+    | undefined;
+  /** null: none is reported. Left out: any. */
+  readonly usage?: ReportedUsage | null | undefined;
+  /** Left out: "tool-calls" where there are calls, else "stop". */
+  readonly finishReason?: Exclude<FinishReason, "other"> | undefined;
+  readonly refusal?: string | undefined;
+  /** What the model thought before, where the wire tells it. */
+  readonly reasoning?: string | undefined;
+  readonly fault?: ConformanceFault | undefined;
+  /** Milliseconds between two pieces of a stream. */
+  readonly eventMs?: number | undefined;
+}
+
+/** An HTTP answer as it is. The body is `{ error: { message, type, code } }`, or text. */
+export interface ConformanceRefusal {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly body?: unknown;
+}
+
+/**
+ * What goes wrong with an answer, by the names that @proviso/simulator has for it.
+ *
+ * - `hang`: no answer at all;
+ * - `reset_before_headers`, `reset_in_body`: the connection is cut;
+ * - `cut_body`, `stream_cut`: the body ends too early, as a stream the second (an answer that is none: without a fault);
+ * - `html`, `malformed_json`: a body that is none of the API's;
+ * - `missing_call_id`: calls without their ids.
+ *
+ * All but the last come once, in place of the answer; the next request gets the answer.
+ */
+export type ConformanceFault =
+  | "hang"
+  | "reset_before_headers"
+  | "reset_in_body"
+  | "cut_body"
+  | "stream_cut"
+  | "html"
+  | "malformed_json"
+  | "missing_call_id";
+
+export type ConformanceStep = ConformanceAnswer | ConformanceRefusal;
+/** One step a request. */
+export type ConformanceScript = readonly ConformanceStep[];
+
+export interface ConformanceMessage {
+  readonly role: "system" | "user" | "assistant" | "tool";
+  readonly text: string;
+  readonly toolCalls?:
+    | readonly { readonly id: string; readonly name: string; readonly arguments: string }[]
+    | undefined;
+  /** Of a tool message. */
+  readonly callId?: string | undefined;
+}
+
+/** A request as the service read it. One assistant turn may come as several messages in a row. */
+export interface ConformanceRequest {
+  /** Where the wire has a place for it outside the messages. */
+  readonly system?: string | undefined;
+  readonly messages: readonly ConformanceMessage[];
+  /** undefined: none was sent. A forced tool's name stands somewhere in it. */
+  readonly toolChoice?: unknown;
+  /** The schema that was sent beside the messages; undefined: none. */
+  readonly output?: unknown;
+  /** What was sent, as it was; to see that it has nothing that was not set. */
+  readonly body: unknown;
+}
+
+/** For the adapter's options. */
+export interface ConformanceSettings {
+  /** The key to connect with. */
+  readonly apiKey: string;
+  /** Always 0, so that a retry waits no longer than it must. */
+  readonly random: () => number;
+}
+
+export interface Connection {
+  readonly adapter: ProviderAdapter;
+  /** Grows with every request that the service took, whatever it answered. */
+  requests(): readonly ConformanceRequest[];
+  close(): Promise<void>;
+}
+
+export interface ConformanceOptions {
+  /** Opens a wire, at whose other end the script answers, and an adapter for it, with no setting but these. */
+  start(script: ConformanceScript, settings: ConformanceSettings): Promise<Connection>;
+  /**
+   * What the model behind this adapter cannot do: `rule` is a case's id, or its title or the beginning of it. Shown as
+   * skipped, with the reason.
+   */
+  readonly skip?: readonly { readonly rule: string; readonly why: string }[] | undefined;
+}

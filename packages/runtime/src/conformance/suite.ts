@@ -1,0 +1,68 @@
+import { DefinitionError } from "@proviso/core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { answerCases } from "./cases/answers.ts";
+import { failureCases } from "./cases/failures.ts";
+import { limitCases } from "./cases/limits.ts";
+import { requestCases } from "./cases/requests.ts";
+import { samenessCases } from "./cases/sameness.ts";
+import { streamingCases } from "./cases/streaming.ts";
+import { benchOf, type ConformanceCase } from "./kit.ts";
+import type { ConformanceOptions } from "./script.ts";
+
+/** All of them, in the order in which they are shown. */
+export const cases: readonly ConformanceCase[] = [
+  ...requestCases,
+  ...answerCases,
+  ...failureCases,
+  ...limitCases,
+  ...streamingCases,
+  ...samenessCases,
+];
+
+/**
+ * Runs an adapter through every case, over the wire that `start` opens, with `evaluate` and with `stream`. What it
+ * cannot do is declared, and shown as skipped.
+ * @throws {DefinitionError} for a skip that names no case, or has no reason.
+ */
+export function describeAdapter(name: string, options: ConformanceOptions): void {
+  for (const { rule, why } of options.skip ?? []) {
+    if (!cases.some((one) => names(rule, one)))
+      throw new DefinitionError(`The skip "${rule}" names no case of the suite.`);
+    if (why.trim() === "") throw new DefinitionError(`The skip "${rule}" has no reason: say why.`);
+  }
+  describe(`${name} keeps the rules`, () => {
+    watchRejections();
+    for (const way of ["evaluate", "stream"] as const) {
+      describe(way, () => {
+        for (const one of cases.filter((other) => (other.way ?? way) === way)) {
+          const skipped = options.skip?.find(({ rule }) => names(rule, one));
+          if (skipped !== undefined) test.skip(`${one.title} (${skipped.why})`, () => {});
+          else test(one.title, { timeout: 30_000 }, () => one.run(benchOf(options, way)));
+        }
+      });
+    }
+  });
+}
+
+/** By an id, or by the title or how it begins. */
+function names(rule: string, { title }: ConformanceCase): boolean {
+  if (!/^[A-Z]+-\d+$/.test(rule)) return rule.trim() !== "" && title.startsWith(rule);
+  return title.split(" ").includes(rule);
+}
+
+interface Emitter {
+  on(event: "unhandledRejection", listener: (reason: unknown) => void): unknown;
+  off(event: "unhandledRejection", listener: (reason: unknown) => void): unknown;
+}
+
+/** SEC-3: none in all the cases. */
+function watchRejections(): void {
+  const host = (globalThis as { readonly process?: Emitter }).process;
+  const rejections: unknown[] = [];
+  const hear = (reason: unknown): void => void rejections.push(reason);
+  beforeAll(() => void host?.on("unhandledRejection", hear));
+  afterAll(() => {
+    host?.off("unhandledRejection", hear);
+    expect(rejections, "SEC-3 no unhandled rejection").toEqual([]);
+  });
+}

@@ -1,0 +1,135 @@
+import {
+  DefinitionError,
+  parseJson,
+  type Message,
+  type ModelFailure,
+  type ModelProvider,
+  type ModelRequest,
+  type ModelResponse,
+  type ProviderAdapter,
+} from "@proviso/core";
+import { modelAdapter, modelFailureFrom, type AdapterOptions } from "@proviso/runtime";
+
+export interface ToyOptions extends AdapterOptions {
+  readonly model: string;
+  readonly baseURL: string;
+  readonly apiKey: string;
+  /** 0 to 2. Sent only when it is set. */
+  readonly temperature?: number | undefined;
+}
+
+function checkOptions(options: ToyOptions): ToyOptions {
+  const { apiKey, temperature = 0 } = options;
+  if (apiKey === "") throw new DefinitionError("The toy service needs { apiKey }.");
+  if (!(temperature >= 0 && temperature <= 2)) {
+    throw new DefinitionError(`The option temperature must be a number from 0 to 2, not ${temperature}.`);
+  }
+  return { ...options };
+}
+
+function toWire({ model, temperature }: ToyOptions, request: ModelRequest): object {
+  const { messages, tools, toolChoice, output, onDelta } = request;
+  return {
+    model,
+    turns: messages.map(turnOf),
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(tools.length === 0 ? {} : { tools }),
+    ...(tools.length === 0 || toolChoice === undefined ? {} : { toolChoice }),
+    ...(output === undefined ? {} : { schema: output.schema }),
+    ...(onDelta === undefined ? {} : { stream: true }),
+  };
+}
+
+function turnOf(message: Message): object {
+  switch (message.role) {
+    case "system":
+    case "user":
+      return { role: message.role, text: message.text };
+    case "assistant": {
+      const { text, toolCalls, providerItems } = message;
+      return { role: "assistant", text, calls: toolCalls, ...(isObject(providerItems) ? providerItems : {}) };
+    }
+    case "tool":
+      return { role: "tool", text: message.text, callId: message.callId, failed: message.isError };
+  }
+}
+
+function fromWire(answer: Fields): ModelResponse {
+  const { text, calls, refusal, thought, finish, usage, model } = answer;
+  const toolCalls = (Array.isArray(calls) ? calls : []).filter(isObject).map((call) => ({
+    id: textOf(call["id"]),
+    name: textOf(call["name"]),
+    arguments: textOf(call["arguments"]),
+  }));
+  const providerItems = typeof thought === "string" ? { thought } : undefined;
+  return {
+    message: { role: "assistant", text: textOf(text), toolCalls, ...(providerItems && { providerItems }) },
+    finishReason:
+      finish === "length" || finish === "content-filter" ? finish : toolCalls.length > 0 ? "tool-calls" : "stop",
+    ...(isObject(usage) ? { usage } : {}),
+    ...(typeof refusal === "string" ? { refusal } : {}),
+    ...(typeof model === "string" ? { model } : {}),
+    payload: answer,
+  };
+}
+
+async function ask(options: ToyOptions, request: ModelRequest): Promise<ModelResponse | ModelFailure> {
+  const response = await fetch(`${options.baseURL}/ask`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${options.apiKey}`, "content-type": "application/json" },
+    body: JSON.stringify(toWire(options, request)),
+    signal: request.signal,
+  });
+  if (!response.ok) {
+    const payload = parseJson(await response.text());
+    return modelFailureFrom(response, payload.ok ? payload.value : undefined);
+  }
+  const type = response.headers.get("content-type") ?? "";
+  if (!type.startsWith("application/x-ndjson")) return unreadable(`it is ${type}`);
+  return readLines(response, request);
+}
+
+function unreadable(why: string): ModelFailure {
+  return { failure: "provider", reason: "invalid_response", message: `The service's answer cannot be read: ${why}.` };
+}
+
+async function readLines(response: Response, { onDelta }: ModelRequest): Promise<ModelResponse | ModelFailure> {
+  let unread = "";
+  for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    const lines = (unread + piece).split("\n");
+    unread = lines.pop() ?? "";
+    for (const line of lines) {
+      const json = parseJson(line);
+      if (!json.ok) return unreadable(json.error);
+      const { delta, answer } = isObject(json.value) ? json.value : {};
+      if (typeof delta === "string") onDelta?.({ kind: "text", text: delta });
+      if (isObject(answer)) return fromWire(answer);
+    }
+  }
+  return { failure: "throttle", kind: "unknown", message: "The service's answer ended before its last line." };
+}
+
+export function toyModel(given: ToyOptions): ModelProvider {
+  const options = checkOptions(given);
+  return Object.freeze({
+    name: "toy",
+    model: options.model,
+    capabilities: { tools: true, nativeOutput: true },
+    generate: (request: ModelRequest) => ask(options, request),
+  });
+}
+
+export function toy(options: ToyOptions): ProviderAdapter {
+  const secrets = [...(options.secrets ?? []), options.apiKey];
+  return modelAdapter(toyModel(options), { ...options, secrets });
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
