@@ -12,7 +12,8 @@ function project(name: string, root: string): TestProjectInlineConfiguration {
   return {
     extends: true,
     root,
-    test: { name, include: ["test/**/*.test.ts"] },
+    // Tests that start processes run two at a time: there are tests about real time beside them.
+    test: { name, include: ["test/**/*.test.ts"], maxConcurrency: 2 },
   };
 }
 

