@@ -100,6 +100,17 @@ test("Node built-ins: none in core, and in runtime only behind ./node", () => {
   expect(found).toEqual([]);
 });
 
+test("SEC-2 what comes from outside is parsed in one place", () => {
+  // The simulator is the outside; the suite reads back what it wrote itself.
+  const elsewhere = /^@proviso\/simulator\/|^@proviso\/runtime\/src\/conformance\//;
+  const found = packages.flatMap(({ folder, manifest }) =>
+    sources(folder)
+      .filter(({ text }) => /\bJSON\s*\.\s*parse\b/.test(code(text)))
+      .map(({ path }) => `${manifest.name}/${path}`),
+  );
+  expect(found.filter((path) => !elsewhere.test(path))).toEqual(["@proviso/core/src/json.ts"]);
+});
+
 /** The text without comments, strings and templates. */
 function code(text: string): string {
   return text.replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*$|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`/gm, "");

@@ -114,7 +114,12 @@ function convert(model: LanguageModel, message: Exclude<Message, { role: "tool" 
 /** An error is marked as one, but for the OpenAI family: it knows no mark, and its SDK would rewrite the text. */
 function toolAnswer(model: LanguageModel, { callId, name, text, isError }: ToolMessage): ToolPart {
   const type = isError && !isTextWire(model) ? "error-text" : "text";
-  return { type: "tool-result", toolCallId: callId, toolName: name, output: { type, value: text } };
+  return {
+    type: "tool-result",
+    toolCallId: callId,
+    toolName: replayedName(model, name),
+    output: { type, value: text },
+  };
 }
 
 function rebuiltParts(model: LanguageModel, { text, toolCalls }: AssistantMessage): AssistantPart[] {
@@ -149,7 +154,12 @@ function isOwnCall(part: AssistantPart): part is CallPart {
 }
 
 function callPart(model: LanguageModel, { id, name, arguments: given }: ToolCall): CallPart {
-  return { type: "tool-call", toolCallId: id, toolName: name, input: inputOf(model, given) };
+  return { type: "tool-call", toolCallId: id, toolName: replayedName(model, name), input: inputOf(model, given) };
+}
+
+/** `@ai-sdk/openai` looks names up in a plain object: "constructor" would go out as a function. */
+function replayedName(model: LanguageModel, name: string): string {
+  return isTextWire(model) && name in Object.prototype ? `${name}_` : name;
 }
 
 /**

@@ -238,3 +238,23 @@ test("AIS-5 LOOP-2 a message is converted once, however many requests carry it",
   expect(second?.[1]).toBe(first?.[1]);
   expect(second?.[2]?.content[0]).toBe(first?.[2]?.content[0]);
 });
+
+test("AIS-24 a call's name that every object has goes back with an underscore, to the OpenAI family alone", async () => {
+  const calls = ["constructor", "__proto__"].map((name, at) => ({ id: `call_${at}`, name, arguments: "{}" }));
+  const answers = calls.map(({ id, name }) => ({
+    role: "tool" as const,
+    callId: id,
+    name,
+    text: "No.",
+    isError: true,
+  }));
+  const messages: readonly Message[] = [{ role: "assistant", text: "", toolCalls: calls }, ...answers];
+  const namesFor = async (provider: string): Promise<unknown> => {
+    const { prompt } = await asked({ messages }, {}, provider);
+    return prompt.map(({ content }) => (content as readonly { toolName: string }[]).map(({ toolName }) => toolName));
+  };
+  const sent = ["constructor_", "__proto___"];
+  expect(await namesFor("openai.responses")).toEqual([sent, sent]);
+  const own = ["constructor", "__proto__"];
+  expect(await namesFor("mock.chat")).toEqual([own, own]);
+});

@@ -49,9 +49,8 @@ describeAdapter("a model in process that takes no tools", {
   skip: [
     "LOOP-2",
     "LOOP-3",
-    "LIM-3",
     "LIM-4",
-    "SES-1",
+    "SEC-2",
     "THR-7",
     "TOOL-1",
     "TOOL-5",
@@ -59,11 +58,11 @@ describeAdapter("a model in process that takes no tools", {
     "TOOL-7",
     "TOOL-9",
     "TX-1",
+    "LIM-3 SEC-3 no listener is left after a tool's turn",
     "LOOP-5 an answer that is cut inside arguments",
-    "LOOP-6",
-    "LOOP-7 text outside ASCII",
-    "STR-1 the deltas",
+    "LOOP-6 usage is summed",
     "PRO-1 the same events, messages and state as in process, with tools",
+    "STR-1 the deltas of each turn with calls",
   ].map((rule) => ({ rule, why: noTools })),
   async start(script, { apiKey, ...settings }) {
     const { model, requests } = scriptedLanguageModel(script);

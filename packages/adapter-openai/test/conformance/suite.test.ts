@@ -1,12 +1,21 @@
-import { openai } from "@proviso/adapter-openai";
+import { openai, type OpenAIOptions } from "@proviso/adapter-openai";
+import { leanFetch } from "@proviso/adapter-openai/node";
 import { playScript } from "@proviso/fault-matrix";
 import { describeAdapter } from "@proviso/runtime/conformance";
 
-for (const api of ["responses", "chat"] as const) {
-  describeAdapter(`openai, ${api}`, {
+function describeOpenAI(name: string, options: Partial<OpenAIOptions>): void {
+  describeAdapter(name, {
     async start(script, settings) {
       const { baseURL, ...played } = await playScript(script);
-      return { ...played, adapter: openai({ model: "gpt-5.4", api, baseURL, ...settings }) };
+      return { ...played, adapter: openai({ model: "gpt-5.4", baseURL, ...options, ...settings } as OpenAIOptions) };
     },
   });
+}
+
+const fetch = leanFetch();
+
+for (const api of ["responses", "chat"] as const) {
+  describeOpenAI(`openai, ${api}`, { api });
+  describeOpenAI(`openai over leanFetch, ${api}`, { api, fetch });
+  describeOpenAI(`openai without native output, ${api}`, { api, nativeOutput: false });
 }

@@ -4,7 +4,6 @@ import {
   systemClock,
   type EvaluateOptions,
   type EvaluationFailure,
-  type Message,
   type Prompt,
   type PromptResponse,
   type ProviderAdapter,
@@ -172,9 +171,4 @@ export function turnsOf({ messages }: ConformanceRequest): readonly SentTurn[] {
 export function systemOf({ system, messages }: ConformanceRequest): string {
   const said = messages.filter(({ role }) => role === "system").map(({ text }) => text);
   return [system ?? "", ...said.filter((text) => text !== system)].filter((text) => text !== "").join("\n\n");
-}
-
-/** The texts of the tool messages of a history. */
-export function toolTexts(messages: readonly Message[]): readonly string[] {
-  return messages.flatMap((message) => (message.role === "tool" ? [message.text] : []));
 }

@@ -76,14 +76,17 @@ const breaks: Readonly<Record<string, Break>> = {
       toolChoice: "required",
       tools: [{ name: "x", description: "", inputSchema: {} }],
     }),
-    caught: ["PRO-2", "TOOL-9"],
+    caught: ["PRO-2 a setting", "PRO-2 a prompt", "TOOL-9"],
   },
   "the schema is not sent": { request: (request) => ({ ...request, output: undefined }), caught: ["OUT-2 OUT-6"] },
   "cached tokens are forgotten": {
     response: (response) => ({ ...response, usage: { ...response.usage, cachedInputTokens: 0 } }),
-    caught: ["LOOP-6"],
+    caught: ["LOOP-6 usage is told"],
   },
-  "usage is never told": { response: answering({ usage: undefined }), caught: ["LOOP-6", "LIM-6"] },
+  "usage is never told": {
+    response: answering({ usage: undefined }),
+    caught: ["LOOP-6 usage is told", "LOOP-6 usage is summed", "LIM-6"],
+  },
   "usage is made up where there is none": {
     response: (response) => ({
       ...response,
@@ -153,7 +156,7 @@ const breaks: Readonly<Record<string, Break>> = {
         },
       }),
     }),
-    caught: ["STR-1 the deltas"],
+    caught: ["STR-1 the deltas add", "STR-1 the deltas of"],
   },
   "a stream is asked for always": {
     way: "evaluate",

@@ -41,26 +41,26 @@ export const answerCases: readonly ConformanceCase[] = [
     },
   },
   {
-    title: "LOOP-6 usage is summed over the turns, with what was cached and what was thought",
+    title: "LOOP-6 usage is told with what was cached and what was thought, and with the model that answered",
     async run({ play }) {
-      const first = { ...usage, cachedInputTokens: 40, reasoningTokens: 7 };
+      const told = { ...usage, cachedInputTokens: 40, reasoningTokens: 7 };
+      const played = await play([{ text: "Hello.", usage: told }], plain);
+      expect(answered(played).usage).toEqual({ ...told, estimated: false });
+      expect(answered(played).model).not.toBe("");
+      expect(eventsOf(played, "prompt.executed")[0]?.usage).toEqual(answered(played).usage);
+    },
+  },
+  {
+    title: "LOOP-6 usage is summed over the turns",
+    async run({ play }) {
       const script = [
-        { toolCalls: [call("call_1", { text: "x" })], usage: first },
+        { toolCalls: [call("call_1", { text: "x" })], usage },
         { text: "Done.", usage },
       ];
       const played = await play(script, toolPrompt);
-      expect(answered(played).usage).toMatchObject({
-        inputTokens: 200,
-        outputTokens: 40,
-        totalTokens: 240,
-        cachedInputTokens: 40,
-        reasoningTokens: 7,
-        estimated: false,
-      });
-      expect(answered(played).model).not.toBe("");
-      const turns = eventsOf(played, "provider.responded").map((event) => event.usage.totalTokens);
-      expect(turns).toEqual([120, 120]);
-      expect(eventsOf(played, "prompt.executed")[0]?.usage).toEqual(answered(played).usage);
+      const sum = { inputTokens: 200, outputTokens: 40, totalTokens: 240, estimated: false };
+      expect(answered(played).usage).toMatchObject(sum);
+      expect(eventsOf(played, "provider.responded").map((event) => event.usage.totalTokens)).toEqual([120, 120]);
     },
   },
   {

@@ -51,13 +51,22 @@ export const limitCases: readonly ConformanceCase[] = [
     },
   },
   {
-    title: "LIM-3 no listener is left on the caller's signal",
+    title: "LIM-3 SEC-3 no listener is left on the caller's signal after an answer, a refusal, a broken connection",
     async run({ play }) {
-      for (const script of [[{ toolCalls: [call] }, { text: "Done." }], [{ status: 400 }]]) {
+      const broken = { text: "Hello.", fault: "reset_in_body" } as const;
+      for (const script of [[{ text: "Hello." }], [{ status: 400 }], [broken]]) {
         const { signal, listeners } = watchedSignal(new AbortController().signal);
-        await play(script, toolPrompt, { signal, deadline: deadlineIn(60_000) });
+        await play(script, plain, { signal, deadline: deadlineIn(60_000) });
         expect(listeners()).toBe(0);
       }
+    },
+  },
+  {
+    title: "LIM-3 SEC-3 no listener is left after a tool's turn",
+    async run({ play }) {
+      const { signal, listeners } = watchedSignal(new AbortController().signal);
+      await play([{ toolCalls: [call] }, { text: "Done." }], toolPrompt, { signal, deadline: deadlineIn(60_000) });
+      expect(listeners()).toBe(0);
     },
   },
   {
@@ -93,7 +102,7 @@ export const limitCases: readonly ConformanceCase[] = [
       ];
       const messages = deepFrozen(history);
       const options = Object.freeze({ messages, session: createSession(), maxTurns: 3 });
-      const played = await play([{ toolCalls: [call] }, { text: "Done." }], toolPrompt, options);
+      const played = await play([{ text: "Done." }], plain, options);
       expect(answered(played).messages.slice(0, 2)).toEqual(history);
     },
   },

@@ -22,7 +22,21 @@ export const streamingCases: readonly ConformanceCase[] = [
     },
   },
   {
-    title: "STR-1 the deltas of each turn add up to its text",
+    title: "STR-1 the deltas add up to the text",
+    way: "stream",
+    async run({ play }) {
+      const played = await play([{ text: long }], plain);
+      expect(
+        eventsOf(played, "text.delta")
+          .map(({ text }) => text)
+          .join(""),
+      ).toBe(long);
+      expect(answered(played).output).toBe(long);
+      expect(eventsOf(played, "text.reset")).toEqual([]);
+    },
+  },
+  {
+    title: "STR-1 the deltas of each turn with calls add up to its text",
     way: "stream",
     async run({ play }) {
       const played = await play([{ text: long, toolCalls: [call] }, { text: `${long}!` }], toolPrompt);
@@ -34,7 +48,7 @@ export const streamingCases: readonly ConformanceCase[] = [
     },
   },
   {
-    title: "THR-9 THR-7 after a stream that broke, text.reset comes before the next attempt's deltas",
+    title: "THR-7 a turn that is asked again repeats no tool",
     way: "stream",
     async run({ play }) {
       const script = [{ toolCalls: [call] }, { text: long, fault: "stream_cut" }] as const;
@@ -42,6 +56,15 @@ export const streamingCases: readonly ConformanceCase[] = [
       expect(answered(played).output).toBe(long);
       expect(played.requests).toHaveLength(3);
       expect(eventsOf(played, "tool.requested")).toHaveLength(1);
+    },
+  },
+  {
+    title: "THR-9 after a stream that broke, text.reset comes before the next attempt's deltas",
+    way: "stream",
+    async run({ play }) {
+      const played = await play([{ text: long, fault: "stream_cut" }], plain);
+      expect(answered(played).output).toBe(long);
+      expect(played.requests).toHaveLength(2);
       const told = played.events.filter(({ type }) => type === "text.delta" || type === "text.reset");
       const reset = told.findIndex(({ type }) => type === "text.reset");
       const before = told.slice(0, reset === -1 ? 0 : reset);
