@@ -34,7 +34,7 @@ export interface MatrixOptions {
 }
 
 /** Each real millisecond is so many of the evaluation's. */
-const times = 50;
+const times = 25;
 const timeoutMs = 20_000;
 const deadlineMs = 600_000;
 

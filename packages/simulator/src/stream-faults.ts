@@ -75,7 +75,7 @@ function swappedDeltas(events: readonly StreamedEvent[]): readonly StreamedEvent
 function splitBytes(bytes: Buffer): readonly Buffer[] {
   const all: Buffer[] = [];
   // Primes, so that cuts fall anywhere.
-  const sizes = [1, 2, 3, 5, 7, 11, 97, 211];
+  const sizes = [1, 2, 3, 5, 7, 11, 97, 211, 997];
   for (let from = 0, turn = 0; from < bytes.length; turn++) {
     const size = sizes[turn % sizes.length] as number;
     all.push(bytes.subarray(from, from + size));
