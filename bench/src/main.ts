@@ -5,6 +5,7 @@ import { parseArgs } from "node:util";
 import { overHttp } from "./http.ts";
 import { inProcess, memory, scaling } from "./in-process.ts";
 import { isReached, table, type Row } from "./measure.ts";
+import { rendering } from "./rendering.ts";
 import { coldStart } from "./start.ts";
 import { state } from "./state.ts";
 import { streaming } from "./streaming.ts";
@@ -15,6 +16,7 @@ const benches: Readonly<Record<string, (quick: boolean) => Promise<readonly Row[
   memory,
   state,
   streaming,
+  rendering,
   start: coldStart,
   http: overHttp,
 };

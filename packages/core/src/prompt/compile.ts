@@ -5,7 +5,7 @@ import type { ToolPolicy } from "../tool/policy.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { PromptDefinition } from "./template.ts";
 import { paramsIn, parseText, type TextPart } from "./placeholders.ts";
-import { checkToolExamples } from "./examples.ts";
+import { checkToolExamples, toolExamplesText } from "./examples.ts";
 import { checkSection, type Section } from "./section.ts";
 import { openedSections } from "./visibility.ts";
 
@@ -17,6 +17,10 @@ export interface CompiledSection {
   /** "2.1.", by position in the template. */
   readonly number: string;
   readonly depth: number;
+  /** "### 2.1. Title"; empty without a title. */
+  readonly heading: string;
+  /** The examples of its tools, ready to be shown. */
+  readonly examples: string;
   readonly role: "system" | "user";
   /** Its own, then its parents'. */
   readonly policies: readonly ToolPolicy[];
@@ -59,11 +63,15 @@ export function compileSections(definition: AnyDefinition): Compiled {
       const section = frozenSection(given);
       const path = parent ? `${parent.path}.${section.key}` : section.key;
       checkSection(section, path);
+      const number = `${parent?.number ?? ""}${index + 1}.`;
+      const depth = (parent?.depth ?? 0) + 1;
       const place = {
         section,
         path,
-        number: `${parent?.number ?? ""}${index + 1}.`,
-        depth: (parent?.depth ?? 0) + 1,
+        number,
+        depth,
+        heading: section.title === undefined ? "" : `${"#".repeat(Math.min(depth + 1, 6))} ${number} ${section.title}`,
+        examples: toolExamplesText(section.tools ?? []),
         role: parent?.role ?? section.role ?? "system",
         policies: [...(section.policies ?? []), ...(parent?.policies ?? [])],
         text: checkedText(section.text, `The text of section "${path}"`, known),

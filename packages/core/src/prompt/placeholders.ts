@@ -100,11 +100,16 @@ export function fillText(parts: readonly TextPart[], params: Readonly<Record<str
       continue;
     }
     const value = Object.hasOwn(params, part.param) ? params[part.param] : undefined;
-    const isText = ["string", "number", "boolean", "bigint"].includes(typeof value);
-    if (!isText) return { param: part.param, found: describe(value) };
+    if (!isText(value)) return { param: part.param, found: describe(value) };
     text += String(value);
   }
   return text;
+}
+
+function isText(value: unknown): value is string | number | boolean | bigint {
+  return (
+    typeof value === "string" || typeof value === "number" || typeof value === "boolean" || typeof value === "bigint"
+  );
 }
 
 function describe(value: unknown): string {

@@ -3,7 +3,7 @@ import type { ToolPolicy } from "../tool/policy.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { CompiledSection } from "./compile.ts";
 import { disclosureTools, openingLine, type SummarisedSection } from "./disclosure.ts";
-import { taskExamplesText, toolExamplesText } from "./examples.ts";
+import { taskExamplesText } from "./examples.ts";
 import { outputInstructions } from "./output.ts";
 import { applyOverride, type OverriddenTexts } from "./overrides.ts";
 import { fillText, type TextPart } from "./placeholders.ts";
@@ -53,28 +53,25 @@ export function renderPrompt(template: CompiledTemplate, params: Params, options
   const overrides = options.overrides && applyOverride(options.overrides, descriptor, ownTools);
   const { visibility = {}, get } = options;
   const rendering: Rendering = { params, visibility, overrides, get };
-  const shown = template.sections.flatMap((section) => shownSections(section, rendering));
-  const blocks = shown.map((section) => ({ role: section.compiled.role, text: sectionText(section, rendering) }));
-  if (template.examples.length > 0) blocks.push({ role: "system", text: taskExamplesText(template.examples) });
-  const instructed = (options.outputInstructions ?? template.outputInstructions) && template.output !== undefined;
-  if (instructed) blocks.push({ role: "system", text: outputInstructions(template.output) });
-  const textOf = (role: string): string => joinBlocks(blocks.filter((block) => block.role === role));
-  const [system, user] = [textOf("system"), textOf("user")];
-  const open = shown.flatMap(({ compiled, summarised }) => (summarised === undefined ? [compiled] : []));
-  const summarised = shown.flatMap(({ summarised: section }) => (section === undefined ? [] : [section]));
-  const policies = policiesByTool(open, template.policies);
+  const shown: Shown[] = [];
+  for (const section of template.sections) addShown(section, rendering, shown);
+  const texts = textsByRole(template, shown, rendering, options.outputInstructions);
+  const open: CompiledSection[] = [];
+  const summarised: SummarisedSection[] = [];
+  for (const section of shown) {
+    if (section.summarised === undefined) open.push(section.compiled);
+    else summarised.push(section.summarised);
+  }
   return Object.freeze({
-    text: joinBlocks(blocks),
-    // Some providers refuse a request without a user message.
-    ...(user === "" ? { system: "", user: system } : { system, user }),
+    ...texts,
     tools: Object.freeze([
-      ...open.flatMap(({ section }) => (section.tools ?? []).map((tool) => overrides?.tools.get(tool.name) ?? tool)),
+      ...toolsOf(open, overrides),
       ...disclosureTools(summarised, (path) => fullText(template, path, rendering)),
     ]),
     output: template.output,
     descriptor,
     overrides: overrides && { tag: overrides.tag, applied: overrides.applied, stale: overrides.stale },
-    policiesOf: (tool: string) => policies.get(tool) ?? template.policies,
+    policiesOf: policiesByTool(open, template.policies),
     feedback: template.feedback,
     completion: template.completion,
     resources: [...template.resources, ...open.flatMap(({ section }) => section.resources ?? [])],
@@ -82,14 +79,48 @@ export function renderPrompt(template: CompiledTemplate, params: Params, options
   });
 }
 
-function shownSections(compiled: CompiledSection, rendering: Rendering): readonly Shown[] {
-  if (!isEnabled(compiled, rendering.params)) return [];
+/** Most prompts have their user sections last, or none: the whole text is put together of the two parts then. */
+function textsByRole(
+  template: CompiledTemplate,
+  shown: readonly Shown[],
+  rendering: Rendering,
+  instructions: boolean | undefined,
+): Pick<RenderedPrompt, "text" | "system" | "user"> {
+  const [systems, users]: [string[], string[]] = [[], []];
+  let all: string[] | undefined;
+  const add = (text: string, role: "system" | "user"): void => {
+    if (text === "") return;
+    if (role === "system" && users.length > 0) all ??= [...systems, ...users];
+    all?.push(text);
+    (role === "system" ? systems : users).push(text);
+  };
+  for (const section of shown) add(sectionText(section, rendering), section.compiled.role);
+  if (template.examples.length > 0) add(taskExamplesText(template.examples), "system");
+  const instructed = (instructions ?? template.outputInstructions) && template.output !== undefined;
+  if (instructed) add(outputInstructions(template.output), "system");
+  const [system, user] = [systems.join("\n\n"), users.join("\n\n")];
+  const text = all?.join("\n\n") ?? joined(system, user);
+  // Some providers refuse a request without a user message.
+  return user === "" ? { text, system: "", user: system } : { text, system, user };
+}
+
+function addShown(compiled: CompiledSection, rendering: Rendering, shown: Shown[]): void {
+  if (!isEnabled(compiled, rendering.params)) return;
   if (visibilityOf(compiled, rendering) === "summary") {
     const hasTools = holdsTools(compiled, rendering.params);
-    return [{ compiled, summarised: Object.freeze({ path: compiled.path, hasTools }) }];
+    shown.push({ compiled, summarised: Object.freeze({ path: compiled.path, hasTools }) });
+    return;
   }
-  const below = compiled.children.flatMap((child) => shownSections(child, rendering));
-  return [{ compiled, summarised: undefined }, ...below];
+  shown.push({ compiled, summarised: undefined });
+  for (const child of compiled.children) addShown(child, rendering, shown);
+}
+
+function toolsOf(open: readonly CompiledSection[], overrides: OverriddenTexts | undefined): readonly Tool[] {
+  const tools: Tool[] = [];
+  for (const { section } of open) {
+    for (const tool of section.tools ?? []) tools.push(overrides?.tools.get(tool.name) ?? tool);
+  }
+  return tools;
 }
 
 /** What was opened counts first, then the override, then the definition. */
@@ -124,16 +155,14 @@ function isEnabled({ section, path }: CompiledSection, params: Params): boolean 
 }
 
 function sectionText({ compiled, summarised }: Shown, rendering: Rendering): string {
-  const { section, path, number, depth } = compiled;
+  const { path } = compiled;
   const overridden = rendering.overrides?.sections.get(path);
-  const parts =
-    summarised === undefined ? (overridden?.text ?? compiled.text) : (overridden?.summary ?? compiled.summary);
-  const body =
-    (summarised === undefined ? textFromState(compiled, rendering) : undefined) ??
-    filled(parts, path, rendering.params);
-  const heading = section.title === undefined ? "" : `${"#".repeat(Math.min(depth + 1, 6))} ${number} ${section.title}`;
-  const rest = summarised === undefined ? toolExamplesText(section.tools ?? []) : openingLine(summarised);
-  return [heading, body, rest].filter((part) => part !== "").join("\n\n");
+  if (summarised !== undefined) {
+    const summary = filled(overridden?.summary ?? compiled.summary, path, rendering.params);
+    return joined(joined(compiled.heading, summary), openingLine(summarised));
+  }
+  const body = textFromState(compiled, rendering) ?? filled(overridden?.text ?? compiled.text, path, rendering.params);
+  return joined(joined(compiled.heading, body), compiled.examples);
 }
 
 function textFromState({ section, path }: CompiledSection, { get }: Rendering): string | undefined {
@@ -162,25 +191,31 @@ function fullText(template: CompiledTemplate, path: string, rendering: Rendering
   const found = template.all.find((compiled) => compiled.path === path);
   if (found === undefined || !isEnabled(found, rendering.params)) return undefined;
   const open = { ...rendering, visibility: { ...rendering.visibility, [path]: "full" as const } };
-  return joinBlocks(shownSections(found, open).map((section) => ({ text: sectionText(section, open) })));
+  const shown: Shown[] = [];
+  addShown(found, open, shown);
+  return shown.map((section) => sectionText(section, open)).reduce(joined, "");
 }
 
-function joinBlocks(blocks: readonly { readonly text: string }[]): string {
-  return blocks
-    .map(({ text }) => text)
-    .filter((text) => text !== "")
-    .join("\n\n");
+/** Two blocks with an empty line between; an empty one takes no place. */
+function joined(before: string, after: string): string {
+  if (before === "") return after;
+  return after === "" ? before : `${before}\n\n${after}`;
 }
 
+/** The policies of a tool's section, then the prompt's; put together when they are first asked for. */
 function policiesByTool(
   open: readonly CompiledSection[],
   ofPrompt: readonly ToolPolicy[],
-): ReadonlyMap<string, readonly ToolPolicy[]> {
-  return new Map(
-    open.flatMap(({ section, policies }) =>
-      (section.tools ?? []).map((tool: Tool) => [tool.name, [...policies, ...ofPrompt]] as const),
-    ),
-  );
+): (tool: string) => readonly ToolPolicy[] {
+  let byTool: ReadonlyMap<string, readonly ToolPolicy[]> | undefined;
+  return (tool) => {
+    byTool ??= new Map(
+      open.flatMap(({ section, policies }) =>
+        (section.tools ?? []).map(({ name }) => [name, [...policies, ...ofPrompt]] as const),
+      ),
+    );
+    return byTool.get(tool) ?? ofPrompt;
+  };
 }
 
 function messageOf(error: unknown): string {
