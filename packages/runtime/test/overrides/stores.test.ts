@@ -121,6 +121,15 @@ test.each([
   ["of another tag", (text: string) => text.replace('"latest"', '"other"'), /another prompt or tag/],
   ["from a newer version", (text: string) => text.replace('"version": 1', '"version": 2'), /version 2/],
   ["with hostile keys", (text: string) => text.replace('"guide"', '"__proto__"'), /__proto__/],
+  ["with hostile keys in a section", (text: string) => text.replace('"hash"', '"__proto__": {}, "hash"'), /__proto__/],
+  ["with hostile keys at its root", (text: string) => text.replace("{", '{"__proto__": {"tag": "x"},'), /__proto__/],
+  ["with a hostile tool", (text: string) => text.replace('"tools": {}', '"tools": {"constructor": {}}'), /constructor/],
+  [
+    "with a hostile param",
+    (text: string) => text.replace('"tools": {}', '"tools": {"t": {"hash": "x", "params": {"__proto__": "x"}}}'),
+    /__proto__/,
+  ],
+  ["without a version", (text: string) => text.replace('"version": 1,', ""), /version undefined/],
   ["a list", () => "[]", /must hold an object/],
   ["of wrong shape", (text: string) => text.replace('"Serve {{name}}."', "5"), /sections\.guide\.text/],
 ])("OVR-4 a file that is %s is an error that names it, and is left alone", async (_, damage, says) => {
@@ -139,6 +148,21 @@ test.each([
   expect(await readFile(file, "utf8")).toBe(damaged);
 });
 
+test("OVR-4 a file cut anywhere is an error that names it, and nothing of it is used", async () => {
+  const root = await folder();
+  const store = fileOverrides(root);
+  await store.upsert(descriptor, better);
+  const file = join(root, "tests", "stored", "latest.json");
+  const text = (await readFile(file, "utf8")).trimEnd();
+  for (let length = 0; length < text.length; length++) {
+    await writeFile(file, text.slice(0, length));
+    const error = await rejection(store.resolve(descriptor, "latest"));
+    expect(error).toBeInstanceOf(DefinitionError);
+    expect(error.message).toContain(file);
+  }
+  expect(Object.keys(Object.prototype)).toEqual([]);
+});
+
 test("OVR-5 nothing outside the folder is read or written: not by names, not by links", async () => {
   const [root, outside] = [await folder(), await folder()];
   const store = fileOverrides(root);
@@ -146,6 +170,13 @@ test("OVR-5 nothing outside the folder is read or written: not by names, not by 
     expect(await rejection(store.resolve({ ...descriptor, ns: wrong }, "latest"))).toBeInstanceOf(DefinitionError);
     expect(await rejection(store.resolve({ ...descriptor, key: wrong }, "latest"))).toBeInstanceOf(DefinitionError);
     expect(await rejection(store.resolve(descriptor, wrong))).toBeInstanceOf(DefinitionError);
+    for (const named of [{ ns: wrong }, { key: wrong }]) {
+      expect(await rejection(store.upsert({ ...descriptor, ...named }, better))).toBeInstanceOf(DefinitionError);
+      expect(await rejection(store.seed({ ...template, ...named } as never, "latest"))).toBeInstanceOf(DefinitionError);
+    }
+    expect(await rejection(store.upsert(descriptor, { ...better, tag: wrong }))).toBeInstanceOf(DefinitionError);
+    expect(await rejection(store.seed(template as never, wrong))).toBeInstanceOf(DefinitionError);
+    expect(await readdir(root)).toEqual([]);
   }
   await mkdir(join(root, "tests"));
   await symlink(outside, join(root, "tests", "stored"));
