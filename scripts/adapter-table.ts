@@ -1,0 +1,55 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+
+// pnpm adapters:table: runs the conformance suite for every adapter, and writes what came of it into the README.
+interface Report {
+  readonly testResults: readonly {
+    readonly assertionResults: readonly {
+      readonly ancestorTitles: readonly string[];
+      readonly title: string;
+      readonly status: string;
+    }[];
+  }[];
+}
+
+const root = resolve(import.meta.dirname, "..");
+const marker = "<!-- adapters -->";
+
+const report = join(mkdtempSync(join(tmpdir(), "adapters-")), "report.json");
+const vitest = join(root, "node_modules/vitest/vitest.mjs");
+execFileSync(
+  process.execPath,
+  [vitest, "run", "conformance/suite.test.ts", "--reporter=json", `--outputFile=${report}`],
+  {
+    cwd: root,
+    stdio: ["ignore", "ignore", "inherit"],
+  },
+);
+
+const rows = new Map<string, { readonly passed: Map<string, number>; readonly skipped: Map<string, Set<string>> }>();
+for (const { ancestorTitles, title, status } of (
+  JSON.parse(readFileSync(report, "utf8")) as Report
+).testResults.flatMap(({ assertionResults }) => assertionResults)) {
+  const [suite = "", how = ""] = ancestorTitles;
+  const name = suite.replace(/ keeps the rules$/, "");
+  if (name === suite || name.startsWith("toy")) continue;
+  const row = rows.get(name) ?? { passed: new Map(), skipped: new Map() };
+  rows.set(name, row);
+  if (status === "passed") row.passed.set(how, (row.passed.get(how) ?? 0) + 1);
+  else {
+    const why = /\(([^()]*)\)$/.exec(title)?.[1] ?? status;
+    row.skipped.set(why, (row.skipped.get(why) ?? new Set()).add(title));
+  }
+}
+
+const lines = [...rows].map(([name, { passed, skipped }]) => {
+  const left = [...skipped].map(([why, titles]) => `${titles.size}: ${why}`).join("; ");
+  return `| ${name} | ${passed.get("evaluate") ?? 0} | ${passed.get("stream") ?? 0} | ${left || "none"} |`;
+});
+const table = ["| adapter | cases passed | streamed | cases skipped |", "|---|---|---|---|", ...lines].join("\n");
+const file = join(root, "README.md");
+const [before = "", , after = ""] = readFileSync(file, "utf8").split(marker);
+writeFileSync(file, `${before}${marker}\n\n${table}\n\n${marker}${after}`);
+console.log(table);
