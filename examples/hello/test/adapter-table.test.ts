@@ -2,7 +2,7 @@ import { globSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 
-const root = resolve(import.meta.dirname, "../..");
+const root = resolve(import.meta.dirname, "../../..");
 
 test("DOC-3 the README's table of adapters has a row for each that the conformance suite runs for, with its skips", () => {
   const table = readFileSync(join(root, "README.md"), "utf8").split("<!-- adapters -->")[1] ?? "";
