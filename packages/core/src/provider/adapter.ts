@@ -15,7 +15,7 @@ export interface ProviderAdapter {
   readonly name: string;
   /** Rejects only with an EvaluationFailure. */
   evaluate<Output>(prompt: Prompt<Output>, options?: EvaluateOptions): Promise<PromptResponse<Output>>;
-  /** The same evaluation, watched as it happens. Not supported yet: throws a NotSupportedError. */
+  /** The same evaluation, watched as it happens; it begins at once. */
   stream<Output>(prompt: Prompt<Output>, options?: EvaluateOptions): EvaluationStream<Output>;
 }
 
@@ -41,7 +41,7 @@ export interface EvaluateOptions {
   readonly overrides?: { readonly store: OverridesStore; readonly tag?: string | undefined } | undefined;
   // the loop
   readonly toolChoice?: ToolChoice | undefined;
-  /** Extra turns in which the model is shown why its output did not parse. Default 0; more is not supported yet. */
+  /** Extra turns in which the model is shown why its output did not parse. Default 0. */
   readonly maxRepairs?: number | undefined;
   /** Requests at most. Default 64. */
   readonly maxTurns?: number | undefined;

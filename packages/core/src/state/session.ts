@@ -19,7 +19,10 @@ export interface Session extends SessionState {
   restore(snapshot: SessionSnapshot): void;
   /** A session of its own with the same state, without listeners. */
   fork(options?: { id?: string }): Session;
-  /** Not supported yet. */
+  /**
+   * Plain JSON, for `restoreSession`.
+   * @throws {DefinitionError} for a state that is not plain JSON, with its slice and path.
+   */
   toJSON(): unknown;
 }
 
