@@ -20,7 +20,7 @@ async function snippet(page: string): Promise<readonly [program: string, printed
   return [program, printed];
 }
 
-test.each(pages)("DOC-3 the program in docs/%s runs and prints what stands below it", async (page) => {
+test.each(pages)("DOC-4 the program in docs/%s runs and prints what stands below it", async (page) => {
   const [program, printed] = await snippet(page);
   expect(program).not.toBe("");
   // The packages that it imports are this example's; it is written nowhere.
@@ -29,7 +29,7 @@ test.each(pages)("DOC-3 the program in docs/%s runs and prints what stands below
   expect(stdout).toBe(printed);
 });
 
-test("DOC-3 the programs in docs/ type-check", async () => {
+test("DOC-4 the programs in docs/ type-check", async () => {
   const folder = await mkdtemp(join(here, "node_modules", ".docs-"));
   onTestFinished(() => rm(folder, { recursive: true }));
   const files = await Promise.all(
@@ -49,7 +49,7 @@ test("DOC-3 the programs in docs/ type-check", async () => {
   expect(stdout).toBe("");
 });
 
-test("DOC-3 links between the pages and to the specs lead somewhere", async () => {
+test("DOC-4 links between the pages and to the specs lead somewhere", async () => {
   for (const page of pages) {
     const markdown = await readFile(join(docs, page), "utf8");
     for (const [, target = ""] of markdown.matchAll(/\]\(([^)#]+)/g)) await readFile(join(docs, target));

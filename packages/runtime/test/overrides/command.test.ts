@@ -108,6 +108,23 @@ test("OVR-6 the folder and the tag are chosen by flags", async () => {
   expect(await run(["overrides", "check", module, ...flags])).toMatchObject({ code: 0 });
 });
 
+test("OVR-6 it ends though the module left something open, and says all of it", async () => {
+  const { run } = await commandLine();
+  const leftOpen = new URL("processes/left-open.ts", import.meta.url).pathname;
+  expect(await run(["overrides", "list", leftOpen])).toMatchObject({
+    code: 0,
+    stdout: "cli/left-open: missing .proviso/overrides/cli/left-open/latest.json\n",
+  });
+});
+
+test("OVR-6 a folder that cannot be written is one line and exit 1", async () => {
+  const { run } = await commandLine();
+  const { code, stdout, stderr } = await run(["overrides", "seed", module, "--folder", "/dev/null/x"]);
+  expect(code).toBe(1);
+  expect(`${stdout}${stderr}`).toContain("/dev/null/x");
+  expect(stderr).not.toContain("    at ");
+});
+
 test("OVR-7 wrong usage is one line and exit 2", async () => {
   const { run } = await commandLine();
   const wrong: readonly (readonly [readonly string[], string])[] = [
