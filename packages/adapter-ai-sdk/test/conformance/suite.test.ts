@@ -63,6 +63,7 @@ describeAdapter("a model in process that takes no tools", {
     "LOOP-6 usage is summed",
     "PRO-1 the same events, messages and state as in process, with tools",
     "STR-1 the deltas of each turn with calls",
+    "VIS-3",
   ].map((rule) => ({ rule, why: noTools })),
   async start(script, { apiKey, ...settings }) {
     const { model, requests } = scriptedLanguageModel(script);

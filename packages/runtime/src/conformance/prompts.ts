@@ -1,4 +1,13 @@
-import { defineEvent, definePrompt, defineSlice, defineTool, type ObjectSchema, type Prompt } from "@proviso/core";
+import {
+  allow,
+  defineEvent,
+  definePrompt,
+  defineSlice,
+  defineTool,
+  deny,
+  type ObjectSchema,
+  type Prompt,
+} from "@proviso/core";
 import { objectOf, schemaFrom } from "./schemas.ts";
 
 const textInput = schemaFrom<{ readonly text: string }>(objectOf({ text: { type: "string" } }));
@@ -43,6 +52,27 @@ export const plain = definePrompt({
   ],
 }).bind();
 export const toolPrompt = definePrompt({ ns: "conformance", key: "tools", sections: withTools }).bind();
+/** A runbook of which one section is a summary; a policy denies the note "secret", and each call is followed by a reminder. */
+export const runbook = definePrompt({
+  ns: "conformance",
+  key: "runbook",
+  sections: [
+    { key: "guide", text: "Work.", tools: [count], slices: [notes] },
+    { key: "manual", title: "Manual", text: "Keep notes.", summary: "How to.", visibility: "summary", tools: [note] },
+    { key: "request", text: "Begin.", role: "user" },
+  ],
+  policies: [
+    {
+      name: "no-secrets",
+      check: ({ input }) => ((input as { readonly text?: string }).text === "secret" ? deny("Not that.") : allow()),
+    },
+  ],
+  feedback: [{ name: "reminder", every: { calls: 1 }, provide: () => "Mind the time." }],
+  completion: {
+    name: "thanks",
+    check: ({ output }) => (output.includes("Thanks") ? undefined : "Say thanks."),
+  },
+}).bind();
 const total = schemaFrom<{ readonly total: number }>(objectOf({ total: { type: "number" } }));
 export const totalPrompt = definePrompt({
   ns: "conformance",

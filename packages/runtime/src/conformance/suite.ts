@@ -4,6 +4,7 @@ import { answerCases } from "./cases/answers.ts";
 import { failureCases } from "./cases/failures.ts";
 import { limitCases } from "./cases/limits.ts";
 import { requestCases } from "./cases/requests.ts";
+import { scalingCases } from "./cases/scaling.ts";
 import { samenessCases } from "./cases/sameness.ts";
 import { streamingCases } from "./cases/streaming.ts";
 import { benchOf, type ConformanceCase } from "./kit.ts";
@@ -16,6 +17,7 @@ export const cases: readonly ConformanceCase[] = [
   ...failureCases,
   ...limitCases,
   ...streamingCases,
+  ...scalingCases,
   ...samenessCases,
 ];
 
