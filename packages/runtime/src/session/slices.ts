@@ -3,8 +3,8 @@
 // 3. A mark is a reference: it costs the same for any number of slices and items.
 // 4. A reducer dispatches and restores nothing.
 import { DefinitionError, type Slice } from "@proviso/core";
-import { createBeside } from "./beside.ts";
-import { createPlaces, type LogMarks } from "./places.ts";
+import { createBeside, type AnyEvent } from "./beside.ts";
+import { createPlaces, type LogMarks, type Places } from "./places.ts";
 import { reducerPlan, type Step } from "./reducer-plan.ts";
 import { reduced } from "./reducers.ts";
 
@@ -18,9 +18,6 @@ export interface SessionMark {
   readonly states: readonly unknown[];
   readonly logs: LogMarks | undefined;
 }
-interface AnyEvent {
-  readonly type: string;
-}
 
 /** The state behind a session: slices, in the order in which they joined. */
 export interface SliceStates {
@@ -32,20 +29,24 @@ export interface SliceStates {
   /** Puts a state in the place of a slice that has joined. */
   set(slice: Slice, state: unknown): void;
   /**
-   * An event of the transaction whose mark is open, undone with it; of nobody's when none is. Returns the errors of the
-   * reducers that threw.
+   * The runtime's own: an evaluation's framework event, or an application's that a tool call dispatched, which is undone
+   * with the call. Returns the errors of the reducers that threw.
    */
   reduce(event: AnyEvent): readonly unknown[];
-  /** An event that is no part of an open transaction: it stands when that is undone. */
+  /** An application's event that is part of no call: it stands when one is undone. */
   reduceBeside(event: AnyEvent): readonly unknown[];
   /** The states of all state slices, by reference; "all": how far the logs are, too. */
   mark(which?: "all"): SessionMark;
-  /** Until `close`, a rollback to this mark keeps what others do. Marks may be open inside each other. */
-  open(mark: SessionMark): void;
+  /**
+   * From here to `close`, a rollback to this mark, which was just taken, keeps what others do: `reduceBeside`, framework
+   * events of evaluations other than `owner` and those inside it, and restored snapshots. Marks may be open inside each
+   * other.
+   */
+  open(mark: SessionMark, owner?: string): void;
   close(mark: SessionMark): void;
   /**
-   * Puts back exactly what was marked, and clears state slices that came later. Then the events that others dispatched
-   * since an open mark are reduced again, and the errors of reducers that throw now are returned.
+   * Puts back exactly what was marked, and clears state slices that came later. What others did since an open mark is
+   * then done again, and the errors of reducers that throw now are returned.
    */
   rollback(mark: SessionMark): readonly unknown[];
 }
@@ -56,29 +57,14 @@ export function sliceStates(sessionId: string): SliceStates {
   const places = createPlaces(sessionId);
   const plan = reducerPlan();
   const beside = createBeside();
-  let reducing = false;
+  const { run, assertIdle } = reducing(places);
 
-  const assertNotReducing = (): void => {
-    if (reducing)
-      throw new DefinitionError("A reducer only makes the next state: it can neither dispatch nor restore.");
-  };
-  const step = ({ place, reduce }: Step, event: AnyEvent): void => {
-    if (place.log === undefined) places.set(place, reduced(places.states()[place.at], reduce, event));
-    else place.log.reduce((draft) => reduce(draft as never, event as never));
-  };
-  const run = (steps: readonly Step[], event: AnyEvent): readonly unknown[] => {
-    assertNotReducing();
-    reducing = true;
-    const errors = runAll(steps, (each) => step(each, event));
-    reducing = false;
-    return errors;
-  };
   const reduce = (event: AnyEvent): readonly unknown[] => {
     const steps = plan.of(event);
     return steps.length === 0 ? none : run(steps, event);
   };
   const putBack = ({ slices, states }: SessionMark, logs: LogMarks | undefined): void => {
-    assertNotReducing();
+    assertIdle();
     places.restore(slices, states);
     for (const [log, mark] of logs ?? none) log.cut(mark);
   };
@@ -87,7 +73,11 @@ export function sliceStates(sessionId: string): SliceStates {
     joined: places.joined,
     get: places.get,
     set: (slice, state) => places.put(places.of(slice), state),
-    reduce,
+    reduce(event) {
+      const errors = reduce(event);
+      if (event.evaluationId !== undefined) beside.remember({ event });
+      return errors;
+    },
     reduceBeside(event) {
       const errors = reduce(event);
       beside.remember({ event });
@@ -97,7 +87,7 @@ export function sliceStates(sessionId: string): SliceStates {
       const logs = which === "all" ? places.logMarks() : undefined;
       return { session: places, order: beside.next(), slices: places.joined(), states: places.share(), logs };
     },
-    open: beside.open,
+    open: (mark, owner) => beside.open(mark, owner),
     close: beside.close,
     rollback(mark) {
       if (!beside.isOpen(mark)) {
@@ -114,14 +104,35 @@ export function sliceStates(sessionId: string): SliceStates {
   };
 }
 
-function runAll(steps: readonly Step[], run: (step: Step) => void): readonly unknown[] {
-  let errors: unknown[] | undefined;
-  for (const step of steps) {
-    try {
-      run(step);
-    } catch (error) {
-      (errors ??= []).push(error);
-    }
-  }
-  return errors ?? none;
+/** Runs reducers, each for itself; returns the errors of those that threw. */
+function reducing(places: Places): {
+  run(steps: readonly Step[], event: AnyEvent): readonly unknown[];
+  /** @throws {DefinitionError} inside a reducer. */
+  assertIdle(): void;
+} {
+  let running = false;
+  const assertIdle = (): void => {
+    if (running) throw new DefinitionError("A reducer only makes the next state: it can neither dispatch nor restore.");
+  };
+  const step = ({ place, reduce }: Step, event: AnyEvent): void => {
+    if (place.log === undefined) places.set(place, reduced(places.states()[place.at], reduce, event));
+    else place.log.reduce((draft) => reduce(draft as never, event as never));
+  };
+  return {
+    assertIdle,
+    run(steps, event) {
+      assertIdle();
+      running = true;
+      let errors: unknown[] | undefined;
+      for (const each of steps) {
+        try {
+          step(each, event);
+        } catch (error) {
+          (errors ??= []).push(error);
+        }
+      }
+      running = false;
+      return errors ?? none;
+    },
+  };
 }
