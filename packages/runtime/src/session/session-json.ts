@@ -69,7 +69,7 @@ function parseSlice(saved: unknown, path: string, slices: readonly Slice[]): Sav
   if (!isRecord(saved)) throw fault(path, "must be an object");
   assertKeys(saved, ["name", "kind", "state"], path);
   const slice = slices.find(({ name }) => name === saved["name"]);
-  if (slice === undefined) throw fault(`${path}.name`, `names an unknown slice: ${JSON.stringify(saved["name"])}`);
+  if (slice === undefined) throw fault(`${path}.name`, `names an unknown slice: ${shown(saved["name"])}`);
   const { name, kind } = slice;
   if (saved["kind"] !== kind) throw fault(`${path}.kind`, `must be "${kind}"`);
   const odd = findOdd(saved["state"], 0);
@@ -101,11 +101,16 @@ function assertKeys(record: Readonly<Record<string, unknown>>, known: readonly s
 function versionFault(found: unknown): DefinitionError {
   const newer = typeof found === "number" && found > version;
   const what = newer ? "; it was saved by a newer release of this framework" : "";
-  return fault("version", `must be ${version}, not ${String(found)}${what}`);
+  return fault("version", `must be ${version}, not ${shown(found)}${what}`);
 }
 
 function fault(path: string, problem: string): DefinitionError {
   return new DefinitionError(`This is not a session's JSON: ${path === "" ? "it" : path} ${problem}.`);
+}
+
+function shown(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value);
+  return typeof value === "number" ? String(value) : `of type ${value === null ? "null" : typeof value}`;
 }
 
 interface Odd {

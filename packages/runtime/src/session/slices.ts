@@ -60,6 +60,7 @@ export function sliceStates(sessionId: string): SliceStates {
   const { run, assertIdle } = reducing(places);
 
   const reduce = (event: AnyEvent): readonly unknown[] => {
+    assertIdle();
     const steps = plan.of(event);
     return steps.length === 0 ? none : run(steps, event);
   };
@@ -121,7 +122,6 @@ function reducing(places: Places): {
   return {
     assertIdle,
     run(steps, event) {
-      assertIdle();
       running = true;
       let errors: unknown[] | undefined;
       for (const each of steps) {
