@@ -1,5 +1,6 @@
 // 1. Listeners are told in the order of their subscription, each isolated from the others' errors.
 // 2. Who subscribes or leaves while an event is told does so from the next event on.
+// 3. Everyone hears events in the same order: one that a listener causes is told when all have heard the one before.
 import {
   eventKeys,
   filterKey,
@@ -15,10 +16,21 @@ interface Subscription {
   readonly order: number;
 }
 
+/** An event that is being told. */
+interface Telling {
+  readonly event: Event;
+  readonly listeners: readonly Subscription[];
+  /** Who is next. */
+  at: number;
+  errors: unknown[] | undefined;
+}
+
 export interface Dispatcher {
   readonly on: Session["on"];
   /** The errors of those that threw. */
   notify(event: Event): readonly unknown[];
+  /** Called by a listener, before it causes a change: everyone hears at once of the event that it is told of. */
+  finish(): void;
 }
 
 const none: readonly never[] = Object.freeze([]);
@@ -28,6 +40,7 @@ export function createDispatcher(): Dispatcher {
   /** Who hears an event, by the last of its keys. */
   const heardBy = new Map<string, readonly Subscription[]>();
   let order = 0;
+  let telling: Telling | undefined;
 
   const listenersOf = (event: Event): readonly Subscription[] => {
     const keys = eventKeys(event);
@@ -56,17 +69,29 @@ export function createDispatcher(): Dispatcher {
     },
     notify(event) {
       if (order === 0) return none;
-      let errors: unknown[] | undefined;
-      for (const { listener } of listenersOf(event)) {
-        try {
-          const result = listener(event);
-          // An async listener's rejection is its own affair, but must not end the process.
-          if (result instanceof Promise) result.catch(() => {});
-        } catch (error) {
-          (errors ??= []).push(error);
-        }
-      }
-      return errors ?? none;
+      const outer = telling;
+      if (outer !== undefined) tell(outer);
+      const own: Telling = { event, listeners: listenersOf(event), at: 0, errors: undefined };
+      telling = own;
+      tell(own);
+      telling = outer;
+      return own.errors ?? none;
+    },
+    finish() {
+      if (telling !== undefined) tell(telling);
     },
   };
+}
+
+function tell(telling: Telling): void {
+  const { event, listeners } = telling;
+  while (telling.at < listeners.length) {
+    try {
+      const result = listeners[telling.at++]?.listener(event);
+      // An async listener's rejection is its own affair, but must not end the process.
+      if (result instanceof Promise) result.catch(() => {});
+    } catch (error) {
+      (telling.errors ??= []).push(error);
+    }
+  }
 }

@@ -1,6 +1,10 @@
 // 1. Recording costs the same however many entries there are: they are pushed, and cut off again.
 // 2. What was handed out never changes: it is a copy, made when somebody asks and kept until the next entry.
+// 3. Marks end last in, first out: a cut ends those that were taken after its own.
+import { DefinitionError } from "@proviso/core";
 import { frozen } from "./frozen.ts";
+import { draftLog, logChange, type DraftScope, type LogChange } from "./log-draft.ts";
+import { atOnce } from "./reducers.ts";
 
 /** The entries of a log slice whose state is a list. */
 export interface LogState {
@@ -12,68 +16,54 @@ export interface LogState {
   cut(mark: LogMark): void;
   /** Lets a reducer add to it. One that throws changes nothing. */
   reduce(reducer: (draft: unknown[]) => unknown): void;
+  replace(list: readonly unknown[]): void;
 }
 export interface LogMark {
   readonly entries: unknown[];
   readonly length: number;
 }
 
-/** Lists that a reducer is adding to just now: `append` pushes instead of copying. */
-const openLogs = new WeakMap<object, (item: unknown) => void>();
-
-/** Adds to a log that a reducer was given; false for any other list. */
-export function pushToLog(list: object, item: unknown): boolean {
-  const push = openLogs.get(list);
-  push?.(item);
-  return push !== undefined;
-}
-
+/** `initial` is frozen at every depth. */
 export function logState(initial: readonly unknown[]): LogState {
   // Never changed but by pushing and cutting; any other change takes a new one.
   let entries: unknown[] = [...initial];
   let view: readonly unknown[] | undefined = initial;
 
-  const mark = (): LogMark => ({ entries, length: entries.length });
-  const cut = (marked: LogMark): void => {
-    if (entries === marked.entries && entries.length === marked.length) return;
-    ({ entries } = marked);
-    entries.length = marked.length;
+  const replace = (list: readonly unknown[]): void => {
+    // The copy is frozen with what is in it; the entries stay a list that can be pushed to.
+    entries = [...(frozen([...list], entries) as readonly unknown[])];
+    view = undefined;
+  };
+  const take = ({ added, replaced }: LogChange): void => {
+    if (replaced !== undefined) return replace(replaced);
+    if (added.length === 0) return;
+    for (const item of added) frozen(item);
+    for (const item of added) entries.push(item);
     view = undefined;
   };
   return {
-    get: () => (view ??= frozen([...entries]) as readonly unknown[]),
-    mark,
-    cut,
-    reduce(reducer) {
-      const before = mark();
-      let copy: unknown[] | undefined;
-      const push = (...items: unknown[]): number => {
-        for (const item of items) (copy ?? entries).push(frozen(item));
-        return (copy ?? entries).length;
-      };
-      /** Whatever is not a push works on a copy. */
-      const changing = (): unknown[] => (copy ??= [...entries]);
-      const draft = new Proxy(entries, {
-        get: (_, key) => (key === "push" ? push : (Reflect.get(copy ?? entries, key) as unknown)),
-        set: (_, key, value: unknown) => Reflect.set(changing(), key, value),
-        deleteProperty: (_, key) => Reflect.deleteProperty(changing(), key),
-        defineProperty: (_, key, descriptor) => Reflect.defineProperty(changing(), key, descriptor),
-        ownKeys: () => Reflect.ownKeys(copy ?? entries),
-        has: (_, key) => Reflect.has(copy ?? entries, key),
-        getOwnPropertyDescriptor: (_, key) => Reflect.getOwnPropertyDescriptor(copy ?? entries, key),
-      });
-      openLogs.set(draft, push);
-      try {
-        const returned = reducer(draft);
-        if (returned !== undefined && returned !== draft) entries = [...(returned as readonly unknown[])].map(frozen);
-        else if (copy !== undefined) entries = copy.map(frozen);
-      } catch (error) {
-        cut(before);
-        throw error;
-      } finally {
-        openLogs.delete(draft);
-      }
-      if (entries !== before.entries || entries.length !== before.length) view = undefined;
+    // Of a list that is not frozen V8 makes a copy by the block.
+    get: () => (view ??= Object.freeze([...entries])),
+    mark: () => ({ entries, length: entries.length }),
+    cut(mark) {
+      if (entries === mark.entries && entries.length === mark.length) return;
+      ({ entries } = mark);
+      entries.length = mark.length;
+      view = undefined;
     },
+    reduce(reducer) {
+      const scope: DraftScope = { live: true };
+      const draft = draftLog(entries, scope);
+      try {
+        const returned: unknown = atOnce(reducer(draft));
+        const change = logChange(returned === undefined ? draft : returned, entries);
+        if (change !== undefined) take(change);
+        else if (Array.isArray(returned)) replace(returned);
+        else throw new DefinitionError("A log's state is a list: its reducer cannot return anything else.");
+      } finally {
+        scope.live = false;
+      }
+    },
+    replace,
   };
 }

@@ -1,17 +1,11 @@
-import { eventKeys, type Slice } from "@proviso/core";
-import type { LogState } from "./log-state.ts";
+import { eventKeys } from "@proviso/core";
+import type { Place } from "./places.ts";
+import type { Reducer } from "./reducers.ts";
 
-/** Where a slice's state is kept. */
-export interface Place {
-  readonly slice: Slice;
-  readonly at: number;
-  /** Of a log slice with a list. */
-  readonly log: LogState | undefined;
-}
 export interface Step {
   readonly place: Place;
   readonly order: number;
-  readonly reduce: (state: never, event: never) => unknown;
+  readonly reduce: Reducer;
 }
 
 /** Which reducers an event runs: by slice in the order of joining, in a slice in the order of registration. */
@@ -19,6 +13,8 @@ export interface ReducerPlan {
   add(place: Place): void;
   of(event: { readonly type: string }): readonly Step[];
 }
+
+const none: readonly Step[] = Object.freeze([]);
 
 export function reducerPlan(): ReducerPlan {
   const steps = new Map<string, readonly Step[]>();
@@ -32,6 +28,7 @@ export function reducerPlan(): ReducerPlan {
       known.clear();
     },
     of(event) {
+      if (steps.size === 0) return none;
       const keys = eventKeys(event);
       // Tools that nobody reduces share one plan: their names may be a model's invention.
       const last = keys.findLast((key) => steps.has(key)) ?? "";

@@ -1,36 +1,62 @@
-import { pushToLog } from "./log-state.ts";
-import { enableMapSet, Immer } from "immer";
+import { DefinitionError } from "@proviso/core";
+import { current, enableArrayMethods, enableMapSet, Immer, isDraft } from "immer";
 import { frozen } from "./frozen.ts";
+import { appendedTo } from "./log-draft.ts";
 
 enableMapSet();
-const immer = new Immer({ autoFreeze: true });
+enableArrayMethods();
+// It would look at every item of a list that changed; `frozen` looks at those that are new.
+const immer = new Immer({ autoFreeze: false });
+/** V8 copies a frozen list sixty times slower than one that is not. */
+const worthThawing = 64;
+
+export type Reducer = (state: never, event: never) => unknown;
 
 /** The next state. A reducer changes the draft, or returns the new state. */
-export function reduced(before: unknown, reduce: (state: never, event: never) => unknown, event: object): unknown {
-  if (typeof before === "object" && before !== null) {
-    return immer.produce(before, (draft: unknown) => reduce(draft as never, event as never) as undefined);
+export function reduced(before: unknown, reduce: Reducer, event: object): unknown {
+  if (typeof before !== "object" || before === null) {
+    // A state that is not an object has no draft.
+    const next = atOnce(reduce(before as never, event as never));
+    return next === undefined ? before : frozen(next);
   }
-  // A state that is not an object has no draft.
-  const next = reduce(before as never, event as never);
-  return next === undefined ? before : frozen(next);
+  const base: object = Array.isArray(before) && before.length > worthThawing ? [...(before as unknown[])] : before;
+  const next: unknown = immer.produce(base, (draft: unknown) => atOnce(reduce(draft as never, event as never)));
+  return next === base ? before : frozen(next, base);
+}
+
+/**
+ * What a reducer returned.
+ * @throws {DefinitionError} for a promise: the state changes at once or not at all.
+ */
+export function atOnce(returned: unknown): undefined {
+  if (!(returned instanceof Promise)) return returned as undefined;
+  // Nobody waits for it.
+  returned.catch(() => {});
+  throw new DefinitionError("A reducer cannot be asynchronous: wait first, then dispatch an event of what came.");
 }
 
 // List slices: the common reducers.
 
 /** The list with one more item. In a log slice that costs the same for any number of them. */
 export function append<T>(list: readonly T[], item: T): readonly T[] {
-  return pushToLog(list, item) ? list : [...list, item];
+  return appendedTo(list, item) ?? [...plain(list), item];
 }
 
 /** Replaces the item of the same key, or appends. */
 export function upsertBy<T>(key: (item: T) => unknown): (list: readonly T[], item: T) => readonly T[] {
   return (list, item) => {
-    const at = list.findIndex((other) => key(other) === key(item));
-    return at === -1 ? [...list, item] : list.with(at, item);
+    const items = plain(list);
+    const at = items.findIndex((other) => key(other) === key(item));
+    return at === -1 ? append(list, item) : items.with(at, item);
   };
 }
 
 /** A list of one: the latest. */
 export function replaceLatest<T>(_list: readonly T[], item: T): readonly T[] {
   return [item];
+}
+
+/** Without a draft for each item that is read. */
+function plain<T>(list: readonly T[]): readonly T[] {
+  return isDraft(list) ? (current<unknown>(list) as readonly T[]) : list;
 }

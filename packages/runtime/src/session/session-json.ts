@@ -32,9 +32,12 @@ export function sessionJson(session: {
   const slices = session.slices.map((slice): SavedSlice => {
     const { name, kind } = slice;
     const state = session.get(slice);
-    const fault = findOdd(state, "", 0);
-    if (fault !== undefined) {
-      throw new DefinitionError(`The state of slice "${name}" cannot be saved: ${fault}. Keep plain JSON in it.`);
+    const odd = findOdd(state, 0);
+    if (odd !== undefined) {
+      const where = odd.path.length === 0 ? "it" : pathText("", odd.path);
+      throw new DefinitionError(
+        `The state of slice "${name}" cannot be saved: ${where} ${odd.problem}. Keep plain JSON in it.`,
+      );
     }
     return state === undefined ? { name, kind } : { name, kind, state };
   });
@@ -45,13 +48,15 @@ export function sessionJson(session: {
 export function parseSession(json: unknown, slices: readonly Slice[]): SavedSession {
   if (typeof json === "string") throw fault("", "is a text: give what JSON.parse makes of it");
   if (!isRecord(json) || json["format"] !== format) throw fault("", `is not a session: format must be "${format}"`);
-  if (json["version"] !== version) throw fault("version", `must be ${version}, not ${String(json["version"])}`);
+  if (json["version"] !== version) throw versionFault(json["version"]);
+  assertKeys(json, ["format", "version", "id", "seq", "slices"], "");
   const { id, seq, slices: saved } = json;
   if (typeof id !== "string" || id === "") throw fault("id", "must be a text");
   if (!Number.isSafeInteger(seq) || (seq as number) < 0) throw fault("seq", "must be a whole number from 0");
   if (!Array.isArray(saved)) throw fault("slices", "must be a list");
   const names = new Set<string>();
-  const parsed = saved.map((slice: unknown, index): SavedSlice => {
+  // Not `map`: it would pass over a hole.
+  const parsed = Array.from(saved, (slice: unknown, index): SavedSlice => {
     const read = parseSlice(slice, `slices[${index}]`, slices);
     if (names.has(read.name)) throw fault(`slices[${index}].name`, `is there twice: "${read.name}"`);
     names.add(read.name);
@@ -62,53 +67,102 @@ export function parseSession(json: unknown, slices: readonly Slice[]): SavedSess
 
 function parseSlice(saved: unknown, path: string, slices: readonly Slice[]): SavedSlice {
   if (!isRecord(saved)) throw fault(path, "must be an object");
-  const unknown = Object.keys(saved).find((key) => !["name", "kind", "state"].includes(key));
-  if (unknown !== undefined) throw fault(`${path}.${unknown}`, "is not known");
-  const { name, kind, state } = saved;
-  const slice = slices.find((known) => known.name === name);
-  if (slice === undefined) throw fault(`${path}.name`, `names an unknown slice: ${JSON.stringify(name)}`);
-  if (kind !== slice.kind) throw fault(`${path}.kind`, `must be "${slice.kind}"`);
-  const odd = findOdd(state, `${path}.state`, 0);
-  if (odd !== undefined) throw fault("", odd);
-  if (slice.kind === "log" && Array.isArray(slice.initial) && !Array.isArray(state)) {
-    throw fault(`${path}.state`, "must be a list");
+  assertKeys(saved, ["name", "kind", "state"], path);
+  const slice = slices.find(({ name }) => name === saved["name"]);
+  if (slice === undefined) throw fault(`${path}.name`, `names an unknown slice: ${shown(saved["name"])}`);
+  const { name, kind } = slice;
+  if (saved["kind"] !== kind) throw fault(`${path}.kind`, `must be "${kind}"`);
+  const odd = findOdd(saved["state"], 0);
+  if (odd !== undefined) throw fault(pathText(`${path}.state`, odd.path), odd.problem);
+  // The session's own from here on: what was given stays the caller's, and unfrozen.
+  const state = fittingState(slice, structuredClone(saved["state"]), `${path}.state`);
+  return state === undefined ? { name, kind } : { name, kind, state };
+}
+
+/** The schema decides. Without one a state has to be what the initial state is: a list, an object, or neither. */
+function fittingState({ kind, initial, schema }: Slice, state: unknown, path: string): unknown {
+  if (state === undefined && initial !== undefined && schema === undefined) throw fault(path, "is missing");
+  const listed = Array.isArray(initial) && (kind === "log" || schema === undefined);
+  if (listed && !Array.isArray(state)) throw fault(path, "must be a list");
+  if (schema !== undefined) {
+    const result = parseWithSchemaSync(schema, state);
+    if (!result.ok) throw fault(path, `does not fit the slice: ${describeIssues(result.issues)}`);
+    return result.value;
   }
-  if (slice.schema !== undefined) {
-    const result = parseWithSchemaSync(slice.schema, state);
-    if (!result.ok) throw fault(`${path}.state`, `does not fit the slice: ${describeIssues(result.issues)}`);
-    return { name: slice.name, kind: slice.kind, state: result.value };
-  }
-  if (state === undefined && slice.initial !== undefined) throw fault(`${path}.state`, "is missing");
-  return state === undefined ? { name: slice.name, kind: slice.kind } : { name: slice.name, kind: slice.kind, state };
+  if (isRecord(initial) && !isRecord(state) && state !== null) throw fault(path, "must be an object");
+  return state;
+}
+
+function assertKeys(record: Readonly<Record<string, unknown>>, known: readonly string[], path: string): void {
+  const unknown = Reflect.ownKeys(record).find((key) => !known.includes(key as string));
+  if (unknown !== undefined) throw fault(pathText(path, [unknown]), "is not known");
+}
+
+function versionFault(found: unknown): DefinitionError {
+  const newer = typeof found === "number" && found > version;
+  const what = newer ? "; it was saved by a newer release of this framework" : "";
+  return fault("version", `must be ${version}, not ${shown(found)}${what}`);
 }
 
 function fault(path: string, problem: string): DefinitionError {
   return new DefinitionError(`This is not a session's JSON: ${path === "" ? "it" : path} ${problem}.`);
 }
 
-/** What JSON could not carry there and back; undefined: nothing. */
-function findOdd(value: unknown, path: string, depth: number): string | undefined {
-  if (value === null || ["string", "boolean", "undefined"].includes(typeof value)) return undefined;
-  const here = path === "" ? "it" : path;
-  if (typeof value === "number") return Number.isFinite(value) ? undefined : `${here} is ${value}`;
-  if (typeof value !== "object") return `${here} is a ${typeof value}`;
-  if (depth > deepest) return `${here} lies deeper than ${deepest} levels`;
-  if (Array.isArray(value)) {
-    for (const [index, item] of value.entries()) {
-      const odd = item === undefined ? `${path}[${index}] is undefined` : findOdd(item, `${path}[${index}]`, depth + 1);
-      if (odd !== undefined) return odd;
-    }
+function shown(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value);
+  return typeof value === "number" ? String(value) : `of type ${value === null ? "null" : typeof value}`;
+}
+
+interface Odd {
+  readonly path: readonly PropertyKey[];
+  readonly problem: string;
+}
+
+/** The first thing that JSON could not carry there and back. At the root undefined can be: it is left out. */
+function findOdd(value: unknown, depth: number): Odd | undefined {
+  if (value === null || value === undefined || typeof value === "string" || typeof value === "boolean")
     return undefined;
-  }
+  if (typeof value === "number") return Number.isFinite(value) ? undefined : odd(`is ${value}`);
+  if (typeof value !== "object") return odd(`is a ${typeof value}`);
+  if (depth > deepest) return odd(`lies deeper than ${deepest} levels: it may hold itself`);
+  if (Array.isArray(value)) return findOddItem(value, depth);
   const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype !== Object.prototype && prototype !== null) {
-    return `${here} is a ${(value.constructor as { readonly name?: string } | undefined)?.name ?? "special object"}`;
-  }
-  for (const key of Object.keys(value)) {
-    const inner = path === "" ? key : `${path}.${key}`;
-    if (forbiddenKeys.has(key)) return `the key ${inner} is not allowed`;
-    const odd = findOdd((value as Record<string, unknown>)[key], inner, depth + 1);
-    if (odd !== undefined) return odd;
+  if (prototype !== Object.prototype && prototype !== null) return odd(`is a ${nameOfClass(value)}`);
+  for (const key of Reflect.ownKeys(value)) {
+    const item = (value as Record<PropertyKey, unknown>)[key];
+    if (typeof key === "symbol") return within(key, odd("has a symbol as its key"));
+    if (forbiddenKeys.has(key)) return within(key, odd("is a key that is not allowed"));
+    const inner = findOdd(item, depth + 1);
+    if (inner !== undefined) return within(key, inner);
   }
   return undefined;
+}
+
+function findOddItem(items: readonly unknown[], depth: number): Odd | undefined {
+  for (let index = 0; index < items.length; index++) {
+    const item = items[index];
+    const inner = item === undefined ? odd("is undefined") : findOdd(item, depth + 1);
+    if (inner !== undefined) return within(index, inner);
+  }
+  // Without holes there are as many keys as items.
+  if (Object.keys(items).length > items.length) return odd("is a list with properties of its own");
+  return undefined;
+}
+
+const odd = (problem: string): Odd => ({ path: [], problem });
+const within = (key: PropertyKey, { path, problem }: Odd): Odd => ({ path: [key, ...path], problem });
+
+function nameOfClass(value: object): string {
+  const { name } = (value.constructor ?? {}) as { readonly name?: unknown };
+  return typeof name === "string" && name !== "" ? name : "special object";
+}
+
+/** `a[1].b`; of a long one its beginning. */
+function pathText(start: string, path: readonly PropertyKey[]): string {
+  const shown = path.slice(0, 12);
+  const text = shown.reduce<string>((before, key) => {
+    if (typeof key === "number") return `${before}[${key}]`;
+    return before === "" ? String(key) : `${before}.${String(key)}`;
+  }, start);
+  return shown.length < path.length ? `${text}…` : text;
 }

@@ -23,7 +23,10 @@ export type UnnumberedEvent = FrameworkEvent extends infer E
   : never;
 
 /** The session as the runtime sees it: what the public one hides. */
-export interface SessionCore extends Pick<SliceStates, "join" | "reduce" | "mark" | "rollback"> {
+export interface SessionCore extends Pick<
+  SliceStates,
+  "join" | "reduce" | "reduceBeside" | "mark" | "open" | "close" | "rollback"
+> {
   readonly session: Session;
   /** @throws {DefinitionError} for a poisoned session, with the reason. */
   assertUsable(): void;
@@ -79,7 +82,10 @@ export function createCore(id: string, firstSeq = 0): SessionCore {
       states.join(slices);
     },
     reduce: states.reduce,
+    reduceBeside: states.reduceBeside,
     mark: states.mark,
+    open: states.open,
+    close: states.close,
     rollback: states.rollback,
     notify: dispatcher.notify,
     number: (event) => Object.freeze(Object.assign(event, { sessionId: id, seq: seq++ })) as FrameworkEvent,
@@ -103,7 +109,10 @@ function publicSession(
     dispatch(event) {
       assertUsable();
       checkAppEvent(event);
-      const errors = [...states.reduce(event), ...dispatcher.notify(event)];
+      dispatcher.finish();
+      const failed = states.reduceBeside(event);
+      const told = dispatcher.notify(event);
+      const errors = failed.length === 0 ? told : [...failed, ...told];
       return { ok: errors.length === 0, errors };
     },
     get<State>(slice: Slice<State>): State {
@@ -149,5 +158,6 @@ function publicSession(
 export function checkAppEvent(event: AppEvent): void {
   const type: unknown = (event as AppEvent | undefined)?.type;
   if (typeof type !== "string" || type === "") throw new DefinitionError("An event needs a type.");
-  if (isFrameworkEventType(type)) throw new DefinitionError(`"${type}" events are the framework's own to dispatch.`);
+  if (type === "*" || type.startsWith("tool:") || isFrameworkEventType(type))
+    throw new DefinitionError(`"${type}" events are the framework's own to dispatch.`);
 }

@@ -1,17 +1,22 @@
 // 1. All state changes go through `reduce`; a state is replaced, never changed in place.
 // 2. A reducer that throws leaves its slice as it was; all others, of its slice too, run all the same.
 // 3. A mark is a reference: it costs the same for any number of slices and items.
+// 4. A reducer dispatches and restores nothing.
 import { DefinitionError, type Slice } from "@proviso/core";
-import { logState, type LogMark, type LogState } from "./log-state.ts";
-import { reducerPlan, type Place, type Step } from "./reducer-plan.ts";
-import { frozen } from "./frozen.ts";
+import { createBeside, type AnyEvent } from "./beside.ts";
+import { createPlaces, type LogMarks, type Places } from "./places.ts";
+import { reducerPlan, type Step } from "./reducer-plan.ts";
 import { reduced } from "./reducers.ts";
 
-/** The states of the state slices, by the order in which they joined; with "all" the logs' too. */
+/** The states of the state slices, by the order in which they joined; with "all" how far the logs are, too. */
 export interface SessionMark {
+  /** What it is a mark of. */
+  readonly session: object;
+  /** Grows with each mark, and with what others do while one is open. */
+  readonly order: number;
   readonly slices: readonly Slice[];
   readonly states: readonly unknown[];
-  readonly logs: ReadonlyMap<LogState, LogMark> | undefined;
+  readonly logs: LogMarks | undefined;
 }
 
 /** The state behind a session: slices, in the order in which they joined. */
@@ -21,126 +26,113 @@ export interface SliceStates {
   joined(): readonly Slice[];
   /** The initial state of a slice that has not joined. */
   get(slice: Slice): unknown;
-  /** Puts a state in a slice's place. */
+  /** Puts a state in the place of a slice that has joined. */
   set(slice: Slice, state: unknown): void;
-  /** The errors of the reducers that threw. */
-  reduce(event: { readonly type: string }): readonly unknown[];
-  /** The states of all state slices, by reference; "all": of the log slices too. */
+  /**
+   * The runtime's own: an evaluation's framework event, or an application's that a tool call dispatched, which is undone
+   * with the call. Returns the errors of the reducers that threw.
+   */
+  reduce(event: AnyEvent): readonly unknown[];
+  /** An application's event that is part of no call: it stands when one is undone. */
+  reduceBeside(event: AnyEvent): readonly unknown[];
+  /** The states of all state slices, by reference; "all": how far the logs are, too. */
   mark(which?: "all"): SessionMark;
-  /** Puts back exactly what was marked; clears state slices that came later. */
-  rollback(mark: SessionMark): void;
+  /**
+   * From here to `close`, a rollback to this mark, which was just taken, keeps what others do: `reduceBeside`, framework
+   * events of evaluations other than `owner` and those inside it, and restored snapshots. Marks may be open inside each
+   * other.
+   */
+  open(mark: SessionMark, owner?: string): void;
+  close(mark: SessionMark): void;
+  /**
+   * Puts back exactly what was marked, and clears state slices that came later. What others did since an open mark is
+   * then done again, and the errors of reducers that throw now are returned.
+   */
+  rollback(mark: SessionMark): readonly unknown[];
 }
 
 const none: readonly never[] = Object.freeze([]);
 
 export function sliceStates(sessionId: string): SliceStates {
-  const places = new Map<string, Place>();
+  const places = createPlaces(sessionId);
   const plan = reducerPlan();
-  const table = stateTable();
-  let slices: readonly Slice[] = [];
+  const beside = createBeside();
+  const { run, assertIdle } = reducing(places);
 
-  const assertSame = (slice: Slice, known = places.get(slice.name)?.slice): void => {
-    if (known === undefined || known === slice) return;
-    throw new DefinitionError(`The session "${sessionId}" has another slice named "${slice.name}".`);
+  const reduce = (event: AnyEvent): readonly unknown[] => {
+    assertIdle();
+    const steps = plan.of(event);
+    return steps.length === 0 ? none : run(steps, event);
   };
-  const add = (slice: Slice): void => {
-    const initial = frozen(slice.initial);
-    const log = slice.kind === "log" && Array.isArray(initial) ? logState(initial as readonly unknown[]) : undefined;
-    const place: Place = { slice, at: slices.length, log };
-    places.set(slice.name, place);
-    slices = [...slices, slice];
-    table.put(place.at, initial);
-    plan.add(place);
-  };
-  const run = ({ place: { at, log }, reduce }: Step, event: object): void => {
-    if (log === undefined) table.put(at, reduced(table.states()[at], reduce, event));
-    else log.reduce((draft) => reduce(draft as never, event as never));
+  const putBack = ({ slices, states }: SessionMark, logs: LogMarks | undefined): void => {
+    assertIdle();
+    places.restore(slices, states);
+    for (const [log, mark] of logs ?? none) log.cut(mark);
   };
   return {
-    join(joining) {
-      const named = (slice: Slice): Slice | undefined => joining.find(({ name }) => name === slice.name);
-      for (const slice of joining) {
-        assertSame(slice);
-        assertSame(slice, named(slice));
-      }
-      for (const slice of joining) if (!places.has(slice.name)) add(slice);
+    join: (slices) => places.join(slices).forEach(plan.add),
+    joined: places.joined,
+    get: places.get,
+    set: (slice, state) => places.put(places.of(slice), state),
+    reduce(event) {
+      const errors = reduce(event);
+      if (event.evaluationId !== undefined) beside.remember({ event });
+      return errors;
     },
-    joined: () => slices,
-    get(slice) {
-      assertSame(slice);
-      const place = places.get(slice.name);
-      if (place === undefined) return frozen(slice.initial);
-      return place.log === undefined ? table.states()[place.at] : place.log.get();
+    reduceBeside(event) {
+      const errors = reduce(event);
+      beside.remember({ event });
+      return errors;
     },
-    set(slice, state) {
-      const place = places.get(slice.name);
-      if (place?.log === undefined) table.put(place?.at ?? slices.length, frozen(state));
-      else place.log.reduce(() => state);
-    },
-    reduce: (event) => runAll(slices.length === 0 ? none : plan.of(event), (step) => run(step, event)),
     mark(which) {
-      const states = table.share();
-      if (which === undefined) return { slices, states, logs: undefined };
-      const logs = [...places.values()].flatMap(({ log }) => (log === undefined ? [] : [[log, log.mark()] as const]));
-      return { slices, states, logs: new Map(logs) };
+      const logs = which === "all" ? places.logMarks() : undefined;
+      return { session: places, order: beside.next(), slices: places.joined(), states: places.share(), logs };
     },
+    open: (mark, owner) => beside.open(mark, owner),
+    close: beside.close,
     rollback(mark) {
-      table.replace(restoredStates(slices, mark, table.states()));
-      for (const [log, marked] of mark.logs ?? []) log.cut(marked);
+      if (!beside.isOpen(mark)) {
+        putBack(mark, mark.logs);
+        beside.remember({ restored: mark });
+        return none;
+      }
+      const { from, events } = beside.since(mark);
+      putBack(from, mark.logs);
+      // Logs that were not cut have these entries.
+      const undone = (step: Step): boolean => mark.logs !== undefined || step.place.slice.kind === "state";
+      return events.flatMap((event) => run(plan.of(event).filter(undone), event));
     },
   };
 }
 
-function runAll(steps: readonly Step[], run: (step: Step) => void): readonly unknown[] {
-  let errors: unknown[] | undefined;
-  for (const step of steps) {
-    try {
-      run(step);
-    } catch (error) {
-      (errors ??= []).push(error);
-    }
-  }
-  return errors ?? none;
-}
-
-/** States by place; a change takes a copy when somebody holds the list. */
-interface StateTable {
-  states(): readonly unknown[];
-  put(at: number, state: unknown): void;
-  /** The list, which does not change from here on. */
-  share(): readonly unknown[];
-  replace(states: readonly unknown[]): void;
-}
-
-function stateTable(): StateTable {
-  let states: unknown[] = [];
-  let shared = false;
+/** Runs reducers, each for itself; returns the errors of those that threw. */
+function reducing(places: Places): {
+  run(steps: readonly Step[], event: AnyEvent): readonly unknown[];
+  /** @throws {DefinitionError} inside a reducer. */
+  assertIdle(): void;
+} {
+  let running = false;
+  const assertIdle = (): void => {
+    if (running) throw new DefinitionError("A reducer only makes the next state: it can neither dispatch nor restore.");
+  };
+  const step = ({ place, reduce }: Step, event: AnyEvent): void => {
+    if (place.log === undefined) places.set(place, reduced(places.states()[place.at], reduce, event));
+    else place.log.reduce((draft) => reduce(draft as never, event as never));
+  };
   return {
-    states: () => states,
-    put(at, state) {
-      if (at < states.length && states[at] === state) return;
-      if (shared) states = [...states];
-      shared = false;
-      states[at] = state;
-    },
-    share() {
-      shared = true;
-      return states;
-    },
-    replace(given) {
-      states = given as unknown[];
-      shared = true;
+    assertIdle,
+    run(steps, event) {
+      running = true;
+      let errors: unknown[] | undefined;
+      for (const each of steps) {
+        try {
+          step(each, event);
+        } catch (error) {
+          (errors ??= []).push(error);
+        }
+      }
+      running = false;
+      return errors ?? none;
     },
   };
-}
-
-function restoredStates(slices: readonly Slice[], mark: SessionMark, before: readonly unknown[]): readonly unknown[] {
-  // A log that is no list is kept here, and kept over a rollback.
-  const keepsLogs = mark.logs === undefined && slices.some(({ kind }) => kind === "log");
-  if (slices.length === mark.slices.length && !keepsLogs) return mark.states;
-  return slices.map((slice, at) => {
-    const known = mark.slices[at] === slice;
-    if (slice.kind === "log" && (mark.logs === undefined || !known)) return before[at];
-    return known ? mark.states[at] : frozen(slice.initial);
-  });
 }

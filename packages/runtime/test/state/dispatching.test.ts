@@ -1,4 +1,4 @@
-import { defineSlice, defineTool } from "@proviso/core";
+import { defineSlice, defineTool, DefinitionError } from "@proviso/core";
 import { createSession } from "@proviso/runtime";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -144,6 +144,54 @@ test("EVT-1 a listener that rejects later ends nothing", async () => {
   }) as () => void);
   expect(session.dispatch(noted({ text: "a" }))).toEqual({ ok: true, errors: [] });
   await new Promise((resolve) => setImmediate(resolve));
+});
+
+test("EVT-1 an event that a listener dispatches is told when all have heard the one before, whose state they see", () => {
+  const session = createSession({ slices: [notes] });
+  const heard: string[] = [];
+  const hearing = (who: string) => (event: { readonly type: string; readonly text?: string }) =>
+    void heard.push(`${who} ${event.text} of ${session.get(notes).length}`);
+  session.on("*", hearing("first") as never);
+  const results: boolean[] = [];
+  session.on(noted, ({ text }) => {
+    if (text.length < 3) results.push(session.dispatch(noted({ text: `${text}+` })).ok);
+  });
+  session.on(noted, ({ text }) => {
+    if (text === "a++") throw new Error("last");
+  });
+  session.on("*", hearing("last") as never);
+  expect(session.dispatch(noted({ text: "a" }))).toEqual({ ok: true, errors: [] });
+  expect(heard).toEqual([
+    "first a of 1",
+    "last a of 1",
+    "first a+ of 2",
+    "last a+ of 2",
+    "first a++ of 3",
+    "last a++ of 3",
+  ]);
+  expect(results).toEqual([false, true]);
+});
+
+test("EVT-1 the errors of listeners that hear of an event late are in its own result", () => {
+  const session = createSession();
+  const inner: unknown[] = [];
+  session.on(noted, ({ text }) => {
+    if (text === "outer") inner.push(...session.dispatch(noted({ text: "inner" })).errors);
+  });
+  session.on(noted, ({ text }) => {
+    throw text;
+  });
+  expect(session.dispatch(noted({ text: "outer" })).errors).toEqual(["outer"]);
+  expect(inner).toEqual(["inner"]);
+});
+
+test.each(["*", "tool:noop", "tool.invoked"])("EVT-1 an application cannot dispatch %s", (type) => {
+  const session = createSession();
+  const heard: string[] = [];
+  session.on("*", (event) => heard.push(event.type));
+  session.on(noop, () => heard.push("tool"));
+  expect(() => session.dispatch({ type })).toThrow(DefinitionError);
+  expect(heard).toEqual([]);
 });
 
 test("EVT-1 an event that nobody knows is dispatched without errors", () => {

@@ -113,6 +113,23 @@ const damages: readonly (readonly [string, (json: Record<string, never>) => unkn
       ),
     /__proto__/,
   ],
+  ["an unknown key", (json) => ({ ...json, more: 1 }), /more is not known/],
+  [
+    "an unknown key of a slice",
+    (json) => ({ ...json, slices: [{ name: "notes", kind: "state", state: [], more: 1 }] }),
+    /slices\[0\]\.more is not known/,
+  ],
+  ["a hole", (json) => ({ ...json, slices: Array(1) }), /slices\[0\] must be an object/],
+  [
+    "a list that became an object",
+    (json) => ({ ...json, slices: [{ name: "notes", kind: "state", state: { 0: "a" } }] }),
+    /slices\[0\]\.state must be a list/,
+  ],
+  [
+    "an item that is no JSON",
+    (json) => ({ ...json, slices: [{ name: "notes", kind: "state", state: ["a", { at: [1n] }] }] }),
+    /slices\[0\]\.state\[1\]\.at\[0\] is a bigint/,
+  ],
   ["a missing state", (json) => ({ ...json, slices: [{ name: "notes", kind: "state" }] }), /state is missing/],
 ];
 
@@ -120,6 +137,63 @@ test.each(damages)("SES-3 %s is refused whole, with the path of the fault", (_, 
   const error = thrownBy(() => restoreSession(damage(saved()), { slices }));
   expect(error).toBeInstanceOf(DefinitionError);
   expect(error.message).toMatch(says);
+});
+
+test("SES-3 a state that holds itself cannot be saved, and the error is short", () => {
+  const ring: { ring?: unknown } = {};
+  ring.ring = ring;
+  const slice = defineSlice<unknown>({ name: "ring", initial: ring });
+  const { message } = thrownBy(() => createSession({ slices: [slice] }).toJSON());
+  expect(message).toContain("it may hold itself");
+  expect(message.length).toBeLessThan(250);
+});
+
+test("SES-3 what was given to restoreSession stays the caller's: unfrozen, and no way into the session", () => {
+  const json = saved() as unknown as { slices: { name: string; state: string[] }[] };
+  const restored = restoreSession(json, { slices });
+  for (const slice of json.slices) if (Array.isArray(slice.state)) slice.state.push("later");
+  expect([restored.get(notes), restored.get(journal)]).toEqual([
+    ["a", "b"],
+    ["a", "b"],
+  ]);
+});
+
+test("SES-3 restoreSession without slices says what it needs", () => {
+  expect(thrownBy(() => restoreSession(saved(), undefined as never)).message).toContain("slices");
+  expect(thrownBy(() => restoreSession(saved(), {} as never))).toBeInstanceOf(DefinitionError);
+});
+
+test("SES-3 JSON in which any one value is another is refused with a DefinitionError, or is a session", () => {
+  const odd = [null, 1, -1, 0.5, "", "x", [], {}, true, undefined, 1n, Number.NaN, [undefined]];
+  const places: (readonly (string | number)[])[] = [];
+  const visit = (value: unknown, path: readonly (string | number)[]): void => {
+    places.push(path);
+    if (typeof value !== "object" || value === null) return;
+    for (const key of Object.keys(value)) visit((value as Record<string, unknown>)[key], [...path, key]);
+  };
+  visit(saved(), []);
+  let refused = 0;
+  for (const path of places) {
+    for (const value of odd) {
+      const json = structuredClone({ root: saved() as unknown });
+      const at = ["root", ...path];
+      const last = at.pop() as string;
+      const parent = at.reduce<unknown>((inner, key) => (inner as Record<string, unknown>)[key], json);
+      (parent as Record<string, unknown>)[last] = value;
+      let again: unknown;
+      try {
+        again = saved(restoreSession(json.root, { slices }));
+      } catch (error) {
+        expect(error).toBeInstanceOf(DefinitionError);
+        expect((error as Error).message).toMatch(/^This is not a session's JSON: /);
+        refused += 1;
+        continue;
+      }
+      const given = JSON.parse(JSON.stringify(json.root)) as { readonly slices: readonly unknown[] };
+      expect(again).toMatchObject({ ...given, slices: expect.arrayContaining([...given.slices]) as unknown });
+    }
+  }
+  expect(refused).toBeGreaterThan(places.length * 7);
 });
 
 test("SES-3 JSON that was cut anywhere is refused or is no JSON", () => {
@@ -137,6 +211,9 @@ test.each([
   ["a bigint", 1n, "bigint"],
   ["NaN", { a: [1, Number.NaN] }, "a[1]"],
   ["a hole", { a: [undefined] }, "a[0]"],
+  ["an empty place", Object.assign(Array(3), { 0: 1, 2: 2 }), "[1]"],
+  ["a key that is a symbol", { [Symbol("s")]: 1 }, "Symbol(s)"],
+  ["a list with properties", Object.assign([1], { more: 2 }), "properties of its own"],
   ["a function", { f: () => 1 }, "f"],
 ])("SES-3 a state with %s cannot be saved, and the error says where", (_, initial: unknown, where) => {
   const odd = defineSlice<unknown>({ name: "odd", initial });

@@ -4,6 +4,8 @@ import { scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
 import { fc, journal, noted, notes, promptOf, thrownBy } from "./support.ts";
 
+const word = defineSlice({ name: "word", initial: "none" });
+
 test("SES-2 restore puts back the state slices, by reference, and keeps the log slices", () => {
   const session = createSession({ slices: [notes, journal] });
   session.dispatch(noted({ text: "a" }));
@@ -57,6 +59,25 @@ test("SES-2 another slice of the same name is not the snapshot's slice", () => {
   expect(session.get(namesake)).toEqual({ count: 1 });
 });
 
+test("SES-2 a snapshot finds its slices in a session where they joined in another order, among others", () => {
+  const [first, second, more] = ["first", "second", "more"].map((name) =>
+    defineSlice({ name, initial: "none", reducers: ({ on }) => on(noted, (_, { text }) => `${name} ${text}`) }),
+  ) as [typeof word, typeof word, typeof word];
+  const origin = createSession({ slices: [first, journal, second] });
+  origin.dispatch(noted({ text: "a" }));
+  for (const slices of [
+    [second, first, journal],
+    [second, journal, first],
+    [more, second, journal, first],
+  ]) {
+    const session = createSession({ slices });
+    session.dispatch(noted({ text: "b" }));
+    session.restore(origin.snapshot());
+    expect([session.get(first), session.get(second)]).toEqual(["first a", "second a"]);
+    expect([session.get(more), session.get(journal)]).toEqual(["none", ["b"]]);
+  }
+});
+
 test("SES-2 what no session made is no snapshot", () => {
   const forged: SessionSnapshot = { sessionId: "x" };
   expect(thrownBy(() => createSession().restore(forged))).toBeInstanceOf(DefinitionError);
@@ -93,4 +114,24 @@ test("SES-2 after any sequence of events, snapshots and restores the state is th
       }
     }),
   );
+});
+
+test("SES-2 a reducer can neither dispatch nor restore: it would undo its own slice's change", () => {
+  const session = createSession({ slices: [notes] });
+  const snapshot = session.snapshot();
+  const meddling = defineSlice({
+    name: "meddling",
+    initial: 0,
+    reducers: ({ on }) => {
+      on(noted, () => void inner.dispatch({ type: "other" }));
+      on(noted, () => inner.restore(snapshot));
+      on(noted, (count) => count + 1);
+    },
+  });
+  const inner = createSession({ slices: [meddling, notes] });
+  const { errors } = inner.dispatch(noted({ text: "a" }));
+  expect(errors).toHaveLength(2);
+  expect(errors.every((error) => error instanceof DefinitionError)).toBe(true);
+  expect([inner.get(meddling), inner.get(notes)]).toEqual([1, ["a"]]);
+  expect(inner.dispatch({ type: "other" }).ok).toBe(true);
 });
