@@ -1,10 +1,10 @@
 import { type Clock, type ModelFailure } from "@proviso/core";
-import { costIn, receiveBody, type Received } from "./receive.ts";
+import { costIn, receiveBody, type RawResponse, type Received } from "./receive.ts";
 import type { StreamReader } from "./stream-responses.ts";
 
 /** What is used of the SDK's `APIPromise` of a stream. */
 interface RawStream {
-  withResponse(): Promise<{ readonly data: unknown; readonly response: Pick<Response, "headers" | "text"> }>;
+  withResponse(): Promise<{ readonly data: unknown; readonly response: RawResponse }>;
 }
 
 export interface StallGuard {

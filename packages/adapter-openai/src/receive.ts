@@ -10,8 +10,10 @@ export interface Received {
 
 /** What is used of the SDK's `APIPromise`. */
 interface RawAnswer {
-  asResponse(): Promise<Pick<Response, "headers" | "text">>;
+  asResponse(): Promise<RawResponse>;
 }
+
+export type RawResponse = Pick<Response, "headers" | "text"> & Partial<Pick<Response, "bodyUsed">>;
 
 /** What LiteLLM says a request cost. */
 const costHeader = "x-litellm-response-cost";
@@ -25,11 +27,14 @@ const keptLength = 4_096;
  */
 export async function receive(sent: unknown): Promise<Received | ModelFailure> {
   if (!isRaw(sent)) return { body: await sent, costUsd: undefined };
-  return receiveBody(await sent.asResponse());
+  const response = await sent.asResponse();
+  // Somebody reads along, a tracer say: what the SDK made of the body is there for both.
+  if (response.bodyUsed === true) return { body: await (sent as unknown), costUsd: costIn(response.headers) };
+  return receiveBody(response);
 }
 
 /** The body of an answer that came as JSON. */
-export async function receiveBody(response: Pick<Response, "headers" | "text">): Promise<Received | ModelFailure> {
+export async function receiveBody(response: RawResponse): Promise<Received | ModelFailure> {
   const text = await response.text();
   const json = parseJson(text, limits);
   if (json.ok) return { body: json.value, costUsd: costIn(response.headers) };
