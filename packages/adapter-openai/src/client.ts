@@ -18,26 +18,28 @@ export function newClient(options: CheckedOptions): OpenAIClient {
   });
 }
 
-/** What the client gives for a request: the SDK's `APIPromise`, or what a stand-in for it returns. */
-export function send(
-  options: CheckedOptions,
-  client: OpenAIClient,
-  request: ModelRequest,
-  signal: AbortSignal,
-): unknown {
+export interface Sent {
+  /** The SDK's `APIPromise`, or what a stand-in for the client returned. */
+  readonly answer: unknown;
+  /** Nobody else looks at the answer. */
+  readonly direct: boolean;
+}
+
+export function send(options: CheckedOptions, client: OpenAIClient, request: ModelRequest, signal: AbortSignal): Sent {
   const { api, timeoutMs } = options;
   const perRequest = { maxRetries: 0, signal, ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }) };
   const format = api === "responses" ? responsesFormat : chatFormat;
   if (isUntouched(client)) {
-    return client.post(format.path, {
+    const answer = client.post(format.path, {
       ...perRequest,
       body: format.json(options, request),
       headers: { "content-type": "application/json" },
       stream: request.onDelta !== undefined,
     });
+    return { answer, direct: true };
   }
   const resource = api === "responses" ? client.responses : client.chat.completions;
-  return resource.create(format.object(options, request) as never, perRequest as never);
+  return { answer: resource.create(format.object(options, request) as never, perRequest as never), direct: false };
 }
 
 /**

@@ -64,10 +64,10 @@ async function answerTo(
     const timeoutMs = timeoutOf(options, client);
     const stallMs = options.stallMs ?? Math.min(timeoutMs, defaultStallMs);
     const received = await within(timeoutMs, clock, signal, (until, abort) => {
-      const sent = send(options, client, request, until);
-      if (onDelta === undefined) return receive(sent);
+      const { answer, direct } = send(options, client, request, until);
+      if (onDelta === undefined) return receive(answer);
       const reader = api === "responses" ? responsesReader(onDelta) : chatReader(onDelta);
-      return receiveStream(sent, reader, { clock, stallMs, abort });
+      return receiveStream(answer, reader, { clock, stallMs, abort }, direct);
     });
     if (received.failure !== undefined) return received;
     const { body, costUsd } = received;

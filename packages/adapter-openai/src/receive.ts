@@ -17,7 +17,8 @@ export type RawResponse = Pick<Response, "headers" | "text"> & Partial<Pick<Resp
 
 /** What LiteLLM says a request cost. */
 const costHeader = "x-litellm-response-cost";
-const limits = { maxDepth: 256, maxLength: 64 * 1024 * 1024 };
+/** Of an answer, or of one event of a stream. */
+export const limits = { maxDepth: 256, maxLength: 64 * 1024 * 1024 };
 /** Characters of an unreadable body that are kept. */
 const keptLength = 4_096;
 
@@ -38,11 +39,16 @@ export async function receiveBody(response: RawResponse): Promise<Received | Mod
   const text = await response.text();
   const json = parseJson(text, limits);
   if (json.ok) return { body: json.value, costUsd: costIn(response.headers) };
+  return unreadable(text, json.error);
+}
+
+/** Text that is no JSON: cut, or wrong. */
+export function unreadable(text: string, error: string): ModelFailure {
   const payload = text.slice(0, keptLength);
   if (endsInside(text)) {
     return { failure: "throttle", kind: "unknown", message: "The provider's answer ends inside its JSON.", payload };
   }
-  return invalidResponse(`The provider's answer cannot be read: ${json.error}.`, payload);
+  return invalidResponse(`The provider's answer cannot be read: ${error}.`, payload);
 }
 
 /**
