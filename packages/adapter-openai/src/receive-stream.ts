@@ -1,52 +1,101 @@
-import { type Clock, type ModelFailure } from "@proviso/core";
-import { costIn, receiveBody, type Received } from "./receive.ts";
+import { parseJson, type Clock, type ModelFailure } from "@proviso/core";
+import { eventFailure } from "./openai-error.ts";
+import { costIn, limits, receiveBody, unreadable, type RawResponse, type Received } from "./receive.ts";
+import { serverSentEvents } from "./server-sent-events.ts";
 import type { StreamReader } from "./stream-responses.ts";
+import { isObject } from "./wire.ts";
 
 /** What is used of the SDK's `APIPromise` of a stream. */
 interface RawStream {
-  withResponse(): Promise<{ readonly data: unknown; readonly response: Pick<Response, "headers" | "text"> }>;
+  asResponse(): Promise<StreamResponse>;
+  withResponse(): Promise<{ readonly data: unknown; readonly response: StreamResponse }>;
 }
+
+type StreamResponse = RawResponse & { readonly body: unknown };
 
 export interface StallGuard {
   readonly clock: Clock;
-  /** Milliseconds between two events. */
+  /** Milliseconds between two pieces of a stream. */
   readonly stallMs: number;
   /** Ends the request. */
   abort(reason: Error): void;
 }
 
 /**
- * The answer that a stream adds up to. A server that sends JSON instead is read as JSON. Throws what the SDK and the
+ * The answer that a stream adds up to. The bytes are read here if nobody else looks at them (`direct`), or else
+ * the SDK's events: somebody who was put around it may follow them. A server that sends JSON instead is read as JSON. Throws what the SDK and the
  * network throw.
  */
 export async function receiveStream(
   sent: unknown,
   reader: StreamReader,
   guard: StallGuard,
+  direct: boolean,
 ): Promise<Received | ModelFailure> {
-  const { data, response } = isRaw(sent) ? await sent.withResponse() : { data: await sent, response: undefined };
+  const { data, response } = await opened(sent, direct);
   if (response !== undefined && !isStream(response.headers)) return receiveBody(response);
   // A stand-in for the client that does not stream.
-  if (!isIterable(data)) return { body: data, costUsd: undefined };
-  await readAll(data, reader, guard);
-  const result = reader.result();
+  if (response === undefined && !isIterable(data)) return { body: data, costUsd: undefined };
+  const listening = listenTo(reader);
+  const watch = watchGaps(guard);
+  try {
+    if (isIterable(data)) await readEvents(data, listening.hear, watch.heard);
+    else await readBody(response?.body, listening.read, watch.heard);
+  } finally {
+    watch.end();
+  }
+  const result = listening.failure() ?? reader.result();
   if (result === "cut") {
     return { failure: "throttle", kind: "unknown", message: "The provider's stream ended before its last event." };
   }
   return "failure" in result ? result : { body: result.body, costUsd: response && costIn(response.headers) };
 }
 
+async function opened(sent: unknown, direct: boolean): Promise<{ data?: unknown; response?: StreamResponse }> {
+  if (!isRaw(sent)) return { data: await sent };
+  return direct ? { response: await sent.asResponse() } : sent.withResponse();
+}
+
+/** Events on their way to the reader; an error among them is the end. */
+function listenTo(reader: StreamReader) {
+  let failure: ModelFailure | undefined;
+  const hear = (event: unknown, name?: string): boolean => {
+    if (name !== "error" && !(isObject(event) && isObject(event["error"]))) return reader.read(event);
+    failure = eventFailure(event);
+    return true;
+  };
+  return {
+    hear,
+    /** An event as it stands in the stream. */
+    read(data: string, name: string | undefined): boolean {
+      if (data === "[DONE]") return true;
+      const json = parseJson(data, limits);
+      if (json.ok) return hear(json.value, name);
+      failure = unreadable(data, json.error);
+      return true;
+    },
+    failure: () => failure,
+  };
+}
+
 /** The SDK ends the loop in silence when the connection is gone: whoever reads on looks at the signals. */
-async function readAll(events: AsyncIterable<unknown>, reader: StreamReader, guard: StallGuard): Promise<void> {
-  const watch = watchGaps(guard);
-  try {
-    for await (const event of events) {
-      watch.heard();
-      if (reader.read(event)) break;
-    }
-  } finally {
-    watch.end();
+async function readEvents(
+  events: AsyncIterable<unknown>,
+  hear: (event: unknown) => boolean,
+  heard: () => void,
+): Promise<void> {
+  for await (const event of events) {
+    heard();
+    if (hear(event)) break;
   }
+}
+
+async function readBody(
+  body: unknown,
+  read: (data: string, name: string | undefined) => boolean,
+  heard: () => void,
+): Promise<void> {
+  for await (const { data, event } of serverSentEvents(body, heard)) if (read(data, event)) break;
 }
 
 /** One timer at a time, whatever comes in between. */

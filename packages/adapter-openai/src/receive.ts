@@ -10,12 +10,15 @@ export interface Received {
 
 /** What is used of the SDK's `APIPromise`. */
 interface RawAnswer {
-  asResponse(): Promise<Pick<Response, "headers" | "text">>;
+  asResponse(): Promise<RawResponse>;
 }
+
+export type RawResponse = Pick<Response, "headers" | "text"> & Partial<Pick<Response, "bodyUsed">>;
 
 /** What LiteLLM says a request cost. */
 const costHeader = "x-litellm-response-cost";
-const limits = { maxDepth: 256, maxLength: 64 * 1024 * 1024 };
+/** Of an answer, or of one event of a stream. */
+export const limits = { maxDepth: 256, maxLength: 64 * 1024 * 1024 };
 /** Characters of an unreadable body that are kept. */
 const keptLength = 4_096;
 
@@ -25,19 +28,27 @@ const keptLength = 4_096;
  */
 export async function receive(sent: unknown): Promise<Received | ModelFailure> {
   if (!isRaw(sent)) return { body: await sent, costUsd: undefined };
-  return receiveBody(await sent.asResponse());
+  const response = await sent.asResponse();
+  // Somebody reads along, a tracer say: what the SDK made of the body is there for both.
+  if (response.bodyUsed === true) return { body: await (sent as unknown), costUsd: costIn(response.headers) };
+  return receiveBody(response);
 }
 
 /** The body of an answer that came as JSON. */
-export async function receiveBody(response: Pick<Response, "headers" | "text">): Promise<Received | ModelFailure> {
+export async function receiveBody(response: RawResponse): Promise<Received | ModelFailure> {
   const text = await response.text();
   const json = parseJson(text, limits);
   if (json.ok) return { body: json.value, costUsd: costIn(response.headers) };
+  return unreadable(text, json.error);
+}
+
+/** Text that is no JSON: cut, or wrong. */
+export function unreadable(text: string, error: string): ModelFailure {
   const payload = text.slice(0, keptLength);
   if (endsInside(text)) {
     return { failure: "throttle", kind: "unknown", message: "The provider's answer ends inside its JSON.", payload };
   }
-  return invalidResponse(`The provider's answer cannot be read: ${json.error}.`, payload);
+  return invalidResponse(`The provider's answer cannot be read: ${error}.`, payload);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { strictSchema, type JsonSchema, type ModelRequest, type StrictSchema, type ToolSpec } from "@proviso/core";
+import { strictSchema, type JsonSchema, type StrictSchema, type ToolSpec } from "@proviso/core";
 
 /** A schema as it goes on the wire. */
 export interface WireSchema {
@@ -12,7 +12,7 @@ const known = new WeakMap<JsonSchema, StrictSchema | "open">();
 const tools = new WeakMap<JsonSchema, Omit<WireSchema, "restore">>();
 
 /** Strict where it can be. */
-export function outputSchema({ schema }: NonNullable<ModelRequest["output"]>): WireSchema {
+export function outputSchema(schema: JsonSchema): WireSchema {
   const strict = strictOf(schema);
   return strict === undefined ? { schema, strict: false, restore: (value) => value } : { ...strict, strict: true };
 }

@@ -1,20 +1,22 @@
-import type { Message, ModelRequest } from "@proviso/core";
+import type { Message, ModelRequest, ToolSpec } from "@proviso/core";
 import type { CheckedOptions } from "./options.ts";
+import { requestFormat, type Parts } from "./request-format.ts";
 import { outputSchema, toolSchema, wireName } from "./schemas.ts";
-import { defined } from "./to-responses.ts";
 
 type Item = Readonly<Record<string, unknown>>;
 
-/** The body of `POST /chat/completions`: only what was set. Source: OpenAI API reference, "Create chat completion". */
-export function toChat(options: CheckedOptions, request: ModelRequest): Record<string, unknown> {
-  const { output, tools, toolChoice } = request;
-  return defined({
+/** The body of `POST /chat/completions`. Source: OpenAI API reference, "Create chat completion". */
+export const chatFormat = requestFormat({ path: "/chat/completions", itemsOf, toolOf, outputOf, bodyOf });
+
+function bodyOf(options: CheckedOptions, request: ModelRequest, { items, tools, output }: Parts): Item {
+  const streams = request.onDelta !== undefined;
+  return {
     model: options.model,
-    messages: request.messages.map(messageOf),
-    tools: tools.length === 0 ? undefined : tools.map(toolOf),
-    tool_choice: tools.length === 0 ? undefined : choiceOf(toolChoice),
-    parallel_tool_calls: tools.length === 0 ? undefined : options.parallelToolCalls,
-    response_format: output === undefined ? undefined : formatOf(output),
+    messages: items,
+    tools,
+    tool_choice: tools === undefined ? undefined : choiceOf(request.toolChoice),
+    parallel_tool_calls: tools === undefined ? undefined : options.parallelToolCalls,
+    response_format: output,
     temperature: options.temperature,
     top_p: options.topP,
     max_completion_tokens: options.maxOutputTokens,
@@ -27,33 +29,24 @@ export function toChat(options: CheckedOptions, request: ModelRequest): Record<s
     stop: options.stop,
     presence_penalty: options.presencePenalty,
     frequency_penalty: options.frequencyPenalty,
+    // Without being asked the service does not tell the usage of a stream.
+    stream_options: streams ? { include_usage: true } : undefined,
     ...options.extraBody,
-  });
+    stream: streams ? true : undefined,
+  };
 }
 
 function choiceOf(toolChoice: ModelRequest["toolChoice"]): unknown {
   return typeof toolChoice === "object" ? { type: "function", function: { name: toolChoice.tool } } : toolChoice;
 }
 
-const converted = new WeakMap<Message, Item>();
-
-/** A message never changes, so it is converted once. */
-function messageOf(message: Message): Item {
-  let item = converted.get(message);
-  if (item === undefined) {
-    item = convert(message);
-    converted.set(message, item);
-  }
-  return item;
-}
-
-function convert(message: Message): Item {
+function itemsOf(message: Message): readonly Item[] {
   switch (message.role) {
     case "system":
     case "user":
-      return { role: message.role, content: message.text };
+      return [{ role: message.role, content: message.text }];
     case "tool":
-      return { role: "tool", tool_call_id: message.callId, content: message.text };
+      return [{ role: "tool", tool_call_id: message.callId, content: message.text }];
     case "assistant": {
       const calls = message.toolCalls.map(({ id, name, arguments: given }) => ({
         id,
@@ -61,18 +54,18 @@ function convert(message: Message): Item {
         function: { name, arguments: given },
       }));
       const content = message.text === "" && calls.length > 0 ? null : message.text;
-      return { role: "assistant", content, ...(calls.length === 0 ? {} : { tool_calls: calls }) };
+      return [{ role: "assistant", content, ...(calls.length === 0 ? {} : { tool_calls: calls }) }];
     }
   }
 }
 
-function toolOf(tool: ModelRequest["tools"][number]): Item {
+function toolOf(tool: ToolSpec): Item {
   const { schema, strict } = toolSchema(tool);
   const { name, description } = tool;
   return { type: "function", function: { name, description, parameters: schema, strict } };
 }
 
-function formatOf(output: NonNullable<ModelRequest["output"]>): Item {
-  const { schema, strict } = outputSchema(output);
-  return { type: "json_schema", json_schema: { name: wireName(output.name), schema, strict } };
+function outputOf({ name, schema: given }: NonNullable<ModelRequest["output"]>): Item {
+  const { schema, strict } = outputSchema(given);
+  return { type: "json_schema", json_schema: { name: wireName(name), schema, strict } };
 }

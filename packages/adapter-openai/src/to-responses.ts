@@ -1,26 +1,28 @@
-import type { AssistantMessage, Message, ModelRequest } from "@proviso/core";
+import type { AssistantMessage, Message, ModelRequest, ToolSpec } from "@proviso/core";
 import type { CheckedOptions } from "./options.ts";
+import { requestFormat, type Parts } from "./request-format.ts";
 import { outputSchema, toolSchema, wireName } from "./schemas.ts";
 import { isObject } from "./wire.ts";
 
 type Item = Readonly<Record<string, unknown>>;
 
-/** The body of `POST /responses`: only what was set. Source: OpenAI API reference, "Create a model response". */
-export function toResponses(options: CheckedOptions, request: ModelRequest): Record<string, unknown> {
-  const { output, tools, toolChoice } = request;
+/** The body of `POST /responses`. Source: OpenAI API reference, "Create a model response". */
+export const responsesFormat = requestFormat({ path: "/responses", itemsOf, toolOf, outputOf, bodyOf });
+
+function bodyOf(options: CheckedOptions, request: ModelRequest, { items, tools, output }: Parts): Item {
   const { topLogprobs, logprobs, reasoningEffort } = options;
   const include = [
     // Without storage the service cannot look reasoning up: it travels encrypted.
     ...(options.store === false ? ["reasoning.encrypted_content"] : []),
     ...(logprobs === true ? ["message.output_text.logprobs"] : []),
   ];
-  return defined({
+  return {
     model: options.model,
-    input: request.messages.flatMap(itemsOf),
-    tools: tools.length === 0 ? undefined : tools.map(toolOf),
-    tool_choice: tools.length === 0 ? undefined : choiceOf(toolChoice),
-    parallel_tool_calls: tools.length === 0 ? undefined : options.parallelToolCalls,
-    text: output === undefined ? undefined : { format: formatOf(output) },
+    input: items,
+    tools,
+    tool_choice: tools === undefined ? undefined : choiceOf(request.toolChoice),
+    parallel_tool_calls: tools === undefined ? undefined : options.parallelToolCalls,
+    text: output,
     include: include.length === 0 ? undefined : include,
     temperature: options.temperature,
     top_p: options.topP,
@@ -30,31 +32,15 @@ export function toResponses(options: CheckedOptions, request: ModelRequest): Rec
     store: options.store,
     user: options.user,
     ...options.extraBody,
-  });
+    stream: request.onDelta === undefined ? undefined : true,
+  };
 }
 
 function choiceOf(toolChoice: ModelRequest["toolChoice"]): unknown {
   return typeof toolChoice === "object" ? { type: "function", name: toolChoice.tool } : toolChoice;
 }
 
-/** A body without what was not set. */
-export function defined(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
-}
-
-const converted = new WeakMap<Message, readonly Item[]>();
-
-/** A message never changes, so it is converted once. */
 function itemsOf(message: Message): readonly Item[] {
-  let items = converted.get(message);
-  if (items === undefined) {
-    items = convert(message);
-    converted.set(message, items);
-  }
-  return items;
-}
-
-function convert(message: Message): readonly Item[] {
   switch (message.role) {
     case "system":
     case "user":
@@ -95,12 +81,12 @@ function replayedItems({ providerItems, toolCalls }: AssistantMessage): readonly
 /** Marks what `fromResponses` keeps for replay. */
 export const responsesItems = "openai.responses";
 
-function toolOf(tool: ModelRequest["tools"][number]): Item {
+function toolOf(tool: ToolSpec): Item {
   const { schema, strict } = toolSchema(tool);
   return { type: "function", name: tool.name, description: tool.description, parameters: schema, strict };
 }
 
-function formatOf(output: NonNullable<ModelRequest["output"]>): Item {
-  const { schema, strict } = outputSchema(output);
-  return { type: "json_schema", name: wireName(output.name), schema, strict };
+function outputOf({ name, schema: given }: NonNullable<ModelRequest["output"]>): Item {
+  const { schema, strict } = outputSchema(given);
+  return { format: { type: "json_schema", name: wireName(name), schema, strict } };
 }

@@ -39,7 +39,7 @@ export function argumentsAt(object: Json, key: string): string {
 export function parsedOutput(output: ModelRequest["output"], text: string): { readonly parsed?: unknown } {
   if (output === undefined || text === "") return {};
   const json = parseJson(text, { maxDepth: 256, maxLength: 16 * 1024 * 1024 });
-  return json.ok ? { parsed: outputSchema(output).restore(json.value) } : {};
+  return json.ok ? { parsed: outputSchema(output.schema).restore(json.value) } : {};
 }
 
 export function invalidResponse(message: string, payload: unknown): ModelFailure {

@@ -1,9 +1,7 @@
 import type { Message } from "@proviso/core";
 import { describe, expect, test } from "vitest";
 import type { CheckedOptions, OpenAIOptions } from "../src/options.ts";
-import { toChat } from "../src/to-chat.ts";
-import { toResponses } from "../src/to-responses.ts";
-import { asSent, lookUp, requestOf } from "./support/request.ts";
+import { asSent, lookUp, requestOf, toChat, toResponses } from "./support/request.ts";
 
 const settings: OpenAIOptions = {
   model: "gpt-test",

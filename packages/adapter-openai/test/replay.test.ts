@@ -1,10 +1,8 @@
 import { parseMessages, type AssistantMessage } from "@proviso/core";
 import { expect, test } from "vitest";
 import { fromResponses } from "../src/from-responses.ts";
-import { toChat } from "../src/to-chat.ts";
-import { toResponses } from "../src/to-responses.ts";
 import { fixture } from "./support/fixture.ts";
-import { answerOf, requestOf } from "./support/request.ts";
+import { answerOf, requestOf, toChat, toResponses } from "./support/request.ts";
 
 const options = { model: "m", api: "responses" } as const;
 

@@ -1,10 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { fromChat } from "../src/from-chat.ts";
 import { fromResponses } from "../src/from-responses.ts";
-import { toChat } from "../src/to-chat.ts";
-import { toResponses } from "../src/to-responses.ts";
 import { fixture } from "./support/fixture.ts";
-import { answerOf, lookUp, requestOf } from "./support/request.ts";
+import { answerOf, lookUp, requestOf, toChat, toResponses } from "./support/request.ts";
 
 const optionalNote = {
   type: "object",

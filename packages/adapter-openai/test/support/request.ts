@@ -1,4 +1,9 @@
 import type { ModelFailure, ModelProvider, ModelRequest, ModelResponse, ToolSpec } from "@proviso/core";
+import { chatFormat } from "../../src/to-chat.ts";
+import { responsesFormat } from "../../src/to-responses.ts";
+
+export const toChat = chatFormat.object;
+export const toResponses = responsesFormat.object;
 
 /** A request with one user message, but for what is given. */
 export function requestOf(given: Partial<ModelRequest> = {}): ModelRequest {

@@ -1,0 +1,144 @@
+import type { JsonSchema, Message, ModelRequest, ToolSpec } from "@proviso/core";
+import type { CheckedOptions } from "./options.ts";
+import type { Json } from "./wire.ts";
+
+/** The parts of a body that are made once and kept; a body holds them wherever its API wants them. */
+export interface Parts {
+  readonly items: unknown;
+  /** undefined without tools. */
+  readonly tools: unknown;
+  /** undefined without an output. */
+  readonly output: unknown;
+}
+
+/** How one API writes a request: pure, each part on its own. */
+export interface RequestRules {
+  readonly path: string;
+  itemsOf(message: Message): readonly Json[];
+  toolOf(tool: ToolSpec): Json;
+  outputOf(output: NonNullable<ModelRequest["output"]>): Json;
+  /** Only what was set counts; undefined takes a field away. */
+  bodyOf(options: CheckedOptions, request: ModelRequest, parts: Parts): Json;
+}
+
+export interface RequestFormat {
+  readonly path: string;
+  /** The body as an object: a message is converted once, however many requests carry it. */
+  object(options: CheckedOptions, request: ModelRequest): Record<string, unknown>;
+  /** The JSON text of that very object: a message, a tool and an output's schema are each written once. */
+  json(options: CheckedOptions, request: ModelRequest): string;
+}
+
+/** What was made of a message, a tool or an output lives as long as the message, or the schema, does. */
+export function requestFormat(rules: RequestRules): RequestFormat {
+  const items = kept((message: Message) => rules.itemsOf(message));
+  const written = bodyWriter(kept((message: Message) => rules.itemsOf(message).map(jsonOf).join(",")));
+  const toolText = keptBySchema(
+    ({ inputSchema }: ToolSpec) => inputSchema,
+    (one, other) => one.name === other.name && one.description === other.description,
+    (tool) => jsonOf(rules.toolOf(tool)),
+  );
+  const outputText = keptBySchema(
+    ({ schema }: NonNullable<ModelRequest["output"]>) => schema,
+    (one, other) => one.name === other.name,
+    (output) => jsonOf(rules.outputOf(output)),
+  );
+  return {
+    path: rules.path,
+    object(options, request) {
+      const { messages, tools, output } = request;
+      const parts = {
+        items: messages.flatMap(items),
+        tools: tools.length === 0 ? undefined : tools.map(rules.toolOf),
+        output: output && rules.outputOf(output),
+      };
+      return Object.fromEntries(set(rules.bodyOf(options, request, parts)));
+    },
+    json(options, request) {
+      const { messages, tools, output } = request;
+      const parts = { items: {}, tools: tools.length === 0 ? undefined : {}, output: output && {} };
+      const textOf = (value: unknown): string => {
+        if (value === parts.tools && value !== undefined) return `[${tools.map(toolText).join(",")}]`;
+        return output !== undefined && value === parts.output ? outputText(output) : jsonOf(value);
+      };
+      const fields = set(rules.bodyOf(options, request, parts));
+      const list = fields.find(([, value]) => value === parts.items)?.[0];
+      const rest = fields.filter(([key]) => key !== list).map(([key, value]) => `${jsonOf(key)}:${textOf(value)}`);
+      return list === undefined
+        ? `{${rest.join(",")}}`
+        : written(messages, `{${jsonOf(list)}:[`, `${["]", ...rest].join(",")}}`);
+    },
+  };
+}
+
+function set(body: Json): readonly [string, unknown][] {
+  return Object.entries(body).filter(([, value]) => value !== undefined);
+}
+
+function jsonOf(value: unknown): string {
+  return JSON.stringify(value);
+}
+
+/** How far a conversation's body was written. */
+interface Written {
+  readonly messages: readonly Message[];
+  /** The body up to its last item. */
+  readonly text: string;
+  readonly hasItems: boolean;
+}
+
+/**
+ * A body whose messages come first. A history grows at its end, so the body of the request before is gone on with: of
+ * each conversation, told by its first message, the last one is kept. One flat text a request is all that is made.
+ */
+function bodyWriter(textOf: (message: Message) => string) {
+  const bodies = new WeakMap<Message, Written>();
+  return (messages: readonly Message[], begin: string, end: string): string => {
+    const [first] = messages;
+    const last = first && bodies.get(first);
+    const known = last && beginsWith(messages, last.messages) ? last : { messages: [], text: begin, hasItems: false };
+    // Some messages have no items: an answer without text and calls.
+    const added = messages
+      .slice(known.messages.length)
+      .map(textOf)
+      .filter((text) => text !== "");
+    const comma = known.hasItems && added.length > 0 ? "," : "";
+    const body = [known.text, comma, added.join(","), end].join("");
+    const text = body.slice(0, body.length - end.length);
+    if (first !== undefined)
+      bodies.set(first, { messages: [...messages], text, hasItems: known.hasItems || added.length > 0 });
+    return body;
+  };
+}
+
+function beginsWith(list: readonly unknown[], beginning: readonly unknown[]): boolean {
+  return beginning.length <= list.length && beginning.every((item, at) => item === list[at]);
+}
+
+function kept<Key extends object, Value>(make: (key: Key) => Value): (key: Key) => Value {
+  const known = new WeakMap<Key, Value>();
+  return (key) => {
+    let value = known.get(key);
+    if (value === undefined) {
+      value = make(key);
+      known.set(key, value);
+    }
+    return value;
+  };
+}
+
+/** Specs are made anew for each evaluation, their schemas are not. The last text of a schema is kept. */
+function keptBySchema<Spec>(
+  schemaOf: (spec: Spec) => JsonSchema,
+  same: (one: Spec, other: Spec) => boolean,
+  make: (spec: Spec) => string,
+): (spec: Spec) => string {
+  const known = new WeakMap<JsonSchema, { readonly spec: Spec; readonly text: string }>();
+  return (spec) => {
+    const last = known.get(schemaOf(spec));
+    if (last !== undefined && same(last.spec, spec)) return last.text;
+    const text = make(spec);
+    known.set(schemaOf(spec), { spec, text });
+    return text;
+  };
+}

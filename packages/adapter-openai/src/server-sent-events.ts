@@ -1,0 +1,86 @@
+import { systemClock } from "@proviso/core";
+import { createParser, type EventSourceMessage } from "eventsource-parser";
+
+/** Characters of one event, at most. */
+const longestEvent = 64 * 1024 * 1024;
+
+/**
+ * The events of a body. `heard` is called for each piece of it, comments included. An event that the end of the body
+ * cuts short is one too: some servers leave out the blank line after their last one. Throws what reading throws.
+ */
+export async function* serverSentEvents(body: unknown, heard: () => void): AsyncGenerator<EventSourceMessage, void> {
+  const source = sourceOf(body);
+  if (source === undefined) return;
+  const decoder = new TextDecoder();
+  let events: EventSourceMessage[] = [];
+  const parser = createParser({
+    onEvent: (event) => void events.push(event),
+    onError({ type, message }) {
+      if (type === "max-buffer-size-exceeded") throw new RangeError(message);
+    },
+    maxBufferSize: longestEvent,
+  });
+  let state: "reading" | "ended" | "broken" = "reading";
+  const more = async (): Promise<void> => {
+    const { done, value } = await source.next();
+    heard();
+    parser.feed(done === true ? `${decoder.decode()}\n\n` : decoder.decode(value, { stream: true }));
+    if (done === true) state = "ended";
+  };
+  try {
+    while (state === "reading") {
+      await more().catch((error: unknown) => {
+        state = "broken";
+        throw error;
+      });
+      const told = events;
+      events = [];
+      yield* told;
+    }
+  } finally {
+    // Whoever has heard enough leaves early.
+    if (state === "reading" && (await endsSoon(source))) state = "ended";
+    if (state !== "ended") source.cancel();
+  }
+}
+
+/** Milliseconds that the end of a body may come after its last event. */
+const mostLateMs = 100;
+
+/** A body that is read to its end leaves its connection to the next request. */
+async function endsSoon(source: Source): Promise<boolean> {
+  const over = new AbortController();
+  const late = systemClock.sleep(mostLateMs, over.signal).then(
+    () => "late" as const,
+    () => "late" as const,
+  );
+  try {
+    for (;;) {
+      const piece = await Promise.race([source.next(), late]);
+      if (piece === "late") return false;
+      if (piece.done === true) return true;
+    }
+  } catch {
+    return false;
+  } finally {
+    over.abort("over");
+  }
+}
+
+interface Source {
+  next(): Promise<{ readonly done?: boolean | undefined; readonly value?: Uint8Array | undefined }>;
+  /** Ends the body, whatever is being read of it. */
+  cancel(): void;
+}
+
+/** The global fetch gives a web stream, others a stream of Node's. */
+function sourceOf(body: unknown): Source | undefined {
+  if (typeof body !== "object" || body === null) return undefined;
+  if ("getReader" in body) {
+    const reader = (body as ReadableStream<Uint8Array>).getReader();
+    return { next: () => reader.read(), cancel: () => void reader.cancel().catch(() => {}) };
+  }
+  const stream = body as AsyncIterable<Uint8Array> & { destroy?(): unknown };
+  const pieces = stream[Symbol.asyncIterator]();
+  return { next: () => pieces.next() as ReturnType<Source["next"]>, cancel: () => void stream.destroy?.() };
+}
