@@ -4,6 +4,7 @@ import { startSimulator, type AnswerStep, type HttpStep, type SimulatedRequest }
 export interface PlayedScript {
   readonly baseURL: string;
   requests(): readonly ConformanceRequest[];
+  awaited(): number;
   close(): Promise<void>;
 }
 
@@ -15,7 +16,12 @@ export async function playScript(script: ConformanceScript): Promise<PlayedScrip
     return "status" in step ? (step satisfies HttpStep) : answerOf(step);
   });
   const simulator = await startSimulator({ steps });
-  return { baseURL: simulator.baseURL, requests: () => requests, close: () => simulator.close() };
+  return {
+    baseURL: simulator.baseURL,
+    requests: () => requests,
+    awaited: () => simulator.awaited,
+    close: () => simulator.close(),
+  };
 }
 
 function answerOf({ usage, finishReason, toolCalls, ...step }: ConformanceAnswer): AnswerStep {

@@ -50,6 +50,8 @@ export interface Simulator extends AsyncDisposable {
   readonly port: number;
   /** Grows with every request that was answered. */
   readonly requests: readonly LoggedRequest[];
+  /** Requests that are neither answered to their end nor given up by who sent them. */
+  readonly awaited: number;
   /** Cuts what is open; can be called twice. */
   close(): Promise<void>;
 }
@@ -66,6 +68,7 @@ interface State {
   step: number;
   /** Whether that step's own fault has come already. */
   faulted: boolean;
+  awaited: number;
 }
 
 /**
@@ -88,6 +91,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     accepted: 0,
     step: 0,
     faulted: false,
+    awaited: 0,
   };
   const server = createServer((request, response) => void serve(state, request, response));
   await listen(server, options.port ?? 0);
@@ -104,6 +108,9 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     baseURL: `http://127.0.0.1:${port}/v1`,
     port,
     requests: state.requests,
+    get awaited() {
+      return state.awaited;
+    },
     close,
     [Symbol.asyncDispose]: close,
   };
@@ -125,7 +132,11 @@ const apis: Readonly<Record<string, Api>> = { "/v1/responses": "responses", "/v1
 async function serve(state: State, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const atMs = now() - state.startedAt;
   const gone = new AbortController();
-  response.once("close", () => gone.abort());
+  state.awaited += 1;
+  response.once("close", () => {
+    state.awaited -= 1;
+    gone.abort();
+  });
   const path = (request.url ?? "").split("?")[0] ?? "";
   const received = await readBody(request).catch(() => undefined);
   if (received === undefined) return;

@@ -6,7 +6,7 @@ import {
   type FaultName,
   type SimulatorOptions,
 } from "@proviso/simulator";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { readOptions } from "../src/command.ts";
 
 interface Seen {
@@ -157,4 +157,21 @@ test("SIM-12 faults, chaos and limits come from the command line too", async () 
   ]) {
     await expect(readOptions(args)).rejects.toThrow();
   }
+});
+
+test("SIM-9 what is not answered is awaited, until its caller gives up", async () => {
+  await using simulator = await startSimulator({ steps: [{ text: "Hello.", fault: "hang" }, { text: "Hello." }] });
+  const ask = (signal: AbortSignal) =>
+    fetch(`${simulator.baseURL}/responses`, {
+      method: "POST",
+      headers: { authorization: "Bearer key" },
+      body: JSON.stringify({ model: "m", input: "Hi" }),
+      signal,
+    });
+  const controller = new AbortController();
+  const asked = ask(controller.signal);
+  await vi.waitFor(() => expect(simulator.awaited).toBe(1));
+  controller.abort();
+  await expect(asked).rejects.toThrow("aborted");
+  await vi.waitFor(() => expect(simulator.awaited).toBe(0));
 });

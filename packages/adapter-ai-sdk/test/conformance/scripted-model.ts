@@ -10,6 +10,7 @@ import {
 import { systemClock } from "@proviso/core";
 import type {
   ConformanceAnswer,
+  ConformanceFault,
   ConformanceMessage,
   ConformanceRefusal,
   ConformanceRequest,
@@ -20,10 +21,12 @@ import type {
 export function scriptedLanguageModel(script: ConformanceScript): {
   readonly model: LanguageModelV4;
   requests(): readonly ConformanceRequest[];
+  awaited(): number;
 } {
   const requests: ConformanceRequest[] = [];
   let at = 0;
   let faulted = false;
+  let awaited = 0;
   const next = async (options: LanguageModelV4CallOptions, stream: boolean): Promise<ConformanceAnswer> => {
     requests.push(requestOf(options, stream));
     const step = script[at];
@@ -33,11 +36,17 @@ export function scriptedLanguageModel(script: ConformanceScript): {
       throw refused(step);
     }
     const { fault } = step;
-    const fails = fault !== undefined && fault !== "missing_call_id" && !faulted;
+    const lasts = fault !== undefined && lasting.has(fault);
+    const fails = fault !== undefined && !lasts && !faulted;
     faulted = fails;
     if (!fails) at += 1;
-    if (fails && !(stream && fault === "stream_cut")) await failing(fault, options.abortSignal);
-    return fails || fault === "missing_call_id" ? step : { ...step, fault: undefined };
+    awaited += 1;
+    try {
+      if (fails && !(stream && fault === "stream_cut")) await failing(fault, options.abortSignal);
+    } finally {
+      awaited -= 1;
+    }
+    return fails || lasts ? step : { ...step, fault: undefined };
   };
   const model: LanguageModelV4 = {
     specificationVersion: "v4",
@@ -50,13 +59,17 @@ export function scriptedLanguageModel(script: ConformanceScript): {
       return { stream: ReadableStream.from(partsOf(step, options.abortSignal)) };
     },
   };
-  return { model, requests: () => requests };
+  return { model, requests: () => requests, awaited: () => awaited };
 }
+
+/** Faults of an answer, which do not come in its place; a wire's own are none here. */
+const lasting: ReadonlySet<string> = new Set<ConformanceFault>(["missing_call_id", "unknown_fields", "stream_split"]);
+const notOfTheApi: ReadonlySet<string> = new Set<ConformanceFault>(["html", "malformed_json", "wrong_shape"]);
 
 async function failing(fault: string, signal: AbortSignal | undefined): Promise<void> {
   if (fault === "hang")
     return new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
-  if (fault !== "html" && fault !== "malformed_json") throw cut();
+  if (!notOfTheApi.has(fault)) throw cut();
   throw new APICallError({
     message: "Invalid JSON response",
     url: "http://scripted",

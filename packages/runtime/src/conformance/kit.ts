@@ -39,11 +39,13 @@ export interface Bench {
   play<Output>(script: ConformanceScript, prompt: Prompt<Output>, options?: EvaluateOptions): Promise<Played<Output>>;
   /** A wire of the case's own, closed after it. */
   open<T>(script: ConformanceScript, use: (connection: Connection) => Promise<T>): Promise<T>;
+  /** The case cannot be played, and shows why. */
+  skip(why: string): void;
 }
 
 export const apiKey = "sk-conformance-0123456789abcdef";
 
-export function benchOf(options: ConformanceOptions, way: Way): Bench {
+export function benchOf(options: ConformanceOptions, way: Way, skip: (why: string) => void = () => {}): Bench {
   const open = async <T>(script: ConformanceScript, use: (connection: Connection) => Promise<T>): Promise<T> => {
     const connection = await options.start(script, { apiKey, random: () => 0 });
     try {
@@ -55,6 +57,7 @@ export function benchOf(options: ConformanceOptions, way: Way): Bench {
   return {
     way,
     open,
+    skip,
     play: (script, prompt, given = {}) =>
       open(script, async ({ adapter, requests }) => {
         const session = given.session ?? createSession({ id: "conformance" });

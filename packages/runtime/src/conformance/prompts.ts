@@ -86,6 +86,21 @@ export const toolsAndTotal = definePrompt({
   output: total,
   sections: withTools,
 }).bind();
+const measure = defineTool({
+  name: "measure",
+  description: "Measures how wide it is.",
+  input: schemaFrom<{ readonly widthInMetres: number }>(objectOf({ widthInMetres: { type: "number" } })),
+  execute: ({ widthInMetres }) => `${widthInMetres} m`,
+});
+export const measuring = definePrompt({
+  ns: "conformance",
+  key: "measuring",
+  output: schemaFrom<{ readonly heightInMetres: number }>(objectOf({ heightInMetres: { type: "number" } })),
+  sections: [
+    { key: "guide", text: "Measure first.", tools: [measure] },
+    { key: "request", text: "How high is it?", role: "user" },
+  ],
+}).bind();
 const text = "Give the list.";
 export const listPrompt = definePrompt({
   ns: "conformance",

@@ -35,9 +35,12 @@ export interface ConformanceRefusal {
  * - `reset_before_headers`, `reset_in_body`: the connection is cut;
  * - `cut_body`, `stream_cut`: the body ends too early, as a stream the second (an answer that is none: without a fault);
  * - `html`, `malformed_json`: a body that is none of the API's;
- * - `missing_call_id`: calls without their ids.
+ * - `wrong_shape`: JSON, but of another shape;
+ * - `missing_call_id`: calls without their ids;
+ * - `unknown_fields`: the answer, with fields that nobody knows;
+ * - `stream_split`: the answer, in pieces that are cut anywhere, inside characters too.
  *
- * All but the last come once, in place of the answer; the next request gets the answer.
+ * All but the last three come once, in place of the answer; the next request gets the answer.
  */
 export type ConformanceFault =
   | "hang"
@@ -47,7 +50,10 @@ export type ConformanceFault =
   | "stream_cut"
   | "html"
   | "malformed_json"
-  | "missing_call_id";
+  | "wrong_shape"
+  | "missing_call_id"
+  | "unknown_fields"
+  | "stream_split";
 
 export type ConformanceStep = ConformanceAnswer | ConformanceRefusal;
 /** One step a request. */
@@ -88,6 +94,8 @@ export interface Connection {
   readonly adapter: ProviderAdapter;
   /** Grows with every request that the service took, whatever it answered. */
   requests(): readonly ConformanceRequest[];
+  /** Requests that are neither answered to their end nor given up by who sent them. Left out: a case less, and said so. */
+  readonly awaited?: (() => number) | undefined;
   close(): Promise<void>;
 }
 

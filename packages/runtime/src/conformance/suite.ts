@@ -7,12 +7,14 @@ import { requestCases } from "./cases/requests.ts";
 import { scalingCases } from "./cases/scaling.ts";
 import { samenessCases } from "./cases/sameness.ts";
 import { streamingCases } from "./cases/streaming.ts";
+import { trafficCases } from "./cases/traffic.ts";
 import { benchOf, type ConformanceCase } from "./kit.ts";
 import type { ConformanceOptions } from "./script.ts";
 
 /** All of them, in the order in which they are shown. */
 export const cases: readonly ConformanceCase[] = [
   ...requestCases,
+  ...trafficCases,
   ...answerCases,
   ...failureCases,
   ...limitCases,
@@ -39,7 +41,7 @@ export function describeAdapter(name: string, options: ConformanceOptions): void
         for (const one of cases.filter((other) => (other.way ?? way) === way)) {
           const skipped = options.skip?.find(({ rule }) => names(rule, one));
           if (skipped !== undefined) test.skip(`${one.title} (${skipped.why})`, () => {});
-          else test(one.title, { timeout: 30_000 }, () => one.run(benchOf(options, way)));
+          else test(one.title, { timeout: 30_000 }, ({ skip }) => one.run(benchOf(options, way, skip)));
         }
       });
     }

@@ -1,13 +1,14 @@
 import type {
   AssistantMessage,
   Message,
+  ModelDelta,
   ModelFailure,
   ModelProvider,
   ModelRequest,
   ModelResponse,
 } from "@proviso/core";
 import { modelAdapter } from "@proviso/runtime";
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { benchOf, type Way } from "../../src/conformance/kit.ts";
 import { cases } from "../../src/conformance/suite.ts";
 import { toyModel } from "./toy-adapter.ts";
@@ -24,6 +25,12 @@ interface Break {
   readonly insistent?: boolean;
   /** Throws what it should tell. */
   readonly throws?: boolean;
+  /** Sends what it was asked before along. */
+  readonly remembers?: boolean;
+  /** Tells the deltas of all evaluations to the last one. */
+  readonly mixes?: boolean;
+  /** Reads each piece of a body for itself. */
+  readonly piecemeal?: boolean;
   readonly way?: Way;
   /** How the titles of cases begin that have to fail. */
   readonly caught: readonly string[];
@@ -35,6 +42,11 @@ const eachMessage = (change: (message: Message) => Message) => (request: ModelRe
 });
 const assistant = (change: (message: AssistantMessage) => AssistantMessage) =>
   eachMessage((message) => (message.role === "assistant" ? change(message) : message));
+const trimmed = (role: Message["role"]) =>
+  eachMessage((message) => (message.role === role ? { ...message, text: message.text.trim() } : message));
+const isTool = ({ role }: Message) => role === "tool";
+const said = (response: ModelResponse) => JSON.stringify(response.payload);
+const unreadable = { failure: "provider", reason: "invalid_response", message: "Unreadable." } as const;
 const answering = (change: Partial<ModelResponse>) => (response: ModelResponse) => ({ ...response, ...change });
 
 /** Mistakes that adapters make, each with the cases that have to see it. */
@@ -79,6 +91,87 @@ const breaks: Readonly<Record<string, Break>> = {
     caught: ["PRO-2 a setting", "PRO-2 a prompt", "TOOL-9"],
   },
   "the schema is not sent": { request: (request) => ({ ...request, output: undefined }), caught: ["OUT-2 OUT-6"] },
+  "the schema is empty": {
+    request: ({ output, ...request }) => ({ ...request, output: output && { ...output, schema: {} } }),
+    caught: ["OUT-6 the schema"],
+  },
+  "the schema is sent on the first turn alone": {
+    request: (request) => (request.messages.some(isTool) ? { ...request, output: undefined } : request),
+    caught: ["OUT-6 the schema"],
+  },
+  "the schema is changed in place": {
+    request: (request) => {
+      for (const { inputSchema } of request.tools) Reflect.set(inputSchema, "strict", true);
+      return request;
+    },
+    caught: ["PRM-9"],
+  },
+  "tools are not sent": { request: (request) => ({ ...request, tools: [] }), caught: ["LOOP-7 tools"] },
+  "tools are sent on the first turn alone": {
+    request: (request) => (request.messages.some(isTool) ? { ...request, tools: [] } : request),
+    caught: ["LOOP-7 tools"],
+  },
+  "tools are sent without their descriptions": {
+    request: ({ tools, ...request }) => ({ ...request, tools: tools.map((tool) => ({ ...tool, description: "" })) }),
+    caught: ["LOOP-7 tools"],
+  },
+  "tools are sent without their parameters": {
+    request: ({ tools, ...request }) => ({ ...request, tools: tools.map((tool) => ({ ...tool, inputSchema: {} })) }),
+    caught: ["LOOP-7 tools"],
+  },
+  "of two user messages in a row the last one is sent": {
+    request: ({ messages, ...request }) => ({
+      ...request,
+      messages: messages.filter(({ role }, at) => role !== "user" || messages[at + 1]?.role !== "user"),
+    }),
+    caught: ["LOOP-7 two user messages"],
+  },
+  "user texts are trimmed": { request: trimmed("user"), caught: ["LOOP-7 white space"] },
+  "results are trimmed": { request: trimmed("tool"), caught: ["TOOL-5 white space"] },
+  "answers are trimmed": {
+    response: ({ message, ...rest }) => ({ ...rest, message: { ...message, text: message.text.trim() } }),
+    caught: ["LOOP-7 white space"],
+  },
+  "arguments are replayed without the white space around them": {
+    request: assistant(({ toolCalls, ...message }) => ({
+      ...message,
+      toolCalls: toolCalls.map((call) => ({ ...call, arguments: call.arguments.trim() })),
+    })),
+    caught: ["LOOP-2 arguments are replayed with"],
+  },
+  "an evaluation is asked with what another one was": { remembers: true, caught: ["LOOP-7 one adapter"] },
+  "deltas go to whoever asked last": { mixes: true, way: "stream", caught: ["PRO-1 one adapter"] },
+  "the signal does not reach the wire": {
+    request: (request) => ({ ...request, signal: new AbortController().signal }),
+    caught: ["LIM-3 the signal"],
+  },
+  "what the service said is lost": {
+    response: answering({ payload: undefined }),
+    caught: ["LOOP-5 THR-6 what the service said"],
+  },
+  "what the service said in a refusal is lost": {
+    failure: (failure) => ({ ...failure, payload: undefined }),
+    caught: ["LOOP-5 THR-6 what the service said"],
+  },
+  "unknown fields are refused": {
+    response: (response) => (said(response).includes("brandNew") ? unreadable : response),
+    caught: ["PRO-3 fields"],
+  },
+  "long answers are refused": {
+    response: (response) => (said(response).length > 65_536 ? unreadable : response),
+    caught: ["LOOP-5 a long answer"],
+  },
+  "characters are read in pieces": { piecemeal: true, way: "stream", caught: ["PRO-3 a stream that is cut inside"] },
+  "a stream is never asked for": {
+    way: "stream",
+    request: ({ onDelta: _, ...request }) => request,
+    caught: ["STR-1 stream asks"],
+  },
+  "another shape is asked for again": {
+    response: (response) =>
+      said(response).includes('"list"') ? { failure: "throttle", kind: "unknown", message: "Odd." } : response,
+    caught: ["LOOP-5 JSON of another shape"],
+  },
   "cached tokens are forgotten": {
     response: (response) => ({ ...response, usage: { ...response.usage, cachedInputTokens: 0 } }),
     caught: ["LOOP-6 usage is told"],
@@ -165,9 +258,12 @@ const breaks: Readonly<Record<string, Break>> = {
   },
 };
 
+afterEach(() => void vi.unstubAllGlobals());
+
 describe("PRO-1 PRO-5 what the suite is worth", () => {
   test.each(Object.entries(breaks))("PRO-1 PRO-5 an adapter is caught where %s", async (_, broken) => {
     const way = broken.way ?? "evaluate";
+    if (broken.piecemeal === true) readInPieces();
     const bench = benchOf(
       {
         async start(script, { apiKey, ...settings }) {
@@ -193,9 +289,16 @@ describe("PRO-1 PRO-5 what the suite is worth", () => {
 
 function withBreak(provider: ModelProvider, broken: Break): ModelProvider {
   const { request: changed = (given) => given, response = (given) => given, failure = (given) => given } = broken;
+  const kept: Message[] = [];
+  let hear: ModelRequest["onDelta"];
   return {
     ...provider,
-    async generate(request) {
+    async generate(given) {
+      const messages = [...kept, ...given.messages];
+      if (broken.remembers === true) kept.push(...given.messages);
+      hear = given.onDelta;
+      const heard = hear && broken.mixes === true ? { onDelta: (delta: ModelDelta) => hear?.(delta) } : {};
+      const request = { ...given, messages, ...heard };
       let answer = await provider.generate(changed(request));
       if (broken.insistent === true && answer.failure === "throttle") answer = await provider.generate(request);
       if (answer.failure === undefined) return response(answer);
@@ -203,6 +306,20 @@ function withBreak(provider: ModelProvider, broken: Break): ModelProvider {
       return failure(answer);
     },
   };
+}
+
+function readInPieces(): void {
+  const { fetch } = globalThis;
+  vi.stubGlobal("fetch", async (...given: Parameters<typeof fetch>) => {
+    const { body, ...response } = await fetch(...given).then(({ body, status, headers }) => ({
+      body,
+      status,
+      headers,
+    }));
+    const transform = (bytes: Uint8Array, controller: TransformStreamDefaultController<Uint8Array>) =>
+      controller.enqueue(new TextEncoder().encode(new TextDecoder().decode(bytes)));
+    return new Response(body?.pipeThrough(new TransformStream({ transform })) ?? null, response);
+  });
 }
 
 function rewritten(given: string): string {

@@ -85,12 +85,13 @@ async function ask(options: ToyOptions, request: ModelRequest): Promise<ModelRes
     return modelFailureFrom(response, payload.ok ? payload.value : undefined);
   }
   const type = response.headers.get("content-type") ?? "";
-  if (!type.startsWith("application/x-ndjson")) return unreadable(`it is ${type}`);
+  if (!type.startsWith("application/x-ndjson")) return unreadable(`it is ${type}`, await response.text());
   return readLines(response, request);
 }
 
-function unreadable(why: string): ModelFailure {
-  return { failure: "provider", reason: "invalid_response", message: `The service's answer cannot be read: ${why}.` };
+function unreadable(why: string, text: string): ModelFailure {
+  const message = `The service's answer cannot be read: ${why}.`;
+  return { failure: "provider", reason: "invalid_response", message, payload: text.slice(0, 4_096) };
 }
 
 async function readLines(response: Response, { onDelta }: ModelRequest): Promise<ModelResponse | ModelFailure> {
@@ -100,7 +101,7 @@ async function readLines(response: Response, { onDelta }: ModelRequest): Promise
     unread = lines.pop() ?? "";
     for (const line of lines) {
       const json = parseJson(line);
-      if (!json.ok) return unreadable(json.error);
+      if (!json.ok) return unreadable(json.error, line);
       const { delta, answer } = isObject(json.value) ? json.value : {};
       if (typeof delta === "string") onDelta?.({ kind: "text", text: delta });
       if (isObject(answer)) return fromWire(answer);

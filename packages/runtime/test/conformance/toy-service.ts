@@ -1,5 +1,10 @@
 import type { Message } from "@proviso/core";
-import type { ConformanceAnswer, ConformanceRequest, ConformanceScript } from "@proviso/runtime/conformance";
+import type {
+  ConformanceAnswer,
+  ConformanceFault,
+  ConformanceRequest,
+  ConformanceScript,
+} from "@proviso/runtime/conformance";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
@@ -20,6 +25,7 @@ interface Asked {
 export interface ToyService {
   readonly baseURL: string;
   requests(): readonly ConformanceRequest[];
+  awaited(): number;
   close(): Promise<void>;
 }
 
@@ -28,25 +34,30 @@ export async function startToyService(script: ConformanceScript): Promise<ToySer
   const requests: ConformanceRequest[] = [];
   let at = 0;
   let faulted = false;
+  let awaited = 0;
   const server = createServer((request, response) => void serve(request, response));
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const asked = (await bodyOf(request)) as Asked;
     requests.push(requestOf(asked));
+    awaited += 1;
+    response.once("close", () => (awaited -= 1));
     const step = script[at];
     if (step === undefined) return send(response, 400, { error: { message: "The script is used up." } });
     if ("status" in step) {
       at += 1;
       return send(response, step.status, step.body ?? {}, step.headers);
     }
-    const fails = step.fault !== undefined && step.fault !== "missing_call_id" && !faulted;
+    const lasts = step.fault !== undefined && lasting.has(step.fault);
+    const fails = step.fault !== undefined && !lasts && !faulted;
     faulted = fails;
     if (!fails) at += 1;
-    await answer(response, fails || step.fault === "missing_call_id" ? step : { ...step, fault: undefined }, asked);
+    await answer(response, fails || lasts ? step : { ...step, fault: undefined }, asked);
   };
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   return {
     baseURL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests: () => requests,
+    awaited: () => awaited,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -54,6 +65,9 @@ export async function startToyService(script: ConformanceScript): Promise<ToySer
       }),
   };
 }
+
+/** Faults of an answer, which do not come in its place. */
+const lasting: ReadonlySet<string> = new Set<ConformanceFault>(["missing_call_id", "unknown_fields", "stream_split"]);
 
 async function bodyOf(request: IncomingMessage): Promise<unknown> {
   let text = "";
@@ -81,15 +95,26 @@ async function answer(response: ServerResponse, step: ConformanceAnswer, asked: 
   }
   response.writeHead(200, { "content-type": "application/x-ndjson" });
   if (fault === "malformed_json") return void response.end("{bad}\n");
+  if (fault === "wrong_shape") return void response.end('{"answer":{"object":"list","data":[]}}\n');
   const lines = linesOf(step, asked.stream === true);
   if (fault === "reset_in_body" || fault === "cut_body" || fault === "stream_cut") {
     response.write(lines.join("").slice(0, -10));
     await pause(5);
     return void (fault === "reset_in_body" ? response.destroy() : response.end());
   }
+  if (fault === "stream_split") return writeBytes(response, Buffer.from(lines.join("")));
   for (const line of lines) {
     response.write(line);
     if (eventMs !== undefined) await pause(eventMs);
+  }
+  response.end();
+}
+
+/** Five at a time, which cuts characters too. */
+async function writeBytes(response: ServerResponse, bytes: Buffer): Promise<void> {
+  for (let from = 0; from < bytes.length; from += 5) {
+    response.write(bytes.subarray(from, from + 5));
+    await pause(0);
   }
   response.end();
 }
@@ -103,6 +128,7 @@ function linesOf(step: ConformanceAnswer, stream: boolean): readonly string[] {
     arguments: typeof given === "string" ? given : JSON.stringify(given),
   }));
   const deltas = stream ? (text.match(/[^]{1,15}/g) ?? []).map((delta) => ({ delta })) : [];
-  const last = { answer: { model: "toy-1", text, calls, refusal, thought, finish, usage } };
-  return [...deltas, last].map((line) => `${JSON.stringify(line)}\n`);
+  const unknown = step.fault === "unknown_fields" ? { brandNew: [{ kind: "thing" }] } : {};
+  const last = { answer: { model: "toy-1", text, calls, refusal, thought, finish, usage, ...unknown }, ...unknown };
+  return [...deltas, unknown, last].map((line) => `${JSON.stringify(line)}\n`);
 }
