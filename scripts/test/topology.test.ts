@@ -9,6 +9,7 @@ const root = resolve(import.meta.dirname, "../..");
 const arrows: Record<string, string[]> = {
   "@proviso/adapter-ai-sdk": ["@proviso/core", "@proviso/runtime"],
   "@proviso/adapter-openai": ["@proviso/core", "@proviso/runtime"],
+  "@proviso/adapter-process": ["@proviso/core", "@proviso/runtime"],
   "@proviso/core": [],
   "@proviso/runtime": ["@proviso/core"],
   "@proviso/simulator": [],
@@ -18,6 +19,7 @@ const arrows: Record<string, string[]> = {
 const entries: Record<string, string[]> = {
   "@proviso/adapter-ai-sdk": ["."],
   "@proviso/adapter-openai": [".", "./node"],
+  "@proviso/adapter-process": ["."],
   "@proviso/core": ["."],
   "@proviso/runtime": [".", "./conformance", "./node", "./testing"],
   "@proviso/simulator": ["."],

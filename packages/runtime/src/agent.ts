@@ -72,8 +72,8 @@ export async function driveAgent(driver: AgentDriver, run: Run): Promise<ModelRe
   const usage = run.spend(reported, response === undefined ? told : charactersOf(response.message));
   reservation.settle(usage);
   if (isFailure(answer)) return answer;
-  if (answer.failure === "provider") return refusedRequest(answer);
   if (answer.failure === "throttle") return givenUp(answer, 1);
+  if (answer.failure !== undefined) return refusedRequest(answer);
   deltas?.complete(answer.message.text);
   return concluded(run, answer, usage, run.world.clock.now() - askedAt);
 }

@@ -3,6 +3,7 @@ import {
   BudgetExceededError,
   DeadlineExceededError,
   OutputParseError,
+  ProcessError,
   PromptRenderError,
   ProviderError,
   ThrottleError,
@@ -33,6 +34,12 @@ export type Failure = {
   | { readonly stop: "deadline"; readonly expiresAt: Date }
   | { readonly stop: "budget"; readonly dimension: BudgetDimension; readonly tracker: BudgetTracker }
   | { readonly stop: "provider"; readonly reason: ProviderErrorReason; readonly status?: number | undefined }
+  | {
+      readonly stop: "process";
+      readonly exitCode: number | null;
+      readonly signal: string | null;
+      readonly stderr: string;
+    }
   | {
       readonly stop: "throttled";
       readonly kind: ThrottleKind;
@@ -71,8 +78,12 @@ export function providerFailure(
   return { stop: "provider", phase: "response", reason, message, ...more };
 }
 
-/** What a provider refused for good. */
-export function refusedRequest(failure: Extract<ModelFailure, { failure: "provider" }>): Failure {
+/** What a provider refused for good, or a command that ended badly. */
+export function refusedRequest(failure: Extract<ModelFailure, { failure: "provider" | "process" }>): Failure {
+  if (failure.failure === "process") {
+    const { exitCode, signal, stderr, message, payload, cause } = failure;
+    return { stop: "process", phase: "request", exitCode, signal, stderr, message, payload, cause };
+  }
   const { reason, message, payload, status, cause } = failure;
   return { ...providerFailure(reason, message, { payload, status, cause }), phase: "request" };
 }
@@ -97,6 +108,10 @@ export function errorOf(
       return new BudgetExceededError(message, { ...details, dimension: failure.dimension });
     case "provider":
       return new ProviderError(message, { ...details, reason: failure.reason, status: failure.status });
+    case "process": {
+      const { exitCode, signal, stderr } = failure;
+      return new ProcessError(message, { ...details, exitCode, signal, stderr });
+    }
     case "throttled": {
       const { kind, retryAfterMs, attempts } = failure;
       return new ThrottleError(message, { ...details, kind, retryAfterMs, attempts });

@@ -45,7 +45,7 @@ export interface ModelResponse {
 
 /**
  * A request that failed, told as data. "throttle": the runtime waits and asks again, and at last rejects with a
- * ThrottleError; "provider": it rejects with a ProviderError at once.
+ * ThrottleError; "provider": it rejects with a ProviderError at once; "process": with a ProcessError at once.
  */
 export type ModelFailure = {
   readonly message: string;
@@ -56,6 +56,14 @@ export type ModelFailure = {
 } & (
   | { readonly failure: "throttle"; readonly kind: ThrottleKind; readonly retryAfterMs?: number | undefined }
   | { readonly failure: "provider"; readonly reason: ProviderErrorReason }
+  | {
+      readonly failure: "process";
+      /** null: it was ended by a signal, or never began. */
+      readonly exitCode: number | null;
+      readonly signal: string | null;
+      /** What it said on standard error, or the end of it. */
+      readonly stderr: string;
+    }
 );
 
 /**

@@ -56,7 +56,7 @@ export async function throttled(run: Run, provider: ModelProvider, request: Mode
     }
     const charged = answer.usage !== undefined || told > 0;
     reservation.settle(charged ? run.spend(answer.usage, told) : noUsage);
-    if (answer.failure === "provider") return refusedRequest(answer);
+    if (answer.failure !== "throttle") return refusedRequest(answer);
     const { kind, retryAfterMs } = answer;
     const leftMs = run.limits.deadline?.remainingMs() ?? Infinity;
     const delayMs = nextDelay(run.throttle, { kind, retryAfterMs, attempt, waitedMs, leftMs }, run.world.random);
@@ -128,6 +128,7 @@ export async function asData(ask: () => Promise<unknown>): Promise<ModelResponse
 function isModelAnswer(answer: unknown): answer is ModelResponse | ModelFailure {
   if (!isRecord(answer)) return false;
   const { failure, message } = answer;
+  if (failure === "process") return typeof message === "string" && typeof answer["stderr"] === "string";
   if (failure !== undefined) return (failure === "throttle" || failure === "provider") && typeof message === "string";
   if (!isRecord(message) || typeof message["text"] !== "string" || !Array.isArray(message["toolCalls"])) return false;
   return message["toolCalls"].every((call) => isRecord(call) && typeof call["name"] === "string");

@@ -1,0 +1,96 @@
+import {
+  DefinitionError,
+  systemClock,
+  type ModelFailure,
+  type ModelProvider,
+  type ModelRequest,
+  type ModelResponse,
+} from "@proviso/core";
+import { existsSync } from "node:fs";
+import { basename } from "node:path";
+import { fromOutput } from "./from-output.ts";
+import { checkOptions, environmentFor, type CheckedOptions, type CommandLineOptions } from "./options.ts";
+import { largestOutput, runCommand, type Ended } from "./run-command.ts";
+import { toPrompt } from "./to-prompt.ts";
+
+/**
+ * The call alone, for whoever wraps it: record, route, count.
+ * @throws {DefinitionError} for an option that cannot be.
+ */
+export function commandLineModel(given: CommandLineOptions): ModelProvider {
+  const options = checkOptions(given);
+  return Object.freeze({
+    name: "command-line",
+    model: basename(options.command),
+    capabilities: Object.freeze({ tools: true, nativeOutput: false }),
+    generate: (request: ModelRequest) => generate(options, request),
+  });
+}
+
+/** Pure and advisory: would `commandLine` take these? */
+export function validateCommandLineOptions(options: CommandLineOptions): boolean {
+  try {
+    checkOptions(options);
+    return true;
+  } catch (error) {
+    if (error instanceof DefinitionError) return false;
+    throw error;
+  }
+}
+
+async function generate(options: CheckedOptions, request: ModelRequest): Promise<ModelResponse | ModelFailure> {
+  const { command, args, cwd, timeoutMs, clock = systemClock } = options;
+  const { signal } = request;
+  signal.throwIfAborted();
+  const run = { command, args, cwd, variables: environmentFor(options) };
+  const ended = await runCommand(run, toPrompt(request), { signal, timeoutMs, clock });
+  if (ended.stop === "aborted") throw signal.reason;
+  const failure = failureOf(ended, options);
+  if (failure !== undefined) return failure;
+  const answer = fromOutput(ended.stdout, ended.stderr);
+  if (answer.failure === undefined && answer.message.text !== "") {
+    request.onDelta?.({ kind: "text", text: answer.message.text });
+  }
+  return answer;
+}
+
+function failureOf(ended: Ended, { command, cwd, timeoutMs }: CheckedOptions): ModelFailure | undefined {
+  const { exitCode, signal, stderr, stop, notStarted, unread } = ended;
+  const name = JSON.stringify(command);
+  const failed = (what: string, cause?: unknown): ModelFailure => ({
+    failure: "process",
+    exitCode,
+    signal,
+    stderr,
+    message: `The command ${name} ${what}`,
+    cause,
+  });
+  if (notStarted !== undefined) return failed(whyNotStarted(notStarted, cwd), notStarted);
+  if (stop === "flooded") return failed(`was ended: it printed more than ${largestOutput} bytes.${told(stderr)}`);
+  if (stop === "timeout") {
+    const message = `The command ${name} did not answer within ${timeoutMs} ms.${told(stderr)}`;
+    return { failure: "throttle", kind: "timeout", message, payload: { exitCode, signal, stderr } };
+  }
+  if (signal !== null) return failed(`was ended by ${signal}.${told(stderr)}`);
+  if (exitCode !== 0) return failed(`exited with code ${exitCode}.${told(stderr)}`);
+  if (unread) return failed(`closed its standard input before it had read the prompt.${told(stderr)}`);
+  return undefined;
+}
+
+function whyNotStarted(error: NodeJS.ErrnoException, cwd: string | undefined): string {
+  if (error.code === "ENOENT" && cwd !== undefined && !existsSync(cwd)) {
+    return `could not be started: its folder ${JSON.stringify(cwd)} does not exist.`;
+  }
+  if (error.code === "ENOENT") return "was not found: give its path, or put its folder on PATH.";
+  if (error.code === "EACCES") return "may not be run: is it a program, and may this user execute it?";
+  return `could not be started: ${error.message}.`;
+}
+
+/** Characters of standard error in a message. */
+const shownLength = 500;
+
+function told(stderr: string): string {
+  const text = stderr.trim();
+  if (text === "") return "";
+  return ` It said: ${text.length > shownLength ? "…" : ""}${text.slice(-shownLength)}`;
+}

@@ -1,0 +1,116 @@
+import {
+  parseJson,
+  type FinishReason,
+  type ModelFailure,
+  type ModelResponse,
+  type ReportedUsage,
+  type ToolCall,
+} from "@proviso/core";
+import { largestOutput } from "./run-command.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+/** What stands on standard output, read. */
+type Read = ModelResponse | { readonly problem: string };
+
+const limits = { maxDepth: 256, maxLength: largestOutput };
+/** Characters of an unreadable output that are kept. */
+const keptLength = 4_096;
+const keys = new Set(["text", "usage", "toolCalls", "model", "finishReason", "refusal"]);
+
+/** The answer that a command printed: one JSON object of the documented form, or plain text. */
+export function fromOutput(stdout: Buffer, stderr: string): ModelResponse | ModelFailure {
+  const read = readOutput(stdout);
+  if (!("problem" in read)) return read;
+  return {
+    failure: "provider",
+    reason: "invalid_response",
+    message: `The command's output cannot be read: ${read.problem}.`,
+    payload: { stdout: stdout.subarray(0, keptLength).toString(), stderr },
+  };
+}
+
+function readOutput(stdout: Buffer): Read {
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(stdout);
+  } catch {
+    return { problem: "it is not UTF-8" };
+  }
+  const inner = /^\s*```(?:json)?\s*\n([\s\S]*?)\n?```\s*$/.exec(text)?.[1] ?? text;
+  if (!/^\s*\{/.test(inner)) return plain(text);
+  const json = parseJson(inner, limits);
+  if (json.ok) return isAnswer(json.value) ? fromAnswer(json.value) : plain(text);
+  // What begins as an answer was meant as one.
+  return /^\s*\{\s*"(?:text|toolCalls|usage)"\s*:/.test(inner) ? { problem: json.error } : plain(text);
+}
+
+/** Without the line feed that a command prints last. */
+function plain(text: string): ModelResponse {
+  return {
+    message: { role: "assistant", text: text.replace(/\r?\n$/, ""), toolCalls: [] },
+    finishReason: "stop",
+  };
+}
+
+/** Another object is a structured answer. */
+function isAnswer(value: unknown): value is Json {
+  if (!isObject(value) || !Object.keys(value).every((key) => keys.has(key))) return false;
+  return "text" in value || "toolCalls" in value || "refusal" in value;
+}
+
+function fromAnswer(answer: Json): Read {
+  const { text = "", toolCalls = [], usage, model, finishReason, refusal } = answer;
+  if (typeof text !== "string") return { problem: "text must be a text" };
+  if (!Array.isArray(toolCalls)) return { problem: "toolCalls must be a list" };
+  const calls = toolCalls.map(callOf);
+  const whole = calls.filter((call) => call !== undefined);
+  if (whole.length < calls.length) return { problem: "each of toolCalls must have a name" };
+  return {
+    message: { role: "assistant", text, toolCalls: whole },
+    finishReason: reasonOf(finishReason) ?? (whole.length > 0 ? "tool-calls" : "stop"),
+    usage: usageOf(usage),
+    model: typeof model === "string" && model !== "" ? model : undefined,
+    refusal: typeof refusal === "string" && refusal !== "" ? refusal : undefined,
+    payload: answer,
+  };
+}
+
+/** Arguments come as an object, or as its JSON text. Without an id the runtime gives one. */
+function callOf(call: unknown): ToolCall | undefined {
+  if (!isObject(call) || typeof call["name"] !== "string") return undefined;
+  const { id, name, arguments: given = "" } = call;
+  return {
+    id: typeof id === "string" ? id : "",
+    name,
+    arguments: typeof given === "string" ? given : JSON.stringify(given),
+  };
+}
+
+const reasons: readonly FinishReason[] = ["stop", "length", "content-filter", "tool-calls", "other"];
+
+function reasonOf(given: unknown): FinishReason | undefined {
+  return reasons.find((reason) => reason === given);
+}
+
+const counts = [
+  "inputTokens",
+  "outputTokens",
+  "totalTokens",
+  "cachedInputTokens",
+  "reasoningTokens",
+  "costUsd",
+] as const;
+
+/** Numbers that can be counted; the rest is left to the runtime's estimate. */
+function usageOf(usage: unknown): ReportedUsage | undefined {
+  if (!isObject(usage)) return undefined;
+  const told = counts.flatMap((name) => {
+    const value = usage[name];
+    return typeof value === "number" && Number.isFinite(value) && value >= 0 ? [[name, value] as const] : [];
+  });
+  return Object.fromEntries(told);
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

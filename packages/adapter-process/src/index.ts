@@ -1,0 +1,16 @@
+import type { ProviderAdapter } from "@proviso/core";
+import { modelAdapter } from "@proviso/runtime";
+import { commandLineModel } from "./command-line-model.ts";
+import { secretsOf, type CommandLineOptions } from "./options.ts";
+
+export { commandLineModel, validateCommandLineOptions } from "./command-line-model.ts";
+export type { CommandLineOptions } from "./options.ts";
+
+/**
+ * Evaluates prompts with a command that reads the prompt on standard input and answers on standard output. What the
+ * variables named in `env` hold is a secret where the name says so (…KEY, …TOKEN, …SECRET, …PASSWORD).
+ * @throws {DefinitionError} as `commandLineModel` does.
+ */
+export function commandLine(options: CommandLineOptions): ProviderAdapter {
+  return modelAdapter(commandLineModel(options), { ...options, secrets: secretsOf(options) });
+}

@@ -1,0 +1,75 @@
+import { DefinitionError } from "@proviso/core";
+import type { AdapterOptions } from "@proviso/runtime";
+
+export interface CommandLineOptions extends AdapterOptions {
+  /** A program, by its path or looked up in PATH. Never a shell's line. */
+  readonly command: string;
+  /** Handed over as they are. Default: none. */
+  readonly args?: readonly string[] | undefined;
+  /** Default: the working directory of this process. */
+  readonly cwd?: string | undefined;
+  /** Names of the variables that it may see; PATH it always sees. Default: none. */
+  readonly env?: readonly string[] | undefined;
+  /** Milliseconds for one request. Default 600,000. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** Options that were checked, with nothing left out. */
+export interface CheckedOptions extends CommandLineOptions {
+  readonly args: readonly string[];
+  readonly env: readonly string[];
+  readonly timeoutMs: number;
+}
+
+const defaultTimeoutMs = 600_000;
+/** A timer of more milliseconds fires at once. */
+const longestTimeoutMs = 2 ** 31 - 1;
+
+/** A checked copy. @throws {DefinitionError} naming the option and what it must be. */
+export function checkOptions(given: CommandLineOptions): CheckedOptions {
+  const { command, args = [], cwd, env = [], timeoutMs = defaultTimeoutMs } = given;
+  if (!isText(command) || command.trim() === "") {
+    throw new DefinitionError('commandLine needs a command, for example { command: "llm", args: ["-m", "small"] }.');
+  }
+  if (!isListOfTexts(args)) throw new DefinitionError("The option args must be a list of texts without NUL characters.");
+  if (cwd !== undefined && (!isText(cwd) || cwd === "")) {
+    throw new DefinitionError("The option cwd must be the path of a folder.");
+  }
+  if (!isListOfTexts(env) || env.some((name) => name === "" || name.includes("="))) {
+    throw new DefinitionError('The option env must be a list of variable names, for example ["HOME"].');
+  }
+  if (!Number.isInteger(timeoutMs) || timeoutMs <= 0 || timeoutMs > longestTimeoutMs) {
+    const range = `a positive whole number up to ${longestTimeoutMs}`;
+    throw new DefinitionError(`The option timeoutMs must be ${range}, not ${String(timeoutMs)}.`);
+  }
+  return Object.freeze({ ...given, args: Object.freeze([...args]), env: Object.freeze([...env]), timeoutMs });
+}
+
+/** A NUL would end an argument where the system reads it. */
+function isText(value: unknown): value is string {
+  return typeof value === "string" && !value.includes("\0");
+}
+
+function isListOfTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every(isText);
+}
+
+/** The variables that a command sees: those named that are set, and PATH. */
+export function environmentFor({ env }: CheckedOptions): Record<string, string> {
+  const names = [...new Set(["PATH", ...env])];
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = process.env[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+}
+
+/** Shorter ones are placeholders ("none"): hiding them would garble every other word. */
+const shortestSecret = 8;
+
+/** A command may show on standard error what it was given. */
+export function secretsOf({ secrets = [], env = [] }: CommandLineOptions): readonly string[] {
+  const named = env.filter((name) => /key|token|secret|password/i.test(name)).map((name) => process.env[name] ?? "");
+  return [...secrets, ...named.filter((value) => value.length >= shortestSecret)];
+}

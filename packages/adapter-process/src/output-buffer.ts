@@ -1,0 +1,49 @@
+/** Bytes that are kept up to a limit: the first of them, or the last. */
+export interface OutputBuffer {
+  /** false: there are more than the limit. */
+  add(chunk: Buffer): boolean;
+  /** All that came, kept or not. */
+  length(): number;
+  bytes(): Buffer;
+}
+
+/** Keeps nothing beyond `limit`. */
+export function firstBytes(limit: number): OutputBuffer {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  return {
+    add(chunk) {
+      length += chunk.length;
+      if (length <= limit) chunks.push(chunk);
+      return length <= limit;
+    },
+    length: () => length,
+    bytes: () => Buffer.concat(chunks),
+  };
+}
+
+/** Keeps the end. */
+export function lastBytes(limit: number): OutputBuffer {
+  let chunks: Buffer[] = [];
+  let kept = 0;
+  let length = 0;
+  const bytes = (): Buffer => {
+    const all = Buffer.concat(chunks);
+    return all.subarray(Math.max(0, all.length - limit));
+  };
+  return {
+    add(chunk) {
+      chunks.push(chunk);
+      kept += chunk.length;
+      length += chunk.length;
+      if (kept > 2 * limit) {
+        // A copy, or the view would hold all that it was cut from.
+        chunks = [Buffer.from(bytes())];
+        kept = limit;
+      }
+      return length <= limit;
+    },
+    length: () => length,
+    bytes,
+  };
+}

@@ -1,0 +1,169 @@
+import { systemClock, type Clock } from "@proviso/core";
+import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import { firstBytes, lastBytes, type OutputBuffer } from "./output-buffer.ts";
+import { endGroup, holdGroup, letGo } from "./process-group.ts";
+
+export interface Command {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly cwd?: string | undefined;
+  readonly variables: Readonly<Record<string, string>>;
+}
+
+export interface RunLimits {
+  readonly signal: AbortSignal;
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+}
+
+/** Why it was ended before it ended by itself. */
+export type Stop = "aborted" | "timeout" | "flooded";
+
+/** How a run ended. Nothing of its process group is left then. */
+export interface Ended {
+  /** It could not be started. */
+  readonly notStarted?: Error | undefined;
+  readonly stop?: Stop | undefined;
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly stdout: Buffer;
+  readonly stderr: string;
+  /** It closed its standard input before all was read. */
+  readonly unread: boolean;
+}
+
+/** Bytes of standard output that are taken: 16 MiB. */
+export const largestOutput = 16 * 1024 * 1024;
+/** Bytes of standard error that are kept, from its end: 64 KiB. */
+const keptErrors = 64 * 1024;
+/** Milliseconds to wait for output of what has exited: a process that it left behind may hold the pipe. */
+const quietMs = 100;
+/** Milliseconds in which the system tells that a killed process is gone. */
+const reapMs = 1_000;
+
+/** Runs a command in a process group of its own, which is ended whatever happens. Never rejects. */
+export async function runCommand(command: Command, input: string, limits: RunLimits): Promise<Ended> {
+  const outputs = { stdout: firstBytes(largestOutput), stderr: lastBytes(keptErrors) };
+  const child = started(command);
+  if (child instanceof Error) return endedBy({ notStarted: child }, outputs);
+  const watched = watch(child, outputs);
+  const leader = child.pid;
+  if (leader === undefined) return endedBy({ notStarted: (await watched.exited).error }, outputs);
+  holdGroup(leader);
+  const stops = stopsOf(limits, watched.flooded);
+  const stdin = write(child, input);
+  try {
+    const first = await Promise.race([watched.exited, stops.stopped]);
+    const stop = typeof first === "string" ? first : await drained(watched, stops.stopped, outputs.stdout);
+    await endGroup(leader);
+    const exit = await Promise.race([watched.exited, systemClock.sleep(reapMs).then(() => noExit)]);
+    return endedBy({ stop, ...exit, unread: stdin.unread() }, outputs);
+  } finally {
+    stops.end();
+    letGo(leader);
+    for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
+    child.unref();
+  }
+}
+
+interface Exit {
+  readonly error?: Error | undefined;
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+}
+
+const noExit: Exit = { exitCode: null, signal: null };
+
+function endedBy(
+  end: Partial<Omit<Ended, "stdout" | "stderr">>,
+  { stdout, stderr }: { readonly stdout: OutputBuffer; readonly stderr: OutputBuffer },
+): Ended {
+  const { notStarted, stop, exitCode = null, signal = null, unread = false } = end;
+  return { notStarted, stop, exitCode, signal, unread, stdout: stdout.bytes(), stderr: stderr.bytes().toString() };
+}
+
+function started({ command, args, cwd, variables }: Command): ChildProcessWithoutNullStreams | Error {
+  try {
+    return spawn(command, args, {
+      ...(cwd === undefined ? {} : { cwd }),
+      env: variables,
+      // A group of its own, so that what it starts ends with it.
+      detached: true,
+      shell: false,
+      stdio: "pipe",
+      windowsHide: true,
+    });
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+interface Watched {
+  readonly exited: Promise<Exit>;
+  readonly closed: Promise<undefined>;
+  readonly flooded: Promise<Stop>;
+}
+
+function watch(
+  child: ChildProcessWithoutNullStreams,
+  { stdout, stderr }: { readonly stdout: OutputBuffer; readonly stderr: OutputBuffer },
+): Watched {
+  const exited = new Promise<Exit>((resolve) => {
+    child.on("error", (error) => resolve({ ...noExit, error }));
+    child.on("exit", (exitCode, signal) => resolve({ exitCode, signal }));
+  });
+  const closed = new Promise<undefined>((resolve) => child.on("close", () => resolve(undefined)));
+  const flooded = new Promise<Stop>((resolve) => {
+    // Without descriptors left there are no streams.
+    child.stdout?.on("data", (chunk: Buffer) => {
+      if (!stdout.add(chunk)) resolve("flooded");
+    });
+  });
+  child.stderr?.on("data", (chunk: Buffer) => void stderr.add(chunk));
+  for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.on("error", () => {});
+  return { exited, closed, flooded };
+}
+
+function write(child: ChildProcessWithoutNullStreams, input: string): { unread(): boolean } {
+  let unread = false;
+  child.stdin.write(input, (error) => {
+    if (error) unread = true;
+    else child.stdin.end();
+  });
+  return { unread: () => unread };
+}
+
+/** What ends a run from outside; `end` leaves no timer and no listener. */
+function stopsOf(
+  { signal, timeoutMs, clock }: RunLimits,
+  flooded: Promise<Stop>,
+): { readonly stopped: Promise<Stop>; end(): void } {
+  const settled = new AbortController();
+  const aborted = new Promise<Stop>((resolve) => {
+    if (signal.aborted) resolve("aborted");
+    signal.addEventListener("abort", () => resolve("aborted"), { once: true, signal: settled.signal });
+  });
+  const timeout = new Promise<Stop>((resolve) => {
+    clock.sleep(timeoutMs, settled.signal).then(
+      () => resolve("timeout"),
+      () => {},
+    );
+  });
+  return { stopped: Promise.race([aborted, timeout, flooded]), end: () => settled.abort("over") };
+}
+
+/** Waits for the rest of the output, as long as there is some. */
+async function drained(
+  { closed }: Watched,
+  stopped: Promise<Stop>,
+  stdout: OutputBuffer,
+): Promise<Stop | undefined> {
+  // Two in a row: a timer can be due before the data that came while the process was busy.
+  for (let quiet = 0, seen = -1; quiet < 2; ) {
+    const next = await Promise.race([closed, stopped, systemClock.sleep(quietMs).then(() => "waited" as const)]);
+    if (next !== "waited") return next;
+    quiet = stdout.length() === seen ? quiet + 1 : 0;
+    seen = stdout.length();
+  }
+  return undefined;
+}

@@ -1,0 +1,109 @@
+import { commandLine } from "@proviso/adapter-process";
+import { deadlineIn, definePrompt, ProcessError, systemClock } from "@proviso/core";
+import { createSession } from "@proviso/runtime";
+import { recordEvents } from "@proviso/runtime/testing";
+import { chmodSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { doing, failureOf, folder, gone, hello, idsIn } from "./support/command.ts";
+
+test("CMD-9 a command that does not exist is a ProcessError that says what to do, and is not tried again", async () => {
+  const session = createSession();
+  const events = recordEvents(session);
+  const error = await failureOf(commandLine({ command: "proviso-no-such-command" }).evaluate(hello, { session }));
+  expect(error).toBeInstanceOf(ProcessError);
+  expect(error).toMatchObject({ code: "process", phase: "request", exitCode: null, signal: null, stderr: "" });
+  expect(error.message).toContain('"proviso-no-such-command" was not found');
+  expect(events.filter(({ type }) => type === "provider.requested")).toHaveLength(1);
+});
+
+test("CMD-9 a folder that does not exist, and a file that is no program, are told as such", async () => {
+  const lost = await failureOf(doing("echo", "", { cwd: "/no/such/folder" }).evaluate(hello));
+  expect(lost).toMatchObject({ code: "process" });
+  expect(lost.message).toContain('its folder "/no/such/folder" does not exist');
+  const file = join(folder(), "text");
+  writeFileSync(file, "no program");
+  chmodSync(file, 0o600);
+  expect((await failureOf(commandLine({ command: file }).evaluate(hello))).message).toContain("may not be run");
+});
+
+test("CMD-9 another exit code than 0 is a ProcessError with code and standard error", async () => {
+  const error = await failureOf(doing("exit", "3").evaluate(hello));
+  expect(error).toMatchObject({ code: "process", exitCode: 3, signal: null, stderr: "Something is missing.\n" });
+  expect(error.message).toContain("exited with code 3. It said: Something is missing.");
+});
+
+test("CMD-9 a command that was killed is a ProcessError with the signal", async () => {
+  expect(await failureOf(doing("selfkill").evaluate(hello))).toMatchObject({ exitCode: null, signal: "SIGKILL" });
+});
+
+test("CMD-9 a command that reads no prompt has answered none", async () => {
+  const long = definePrompt({ ns: "process", key: "long", text: "x".repeat(4_000_000) }).bind();
+  const error = await failureOf(doing("deaf").evaluate(long));
+  expect(error).toMatchObject({ code: "process", exitCode: 0 });
+  expect(error.message).toContain("closed its standard input");
+});
+
+test("CMD-7 a flood is ended, with an error that says so", { timeout: 20_000 }, async () => {
+  const error = await failureOf(doing("flood").evaluate(hello));
+  expect(error).toMatchObject({ code: "process", signal: "SIGTERM" });
+  expect(error.message).toContain("printed more than 16777216 bytes");
+});
+
+test("CMD-7 of standard error the last 64 KiB are kept", async () => {
+  const error = await failureOf(doing("complain").evaluate(hello));
+  const { stderr } = error as ProcessError;
+  expect(stderr).toHaveLength(64 * 1024);
+  expect(stderr.endsWith("eend")).toBe(true);
+});
+
+test("CMD-4 bytes that are no text, and half an answer, are an invalid response", async () => {
+  const garbage = await failureOf(doing("bytes", "ff00fe").evaluate(hello));
+  expect(garbage).toMatchObject({ code: "provider", reason: "invalid_response" });
+  for (const half of ['{"text":"hel', '{"text":5}', '{"text":"","toolCalls":{}}', '{"toolCalls":[{"id":"a"}]}']) {
+    const error = await failureOf(doing("print", half).evaluate(hello));
+    expect(error, half).toMatchObject({ code: "provider", reason: "invalid_response" });
+  }
+  expect(await failureOf(doing("print", "").evaluate(hello))).toMatchObject({ reason: "invalid_response" });
+});
+
+test("CMD-6 a command that hangs is left at its timeout, though it ignores SIGTERM", async () => {
+  const error = await failureOf(doing("stubborn", "", { timeoutMs: 300 }).evaluate(hello));
+  expect(error).toMatchObject({ code: "throttled", kind: "timeout", attempts: 1 });
+  expect(error.providerPayload).toMatchObject({ signal: "SIGKILL" });
+});
+
+test("CMD-6 at a deadline or an abort the whole group ends, with a grandchild that ignores SIGTERM", async () => {
+  const noted = join(folder(), "ids");
+  const late = failureOf(doing("family", noted).evaluate(hello, { deadline: deadlineIn(1_500) }));
+  const ids = await idsIn(noted, 2);
+  expect(await late).toMatchObject({ code: "deadline" });
+  expect(await gone(ids)).toBe(true);
+
+  const again = join(folder(), "ids");
+  const controller = new AbortController();
+  const aborted = failureOf(doing("family", again).evaluate(hello, { signal: controller.signal }));
+  const others = await idsIn(again, 2);
+  controller.abort("enough");
+  const settled = Promise.race([aborted, systemClock.sleep(100)]);
+  expect(await settled).toMatchObject({ code: "aborted", cause: "enough" });
+  expect(await gone(others)).toBe(true);
+});
+
+test("CMD-6 what a command leaves behind is ended with it, though it holds the pipes", async () => {
+  const noted = join(folder(), "ids");
+  const { output } = await doing("leave", noted).evaluate(hello);
+  expect(output).toBe("Gone.");
+  expect(await gone(await idsIn(noted, 1), 100)).toBe(true);
+});
+
+test("CMD-8 what a variable with a secret's name holds is in no error", async () => {
+  process.env["PROVISO_TEST_KEY"] = "Something is missing";
+  try {
+    const error = await failureOf(doing("exit", "3", { env: ["PROVISO_TEST_KEY"] }).evaluate(hello));
+    expect((error as ProcessError).stderr).not.toContain("Something");
+    expect(error.message).not.toContain("Something");
+  } finally {
+    delete process.env["PROVISO_TEST_KEY"];
+  }
+});

@@ -1,0 +1,63 @@
+/** A command-line model that does what its arguments say: `node command.mjs <what> [more]`. */
+import { spawn } from "node:child_process";
+import { appendFileSync, readFileSync } from "node:fs";
+
+const [what, more = ""] = process.argv.slice(2);
+const prompt = () => readFileSync(0, "utf8");
+const forever = () => setInterval(() => {}, 1_000);
+
+const deeds = {
+  echo: () => process.stdout.write(prompt()),
+  print: () => (prompt(), process.stdout.write(more)),
+  bytes: () => (prompt(), process.stdout.write(Buffer.from(more, "hex"))),
+  /** Prints the next line of a file, and notes the prompt beside it. */
+  play: () => {
+    const asked = prompt();
+    const log = `${more}.log`;
+    appendFileSync(log, `${JSON.stringify(asked)}\n`);
+    const at = readFileSync(log, "utf8").trimEnd().split("\n").length - 1;
+    process.stdout.write(JSON.parse(readFileSync(more, "utf8"))[at]);
+  },
+  variables: () => (prompt(), process.stdout.write(Object.keys(process.env).sort().join(","))),
+  folder: () => (prompt(), process.stdout.write(process.cwd())),
+  exit: () => {
+    process.stderr.write("Something is missing.\n");
+    process.exitCode = Number(more);
+  },
+  selfkill: () => process.kill(process.pid, "SIGKILL"),
+  flood: () => {
+    const chunk = Buffer.alloc(65_536, "x");
+    const go = () => process.stdout.write(chunk, go);
+    go();
+  },
+  complain: () => {
+    process.stderr.write(`${"e".repeat(300_000)}end`, () => process.exit(1));
+  },
+  hang: forever,
+  stubborn: () => {
+    process.on("SIGTERM", () => {});
+    forever();
+  },
+  /** Starts a grandchild that ignores SIGTERM and holds the pipes; notes both ids. */
+  family: () => {
+    process.on("SIGTERM", () => {});
+    const child = spawn(process.execPath, [import.meta.filename, "stubborn"], { stdio: "inherit" });
+    appendFileSync(more, `${process.pid}\n${child.pid}\n`);
+    forever();
+  },
+  /** Answers and goes, but what it started stays. */
+  leave: () => {
+    prompt();
+    const child = spawn(process.execPath, [import.meta.filename, "stubborn"], { stdio: "inherit" });
+    appendFileSync(more, `${child.pid}\n`);
+    child.unref();
+    process.stdout.write("Gone.", () => process.exit(0));
+  },
+  /** Reads nothing. */
+  deaf: () => {
+    process.stdin.destroy();
+    process.stdout.write("Whatever.");
+  },
+};
+
+deeds[what]();
