@@ -31,7 +31,8 @@ export function checkOptions(given: CommandLineOptions): CheckedOptions {
   if (!isText(command) || command.trim() === "") {
     throw new DefinitionError('commandLine needs a command, for example { command: "llm", args: ["-m", "small"] }.');
   }
-  if (!isListOfTexts(args)) throw new DefinitionError("The option args must be a list of texts without NUL characters.");
+  if (!isListOfTexts(args))
+    throw new DefinitionError("The option args must be a list of texts without NUL characters.");
   if (cwd !== undefined && (!isText(cwd) || cwd === "")) {
     throw new DefinitionError("The option cwd must be the path of a folder.");
   }

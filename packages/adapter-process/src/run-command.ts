@@ -153,13 +153,9 @@ function stopsOf(
 }
 
 /** Waits for the rest of the output, as long as there is some. */
-async function drained(
-  { closed }: Watched,
-  stopped: Promise<Stop>,
-  stdout: OutputBuffer,
-): Promise<Stop | undefined> {
+async function drained({ closed }: Watched, stopped: Promise<Stop>, stdout: OutputBuffer): Promise<Stop | undefined> {
   // Two in a row: a timer can be due before the data that came while the process was busy.
-  for (let quiet = 0, seen = -1; quiet < 2; ) {
+  for (let quiet = 0, seen = -1; quiet < 2;) {
     const next = await Promise.race([closed, stopped, systemClock.sleep(quietMs).then(() => "waited" as const)]);
     if (next !== "waited") return next;
     quiet = stdout.length() === seen ? quiet + 1 : 0;

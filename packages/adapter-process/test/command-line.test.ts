@@ -116,7 +116,11 @@ test("CMD-1 a stream tells the whole text at once", async () => {
 
 test("CMD-5 tools are taken, and the schema of an output goes into the text", () => {
   const model = commandLineModel({ command: "/usr/bin/llm" });
-  expect(model).toMatchObject({ name: "command-line", model: "llm", capabilities: { tools: true, nativeOutput: false } });
+  expect(model).toMatchObject({
+    name: "command-line",
+    model: "llm",
+    capabilities: { tools: true, nativeOutput: false },
+  });
 });
 
 test("CMD-10 options that cannot be are a DefinitionError that names them", () => {

@@ -8,7 +8,12 @@ export const script = join(import.meta.dirname, "../processes/command.mjs");
 
 /** The command that does `what`. */
 export function doing(what: string, more = "", options: Partial<CommandLineOptions> = {}): ProviderAdapter {
-  return commandLine({ command: process.execPath, args: [script, what, more], throttle: { maxAttempts: 1 }, ...options });
+  return commandLine({
+    command: process.execPath,
+    args: [script, what, more],
+    throttle: { maxAttempts: 1 },
+    ...options,
+  });
 }
 
 export const hello = definePrompt({
@@ -49,7 +54,7 @@ function read(path: string): string {
 }
 
 /** A zombie that nobody has waited for yet does not live. */
-export function lives(id: number): boolean {
+function lives(id: number): boolean {
   try {
     process.kill(id, 0);
   } catch {
