@@ -54,7 +54,7 @@ function read(path: string): string {
 }
 
 /** A zombie that nobody has waited for yet does not live. */
-function lives(id: number): boolean {
+export function lives(id: number): boolean {
   try {
     process.kill(id, 0);
   } catch {
