@@ -1,7 +1,8 @@
-import { systemClock, type Clock } from "@proviso/core";
+import type { Clock } from "@proviso/core";
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { firstBytes, lastBytes, type OutputBuffer } from "./output-buffer.ts";
 import { endGroup, holdGroup, letGo } from "./process-group.ts";
+import { within } from "./within.ts";
 
 export interface Command {
   readonly command: string;
@@ -56,7 +57,7 @@ export async function runCommand(command: Command, input: string, limits: RunLim
     const first = await Promise.race([watched.exited, stops.stopped]);
     const stop = typeof first === "string" ? first : await drained(watched, stops.stopped, outputs.stdout);
     await endGroup(leader);
-    const exit = await Promise.race([watched.exited, systemClock.sleep(reapMs).then(() => noExit)]);
+    const exit = (await within(reapMs, () => watched.exited)) ?? noExit;
     return endedBy({ stop, ...exit, unread: stdin.unread() }, outputs);
   } finally {
     stops.end();
@@ -100,7 +101,7 @@ function started({ command, args, cwd, variables }: Command): ChildProcessWithou
 
 interface Watched {
   readonly exited: Promise<Exit>;
-  readonly closed: Promise<undefined>;
+  readonly closed: Promise<"closed">;
   readonly flooded: Promise<Stop>;
 }
 
@@ -112,7 +113,7 @@ function watch(
     child.on("error", (error) => resolve({ ...noExit, error }));
     child.on("exit", (exitCode, signal) => resolve({ exitCode, signal }));
   });
-  const closed = new Promise<undefined>((resolve) => child.on("close", () => resolve(undefined)));
+  const closed = new Promise<"closed">((resolve) => child.on("close", () => resolve("closed")));
   const flooded = new Promise<Stop>((resolve) => {
     // Without descriptors left there are no streams.
     child.stdout?.on("data", (chunk: Buffer) => {
@@ -156,8 +157,8 @@ function stopsOf(
 async function drained({ closed }: Watched, stopped: Promise<Stop>, stdout: OutputBuffer): Promise<Stop | undefined> {
   // Two in a row: a timer can be due before the data that came while the process was busy.
   for (let quiet = 0, seen = -1; quiet < 2;) {
-    const next = await Promise.race([closed, stopped, systemClock.sleep(quietMs).then(() => "waited" as const)]);
-    if (next !== "waited") return next;
+    const next = await within(quietMs, () => Promise.race([closed, stopped]));
+    if (next !== undefined) return next === "closed" ? undefined : next;
     quiet = stdout.length() === seen ? quiet + 1 : 0;
     seen = stdout.length();
   }

@@ -45,7 +45,7 @@ export async function idsIn(path: string, count: number): Promise<readonly numbe
   throw new Error(`There are no ${count} ids in ${path}.`);
 }
 
-function read(path: string): string {
+export function read(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch {
