@@ -111,8 +111,9 @@ test.runIf(existsSync("/proc/self/fd"))(
     const warnings: Error[] = [];
     const warn = (warning: Error): void => void warnings.push(warning);
     process.on("warning", warn);
+    const listeners = process.listenerCount("exit");
     await play({ ...planFrom(random), deed: "answers", limit: "none" }, join(home, "first"));
-    const before = { descriptors: descriptors(), listeners: process.listenerCount("exit") };
+    const before = { descriptors: descriptors(), listeners };
 
     const queue = plans.entries();
     const settled: Settled[] = [];

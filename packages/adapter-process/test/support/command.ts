@@ -1,8 +1,9 @@
 import { commandLine, type CommandLineOptions } from "@proviso/adapter-process";
-import { definePrompt, systemClock, type EvaluationFailure, type ProviderAdapter } from "@proviso/core";
+import { definePrompt, systemClock, type EvaluationFailure, type Prompt, type ProviderAdapter } from "@proviso/core";
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { z } from "zod";
 
 export const script = join(import.meta.dirname, "../processes/command.mjs");
 
@@ -21,6 +22,12 @@ export const hello = definePrompt({
   key: "hello",
   sections: [{ key: "request", text: "Say hello.", role: "user" }],
 }).bind();
+
+/** One user text, as it is. */
+export function saying(text: string): Prompt<string> {
+  const params = z.strictObject({ text: z.string() });
+  return definePrompt({ ns: "process", key: "saying", params, text: "{{text}}" }).bind({ text });
+}
 
 export async function failureOf(asked: Promise<unknown>): Promise<EvaluationFailure> {
   try {
