@@ -8,7 +8,7 @@ import {
   type ToolCall,
   type ToolContext,
 } from "@proviso/core";
-import { changesFiles, guarded } from "../resources/guard.ts";
+import { guarded, type CallGuard } from "../resources/guard.ts";
 import type { Run } from "../run.ts";
 import { checkAppEvent } from "../session/session.ts";
 import { nestedEvaluations, type NestedEvaluations } from "./nested-evaluations.ts";
@@ -19,16 +19,10 @@ export interface CallContext {
   readonly context: ToolContext;
   /** The handler's turn: what a read-only one may not change is refused from here on. */
   beginHandler(): void;
-  /** What a read-only handler tried all the same. */
+  /** Why the call fails though its handler does not say so. */
   readonly refused: string | undefined;
   /** From here on every use raises and changes nothing; resolves when evaluations inside have ended too. */
   end(): Promise<void> | undefined;
-}
-
-interface Guards {
-  assertLive(): void;
-  /** @throws {DefinitionError} in a read-only handler. */
-  assertMayChange(what: string): void;
 }
 
 export function callContext(
@@ -38,27 +32,14 @@ export function callContext(
   resources: Resources,
   signal: AbortSignal,
 ): CallContext {
-  let live = true;
-  let readOnly = false;
-  let refused: string | undefined;
-  const guards: Guards = {
-    assertLive() {
-      if (!live)
-        throw new RevokedError(`The call of ${call.name} (${call.id}) is over: its context cannot be used any more.`);
-      run.nesting?.assertLive();
-    },
-    assertMayChange(what) {
-      if (!readOnly) return;
-      refused ??= `${tool.name} is read-only, but tried to change ${what}.`;
-      throw new DefinitionError(refused);
-    },
-  };
+  const standing: Standing = { live: true, readOnly: false, refused: undefined };
+  const guards = callGuard(run, call, tool.name, standing);
   let nested: NestedEvaluations | undefined;
   let session: SessionState | undefined;
   let guardedResources: Resources | undefined;
   const { assertLive } = guards;
   const nestedOf = (): NestedEvaluations =>
-    (nested ??= nestedEvaluations(run, call, transaction, signal, { assertLive, isReadOnly: () => readOnly }));
+    (nested ??= nestedEvaluations(run, call, transaction, signal, { assertLive, isReadOnly: () => standing.readOnly }));
   const context: ToolContext = {
     callId: call.id,
     turn: run.turn,
@@ -80,18 +61,44 @@ export function callContext(
   };
   return {
     context: Object.freeze(context),
-    beginHandler: () => void (readOnly = tool.readOnly === true || run.nesting?.readOnly === true),
+    beginHandler: () => void (standing.readOnly = tool.readOnly === true || run.nesting?.readOnly === true),
     get refused() {
-      return refused;
+      return standing.refused;
     },
     end() {
-      live = false;
+      standing.live = false;
       return nested?.end();
     },
   };
 }
 
-function callSession(run: Run, transaction: Transaction, { assertLive, assertMayChange }: Guards): SessionState {
+/** How a call stands. */
+interface Standing {
+  live: boolean;
+  readOnly: boolean;
+  refused: string | undefined;
+}
+
+function callGuard(run: Run, call: ToolCall, tool: string, standing: Standing): CallGuard {
+  return {
+    get isReadOnly() {
+      return standing.readOnly;
+    },
+    assertLive() {
+      if (!standing.live)
+        throw new RevokedError(`The call of ${call.name} (${call.id}) is over: its context cannot be used any more.`);
+      run.nesting?.assertLive();
+    },
+    assertMayChange(what) {
+      if (!standing.readOnly) return;
+      standing.refused ??= `${tool} is read-only, but tried to change ${what}.`;
+      throw new DefinitionError(standing.refused);
+    },
+    fail: (why) => void (standing.refused ??= why),
+  };
+}
+
+function callSession(run: Run, transaction: Transaction, { assertLive, assertMayChange }: CallGuard): SessionState {
   return {
     id: run.core.session.id,
     dispatch(event: AppEvent) {
@@ -111,25 +118,22 @@ function callSession(run: Run, transaction: Transaction, { assertLive, assertMay
   };
 }
 
-function callResources(resources: Resources, { assertLive, assertMayChange }: Guards): Resources {
-  const assertAllowed = (method: string): void => {
-    assertLive();
-    if (changesFiles(method)) assertMayChange("a file");
-  };
+function callResources(resources: Resources, guard: CallGuard): Resources {
+  const { assertLive } = guard;
   return {
     get(key) {
       assertLive();
-      return guarded(resources.get(key), assertAllowed);
+      return guarded(resources.get(key), guard);
     },
     find(key) {
       assertLive();
-      return guarded(resources.find(key), assertAllowed);
+      return guarded(resources.find(key), guard);
     },
     async open(key) {
       assertLive();
       const opened = await resources.open(key);
       assertLive();
-      return guarded(opened, assertAllowed);
+      return guarded(opened, guard);
     },
   };
 }
