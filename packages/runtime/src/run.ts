@@ -35,7 +35,7 @@ export type BareEvent = UnnumberedEvent extends infer E
 /** What an adapter brings to each of its evaluations. */
 export interface Setup {
   readonly adapter: ProviderAdapter;
-  readonly provider: { readonly name: string; readonly model: string };
+  readonly provider: { readonly name: string; readonly model: string; readonly maxOutputTokens?: number | undefined };
   readonly nativeOutput: boolean;
   readonly takesTools: boolean;
   readonly world: World;
