@@ -66,6 +66,8 @@ export interface Run extends AsyncDisposable {
   readonly nativeOutput: boolean;
   readonly maxTurns: number;
   readonly maxRepairs: number;
+  /** What a request reserves for its answer at most; undefined: the provider's own bound. */
+  readonly expectedOutputTokens: number | undefined;
   readonly startedAt: number;
   /** The tool call around it; undefined for an evaluation of its own. */
   readonly nesting: Nesting | undefined;
