@@ -30,3 +30,9 @@ export function invalidType(param: string, wanted: string, found: unknown): Refu
   const kind = found === null ? "null" : Array.isArray(found) ? "an array" : `a ${typeof found}`;
   return badRequest(`Invalid type for '${param}': expected ${wanted}, but got ${kind} instead.`, param, "invalid_type");
 }
+
+/** What a rule, a step or a listener of the test did wrong, told to the client. */
+export function ownMistake(error: unknown, code: string): HttpStep {
+  const message = error instanceof Error ? error.message : String(error);
+  return { status: 500, body: { error: { message, type: "server_error", param: null, code } } };
+}

@@ -84,7 +84,8 @@ test("SIM-14 faults by the number of the request, or on every one", async () => 
 test("SIM-14 a fault that is none is refused with the list", async () => {
   const fault = "nope" as FaultName;
   await expect(startSimulator({ faults: [{ fault }] })).rejects.toThrow(/"nope".*status_400/);
-  await using simulator = await startSimulator({ steps: [{ text: "x", fault }] });
+  await expect(startSimulator({ steps: [{ text: "x", fault }] })).rejects.toThrow(/"nope".*status_400/);
+  await using simulator = await startSimulator({ steps: [() => ({ text: "x", fault })] });
   expect(await ask(simulator.baseURL, "chat", false)).toMatchObject({
     status: 500,
     text: expect.stringContaining("status_400"),
