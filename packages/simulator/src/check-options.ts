@@ -1,5 +1,8 @@
+import { validateHeaderName, validateHeaderValue } from "node:http";
+import type { Chaos } from "./chaos.ts";
 import { checkFault } from "./faults.ts";
-import { isObject, type AnswerStep, type HttpStep } from "./types.ts";
+import type { RateLimit } from "./limit.ts";
+import { hasNoBody, isObject, type AnswerStep, type HttpStep } from "./types.ts";
 import type { SimulatorOptions } from "./server.ts";
 
 type Keys<T> = { readonly [key in keyof T]-?: true };
@@ -33,6 +36,8 @@ const answerKeys: Keys<AnswerStep> = {
   eventMs: true,
 };
 const httpKeys: Keys<HttpStep> = { status: true, headers: true, body: true, afterMs: true };
+const chaosKeys: Keys<Chaos> = { seed: true, rate: true, faults: true, by: true };
+const limitKeys: Keys<RateLimit> = { requestsPerMinute: true, tokensPerMinute: true, burst: true };
 const callKeys = { name: true, arguments: true, id: true } as const;
 const numberedKeys = { fault: true, at: true } as const;
 
@@ -42,11 +47,29 @@ export function checkOptions(options: SimulatorOptions): void {
   if (options.steps !== undefined && options.rules !== undefined) {
     throw new TypeError("Give the simulator steps or rules, not both.");
   }
+  checkServing(options);
+  checkScript(options);
+}
+
+function checkServing(options: SimulatorOptions): void {
+  const { apiKey, onRequest, keepRequests, clock, rateLimit } = options;
   checkCount(options.latencyMs, "latencyMs");
   checkPace(options, "");
   if (options.port !== undefined && !(Number.isInteger(options.port) && options.port >= 0 && options.port < 65_536)) {
     throw new TypeError(`port must be a whole number from 0 to 65535, not ${String(options.port)}.`);
   }
+  if (apiKey !== undefined && (typeof apiKey !== "string" || apiKey === ""))
+    throw new TypeError("apiKey must be a text that is not empty; left out, every key is taken.");
+  if (onRequest !== undefined && typeof onRequest !== "function") throw new TypeError("onRequest must be a function.");
+  if (keepRequests !== undefined && typeof keepRequests !== "boolean")
+    throw new TypeError("keepRequests must be true or false.");
+  if (clock !== undefined && (typeof clock.now !== "function" || typeof clock.sleep !== "function"))
+    throw new TypeError("clock must have now and sleep.");
+  if (rateLimit !== undefined) checkKeys(rateLimit, limitKeys, "rateLimit");
+}
+
+function checkScript(options: SimulatorOptions): void {
+  if (options.chaos !== undefined) checkKeys(options.chaos, chaosKeys, "chaos");
   listOf(options.steps, "steps").forEach((step, index) => {
     if (typeof step !== "function") checkStep(step, `steps[${index}]`);
   });
@@ -66,6 +89,11 @@ export function checkOptions(options: SimulatorOptions): void {
 export function checkStep(step: AnswerStep | HttpStep, where: string): AnswerStep | HttpStep {
   const given: unknown = step;
   if (!isObject(given)) throw new TypeError(`${where} must be an object.`);
+  if (given instanceof Promise) {
+    // It is not waited for: nobody else would hear that it failed.
+    given.catch(() => {});
+    throw new TypeError(`${where} is a promise: rules and steps answer at once; afterMs delays an answer.`);
+  }
   if ("status" in step) checkHttpStep(step, where);
   else checkAnswerStep(step, where);
   return step;
@@ -85,6 +113,8 @@ function checkAnswerStep(step: AnswerStep, where: string): void {
     checkKeys(call, callKeys, `${where}.toolCalls[${index}]`);
     if (typeof call.name !== "string") throw new TypeError(`${where}.toolCalls[${index}].name must be a text.`);
   });
+  if (step.text !== undefined && step.output !== undefined)
+    throw new TypeError(`${where} has a text and an output: the output is sent as the text, so leave out one.`);
   if (usage !== undefined && usage !== null && !isObject(usage))
     throw new TypeError(`${where}.usage must be an object, or null for none.`);
   if (finishReason !== undefined && !["stop", "length", "content_filter"].includes(finishReason))
@@ -100,6 +130,22 @@ function checkHttpStep(step: HttpStep, where: string): void {
   const { status } = step;
   if (!Number.isInteger(status) || status < 200 || status > 599)
     throw new TypeError(`${where}.status must be a whole number from 200 to 599, not ${String(status)}.`);
+  if (hasNoBody(status) && step.body !== undefined)
+    throw new TypeError(`${where}.status ${status} has no body: leave the body out.`);
+  if (step.headers !== undefined) checkHeaders(step.headers, `${where}.headers`);
+}
+
+function checkHeaders(headers: unknown, where: string): void {
+  if (!isObject(headers)) throw new TypeError(`${where} must be an object.`);
+  for (const [name, value] of Object.entries(headers)) {
+    if (typeof value !== "string") throw new TypeError(`${where}[${JSON.stringify(name)}] must be a text.`);
+    try {
+      validateHeaderName(name);
+      validateHeaderValue(name, value);
+    } catch (error) {
+      throw new TypeError(`${where}: ${(error as Error).message}.`, { cause: error });
+    }
+  }
 }
 
 function checkPace(pace: Pick<AnswerStep, "chunkCharacters" | "eventMs">, where: string): void {

@@ -68,9 +68,15 @@ export async function deliver(
 const flushMs = 10;
 
 async function cut(response: ServerResponse, how: "close" | "reset", gone: AbortSignal): Promise<void> {
+  if (response.socket === null) await itsTurn(response, gone);
   if (response.headersSent) await pause(systemClock, flushMs, gone);
   if (how === "reset") response.socket?.resetAndDestroy();
   else response.socket?.destroySoon();
+}
+
+/** A pipelined request's answer has the connection when those before it are sent. */
+function itsTurn(response: ServerResponse, gone: AbortSignal): Promise<void> {
+  return settled(gone, (done) => response.once("socket", done));
 }
 
 function sendPieces(
@@ -135,13 +141,17 @@ async function write(response: ServerResponse, piece: string | Buffer, gone: Abo
 }
 
 function drained(response: ServerResponse, gone: AbortSignal): Promise<void> {
+  return settled(gone, (done) => response.once("drain", done));
+}
+
+/** When it happens, or the other side is gone. */
+function settled(gone: AbortSignal, listen: (done: () => void) => void): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
-      response.off("drain", done);
       gone.removeEventListener("abort", done);
       resolve();
     };
-    response.once("drain", done);
+    listen(done);
     gone.addEventListener("abort", done, { once: true });
   });
 }

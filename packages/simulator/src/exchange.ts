@@ -144,7 +144,7 @@ function answerTo(
     if (path === "/v1/models" && request.method === "GET") return { body, played: playHttp(models) };
     const api = apis.get(path);
     if (api === undefined) throw new Refusal(404, `Invalid URL (${request.method} ${path})`);
-    if (request.method !== "POST") throw new Refusal(405, `Not allowed to ${request.method} on ${path}.`);
+    if (request.method !== "POST") throw methodNotAllowed(request.method, path);
     body = parseBody(received.text);
     if (!isObject(body)) throw badRequest("The body must be a JSON object.");
     const read = readRequest(api, body, state.accepted);
@@ -173,6 +173,11 @@ const models = {
   status: 200,
   body: { object: "list", data: [{ id: "simulated", object: "model", created: 0, owned_by: "proviso" }] },
 } as const;
+
+function methodNotAllowed(method: string | undefined, path: string): Refusal {
+  const headers = { allow: "POST" };
+  return new Refusal(405, `Not allowed to ${method} on ${path}.`, { code: "method_not_supported", headers });
+}
 
 function parseBody(text: string): unknown {
   try {

@@ -6,7 +6,14 @@ import { refusalOf } from "./refusals.ts";
 import type { Scripted } from "./script.ts";
 import { streamOf } from "./sse.ts";
 import { wireStream } from "./stream-faults.ts";
-import { isObject, type AnswerStep, type HttpStep, type JsonObject, type SimulatedRequest } from "./types.ts";
+import {
+  hasNoBody,
+  isObject,
+  type AnswerStep,
+  type HttpStep,
+  type JsonObject,
+  type SimulatedRequest,
+} from "./types.ts";
 
 const defaultChunk = 16;
 
@@ -53,15 +60,18 @@ export function play(request: SimulatedRequest, { step, fault }: Scripted, optio
 
 /** An HTTP answer as it is. @throws {TypeError} when its body is no JSON. */
 export function playHttp({ status, headers, body, afterMs = 0 }: HttpStep, fault?: FaultName): Played {
+  const fields = Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]));
+  if (hasNoBody(status)) {
+    return { delivery: { status, headers: fields, pieces: [""], fault, pieceMs: 0 }, answer: undefined, afterMs };
+  }
   const isText = typeof body === "string";
   const text = isText ? body : JSON.stringify(body ?? {});
   const type = isText || fault === "wrong_content_type" ? "text/plain; charset=utf-8" : "application/json";
-  const given = Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]);
   const all: Record<string, string> = {
     "content-type": type,
     // What is cut short on purpose must not be known to be so by its length.
     ...(fault === "cut_body" ? {} : { "content-length": String(Buffer.byteLength(text)) }),
-    ...(Object.fromEntries(given) as Record<string, string>),
+    ...fields,
   };
   return { delivery: { status, headers: all, pieces: [text], fault, pieceMs: 0 }, answer: body, afterMs };
 }

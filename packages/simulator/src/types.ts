@@ -115,6 +115,11 @@ export interface LoggedRequest {
   readonly durationMs: number;
 }
 
+/** Whether HTTP allows an answer of that status no body. */
+export function hasNoBody(status: number): boolean {
+  return status === 204 || status === 205 || status === 304;
+}
+
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,6 @@
 import { startSimulator, type SimulatorOptions } from "@proviso/simulator";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
+import { errorOf, responses } from "./support.ts";
 
 const wrong: readonly [unknown, RegExp][] = [
   [{ latency: 5 }, /there is no "latency".*latencyMs/],
@@ -23,10 +24,34 @@ const wrong: readonly [unknown, RegExp][] = [
   [{ chaos: { seed: 1.5, rate: 1 } }, /seed of chaos must be a whole number/],
   [{ chaos: { seed: 1, rate: 1, faults: [] } }, /empty list/],
   [{ chaos: { seed: 1, rate: 1, by: "time" } }, /"request" or "conversation"/],
+  [{ chaos: { seed: 1, rate: 1, fault: "hang" } }, /chaos: there is no "fault"/],
+  [{ rateLimit: { requestsPerMinute: 1, rpm: 1 } }, /rateLimit: there is no "rpm"/],
+  [{ apiKey: "" }, /apiKey must be a text/],
+  [{ onRequest: [] }, /onRequest must be a function/],
+  [{ keepRequests: "no" }, /keepRequests must be true or false/],
+  [{ clock: { now: () => 0 } }, /clock must have now and sleep/],
+  [{ steps: [{ text: "a", output: {} }] }, /steps\[0\] has a text and an output/],
+  [{ steps: [{ status: 429, headers: { "retry-after": 5 } }] }, /steps\[0\]\.headers\["retry-after"\] must be a text/],
+  [{ steps: [{ status: 200, headers: { "x-a": "1\n2" } }] }, /steps\[0\]\.headers: .*x-a/],
+  [{ steps: [{ status: 204, body: {} }] }, /steps\[0\]\.status 204 has no body/],
 ];
 
 test.each(wrong)("SIM-17 %j is refused at the start", async (options, message) => {
   const starting = startSimulator(options as SimulatorOptions);
   await expect(starting).rejects.toThrow(TypeError);
   await expect(starting).rejects.toThrow(message);
+});
+
+test("SIM-17 a rule that gives a promise is a 500 that says so, and nothing is left unhandled", async () => {
+  const unhandled: unknown[] = [];
+  const hear = (reason: unknown): void => void unhandled.push(reason);
+  process.on("unhandledRejection", hear);
+  onTestFinished(() => void process.off("unhandledRejection", hear));
+  for (const late of [() => Promise.resolve({ text: "late" }), () => Promise.reject(new Error("late"))]) {
+    await using simulator = await startSimulator({ rules: [late as never] });
+    const answer = await responses(simulator, { input: "a" });
+    expect([answer.status, errorOf(answer).message]).toEqual([500, expect.stringContaining("promise")]);
+  }
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(unhandled).toEqual([]);
 });
