@@ -78,10 +78,9 @@ type Choose = (
   own: FaultName | undefined,
 ) => FaultName | undefined;
 
-/** The step's own fault, the one for the request's number, the one for all requests, chance's: the first there is. */
+/** The step's own fault, the one for the request's number, the first of those for all requests that fits, chance's. */
 function chooser({ faults: list = [], chaos }: ScriptOptions): Choose {
   const chance = chaos && chaosOf(chaos);
-  const always = list.find(({ at }) => at === undefined)?.fault;
   return (request, step, own) => {
     const stream = request.body["stream"] === true;
     const fits = (name: FaultName): boolean => faultApplies(name, request.api, stream) && distorts(name, step);
@@ -90,7 +89,7 @@ function chooser({ faults: list = [], chaos }: ScriptOptions): Choose {
       if (!faultApplies(exact, request.api, stream)) throw notApplicable(exact, request.api, stream);
       if (!("status" in step) || fits(exact)) return exact;
     }
-    return always !== undefined && fits(always) ? always : chance?.(request, fits);
+    return list.find(({ fault, at }) => at === undefined && fits(fault))?.fault ?? chance?.(request, fits);
   };
 }
 
