@@ -27,13 +27,13 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a context works on when its call is over",
     file: runtime("tools/context.ts"),
-    find: "if (!live)",
-    replace: "if (live === undefined)",
+    find: "if (!standing.live)",
+    replace: "if (standing === undefined)",
   },
   {
     name: "a late write to a filesystem is accepted",
     file: runtime("resources/guard.ts"),
-    find: "assertAllowed(String(name));",
+    find: "guard.assertLive();",
     replace: "",
   },
   {
@@ -154,8 +154,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a read-only handler may change the session",
     file: runtime("tools/context.ts"),
-    find: "if (!readOnly) return;",
-    replace: "if (readOnly !== undefined) return;",
+    find: "if (!standing.readOnly) return;",
+    replace: "if (standing !== undefined) return;",
   },
   {
     name: "the history is not only added to",
