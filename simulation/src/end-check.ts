@@ -48,7 +48,7 @@ function checkAnswer({ book }: World, { intent, hasOutput, id }: Watched, { outp
   book.demand(text === (hasOutput ? null : intent.text), `OUT-1 ${id} has the text ${text}`);
 }
 
-function checkFailure({ book, shape }: World, watched: Watched, { code, message }: PromptFailed): void {
+function checkFailure({ book, shape, openings }: World, watched: Watched, { code, message }: PromptFailed): void {
   const { intent, id, maxTurns, turn, trackers, hasHiddenBudget } = watched;
   const isRight = {
     deadline: () => watched.deadlines.some((deadline) => deadline.remainingMs() <= 0),
@@ -62,6 +62,7 @@ function checkFailure({ book, shape }: World, watched: Watched, { code, message 
       }),
     turns: () => turn === maxTurns,
     throttled: () => intent?.kind === "throttle" && watched.throttled !== undefined,
+    render: () => openings.failed > 0 && intent?.kind === "calls" && message.includes("nothing to open"),
     provider: () => intent?.kind === "refused",
     output: () => intent?.kind === "final" && !intent.fits && watched.misfits > watched.maxRepairs,
   } satisfies Partial<Record<PromptFailed["code"], () => boolean>>;

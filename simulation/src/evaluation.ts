@@ -128,16 +128,24 @@ function checkSettled(world: World, outcome: Outcome, limits: Limits, began: Wat
   checkError(world, outcome.error as EvaluationFailure, last);
 }
 
-function checkError({ book, vault }: World, error: EvaluationFailure, last: FrameworkEvent | undefined): void {
+function checkError(
+  { book, vault, openings }: World,
+  error: EvaluationFailure,
+  last: FrameworkEvent | undefined,
+): void {
   if (error instanceof ListenerError) {
     book.demand(last?.type === "prompt.executed", `EVT-3 a listener's error comes after ${last?.type}`);
     return;
   }
   if (last === undefined) {
-    // It never rendered: a limit that was passed already, or a session that cannot be used.
+    // It never rendered: a limit that was passed already, a session that cannot be used, or a resource that is lacking.
     const isUnusable = error.code === "render" && vault.hasFailed && error.message.includes("cannot be used any more");
     const isPassed = ["deadline", "aborted", "budget"].includes(error.code) && error.phase === "render";
-    book.demand(isUnusable || isPassed, `LIM-1 it fails before it renders with ${error.code}: ${error.message}`);
+    const isLacking = error.code === "render" && openings.failed > 0 && error.message.includes("nothing to open");
+    book.demand(
+      isUnusable || isPassed || isLacking,
+      `LIM-1 it fails before it renders with ${error.code}: ${error.message}`,
+    );
     return;
   }
   book.demand(last.type === "prompt.failed" && last.code === error.code, `LOOP-1 ${error.code} after ${last.type}`);

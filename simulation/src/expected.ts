@@ -5,7 +5,7 @@
 import type { FrameworkEvent, SessionEvent, ToolInvoked } from "@proviso/core";
 import type { Book } from "./checks.ts";
 import { keyOf, labelOf, type CallName } from "./names.ts";
-import type { noted } from "./slices.ts";
+import { unrecordable, type noted } from "./slices.ts";
 
 export type Deed =
   | { readonly kind: "entry"; readonly text: string }
@@ -19,6 +19,14 @@ interface Fact {
   readonly session: string;
   readonly call: string | undefined;
   readonly deed: Deed;
+}
+
+/** What listeners have to hear next: what was dispatched by others, then what the call did. */
+interface Due {
+  readonly session: string;
+  readonly call: string | undefined;
+  readonly asides: string[];
+  readonly texts: string[];
 }
 
 /** What has to be there. */
@@ -48,8 +56,7 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
   const over = new Set<string>();
   const open = new Set<string>();
   const logs = new Map<string, { readonly journal: string[]; readonly successes: string[] }>();
-  /** What listeners have to hear next. */
-  let due: { readonly session: string; readonly call: string | undefined; readonly texts: string[] } | undefined;
+  let due: Due | undefined;
   /** What was opened right before now. */
   let opening: Fact | undefined;
   let hasOpened = false;
@@ -85,7 +92,8 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
       book.demand(!again, `TX-5 ${key} succeeds although it is over`);
       did(session, key, { kind: "event", label: labelOf(event) });
       successes.push(key);
-      if (outer === undefined) due = { session, call: key, texts: textsOf(key) };
+      const isRefused = event.result.message === unrecordable;
+      if (outer === undefined && !isRefused) due = { session, call: key, asides: [], texts: textsOf(key) };
       return;
     }
     if (again) {
@@ -94,7 +102,6 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
       // What a vetoed call opened is undone; what a handler asked for that failed for it stays open.
       facts = facts.filter((fact) => fact !== opening);
     }
-    if (due?.call === key) due = undefined;
     opening = undefined;
     facts = facts.filter((fact) => !isWithin(fact.call, key));
     did(session, outer, { kind: "event", label: labelOf(event) });
@@ -141,22 +148,26 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
     hear(session: string, event: SessionEvent): void {
       if (event.evaluationId === undefined) {
         const text = event.type === "noted" ? (event as ReturnType<typeof noted>).text : event.type;
-        const next = due?.session === session ? due.texts.shift() : undefined;
+        const next = due?.session === session ? (due.asides.shift() ?? due.texts.shift()) : undefined;
         book.demand(next === text, `TX-6 listeners hear "${text}" instead of "${next}"`);
         return;
       }
       const told = event as FrameworkEvent;
-      const vetoed = told.type === "tool.invoked" && keyOf(told) === due?.call;
-      if (!vetoed && due?.session === session) {
-        book.same([], due.texts, `TX-6 listeners have heard too little before ${told.type}`);
+      if (due?.session === session) {
+        book.same([], [...due.asides, ...due.texts], `TX-6 listeners have heard too little before ${told.type}`);
         due = undefined;
       }
       hear(session, told);
     },
-    /** An application dispatches by itself: listeners hear it at once. */
+    /** An application, or a listener, dispatches by itself: it is heard at once, before what a call has yet to tell. */
     dispatches(session: string, text: string): void {
-      due = { session, call: undefined, texts: [text] };
+      if (due?.session !== session) due = { session, call: undefined, asides: [], texts: [] };
+      due.asides.push(text);
       did(session, undefined, { kind: "entry", text });
+    },
+    /** A listener is about to throw at a `tool.invoked`: nothing more is told of its call. */
+    vetoes(event: ToolInvoked): void {
+      if (due?.call === keyOf(event)) due.texts.length = 0;
     },
     isOver: (name: CallName): boolean => over.has(keyOf(name)),
     /** The call in which an evaluation runs is over, or one around that. */

@@ -60,6 +60,10 @@ function step(world: World, watched: Watched, event: FrameworkEvent): void {
   if (event.type === "provider.throttled") watched.throttled = event;
   if (event.type === "tool.requested") checkSpent(world, watched);
   if (event.type === "tool.invoked") checkFinished(world, event);
+  if (event.type === "tool.invoked" && !known.signalsOutlive) {
+    const signal = world.signals.get(keyOf(event));
+    book.demand(signal?.aborted !== false, `TX-3 the signal of ${keyOf(event)} does not tell its end`);
+  }
   if (event.type === "provider.requested") {
     watched.turn = event.turn;
     watched.throttled = undefined;
@@ -130,7 +134,7 @@ function detailOf(event: FrameworkEvent): string {
 
 /** After every step everything is as the facts say: no more, and no less. */
 export function checkState(world: World, session: Session, when: string): void {
-  const { book, expected, vault, isCrowded } = world;
+  const { book, expected, vault, isCrowded, shape } = world;
   let state: ReturnType<typeof read>;
   try {
     state = read(session);
@@ -143,8 +147,8 @@ export function checkState(world: World, session: Session, when: string): void {
   const view = expected.now();
   const wanted = view.of(session.id);
   book.same(state.journal, wanted.journal, `TX-7 the journal ${when}`);
-  // A call of another evaluation may be half undone when this is told.
-  const views = (): readonly View[] => (isCrowded ? expected.undoing() : []);
+  // A call may be half undone when others are told something.
+  const views = (): readonly View[] => (isCrowded || shape.visits > 0 ? expected.undoing() : []);
   const compare = (what: string, actual: readonly string[], of: (view: View) => readonly string[]): void => {
     const isUndone = !isSame(actual, of(view)) && views().some((other) => isSame(actual, of(other)));
     if (!isUndone) book.same(actual, of(view), `TX-1 TX-2 the ${what} ${when}`);

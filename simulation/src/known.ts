@@ -7,6 +7,12 @@ export const known = {
   siblingsUndone: true,
   /** F2: a rollback undoes what others did to the session meanwhile. */
   othersUndone: true,
+  /** F3: a section opens, and nothing limits how long its eager resources take. */
+  openingsHang: true,
+  /** F4: the signal of a call does not fire when the call ends. */
+  signalsOutlive: true,
+  /** F5: a veto takes out of the logs what a listener of the vetoed event dispatched. */
+  auditsUndone: true,
   /** F7: a slow restore lets a nested evaluation end after the call around it. */
   gracesMeet: true,
   /** F6: a handler begins although its call is over. */

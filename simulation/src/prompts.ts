@@ -1,10 +1,10 @@
-import { definePrompt, type Prompt, type Tool } from "@proviso/core";
+import { definePrompt, defineTool, type Prompt, type Tool } from "@proviso/core";
 import { z } from "zod";
 import type { Random } from "./random.ts";
 import { slices } from "./slices.ts";
 import type { World } from "./world.ts";
 import { randomTools } from "./tools.ts";
-import { defineTool } from "@proviso/core";
+import { eagerBinding } from "./vault.ts";
 
 export interface Prompts {
   readonly outer: Prompt;
@@ -37,7 +37,7 @@ export function randomPrompts(world: World): Prompts {
     key: "outer",
     slices,
     ...(output === undefined ? {} : { output }),
-    sections: randomSections(random, tools),
+    sections: randomSections(world, tools),
     policies,
     feedback: random.chance(0.25) ? [randomFeedback(random)] : [],
     ...(random.chance(0.15)
@@ -47,7 +47,8 @@ export function randomPrompts(world: World): Prompts {
   return { outer, hasOutput: output !== undefined };
 }
 
-function randomSections(random: Random, tools: readonly Tool[]) {
+function randomSections(world: World, tools: readonly Tool[]) {
+  const { random } = world;
   const ghost = defineTool({ name: "ghost", description: "Not there.", input: z.object({}), execute: () => "boo" });
   const at = random.int(tools.length);
   const work = { key: "work", title: "Work", text: "Work.", tools: tools.slice(0, at) };
@@ -61,6 +62,7 @@ function randomSections(random: Random, tools: readonly Tool[]) {
     summary: "There is more.",
     visibility: "summary" as const,
     tools: random.chance(0.7) ? [secret] : [],
+    resources: random.chance(0.5) ? [eagerBinding(world)] : [],
   };
   const ask = { key: "ask", text: "Begin.", role: "user" as const };
   return [

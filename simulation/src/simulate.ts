@@ -10,6 +10,7 @@ import { createSnapshot, openResources, restoreSession, restoreSnapshot, transac
 import { evaluateOnce } from "./evaluation.ts";
 import { checkState, hearAll } from "./hearing.ts";
 import { known } from "./known.ts";
+import { keyOf } from "./names.ts";
 import { randomPrompts } from "./prompts.ts";
 import type { Watched } from "./registry.ts";
 import { ledger, noted, slices } from "./slices.ts";
@@ -55,7 +56,9 @@ export async function simulate(seed: number): Promise<Outcome> {
         watch: (name, listener) => void watchers.set(name, listener),
       });
     });
+    const visiting = shape.visits === 0 || known.othersUndone ? undefined : visit(world);
     [messages = []] = await Promise.all(all);
+    await visiting;
   };
   for (let round = 0; round < shape.rounds; round++) {
     await passTime(world, between(world, resources, evaluateAll));
@@ -75,6 +78,18 @@ export async function simulate(seed: number): Promise<Outcome> {
   return { seed, violations: book.violations, trace: book.trace };
 }
 
+/** The application dispatches beside what is under way. */
+async function visit({ random, clock, shape, sessions, expected, vault }: World): Promise<void> {
+  for (let times = shape.visits; times > 0; times--) {
+    await clock.sleep(random.int(4_000));
+    const session = random.pick(sessions);
+    const text = `from outside at ${clock.now()}`;
+    if (vault.hasFailed) return;
+    expected.dispatches(session.id, text);
+    session.dispatch(noted({ text }));
+  }
+}
+
 async function passTime({ clock, book }: World, work: Promise<unknown>): Promise<void> {
   let isOver = false;
   void work.then(
@@ -89,11 +104,19 @@ async function passTime({ clock, book }: World, work: Promise<unknown>): Promise
 }
 
 /** Listeners that veto a recording, or fail when it is too late for that. */
-function addListeners({ random }: World, session: Session): void {
-  session.on("tool.invoked", ({ result, name }) => {
-    const isRead = ["look", "peek", "read_section"].includes(name);
+function addListeners({ random, expected }: World, session: Session): void {
+  session.on("tool.invoked", (event) => {
+    if (known.auditsUndone || random.chance(0.9)) return;
+    const text = `audit ${keyOf(event)}`;
+    expected.dispatches(session.id, text);
+    session.dispatch(noted({ text }));
+  });
+  session.on("tool.invoked", (event) => {
+    const isRead = ["look", "peek", "read_section"].includes(event.name);
     if (known.siblingsUndone && isRead) return;
-    if (result.success ? random.chance(0.05) : random.chance(0.02)) throw new Error("vetoed");
+    if (!(event.result.success ? random.chance(0.05) : random.chance(0.02))) return;
+    expected.vetoes(event);
+    throw new Error("vetoed");
   });
   session.on("prompt.executed", () => {
     if (random.chance(0.02)) throw new Error("the listener failed");

@@ -94,8 +94,9 @@ export function randomTools(world: World, inner: () => Prompt): readonly Tool[] 
   return [write("write", 2_000), write("scrawl", undefined), look("look", undefined), look("peek", 400), nest];
 }
 
-function started({ book, executed, expected, limitsOf }: World, context: ToolContext): void {
+function started({ book, executed, expected, limitsOf, signals }: World, context: ToolContext): void {
   const key = keyOf(context);
+  signals.set(key, context.signal);
   book.demand(!executed.has(key), `THR-7 ${key} ran twice`);
   executed.add(key);
   const isOver = expected.isOver(context) || expected.isOrphaned(context.evaluationId);

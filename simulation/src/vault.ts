@@ -1,6 +1,8 @@
 import { provideFactory, resourceKey, type Binding, type Clock, type Snapshotable } from "@proviso/core";
 import type { Book } from "./checks.ts";
+import { known } from "./known.ts";
 import type { Random } from "./random.ts";
+import type { World } from "./world.ts";
 
 /** How a resource of somebody else's behaves when it is marked and put back. */
 export type Mood = "good" | "slow" | "moody";
@@ -68,16 +70,20 @@ export interface Thing {
 }
 export const lazyKey = resourceKey<Thing>("Lazy");
 export const asyncKey = resourceKey<Thing>("Async");
+const eagerKey = resourceKey<Thing>("Eager");
 export const freshKey = resourceKey<Thing>("Fresh");
+
+function made(things: Thing[], name: string): Thing {
+  const thing: Thing = { name: `${name}-${things.length}`, closed: 0 };
+  things.push(thing);
+  return thing;
+}
+
+const close = (thing: Thing): void => void (thing.closed += 1);
 
 /** Resources that come and go with calls; `things` are all that were made. */
 export function thingBindings(clock: Clock, things: Thing[]): readonly Binding[] {
-  const make = (name: string): Thing => {
-    const thing: Thing = { name: `${name}-${things.length}`, closed: 0 };
-    things.push(thing);
-    return thing;
-  };
-  const close = (thing: Thing): void => void (thing.closed += 1);
+  const make = (name: string): Thing => made(things, name);
   const slowly = async (): Promise<Thing> => {
     await clock.sleep(120);
     return make("async");
@@ -87,6 +93,21 @@ export function thingBindings(clock: Clock, things: Thing[]): readonly Binding[]
     provideFactory(asyncKey, slowly, { close }),
     provideFactory(freshKey, () => make("fresh"), { close, scope: "toolCall" }),
   ];
+}
+
+/** A resource that a section wants at once when it opens: it takes its time, cannot be made, or never comes. */
+export function eagerBinding(world: Pick<World, "random" | "clock" | "things" | "shape" | "openings">): Binding {
+  const { random, clock, things, shape, openings } = world;
+  const open = async (): Promise<Thing> => {
+    if (random.chance(0.15)) {
+      openings.failed += 1;
+      throw new Error("nothing to open");
+    }
+    if (!known.openingsHang && random.chance(0.5)) await clock.sleep(random.int(5_000));
+    if (!known.openingsHang && shape.mood === "moody" && random.chance(0.3)) await new Promise(() => {});
+    return made(things, "eager");
+  };
+  return provideFactory(eagerKey, open, { close, eager: true });
 }
 
 /** TX-4: whatever was made is closed once its scope is. */

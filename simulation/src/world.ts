@@ -27,6 +27,8 @@ import { createVault, thingBindings, type Mood, type Thing, type Vault } from ".
 export interface Shape {
   readonly concurrent: number;
   readonly rounds: number;
+  /** How often in a round the application dispatches by itself. */
+  readonly visits: number;
   readonly sessions: number;
   readonly mood: Mood;
   readonly honest: boolean;
@@ -47,6 +49,8 @@ export interface World {
   readonly files: Filesystem;
   readonly vault: Vault;
   readonly things: Thing[];
+  /** Of sections whose resources could not be made. */
+  readonly openings: { failed: number };
   readonly bindings: readonly Binding[];
   readonly shared: BudgetTracker | undefined;
   readonly expected: Expected;
@@ -56,6 +60,8 @@ export interface World {
   readonly executed: Set<string>;
   readonly finished: Set<string>;
   readonly freshOf: Map<string, string>;
+  /** What handlers were given, by call. */
+  readonly signals: Map<string, AbortSignal>;
   /** What to try when the calls are long over. */
   readonly late: { readonly callId: string; readonly attempt: () => Promise<readonly string[]> }[];
   limitsOf(evaluationId: string): Pick<Watched, "passed">;
@@ -94,6 +100,7 @@ export function createWorld(seed: number): World {
     files: memoryFilesystem(filesBefore),
     vault: createVault(random, clock, shape.mood),
     things,
+    openings: { failed: 0 },
     bindings: thingBindings(clock, things),
     shared,
     expected,
@@ -102,6 +109,7 @@ export function createWorld(seed: number): World {
     executed: new Set(),
     finished: new Set(),
     freshOf: new Map(),
+    signals: new Map(),
     late: [],
     limitsOf: (evaluationId) => registry.of(evaluationId) ?? { passed: () => "nobody knows" },
     narrowed(context, how, times) {
@@ -121,6 +129,7 @@ function randomShape(random: Random): Shape {
   return {
     concurrent,
     rounds: 1 + random.int(3),
+    visits: random.chance(0.25) ? 1 + random.int(4) : 0,
     sessions: concurrent > 1 && random.chance(0.3) ? 2 : 1,
     mood: random.chance(0.7) ? "good" : random.pick(["slow", "moody"] as const),
     honest: random.chance(0.4),
