@@ -90,6 +90,9 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
     over.add(key);
     if (event.result.success) {
       book.demand(!again, `TX-5 ${key} succeeds although it is over`);
+      // What a call opens is the call's; what a handler asked for that failed for it stays open.
+      facts = facts.map((fact) => (fact === opening ? { ...fact, call: key } : fact));
+      opening = undefined;
       did(session, key, { kind: "event", label: labelOf(event) });
       successes.push(key);
       const isRefused = event.result.message === unrecordable;
@@ -99,8 +102,6 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
     if (again) {
       book.demand(successes.at(-1) === key, `TX-5 ${key} is told twice`);
       successes.pop();
-      // What a vetoed call opened is undone; what a handler asked for that failed for it stays open.
-      facts = facts.filter((fact) => fact !== opening);
     }
     opening = undefined;
     facts = facts.filter((fact) => !isWithin(fact.call, key));

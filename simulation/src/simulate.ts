@@ -104,9 +104,9 @@ async function passTime({ clock, book }: World, work: Promise<unknown>): Promise
 }
 
 /** Listeners that veto a recording, or fail when it is too late for that. */
-function addListeners({ random, expected }: World, session: Session): void {
+function addListeners({ random, expected, vault }: World, session: Session): void {
   session.on("tool.invoked", (event) => {
-    if (known.auditsUndone || random.chance(0.9)) return;
+    if (known.auditsUndone || vault.hasFailed || random.chance(0.9)) return;
     const text = `audit ${keyOf(event)}`;
     expected.dispatches(session.id, text);
     session.dispatch(noted({ text }));
