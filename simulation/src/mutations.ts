@@ -21,7 +21,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a rollback forgets the session",
     file: runtime("tools/transaction.ts"),
-    find: "  run.core.rollback(transaction.session);\n",
+    find: "  run.core.rollback(transaction.session, new Set(calls.map(({ id }) => id)));\n",
     replace: "",
   },
   {
@@ -100,8 +100,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a handler is waited for past the limits",
     file: runtime("tools/call.ts"),
-    find: 'await run.limits.race(time.within(handle(run, accepted, context, resources)), "tool")',
-    replace: "await time.within(handle(run, accepted, context, resources))",
+    find: 'await run.limits.race(time.within(handling), "tool")',
+    replace: "await time.within(handling)",
   },
   {
     name: "a provider is waited for past the limits",
@@ -130,8 +130,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a vetoed event stays in the logs",
     file: runtime("tools/executor.ts"),
-    find: "  run.core.rollback(beforeEvent);\n",
-    replace: "",
+    find: "run.core.rollback(beforeEvent);",
+    replace: "void 0;",
   },
   {
     name: "events of calls that fail are heard",

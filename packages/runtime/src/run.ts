@@ -22,7 +22,7 @@ import type { Nesting } from "./nesting.ts";
 import type { Opened, RenderInputs } from "./rendering.ts";
 import type { ResourceContext } from "./resources/context.ts";
 import type { SessionCore, UnnumberedEvent } from "./session/session.ts";
-import type { Gate } from "./tools/gate.ts";
+import type { Gate } from "./gate.ts";
 import type { KnownCost } from "./usage.ts";
 
 /** A framework event without what every one has. */

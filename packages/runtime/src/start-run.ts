@@ -22,8 +22,11 @@ import { coreOf, createSession, type SessionCore } from "./session/session.ts";
 import { depthOf, gatesOf, inheritedLimits, openRunResources, type Surroundings } from "./surroundings.ts";
 import { usageOf } from "./usage.ts";
 
-/** Milliseconds that closing and restoring may take, all together, after a limit has ended the evaluation. */
-const graceMs = 50;
+/**
+ * Milliseconds that closing and restoring may take, all together, after a limit has ended the evaluation. What is nested
+ * has less of it: it is over before what is around it.
+ */
+const graceMs = (depth: number): number => 60 / (depth + 1);
 const defaultMaxTurns = 64;
 /** Of overrides. */
 const defaultTag = "latest";
@@ -110,7 +113,7 @@ async function buildRun(
     spend: (reported, answered) => spend(run, reported, answered),
     redact: world.redact,
     log,
-    withinGrace: graceful(world, limits),
+    withinGrace: graceful(world, limits, graceMs(depth)),
     [Symbol.asyncDispose]: () => closeRun(run),
   };
   return run;
@@ -129,7 +132,7 @@ function withDefaults({
 }
 
 function spend(run: Run, reported: ReportedUsage | undefined, answered: number): Usage {
-  const usage = usageOf(reported, { sent: run.conversation.characters, answered });
+  const usage = usageOf(reported, { sent: run.conversation.characters(), answered });
   run.usage = addUsage(run.usage, usage);
   return usage;
 }
@@ -209,7 +212,7 @@ function joinSession(
   return core;
 }
 
-function graceful({ clock }: World, limits: Limits): Run["withinGrace"] {
+function graceful({ clock }: World, limits: Limits, ms: number): Run["withinGrace"] {
   let until: number | undefined;
   return async (work, onError) => {
     const settled = work.catch(onError);
@@ -220,7 +223,7 @@ function graceful({ clock }: World, limits: Limits): Run["withinGrace"] {
       );
       if (done === "done") return;
     }
-    until ??= clock.now() + graceMs;
+    until ??= clock.now() + ms;
     const waiting = new AbortController();
     await Promise.race([settled, clock.sleep(Math.max(0, until - clock.now()), waiting.signal).catch(() => {})]);
     waiting.abort(over);

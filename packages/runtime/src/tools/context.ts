@@ -20,10 +20,20 @@ export interface CallContext {
   /** The handler's turn: what a read-only one may not change is refused from here on. */
   beginHandler(): void;
   /** What a read-only handler tried all the same. */
-  readonly refused: string | undefined;
+  refused(): string | undefined;
+  isLive(): boolean;
   /** From here on every use raises and changes nothing; resolves when evaluations inside have ended too. */
   end(): Promise<void> | undefined;
 }
+
+// One getter for all contexts: V8 keeps what a getter of a literal closes over until a full collection.
+const makeSignal = Symbol("signal");
+const signalProperty: PropertyDescriptor = {
+  enumerable: true,
+  get(this: { readonly [makeSignal]: () => AbortSignal }) {
+    return this[makeSignal]();
+  },
+};
 
 interface Guards {
   assertLive(): void;
@@ -36,7 +46,7 @@ export function callContext(
   { call, tool }: { readonly call: ToolCall; readonly tool: Pick<Tool, "name" | "readOnly"> },
   transaction: Transaction,
   resources: Resources,
-  signal: AbortSignal,
+  signal: () => AbortSignal,
 ): CallContext {
   let live = true;
   let readOnly = false;
@@ -54,36 +64,28 @@ export function callContext(
     },
   };
   let nested: NestedEvaluations | undefined;
-  let session: SessionState | undefined;
-  let guardedResources: Resources | undefined;
   const { assertLive } = guards;
   const nestedOf = (): NestedEvaluations =>
     (nested ??= nestedEvaluations(run, call, transaction, signal, { assertLive, isReadOnly: () => readOnly }));
-  const context: ToolContext = {
+  const context: Omit<ToolContext, "signal"> & { readonly [makeSignal]: () => AbortSignal } = {
     callId: call.id,
     turn: run.turn,
     evaluationId: run.evaluationId,
     prompt: run.prompt,
     rendered: run.rendered,
     adapter: run.adapter,
-    // Made when asked for: many handlers need neither.
-    get session() {
-      return (session ??= callSession(run, transaction, guards));
-    },
-    get resources() {
-      return (guardedResources ??= callResources(resources, guards));
-    },
+    session: callSession(run, call, transaction, guards),
+    resources: callResources(resources, guards),
     deadline: run.limits.deadline,
     budget: run.limits.budget,
-    signal,
+    [makeSignal]: signal,
     evaluate: (prompt, options) => nestedOf().evaluate(prompt, options),
   };
   return {
-    context: Object.freeze(context),
+    context: Object.freeze(Object.defineProperty(context, "signal", signalProperty)) as unknown as ToolContext,
     beginHandler: () => void (readOnly = tool.readOnly === true || run.nesting?.readOnly === true),
-    get refused() {
-      return refused;
-    },
+    refused: () => refused,
+    isLive: () => live,
     end() {
       live = false;
       return nested?.end();
@@ -91,7 +93,13 @@ export function callContext(
   };
 }
 
-function callSession(run: Run, transaction: Transaction, { assertLive, assertMayChange }: Guards): SessionState {
+function callSession(
+  run: Run,
+  { id: callId }: ToolCall,
+  transaction: Transaction,
+  { assertLive, assertMayChange }: Guards,
+): SessionState {
+  const by = { evaluationId: run.evaluationId, callId };
   return {
     id: run.core.session.id,
     dispatch(event: AppEvent) {
@@ -100,7 +108,7 @@ function callSession(run: Run, transaction: Transaction, { assertLive, assertMay
       checkAppEvent(event);
       assertMayChange("the session");
       const told = run.redact(event);
-      const errors = run.core.reduce(told);
+      const errors = run.core.reduce(told, by);
       transaction.unheard.push({ event: told, by: run });
       return { ok: errors.length === 0, errors };
     },
