@@ -18,7 +18,6 @@ import { modelAdapter } from "@proviso/runtime";
 import { getEventListeners } from "node:events";
 import { grace } from "./end-check.ts";
 import { checkLeft } from "./history-check.ts";
-import { known } from "./known.ts";
 import { randomModel } from "./model.ts";
 import type { Prompts } from "./prompts.ts";
 import { randomFrom, type Random } from "./random.ts";
@@ -63,10 +62,8 @@ export async function evaluateOnce(world: World, place: Place): Promise<readonly
   registry.announce(settings);
   let began: Watched | undefined;
   let heard = 0;
-  place.watch(name, (watched, { type }) => {
+  place.watch(name, (watched) => {
     if (!watched.isNested) began ??= watched;
-    const begins = ["tool.requested", "provider.requested", "text.reset"].includes(type);
-    if (known.lateHandlers && begins) return;
     if (heard++ === limits.abortAfterEvents) limits.abort();
   });
   const { mayHang } = limits;
@@ -252,7 +249,6 @@ async function read({ random, clock }: World, stream: EvaluationStream<unknown>,
       events.push(event);
       if (paceMs > 0) await clock.sleep(paceMs);
       if (events.length < leavesAfter) continue;
-      if (known.lateHandlers) await clock.sleep(1);
       abort();
       return { events, left: true, error: undefined };
     }

@@ -55,6 +55,8 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
   const latest = new Map<string, string>();
   const over = new Set<string>();
   const open = new Set<string>();
+  /** What the census says of a call that begins. */
+  const announced = new Map<string, string>();
   const logs = new Map<string, { readonly journal: string[]; readonly successes: string[] }>();
   let due: Due | undefined;
   /** What was opened right before now. */
@@ -131,6 +133,9 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
       open.add(key);
       evaluationOf.set(key, evaluationId);
       latest.set(`${evaluationId} ${event.callId}`, key);
+      announced.set(key, labelOf(event));
+      did(session, key, { kind: "event", label: labelOf(event) });
+      return;
     }
     if (event.type === "sections.opened") {
       hasOpened = true;
@@ -187,6 +192,8 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
       }
       return known.view;
     },
+    /** What the census says of calls that go on: one of several overlapping reads may have failed, and be undone. */
+    unsure: (): readonly string[] => [...open].flatMap((key) => (over.has(key) ? [] : (announced.get(key) ?? []))),
     undoing: (): readonly View[] =>
       [...open].map((call) => {
         const kept = facts.filter((fact) => !isWithin(fact.call, call));

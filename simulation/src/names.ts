@@ -13,6 +13,7 @@ export const counted = [
   "provider.requested",
   "provider.throttled",
   "provider.responded",
+  "tool.requested",
   "tool.invoked",
   "feedback.given",
   "prompt.executed",
@@ -22,6 +23,7 @@ export const counted = [
 /** What the census says of an event; nothing of those that it does not count. */
 export function labelOf(event: FrameworkEvent): string {
   if (!(counted as readonly string[]).includes(event.type)) return "";
-  const call = event.type === "tool.invoked" ? ` ${event.callId} ${event.result.success}` : "";
-  return `${event.evaluationId} ${event.type}${call}`;
+  const call = event.type === "tool.invoked" || event.type === "tool.requested" ? ` ${event.callId}` : "";
+  const success = event.type === "tool.invoked" ? ` ${event.result.success}` : "";
+  return `${event.evaluationId} ${event.type}${call}${success}`;
 }

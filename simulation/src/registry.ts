@@ -7,7 +7,6 @@ import type {
   PromptRendered,
   ThrottlePolicy,
 } from "@proviso/core";
-import { known } from "./known.ts";
 import type { CallName } from "./names.ts";
 
 /** What the model did with a request, as far as the evaluation's end follows from it. */
@@ -86,7 +85,7 @@ export function createRegistry() {
         passed() {
           if (settings.abortedAt() !== undefined) return "its abort";
           const leftMs = Math.min(Infinity, ...settings.deadlines.map((deadline) => deadline.remainingMs()));
-          return leftMs < 0 || (leftMs === 0 && !known.lateHandlers) ? "its deadline" : undefined;
+          return leftMs <= 0 ? "its deadline" : undefined;
         },
         intent: undefined,
         said: [],

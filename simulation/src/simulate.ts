@@ -9,7 +9,6 @@ import {
 import { createSnapshot, openResources, restoreSession, restoreSnapshot, transaction } from "@proviso/runtime";
 import { evaluateOnce } from "./evaluation.ts";
 import { checkState, hearAll } from "./hearing.ts";
-import { known } from "./known.ts";
 import { keyOf } from "./names.ts";
 import { randomPrompts } from "./prompts.ts";
 import type { Watched } from "./registry.ts";
@@ -56,7 +55,7 @@ export async function simulate(seed: number): Promise<Outcome> {
         watch: (name, listener) => void watchers.set(name, listener),
       });
     });
-    const visiting = shape.visits === 0 || known.othersUndone ? undefined : visit(world);
+    const visiting = shape.visits === 0 ? undefined : visit(world);
     [messages = []] = await Promise.all(all);
     await visiting;
   };
@@ -106,14 +105,12 @@ async function passTime({ clock, book }: World, work: Promise<unknown>): Promise
 /** Listeners that veto a recording, or fail when it is too late for that. */
 function addListeners({ random, expected, vault }: World, session: Session): void {
   session.on("tool.invoked", (event) => {
-    if (known.auditsUndone || vault.hasFailed || random.chance(0.9)) return;
+    if (vault.hasFailed || random.chance(0.9)) return;
     const text = `audit ${keyOf(event)}`;
     expected.dispatches(session.id, text);
     session.dispatch(noted({ text }));
   });
   session.on("tool.invoked", (event) => {
-    const isRead = ["look", "peek", "read_section"].includes(event.name);
-    if (known.siblingsUndone && isRead) return;
     if (!(event.result.success ? random.chance(0.05) : random.chance(0.02))) return;
     expected.vetoes(event);
     throw new Error("vetoed");

@@ -1,5 +1,6 @@
 import type { FrameworkEvent, ProviderThrottled } from "@proviso/core";
 import type { Book } from "./checks.ts";
+import { known } from "./known.ts";
 import type { Watched } from "./registry.ts";
 
 /** THR-2 to THR-5, worked out again from the policy, the randomness that was drawn and the events. */
@@ -20,7 +21,7 @@ export function checkThrottle(book: Book, watched: Watched, event: FrameworkEven
 
 function checkWait(
   book: Book,
-  { throttle: policy, waits, deadlines, drawn, intent }: Watched,
+  { throttle: policy, waits, deadlines, drawn, intent, abortedAt }: Watched,
   { attempt, kind, delayMs, retryAfterMs, at }: ProviderThrottled,
 ): void {
   book.demand(intent?.kind === "throttle", `THR-1 ${kind} after an answer that was no refusal`);
@@ -30,7 +31,8 @@ function checkWait(
   const room = Math.min(policy.maxTotalDelayMs - waits.total, leftMs);
   const shares = drawn();
   waits.until = undefined;
-  if (attempt >= policy.maxAttempts || floor > room || room <= 0) {
+  const isAborted = abortedAt() !== undefined && !known.lateWords;
+  if (attempt >= policy.maxAttempts || floor > room || room <= 0 || isAborted) {
     const why = `floor ${floor}, room ${room}, attempt ${attempt} of ${policy.maxAttempts}`;
     book.demand(delayMs === undefined, `THR-4 a wait of ${delayMs} ms was begun that could not be (${why})`);
     return;

@@ -86,7 +86,8 @@ export function randomTools(world: World, inner: () => Prompt): readonly Tool[] 
     input: nesting,
     async execute({ how, fail, narrow }, context) {
       started(world, context);
-      if (!known.gracesMeet || world.shape.mood === "good") await evaluateInside(world, context, inner(), how, narrow);
+      if (!known.restoresMeet || world.shape.mood === "good")
+        await evaluateInside(world, context, inner(), how, narrow);
       if (fail) throw new Error("after the nested evaluation");
       world.finished.add(keyOf(context));
     },

@@ -1,6 +1,5 @@
 import { provideFactory, resourceKey, type Binding, type Clock, type Snapshotable } from "@proviso/core";
 import type { Book } from "./checks.ts";
-import { known } from "./known.ts";
 import type { Random } from "./random.ts";
 import type { World } from "./world.ts";
 
@@ -103,8 +102,8 @@ export function eagerBinding(world: Pick<World, "random" | "clock" | "things" | 
       openings.failed += 1;
       throw new Error("nothing to open");
     }
-    if (!known.openingsHang && random.chance(0.5)) await clock.sleep(random.int(5_000));
-    if (!known.openingsHang && shape.mood === "moody" && random.chance(0.3)) await new Promise(() => {});
+    if (random.chance(0.5)) await clock.sleep(random.int(5_000));
+    if (shape.mood === "moody" && random.chance(0.3)) await new Promise(() => {});
     return made(things, "eager");
   };
   return provideFactory(eagerKey, open, { close, eager: true });

@@ -16,7 +16,6 @@ import { createSession, memoryFilesystem } from "@proviso/runtime";
 import { fakeEnvironment, type FakeClock } from "@proviso/runtime/testing";
 import { openBook, type Book } from "./checks.ts";
 import { expectedState, type Expected } from "./expected.ts";
-import { known } from "./known.ts";
 import { keyOf, type CallName } from "./names.ts";
 import { randomFrom, type Random } from "./random.ts";
 import { createRegistry, type Registry, type Settings, type Watched } from "./registry.ts";
@@ -144,7 +143,7 @@ function randomPolicy(random: Random, clock: FakeClock, expected: Expected): Too
     name: "chance",
     async check(_, context) {
       const kind = random.int(100);
-      if (kind < 5 && !known.lateHandlers) await clock.sleep(random.int(3_000));
+      if (kind < 5) await clock.sleep(random.int(3_000));
       else if (kind < 8) await Promise.resolve();
       if (kind >= 8 && kind < 16) {
         const text = `policy ${keyOf(context)}`;
