@@ -145,9 +145,10 @@ function emitter(
 ): Run["emit"] {
   const { nesting, watch } = of;
   const parent = nesting && Object.freeze({ evaluationId: nesting.run.evaluationId, callId: nesting.callId });
-  const own = { evaluationId: of.evaluationId, ...(parent === undefined ? {} : { parent }) };
+  const { evaluationId } = of;
   return (bare) => {
-    const event = core.number(redact({ ...bare, ...own, at: clock.now() }));
+    const filled = Object.assign(redact(bare), { evaluationId, at: clock.now() });
+    const event = core.number(parent === undefined ? filled : { ...filled, parent });
     const failedReducers = core.reduce(event);
     const failedListeners = core.notify(event);
     watch?.(event);
