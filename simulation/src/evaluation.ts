@@ -152,7 +152,7 @@ function checkError(
 
 interface Limits {
   readonly options: EvaluateOptions;
-  readonly bounds: Pick<Settings, "deadlines" | "trackers" | "hasHiddenBudget" | "maxTurns" | "abortedAt">;
+  readonly bounds: Pick<Settings, "deadlines" | "trackers" | "hasHiddenBudget" | "maxTurns" | "abortedAt" | "abort">;
   readonly signal: AbortSignal;
   /** Something ends it, whatever it waits for. */
   readonly mayHang: boolean;
@@ -199,6 +199,7 @@ function randomLimits({ random, clock, shape, shared }: World): Limits {
       hasHiddenBudget: budget === own,
       maxTurns,
       abortedAt: () => abortedAt,
+      abort,
     },
     signal: controller.signal,
     mayHang: deadline !== undefined || abortAfterMs !== undefined,

@@ -24,6 +24,7 @@ export interface Bounds {
   readonly maxTurns: number;
   /** When it was aborted, in epoch milliseconds. */
   abortedAt(): number | undefined;
+  abort(): void;
 }
 
 /** What its adapter and options say of an evaluation that has not rendered yet. */

@@ -104,7 +104,7 @@ export function createWorld(seed: number): World {
     shared,
     expected,
     registry,
-    policy: randomPolicy(random, clock, expected),
+    policy: randomPolicy(random, clock, expected, registry),
     executed: new Set(),
     finished: new Set(),
     freshOf: new Map(),
@@ -137,8 +137,8 @@ function randomShape(random: Random): Shape {
   };
 }
 
-/** Denies, throws, takes its time, or writes something down. */
-function randomPolicy(random: Random, clock: FakeClock, expected: Expected): ToolPolicy {
+/** Denies, throws, takes its time, writes something down, or has the evaluation aborted. */
+function randomPolicy(random: Random, clock: FakeClock, expected: Expected, registry: Registry): ToolPolicy {
   return definePolicy({
     name: "chance",
     async check(_, context) {
@@ -152,6 +152,7 @@ function randomPolicy(random: Random, clock: FakeClock, expected: Expected): Too
       }
       if (kind >= 12 && kind < 20) return deny("not now");
       if (kind >= 20 && kind < 22) throw new Error("the policy is broken");
+      if (kind === 22) registry.of(context.evaluationId)?.abort();
       return allow();
     },
   });
