@@ -21,7 +21,7 @@ const entries: Record<string, string[]> = {
   "@proviso/adapter-openai": [".", "./node"],
   "@proviso/adapter-process": ["."],
   "@proviso/core": ["."],
-  "@proviso/runtime": [".", "./conformance", "./node", "./testing"],
+  "@proviso/runtime": [".", "./conformance", "./estimation", "./node", "./testing"],
   "@proviso/simulator": ["."],
   "@proviso/toolkit": ["."],
 };

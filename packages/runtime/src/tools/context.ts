@@ -8,7 +8,7 @@ import {
   type ToolCall,
   type ToolContext,
 } from "@proviso/core";
-import { changesFiles, guarded } from "../resources/guard.ts";
+import { guarded, type CallGuard } from "../resources/guard.ts";
 import type { Run } from "../run.ts";
 import { checkAppEvent } from "../session/session.ts";
 import { nestedEvaluations, type NestedEvaluations } from "./nested-evaluations.ts";
@@ -19,7 +19,7 @@ export interface CallContext {
   readonly context: ToolContext;
   /** The handler's turn: what a read-only one may not change is refused from here on. */
   beginHandler(): void;
-  /** What a read-only handler tried all the same. */
+  /** Why the call fails though its handler does not say so. */
   refused(): string | undefined;
   isLive(): boolean;
   /** From here on every use raises and changes nothing; resolves when evaluations inside have ended too. */
@@ -35,12 +35,6 @@ const signalProperty: PropertyDescriptor = {
   },
 };
 
-interface Guards {
-  assertLive(): void;
-  /** @throws {DefinitionError} in a read-only handler. */
-  assertMayChange(what: string): void;
-}
-
 export function callContext(
   run: Run,
   { call, tool }: { readonly call: ToolCall; readonly tool: Pick<Tool, "name" | "readOnly"> },
@@ -48,25 +42,12 @@ export function callContext(
   resources: Resources,
   signal: () => AbortSignal,
 ): CallContext {
-  let live = true;
-  let readOnly = false;
-  let refused: string | undefined;
-  const guards: Guards = {
-    assertLive() {
-      if (!live)
-        throw new RevokedError(`The call of ${call.name} (${call.id}) is over: its context cannot be used any more.`);
-      run.nesting?.assertLive();
-    },
-    assertMayChange(what) {
-      if (!readOnly) return;
-      refused ??= `${tool.name} is read-only, but tried to change ${what}.`;
-      throw new DefinitionError(refused);
-    },
-  };
+  const standing: Standing = { live: true, readOnly: false, refused: undefined };
+  const guards = callGuard(run, call, tool.name, standing);
   let nested: NestedEvaluations | undefined;
   const { assertLive } = guards;
   const nestedOf = (): NestedEvaluations =>
-    (nested ??= nestedEvaluations(run, call, transaction, signal, { assertLive, isReadOnly: () => readOnly }));
+    (nested ??= nestedEvaluations(run, call, transaction, signal, { assertLive, isReadOnly: guards.isReadOnly }));
   const context: Omit<ToolContext, "signal"> & { readonly [makeSignal]: () => AbortSignal } = {
     callId: call.id,
     turn: run.turn,
@@ -83,13 +64,37 @@ export function callContext(
   };
   return {
     context: Object.freeze(Object.defineProperty(context, "signal", signalProperty)) as unknown as ToolContext,
-    beginHandler: () => void (readOnly = tool.readOnly === true || run.nesting?.readOnly === true),
-    refused: () => refused,
-    isLive: () => live,
+    beginHandler: () => void (standing.readOnly = tool.readOnly === true || run.nesting?.readOnly === true),
+    refused: () => standing.refused,
+    isLive: () => standing.live,
     end() {
-      live = false;
+      standing.live = false;
       return nested?.end();
     },
+  };
+}
+
+/** How a call stands. */
+interface Standing {
+  live: boolean;
+  readOnly: boolean;
+  refused: string | undefined;
+}
+
+function callGuard(run: Run, call: ToolCall, tool: string, standing: Standing): CallGuard {
+  return {
+    isReadOnly: () => standing.readOnly,
+    assertLive() {
+      if (!standing.live)
+        throw new RevokedError(`The call of ${call.name} (${call.id}) is over: its context cannot be used any more.`);
+      run.nesting?.assertLive();
+    },
+    assertMayChange(what) {
+      if (!standing.readOnly) return;
+      standing.refused ??= `${tool} is read-only, but tried to change ${what}.`;
+      throw new DefinitionError(standing.refused);
+    },
+    fail: (why) => void (standing.refused ??= why),
   };
 }
 
@@ -97,7 +102,7 @@ function callSession(
   run: Run,
   { id: callId }: ToolCall,
   transaction: Transaction,
-  { assertLive, assertMayChange }: Guards,
+  { assertLive, assertMayChange }: CallGuard,
 ): SessionState {
   const by = { evaluationId: run.evaluationId, callId };
   return {
@@ -119,25 +124,22 @@ function callSession(
   };
 }
 
-function callResources(resources: Resources, { assertLive, assertMayChange }: Guards): Resources {
-  const assertAllowed = (method: string): void => {
-    assertLive();
-    if (changesFiles(method)) assertMayChange("a file");
-  };
+function callResources(resources: Resources, guard: CallGuard): Resources {
+  const { assertLive } = guard;
   return {
     get(key) {
       assertLive();
-      return guarded(resources.get(key), assertAllowed);
+      return guarded(resources.get(key), guard);
     },
     find(key) {
       assertLive();
-      return guarded(resources.find(key), assertAllowed);
+      return guarded(resources.find(key), guard);
     },
     async open(key) {
       assertLive();
       const opened = await resources.open(key);
       assertLive();
-      return guarded(opened, assertAllowed);
+      return guarded(opened, guard);
     },
   };
 }
