@@ -4,7 +4,7 @@ import type { View } from "./expected.ts";
 import { known } from "./known.ts";
 import { keyOf } from "./names.ts";
 import type { Watched } from "./registry.ts";
-import { census, journal, ledger, successes } from "./slices.ts";
+import { census, journal, ledger, successes, type noted } from "./slices.ts";
 import { checkThrottle } from "./throttle-check.ts";
 import { checkEnd } from "./end-check.ts";
 import type { World } from "./world.ts";
@@ -20,6 +20,7 @@ export function hearAll(
   session.on("*", (event: SessionEvent) => {
     expected.hear(session.id, event);
     if (event.evaluationId === undefined) {
+      book.note(`${clock.now() - startedAt} ${(event as ReturnType<typeof noted>).text}`);
       checkState(world, session, `at ${event.type}`);
       return;
     }
@@ -163,8 +164,15 @@ export function checkState(world: World, session: Session, when: string): void {
   compare("census", sure(state.census), (other) => sure(other.of(session.id).census));
   if (vault.isTorn) return;
   compare("vault", vault.entries, (other) => other.vault);
-  checkFiles(world, view, views(), when);
+  if (!leavesFiles.has(when)) checkFiles(world, view, views(), when);
 }
+
+/** What nobody who writes files does between: they are looked at soon after. */
+const leavesFiles = new Set(
+  ["prompt.rendered", "provider.requested", "provider.throttled", "provider.responded", "tool.requested"].map(
+    (type) => `at ${type}`,
+  ),
+);
 
 function read(session: Session) {
   const opened = session

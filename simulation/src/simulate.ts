@@ -144,6 +144,7 @@ async function between(world: World, resources: Opened, round: () => Promise<voi
     session.dispatch(noted({ text }));
   };
   const before = expected.mark();
+  book.note(kind < 2 ? "a snapshot" : "a transaction");
   if (kind < 2) {
     const snapshot = await createSnapshot(scope);
     await round();
