@@ -163,4 +163,58 @@ export const mutations: readonly Mutation[] = [
     find: "    messages.push(freeze(message));",
     replace: "    messages.unshift(freeze(message));",
   },
+  {
+    name: "a failed read takes its neighbours with it",
+    file: runtime("tools/executor.ts"),
+    find: "invocations[index]?.result.success !== true",
+    replace: "index >= 0 && invocations.some(({ result }) => !result.success)",
+  },
+  {
+    name: "a rollback undoes what others did meanwhile",
+    file: runtime("tools/transaction.ts"),
+    find: "run.core.open(session, run.evaluationId);",
+    replace: "",
+  },
+  {
+    name: "a veto undoes what listeners dispatched",
+    file: runtime("tools/executor.ts"),
+    find: "run.core.open(beforeEvent, run.evaluationId);",
+    replace: "",
+  },
+  {
+    name: "a section's resources are waited for past the limits",
+    file: runtime("rendering.ts"),
+    find: 'await run.limits.race(run.resources.extend(rendered.resources), "render")',
+    replace: "await run.resources.extend(rendered.resources)",
+  },
+  {
+    name: "a call's signal does not tell its end",
+    file: runtime("tools/call-time.ts"),
+    find: "if (controller?.signal.aborted === false) abort(over());",
+    replace: "",
+  },
+  {
+    name: "a handler begins after its own time",
+    file: runtime("tools/call.ts"),
+    find: "if (!calling.isLive() || time.isUp())",
+    replace: "if (time === undefined)",
+  },
+  {
+    name: "a handler begins after a listener's abort",
+    file: runtime("tools/call.ts"),
+    find: 'const stop = run.limits.stopped("tool");\n    if (stop !== undefined) return',
+    replace: "const stop = undefined;\n    if (stop !== undefined) return",
+  },
+  {
+    name: "a call is let in after its limit",
+    file: runtime("tools/transaction.ts"),
+    find: 'const stop = run.limits.stopped("tool");',
+    replace: "const stop = undefined;",
+  },
+  {
+    name: "a request begins after a listener's abort",
+    file: runtime("throttle/throttled.ts"),
+    find: 'const ended = run.limits.stopped("request");',
+    replace: "const ended = undefined;",
+  },
 ];
