@@ -86,7 +86,7 @@ function failureOf(ended: Ended, { command, cwd, timeoutMs }: CheckedOptions): M
 /** Characters of standard error in a message. */
 const shownLength = 500;
 
-function told(stderr: string): string {
+export function told(stderr: string): string {
   const text = stderr.trim();
   if (text === "") return "";
   return ` It said: ${text.length > shownLength ? "…" : ""}${text.slice(-shownLength)}`;
