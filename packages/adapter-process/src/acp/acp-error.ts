@@ -1,5 +1,6 @@
 import { RequestError } from "@agentclientprotocol/sdk";
 import type { ModelFailure, ProviderErrorReason } from "@proviso/core";
+import { modelFailureFrom } from "@proviso/runtime";
 import { existsSync } from "node:fs";
 import { told, whyNotStarted } from "../command-line-model.ts";
 import type { Exit } from "../run-command.ts";
@@ -44,21 +45,24 @@ export function failureOf(error: unknown, left: Left, options: CheckedAgentOptio
   return fromProcess(error, left, name, options);
 }
 
-/** Its own error codes, and HTTP's, which some agents use in their place. */
+/** The protocol's codes, and HTTP's, which some agents use in their place. */
 function fromRequestError({ code, message, data }: RequestError, name: string): ModelFailure {
-  const said = { message: `${name} refused: ${message}`, payload: { code, message, data } };
-  const status = code >= 100 && code < 600 ? { status: code } : {};
-  if (code === -32_000 || code === 401 || code === 403) {
-    const help = "Log in with its own command first, or name the variable that holds its key in the option env.";
-    return { failure: "provider", reason: "api_key", ...said, ...status, message: `${said.message}. ${help}` };
-  }
-  if (code === 429) return { failure: "throttle", kind: "rate_limit", ...said, ...status };
-  if (code === 408) return { failure: "throttle", kind: "timeout", ...said, ...status };
-  if (code >= 500 && code < 600) return { failure: "throttle", kind: "server_error", ...said, ...status };
-  if (code === -32_600 || code === -32_601 || code === -32_602) {
-    return { failure: "provider", reason: "bad_request", ...said };
-  }
-  return { failure: "provider", reason: "unknown", ...said, ...status };
+  const failure =
+    code >= 400 && code < 600 ? fromStatus(code, data) : { failure: "provider" as const, reason: reasonOf(code) };
+  const needsLogin = failure.failure === "provider" && failure.reason === "api_key";
+  const help = needsLogin
+    ? ". Log in with its own command first, or name the variable that holds its key in the option env."
+    : "";
+  return { ...failure, message: `${name} refused: ${message}${help}`, payload: { code, message, data } };
+}
+
+function fromStatus(status: number, data: unknown): ModelFailure {
+  return modelFailureFrom({ status, headers: new Headers() }, data);
+}
+
+function reasonOf(code: number): ProviderErrorReason {
+  if (code === -32_000) return "api_key";
+  return code === -32_600 || code === -32_601 || code === -32_602 ? "bad_request" : "unknown";
 }
 
 function fromProcess(error: unknown, left: Left, name: string, { cwd }: CheckedAgentOptions): ModelFailure {

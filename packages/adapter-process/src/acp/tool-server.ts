@@ -26,7 +26,15 @@ export interface ToolServer {
 /** Listens on the loopback interface alone, and answers nobody who does not show the secret. */
 export async function serveTools(source: ToolSource): Promise<ToolServer> {
   const secret = `Bearer ${newSecret()}`;
-  const handler = createMcpHandler(() => mcpServer(source));
+  let seen = source.rendered;
+  const handler = createMcpHandler(() =>
+    mcpServer(source, () => {
+      if (source.rendered === seen) return "";
+      seen = source.rendered;
+      handler.notify.toolsChanged();
+      return `\n\nFrom now on these instructions hold, and the tools are listed anew:\n\n${seen.system || seen.text}`;
+    }),
+  );
   const http = createServer((request, response) => {
     if (!same(request.headers.authorization, secret)) return void response.writeHead(404).end();
     relay(handler, request, response).catch(() => response.destroy());
@@ -60,9 +68,10 @@ function same(given: string | undefined, expected: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
-/** One for each request: it holds nothing. */
-function mcpServer(source: ToolSource): Server {
-  const server = new Server({ name: serverName, version: "1" }, { capabilities: { tools: {} } });
+/** One for each request: it holds nothing. `news` is what a call has changed of the prompt, for the agent to read. */
+function mcpServer(source: ToolSource, news: () => string): Server {
+  const capabilities = { tools: { listChanged: true } };
+  const server = new Server({ name: serverName, version: "1" }, { capabilities });
   server.setRequestHandler("tools/list", () => ({
     tools: source.rendered.tools.map(({ name, description, input, readOnly, idempotent }) => ({
       name,
@@ -74,7 +83,7 @@ function mcpServer(source: ToolSource): Server {
   server.setRequestHandler("tools/call", async ({ params }): Promise<CallToolResult> => {
     const call = { id: "", name: params.name, arguments: JSON.stringify(params.arguments ?? {}) };
     const { text, isError } = await source.executeToolCall(call);
-    return { content: [{ type: "text", text }], isError };
+    return { content: [{ type: "text", text: text + news() }], isError };
   });
   return server;
 }

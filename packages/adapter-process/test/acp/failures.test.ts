@@ -92,6 +92,9 @@ test.each(["auth", "auth-http"])(
 test.each([
   ["429|Rate limit exceeded.", { code: "throttled", kind: "rate_limit", attempts: 1 }],
   ["503|Overloaded.", { code: "throttled", kind: "server_error", attempts: 1 }],
+  ["400|Malformed.", { code: "provider", reason: "bad_request", status: 400 }],
+  ["404|No such model.", { code: "provider", reason: "not_found" }],
+  ["413|Too long.", { code: "provider", reason: "context_length" }],
   ["408|Too late.", { code: "throttled", kind: "timeout", attempts: 1 }],
   ["-32602|Invalid params.", { code: "provider", reason: "bad_request" }],
   ["-32603|Internal error.", { code: "provider", reason: "unknown" }],

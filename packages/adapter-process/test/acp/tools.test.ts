@@ -60,6 +60,23 @@ test("CMD-24 the agent lists the tools with what they are for and what they take
   ]);
 });
 
+test("CMD-24 VIS-3 a section that a call opens is in its result, and its tools are there from then on", async () => {
+  const sections = [
+    { key: "guide", text: "Work." },
+    { key: "manual", text: "Keep notes.", summary: "How to.", visibility: "summary", tools: [note], slices: [notes] },
+  ] as const;
+  const session = createSession({ slices: [notes] });
+  const prompt = definePrompt({ ns: "acp", key: "runbook", sections }).bind();
+  const { output: text } = await calling([
+    { name: "open_sections", arguments: { keys: ["manual"], reason: "needed" } },
+    { name: "note", arguments: { text: "one" } },
+  ]).evaluate(prompt, { session });
+  const [opened, noted] = text.split("worked: noted");
+  expect(opened).toContain("the tools are listed anew:\n\nWork.\n\nKeep notes.");
+  expect(noted).toBe(" one\n");
+  expect(session.get(notes)).toEqual(["one"]);
+});
+
 test("CMD-24 without tools no server is named, and an agent that takes none over HTTP serves", async () => {
   expect((await acting("address").evaluate(hello)).text).toBe("[]");
   expect((await acting("initialize-plain").evaluate(hello)).text).toBe("Say hello.");
