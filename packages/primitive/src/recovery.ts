@@ -26,7 +26,10 @@ const recoverable = {
 /** The name of an error's class, or its reason. */
 export type RecoverableName = keyof typeof recoverable | (typeof recoverable)[keyof typeof recoverable];
 
-/** Run again with another payload; or answer with this data, which has to fit the output; or let it bubble. */
+/**
+ * Run again with another payload; or answer with this data, which has to fit the output; or let it bubble. A literal in
+ * data wants `as const`: TypeScript widens it before it knows the output.
+ */
 export type RecoveryDecision<Output> = { readonly retry: string } | { readonly data: Output } | "bubble";
 
 export interface RecoveryPolicy<Output> {
