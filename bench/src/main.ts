@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { estimation } from "./estimation.ts";
 import { overHttp } from "./http.ts";
 import { inProcess, memory, scaling } from "./in-process.ts";
 import { isReached, table, type Row } from "./measure.ts";
@@ -17,6 +18,7 @@ const benches: Readonly<Record<string, (quick: boolean) => Promise<readonly Row[
   state,
   streaming,
   rendering,
+  estimation,
   start: coldStart,
   http: overHttp,
 };

@@ -13,6 +13,7 @@ import {
   type ThrottlePolicy,
   type ToolChoice,
 } from "@proviso/core";
+import { rememberFacts } from "./adapter-facts.ts";
 import { driveAgent, type AgentDriver } from "./agent.ts";
 import { whatIsMissing } from "./completion.ts";
 import { resolveEnvironment, type Environment } from "./environment.ts";
@@ -83,6 +84,12 @@ function makeAdapter(
     throttle: throttlePolicy(options.throttle),
     toolChoice: options.toolChoice,
   };
+  rememberFacts(adapter, {
+    model: of.provider.model,
+    nativeOutput: of.nativeOutput,
+    maxOutputTokens: of.provider.maxOutputTokens,
+    clock: setup.world.clock,
+  });
   registerEvaluator(adapter, (prompt, given, nesting) => evaluate(setup, prompt, given, { nesting }));
   return adapter;
 }

@@ -35,7 +35,7 @@ export type BareEvent = UnnumberedEvent extends infer E
 /** What an adapter brings to each of its evaluations. */
 export interface Setup {
   readonly adapter: ProviderAdapter;
-  readonly provider: { readonly name: string; readonly model: string };
+  readonly provider: { readonly name: string; readonly model: string; readonly maxOutputTokens?: number | undefined };
   readonly nativeOutput: boolean;
   readonly takesTools: boolean;
   readonly world: World;
@@ -66,6 +66,8 @@ export interface Run extends AsyncDisposable {
   readonly nativeOutput: boolean;
   readonly maxTurns: number;
   readonly maxRepairs: number;
+  /** What a request reserves for its answer at most; undefined: the provider's own bound. */
+  readonly expectedOutputTokens: number | undefined;
   readonly startedAt: number;
   /** The tool call around it; undefined for an evaluation of its own. */
   readonly nesting: Nesting | undefined;

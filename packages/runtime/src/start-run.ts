@@ -124,8 +124,9 @@ function withDefaults({
   policies = [],
   maxTurns = defaultMaxTurns,
   maxRepairs = 0,
-}: EvaluateOptions): Pick<Run, "policies" | "maxTurns" | "maxRepairs"> {
-  return { policies, maxTurns, maxRepairs };
+  expect,
+}: EvaluateOptions): Pick<Run, "policies" | "maxTurns" | "maxRepairs" | "expectedOutputTokens"> {
+  return { policies, maxTurns, maxRepairs, expectedOutputTokens: expect?.outputTokensPerTurn.p90 };
 }
 
 function spend(run: Run, reported: ReportedUsage | undefined, answered: number): Usage {
@@ -237,9 +238,18 @@ function checkedToolChoice(
 }
 
 function checkOptions(options: EvaluateOptions): void {
-  const { maxRepairs } = options;
+  const { maxRepairs, expect } = options;
   if (maxRepairs !== undefined && !(Number.isInteger(maxRepairs) && maxRepairs >= 0)) {
     throw new DefinitionError(`The option maxRepairs must be a whole number from 0, not ${String(maxRepairs)}.`);
+  }
+  if (expect !== undefined) {
+    const tokens: unknown = (expect as Partial<typeof expect> | null)?.outputTokensPerTurn?.p90;
+    if (typeof tokens !== "number" || !Number.isFinite(tokens) || tokens < 0) {
+      const given = String(tokens);
+      throw new DefinitionError(
+        `The option expect must be an estimate: outputTokensPerTurn.p90 is a number from 0, not ${given}.`,
+      );
+    }
   }
   for (const name of ["maxTurns", "maxDepth"] as const) {
     const value = options[name];

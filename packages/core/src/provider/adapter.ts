@@ -27,6 +27,11 @@ export interface EvaluateOptions {
   /** Limits for this evaluation alone, or a tracker shared with others. */
   readonly budget?: Budget | BudgetTracker | undefined;
   readonly signal?: AbortSignal | undefined;
+  /**
+   * An estimate: of a budget, each request reserves the p90 of a turn's output in place of its `maxOutputTokens`, which
+   * need not be known then. More evaluations fit side by side; what a request answers beyond it can pass the limit.
+   */
+  readonly expect?: { readonly outputTokensPerTurn: { readonly p90: number } } | undefined;
   // what goes in beside the prompt
   /** Bindings, opened and closed with this evaluation; or what `openResources` opened, left open. */
   readonly resources?: readonly Binding[] | Resources | undefined;

@@ -68,10 +68,11 @@ export async function throttled(run: Run, provider: ModelProvider, request: Mode
   }
 }
 
-/** Only what is known to be bounded can be reserved. */
-function worstCase(run: Run, { maxOutputTokens }: ModelProvider, request: ModelRequest): WorstCase {
-  if (maxOutputTokens === undefined || run.limits.budget === undefined) return { inputTokens: 0, outputTokens: 0 };
-  return worstCaseOf(request, run.conversation, run.knownCost, maxOutputTokens);
+/** Only what is known to be bounded, or expected to be, can be reserved. */
+function worstCase(run: Run, { maxOutputTokens = Infinity }: ModelProvider, request: ModelRequest): WorstCase {
+  const outputTokens = Math.min(maxOutputTokens, Math.ceil(run.expectedOutputTokens ?? Infinity));
+  if (outputTokens === Infinity || run.limits.budget === undefined) return { inputTokens: 0, outputTokens: 0 };
+  return worstCaseOf(request, run.conversation, run.knownCost, outputTokens);
 }
 
 function reportThrottle(

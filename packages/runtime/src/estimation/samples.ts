@@ -1,0 +1,40 @@
+/** What one evaluation spent, told by its events. Names and numbers only: no text of a prompt or an answer. */
+export interface UsageSample {
+  /** `ns/key`. */
+  readonly prompt: string;
+  /** The one that was asked. */
+  readonly model: string;
+  /** UTF-16 units of the rendered prompt; at least 1. */
+  readonly characters: number;
+  /** Of all turns, as `Usage` counts them. */
+  readonly inputTokens: number;
+  readonly cachedInputTokens: number;
+  readonly outputTokens: number;
+  /** Of the turn with the most. */
+  readonly largestOutputTokens: number;
+  readonly turns: number;
+  readonly durationMs: number;
+  /** US dollars; left out where the provider reports none. */
+  readonly costUsd?: number | undefined;
+}
+
+/** What is left out matches everything. */
+export interface UsageQuery {
+  readonly prompt?: string | undefined;
+  readonly model?: string | undefined;
+}
+
+/** What `estimate` reads; it never writes. */
+export interface UsageHistory {
+  /** The newest that match, at most 512 (`samplesKept`), in any order. */
+  samples(query: UsageQuery): readonly UsageSample[] | Promise<readonly UsageSample[]>;
+}
+
+/** Where samples are kept. */
+export interface UsageStore extends UsageHistory {
+  /** Kept when this returns; throws when it cannot be. */
+  record(sample: UsageSample): void;
+}
+
+/** Samples that count for one prompt and model, the newest; the memory and work of an estimate are bounded by it. */
+export const samplesKept = 512;
