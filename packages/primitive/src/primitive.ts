@@ -13,7 +13,9 @@ import {
   type ProviderAdapter,
   type Schema,
 } from "@proviso/core";
+import type { Estimate, EstimateOptions } from "@proviso/runtime/estimation";
 import type { PrimitiveDefinition } from "./definition.ts";
+import { estimateRun } from "./estimation.ts";
 import { adapterSource, type AdapterSource } from "./model-source.ts";
 import { promptOf, type Payload } from "./payload.ts";
 import { checkedPolicies, recoveryFrom, type Recovery, type RecoveryPolicy } from "./recovery.ts";
@@ -21,7 +23,7 @@ import { adapterError, failureOf, localError, unreachableModel, type PrimitiveRe
 import { checkedCounts } from "./settings.ts";
 
 /** The provisos of one run. */
-export type RunOptions = Pick<EvaluateOptions, "signal" | "deadline" | "budget" | "session">;
+export type RunOptions = Pick<EvaluateOptions, "signal" | "deadline" | "budget" | "session" | "expect">;
 
 /** A stateless block around one prompt. Immutable. */
 export interface Primitive<Output> {
@@ -35,6 +37,12 @@ export interface Primitive<Output> {
    * retry for the caller.
    */
   run(payload: string, options?: RunOptions): Promise<PrimitiveResult<Output>>;
+  /**
+   * What a run will probably spend: no request, no event, nothing written. Answers for every payload; one that would
+   * not be sent costs nothing, and `fault` says why. Its result is good for a run's `expect`.
+   * @throws {DefinitionError} for a history that is none.
+   */
+  estimateExecution(payload: string, options?: Pick<EstimateOptions, "history">): Promise<Estimate>;
 }
 
 /** What a run needs of its definition. */
@@ -71,6 +79,8 @@ export function definePrimitive<OS extends Schema>(definition: PrimitiveDefiniti
     model: block.source.model,
     prompt: template,
     run: (payload: string, options?: RunOptions) => run(block, payload, options),
+    estimateExecution: (payload: string, given?: Pick<EstimateOptions, "history">) =>
+      estimateRun(template, block.source, payload, given?.history),
   });
 }
 
@@ -109,8 +119,8 @@ async function attempt<Output>(
   let begin: (adapter: ProviderAdapter) => Promise<PromptResponse<Output>>;
   try {
     const prompt = template.bind({ payload });
-    const { signal, deadline, session } = options;
-    const given = { signal, deadline, session, budget: budgetOf(), maxRepairs };
+    const { signal, deadline, session, expect } = options;
+    const given = { signal, deadline, session, expect, budget: budgetOf(), maxRepairs };
     begin = (adapter) => adapter.evaluate(prompt, given);
   } catch (error) {
     return { error: localError(error, template.name) };
