@@ -59,7 +59,7 @@ interface ProxyOptions extends LiteLLMOptions {
 
 /** A checked copy. @throws {DefinitionError} naming the option and its range. */
 function checkProxyOptions(given: LiteLLMOptions): ProxyOptions {
-  const { model, extraBody } = given;
+  const { model, extraBody } = given ?? ({} as LiteLLMOptions);
   if (typeof model !== "string" || model.trim() === "") {
     throw new DefinitionError('litellm needs a model, for example { model: "anthropic/claude-sonnet-4-5" }.');
   }
