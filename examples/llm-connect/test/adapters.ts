@@ -23,7 +23,7 @@ export interface Contract {
   readonly make: (options: unknown) => ProviderAdapter;
 }
 
-const languageModel = createOpenAICompatible({ name: "here", baseURL: "http://127.0.0.1:1/v1" })(model);
+export const languageModel = createOpenAICompatible({ name: "here", baseURL: "http://127.0.0.1:1/v1" })(model);
 
 export const contracts: readonly Contract[] = [
   {

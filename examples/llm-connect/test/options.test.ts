@@ -1,8 +1,7 @@
-import type { AiSdkOptions } from "@proviso/adapter-ai-sdk";
 import { DefinitionError } from "@proviso/core";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { contracts, type Contract } from "./adapters.ts";
+import { contracts, languageModel, type Contract } from "./adapters.ts";
 
 fc.configureGlobal({ seed: 20_261_121, numRuns: 1000 });
 
@@ -10,7 +9,7 @@ const variables = ["OPENAI_API_KEY", "OPENAI_BASE_URL", "LITELLM_API_KEY", "LITE
 beforeEach(() => {
   for (const name of variables) vi.stubEnv(name, "");
   // Somebody resolves an id.
-  vi.stubGlobal("AI_SDK_DEFAULT_PROVIDER", { languageModel: () => (contracts[1]?.fine as AiSdkOptions).model });
+  vi.stubGlobal("AI_SDK_DEFAULT_PROVIDER", { languageModel: () => languageModel });
 });
 afterEach(() => {
   vi.unstubAllGlobals();
