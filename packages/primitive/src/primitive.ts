@@ -19,7 +19,14 @@ import { estimateRun } from "./estimation.ts";
 import { adapterSource, type AdapterSource } from "./model-source.ts";
 import { promptOf, type Payload } from "./payload.ts";
 import { checkedPolicies, recoveryFrom, type Recovery, type RecoveryPolicy } from "./recovery.ts";
-import { adapterError, failureOf, localError, unreachableModel, type PrimitiveResult } from "./result.ts";
+import {
+  adapterError,
+  checkedResponse,
+  failureOf,
+  localError,
+  unreachableModel,
+  type PrimitiveResult,
+} from "./result.ts";
 import { checkedCounts } from "./settings.ts";
 
 /** The provisos of one run. */
@@ -132,7 +139,7 @@ async function attempt<Output>(
     return { error: unreachableModel(error, template.name) };
   }
   try {
-    return { response: await begin(adapter) };
+    return { response: checkedResponse(await begin(adapter)) };
   } catch (error) {
     return { error: adapterError(error, template.name) };
   }

@@ -70,6 +70,13 @@ export function adapterError(cause: unknown, promptName: string): EvaluationFail
   return new ProviderError(messageOf(cause), details);
 }
 
+/** @throws {Error} for what an adapter of other making returns in place of a response. */
+export function checkedResponse<Output>(response: PromptResponse<Output>): PromptResponse<Output> {
+  const { usage }: Partial<PromptResponse<Output>> = response ?? {};
+  if (typeof usage === "object" && usage !== null && "output" in response) return response;
+  throw new Error("The adapter returned no response.");
+}
+
 function messageOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : `It threw ${shown(cause)}.`;
 }

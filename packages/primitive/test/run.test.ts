@@ -55,19 +55,30 @@ describe("BLK-6 a failure is a result", () => {
     },
   );
 
-  test("BLK-6 what a foreign adapter throws, sooner or later, does not escape", async () => {
-    const throwing = (evaluate: () => never): ProviderAdapter => ({ ...modelAdapter(scriptedModel([])), evaluate });
-    const thrown = [new Error("Oops."), "Oops.", undefined];
-    for (const error of thrown) {
-      const adapter = throwing(() => {
+  const foreign = (evaluate: () => never) => {
+    const adapter: ProviderAdapter = { ...modelAdapter(scriptedModel([])), evaluate };
+    return definePrimitive({ name: "classify", systemPrompt, output: label, adapter });
+  };
+
+  test.each([new Error("Oops."), "Oops.", undefined])(
+    "BLK-6 what a foreign adapter throws does not escape: %o",
+    async (error) => {
+      const primitive = foreign(() => {
         throw error;
       });
-      const primitive = definePrimitive({ name: "classify", systemPrompt, output: label, adapter });
       const result = failed(await primitive.run("A fine day."));
       expect(result).toMatchObject({ errorType: "ProviderError", reason: "unknown_error" });
       expect(result.error.cause).toBe(error);
-    }
-  });
+    },
+  );
+
+  test.each([undefined, null, "Hello.", {}, { usage: null, output: 1 }])(
+    "BLK-6 nor does what it returns in place of a response: %o",
+    async (response) => {
+      const result = failed(await foreign(() => response as never).run("A fine day."));
+      expect(result).toMatchObject({ errorType: "ProviderError", reason: "unknown_error" });
+    },
+  );
 
   test("BLK-6 an output schema that throws is a schema_error", async () => {
     const output = z.string().refine(() => {
