@@ -1,8 +1,8 @@
 import { RequestError } from "@agentclientprotocol/sdk";
 import type { ModelFailure, ProviderErrorReason } from "@proviso/core";
 import { modelFailureFrom } from "@proviso/runtime";
-import { existsSync } from "node:fs";
-import { told, whyNotStarted } from "../command-line-model.ts";
+import { told } from "../command-line-model.ts";
+import { whyNotStarted } from "../not-started.ts";
 import type { Exit } from "../run-command.ts";
 import type { CheckedAgentOptions } from "./options.ts";
 import { WireError } from "./wire.ts";
@@ -65,7 +65,7 @@ function reasonOf(code: number): ProviderErrorReason {
   return code === -32_600 || code === -32_601 || code === -32_602 ? "bad_request" : "unknown";
 }
 
-function fromProcess(error: unknown, left: Left, name: string, { cwd }: CheckedAgentOptions): ModelFailure {
+function fromProcess(error: unknown, left: Left, name: string, { command, cwd }: CheckedAgentOptions): ModelFailure {
   const { exitCode, signal, stderr } = left;
   const failed = (what: string, cause?: unknown): ModelFailure => ({
     failure: "process",
@@ -75,10 +75,7 @@ function fromProcess(error: unknown, left: Left, name: string, { cwd }: CheckedA
     message: `${name} ${what}`,
     cause,
   });
-  if (left.error !== undefined) {
-    const lost = cwd !== undefined && !existsSync(cwd) ? cwd : undefined;
-    return failed(whyNotStarted(left.error, lost), left.error);
-  }
+  if (left.error !== undefined) return failed(whyNotStarted(left.error, command, cwd), left.error);
   if (error instanceof WireError) return failed(`${error.message}.${told(stderr)}`);
   const how = signal === null ? `exited with code ${exitCode}` : `was ended by ${signal}`;
   return failed(`${how} before it had answered.${told(stderr)}`);
