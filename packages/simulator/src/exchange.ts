@@ -101,7 +101,8 @@ function send(
 ): Promise<void> {
   const headers = {
     "x-request-id": state.ids.next("req"),
-    "openai-processing-ms": String(durationMs),
+    "openai-processing-ms": String(Math.round(durationMs)),
+    date: new Date(state.clock.now()).toUTCString(),
     ...state.limiter?.headers(),
     ...delivery.headers,
   };
@@ -189,7 +190,7 @@ function parseBody(text: string): unknown {
 
 function checkKey(wanted: string | undefined, authorization: string | undefined): void {
   const key = /^Bearer (.+)$/.exec(authorization ?? "")?.[1];
-  if (key === undefined) throw new Refusal(401, "You didn't provide an API key.", { code: "invalid_api_key" });
+  if (key === undefined) throw new Refusal(401, "You didn't provide an API key.");
   if (wanted === undefined || key === wanted) return;
   const masked =
     key.length > 8 ? `${key.slice(0, 3)}${"*".repeat(key.length - 7)}${key.slice(-4)}` : "*".repeat(key.length);
