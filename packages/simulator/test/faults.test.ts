@@ -8,6 +8,7 @@ import {
 } from "@proviso/simulator";
 import { expect, test, vi } from "vitest";
 import { readOptions } from "../src/command.ts";
+import { responses } from "./support.ts";
 
 interface Seen {
   readonly status: number;
@@ -98,6 +99,48 @@ test("SIM-14 a fault that is none is refused with the list", async () => {
     status: 500,
     text: expect.stringContaining("status_400"),
   });
+});
+
+test("SIM-14 a fault that means nothing for the request is a 400 that says so", async () => {
+  await using simulator = await startSimulator({ steps: [{ text: "x", fault: "stream_cut" }] });
+  expect(await ask(simulator.baseURL, "chat", false)).toMatchObject({
+    status: 400,
+    text: expect.stringContaining("simulator_fault_not_applicable"),
+  });
+});
+
+test("SIM-14 a fault of calls on a step without any comes in a turn of its own, with the first tool", async () => {
+  await using simulator = await startSimulator({ steps: [{ text: "Done.", fault: "arguments_list" }] });
+  const parameters = { type: "object", properties: { a: { type: "number" } } };
+  const tools = [{ type: "function", name: "f", parameters, strict: false }];
+  const first = await responses(simulator, { input: "Hi", tools });
+  expect(first.body["output"]).toMatchObject([{ type: "function_call", name: "f", arguments: '[{"a":0}]' }]);
+  const second = await responses(simulator, { input: "Hi", tools });
+  expect(second.body["output"]).toMatchObject([{ content: [{ text: "Done." }] }]);
+});
+
+test("SIM-14 a rule's fault in place of the answer comes once each time its conversation gets there", async () => {
+  await using simulator = await startSimulator({ rules: [() => ({ text: "x", fault: "status_503" })] });
+  const status = async (input: string) => (await responses(simulator, { input })).status;
+  const seen = [await status("a"), await status("b"), await status("a"), await status("b"), await status("a")];
+  expect(seen).toEqual([503, 503, 200, 200, 503]);
+});
+
+test("SIM-15 chaos by conversation is the same in whatever order conversations come", async () => {
+  const inputs = Array.from({ length: 20 }, (_, index) => `conversation ${index}`);
+  const run = async (order: readonly string[], by: "request" | "conversation") => {
+    await using simulator = await startSimulator({ chaos: { seed: 7, rate: 0.5, faults: ["status_503"], by } });
+    const statuses = new Map<string, number[]>(inputs.map((input) => [input, []]));
+    for (const input of [...order, ...order]) {
+      statuses.get(input)?.push((await responses(simulator, { input })).status);
+    }
+    return Object.fromEntries(statuses);
+  };
+  const backwards = inputs.toReversed();
+  const forth = await run(inputs, "conversation");
+  expect(await run(backwards, "conversation")).toEqual(forth);
+  expect(new Set(Object.values(forth).flat())).toEqual(new Set([200, 503]));
+  expect(await run(backwards, "request")).not.toEqual(await run(inputs, "request"));
 });
 
 test("SIM-15 chaos is the same for the same seed, and another for another", async () => {
