@@ -6,26 +6,15 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { rejection } from "../support.ts";
+import { sampleOf } from "./support.ts";
 
 const ask = definePrompt({ ns: "tests", key: "ask", params: z.object({ text: z.string() }), text: "Ask: {{text}}" });
 const named = (model: string, maxOutputTokens?: number): ProviderAdapter =>
   modelAdapter(Object.assign(scriptedModel([]), { model, maxOutputTokens }), fakeEnvironment());
 
-const sample = (values: Partial<UsageSample>): UsageSample => ({
-  prompt: "tests/ask",
-  model: "gpt-4o-mini",
-  characters: 100,
-  inputTokens: 50,
-  cachedInputTokens: 0,
-  outputTokens: 20,
-  largestOutputTokens: 20,
-  turns: 1,
-  durationMs: 1_000,
-  ...values,
-});
 const storeOf = (samples: readonly Partial<UsageSample>[]) => {
   const store = memoryUsageStore();
-  for (const values of samples) store.record(sample(values));
+  for (const values of samples) store.record(sampleOf(values));
   return store;
 };
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);

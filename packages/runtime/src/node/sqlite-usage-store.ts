@@ -1,0 +1,212 @@
+// 1. A file that is not known to be ours is looked at, never written.
+// 2. A sample is in the file when `record` returns. Those that are too old go later, and are never read.
+// 3. Every error names the file.
+import { DefinitionError } from "@proviso/core";
+import { closeSync, mkdirSync, openSync, readSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import { samplesKept, type UsageQuery, type UsageSample, type UsageStore } from "../estimation/samples.ts";
+import { messageOf } from "../failures.ts";
+
+export interface SqliteUsageStore extends UsageStore {
+  samples(query: UsageQuery): readonly UsageSample[];
+  /** Ends the use of the file; a second time it does nothing. */
+  close(): void;
+  [Symbol.dispose](): void;
+}
+
+/** "PvUs" in the file's header. Source: https://www.sqlite.org/fileformat2.html#application_id */
+const applicationId = 0x50765573;
+const version = 1;
+/** Samples of one prompt on a model between two clearings; each is a walk over those that are kept. */
+const pruneEvery = 64;
+/** Milliseconds that another process's write is waited for. */
+const busyMs = 5_000;
+
+const columns = [
+  "characters",
+  "inputTokens",
+  "cachedInputTokens",
+  "outputTokens",
+  "largestOutputTokens",
+  "turns",
+  "durationMs",
+  "costUsd",
+] as const satisfies readonly (keyof UsageSample)[];
+
+const schema = `
+  CREATE TABLE usage_samples (
+    id INTEGER PRIMARY KEY,
+    prompt TEXT NOT NULL,
+    model TEXT NOT NULL,
+    ${columns.map((name) => `${name} REAL${name === "costUsd" ? "" : " NOT NULL"}`).join(",\n    ")}
+  ) STRICT;
+  CREATE INDEX usage_samples_of_prompt ON usage_samples (prompt, model, id);
+  CREATE INDEX usage_samples_of_model ON usage_samples (model, id);
+  PRAGMA application_id = ${applicationId};
+  PRAGMA user_version = ${version};
+`;
+
+/**
+ * Keeps samples in an SQLite file: the newest 512 of each prompt on a model. Several processes may write at once. What
+ * is recorded outlives the process; a power cut may take the last of it. The folder is made where there is none.
+ * @throws {DefinitionError} for a file that is damaged, of a newer version or of something else; it is left alone.
+ */
+export function sqliteUsageStore(path: string): SqliteUsageStore {
+  if (typeof path !== "string" || path === "" || path === ":memory:") {
+    throw new DefinitionError("sqliteUsageStore takes the path of a file; memoryUsageStore() keeps samples in memory.");
+  }
+  // The process may go elsewhere later.
+  const file = resolve(path);
+  const opened: DatabaseSync = named(file, "could not be opened", () => {
+    mkdirSync(dirname(file), { recursive: true });
+    refuseForeign(file);
+    return open(file);
+  });
+  let database: DatabaseSync | undefined = opened;
+  const statements = statementsOf(opened);
+  const live = (): DatabaseSync => {
+    if (database === undefined) throw new DefinitionError(`The usage file ${file} is closed.`);
+    return database;
+  };
+  const close = (): void => {
+    const closing = database;
+    database = undefined;
+    if (closing !== undefined) named(file, "could not be closed", () => closing.close());
+  };
+  return Object.freeze({
+    record(sample: UsageSample) {
+      const to = live();
+      named(file, "could not be written", () => inTransaction(to, () => write(statements, sample)));
+    },
+    samples(query: UsageQuery) {
+      live();
+      return named(file, "could not be read", () => read(statements, query));
+    },
+    close,
+    [Symbol.dispose]: close,
+  });
+}
+
+function named<T>(file: string, what: string, work: () => T): T {
+  try {
+    return work();
+  } catch (cause) {
+    if (cause instanceof DefinitionError) throw cause;
+    throw new DefinitionError(`The usage file ${file} ${what}: ${messageOf(cause)}.`, { cause });
+  }
+}
+
+/** By the header alone: even to open another's database may change it. */
+function refuseForeign(file: string): void {
+  const header = Buffer.alloc(100);
+  const descriptor = openSync(file, "a+");
+  let length: number;
+  try {
+    length = readSync(descriptor, header, 0, header.length, 0);
+  } finally {
+    closeSync(descriptor);
+  }
+  if (length === 0) return;
+  if (length < header.length || header.toString("latin1", 0, 16) !== "SQLite format 3\0") {
+    throw new DefinitionError(`The usage file ${file} is no SQLite database. It was left alone.`);
+  }
+  if (header.readUInt32BE(68) !== applicationId) {
+    throw new DefinitionError(`The usage file ${file} is a database of something else. It was left alone.`);
+  }
+}
+
+function open(file: string): DatabaseSync {
+  // Loaded when it is needed: Node 22 warns that it is experimental.
+  const sqlite = process.getBuiltinModule("node:sqlite") as typeof import("node:sqlite") | undefined;
+  if (sqlite === undefined) throw new DefinitionError("sqliteUsageStore needs Node 22.13 or later.");
+  const database = new sqlite.DatabaseSync(file);
+  try {
+    database.exec(`PRAGMA busy_timeout = ${busyMs}`);
+    inTransaction(database, () => prepareFile(database, file));
+    database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+function prepareFile(database: DatabaseSync, file: string): void {
+  const found = database.prepare("PRAGMA user_version").get()?.["user_version"];
+  if (found === 0) return database.exec(schema);
+  if (found !== version) {
+    throw new DefinitionError(
+      `The usage file ${file} has version ${String(found)}; this is for version ${version}. It was left alone.`,
+    );
+  }
+  const fault = database.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
+  if (fault !== "ok") {
+    throw new DefinitionError(`The usage file ${file} is damaged: ${String(fault)}. It was left alone.`);
+  }
+}
+
+/** Begins as a writer, so that what is read in it stays true until it is written. */
+function inTransaction(database: DatabaseSync, work: () => void): void {
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    work();
+    database.exec("COMMIT");
+  } catch (error) {
+    if (database.isTransaction) database.exec("ROLLBACK");
+    throw error;
+  }
+}
+
+interface Statements {
+  /** Whether the samples of that key are due to be cleared. */
+  isPruneDue(prompt: string, model: string): boolean;
+  readonly insert: StatementSync;
+  readonly prune: StatementSync;
+  /** By what is asked for. */
+  select(query: UsageQuery): StatementSync;
+}
+
+function statementsOf(database: DatabaseSync): Statements {
+  const all = ["prompt", "model", ...columns];
+  const selects = new Map<string, StatementSync>();
+  const recorded = new Map<string, number>();
+  return {
+    isPruneDue(prompt, model) {
+      const key = JSON.stringify([prompt, model]);
+      const before = recorded.get(key) ?? 0;
+      recorded.set(key, (before + 1) % pruneEvery);
+      return before === 0;
+    },
+    insert: database.prepare(`INSERT INTO usage_samples (${all.join(", ")}) VALUES (${all.map(() => "?").join(", ")})`),
+    prune: database.prepare(
+      `DELETE FROM usage_samples WHERE prompt = ?1 AND model = ?2 AND id <= (
+         SELECT id FROM usage_samples WHERE prompt = ?1 AND model = ?2 ORDER BY id DESC LIMIT 1 OFFSET ${samplesKept})`,
+    ),
+    select(query) {
+      const where = (["prompt", "model"] as const).filter((name) => query[name] !== undefined);
+      const conditions = where.map((name) => `${name} = ?`).join(" AND ");
+      const sql = `SELECT ${all.join(", ")} FROM usage_samples ${conditions === "" ? "" : `WHERE ${conditions}`} ORDER BY id DESC LIMIT ${samplesKept}`;
+      const known = selects.get(sql) ?? database.prepare(sql);
+      selects.set(sql, known);
+      return known;
+    },
+  };
+}
+
+function write({ insert, prune, isPruneDue }: Statements, sample: UsageSample): void {
+  const { prompt, model } = sample;
+  insert.run(prompt, model, ...columns.map((name): SQLInputValue => sample[name] ?? null));
+  if (isPruneDue(prompt, model)) prune.run(prompt, model);
+}
+
+function read({ select }: Statements, query: UsageQuery): readonly UsageSample[] {
+  const given = [query.prompt, query.model].filter((value) => value !== undefined);
+  return select(query)
+    .all(...given)
+    .map(({ costUsd, ...row }) => {
+      // The columns are the sample's, and the table is strict.
+      const sample = { ...row } as unknown as UsageSample;
+      return typeof costUsd === "number" ? { ...sample, costUsd } : sample;
+    });
+}
