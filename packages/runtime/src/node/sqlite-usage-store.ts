@@ -1,8 +1,8 @@
-// 1. A file that is not known to be ours is looked at, never written.
+// 1. A file that is not known to be ours is read, never written.
 // 2. A sample is in the file when `record` returns. Those that are too old go later, and are never read.
 // 3. Every error names the file.
 import { DefinitionError } from "@proviso/core";
-import { closeSync, mkdirSync, openSync, readSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { samplesKept, type UsageQuery, type UsageSample, type UsageStore } from "../estimation/samples.ts";
@@ -60,7 +60,6 @@ export function sqliteUsageStore(path: string): SqliteUsageStore {
   const file = resolve(path);
   const opened: DatabaseSync = named(file, "could not be opened", () => {
     mkdirSync(dirname(file), { recursive: true });
-    refuseForeign(file);
     return open(file);
   });
   let database: DatabaseSync | undefined = opened;
@@ -97,25 +96,6 @@ function named<T>(file: string, what: string, work: () => T): T {
   }
 }
 
-/** By the header alone: even to open another's database may change it. */
-function refuseForeign(file: string): void {
-  const header = Buffer.alloc(100);
-  const descriptor = openSync(file, "a+");
-  let length: number;
-  try {
-    length = readSync(descriptor, header, 0, header.length, 0);
-  } finally {
-    closeSync(descriptor);
-  }
-  if (length === 0) return;
-  if (length < header.length || header.toString("latin1", 0, 16) !== "SQLite format 3\0") {
-    throw new DefinitionError(`The usage file ${file} is no SQLite database. It was left alone.`);
-  }
-  if (header.readUInt32BE(68) !== applicationId) {
-    throw new DefinitionError(`The usage file ${file} is a database of something else. It was left alone.`);
-  }
-}
-
 function open(file: string): DatabaseSync {
   // Loaded when it is needed: Node 22 warns that it is experimental.
   const sqlite = process.getBuiltinModule("node:sqlite") as typeof import("node:sqlite") | undefined;
@@ -132,18 +112,18 @@ function open(file: string): DatabaseSync {
   }
 }
 
+/** By SQLite's own means: a file that is opened and closed beside it would take its locks away. */
 function prepareFile(database: DatabaseSync, file: string): void {
-  const found = database.prepare("PRAGMA user_version").get()?.["user_version"];
-  if (found === 0) return database.exec(schema);
-  if (found !== version) {
-    throw new DefinitionError(
-      `The usage file ${file} has version ${String(found)}; this is for version ${version}. It was left alone.`,
-    );
-  }
-  const fault = database.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
-  if (fault !== "ok") {
-    throw new DefinitionError(`The usage file ${file} is damaged: ${String(fault)}. It was left alone.`);
-  }
+  const one = (sql: string, column: string): unknown => database.prepare(sql).get()?.[column];
+  const refuse = (why: string): DefinitionError =>
+    new DefinitionError(`The usage file ${file} ${why}. It was left alone.`);
+  const owner = one("PRAGMA application_id", "application_id");
+  if (owner === 0 && one("SELECT count(*) AS tables FROM sqlite_schema", "tables") === 0) return database.exec(schema);
+  if (owner !== applicationId) throw refuse("is a database of something else");
+  const found = one("PRAGMA user_version", "user_version");
+  if (found !== version) throw refuse(`has version ${String(found)}; this is for version ${version}`);
+  const fault = one("PRAGMA quick_check(1)", "quick_check");
+  if (fault !== "ok") throw refuse(`is damaged: ${String(fault)}`);
 }
 
 /** Begins as a writer, so that what is read in it stays true until it is written. */

@@ -128,8 +128,8 @@ describe("EST-10 a file that is not ours is refused by name, and left alone", ()
     made.close();
   };
   const wrong: Readonly<Record<string, readonly [said: string, make: (file: string) => Promise<void> | void]>> = {
-    text: ["no SQLite database", (file) => writeFile(file, "Not a database.")],
-    "a long text": ["no SQLite database", (file) => writeFile(file, "x".repeat(10_000))],
+    text: ["not a database", (file) => writeFile(file, "Not a database.")],
+    "a long text": ["not a database", (file) => writeFile(file, "x".repeat(10_000))],
     "another database": ["something else", (file) => database(file, "CREATE TABLE notes (text TEXT)")],
     "another database in WAL mode": [
       "something else",
@@ -184,6 +184,20 @@ describe("EST-10 a file that is not ours is refused by name, and left alone", ()
       expect(() => sqliteUsageStore(given as never)).toThrow(DefinitionError);
     }
   });
+});
+
+test("EST-10 two stores of one process on one file lose nothing", async () => {
+  const file = join(await folder(), "usage.sqlite");
+  using one = sqliteUsageStore(file);
+  one.record(sampleOf({ turns: 1 }));
+  {
+    using other = sqliteUsageStore(file);
+    other.record(sampleOf({ turns: 2 }));
+    one.record(sampleOf({ turns: 3 }));
+  }
+  await run(process.execPath, [...writer, file, "tests/other", "5"]);
+  expect(turnsOf(one.samples({ prompt: "tests/ask" }))).toEqual([1, 2, 3]);
+  expect(one.samples({})).toHaveLength(8);
 });
 
 test("EST-10 a closed store says so; a sample that is none is refused", async () => {
