@@ -7,6 +7,8 @@ import { dirname, resolve } from "node:path";
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { samplesKept, type UsageQuery, type UsageSample, type UsageStore } from "../estimation/samples.ts";
 import { messageOf } from "../failures.ts";
+import { sqliteError } from "./sqlite-error.ts";
+import { sqliteModule } from "./sqlite-module.ts";
 
 export interface SqliteUsageStore extends UsageStore {
   samples(query: UsageQuery): readonly UsageSample[];
@@ -15,13 +17,19 @@ export interface SqliteUsageStore extends UsageStore {
   [Symbol.dispose](): void;
 }
 
+export interface SqliteUsageOptions {
+  /**
+   * How long another process's write is waited for, in milliseconds; nothing else runs meanwhile. Default 5,000: locks
+   * are held for less than a thousandth of that, but who waits is not served in turn.
+   */
+  readonly busyTimeoutMs?: number | undefined;
+}
+
 /** "PvUs" in the file's header. Source: https://www.sqlite.org/fileformat2.html#application_id */
 const applicationId = 0x50765573;
 const version = 1;
 /** Samples of one prompt on a model between two clearings; each is a walk over those that are kept. */
 const pruneEvery = 64;
-/** Milliseconds that another process's write is waited for. */
-const busyMs = 5_000;
 
 const columns = [
   "characters",
@@ -51,19 +59,20 @@ const schema = `
  * Keeps samples in an SQLite file: the newest 512 of each prompt on a model. Several processes may write at once. What
  * is recorded outlives the process; a power cut may take the last of it. The folder is made where there is none.
  * @throws {DefinitionError} for a file that is damaged, of a newer version or of something else; it is left alone.
+ *   Later, a SqliteError where the file cannot be written or read: it is full, or held for too long by somebody else.
  */
-export function sqliteUsageStore(path: string): SqliteUsageStore {
+export function sqliteUsageStore(path: string, options: SqliteUsageOptions = {}): SqliteUsageStore {
+  const { busyTimeoutMs = 5_000 } = options;
+  if (!Number.isSafeInteger(busyTimeoutMs) || busyTimeoutMs < 0) {
+    throw new DefinitionError(`busyTimeoutMs has to be a whole number of milliseconds, not ${busyTimeoutMs}.`);
+  }
   if (typeof path !== "string" || path === "" || path === ":memory:") {
     throw new DefinitionError("sqliteUsageStore takes the path of a file; memoryUsageStore() keeps samples in memory.");
   }
   // The process may go elsewhere later.
   const file = resolve(path);
-  const opened: DatabaseSync = named(file, "could not be opened", () => {
-    mkdirSync(dirname(file), { recursive: true });
-    return open(file);
-  });
-  let database: DatabaseSync | undefined = opened;
-  const statements = statementsOf(opened);
+  const { statements, ...opened } = openFile(file, busyTimeoutMs);
+  let database: DatabaseSync | undefined = opened.database;
   const live = (): DatabaseSync => {
     if (database === undefined) throw new DefinitionError(`The usage file ${file} is closed.`);
     return database;
@@ -71,41 +80,55 @@ export function sqliteUsageStore(path: string): SqliteUsageStore {
   const close = (): void => {
     const closing = database;
     database = undefined;
-    if (closing !== undefined) named(file, "could not be closed", () => closing.close());
+    if (closing !== undefined) named(file, "Closing", () => closing.close());
   };
   return Object.freeze({
     record(sample: UsageSample) {
       const to = live();
-      named(file, "could not be written", () => inTransaction(to, () => write(statements, sample)));
+      named(file, "Writing", () => inTransaction(to, () => write(statements, sample)));
     },
     samples(query: UsageQuery) {
       live();
-      return named(file, "could not be read", () => read(statements, query));
+      return named(file, "Reading", () => read(statements, query));
     },
     close,
     [Symbol.dispose]: close,
   });
 }
 
-function named<T>(file: string, what: string, work: () => T): T {
+function named<T>(file: string, doing: string, work: () => T): T {
   try {
     return work();
-  } catch (cause) {
-    if (cause instanceof DefinitionError) throw cause;
-    throw new DefinitionError(`The usage file ${file} ${what}: ${messageOf(cause)}.`, { cause });
+  } catch (error) {
+    throw sqliteError(error, `${doing} the usage file ${file}`);
   }
 }
 
-function open(file: string): DatabaseSync {
-  // Loaded when it is needed: Node 22 warns that it is experimental.
-  const sqlite = process.getBuiltinModule("node:sqlite") as typeof import("node:sqlite") | undefined;
-  if (sqlite === undefined) throw new DefinitionError("sqliteUsageStore needs Node 22.13 or later.");
-  const database = new sqlite.DatabaseSync(file);
+/** @throws {DefinitionError} */
+function openFile(file: string, busyTimeoutMs: number): Opened {
   try {
-    database.exec(`PRAGMA busy_timeout = ${busyMs}`);
+    mkdirSync(dirname(file), { recursive: true });
+    return open(file, busyTimeoutMs);
+  } catch (cause) {
+    if (cause instanceof DefinitionError) throw cause;
+    throw new DefinitionError(`The usage file ${file} cannot be opened: ${messageOf(cause)}.`, { cause });
+  }
+}
+
+interface Opened {
+  readonly database: DatabaseSync;
+  readonly statements: Statements;
+}
+
+function open(file: string, busyTimeoutMs: number): Opened {
+  const database = new (sqliteModule().DatabaseSync)(file);
+  try {
+    database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
     inTransaction(database, () => prepareFile(database, file));
+    const statements = statementsOf(database);
+    // The first change to a file that was there already.
     database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
-    return database;
+    return { database, statements };
   } catch (error) {
     database.close();
     throw error;

@@ -1,7 +1,7 @@
 import { DefinitionError, definePrompt } from "@proviso/core";
 import { createSession, modelAdapter } from "@proviso/runtime";
 import { estimate, memoryUsageStore, usageStatistics, type UsageSample } from "@proviso/runtime/estimation";
-import { sqliteUsageStore } from "@proviso/runtime/node";
+import { SqliteError, sqliteUsageStore } from "@proviso/runtime/node";
 import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
 import fc from "fast-check";
 import { execFile, spawn } from "node:child_process";
@@ -143,6 +143,13 @@ describe("EST-10 a file that is not ours is refused by name, and left alone", ()
         database(file, "PRAGMA journal_mode = DELETE; PRAGMA user_version = 2");
       },
     ],
+    "a file without its table": [
+      "cannot be opened: no such table",
+      (file) => {
+        sqliteUsageStore(file).close();
+        database(file, "PRAGMA journal_mode = DELETE; DROP TABLE usage_samples");
+      },
+    ],
     "a truncated file": [
       "usage.sqlite",
       async (file) => {
@@ -183,6 +190,11 @@ describe("EST-10 a file that is not ours is refused by name, and left alone", ()
     for (const given of ["", ":memory:", undefined]) {
       expect(() => sqliteUsageStore(given as never)).toThrow(DefinitionError);
     }
+    for (const busyTimeoutMs of [-1, 0.5, Number.NaN, "5"]) {
+      expect(() => sqliteUsageStore(join(path, "b"), { busyTimeoutMs: busyTimeoutMs as never })).toThrow(
+        "busyTimeoutMs",
+      );
+    }
   });
 });
 
@@ -200,9 +212,31 @@ test("EST-10 two stores of one process on one file lose nothing", async () => {
   expect(one.samples({})).toHaveLength(8);
 });
 
+test("EST-10 EST-8 what somebody else's lock keeps out waits, and is written when it is gone", async () => {
+  const file = join(await folder(), "usage.sqlite");
+  using store = sqliteUsageStore(file, { busyTimeoutMs: 1 });
+  const told: unknown[] = [];
+  const statistics = usageStatistics(store, { onError: (error) => told.push(error) });
+  const session = createSession();
+  statistics.observe(session);
+  const adapter = modelAdapter(scriptedModel([{ text: "ok" }, { text: "ok" }]), fakeEnvironment());
+  const prompt = definePrompt({ key: "ask", text: "Ask." }).bind();
+  const other = new DatabaseSync(file);
+  other.exec("BEGIN IMMEDIATE");
+  await adapter.evaluate(prompt, { session });
+  expect(told).toMatchObject([{ code: "sqlite", reason: "busy", message: expect.stringContaining(file) }]);
+  other.exec("COMMIT");
+  other.close();
+  await adapter.evaluate(prompt, { session });
+  expect(store.samples({})).toHaveLength(2);
+  expect(statistics.pending).toBe(0);
+});
+
 test("EST-10 a closed store says so; a sample that is none is refused", async () => {
   const store = sqliteUsageStore(join(await folder(), "usage.sqlite"));
-  expect(() => store.record(sampleOf({ turns: undefined as never }))).toThrow("usage.sqlite could not be written");
+  const refused = (): void => store.record(sampleOf({ turns: undefined as never }));
+  expect(refused).toThrow(SqliteError);
+  expect(refused).toThrow("usage.sqlite: The database refuses the change");
   expect(store.samples({})).toEqual([]);
   store.close();
   store.close();
