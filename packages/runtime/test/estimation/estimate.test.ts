@@ -225,6 +225,13 @@ describe("EST-6 costs", () => {
     expect(await cost("openai/gpt-4o-mini")).toEqual(priors);
   });
 
+  test("EST-6 EST-5 of fewer than nine evaluations, the p90 is not below the priors'", async () => {
+    const [priors, few] = [await cost("gpt-4o-mini"), await cost("gpt-4o-mini", [{ outputTokens: 1 }])];
+    if (!priors.known || !few.known) throw new Error("The price is not known.");
+    expect(few.p90).toBe(priors.p90);
+    expect(few.p50).toBeLessThan(priors.p50);
+  });
+
   test("EST-6 cached input is priced as such", async () => {
     const of = (cachedInputTokens: number) =>
       cost(
