@@ -5,6 +5,8 @@ import {
   errorReason,
   isEvaluationFailure,
   parseJson,
+  systemClock,
+  type Clock,
   type ErrorReason,
   type EvaluationFailure,
   type Message,
@@ -54,7 +56,7 @@ export interface Chat extends AsyncDisposable {
 export async function openChat(
   path: string,
   adapter: ProviderAdapter,
-  { logger }: { readonly logger?: Pick<Logger, "error"> } = {},
+  { logger, clock = systemClock }: { readonly logger?: Pick<Logger, "error">; readonly clock?: Clock } = {},
 ): Promise<Chat> {
   const resources = await openResources([sqliteResource(path, { migrate: schema })]);
   try {
@@ -68,7 +70,7 @@ export async function openChat(
       },
       session,
       async say(text, signal) {
-        const options = { session, resources, messages, signal, deadline: deadlineIn(turnMs) };
+        const options = { session, resources, messages, signal, deadline: deadlineIn(turnMs, clock) };
         const turn = await adapter.evaluate(prompt.bind({ text }), options).then(answered, (error: unknown) => {
           return failed(error, logger);
         });
@@ -120,7 +122,9 @@ const malformed: ReadonlySet<ErrorReason | undefined> = new Set([
 function answerTo(error: EvaluationFailure): Answer {
   const reason = errorReason(error);
   if (refusals.has(reason)) return { kind: "refused", text: "REFUSAL:RATE_LIMITED" };
-  if (malformed.has(reason)) {
+  // Without a status it did answer, and said itself that its answer is none: a malformed call, for Gemini.
+  const isNone = error.code === "provider" && error.reason === "unknown" && error.status === undefined;
+  if (isNone || malformed.has(reason)) {
     return { kind: "error", text: "The model's answer could not be read. Please say it in other words." };
   }
   if (reason === "aborted_error") return { kind: "fallback", text: "Stopped. What was done before stays." };
@@ -131,7 +135,7 @@ function retryAfterOf(error: EvaluationFailure): number | undefined {
   return error.code === "throttled" ? error.retryAfterMs : undefined;
 }
 
-const call = z.object({ id: z.string(), name: z.string(), arguments: z.string().optional() });
+const call = z.looseObject({ id: z.string(), name: z.string(), arguments: z.string().optional() });
 const savedMessages = z.array(
   z.discriminatedUnion("role", [
     z.object({ role: z.literal("user"), text: z.string() }),
