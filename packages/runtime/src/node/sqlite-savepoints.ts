@@ -2,7 +2,7 @@
 // 2. `levels` is how many of them are open. A mark at level n stands for the state in which the n-th begins.
 // 3. What is run between the first mark and the release of the last one is committed there, and not before.
 // 4. When SQLite has taken the transaction back by itself, all marks stand for its beginning, and nothing more is run.
-import type { Snapshotable } from "@proviso/core";
+import { NotSupportedError, type Snapshotable } from "@proviso/core";
 import type { DatabaseSync } from "node:sqlite";
 import { SqliteError, sqliteError } from "./sqlite-error.ts";
 
@@ -52,7 +52,7 @@ export function savepoints(database: DatabaseSync): Savepoints {
     },
     snapshot({ savepoint: isSavepoint = false } = {}) {
       assertWhole();
-      if (isSavepoint) throw notKept();
+      if (isSavepoint) throw new NotSupportedError("A snapshot of a SQLite database that outlives its transaction");
       if (marks.size === 0 && isInTransaction(database)) throw notOurs();
       const mark: Mark = { level: levels.count };
       marks.add(mark);
@@ -143,12 +143,6 @@ function isInTransaction(database: DatabaseSync): boolean {
   }
   database.exec("ROLLBACK");
   return false;
-}
-
-function notKept(): SqliteError {
-  const message =
-    "A snapshot of a SQLite database that outlives its transaction is not supported yet: use transaction().";
-  return new SqliteError(message, { reason: "refused" });
 }
 
 function notOurs(): SqliteError {

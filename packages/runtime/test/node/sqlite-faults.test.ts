@@ -1,3 +1,4 @@
+import { openResources } from "@proviso/runtime";
 import { sqliteResource, type SqliteDatabase } from "@proviso/runtime/node";
 import { spawn, type ChildProcess } from "node:child_process";
 import { writeFile } from "node:fs/promises";
@@ -122,7 +123,7 @@ test("RES-6 a full database is told, and the whole call is undone", async () => 
 
 test("RES-6 when SQLite takes the transaction back by itself no call that ran something in it succeeds", async () => {
   const database = memoryDatabase();
-  const binding = sqliteResource(database);
+  await using resources = await openResources([sqliteResource(database)]);
   // Made behind the resource's back, so that it was not refused.
   database.exec("CREATE TABLE strict (a UNIQUE ON CONFLICT ROLLBACK); INSERT INTO strict VALUES (1)");
   const before = digest(database);
@@ -134,7 +135,7 @@ test("RES-6 when SQLite takes the transaction back by itself no call that ran so
       reasons.push((error as { reason?: unknown }).reason);
     }
   };
-  const result = await call([binding], async (mine, context) => {
+  const result = await call(resources, async (mine, context) => {
     add(mine, "outer");
     const inner = await nested(context, (theirs) => {
       add(theirs, "inner");
@@ -147,17 +148,17 @@ test("RES-6 when SQLite takes the transaction back by itself no call that ran so
   expect(reasons).toEqual(["constraint", "undone", "undone"]);
   expect(result).toMatchObject({ success: false, message: expect.stringContaining("taken back all changes") });
   expect(digest(database)).toBe(before);
-  expect(await call([binding], (mine) => add(mine, "next"))).toMatchObject({ success: true });
+  expect(await call(resources, (mine) => add(mine, "next"))).toMatchObject({ success: true });
 });
 
 test("RES-6 a commit that fails is told by every later use, and the lock is let go", async () => {
   const database = memoryDatabase("CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT)");
-  const binding = sqliteResource(database);
+  await using resources = await openResources([sqliteResource(database)]);
   database.exec("CREATE TABLE late (a REFERENCES notes DEFERRABLE INITIALLY DEFERRED)");
-  await call([binding], (mine) => mine.run("INSERT INTO late VALUES (9)"));
+  await call(resources, (mine) => mine.run("INSERT INTO late VALUES (9)"));
   expect(database.prepare("SELECT * FROM late").all()).toEqual([]);
   expect(database.isTransaction).toBe(false);
-  expect(await call([binding], () => 1)).toMatchObject({
+  expect(await call(resources, () => 1)).toMatchObject({
     success: false,
     message: expect.stringContaining("could not be committed"),
   });
