@@ -64,6 +64,10 @@ export async function openChat(
     const loaded = load(database);
     const { session } = loaded;
     let { messages } = loaded;
+    // Heard within the call's transaction: tasks and session are never apart, even when the process dies.
+    session.on("tool.invoked", ({ result }) => {
+      if (result.success) saveSession(database, session);
+    });
     return {
       get remembered() {
         return messages.length;
@@ -151,6 +155,12 @@ function load(database: SqliteDatabase): { readonly session: Session; readonly m
   const checked = savedMessages.safeParse(messages.ok ? messages.value : undefined);
   if (!checked.success || !session.ok) throw new DefinitionError("The conversation in the file is damaged.");
   return { session: restoreSession(session.value, { slices: [tally] }), messages: checked.data as readonly Message[] };
+}
+
+function saveSession(database: SqliteDatabase, session: Session): void {
+  const sql = `INSERT INTO conversation (id, messages, session) VALUES (1, '[]', ?)
+    ON CONFLICT (id) DO UPDATE SET session = excluded.session`;
+  database.run(sql, JSON.stringify(session));
 }
 
 function save(database: SqliteDatabase, messages: readonly Message[], session: Session): void {

@@ -4,6 +4,9 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { openChat } from "../chat.ts";
+import { configFrom, gemini as geminiAdapter } from "../config.ts";
+import { tally } from "../tasks.ts";
 import { calls, refuses, says, silence, startGemini } from "./gemini.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -101,6 +104,22 @@ test("AGT-4 AGT-5 AGT-6 AGT-7 the program with Gemini's wire: each failure has i
   expect(stderr).toContain('"retryAfterMs":60000');
   expect(stderr).not.toContain(environment.GEMINI_API_KEY);
   expect(gemini.requests[0]?.path).toBe("/models/gemini-x:generateContent");
+});
+
+test("AGT-9 of a program that is killed in a turn, tasks and session are those of the calls that were done", async () => {
+  await using gemini = await startGemini(calls("add_task", { description: "buy milk" }), silence);
+  const cwd = await temporaryFolder();
+  const [name = "", ...rest] = command;
+  const env = { PATH: process.env["PATH"], GEMINI_API_KEY: "key-of-the-test-12345", GEMINI_BASE_URL: gemini.baseURL };
+  const child = spawn(name, rest, { cwd, env });
+  child.stdin.write("add milk\n");
+  await expect.poll(() => gemini.requests.length, { timeout: 20_000 }).toBe(2);
+  child.kill("SIGKILL");
+  await once(child, "close");
+  await using chat = await openChat(join(cwd, "tasks.db"), geminiAdapter(configFrom(env)));
+  expect(chat.session.get(tally).added).toBe(1);
+  const { stdout } = await piped(cwd, ["list"]);
+  expect(stdout).toContain("[ ] 1. buy milk\n");
 });
 
 /** Runs a command with a terminal of its own; what is written to its input is typed. */

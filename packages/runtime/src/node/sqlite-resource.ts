@@ -1,4 +1,5 @@
 import { DefinitionError, provideFactory, type Binding, type ResourceKey } from "@proviso/core";
+import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { SqliteDatabase, transactional } from "./sqlite-database.ts";
 import { SqliteError, sqliteError } from "./sqlite-error.ts";
@@ -36,9 +37,12 @@ export function sqliteResource(
   }
   if (pathOrDatabase === "")
     throw new DefinitionError('The path of a database is missing; in memory it is ":memory:".');
+  // The process may go elsewhere later.
+  const isFile = typeof pathOrDatabase === "string" && pathOrDatabase !== ":memory:";
+  const source = isFile ? resolve(pathOrDatabase) : pathOrDatabase;
   const opened = new WeakMap<SqliteDatabase, () => void>();
   const create = (): SqliteDatabase => {
-    const { database, close } = open(pathOrDatabase, busyTimeoutMs, migrate);
+    const { database, close } = open(source, busyTimeoutMs, migrate);
     const resource = transactional(database);
     opened.set(resource, close);
     return resource;

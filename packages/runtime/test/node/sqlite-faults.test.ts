@@ -101,6 +101,24 @@ test("RES-6 a file that is no database is told when it is opened, and left alone
   });
 });
 
+test("RES-6 a database that was opened to be read is read, and a change is told", async () => {
+  const path = await file();
+  read(path, (database) => database.exec(schema));
+  using opened = new DatabaseSync(path, { readOnly: true });
+  using limited = memoryDatabase();
+  limited.exec("PRAGMA query_only = 1");
+  for (const database of [opened, limited]) {
+    for (const readOnly of [false, true]) {
+      const result = await call([sqliteResource(database)], (mine) => mine.all("SELECT text FROM notes"), readOnly);
+      expect(result).toMatchObject({ success: true, value: [{ text: "first" }] });
+    }
+    const refused = await call([sqliteResource(database)], (mine) => add(mine, "second"));
+    expect(refused).toMatchObject({ success: false, message: expect.stringContaining("can only be read") });
+    expect(texts(database)).toEqual(["first"]);
+  }
+  expect(limited.prepare("PRAGMA query_only").get()).toEqual({ query_only: 1 });
+});
+
 test("RES-6 a full database is told, and the whole call is undone", async () => {
   const database = memoryDatabase();
   database.exec("PRAGMA max_page_count = 20");
@@ -202,6 +220,18 @@ test.each([
   expect(make).toThrow(
     expect.objectContaining({ name: "DefinitionError", message: expect.stringContaining(named) }) as Error,
   );
+});
+
+test("RES-8 a path is of the folder in which it was bound", async () => {
+  const { root, close } = await temporaryFolder();
+  const before = process.cwd();
+  onTestFinished(close);
+  onTestFinished(() => process.chdir(before));
+  process.chdir(root);
+  const binding = sqliteResource("notes.db", { migrate: [schema] });
+  process.chdir(before);
+  await call([binding], (mine) => add(mine, "second"));
+  expect(read(join(root, "notes.db"), texts)).toEqual(["first", "second"]);
 });
 
 test("RES-8 no import loads node:sqlite, opening a database does", async () => {
