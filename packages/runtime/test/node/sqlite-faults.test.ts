@@ -89,6 +89,36 @@ test("RES-6 a lock that comes between two calls fails the later one with its rea
   expect(texts(other)).toEqual(["first", "second"]);
 });
 
+test("RES-6 somebody who reads fails a call in its handler, not at the commit when it was told as done", async () => {
+  const path = await file();
+  using other = new DatabaseSync(path);
+  other.exec(schema);
+  using reading = new DatabaseSync(path);
+  const binding = sqliteResource(path);
+  const result = await call([binding], (mine) => {
+    reading.exec("BEGIN");
+    reading.prepare("SELECT * FROM notes").all();
+    return add(mine, "second");
+  });
+  expect(result).toMatchObject({ success: false, message: expect.stringContaining("locked by somebody else") });
+  // Both read at the same time.
+  expect(await call([binding], (mine) => mine.all("SELECT text FROM notes"), true)).toMatchObject({ success: true });
+  reading.exec("ROLLBACK");
+  expect(await call([binding], (mine) => add(mine, "second"))).toMatchObject({ success: true });
+  expect(texts(other)).toEqual(["first", "second"]);
+});
+
+test("RES-3 TX-4 a file that is opened for the evaluation is as before after a failed call", async () => {
+  const path = await file();
+  const binding = sqliteResource(path, { migrate: [schema] });
+  const result = await call([binding], (mine) => {
+    add(mine, "second");
+    throw new Error("no");
+  });
+  expect(result).toMatchObject({ success: false });
+  expect(read(path, texts)).toEqual(["first"]);
+});
+
 test("RES-6 a file that is no database is told when it is opened, and left alone", async () => {
   const path = await file();
   await writeFile(path, "This is a letter, not a database. ".repeat(50));
