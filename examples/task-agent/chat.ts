@@ -65,8 +65,11 @@ export async function openChat(
     const { session } = loaded;
     let { messages } = loaded;
     // Heard within the call's transaction: tasks and session are never apart, even when the process dies.
+    let saved = session.get(tally);
     session.on("tool.invoked", ({ result }) => {
-      if (result.success) saveSession(database, session);
+      const now = session.get(tally);
+      if (result.success && now !== saved) saveSession(database, session);
+      saved = now;
     });
     return {
       get remembered() {

@@ -5,6 +5,7 @@ import { fakeClock } from "@proviso/runtime/testing";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { openChat, type Chat } from "../chat.ts";
 import { configFrom, gemini } from "../config.ts";
@@ -219,7 +220,6 @@ test("AGT-9 a chat opened again goes on with messages and session, also after a 
 
 test("AGT-9 a conversation that cannot be saved is remembered, and saved with the next turn", async () => {
   const { chat, path, logged } = await talk(says([{ text: "One." }]), says([{ text: "Two." }]));
-  const { DatabaseSync } = await import("node:sqlite");
   using other = new DatabaseSync(path);
   other.exec("BEGIN IMMEDIATE");
   expect((await chat.say("one")).text).toBe("One.");
@@ -227,6 +227,24 @@ test("AGT-9 a conversation that cannot be saved is remembered, and saved with th
   other.exec("ROLLBACK");
   await chat.say("two");
   expect(String(other.prepare("SELECT messages FROM conversation").get()?.["messages"])).toContain("One.");
+});
+
+test("AGT-9 while somebody else reads the file the tasks are listed, and none is added", async () => {
+  const { chat, service, path } = await talk(
+    calls("list_tasks", {}),
+    calls("add_task", { description: "x" }),
+    says([{ text: "I cannot." }]),
+  );
+  using other = new DatabaseSync(path);
+  other.exec("BEGIN");
+  other.prepare("SELECT * FROM tasks").all();
+  expect((await chat.say("list, then add x")).text).toBe("I cannot.");
+  const told = service.requests.map(({ body }) => JSON.stringify(body.contents.at(-1)));
+  expect(told[1]).toContain('\\"tasks\\":[]');
+  expect(told[2]).toContain("locked by somebody else");
+  other.exec("ROLLBACK");
+  expect(await tasksIn(path)).toEqual([]);
+  expect(chat.session.get(tally).added).toBe(0);
 });
 
 test.each([
@@ -238,7 +256,6 @@ test.each([
   const path = await temporaryFile();
   const adapter = gemini(configFrom({ GEMINI_API_KEY: key }));
   await (await openChat(path, adapter))[Symbol.asyncDispose]();
-  const { DatabaseSync } = await import("node:sqlite");
   using other = new DatabaseSync(path);
   other.prepare("INSERT INTO conversation VALUES (1, ?, ?)").run(messages, session);
   await expect(openChat(path, adapter)).rejects.toThrow(DefinitionError);
