@@ -59,7 +59,7 @@ const kinds = [
   "could not be undone",
 ];
 
-test("LOOP-1 the runs are of many kinds", async () => {
+test("LOOP-1 the runs are of many kinds", { timeout: 60_000 }, async () => {
   const missing = new Set(kinds);
   for (let seed = 1; seed <= 300; seed++) {
     const { trace } = await simulate(seed);
