@@ -48,6 +48,8 @@ export type Expected = ReturnType<typeof expectedState>;
 
 export function expectedState(book: Book, filesBefore: Readonly<Record<string, string>>) {
   let facts: Fact[] = [];
+  /** What calls have dispatched, not heard yet. */
+  let unheard: (readonly [call: string, text: string])[] = [];
   /** The call around an evaluation. */
   const around = new Map<string, string | undefined>();
   const evaluationOf = new Map<string, string>();
@@ -76,11 +78,13 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
   const did = (session: string, call: string | undefined, deed: Deed): Fact => {
     const fact = { session, call, deed };
     facts.push(fact);
-    if (deed.kind === "entry") logsOf(session).journal.push(deed.text);
+    if (deed.kind === "entry") {
+      logsOf(session).journal.push(deed.text);
+      if (call !== undefined) unheard.push([call, deed.text]);
+    }
     return fact;
   };
-  const textsOf = (call: string): string[] =>
-    facts.flatMap((fact) => (fact.deed.kind === "entry" && isWithin(fact.call, call) ? [fact.deed.text] : []));
+  const textsOf = (outer: string): string[] => unheard.flatMap(([call, text]) => (isWithin(call, outer) ? [text] : []));
 
   const invoked = (session: string, event: ToolInvoked): void => {
     const key = keyOf(event);
@@ -107,6 +111,7 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
     }
     opening = undefined;
     facts = facts.filter((fact) => !isWithin(fact.call, key));
+    unheard = unheard.filter(([call]) => !isWithin(call, key));
     did(session, outer, { kind: "event", label: labelOf(event) });
   };
 
@@ -205,6 +210,13 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
       }),
     /** For public snapshots: what is now, to be put back. */
     mark: (): readonly unknown[] => [...facts],
+    /** The same for what one session's state says. */
+    restoreSession(id: string, mark: readonly unknown[]): void {
+      const isState = ({ session, deed }: Fact): boolean =>
+        session === id && (deed.kind === "entry" || deed.kind === "event" || deed.kind === "opened");
+      const kept = facts.filter((fact) => !isState(fact));
+      facts = [...(mark as readonly Fact[]).filter(isState), ...kept];
+    },
     restore(mark: readonly unknown[]): void {
       facts = [...(mark as readonly Fact[])];
     },
