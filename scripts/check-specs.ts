@@ -10,7 +10,9 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 const prefixes =
-  "PRM VIS OVR TOOL TX LOOP OUT THR LIM STR EVT SES RES FS ERR PRO SEC OPT SIM OAI KIT AIS CMD EST DEMO DOC".split(" ");
+  "PRM VIS OVR TOOL TX LOOP OUT THR LIM STR EVT SES RES FS ERR PRO SEC OPT SIM OAI KIT AIS CMD EST BLK LLC DEMO DOC".split(
+    " ",
+  );
 const idPattern = new RegExp(`\\b(?:${prefixes.join("|")})-\\d+\\b`, "g");
 const testFiles = ["packages/*/test/**/*.ts", "examples/*/test/**/*.ts"];
 

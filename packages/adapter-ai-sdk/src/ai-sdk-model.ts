@@ -1,13 +1,12 @@
 import type { LanguageModelV4, SharedV4Warning } from "@ai-sdk/provider";
 import {
-  DefinitionError,
   systemClock,
   type ModelFailure,
   type ModelProvider,
   type ModelRequest,
   type ModelResponse,
 } from "@proviso/core";
-import type { Environment } from "@proviso/runtime";
+import { checkAdapterOptions, type Environment } from "@proviso/runtime";
 import { aiSdkFailure, refusedAnswer } from "./ai-sdk-error.ts";
 import { fromAiSdk } from "./from-ai-sdk.ts";
 import { fromStream, type StreamFault } from "./from-stream.ts";
@@ -31,14 +30,17 @@ export function aiSdkModel(given: AiSdkOptions): ModelProvider {
   });
 }
 
-/** Pure and advisory: would `aiSdk` take these? */
+/**
+ * Pure and advisory, and never throws, whatever it is given: would `aiSdk` take these? Whether somebody resolves an id
+ * is not looked up.
+ */
 export function validateAiSdkOptions(options: AiSdkOptions): boolean {
   try {
     checkOptions(options);
+    checkAdapterOptions(options);
     return true;
-  } catch (error) {
-    if (error instanceof DefinitionError) return false;
-    throw error;
+  } catch {
+    return false;
   }
 }
 

@@ -1,5 +1,5 @@
 import { DefinitionError, type ProviderAdapter } from "@proviso/core";
-import { modelAdapter, type AdapterOptions } from "@proviso/runtime";
+import { checkAdapterOptions, modelAdapter, type AdapterOptions } from "@proviso/runtime";
 import { providerOf } from "./ai-sdk-model.ts";
 import { checkSettings, plainCopy, type AiSdkSettings } from "./options.ts";
 import { demand, environment, loaded, type ModelSource } from "./resolve-model.ts";
@@ -24,28 +24,57 @@ const shortestKey = 8;
  * `@ai-sdk/openai-compatible` is not installed.
  */
 export function litellm(given: LiteLLMOptions): ProviderAdapter {
-  const options = checkSettings(given);
-  const { model, secrets = [] } = options;
-  if (typeof model !== "string" || model.trim() === "") {
-    throw new DefinitionError('litellm needs a model, for example { model: "anthropic/claude-sonnet-4-5" }.');
-  }
-  const apiKey = keyOf(options);
+  const options = checkProxyOptions(given);
+  const { apiKey, secrets = [] } = options;
+  demand(packageName, "litellm");
   const abilities = { tools: true, nativeOutput: true, textOnly: true };
-  const provider = providerOf(proxySource(options, apiKey), options, abilities);
+  const provider = providerOf(proxySource(options), options, abilities);
   return modelAdapter(provider, {
     ...options,
     secrets: apiKey.length < shortestKey ? secrets : [...secrets, apiKey],
   });
 }
 
-function proxySource(options: LiteLLMOptions, apiKey: string): ModelSource {
-  const baseURL = addressOf(options);
-  const extraBody = options.extraBody && plainCopy("extraBody", options.extraBody);
-  const packageName = "@ai-sdk/openai-compatible";
-  demand(packageName, "litellm");
+/**
+ * Pure and advisory, and never throws, whatever it is given: would `litellm` take these? What is left out is looked up
+ * in the environment.
+ */
+export function validateLitellmOptions(options: LiteLLMOptions): boolean {
+  try {
+    checkProxyOptions(options);
+    checkAdapterOptions(options);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const packageName = "@ai-sdk/openai-compatible";
+
+/** Options that were checked, with nothing left to look up. */
+interface ProxyOptions extends LiteLLMOptions {
+  readonly baseURL: string;
+  readonly apiKey: string;
+}
+
+/** A checked copy. @throws {DefinitionError} naming the option and its range. */
+function checkProxyOptions(given: LiteLLMOptions): ProxyOptions {
+  const { model, extraBody } = given ?? ({} as LiteLLMOptions);
+  if (typeof model !== "string" || model.trim() === "") {
+    throw new DefinitionError('litellm needs a model, for example { model: "anthropic/claude-sonnet-4-5" }.');
+  }
+  return {
+    ...checkSettings(given),
+    apiKey: keyOf(given),
+    baseURL: addressOf(given),
+    ...(extraBody === undefined ? {} : { extraBody: plainCopy("extraBody", extraBody) }),
+  };
+}
+
+function proxySource({ model, baseURL, apiKey, extraBody }: ProxyOptions): ModelSource {
   return {
     name: "litellm",
-    modelId: options.model,
+    modelId: model,
     load: async () => {
       const { createOpenAICompatible } = await loaded(packageName, import("@ai-sdk/openai-compatible"));
       const proxy = createOpenAICompatible({
@@ -56,7 +85,7 @@ function proxySource(options: LiteLLMOptions, apiKey: string): ModelSource {
         supportsStructuredOutputs: true,
         ...(extraBody && { transformRequestBody: (body) => ({ ...body, ...extraBody }) }),
       });
-      return proxy.chatModel(options.model);
+      return proxy.chatModel(model);
     },
   };
 }

@@ -43,7 +43,7 @@ export interface AiSdkOptions extends AiSdkSettings, AdapterOptions {
 
 /** A checked copy. @throws {DefinitionError} naming the option and its range. */
 export function checkOptions(given: AiSdkOptions): AiSdkOptions {
-  const { model } = given;
+  const { model } = given ?? ({} as AiSdkOptions);
   if (typeof model === "string" ? model.trim() === "" : !isModel(model)) {
     const expected = 'a LanguageModel, such as anthropic("claude-sonnet-4-5") of @ai-sdk/anthropic, or an id';
     throw new DefinitionError(`aiSdk needs { model }: ${expected}.`);

@@ -1,11 +1,11 @@
 import {
-  DefinitionError,
   systemClock,
   type ModelFailure,
   type ModelProvider,
   type ModelRequest,
   type ModelResponse,
 } from "@proviso/core";
+import { checkAdapterOptions } from "@proviso/runtime";
 import { newClient, send } from "./client.ts";
 import { fromChat } from "./from-chat.ts";
 import { fromResponses } from "./from-responses.ts";
@@ -33,14 +33,14 @@ export function openaiModel(given: OpenAIOptions): ModelProvider {
   });
 }
 
-/** Pure and advisory: would `openai` take these? */
+/** Pure and advisory, and never throws, whatever it is given: would `openai` take these? */
 export function validateOpenAIOptions(options: OpenAIOptions): boolean {
   try {
     checkOptions(options);
+    checkAdapterOptions(options);
     return true;
-  } catch (error) {
-    if (error instanceof DefinitionError) return false;
-    throw error;
+  } catch {
+    return false;
   }
 }
 

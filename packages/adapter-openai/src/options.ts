@@ -78,7 +78,7 @@ const openAIHost = "api.openai.com";
 export function checkOptions(given: OpenAIOptions): CheckedOptions {
   const options = copyOf(given);
   if (typeof options.model !== "string" || options.model.trim() === "") {
-    throw new DefinitionError('openai needs a model, for example { model: "gpt-5.4" }.');
+    throw needsModel();
   }
   const { api } = options;
   if (api !== undefined && api !== "responses" && api !== "chat") {
@@ -99,7 +99,12 @@ export function checkOptions(given: OpenAIOptions): CheckedOptions {
   return checked;
 }
 
+function needsModel(): DefinitionError {
+  return new DefinitionError('openai needs a model, for example { model: "gpt-5.4" }.');
+}
+
 function copyOf(given: OpenAIOptions): OpenAIOptions {
+  if (typeof given !== "object" || given === null) throw needsModel();
   return {
     ...given,
     ...(given.headers === undefined ? {} : { headers: { ...given.headers } }),

@@ -1,11 +1,11 @@
 import {
-  DefinitionError,
   systemClock,
   type ModelFailure,
   type ModelProvider,
   type ModelRequest,
   type ModelResponse,
 } from "@proviso/core";
+import { checkAdapterOptions } from "@proviso/runtime";
 import { basename } from "node:path";
 import { fromOutput, payloadOf } from "./from-output.ts";
 import { whyNotStarted } from "./not-started.ts";
@@ -27,14 +27,14 @@ export function commandLineModel(given: CommandLineOptions): ModelProvider {
   });
 }
 
-/** Pure and advisory: would `commandLine` take these? */
+/** Pure and advisory, and never throws, whatever it is given: would `commandLine` take these? */
 export function validateCommandLineOptions(options: CommandLineOptions): boolean {
   try {
     checkOptions(options);
+    checkAdapterOptions(options);
     return true;
-  } catch (error) {
-    if (error instanceof DefinitionError) return false;
-    throw error;
+  } catch {
+    return false;
   }
 }
 
@@ -86,7 +86,7 @@ function failureOf(ended: Ended, { command, cwd, timeoutMs }: CheckedOptions): M
 /** Characters of standard error in a message. */
 const shownLength = 500;
 
-function told(stderr: string): string {
+export function told(stderr: string): string {
   const text = stderr.trim();
   if (text === "") return "";
   return ` It said: ${text.length > shownLength ? "…" : ""}${text.slice(-shownLength)}`;

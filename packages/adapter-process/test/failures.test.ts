@@ -1,7 +1,6 @@
 import { commandLine } from "@proviso/adapter-process";
 import { deadlineIn, type ProcessError, systemClock } from "@proviso/core";
 import { fakeClock } from "@proviso/runtime/testing";
-import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { doing, failureOf, folder, gone, hello, idsIn, saying } from "./support/command.ts";
@@ -94,16 +93,6 @@ test("CMD-6 what a command leaves behind is ended with it, though it holds the p
   const { output } = await doing("leave", noted).evaluate(hello);
   expect(output).toBe("Gone.");
   expect(await gone(await idsIn(noted, 1), 100)).toBe(true);
-});
-
-test("CMD-6 what has left the group is not waited for, and keeps no descriptor of ours open", async () => {
-  const noted = join(folder(), "ids");
-  const descriptors = (): number => readdirSync("/dev/fd").length;
-  const before = descriptors();
-  const { output } = await doing("escape", noted).evaluate(hello);
-  expect(output).toBe("Gone.");
-  expect(descriptors()).toBe(before);
-  for (const id of await idsIn(noted, 1)) process.kill(id, "SIGKILL");
 });
 
 test("CMD-8 what a variable with a secret's name holds is in no error", async () => {

@@ -35,6 +35,15 @@ export interface AdapterOptions extends Environment {
 }
 
 /**
+ * For whoever takes options now and makes the adapter later.
+ * @throws {DefinitionError} for a throttle policy that cannot be, or an empty secret.
+ */
+export function checkAdapterOptions(options: AdapterOptions): void {
+  resolveEnvironment(options);
+  throttlePolicy(options.throttle);
+}
+
+/**
  * Every model adapter is this one line.
  * @throws {DefinitionError} for a throttle policy that cannot be, or an empty secret.
  */

@@ -1,6 +1,6 @@
 export type { Environment, Logger } from "./environment.ts";
 export type { AgentDriver, AgentRun } from "./agent.ts";
-export { agentAdapter, modelAdapter } from "./evaluate.ts";
+export { agentAdapter, checkAdapterOptions, modelAdapter } from "./evaluate.ts";
 export type { AdapterOptions } from "./evaluate.ts";
 export { memoryFilesystem } from "./resources/memory-filesystem.ts";
 export { memoryOverrides } from "./overrides.ts";

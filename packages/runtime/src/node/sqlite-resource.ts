@@ -2,6 +2,7 @@ import { DefinitionError, provide, provideFactory, type Binding, type ResourceKe
 import type { DatabaseSync } from "node:sqlite";
 import { SqliteDatabase, transactional } from "./sqlite-database.ts";
 import { SqliteError, sqliteError } from "./sqlite-error.ts";
+import { sqliteModule } from "./sqlite-module.ts";
 import { schemaRefusal } from "./sqlite-statements.ts";
 
 export interface SqliteOptions {
@@ -66,13 +67,6 @@ function openDatabase(path: string, busyTimeoutMs: number, migrate: readonly str
     database?.close();
     throw sqliteError(error, doing);
   }
-}
-
-/** Loaded when the first database is opened: it is experimental in Node 22, and says so. */
-function sqliteModule(): typeof import("node:sqlite") {
-  const module = process.getBuiltinModule("node:sqlite") as typeof import("node:sqlite") | undefined;
-  if (module === undefined) throw new DefinitionError("This Node has no node:sqlite: use 22.13 or later.");
-  return module;
 }
 
 function prepareSchema(database: DatabaseSync, migrate: readonly string[]): void {

@@ -1,0 +1,141 @@
+import { DefinitionError } from "@proviso/core";
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { contracts, languageModel, type Contract } from "./adapters.ts";
+
+fc.configureGlobal({ seed: 20_261_121, numRuns: 1000 });
+
+const variables = ["OPENAI_API_KEY", "OPENAI_BASE_URL", "LITELLM_API_KEY", "LITELLM_BASE_URL", "AI_GATEWAY_API_KEY"];
+beforeEach(() => {
+  for (const name of variables) vi.stubEnv(name, "");
+  // Somebody resolves an id.
+  vi.stubGlobal("AI_SDK_DEFAULT_PROVIDER", { languageModel: () => languageModel });
+});
+afterEach(() => {
+  vi.unstubAllGlobals();
+  vi.unstubAllEnvs();
+});
+
+const anything = fc.anything({
+  withBigInt: true,
+  withDate: true,
+  withMap: true,
+  withNullPrototype: true,
+  withSet: true,
+});
+const names = [
+  ..."model temperature topP maxOutputTokens timeoutMs stallMs stop seed headers extraBody providerOptions".split(" "),
+  ..."apiKey baseURL api client throttle secrets toolChoice command args cwd env nativeOutput".split(" "),
+];
+/** Options that will do, with anything in place of some. */
+const spoilt = ({ fine }: Contract) =>
+  fc.dictionary(fc.constantFrom(...names), anything, { maxKeys: 3 }).map((given) => ({ ...fine, ...given }));
+
+/** Whose every property throws. */
+const hostile = new Proxy(
+  {},
+  {
+    get() {
+      throw new Error("Do not look.");
+    },
+    ownKeys() {
+      throw new Error("Do not look.");
+    },
+  },
+);
+
+function makes({ make }: Contract, options: unknown): boolean {
+  try {
+    make(options);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+describe.each(contracts)("the options of $name", (contract) => {
+  const { fine, validate, make } = contract;
+
+  test("LLC-2 validate tells a boolean", () => {
+    expect(validate(fine)).toBe(true);
+    expect(validate({})).toBe(false);
+  });
+
+  test("LLC-6 validate never throws, whatever it is given, and tells nothing but a boolean", () => {
+    fc.assert(
+      fc.property(fc.oneof(anything, spoilt(contract)), (options) => {
+        expect(typeof validate(options)).toBe("boolean");
+      }),
+    );
+    expect(validate(hostile)).toBe(false);
+  });
+
+  test("LLC-7 what it tells is what becomes of them: the adapter refuses by itself", () => {
+    fc.assert(
+      fc.property(spoilt(contract), (options) => {
+        expect(validate(options)).toBe(makes(contract, options));
+      }),
+    );
+  });
+
+  test.each([undefined, null, 7, "openai", {}])("LLC-7 %o is refused with a DefinitionError", (options) => {
+    expect(validate(options)).toBe(false);
+    expect(() => make(options)).toThrow(DefinitionError);
+  });
+
+  test("LLC-8 options are never changed: frozen ones will do", () => {
+    const throttle = Object.freeze({ maxAttempts: 2 });
+    const options = Object.freeze({ ...fine, throttle, secrets: Object.freeze(["a-secret"]) });
+    const before = { ...options };
+    expect(validate(options)).toBe(true);
+    make(options);
+    expect(options).toEqual(before);
+  });
+});
+
+const models = contracts.filter(({ name }) => name !== "commandLine");
+
+describe.each(models)("the ranges of $name", ({ fine, validate }) => {
+  const valid = (options: object) => validate({ ...fine, ...options });
+
+  test.each(["", " ", undefined, null, 7])("LLC-18 the model %o is none", (model) => {
+    expect(valid({ model })).toBe(false);
+  });
+
+  test("LLC-19 temperature is from 0 to 2, and has no default", () => {
+    for (const temperature of [0, 0.7, 2, undefined]) expect(valid({ temperature })).toBe(true);
+    for (const temperature of [-0.1, 2.1, Number.NaN, Infinity, "1", null]) expect(valid({ temperature })).toBe(false);
+    fc.assert(
+      fc.property(fc.double(), (temperature) => {
+        expect(valid({ temperature })).toBe(temperature >= 0 && temperature <= 2);
+      }),
+    );
+  });
+
+  test("LLC-20 maxOutputTokens is a whole number above 0", () => {
+    for (const maxOutputTokens of [1, 2000, undefined]) expect(valid({ maxOutputTokens })).toBe(true);
+    for (const maxOutputTokens of [0, -1, 0.5, Number.NaN, "2000", null])
+      expect(valid({ maxOutputTokens })).toBe(false);
+  });
+});
+
+describe.each(contracts)("the times of $name", ({ fine, validate }) => {
+  test("LLC-23 timeoutMs is a whole number above 0", () => {
+    for (const timeoutMs of [1, 300_000, undefined]) expect(validate({ ...fine, timeoutMs })).toBe(true);
+    for (const timeoutMs of [0, -1, 0.5, Number.NaN, 2 ** 31, "300", null])
+      expect(validate({ ...fine, timeoutMs })).toBe(false);
+  });
+});
+
+test.each([
+  ["openai", "OPENAI_API_KEY"],
+  ["litellm", "LITELLM_API_KEY"],
+])("LLC-10 %s without a key is a DefinitionError that names %s", (name, variable) => {
+  const { fine, make, validate } = contracts.find((contract) => contract.name === name) as Contract;
+  const options = { ...fine, apiKey: undefined };
+  expect(validate(options)).toBe(false);
+  expect(() => make(options)).toThrow(DefinitionError);
+  expect(() => make(options)).toThrow(variable);
+  vi.stubEnv(variable, "sk-contract-0123456789");
+  expect(validate(options)).toBe(true);
+});

@@ -1,0 +1,112 @@
+// 1. Only local errors are offered: what a model or its provider did has been retried inside, or must bubble.
+// 2. Policies are asked in order; the first that does not bubble wins. A policy that is at fault ends the run.
+// 3. At most `maxRecoveries` retries in one run.
+import {
+  DefinitionError,
+  describeIssues,
+  errorReason,
+  parseWithSchema,
+  type EvaluationFailure,
+  type ListenerError,
+  type ProcessError,
+  type PromptRenderError,
+  type Schema,
+} from "@proviso/core";
+import { shown } from "./shown.ts";
+
+/** Errors of this side of the wire: a payload that is none, a listener that threw, a local command that ended badly. */
+export type RecoverableError = PromptRenderError | ListenerError | ProcessError;
+
+const recoverable = {
+  PromptRenderError: "render_error",
+  ListenerError: "listener_error",
+  ProcessError: "process_error",
+} as const satisfies Record<RecoverableError["name"], string>;
+
+/** The name of an error's class, or its reason. */
+export type RecoverableName = keyof typeof recoverable | (typeof recoverable)[keyof typeof recoverable];
+
+/**
+ * Run again with another payload; or answer with this data, which has to fit the output; or let it bubble. A literal in
+ * data wants `as const`: TypeScript widens it before it knows the output.
+ */
+export type RecoveryDecision<Output> = { readonly retry: string } | { readonly data: Output } | "bubble";
+
+export interface RecoveryPolicy<Output> {
+  readonly on: readonly RecoverableName[];
+  /** At once, and the same for the same arguments. `attempt` counts the evaluations of this run, from 1. */
+  recover(error: RecoverableError, payload: unknown, attempt: number): RecoveryDecision<Output>;
+}
+
+/** What becomes of a failed attempt. */
+export type Recovery<Output> =
+  | { readonly kind: "retry"; readonly payload: string }
+  | { readonly kind: "data"; readonly data: Output }
+  | { readonly kind: "bubble"; readonly fault?: DefinitionError };
+
+/** @throws {DefinitionError} for a policy that is none, or that names what always bubbles. */
+export function checkedPolicies<Output>(given: unknown): readonly RecoveryPolicy<Output>[] {
+  if (!Array.isArray(given)) throw new DefinitionError("The option recovery must be a list of { on, recover }.");
+  const names = new Set<unknown>(Object.entries(recoverable).flat());
+  return Object.freeze(
+    given.map((policy: Partial<RecoveryPolicy<Output>> | null, index) => {
+      const { on, recover } = policy ?? {};
+      if (!Array.isArray(on) || on.length === 0 || typeof recover !== "function") {
+        throw new DefinitionError(
+          `recovery[${index}] must be { on: ["render_error"], recover(error, payload, attempt) }.`,
+        );
+      }
+      const wrong = on.filter((name) => !names.has(name));
+      if (wrong.length > 0) {
+        throw new DefinitionError(
+          `recovery[${index}] names ${wrong.map(shown).join(", ")}: only ${[...names].join(", ")} can be recovered from; ` +
+            "everything else was retried inside, or bubbles at once.",
+        );
+      }
+      return Object.freeze({ on: Object.freeze([...on]), recover });
+    }),
+  );
+}
+
+/** Never rejects: what is wrong with a policy comes back as its fault. */
+export async function recoveryFrom<Output>(
+  policies: readonly RecoveryPolicy<Output>[],
+  schema: Schema<unknown, Output>,
+  failed: { readonly error: EvaluationFailure; readonly payload: unknown; readonly attempt: number },
+): Promise<Recovery<Output>> {
+  const { error, payload, attempt } = failed;
+  if (!isRecoverable(error)) return { kind: "bubble" };
+  const reason = recoverable[error.name];
+  for (const [index, policy] of policies.entries()) {
+    if (!policy.on.includes(error.name) && !policy.on.includes(reason)) continue;
+    try {
+      const taken = await taking(policy.recover(error, payload, attempt), schema);
+      if (taken.kind !== "bubble") return taken;
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message : shown(cause);
+      return { kind: "bubble", fault: new DefinitionError(`recovery[${index}] failed: ${why}`, { cause }) };
+    }
+  }
+  return { kind: "bubble" };
+}
+
+/** @throws {DefinitionError} for what is no decision, and for data that does not fit. */
+async function taking<Output>(
+  decision: RecoveryDecision<Output>,
+  schema: Schema<unknown, Output>,
+): Promise<Recovery<Output>> {
+  if (decision === "bubble") return { kind: "bubble" };
+  if (typeof decision === "object" && decision !== null && "retry" in decision) {
+    return { kind: "retry", payload: decision.retry };
+  }
+  if (typeof decision === "object" && decision !== null && "data" in decision) {
+    const checked = await parseWithSchema(schema, decision.data);
+    if (checked.ok) return { kind: "data", data: checked.value };
+    throw new DefinitionError(`its data does not fit the output: ${describeIssues(checked.issues)}`);
+  }
+  throw new DefinitionError(`it must return { retry }, { data } or "bubble", not ${shown(decision)}`);
+}
+
+function isRecoverable(error: EvaluationFailure): error is RecoverableError {
+  return Object.values<unknown>(recoverable).includes(errorReason(error));
+}

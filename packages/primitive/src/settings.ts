@@ -1,0 +1,65 @@
+import { DefinitionError, type ThrottlePolicy } from "@proviso/core";
+import { checkAdapterOptions } from "@proviso/runtime";
+import { shown } from "./shown.ts";
+
+/** What an adapter is made of. */
+export interface PrimitiveSettings {
+  readonly model: string;
+  readonly temperature?: number;
+  readonly throttle?: Partial<ThrottlePolicy>;
+}
+
+const defaultMaxRepairs = 1;
+const defaultMaxRecoveries = 3;
+
+/** @throws {DefinitionError} naming the option and what it must be. */
+export function checkedCounts({
+  maxRepairs = defaultMaxRepairs,
+  maxRecoveries = defaultMaxRecoveries,
+}: {
+  readonly maxRepairs?: number | undefined;
+  readonly maxRecoveries?: number | undefined;
+}): {
+  readonly maxRepairs: number;
+  readonly maxRecoveries: number;
+} {
+  for (const [name, value] of Object.entries({ maxRepairs, maxRecoveries })) {
+    if (Number.isInteger(value) && value >= 0) continue;
+    throw new DefinitionError(`The option ${name} must be a whole number from 0, not ${shown(value)}.`);
+  }
+  return { maxRepairs, maxRecoveries };
+}
+
+/** A checked copy of what is set. @throws {DefinitionError} naming the option and what it must be. */
+export function checkedSettings({
+  model,
+  temperature,
+  throttle,
+}: {
+  readonly model?: string | undefined;
+  readonly temperature?: number | undefined;
+  readonly throttle?: Partial<ThrottlePolicy> | undefined;
+}): PrimitiveSettings {
+  const id = model ?? environment("PROVISO_MODEL");
+  if (typeof id !== "string" || id.trim() === "") {
+    throw new DefinitionError(
+      model === undefined
+        ? "definePrimitive needs a model: give { model } or { adapter }, or set PROVISO_MODEL."
+        : `The option model must be a model's id, for example "anthropic/claude-sonnet-4-5", not ${shown(model)}.`,
+    );
+  }
+  if (temperature !== undefined && !(typeof temperature === "number" && temperature >= 0 && temperature <= 2)) {
+    throw new DefinitionError(`The option temperature must be a number from 0 to 2, not ${shown(temperature)}.`);
+  }
+  checkAdapterOptions({ throttle });
+  return Object.freeze({
+    model: id,
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(throttle === undefined ? {} : { throttle: Object.freeze({ ...throttle }) }),
+  });
+}
+
+/** An environment variable; blank is as if left out. */
+export function environment(name: string): string | undefined {
+  return globalThis.process?.env[name]?.trim() || undefined;
+}
