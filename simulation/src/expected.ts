@@ -57,8 +57,8 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
   const latest = new Map<string, string>();
   const over = new Set<string>();
   const open = new Set<string>();
-  /** What the census says of a call that begins. */
-  const announced = new Map<string, string>();
+  /** Calls that may overlap with others. */
+  const reading = new Set<string>();
   const logs = new Map<string, { readonly journal: string[]; readonly successes: string[] }>();
   let due: Due | undefined;
   /** What was opened right before now. */
@@ -138,7 +138,7 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
       open.add(key);
       evaluationOf.set(key, evaluationId);
       latest.set(`${evaluationId} ${event.callId}`, key);
-      announced.set(key, labelOf(event));
+      if (["look", "peek", "read_section"].includes(event.name)) reading.add(key);
       did(session, key, { kind: "event", label: labelOf(event) });
       return;
     }
@@ -198,7 +198,13 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
       return known.view;
     },
     /** What the census says of calls that go on: one of several overlapping reads may have failed, and be undone. */
-    unsure: (): readonly string[] => [...open].flatMap((key) => (over.has(key) ? [] : (announced.get(key) ?? []))),
+    unsure(): ReadonlySet<string> {
+      const going = [...open].filter((key) => reading.has(key) && !over.has(key));
+      const inside = facts.filter(
+        ({ call, deed }) => deed.kind === "event" && going.some((key) => isWithin(call, key)),
+      );
+      return new Set(inside.map(({ deed }) => (deed.kind === "event" ? deed.label : "")));
+    },
     undoing: (): readonly View[] =>
       [...open].map((call) => {
         const kept = facts.filter((fact) => !isWithin(fact.call, call));
