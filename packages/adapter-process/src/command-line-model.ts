@@ -79,7 +79,8 @@ function failureOf(ended: Ended, { command, cwd, timeoutMs }: CheckedOptions): M
   }
   if (signal !== null) return failed(`was ended by ${signal}.${told(stderr)}`);
   if (exitCode !== 0) return failed(`exited with code ${exitCode}.${told(stderr)}`);
-  if (unread) return failed(`closed its standard input before it had read the prompt.${told(stderr)}`);
+  if (unread)
+    return failed(`closed its standard input before it had read the prompt: let it read to the end.${told(stderr)}`);
   return undefined;
 }
 

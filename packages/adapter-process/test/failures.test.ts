@@ -18,7 +18,7 @@ test("CMD-9 a command that was killed is a ProcessError with the signal", async 
 test("CMD-9 a command that closes its standard input before a long prompt was read has not answered it", async () => {
   const error = await failureOf(doing("deaf").evaluate(saying("x".repeat(4_000_000))));
   expect(error).toMatchObject({ code: "process", exitCode: 0, providerPayload: { stdout: "Whatever." } });
-  expect(error.message).toContain("closed its standard input before it had read the prompt");
+  expect(error.message).toContain("closed its standard input before it had read the prompt: let it read to the end");
 });
 
 test("CMD-9 whether it read a short prompt is not asked: true and false to the system's mood it could be", async () => {
@@ -26,7 +26,7 @@ test("CMD-9 whether it read a short prompt is not asked: true and false to the s
   for (let i = 0; i < 50; i++) expect((await quick.evaluate(saying("x".repeat(4_000)))).output).toBe("Whatever.");
 });
 
-test("CMD-7 a flood is ended, with an error that says so", { timeout: 20_000 }, async () => {
+test("CMD-7 a flood is ended, with an error that says so", async () => {
   const error = await failureOf(doing("flood").evaluate(hello));
   expect(error).toMatchObject({ code: "process", signal: "SIGTERM" });
   expect(error.message).toContain("printed more than 16777216 bytes");

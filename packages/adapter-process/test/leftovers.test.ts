@@ -1,10 +1,8 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { folder, gone, idsIn, script } from "./support/command.ts";
-
-vi.setConfig({ testTimeout: 40_000 });
 
 /** Runs a program in a process of its own, and says how long it was there after its last line. */
 async function runProgram(

@@ -1,8 +1,10 @@
 import { commandLineModel } from "@proviso/adapter-process";
 import type { Message, ModelFailure, ModelRequest, ModelResponse } from "@proviso/core";
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { readPrompt } from "./support/prompt-reader.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
 
 const numRuns = 200;
 /** Answers with what it was asked. */

@@ -109,6 +109,17 @@ test("SIM-14 a fault that means nothing for the request is a 400 that says so", 
   });
 });
 
+test.each(["refusal", "stream_for_json"] as const)(
+  "SIM-14 %s, asked for by number where the step is an HTTP answer, is a 400 and no longer passed over",
+  async (fault) => {
+    await using simulator = await startSimulator({ steps: [{ status: 200, body: {} }], faults: [{ fault, at: 0 }] });
+    expect(await ask(simulator.baseURL, "chat", false)).toMatchObject({
+      status: 400,
+      text: expect.stringContaining("simulator_fault_not_applicable"),
+    });
+  },
+);
+
 test("SIM-14 a fault of calls on a step without any comes in a turn of its own, with the first tool", async () => {
   await using simulator = await startSimulator({ steps: [{ text: "Done.", fault: "arguments_list" }] });
   const parameters = { type: "object", properties: { a: { type: "number" } } };

@@ -156,9 +156,16 @@ function inTransaction(database: DatabaseSync, work: () => void): void {
     work();
     database.exec("COMMIT");
   } catch (error) {
-    if (database.isTransaction) database.exec("ROLLBACK");
+    rollBack(database);
     throw error;
   }
+}
+
+/** It may be over already: the first error counts. */
+function rollBack(database: DatabaseSync): void {
+  try {
+    database.exec("ROLLBACK");
+  } catch {}
 }
 
 interface Statements {
@@ -183,8 +190,8 @@ function statementsOf(database: DatabaseSync): Statements {
     },
     insert: database.prepare(`INSERT INTO usage_samples (${all.join(", ")}) VALUES (${all.map(() => "?").join(", ")})`),
     prune: database.prepare(
-      `DELETE FROM usage_samples WHERE prompt = ?1 AND model = ?2 AND id <= (
-         SELECT id FROM usage_samples WHERE prompt = ?1 AND model = ?2 ORDER BY id DESC LIMIT 1 OFFSET ${samplesKept})`,
+      `DELETE FROM usage_samples WHERE prompt = ? AND model = ? AND id <= (
+         SELECT id FROM usage_samples WHERE prompt = ? AND model = ? ORDER BY id DESC LIMIT 1 OFFSET ${samplesKept})`,
     ),
     select(query) {
       const where = (["prompt", "model"] as const).filter((name) => query[name] !== undefined);
@@ -200,7 +207,7 @@ function statementsOf(database: DatabaseSync): Statements {
 function write({ insert, prune, isPruneDue }: Statements, sample: UsageSample): void {
   const { prompt, model } = sample;
   insert.run(prompt, model, ...columns.map((name): SQLInputValue => sample[name] ?? null));
-  if (isPruneDue(prompt, model)) prune.run(prompt, model);
+  if (isPruneDue(prompt, model)) prune.run(prompt, model, prompt, model);
 }
 
 function read({ select }: Statements, query: UsageQuery): readonly UsageSample[] {

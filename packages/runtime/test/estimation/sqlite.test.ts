@@ -9,8 +9,11 @@ import { mkdtemp, mkdir, readFile, readdir, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { sampleOf } from "./support.ts";
+
+// Processes and a disk that others use, too.
+vi.setConfig({ testTimeout: 60_000 });
 
 const run = promisify(execFile);
 const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
@@ -97,7 +100,7 @@ test("EST-10 the file stays small: what is too old goes", async () => {
   expect(rows).toBeLessThan(512 + 65);
 });
 
-test("EST-10 processes that write at once lose nothing", { timeout: 60_000 }, async () => {
+test("EST-10 processes that write at once lose nothing", async () => {
   const file = join(await folder(), "usage.sqlite");
   const writing = upTo(4).map((index) => run(process.execPath, [...writer, file, `tests/p${index}`, "100"]));
   await Promise.all(writing);
@@ -105,7 +108,7 @@ test("EST-10 processes that write at once lose nothing", { timeout: 60_000 }, as
   for (const index of upTo(4)) expect(turnsOf(store.samples({ prompt: `tests/p${index}` }))).toEqual(upTo(100));
 });
 
-test("EST-10 a process that is killed takes nothing with it that it had recorded", { timeout: 60_000 }, async () => {
+test("EST-10 a process that is killed takes nothing with it that it had recorded", async () => {
   const file = join(await folder(), "usage.sqlite");
   const child = spawn(process.execPath, [...writer, file, "tests/ask", "100000"]);
   let told = "";
