@@ -70,23 +70,22 @@ export function createBeside(): Beside {
     },
     undo(mark, calls) {
       const owner = owners.get(mark);
-      let from = mark;
-      let events: (readonly [number, AnyEvent])[] = [];
       const undone = ([order, change]: (typeof changes)[number]): boolean =>
         order >= mark.order && "event" in change && belongs(change.by, owner, calls);
       changes = changes.filter((each) => !undone(each));
-      for (const [order, change] of changes) {
-        if (order < mark.order) continue;
-        if ("event" in change) events.push([order, change.event]);
-        else if (change.restored.session === mark.session && change.restored.order > mark.order)
-          // Back to a moment within the transaction: what others did before it stands.
-          events = events.filter(([at]) => at < change.restored.order);
-        else {
-          from = change.restored;
-          events = [];
-        }
-      }
-      return { from, events: events.map(([, event]) => event) };
+      /** What stood at this moment: a snapshot may be of something that was undone since, and is back. */
+      const stoodAt = (moment: number): Kept => {
+        const earlier = changes.filter(([order]) => order >= mark.order && order < moment);
+        const last = earlier.findLastIndex(([, change]) => "restored" in change);
+        const events = earlier.slice(last + 1).flatMap(([, change]) => ("event" in change ? [change.event] : []));
+        const change = earlier[last]?.[1];
+        if (change === undefined || "event" in change) return { from: mark, events };
+        const { restored } = change;
+        const isWithin = restored.session === mark.session && restored.order > mark.order;
+        const back = isWithin ? stoodAt(restored.order) : { from: restored, events: [] };
+        return { from: back.from, events: [...back.events, ...events] };
+      };
+      return stoodAt(Infinity);
     },
   };
 }

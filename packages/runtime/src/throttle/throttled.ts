@@ -65,8 +65,11 @@ export async function throttled(run: Run, provider: ModelProvider, request: Mode
     if (answer.failure !== "throttle") return refusedRequest(answer);
     const { kind, retryAfterMs } = answer;
     const leftMs = run.limits.deadline?.remainingMs() ?? Infinity;
-    const delayMs = nextDelay(run.throttle, { kind, retryAfterMs, attempt, waitedMs, leftMs }, run.world.random);
+    const late = run.limits.stopped("request");
+    const refusal = { kind, retryAfterMs, attempt, waitedMs, leftMs };
+    const delayMs = late === undefined ? nextDelay(run.throttle, refusal, run.world.random) : undefined;
     reportThrottle(run, answer, attempt, delayMs);
+    if (late !== undefined) return late;
     if (delayMs === undefined) return givenUp(answer, attempt);
     const slept = await run.limits.race(sleep(run, delayMs), "request");
     if (isFailure(slept)) return slept;

@@ -41,6 +41,8 @@ export async function prepare(run: Run, call: ToolCall): Promise<Accepted | Invo
   const parsed = parsing instanceof Promise ? await run.limits.race(parsing, "tool") : parsing;
   if (isFailure(parsed)) return { ...rejected(run, call, `Not run: ${parsed.message}`), stop: parsed };
   if (!parsed.ok) return rejected(run, call, parsed.error);
+  const passed = run.limits.stopped("tool");
+  if (passed !== undefined) return { ...rejected(run, call, `Not run: ${passed.message}`), stop: passed };
   run.emit({ type: "tool.requested", turn: run.turn, callId: call.id, name: call.name, arguments: call.arguments });
   return { call, tool, input: parsed.input };
 }

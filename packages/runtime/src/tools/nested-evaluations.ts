@@ -9,7 +9,6 @@ import {
 import { onAbort } from "../limits.ts";
 import { evaluatorOf, type Nesting } from "../nesting.ts";
 import type { Run } from "../run.ts";
-import { createGate } from "../gate.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** The evaluations that one call begins. */
@@ -27,7 +26,6 @@ export function nestedEvaluations(
   state: { assertLive(): void; isReadOnly(): boolean },
 ): NestedEvaluations {
   const running = new Set<Promise<unknown>>();
-  const gate = createGate();
   let ending: AbortController | undefined;
   let stopListening: (() => void) | undefined;
 
@@ -38,7 +36,15 @@ export function nestedEvaluations(
       stopListening = onAbort(signal(), (reason) => controller.abort(reason));
     }
     const { assertLive, isReadOnly } = state;
-    return { run, callId: call.id, signal: ending.signal, transaction, gate, readOnly: isReadOnly(), assertLive };
+    return {
+      run,
+      callId: call.id,
+      signal: ending.signal,
+      transaction,
+      gate: transaction.inside,
+      readOnly: isReadOnly(),
+      assertLive,
+    };
   };
   const begin = async <Output>(
     prompt: Prompt<Output>,

@@ -9,7 +9,7 @@ import { isFailure, messageOf, type Failure } from "../failures.ts";
 import type { ResourceContext, ResourceMark } from "../resources/context.ts";
 import type { Run } from "../run.ts";
 import type { SessionMark } from "../session/slices.ts";
-import { enterAll, type Leave } from "../gate.ts";
+import { createGate, enterAll, type Gate, type Leave } from "../gate.ts";
 
 export interface Transaction {
   readonly tag: string;
@@ -22,6 +22,8 @@ export interface Transaction {
   readonly restoring: Promise<boolean>[];
   readonly leave: Leave;
   ended: boolean;
+  /** Transactions within it go one at a time. */
+  readonly inside: Gate;
 }
 
 /** A transaction, or why none can begin: a limit, or a snapshot that failed. */
@@ -41,7 +43,7 @@ export async function beginTransaction(
         const session = run.core.mark();
         run.core.open(session, run.evaluationId);
         const resources = [{ context: run.resources, mark }];
-        return { tag, session, resources, unheard: [], restoring: [], leave, ended: false };
+        return { tag, session, resources, unheard: [], restoring: [], leave, ended: false, inside: createGate() };
       }
       const releasing = run.resources.release(mark);
       if (releasing !== undefined) await run.withinGrace(releasing, () => {});
@@ -96,13 +98,16 @@ export function commit(run: Run, transaction: Transaction): void {
 export async function rollback(run: Run, transaction: Transaction, calls: readonly ToolCall[]): Promise<void> {
   run.core.rollback(transaction.session, new Set(calls.map(({ id }) => id)));
   transaction.unheard.length = 0;
-  const restoring = restoreAll(transaction);
-  transaction.restoring.push(
-    restoring.then(
-      () => true,
-      () => false,
-    ),
+  const pending = [...transaction.restoring];
+  const restoring =
+    pending.length === 0 ? restoreAll(transaction) : Promise.all(pending).then(() => restoreAll(transaction));
+  const done = restoring.then(
+    () => true,
+    () => false,
   );
+  transaction.restoring.push(done);
+  for (let around = run.nesting; around !== undefined; around = around.run.nesting)
+    around.transaction.restoring.push(done);
   await run.withinGrace(restoring, (error) => {
     const why = `the changes of ${transaction.tag} could not be undone: ${messageOf(error)}`;
     run.core.poison(new Error(why, { cause: error }));
