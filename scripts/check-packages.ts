@@ -53,7 +53,11 @@ function unwanted(tarball: string): string | undefined {
 }
 
 for (const path of globSync("packages/*/{dist,.tsc}", { cwd: root })) rmSync(join(root, path), { recursive: true });
-check("build", () => void run("tsc", ["-b"], root));
+check("build", () => {
+  run("tsc", ["-b"], root);
+  run(process.execPath, ["scripts/bundle.ts"], root);
+  return undefined;
+});
 
 for (const path of globSync("packages/*/package.json", { cwd: root }).toSorted()) {
   const { name } = JSON.parse(readFileSync(join(root, path), "utf8")) as { name: string };
