@@ -28,6 +28,7 @@ const failing: { readonly [name in FaultName]?: Expected } = {
   wrong_shape: provider("invalid_response"),
   json_list: provider("invalid_response"),
   json_null: provider("invalid_response"),
+  stream_for_json: provider("invalid_response"),
   no_output: provider("invalid_response"),
   null_content: provider("invalid_response"),
   refusal: provider("refusal"),

@@ -1,49 +1,257 @@
+// The state that has to be, worked out without the runtime.
+// 1. What happened is a list of facts, each with the tool call that it belongs to, if any.
+// 2. A call that fails takes its own facts with it, and those of calls inside it; nothing else is ever taken away.
+// 3. State, files and vault are what the facts say, in their order. What logs hold, and what was heard, stays.
 import type { FrameworkEvent, SessionEvent, ToolInvoked } from "@proviso/core";
-import type { WriteInput } from "./world.ts";
+import type { Book } from "./checks.ts";
+import { keyOf, labelOf, type CallName } from "./names.ts";
+import { unrecordable, type noted } from "./slices.ts";
 
-/** The state that has to be, worked out from the calls' last results alone. */
-export interface Expected {
-  hear(event: SessionEvent): void;
-  /** Calls whose last result is a success, by evaluation and call, in the order in which they were recorded. */
-  successes(): readonly string[];
-  /** Entries of every call that holds, in the order in which the calls were recorded. */
-  entries(): readonly string[];
+export type Deed =
+  | { readonly kind: "entry"; readonly text: string }
+  | { readonly kind: "event"; readonly label: string }
+  | { readonly kind: "opened"; readonly sections: readonly string[] }
+  | { readonly kind: "put"; readonly text: string }
+  | { readonly kind: "write"; readonly path: string; readonly content: string }
+  | { readonly kind: "remove"; readonly path: string };
+
+interface Fact {
+  readonly session: string;
+  readonly call: string | undefined;
+  readonly deed: Deed;
 }
 
-interface Call {
-  readonly event: ToolInvoked;
-  readonly entries: readonly string[];
-  /** The call around it. */
-  readonly parent: string | undefined;
+/** What listeners have to hear next: what was dispatched by others, then what the call did. */
+interface Due {
+  readonly session: string;
+  readonly call: string | undefined;
+  readonly asides: string[];
+  readonly texts: string[];
 }
 
-export function expectedState(): Expected {
-  /** By evaluation and call; a later event of a call takes the place of an earlier one, at the end. */
-  const calls = new Map<string, Call>();
-  const keyOf = ({ evaluationId, callId }: { readonly evaluationId: string; readonly callId: string }): string =>
-    `${evaluationId} ${callId}`;
-  const holds = (call: Call): boolean => {
-    if (!call.event.result.success) return false;
-    if (call.parent === undefined) return true;
-    const around = calls.get(call.parent);
-    // The call around it is not over: what it did so far is there.
-    return around === undefined || holds(around);
+/** What has to be there. */
+export interface View {
+  of(session: string): ExpectedSession;
+  readonly vault: readonly string[];
+  readonly files: ReadonlyMap<string, string>;
+}
+/** What one session has to hold. */
+export interface ExpectedSession {
+  readonly ledger: readonly string[];
+  readonly census: readonly string[];
+  readonly opened: readonly string[];
+  readonly journal: readonly string[];
+  readonly successes: readonly string[];
+}
+
+export type Expected = ReturnType<typeof expectedState>;
+
+export function expectedState(book: Book, filesBefore: Readonly<Record<string, string>>) {
+  let facts: Fact[] = [];
+  /** The call around an evaluation. */
+  const around = new Map<string, string | undefined>();
+  const evaluationOf = new Map<string, string>();
+  /** By evaluation and call id: ids may come again in a later turn. */
+  const latest = new Map<string, string>();
+  const over = new Set<string>();
+  const open = new Set<string>();
+  /** What the census says of a call that begins. */
+  const announced = new Map<string, string>();
+  const logs = new Map<string, { readonly journal: string[]; readonly successes: string[] }>();
+  let due: Due | undefined;
+  /** What was opened right before now. */
+  let opening: Fact | undefined;
+  let hasOpened = false;
+  let known: { readonly of: readonly Fact[]; readonly length: number; readonly view: View } | undefined;
+
+  const logsOf = (session: string): { readonly journal: string[]; readonly successes: string[] } => {
+    const known = logs.get(session) ?? { journal: [], successes: [] };
+    logs.set(session, known);
+    return known;
   };
+  const isWithin = (call: string | undefined, outer: string): boolean => {
+    for (let at = call; at !== undefined; at = around.get(evaluationOf.get(at) ?? "")) if (at === outer) return true;
+    return false;
+  };
+  const did = (session: string, call: string | undefined, deed: Deed): Fact => {
+    const fact = { session, call, deed };
+    facts.push(fact);
+    if (deed.kind === "entry") logsOf(session).journal.push(deed.text);
+    return fact;
+  };
+  const textsOf = (call: string): string[] =>
+    facts.flatMap((fact) => (fact.deed.kind === "entry" && isWithin(fact.call, call) ? [fact.deed.text] : []));
+
+  const invoked = (session: string, event: ToolInvoked): void => {
+    const key = keyOf(event);
+    evaluationOf.set(key, event.evaluationId);
+    latest.set(`${event.evaluationId} ${event.callId}`, key);
+    const outer = around.get(event.evaluationId);
+    const { successes } = logsOf(session);
+    const again = over.has(key);
+    over.add(key);
+    if (event.result.success) {
+      book.demand(!again, `TX-5 ${key} succeeds although it is over`);
+      // What a call opens is the call's; what a handler asked for that failed for it stays open.
+      facts = facts.map((fact) => (fact === opening ? { ...fact, call: key } : fact));
+      opening = undefined;
+      did(session, key, { kind: "event", label: labelOf(event) });
+      successes.push(key);
+      const isRefused = event.result.message === unrecordable;
+      if (outer === undefined && !isRefused) due = { session, call: key, asides: [], texts: textsOf(key) };
+      return;
+    }
+    if (again) {
+      book.demand(successes.at(-1) === key, `TX-5 ${key} is told twice`);
+      successes.pop();
+    }
+    opening = undefined;
+    facts = facts.filter((fact) => !isWithin(fact.call, key));
+    did(session, outer, { kind: "event", label: labelOf(event) });
+  };
+
+  const hear = (session: string, event: FrameworkEvent): void => {
+    const { evaluationId } = event;
+    // A call that is over was told to hold, or to have failed, once its evaluation goes on.
+    for (const key of open) if (over.has(key) && evaluationOf.get(key) === evaluationId) open.delete(key);
+    if (event.type === "prompt.rendered") {
+      const { parent } = event;
+      const outer = parent && latest.get(`${parent.evaluationId} ${parent.callId}`);
+      around.set(evaluationId, outer);
+    }
+    const outer = around.get(evaluationId);
+    if (outer !== undefined) {
+      book.demand(!over.has(outer), `TX-8 ${event.type} of ${evaluationId} comes after the call around it is over`);
+    }
+    if (event.type === "tool.invoked") {
+      invoked(session, event);
+      return;
+    }
+    opening = undefined;
+    if (event.type === "tool.requested") {
+      const key = keyOf(event);
+      open.add(key);
+      evaluationOf.set(key, evaluationId);
+      latest.set(`${evaluationId} ${event.callId}`, key);
+      announced.set(key, labelOf(event));
+      did(session, key, { kind: "event", label: labelOf(event) });
+      return;
+    }
+    if (event.type === "sections.opened") {
+      hasOpened = true;
+      opening = did(session, outer, {
+        kind: "opened",
+        sections: event.keys.map((path) => `${event.promptName} ${path}`),
+      });
+    }
+    const label = labelOf(event);
+    if (label !== "") did(session, outer, { kind: "event", label });
+  };
+
   return {
-    hear(event) {
-      if (event.evaluationId === undefined || (event as FrameworkEvent).type !== "tool.invoked") return;
-      const invoked = event as ToolInvoked;
-      const key = keyOf(invoked);
-      calls.delete(key);
-      calls.set(key, { event: invoked, entries: entriesOf(invoked), parent: invoked.parent && keyOf(invoked.parent) });
+    did,
+    /** A listener heard it; returns nothing, but what is wrong with it is booked. */
+    hear(session: string, event: SessionEvent): void {
+      if (event.evaluationId === undefined) {
+        const text = event.type === "noted" ? (event as ReturnType<typeof noted>).text : event.type;
+        const next = due?.session === session ? (due.asides.shift() ?? due.texts.shift()) : undefined;
+        book.demand(next === text, `TX-6 listeners hear "${text}" instead of "${next}"`);
+        return;
+      }
+      const told = event as FrameworkEvent;
+      if (due?.session === session) {
+        book.same([], [...due.asides, ...due.texts], `TX-6 listeners have heard too little before ${told.type}`);
+        due = undefined;
+      }
+      hear(session, told);
     },
-    successes: () => [...calls].flatMap(([key, { event }]) => (event.result.success ? [key] : [])),
-    entries: () => [...calls.values()].filter(holds).flatMap(({ entries }) => entries),
+    /** An application, or a listener, dispatches by itself: it is heard at once, before what a call has yet to tell. */
+    dispatches(session: string, text: string): void {
+      if (due?.session !== session) due = { session, call: undefined, asides: [], texts: [] };
+      due.asides.push(text);
+      did(session, undefined, { kind: "entry", text });
+    },
+    /** A listener is about to throw at a `tool.invoked`: nothing more is told of its call. */
+    vetoes(event: ToolInvoked): void {
+      if (due?.call === keyOf(event)) due.texts.length = 0;
+    },
+    isOver: (name: CallName): boolean => over.has(keyOf(name)),
+    /** The call in which an evaluation runs is over, or one around that. */
+    isOrphaned(evaluationId: string): boolean {
+      for (let at = around.get(evaluationId); at !== undefined; at = around.get(evaluationOf.get(at) ?? ""))
+        if (over.has(at)) return true;
+      return false;
+    },
+    /** Sections were opened: prompts may have been rendered again. */
+    hasOpened: (): boolean => hasOpened,
+    /** What has to be; and without one of the calls that are not over, which is being undone just now. */
+    now(): View {
+      const length = facts.length;
+      if (known?.of !== facts || known.length !== length) {
+        known = { of: facts, length, view: viewOf(facts, logsOf, filesBefore) };
+      }
+      return known.view;
+    },
+    /** What the census says of calls that go on: one of several overlapping reads may have failed, and be undone. */
+    unsure: (): readonly string[] => [...open].flatMap((key) => (over.has(key) ? [] : (announced.get(key) ?? []))),
+    undoing: (): readonly View[] =>
+      [...open].map((call) => {
+        const kept = facts.filter((fact) => !isWithin(fact.call, call));
+        const logsWithout = (session: string): ReturnType<LogsOf> => {
+          const { journal, successes } = logsOf(session);
+          return { journal, successes: successes.filter((key) => key !== call) };
+        };
+        return viewOf(kept, logsWithout, filesBefore);
+      }),
+    /** For public snapshots: what is now, to be put back. */
+    mark: (): readonly unknown[] => [...facts],
+    restore(mark: readonly unknown[]): void {
+      facts = [...(mark as readonly Fact[])];
+    },
   };
 }
 
-function entriesOf({ name, params }: ToolInvoked): readonly string[] {
-  if (name !== "write" || typeof params !== "object" || params === null || !("writes" in params)) return [];
-  const { id, writes } = params as WriteInput;
-  return Array.from({ length: writes }, (_, index) => `${id}-${index}`);
+type LogsOf = (session: string) => Pick<ExpectedSession, "journal" | "successes">;
+
+function viewOf(facts: readonly Fact[], logsOf: LogsOf, filesBefore: Readonly<Record<string, string>>): View {
+  const states = new Map<string, Record<"ledger" | "census" | "opened", string[]>>();
+  const stateOf = (session: string): Record<"ledger" | "census" | "opened", string[]> => {
+    const state = states.get(session) ?? { ledger: [], census: [], opened: [] };
+    states.set(session, state);
+    return state;
+  };
+  const vault: string[] = [];
+  const files = new Map(Object.entries(filesBefore));
+  for (const { session, deed } of facts) apply(stateOf(session), vault, files, deed);
+  for (const state of states.values()) state.opened = [...new Set(state.opened)].toSorted();
+  return { of: (session) => ({ ...stateOf(session), ...logsOf(session) }), vault, files };
+}
+
+function apply(
+  state: Readonly<Record<"ledger" | "census" | "opened", string[]>>,
+  vault: string[],
+  files: Map<string, string>,
+  deed: Deed,
+): void {
+  switch (deed.kind) {
+    case "entry":
+      state.ledger.push(deed.text);
+      return;
+    case "event":
+      state.census.push(deed.label);
+      return;
+    case "opened":
+      state.opened.push(...deed.sections);
+      return;
+    case "put":
+      vault.push(deed.text);
+      return;
+    case "write":
+      files.set(deed.path, deed.content);
+      return;
+    case "remove":
+      for (const path of files.keys()) {
+        if (path === deed.path || path.startsWith(`${deed.path}/`)) files.delete(path);
+      }
+  }
 }

@@ -11,24 +11,29 @@ const { values } = parseArgs({
 });
 const first = Number(values.seed ?? values.from);
 const count = values.seed === undefined ? Number(values.seeds) : 1;
-if (!Number.isInteger(first) || !Number.isInteger(count) || count < 1) {
+if (!Number.isSafeInteger(first) || !Number.isSafeInteger(count) || count < 1 || first < 0) {
   console.error("simulate: --seeds, --from and --seed take whole numbers.");
   process.exit(2);
 }
+let current = first;
+let rejection: string | undefined;
 process.on("unhandledRejection", (reason) => {
-  console.error(`simulate: an unhandled rejection: ${String(reason)}`);
-  process.exit(1);
+  rejection ??= reason instanceof Error ? (reason.stack ?? reason.message) : String(reason);
 });
 
 const startedAt = performance.now();
-for (let seed = first; seed < first + count; seed++) {
-  const { violations, trace } = await simulate(seed);
+for (; current < first + count; current++) {
+  const { violations, trace } = await simulate(current);
   if (values.seed !== undefined) console.log(trace.join("\n"));
-  if (violations.length > 0) {
-    console.error(`simulate: seed ${seed}: ${violations[0]}`);
-    if (values.seed === undefined) console.error(`${trace.slice(-30).join("\n")}\nAgain: pnpm simulate --seed ${seed}`);
+  const found = violations[0] ?? (rejection === undefined ? undefined : `SEC-3 an unhandled rejection: ${rejection}`);
+  if (found !== undefined) {
+    const at = trace.findIndex((line) => line.startsWith("VIOLATION"));
+    if (values.seed === undefined)
+      console.error(trace.slice(Math.max(0, at - 25), at === -1 ? undefined : at + 3).join("\n"));
+    console.error(`simulate: seed ${current}: ${found}\nAgain: pnpm simulate --seed ${current}`);
     process.exit(1);
   }
-  if ((seed - first + 1) % 500 === 0) console.log(`${seed - first + 1} seeds …`);
+  if ((current - first + 1) % 1_000 === 0) console.log(`${current - first + 1} seeds …`);
 }
-console.log(`${count} seeds from ${first}, no violation, ${((performance.now() - startedAt) / 1_000).toFixed(1)} s`);
+const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
+console.log(`simulate: ${count} seeds from ${first}, no violation, ${seconds} s`);

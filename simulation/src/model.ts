@@ -1,142 +1,92 @@
-import {
-  parseMessages,
-  type Clock,
-  type Message,
-  type ModelFailure,
-  type ModelProvider,
-  type ModelRequest,
-  type ModelResponse,
-  type ReportedUsage,
-  type ThrottleKind,
-} from "@proviso/core";
-import type { Book } from "./checks.ts";
-import type { Random } from "./random.ts";
-import { ends } from "./world.ts";
-
-const maxOutputTokens = 40;
-
-export interface ModelOptions {
-  readonly random: Random;
-  readonly clock: Clock;
-  readonly book: Book;
-  /** Costs are told, honestly, and bounded: a budget can reserve them. */
-  readonly honest: boolean;
-  /** By this its evaluations' events are told apart. */
-  readonly name: string;
-  /** Something will end an evaluation that it leaves without an answer. */
-  readonly mayHang: boolean;
-  /** Looks at the world before it answers. */
-  check(): Promise<void>;
-}
+import type { ModelDelta, ModelProvider, ModelRequest, ModelResponse } from "@proviso/core";
+import { badAnswer, callAnswer, finalAnswer, maxOutputTokens, throttle, usageOf, type Manner } from "./answers.ts";
+import type { Answer } from "./answers.ts";
+import { checkHistory } from "./history-check.ts";
+import type { Watched } from "./registry.ts";
+import type { World } from "./world.ts";
 
 /** A model that does whatever models and networks do. */
-export function randomModel(options: ModelOptions): ModelProvider {
-  const { random, clock, book, honest } = options;
-  const asked = new Map<AbortSignal, readonly Message[]>();
+export function randomModel(world: World, manner: Manner, nativeOutput: boolean): ModelProvider {
+  const { random, clock, book, registry } = world;
+  const { honest, mayHang, name } = manner;
   let calls = 0;
-  let refusing = false;
+  let isRefusing = false;
+  /** Streams that are over. */
+  const closed: ((delta: ModelDelta) => void)[] = [];
+
+  const decide = (request: ModelRequest, { said, hasOutput, isNested }: Watched): Answer => {
+    const kind = random.int(100);
+    const usage = usageOf(manner, request);
+    if (kind < 3 && mayHang) return { intent: { kind: "hang" } };
+    // Refusals come in rows.
+    isRefusing = kind < 13 || (isRefusing && random.chance(0.6));
+    if (isRefusing) return throttle(manner, usage);
+    if (kind < 19) return badAnswer(manner, usage);
+    const isTired = said.length > (isNested ? 1 : 0) && random.chance(0.3);
+    if (request.tools.length === 0 || isTired || random.chance(0.08)) return finalAnswer(manner, hasOutput, usage);
+    return callAnswer(manner, request, () => `${name}-${++calls}`, usage);
+  };
+
   return {
-    name: options.name,
+    name,
     model: "random-model",
     ...(honest ? { maxOutputTokens } : {}),
-    capabilities: { tools: true, nativeOutput: true },
+    capabilities: { tools: true, nativeOutput },
     async generate(request) {
-      checkHistory(book, asked, request);
-      await options.check();
-      const kind = random.int(100);
-      const usage = usageOf(random, request, honest);
-      if (kind < 3 && options.mayHang) return new Promise(() => {});
+      const watched = registry.requesting();
+      if (watched === undefined || watched.hasEnded) {
+        book.demand(false, "LOOP-1 the model is asked by nobody");
+        throw new Error("nobody asks");
+      }
+      book.demand(watched.name === name, `LOOP-1 ${name} is asked in place of ${watched.name}`);
+      book.demand(!request.signal.aborted, "LIM-2 a request begins after its signal has fired");
+      book.demand(watched.turn <= watched.maxTurns, `LOOP-4 turn ${watched.turn} of ${watched.maxTurns}`);
+      checkHistory(book, watched, request, world.expected.hasOpened());
+      for (const tell of closed) tell({ kind: "text", text: "too late" });
+      const chosen = decide(request, watched);
+      watched.intent = chosen.intent;
+      if (chosen.intent.kind === "hang") return new Promise(() => {});
       if (random.chance(0.3)) await clock.sleep(random.int(1_500), random.chance(0.5) ? request.signal : undefined);
-      // Refusals come in rows.
-      refusing = kind < 14 || (refusing && random.chance(0.6));
-      if (refusing) return throttle(random);
-      if (kind < 16) return { failure: "provider", reason: random.pick(["bad_request", "unknown"]), message: "no" };
-      if (kind < 18) throw random.pick([Object.assign(new Error("reset"), { code: "ECONNRESET" }), new Error("odd")]);
-      if (kind < 20) return answer("", [], random.pick(["stop", "length", "content-filter"]), usage);
-      if (kind < 50 && asked.size > 0) return answer(`Done ${random.int(9)}.`, [], "stop", usage);
-      const many = 1 + random.int(random.chance(0.2) ? 6 : 2);
-      const twin = `${options.name}-twin-${calls}`;
-      const toolCalls = Array.from({ length: many }, () => randomCall(random, `${options.name}-${++calls}`, twin));
-      return answer(random.chance(0.3) ? "I work." : "", toolCalls, "tool-calls", usage);
+      if (request.onDelta !== undefined) {
+        await tellDeltas(world, request.onDelta, textOf(chosen));
+        closed.push(request.onDelta);
+      }
+      if (!request.signal.aborted) remember(watched, chosen, request.onDelta !== undefined);
+      if ("throws" in chosen) throw chosen.throws;
+      return chosen.answer as ModelResponse;
     },
   };
 }
 
-function answer(
-  text: string,
-  toolCalls: ModelResponse["message"]["toolCalls"],
-  finishReason: ModelResponse["finishReason"],
-  usage: ReportedUsage | undefined,
-): ModelResponse {
-  return { message: { role: "assistant", text, toolCalls }, finishReason, usage };
+/** What an answer that comes in time adds to what is known of its evaluation. */
+function remember(watched: Watched, { intent, answer, usage }: Answer, isStreamed: boolean): void {
+  const sound = [usage?.inputTokens, usage?.outputTokens].every((n) => Number.isFinite(n) && Number(n) >= 0);
+  // Words of an attempt that failed are counted as an estimate.
+  const told =
+    isStreamed ||
+    usage !== undefined ||
+    intent.kind === "calls" ||
+    intent.kind === "final" ||
+    intent.kind === "refused";
+  const tokens = Number(usage?.inputTokens) + Number(usage?.outputTokens);
+  if (told) watched.reported = sound && watched.reported !== undefined ? watched.reported + tokens : undefined;
+  if (intent.kind === "calls" || intent.kind === "final") watched.said.push((answer as ModelResponse).message);
+  if (intent.kind === "final" && !intent.fits && watched.hasOutput) watched.misfits += 1;
 }
 
-/** LOOP-2 and LOOP-3: each history begins with the one before, and holds no call without its answer. */
-function checkHistory(
-  book: Book,
-  asked: Map<AbortSignal, readonly Message[]>,
-  { signal, messages }: ModelRequest,
-): void {
-  const before = asked.get(signal) ?? [];
-  book.demand(
-    before.every((message, index) => message === messages[index]),
-    "LOOP-2 a history does not begin with the one before",
-  );
-  try {
-    parseMessages(messages);
-  } catch (error) {
-    book.demand(false, `LOOP-3 a request's history is broken: ${(error as Error).message}`);
+function textOf({ answer }: Answer): string {
+  const text = (answer as { message?: { text?: unknown } } | null | undefined)?.message?.text;
+  return typeof text === "string" ? text : "Half of an";
+}
+
+/** Pieces of the text, now and then of something else, or not all of it. */
+async function tellDeltas({ random, clock }: World, tell: (delta: ModelDelta) => void, text: string): Promise<void> {
+  const shown = random.chance(0.1) ? "Something else." : text.slice(0, random.chance(0.2) ? 3 : text.length);
+  for (let at = 0; at < shown.length;) {
+    const size = 1 + random.int(8);
+    tell({ kind: "text", text: shown.slice(at, at + size) });
+    if (random.chance(0.1)) tell({ kind: "thought" as "text", text: "hm" });
+    if (random.chance(0.1)) await clock.sleep(random.int(50));
+    at += size;
   }
-  const ids = messages.flatMap((message) =>
-    message.role === "assistant" ? message.toolCalls.map(({ id }) => id) : [],
-  );
-  for (const message of messages) {
-    if (message.role !== "assistant") continue;
-    const own = message.toolCalls.map(({ id }) => id);
-    book.demand(
-      new Set(own).size === own.length && !own.includes(""),
-      "TOOL-7 calls of a turn without an id of their own",
-    );
-  }
-  book.demand(
-    ids.every((id) => typeof id === "string"),
-    "TOOL-7 a call without an id",
-  );
-  asked.set(signal, messages);
-}
-
-const kinds: readonly ThrottleKind[] = ["rate_limit", "server_error", "timeout", "unknown", "quota_exhausted"];
-
-function throttle(random: Random): ModelFailure {
-  const retryAfterMs = random.pick([undefined, undefined, 0, 700, 3_000, 20_000, 90_000]);
-  return { failure: "throttle", kind: random.pick(kinds), retryAfterMs, message: "later" };
-}
-
-function randomCall(random: Random, id: string, twin: string): { id: string; name: string; arguments: string } {
-  const name = random.pick(["write", "write", "write", "write", "look", "look", "nest", "nope", "__proto__"]);
-  const given = random.chance(0.1)
-    ? random.pick(["", "null", "{", "[]", '"text"', '{"__proto__":{"polluted":true}}', '{"unknown":1}'])
-    : argumentsFor(random, name, id);
-  const shownId = random.chance(0.06) ? random.pick(["", twin, twin]) : id;
-  return { id: shownId, name, arguments: given };
-}
-
-function argumentsFor(random: Random, name: string, id: string): string {
-  if (name === "look") return JSON.stringify({ ms: random.int(800), sly: random.chance(0.1) });
-  if (name === "nest") return JSON.stringify({ fail: random.chance(0.3) });
-  const end = random.chance(0.55) ? "ok" : random.pick(ends);
-  return JSON.stringify({ id, writes: random.int(4), end });
-}
-
-function usageOf(random: Random, { messages }: ModelRequest, honest: boolean): ReportedUsage | undefined {
-  const bytes = messages.reduce((sum, message) => sum + message.text.length, 0);
-  const inputTokens = Math.ceil(bytes / 3) + messages.length;
-  const outputTokens = random.int(maxOutputTokens + 1);
-  if (honest) return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens };
-  return random.pick([
-    { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens },
-    undefined,
-    { inputTokens: -5, outputTokens: -5, totalTokens: -10 },
-    { inputTokens, outputTokens: Number.NaN },
-  ]);
 }

@@ -21,19 +21,19 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a rollback forgets the session",
     file: runtime("tools/transaction.ts"),
-    find: "  run.core.rollback(transaction.session);\n",
+    find: "  run.core.rollback(transaction.session, new Set(calls.map(({ id }) => id)));\n",
     replace: "",
   },
   {
     name: "a context works on when its call is over",
     file: runtime("tools/context.ts"),
-    find: "if (!live)",
-    replace: "if (live === undefined)",
+    find: "if (!standing.live)",
+    replace: "if (standing === undefined)",
   },
   {
     name: "a late write to a filesystem is accepted",
     file: runtime("resources/guard.ts"),
-    find: "assertAllowed(String(name));",
+    find: "guard.assertLive();",
     replace: "",
   },
   {
@@ -100,8 +100,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a handler is waited for past the limits",
     file: runtime("tools/call.ts"),
-    find: 'await run.limits.race(time.within(handle(run, accepted, context, resources)), "tool")',
-    replace: "await time.within(handle(run, accepted, context, resources))",
+    find: 'await run.limits.race(time.within(handling), "tool")',
+    replace: "await time.within(handling)",
   },
   {
     name: "a provider is waited for past the limits",
@@ -130,8 +130,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a vetoed event stays in the logs",
     file: runtime("tools/executor.ts"),
-    find: "  run.core.rollback(beforeEvent);\n",
-    replace: "",
+    find: "run.core.rollback(beforeEvent);",
+    replace: "void 0;",
   },
   {
     name: "events of calls that fail are heard",
@@ -154,13 +154,67 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a read-only handler may change the session",
     file: runtime("tools/context.ts"),
-    find: "if (!readOnly) return;",
-    replace: "if (readOnly !== undefined) return;",
+    find: "if (!standing.readOnly) return;",
+    replace: "if (standing !== undefined) return;",
   },
   {
     name: "the history is not only added to",
     file: runtime("conversation.ts"),
     find: "    messages.push(freeze(message));",
     replace: "    messages.unshift(freeze(message));",
+  },
+  {
+    name: "a failed read takes its neighbours with it",
+    file: runtime("tools/executor.ts"),
+    find: "invocations[index]?.result.success !== true",
+    replace: "index >= 0 && invocations.some(({ result }) => !result.success)",
+  },
+  {
+    name: "a rollback undoes what others did meanwhile",
+    file: runtime("tools/transaction.ts"),
+    find: "run.core.open(session, run.evaluationId);",
+    replace: "",
+  },
+  {
+    name: "a veto undoes what listeners dispatched",
+    file: runtime("tools/executor.ts"),
+    find: "run.core.open(beforeEvent, run.evaluationId);",
+    replace: "",
+  },
+  {
+    name: "a section's resources are waited for past the limits",
+    file: runtime("rendering.ts"),
+    find: 'await run.limits.race(run.resources.extend(rendered.resources), "render")',
+    replace: "await run.resources.extend(rendered.resources)",
+  },
+  {
+    name: "a call's signal does not tell its end",
+    file: runtime("tools/call-time.ts"),
+    find: "if (controller?.signal.aborted === false) abort(over());",
+    replace: "",
+  },
+  {
+    name: "a handler begins after its own time",
+    file: runtime("tools/call.ts"),
+    find: "if (!calling.isLive() || time.isUp())",
+    replace: "if (time === undefined)",
+  },
+  {
+    name: "a handler begins after a listener's abort",
+    file: runtime("tools/call.ts"),
+    find: 'const stop = run.limits.stopped("tool");\n    if (stop !== undefined) return',
+    replace: "const stop = undefined;\n    if (stop !== undefined) return",
+  },
+  {
+    name: "a call is let in after its limit",
+    file: runtime("tools/transaction.ts"),
+    find: 'const stop = run.limits.stopped("tool");',
+    replace: "const stop = undefined;",
+  },
+  {
+    name: "a request begins after a listener's abort",
+    file: runtime("throttle/throttled.ts"),
+    find: 'const ended = run.limits.stopped("request");',
+    replace: "const ended = undefined;",
   },
 ];

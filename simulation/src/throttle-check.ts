@@ -1,46 +1,51 @@
-import type { FrameworkEvent, ProviderThrottled, ThrottlePolicy } from "@proviso/core";
+import type { FrameworkEvent, ProviderThrottled } from "@proviso/core";
 import type { Book } from "./checks.ts";
+import { known } from "./known.ts";
+import type { Watched } from "./registry.ts";
 
-/** THR-2 to THR-4, worked out again from the policy, the randomness that was drawn and the events. */
-export function throttleCheck(
-  book: Book,
-  policy: ThrottlePolicy,
-  /** The numbers drawn last. */
-  drawn: () => readonly number[],
-  leftMs: () => number,
-): (event: FrameworkEvent) => void {
-  const waits = new Map<string, { total: number; until: number | undefined }>();
-  return (event) => {
-    const key = event.evaluationId;
-    if (event.type === "provider.requested") {
-      const wait = waits.get(key);
-      book.demand(wait?.until === undefined || event.at >= wait.until, "THR-3 asked again before the wait was over");
-      if (event.attempt === 1) waits.set(key, { total: 0, until: undefined });
-    }
-    if (event.type === "provider.throttled") check(event, waits.get(key) ?? { total: 0, until: undefined });
-  };
-
-  function check(
-    { attempt, kind, delayMs, retryAfterMs, at }: ProviderThrottled,
-    wait: { total: number; until: number | undefined },
-  ): void {
-    const asked = retryAfterMs ?? 0;
-    const floor = kind === "quota_exhausted" ? Math.max(asked, policy.quotaDelayMs) : asked;
-    const room = Math.min(policy.maxTotalDelayMs - wait.total, leftMs());
-    if (attempt >= policy.maxAttempts || floor > room || room <= 0) {
-      book.demand(
-        delayMs === undefined,
-        `THR-4 a wait of ${delayMs} ms was begun that could not be (floor ${floor}, room ${room})`,
-      );
+/** THR-2 to THR-5, worked out again from the policy, the randomness that was drawn and the events. */
+export function checkThrottle(book: Book, watched: Watched, event: FrameworkEvent): void {
+  const { waits } = watched;
+  if (event.type === "provider.requested") {
+    const { until } = waits;
+    if (event.attempt === 1) {
+      Object.assign(waits, { total: 0, until: undefined });
       return;
     }
-    const cap = Math.min(policy.maxDelayMs, policy.baseDelayMs * 2 ** (attempt - 1));
-    const wanted = drawn().map((share) => Math.min(floor + share * cap, room));
-    book.demand(
-      delayMs !== undefined && wanted.some((ms) => Math.abs(ms - delayMs) < 1e-6),
-      `THR-2 a wait of ${delayMs} ms after attempt ${attempt} (floor ${floor}, cap ${cap}, room ${room})`,
-    );
-    wait.total += delayMs ?? 0;
-    wait.until = at + (delayMs ?? 0);
+    book.demand(until !== undefined, `THR-4 attempt ${event.attempt} comes without a wait`);
+    const late = event.at - (until ?? event.at);
+    book.demand(Math.abs(late) < 1e-6, `THR-3 asked again ${late} ms after the wait's end`);
   }
+  if (event.type === "provider.throttled") checkWait(book, watched, event);
+}
+
+function checkWait(
+  book: Book,
+  { throttle: policy, waits, deadlines, drawn, intent, abortedAt }: Watched,
+  { attempt, kind, delayMs, retryAfterMs, at }: ProviderThrottled,
+): void {
+  book.demand(intent?.kind === "throttle", `THR-1 ${kind} after an answer that was no refusal`);
+  const asked = retryAfterMs ?? 0;
+  const floor = kind === "quota_exhausted" ? Math.max(asked, policy.quotaDelayMs) : asked;
+  const leftMs = Math.min(Infinity, ...deadlines.map((deadline) => deadline.remainingMs()));
+  const room = Math.min(policy.maxTotalDelayMs - waits.total, leftMs);
+  const shares = drawn();
+  waits.until = undefined;
+  const isAborted = abortedAt() !== undefined && !known.lateWords;
+  if (attempt >= policy.maxAttempts || floor > room || room <= 0 || isAborted) {
+    const why = `floor ${floor}, room ${room}, attempt ${attempt} of ${policy.maxAttempts}`;
+    book.demand(delayMs === undefined, `THR-4 a wait of ${delayMs} ms was begun that could not be (${why})`);
+    return;
+  }
+  const cap = Math.min(policy.maxDelayMs, policy.baseDelayMs * 2 ** (attempt - 1));
+  const [share = Number.NaN] = shares;
+  const wanted = Math.min(floor + share * cap, room);
+  const about = `attempt ${attempt}, floor ${floor}, cap ${cap}, room ${room}`;
+  book.demand(shares.length === 1, `THR-2 ${shares.length} numbers were drawn for one wait (${about})`);
+  book.demand(delayMs !== undefined, `THR-4 a wait that fits was not begun (${about})`);
+  if (delayMs === undefined) return;
+  book.demand(Math.abs(wanted - delayMs) < 1e-6, `THR-2 a wait of ${delayMs} ms instead of ${wanted} (${about})`);
+  book.demand(delayMs >= Math.min(floor, room) && delayMs <= room, `THR-3 a wait of ${delayMs} ms (${about})`);
+  waits.total += delayMs;
+  waits.until = at + delayMs;
 }

@@ -1,237 +1,189 @@
 import {
-  defineEvent,
-  definePolicy,
-  definePrompt,
-  defineSlice,
-  defineTool,
-  deny,
   allow,
-  Filesystem,
-  resourceKey,
-  toolError,
-  toolOk,
-  type Snapshotable,
+  deadlineIn,
+  definePolicy,
+  deny,
+  trackBudget,
+  type Binding,
+  type BudgetTracker,
+  type EvaluateOptions,
+  type Filesystem,
+  type Session,
   type ToolContext,
+  type ToolPolicy,
 } from "@proviso/core";
 import { createSession, memoryFilesystem } from "@proviso/runtime";
-import { fakeEnvironment } from "@proviso/runtime/testing";
-import { z } from "zod";
-import type { Book } from "./checks.ts";
-import type { Random } from "./random.ts";
+import { fakeEnvironment, type FakeClock } from "@proviso/runtime/testing";
+import { openBook, type Book } from "./checks.ts";
+import { expectedState, type Expected } from "./expected.ts";
+import { keyOf, type CallName } from "./names.ts";
+import { randomFrom, type Random } from "./random.ts";
+import { createRegistry, type Registry, type Settings, type Watched } from "./registry.ts";
+import { noted, slices } from "./slices.ts";
+import { createVault, thingBindings, type Mood, type Thing, type Vault } from "./vault.ts";
 
-/** A resource of somebody else's, in its own time. */
-export class Vault implements Snapshotable<readonly string[]> {
-  entries: readonly string[] = [];
-  async put(entry: string): Promise<void> {
-    await Promise.resolve();
-    this.entries = [...this.entries, entry];
-  }
-  async snapshot(): Promise<readonly string[]> {
-    await Promise.resolve();
-    return this.entries;
-  }
-  async restore(entries: readonly string[]): Promise<void> {
-    await Promise.resolve();
-    this.entries = entries;
-  }
-}
-export const vaultKey = resourceKey<Vault>("Vault");
-
-export const noted = defineEvent("noted", z.object({ text: z.string() }));
-export const ledger = defineSlice({
-  name: "ledger",
-  initial: [] as readonly string[],
-  reducers: ({ on }) => on(noted, (draft, { text }) => void draft.push(text)),
-});
-/** Kept whatever happens. */
-export const journal = defineSlice({
-  name: "journal",
-  kind: "log",
-  initial: [] as readonly string[],
-  reducers: ({ on }) => on(noted, (draft, { text }) => void draft.push(text)),
-});
-/** Calls that succeeded, kept whatever happens. */
-export const successes = defineSlice({
-  name: "successes",
-  kind: "log",
-  initial: [] as readonly string[],
-  reducers: ({ on }) =>
-    on("tool.invoked", (draft, { evaluationId, callId, result }) => {
-      if (result.success) draft.push(`${evaluationId} ${callId}`);
-    }),
-});
-/** A reducer that refuses some recordings. */
-const recorder = defineSlice({
-  name: "recorder",
-  initial: 0,
-  reducers: ({ on }) =>
-    on("tool.invoked", (count, { result }) => {
-      if (result.success && result.message === "unrecordable") throw new Error("the recorder refuses");
-      return count + 1;
-    }),
-});
-
-export const ends = [
-  "ok",
-  "error",
-  "throw",
-  "throw text",
-  "hang",
-  "honour",
-  "not JSON",
-  "slow",
-  "late",
-  "refused",
-] as const;
-const input = z.object({ id: z.string(), writes: z.number().int().min(0).max(3), end: z.enum(ends) });
-export type WriteInput = z.infer<typeof input>;
-
-/** Late tries of calls that are over, to be made when time has passed. */
-export interface Late {
-  readonly callId: string;
-  attempt(): Promise<readonly string[]>;
+/** What kind of run it is, drawn from the seed. */
+export interface Shape {
+  readonly concurrent: number;
+  readonly rounds: number;
+  /** How often in a round the application dispatches by itself. */
+  readonly visits: number;
+  readonly sessions: number;
+  readonly mood: Mood;
+  readonly honest: boolean;
+  readonly nativeOutput: boolean;
+  readonly output: "text" | "object" | "list" | "number";
 }
 
-export type World = ReturnType<typeof createWorld>;
+/** Everything that evaluations of a run work on. */
+export interface World {
+  readonly seed: number;
+  readonly shape: Shape;
+  readonly random: Random;
+  readonly book: Book;
+  readonly environment: ReturnType<typeof fakeEnvironment>;
+  readonly clock: FakeClock;
+  readonly startedAt: number;
+  readonly sessions: readonly Session[];
+  readonly files: Filesystem;
+  readonly vault: Vault;
+  readonly things: Thing[];
+  /** Of sections whose resources could not be made. */
+  readonly openings: { failed: number };
+  readonly bindings: readonly Binding[];
+  readonly shared: BudgetTracker | undefined;
+  readonly expected: Expected;
+  readonly registry: Registry;
+  readonly policy: ToolPolicy;
+  /** Calls whose handler began, and whose handler came to a good end. */
+  readonly executed: Set<string>;
+  readonly finished: Set<string>;
+  readonly freshOf: Map<string, string>;
+  /** What handlers were given, by call. */
+  readonly signals: Map<string, AbortSignal>;
+  /** What to try when the calls are long over. */
+  readonly late: { readonly callId: string; readonly attempt: () => Promise<readonly string[]> }[];
+  limitsOf(evaluationId: string): Pick<Watched, "passed">;
+  /** Options of an evaluation inside a call. */
+  narrowed(context: ToolContext, how: "" | "deadline" | "budget" | "turns", times: number): EvaluateOptions;
+  /** From now on several evaluations may be under way at once. */
+  crowd(): void;
+  readonly isCrowded: boolean;
+}
 
-/** Everything that evaluations work on, and the tools that do. */
-export function createWorld(seed: number, random: Random, book: Book) {
+const filesBefore: Readonly<Record<string, string>> = { "before.txt": "before", "d0/old.txt": "old" };
+
+export function createWorld(seed: number): World {
+  const random = randomFrom(seed);
+  const shape = randomShape(random);
+  const book = openBook();
   const environment = fakeEnvironment(seed);
   const { clock } = environment;
-  const session = createSession({ slices: [ledger, journal, successes, recorder], id: `session-${seed}` });
-  // Listeners that veto a recording, or fail when everything is over.
-  session.on("tool.invoked", ({ result }) => {
-    if (result.success && random.chance(0.04)) throw new Error("vetoed");
-  });
-  session.on("prompt.executed", () => {
-    if (random.chance(0.02)) throw new Error("the listener failed");
-  });
-  const files = memoryFilesystem({ "before.txt": "before" });
-  const vault = new Vault();
-  const late: Late[] = [];
-  const executed = new Map<string, number>();
-  let dispatched = 0;
-
-  const write = async (context: ToolContext, entry: string): Promise<void> => {
-    context.session.dispatch(noted({ text: entry }));
-    dispatched += 1;
-    await context.resources.get(Filesystem).write(`${entry}.txt`, entry);
-    await context.resources.get(vaultKey).put(entry);
-  };
-  const started = (context: ToolContext): void => {
-    const key = `${context.evaluationId} ${context.callId}`;
-    executed.set(key, (executed.get(key) ?? 0) + 1);
-    book.demand(executed.get(key) === 1, `THR-7 ${key} ran twice`);
-  };
-  const writing = defineTool({
-    name: "write",
-    description: "Writes.",
-    input,
-    timeoutMs: 2_000,
-    async execute({ id, writes, end }, context): Promise<unknown> {
-      started(context);
-      for (let i = 0; i < writes; i++) await write(context, `${id}-${i}`);
-      switch (end) {
-        case "ok":
-          return { id };
-        case "refused":
-          return toolOk(id, { message: "unrecordable" });
-        case "error":
-          return toolError("it failed");
-        case "throw":
-          throw new Error("it threw");
-        case "throw text":
-          throw "a text";
-        case "hang":
-          return new Promise(() => {});
-        case "honour":
-          return new Promise((_, reject) =>
-            context.signal.addEventListener("abort", () => reject(context.signal.reason)),
-          );
-        case "not JSON":
-          return () => id;
-        case "slow":
-          await clock.sleep(1_500);
-          return id;
-        case "late":
-          late.push(lateTries(context, id));
-          return id;
-      }
-    },
-  });
-  const look = defineTool({
-    name: "look",
-    description: "Looks.",
-    input: z.object({ ms: z.number(), sly: z.boolean().default(false) }),
-    readOnly: true,
-    async execute({ ms, sly }, context) {
-      started(context);
-      if (ms > 0) await clock.sleep(ms);
-      if (sly) context.session.dispatch(noted({ text: "sly" }));
-      return context.session.get(ledger).length;
-    },
-  });
-  const nest = defineTool({
-    name: "nest",
-    description: "Evaluates inside.",
-    input: z.object({ fail: z.boolean() }),
-    async execute({ fail }, context) {
-      started(context);
-      await context.evaluate(inner);
-      if (fail) throw new Error("after the nested evaluation");
-    },
-  });
-  const policy = definePolicy({
-    name: "chance",
-    check: () => (random.chance(0.08) ? deny("not now") : allow()),
-  });
-  const section = {
-    key: "work",
-    title: "Work",
-    text: "Work.",
-    slices: [ledger, journal, successes, recorder],
-  } as const;
-  const inner = definePrompt({ ns: "sim", key: "inner", sections: [{ ...section, tools: [writing, look] }] }).bind();
-  const outer = definePrompt({
-    ns: "sim",
-    key: "outer",
-    sections: [
-      { ...section, tools: [writing, look, nest], policies: [policy] },
-      { key: "ask", text: "Begin.", role: "user" },
-    ],
-  }).bind();
-  return { environment, clock, session, files, vault, late, outer, dispatched: () => dispatched };
-}
-
-async function moments(count: number): Promise<"waits"> {
-  for (let i = 0; i < count; i++) await new Promise<void>((resolve) => setImmediate(resolve));
-  return "waits";
-}
-
-/** Everything that a call must not be able to do when it is over; what it could do all the same. */
-function lateTries(context: ToolContext, id: string): Late {
-  const files = context.resources.get(Filesystem);
+  const registry = createRegistry();
+  const things: Thing[] = [];
+  const expected = expectedState(book, filesBefore);
+  let isCrowded = shape.concurrent > 1;
+  const limit = 400 + random.int(9_000);
+  const shared = random.chance(0.45) ? trackBudget({ maxTotalTokens: limit }) : undefined;
   return {
-    callId: context.callId,
-    async attempt() {
-      const done: string[] = [];
-      const tries: Readonly<Record<string, () => unknown>> = {
-        "a late dispatch": () => context.session.dispatch(noted({ text: `late ${id}` })),
-        "a late look-up": () => context.resources.get(vaultKey),
-        "a late write": () => files.write(`late-${id}.txt`, "late"),
-        "a late evaluation": () => context.evaluate(context.prompt),
-      };
-      for (const [what, attempt] of Object.entries(tries)) {
-        const outcome = Promise.resolve()
-          .then(attempt)
-          .then(
-            () => "done",
-            () => "refused",
-          );
-        // What is not refused at once was begun.
-        if ((await Promise.race([outcome, moments(5)])) !== "refused") done.push(what);
+    seed,
+    shape,
+    random,
+    book,
+    environment,
+    clock,
+    startedAt: clock.now(),
+    sessions: Array.from({ length: shape.sessions }, (_, index) =>
+      createSession({ slices, id: `session-${seed}-${index}` }),
+    ),
+    files: memoryFilesystem(filesBefore),
+    vault: createVault(random, clock, shape.mood),
+    things,
+    openings: { failed: 0 },
+    bindings: thingBindings(clock, things),
+    shared,
+    expected,
+    registry,
+    policy: randomPolicy(random, clock, expected, registry),
+    executed: new Set(),
+    finished: new Set(),
+    freshOf: new Map(),
+    signals: new Map(),
+    late: [],
+    limitsOf: (evaluationId) => registry.of(evaluationId) ?? { passed: () => "nobody knows" },
+    narrowed(context, how, times) {
+      const { options, settings } = narrowed(registry, expected, clock, random, context, how);
+      for (let i = 0; i < times; i++) if (settings !== undefined) registry.announceInside(context, settings);
+      return options;
+    },
+    crowd: () => void (isCrowded = true),
+    get isCrowded() {
+      return isCrowded;
+    },
+  };
+}
+
+function randomShape(random: Random): Shape {
+  const concurrent = random.chance(0.35) ? 2 + random.int(2) : 1;
+  return {
+    concurrent,
+    rounds: 1 + random.int(3),
+    visits: random.chance(0.25) ? 1 + random.int(4) : 0,
+    sessions: concurrent > 1 && random.chance(0.3) ? 2 : 1,
+    mood: random.chance(0.7) ? "good" : random.pick(["slow", "moody"] as const),
+    honest: random.chance(0.4),
+    nativeOutput: random.chance(0.5),
+    output: random.pick(["text", "object", "list", "number"] as const),
+  };
+}
+
+/** Denies, throws, takes its time, writes something down, or has the evaluation aborted. */
+function randomPolicy(random: Random, clock: FakeClock, expected: Expected, registry: Registry): ToolPolicy {
+  return definePolicy({
+    name: "chance",
+    async check(_, context) {
+      const kind = random.int(100);
+      if (kind < 5) await clock.sleep(random.int(3_000));
+      else if (kind < 8) await Promise.resolve();
+      if (kind >= 8 && kind < 16) {
+        const text = `policy ${keyOf(context)}`;
+        context.session.dispatch(noted({ text }));
+        expected.did(context.session.id, keyOf(context), { kind: "entry", text });
       }
-      return done;
+      if (kind >= 12 && kind < 20) return deny("not now");
+      if (kind >= 20 && kind < 22) throw new Error("the policy is broken");
+      if (kind === 22) registry.of(context.evaluationId)?.abort();
+      return allow();
+    },
+  });
+}
+
+function narrowed(
+  registry: Registry,
+  expected: Expected,
+  clock: FakeClock,
+  random: Random,
+  context: ToolContext,
+  how: "" | "deadline" | "budget" | "turns",
+): { readonly options: EvaluateOptions; readonly settings: Settings | undefined } {
+  const around = registry.of(context.evaluationId);
+  const call: CallName = context;
+  const deadline = how === "deadline" ? deadlineIn(random.int(3_000), clock) : undefined;
+  const budget = how === "budget" ? trackBudget({ maxOutputTokens: 20 + random.int(200) }) : undefined;
+  const maxTurns = how === "turns" ? 1 : 2 + random.int(5);
+  const options = { deadline, budget, maxTurns };
+  if (around === undefined) return { options, settings: undefined };
+  return {
+    options,
+    settings: {
+      ...around,
+      deadlines: deadline === undefined ? around.deadlines : [...around.deadlines, deadline],
+      trackers: budget === undefined ? around.trackers : [...around.trackers, budget],
+      maxTurns,
+      maxRepairs: 0,
+      given: [],
+      hasOutput: false,
+      abortedAt: () => around.abortedAt() ?? (expected.isOver(call) ? clock.now() : undefined),
     },
   };
 }

@@ -6,9 +6,9 @@ import {
   type ModelResponse,
 } from "@proviso/core";
 import { checkAdapterOptions } from "@proviso/runtime";
-import { existsSync } from "node:fs";
 import { basename } from "node:path";
-import { fromOutput } from "./from-output.ts";
+import { fromOutput, payloadOf } from "./from-output.ts";
+import { whyNotStarted } from "./not-started.ts";
 import { checkOptions, environmentFor, type CheckedOptions, type CommandLineOptions } from "./options.ts";
 import { largestOutput, runCommand, type Ended } from "./run-command.ts";
 import { toPrompt } from "./to-prompt.ts";
@@ -55,7 +55,7 @@ async function generate(options: CheckedOptions, request: ModelRequest): Promise
 }
 
 function failureOf(ended: Ended, { command, cwd, timeoutMs }: CheckedOptions): ModelFailure | undefined {
-  const { exitCode, signal, stderr, stop, notStarted, unread } = ended;
+  const { exitCode, signal, stdout, stderr, stop, notStarted, unread } = ended;
   const name = JSON.stringify(command);
   const failed = (what: string, cause?: unknown): ModelFailure => ({
     failure: "process",
@@ -63,27 +63,24 @@ function failureOf(ended: Ended, { command, cwd, timeoutMs }: CheckedOptions): M
     signal,
     stderr,
     message: `The command ${name} ${what}`,
+    payload: payloadOf(stdout, stderr),
     cause,
   });
-  if (notStarted !== undefined) return failed(whyNotStarted(notStarted, cwd), notStarted);
+  if (notStarted !== undefined) return failed(whyNotStarted(notStarted, command, cwd), notStarted);
   if (stop === "flooded") return failed(`was ended: it printed more than ${largestOutput} bytes.${told(stderr)}`);
   if (stop === "timeout") {
     const message = `The command ${name} did not answer within ${timeoutMs} ms.${told(stderr)}`;
-    return { failure: "throttle", kind: "timeout", message, payload: { exitCode, signal, stderr } };
+    return {
+      failure: "throttle",
+      kind: "timeout",
+      message,
+      payload: { exitCode, signal, ...payloadOf(stdout, stderr) },
+    };
   }
   if (signal !== null) return failed(`was ended by ${signal}.${told(stderr)}`);
   if (exitCode !== 0) return failed(`exited with code ${exitCode}.${told(stderr)}`);
   if (unread) return failed(`closed its standard input before it had read the prompt.${told(stderr)}`);
   return undefined;
-}
-
-function whyNotStarted(error: NodeJS.ErrnoException, cwd: string | undefined): string {
-  if (error.code === "ENOENT" && cwd !== undefined && !existsSync(cwd)) {
-    return `could not be started: its folder ${JSON.stringify(cwd)} does not exist.`;
-  }
-  if (error.code === "ENOENT") return "was not found: give its path, or put its folder on PATH.";
-  if (error.code === "EACCES") return "may not be run: is it a program, and may this user execute it?";
-  return `could not be started: ${error.message}.`;
 }
 
 /** Characters of standard error in a message. */

@@ -13,7 +13,7 @@ type Json = Readonly<Record<string, unknown>>;
 type Read = ModelResponse | { readonly problem: string };
 
 const limits = { maxDepth: 256, maxLength: largestOutput };
-/** Characters of an unreadable output that are kept. */
+/** Bytes of an output that was no answer, as far as they are kept. */
 const keptLength = 4_096;
 const keys = new Set(["text", "usage", "toolCalls", "model", "finishReason", "refusal"]);
 
@@ -25,8 +25,13 @@ export function fromOutput(stdout: Buffer, stderr: string): ModelResponse | Mode
     failure: "provider",
     reason: "invalid_response",
     message: `The command's output cannot be read: ${read.problem}.`,
-    payload: { stdout: stdout.subarray(0, keptLength).toString(), stderr },
+    payload: payloadOf(stdout, stderr),
   };
+}
+
+/** What a command said that did not answer. */
+export function payloadOf(stdout: Buffer, stderr: string): { readonly stdout: string; readonly stderr: string } {
+  return { stdout: stdout.subarray(0, keptLength).toString(), stderr };
 }
 
 function readOutput(stdout: Buffer): Read {

@@ -22,14 +22,16 @@ export function firstBytes(limit: number): OutputBuffer {
   };
 }
 
-/** Keeps the end. */
+/** Keeps the end, from the beginning of a character of UTF-8. */
 export function lastBytes(limit: number): OutputBuffer {
   let chunks: Buffer[] = [];
   let kept = 0;
   let length = 0;
   const bytes = (): Buffer => {
     const all = Buffer.concat(chunks);
-    return all.subarray(Math.max(0, all.length - limit));
+    let from = Math.max(0, all.length - limit);
+    while (from > 0 && isWithinCharacter(all[from])) from += 1;
+    return all.subarray(from);
   };
   return {
     add(chunk) {
@@ -39,11 +41,15 @@ export function lastBytes(limit: number): OutputBuffer {
       if (kept > 2 * limit) {
         // A copy, or the view would hold all that it was cut from.
         chunks = [Buffer.from(bytes())];
-        kept = limit;
+        kept = chunks[0]?.length ?? 0;
       }
       return length <= limit;
     },
     length: () => length,
     bytes,
   };
+}
+
+function isWithinCharacter(byte: number | undefined): boolean {
+  return byte !== undefined && byte >> 6 === 0b10;
 }

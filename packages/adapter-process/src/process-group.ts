@@ -1,4 +1,5 @@
 import { systemClock } from "@proviso/core";
+import { within } from "./within.ts";
 
 /** Milliseconds between SIGTERM and SIGKILL. */
 const graceMs = 200;
@@ -26,11 +27,14 @@ export function letGo(leader: number): void {
 /** SIGTERM, and SIGKILL for whoever is left after the grace. Resolves when the group is gone or was killed. */
 export async function endGroup(leader: number): Promise<void> {
   if (!signalGroup(leader, "SIGTERM")) return;
-  for (let waited = 0; waited < graceMs; waited += pollMs) {
-    await systemClock.sleep(pollMs);
-    if (!signalGroup(leader, 0)) return;
-  }
-  signalGroup(leader, "SIGKILL");
+  if ((await within(graceMs, (over) => gone(leader, over))) === undefined) signalGroup(leader, "SIGKILL");
+}
+
+/** Resolves when nobody of the group is left; rejects at `over`. */
+async function gone(leader: number, over: AbortSignal): Promise<true> {
+  do await systemClock.sleep(pollMs, over);
+  while (signalGroup(leader, 0));
+  return true;
 }
 
 /** false: there is no such group any more. */

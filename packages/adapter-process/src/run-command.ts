@@ -1,7 +1,8 @@
-import { systemClock, type Clock } from "@proviso/core";
+import type { Clock } from "@proviso/core";
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { firstBytes, lastBytes, type OutputBuffer } from "./output-buffer.ts";
 import { endGroup, holdGroup, letGo } from "./process-group.ts";
+import { within } from "./within.ts";
 
 export interface Command {
   readonly command: string;
@@ -28,7 +29,7 @@ export interface Ended {
   readonly signal: string | null;
   readonly stdout: Buffer;
   readonly stderr: string;
-  /** It closed its standard input before all was read. */
+  /** It closed its standard input before all was read, as far as that can be told. */
   readonly unread: boolean;
 }
 
@@ -36,6 +37,11 @@ export interface Ended {
 export const largestOutput = 16 * 1024 * 1024;
 /** Bytes of standard error that are kept, from its end: 64 KiB. */
 const keptErrors = 64 * 1024;
+/**
+ * Bytes that any system's pipe takes, read or not. Whether so few were read cannot be told: a write fails or not as the
+ * system happens to run the command before it or after.
+ */
+const alwaysTaken = 4_096;
 /** Milliseconds to wait for output of what has exited: a process that it left behind may hold the pipe. */
 const quietMs = 100;
 /** Milliseconds in which the system tells that a killed process is gone. */
@@ -47,22 +53,34 @@ export async function runCommand(command: Command, input: string, limits: RunLim
   const child = started(command);
   if (child instanceof Error) return endedBy({ notStarted: child }, outputs);
   const watched = watch(child, outputs);
-  const leader = child.pid;
-  if (leader === undefined) return endedBy({ notStarted: (await watched.exited).error }, outputs);
+  const { pid: leader } = child;
+  try {
+    if (leader === undefined) return endedBy({ notStarted: (await watched.exited).error }, outputs);
+    return endedBy(await runGroup(leader, watched, input, limits), outputs);
+  } finally {
+    for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy();
+    child.unref();
+  }
+}
+
+async function runGroup(
+  leader: number,
+  watched: Watched,
+  input: string,
+  limits: RunLimits,
+): Promise<Exit & Pick<Ended, "stop" | "unread">> {
   holdGroup(leader);
   const stops = stopsOf(limits, watched.flooded);
-  const stdin = write(child, input);
+  const stdin = write(watched.child, input);
   try {
     const first = await Promise.race([watched.exited, stops.stopped]);
-    const stop = typeof first === "string" ? first : await drained(watched, stops.stopped, outputs.stdout);
+    const stop = typeof first === "string" ? first : await drained(watched, stops.stopped);
     await endGroup(leader);
-    const exit = await Promise.race([watched.exited, systemClock.sleep(reapMs).then(() => noExit)]);
-    return endedBy({ stop, ...exit, unread: stdin.unread() }, outputs);
+    const exit = (await within(reapMs, () => watched.exited)) ?? noExit;
+    return { stop, ...exit, unread: stdin.unread() };
   } finally {
     stops.end();
     letGo(leader);
-    for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
-    child.unref();
   }
 }
 
@@ -99,9 +117,12 @@ function started({ command, args, cwd, variables }: Command): ChildProcessWithou
 }
 
 interface Watched {
+  readonly child: ChildProcessWithoutNullStreams;
   readonly exited: Promise<Exit>;
-  readonly closed: Promise<undefined>;
+  readonly closed: Promise<"closed">;
   readonly flooded: Promise<Stop>;
+  /** Bytes on standard output so far. */
+  printed(): number;
 }
 
 function watch(
@@ -112,7 +133,7 @@ function watch(
     child.on("error", (error) => resolve({ ...noExit, error }));
     child.on("exit", (exitCode, signal) => resolve({ exitCode, signal }));
   });
-  const closed = new Promise<undefined>((resolve) => child.on("close", () => resolve(undefined)));
+  const closed = new Promise<"closed">((resolve) => child.on("close", () => resolve("closed")));
   const flooded = new Promise<Stop>((resolve) => {
     // Without descriptors left there are no streams.
     child.stdout?.on("data", (chunk: Buffer) => {
@@ -121,14 +142,15 @@ function watch(
   });
   child.stderr?.on("data", (chunk: Buffer) => void stderr.add(chunk));
   for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.on("error", () => {});
-  return { exited, closed, flooded };
+  return { child, exited, closed, flooded, printed: () => stdout.length() };
 }
 
-function write(child: ChildProcessWithoutNullStreams, input: string): { unread(): boolean } {
+function write({ stdin }: ChildProcessWithoutNullStreams, input: string): { unread(): boolean } {
+  const bytes = Buffer.from(input);
   let unread = false;
-  child.stdin.write(input, (error) => {
-    if (error) unread = true;
-    else child.stdin.end();
+  stdin.write(bytes, (error) => {
+    if (error) unread = bytes.length > alwaysTaken;
+    else stdin.end();
   });
   return { unread: () => unread };
 }
@@ -153,13 +175,13 @@ function stopsOf(
 }
 
 /** Waits for the rest of the output, as long as there is some. */
-async function drained({ closed }: Watched, stopped: Promise<Stop>, stdout: OutputBuffer): Promise<Stop | undefined> {
+async function drained({ closed, printed }: Watched, stopped: Promise<Stop>): Promise<Stop | undefined> {
   // Two in a row: a timer can be due before the data that came while the process was busy.
   for (let quiet = 0, seen = -1; quiet < 2;) {
-    const next = await Promise.race([closed, stopped, systemClock.sleep(quietMs).then(() => "waited" as const)]);
-    if (next !== "waited") return next;
-    quiet = stdout.length() === seen ? quiet + 1 : 0;
-    seen = stdout.length();
+    const next = await within(quietMs, () => Promise.race([closed, stopped]));
+    if (next !== undefined) return next === "closed" ? undefined : next;
+    quiet = printed() === seen ? quiet + 1 : 0;
+    seen = printed();
   }
   return undefined;
 }

@@ -5,7 +5,7 @@ import { readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { doing, folder, hello, script } from "./support/command.ts";
+import { doing, folder, hello, saying, script } from "./support/command.ts";
 
 const noted = defineEvent("noted", z.strictObject({ text: z.string() }));
 const notes = defineSlice({
@@ -82,6 +82,18 @@ test("CMD-2 CMD-3 CMD-5 a conversation with tools, end to end", async () => {
   expect(second).toContain('<tool-result id="a" name="note">\nnoted one\n</tool-result>');
   expect(second).toMatch(/name="note" error>\n.*Not this one\./);
   expect(second).toContain('"arguments":"{\\"text\\":\\"bad\\"}"');
+});
+
+test("CMD-2 CMD-4 a prompt of 10 MiB goes in and comes out whole", { timeout: 30_000 }, async () => {
+  const text = "Grüße, 日本 👩‍👩‍👧; ".repeat(10 * 1024 * 1024).slice(0, 7_000_000);
+  expect(Buffer.byteLength(text)).toBeGreaterThan(10 * 1024 * 1024);
+  expect((await doing("echo").evaluate(saying(text))).output === text.toWellFormed()).toBe(true);
+  expect((await doing("count").evaluate(saying(text))).output).toBe(String(Buffer.byteLength(text)));
+});
+
+test("CMD-4 output in pieces that cut characters is put together", async () => {
+  const text = "Grüße aus 東京, 👩‍👩‍👧 und so weiter; ".repeat(5);
+  expect((await doing("pieces").evaluate(saying(text))).output).toBe(text);
 });
 
 test("CMD-1 arguments go to the program as they are, through no shell", async () => {

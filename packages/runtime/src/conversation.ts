@@ -9,7 +9,7 @@ export interface Conversation {
   /** What can be given to the next evaluation. */
   messages(): readonly Message[];
   /** UTF-16 units of what is sent. */
-  readonly characters: number;
+  characters(): number;
   /** UTF-8 bytes of what is sent, from that message on. */
   bytesFrom(index: number): number;
   /** A turn that is over. */
@@ -37,9 +37,7 @@ export function startConversation(rendered: RenderedPrompt, earlier: readonly Me
   return {
     request: () => [...system, ...messages],
     messages: () => [...messages],
-    get characters() {
-      return characters;
-    },
+    characters: () => characters,
     bytesFrom(index) {
       const all = system.length + messages.length;
       for (let i = bytes.length - 1; i < all; i++) {

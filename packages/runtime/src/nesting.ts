@@ -1,6 +1,6 @@
 import type { EvaluateOptions, Prompt, PromptResponse, ProviderAdapter } from "@proviso/core";
 import type { Run } from "./run.ts";
-import type { Gate } from "./tools/gate.ts";
+import type { Gate } from "./gate.ts";
 import type { Transaction } from "./tools/transaction.ts";
 
 /** The tool call around a nested evaluation. */

@@ -5,7 +5,7 @@ import {
   type RenderedPrompt,
   type Visibility,
 } from "@proviso/core";
-import { messageOf, type Failure } from "./failures.ts";
+import { isFailure, messageOf, type Failure } from "./failures.ts";
 import type { Run } from "./run.ts";
 import type { SessionCore } from "./session/session.ts";
 
@@ -46,7 +46,8 @@ export async function refresh(run: Run): Promise<Failure | undefined> {
   if (opened === run.opened) return undefined;
   try {
     const rendered = renderWith(run.prompt, run.renderInputs, opened);
-    await run.resources.extend(rendered.resources);
+    const extended = await run.limits.race(run.resources.extend(rendered.resources), "render");
+    if (isFailure(extended)) return extended;
     run.opened = opened;
     run.rendered = rendered;
     run.tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));

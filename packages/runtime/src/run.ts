@@ -22,15 +22,20 @@ import type { Nesting } from "./nesting.ts";
 import type { Opened, RenderInputs } from "./rendering.ts";
 import type { ResourceContext } from "./resources/context.ts";
 import type { SessionCore, UnnumberedEvent } from "./session/session.ts";
-import type { Gate } from "./tools/gate.ts";
+import type { Gate } from "./gate.ts";
 import type { KnownCost } from "./usage.ts";
 
-/** A framework event without what every one has. */
-export type BareEvent = UnnumberedEvent extends infer E
+/** A framework event without what every one has; it may have room for that, which saves memory where many are kept. */
+export type BareEvent = (UnnumberedEvent extends infer E
   ? E extends UnnumberedEvent
     ? Omit<E, "evaluationId" | "at">
     : never
-  : never;
+  : never) & {
+  readonly evaluationId?: string;
+  readonly at?: number;
+  readonly sessionId?: string;
+  readonly seq?: number;
+};
 
 /** What an adapter brings to each of its evaluations. */
 export interface Setup {
@@ -88,7 +93,7 @@ export interface Run extends AsyncDisposable {
   /** The last turn's cost, where it was reported. */
   knownCost: KnownCost | undefined;
   readonly toolResults: ToolInvoked[];
-  /** Numbers, reduces and tells the listeners; what they throw is logged, and the caller's to judge. */
+  /** Takes the event over, numbers, reduces and tells it; what listeners throw is logged, and the caller's to judge. */
   emit(event: BareEvent): { readonly event: FrameworkEvent; readonly errors: readonly unknown[] };
   /** Adds what a request cost to the evaluation's usage; what was not reported is estimated, of so many characters answered. */
   spend(reported: ReportedUsage | undefined, answered: number): Usage;

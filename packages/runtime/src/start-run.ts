@@ -22,8 +22,11 @@ import { coreOf, createSession, type SessionCore } from "./session/session.ts";
 import { depthOf, gatesOf, inheritedLimits, openRunResources, type Surroundings } from "./surroundings.ts";
 import { usageOf } from "./usage.ts";
 
-/** Milliseconds that closing and restoring may take, all together, after a limit has ended the evaluation. */
-const graceMs = 50;
+/**
+ * Milliseconds that closing and restoring may take, all together, after a limit has ended the evaluation. What is nested
+ * has less of it: it is over before what is around it.
+ */
+const graceMs = (depth: number): number => 60 / (depth + 1);
 const defaultMaxTurns = 64;
 /** Of overrides. */
 const defaultTag = "latest";
@@ -110,7 +113,7 @@ async function buildRun(
     spend: (reported, answered) => spend(run, reported, answered),
     redact: world.redact,
     log,
-    withinGrace: graceful(world, limits),
+    withinGrace: graceful(world, limits, graceMs(depth)),
     [Symbol.asyncDispose]: () => closeRun(run),
   };
   return run;
@@ -130,7 +133,7 @@ function withDefaults({
 }
 
 function spend(run: Run, reported: ReportedUsage | undefined, answered: number): Usage {
-  const usage = usageOf(reported, { sent: run.conversation.characters, answered });
+  const usage = usageOf(reported, { sent: run.conversation.characters(), answered });
   run.usage = addUsage(run.usage, usage);
   return usage;
 }
@@ -143,9 +146,10 @@ function emitter(
 ): Run["emit"] {
   const { nesting, watch } = of;
   const parent = nesting && Object.freeze({ evaluationId: nesting.run.evaluationId, callId: nesting.callId });
-  const own = { evaluationId: of.evaluationId, ...(parent === undefined ? {} : { parent }) };
+  const { evaluationId } = of;
   return (bare) => {
-    const event = core.number(redact({ ...bare, ...own, at: clock.now() }));
+    const filled = Object.assign(redact(bare), { evaluationId, at: clock.now() });
+    const event = core.number(parent === undefined ? filled : { ...filled, parent });
     const failedReducers = core.reduce(event);
     const failedListeners = core.notify(event);
     watch?.(event);
@@ -210,7 +214,7 @@ function joinSession(
   return core;
 }
 
-function graceful({ clock }: World, limits: Limits): Run["withinGrace"] {
+function graceful({ clock }: World, limits: Limits, ms: number): Run["withinGrace"] {
   let until: number | undefined;
   return async (work, onError) => {
     const settled = work.catch(onError);
@@ -221,7 +225,7 @@ function graceful({ clock }: World, limits: Limits): Run["withinGrace"] {
       );
       if (done === "done") return;
     }
-    until ??= clock.now() + graceMs;
+    until ??= clock.now() + ms;
     const waiting = new AbortController();
     await Promise.race([settled, clock.sleep(Math.max(0, until - clock.now()), waiting.signal).catch(() => {})]);
     waiting.abort(over);

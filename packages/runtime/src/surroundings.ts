@@ -1,11 +1,11 @@
 import { DefinitionError, type Binding, type EvaluateOptions, type Resources, type StreamEvent } from "@proviso/core";
 import { isFailure } from "./failures.ts";
+import type { Gate } from "./gate.ts";
 import type { Limits, LimitOptions } from "./limits.ts";
 import type { Nesting } from "./nesting.ts";
 import { contextOf, openContext, type ResourceContext } from "./resources/context.ts";
 import type { Run } from "./run.ts";
 import type { SessionCore } from "./session/session.ts";
-import { gateOf, type Gate } from "./tools/gate.ts";
 import { include } from "./tools/transaction.ts";
 
 const defaultMaxDepth = 3;
@@ -39,9 +39,9 @@ export function gatesOf(
   shared: ResourceContext | undefined,
   nesting: Nesting | undefined,
 ): readonly Gate[] {
-  const first = nesting?.gate ?? gateOf(core);
-  if (shared === undefined || isHeld(gateOf(shared), nesting)) return [first];
-  return [first, gateOf(shared)];
+  const first = nesting?.gate ?? core.gate;
+  if (shared === undefined || isHeld(shared.gate, nesting)) return [first];
+  return [first, shared.gate];
 }
 
 function isHeld(gate: Gate, nesting: Nesting | undefined): boolean {

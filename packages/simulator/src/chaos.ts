@@ -1,38 +1,56 @@
-import { checkFault, faultApplies, faultNames, type FaultName } from "./faults.ts";
+import { createHash } from "node:crypto";
+import { conversationKey, recentCounts } from "./conversation.ts";
+import { checkFault, faultNames, type FaultName } from "./faults.ts";
 import type { SimulatedRequest } from "./types.ts";
 
-/** Random faults, the same ones for the same seed and the same order of requests. */
+/** Random faults from a seed. */
 export interface Chaos {
+  /** A whole number. */
   readonly seed: number;
   /** Part of the requests that get one, from 0 to 1. */
   readonly rate: number;
-  /** Left out: all of them. */
+  /** Left out: all but those that leave the client waiting for ever (`hang…`, `…stalls`). */
   readonly faults?: readonly FaultName[] | undefined;
+  /**
+   * "request" (default): by the request's number, so the same for the same order of requests. "conversation": by what
+   * was said so far and how often it was sent, so the same in whatever order conversations come.
+   */
+  readonly by?: "request" | "conversation" | undefined;
 }
 
-/** @throws {TypeError} for a rate outside 0 to 1, or a fault that is none. */
-export function chaosOf({
-  seed,
-  rate,
-  faults = faultNames,
-}: Chaos): (request: SimulatedRequest) => FaultName | undefined {
+type Chance = (request: SimulatedRequest, fits: (name: FaultName) => boolean) => FaultName | undefined;
+
+const endless = /^hang|stalls$/;
+
+/** @throws {TypeError} for a seed, a rate or a `by` that cannot be, or a fault that is none. */
+export function chaosOf({ seed, rate, faults, by = "request" }: Chaos): Chance {
+  if (!Number.isInteger(seed)) throw new TypeError(`The seed of chaos must be a whole number, not ${String(seed)}.`);
   if (!(rate >= 0 && rate <= 1)) throw new TypeError(`The rate of chaos must be from 0 to 1, not ${rate}.`);
-  const names = faults.map(checkFault);
-  return ({ index, api, body }) => {
-    const random = numbers(seed, index);
-    if (random() >= rate) return undefined;
-    const fitting = names.filter((name) => faultApplies(name, api, body["stream"] === true));
-    return fitting[Math.floor(random() * fitting.length)];
+  if (by !== "request" && by !== "conversation")
+    throw new TypeError(`Chaos goes by "request" or "conversation", not ${JSON.stringify(by)}.`);
+  const names = faults?.map(checkFault) ?? faultNames.filter((name) => !endless.test(name));
+  if (names.length === 0) throw new TypeError("The faults of chaos are an empty list: leave them out for all.");
+  const placeOf = by === "request" ? ({ index }: SimulatedRequest): string => String(index) : conversationPlaces();
+  return (request, fits) => {
+    const [first, second] = drawn(seed, placeOf(request));
+    if (first >= rate) return undefined;
+    const fitting = names.filter(fits);
+    return fitting[Math.floor(second * fitting.length)];
   };
 }
 
-/** By request, so that what else happens does not matter. Source: Tommy Ettinger's mulberry32, public domain. */
-function numbers(seed: number, index: number): () => number {
-  let state = (seed ^ Math.imul(index + 1, 0x9e3779b1)) >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+function conversationPlaces(): (request: SimulatedRequest) => string {
+  const sent = recentCounts();
+  return (request) => {
+    const key = conversationKey(request);
+    const before = sent.get(key);
+    sent.set(key, before + 1);
+    return `${key}#${before}`;
   };
+}
+
+/** Two numbers from 0 to 1 for a place, whatever else happens. */
+function drawn(seed: number, place: string): readonly [number, number] {
+  const digest = createHash("sha256").update(`${seed}/${place}`).digest();
+  return [digest.readUInt32LE(0) / 2 ** 32, digest.readUInt32LE(4) / 2 ** 32];
 }

@@ -1,18 +1,35 @@
-/** The only timer and the only wall clock of the simulator. */
-export function now(): number {
-  return Date.now();
+/** Where the simulator's time comes from. */
+export interface SimulatorClock {
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** May reject when the signal fires. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** A timer of more milliseconds fires at once. */
+const longestTimerMs = 2 ** 31 - 1;
+
+/** The only timer and the only wall clock of the simulator. */
+export const systemClock: SimulatorClock = {
+  now: () => Date.now(),
+  sleep: (ms, signal) =>
+    new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", done);
+        resolve();
+      };
+      const timer = setTimeout(done, Math.min(ms, longestTimerMs));
+      signal?.addEventListener("abort", done, { once: true });
+    }),
+};
+
 /** Milliseconds; ends early, without error, when the signal fires. */
-export function pause(ms: number, signal: AbortSignal): Promise<void> {
-  if (ms <= 0 || signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener("abort", done, { once: true });
-  });
+export async function pause(clock: SimulatorClock, ms: number, signal: AbortSignal): Promise<void> {
+  if (ms <= 0 || signal.aborted) return;
+  try {
+    await clock.sleep(ms, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
 }

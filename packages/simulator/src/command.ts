@@ -46,7 +46,8 @@ export async function runSimulator(options: SimulatorOptions, print: (line: stri
   const tell = ({ method, path, status, durationMs }: LoggedRequest): void =>
     print(`${method} ${path} ${status} ${durationMs} ms`);
   const simulator = await startSimulator({ ...options, onRequest: tell }).catch((error: unknown) => {
-    throw new UsageError(`cannot listen on port ${options.port}: ${(error as Error).message}`);
+    const { message } = error as Error;
+    throw new UsageError(error instanceof TypeError ? message : `cannot listen on port ${options.port}: ${message}`);
   });
   print(`listening on ${simulator.baseURL}`);
   print(
@@ -64,7 +65,8 @@ export function faultList(): string {
 }
 
 function readFault(text: string): { readonly fault: FaultName; readonly at?: number | undefined } {
-  const [name, at] = text.split("@");
+  const [name, at, ...rest] = text.split("@");
+  if (rest.length > 0) throw new UsageError(`--fault takes NAME or NAME@N, not "${text}".`);
   try {
     return { fault: checkFault(name), ...(at === undefined ? {} : { at: wholeNumber("--fault NAME@N", at) }) };
   } catch (error) {
@@ -73,10 +75,10 @@ function readFault(text: string): { readonly fault: FaultName; readonly at?: num
 }
 
 function readChaos(text: string): { readonly seed: number; readonly rate: number } {
-  const [seed, rate] = text.split(":").map(Number);
-  const fits = Number.isInteger(seed) && rate !== undefined && rate >= 0 && rate <= 1;
-  if (!fits) throw new UsageError(`--chaos takes SEED:RATE with a rate from 0 to 1, not "${text}".`);
-  return { seed: seed as number, rate };
+  const [, seed, rate] = /^(\d{1,9}):(\d*\.?\d+)$/.exec(text) ?? [];
+  if (seed === undefined || !(Number(rate) <= 1))
+    throw new UsageError(`--chaos takes SEED:RATE with a rate from 0 to 1, not "${text}".`);
+  return { seed: Number(seed), rate: Number(rate) };
 }
 
 function parseFlags(args: readonly string[]): {

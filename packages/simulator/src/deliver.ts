@@ -1,82 +1,157 @@
 import type { ServerResponse } from "node:http";
-import { pause } from "./clock.ts";
+import { pause, systemClock, type SimulatorClock } from "./clock.ts";
 import type { FaultName } from "./faults.ts";
-import type { WireStream } from "./stream-faults.ts";
-import type { HttpStep } from "./types.ts";
 
 /** What is sent, and how. */
-export interface Delivery extends HttpStep {
-  /** In place of a body. */
-  readonly stream?: WireStream | undefined;
-  readonly fault?: FaultName | undefined;
-  /** Milliseconds between two events of a stream. */
-  readonly eventMs?: number | undefined;
+export interface Delivery {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Written one after another. */
+  readonly pieces: readonly (string | Buffer)[];
+  readonly fault: FaultName | undefined;
+  /** Milliseconds between two pieces. */
+  readonly pieceMs: number;
 }
+
+type Ending = "end" | "open" | "close" | "reset";
+const endings: { readonly [name in FaultName]?: Ending } = {
+  hang: "open",
+  hang_after_headers: "open",
+  stream_stalls: "open",
+  body_stalls: "open",
+  short_body: "close",
+  closed_before_headers: "close",
+  reset_before_headers: "reset",
+  reset_after_headers: "reset",
+  reset_in_body: "reset",
+};
+/** Whether the fault itself ends the connection before the answer's end. */
+export function breaksOff(fault: FaultName | undefined): boolean {
+  const ending = fault && endings[fault];
+  return ending === "close" || ending === "reset";
+}
+
+const nothing: ReadonlySet<unknown> = new Set<FaultName>(["hang", "reset_before_headers", "closed_before_headers"]);
+const headersOnly: ReadonlySet<unknown> = new Set<FaultName>(["hang_after_headers", "reset_after_headers"]);
+const half: ReadonlySet<unknown> = new Set<FaultName>(["reset_in_body", "cut_body", "short_body", "body_stalls"]);
 
 /** Milliseconds between two pieces of a body that drips. */
 const dripMs = 5;
 const drips = 20;
 
-/** Sends until it is sent, or the other side is gone. */
+/** Sends until it is sent, or the other side is gone; then the signal has fired. */
 export async function deliver(
   response: ServerResponse,
   delivery: Delivery,
-  headers: Readonly<Record<string, string>>,
+  clock: SimulatorClock,
   gone: AbortSignal,
 ): Promise<void> {
-  const { status, fault, stream, body } = delivery;
-  if (gone.aborted || fault === "hang") return;
-  if (fault === "reset_before_headers") return void response.destroy();
-  const isText = typeof body === "string";
-  const type = stream === undefined ? (isText ? "text/plain; charset=utf-8" : "application/json") : "text/event-stream";
-  response.writeHead(status, {
-    "content-type": fault === "wrong_content_type" ? "text/plain" : type,
-    ...(stream === undefined ? {} : { "cache-control": "no-cache" }),
-    ...headers,
-    ...delivery.headers,
-  });
-  if (fault === "reset_after_headers" || fault === "hang_after_headers") {
+  const { status, headers, pieces, fault } = delivery;
+  if (gone.aborted) return;
+  const ending = (fault && endings[fault]) ?? "end";
+  if (!nothing.has(fault)) {
+    response.writeHead(status, headers);
+    if (ending === "end" && pieces.length === 1 && !half.has(fault) && fault !== "slow_body") {
+      response.end(pieces[0]);
+      return;
+    }
     response.flushHeaders();
-    if (fault === "hang_after_headers") return;
-    await pause(dripMs, gone);
-    return void response.destroy();
+    if (!headersOnly.has(fault)) await sendPieces(response, delivery, clock, gone);
   }
-  const pieces = stream?.pieces ?? [isText ? body : JSON.stringify(body ?? {})];
-  if (fault === "reset_in_body" || fault === "cut_body") {
-    const text = Buffer.concat(pieces.map((piece) => Buffer.from(piece)));
-    response.write(text.subarray(0, Math.floor(text.length / 2)));
-    await pause(dripMs, gone);
-    return fault === "cut_body" ? void response.end() : void response.destroy();
-  }
-  if (fault === "slow_body") return drip(response, pieces, gone);
-  return sendAll(response, pieces, delivery, gone);
+  if (gone.aborted) return;
+  if (ending === "end") response.end();
+  else if (ending !== "open") await cut(response, ending, gone);
 }
 
-async function drip(response: ServerResponse, pieces: readonly (string | Buffer)[], gone: AbortSignal): Promise<void> {
-  const text = Buffer.concat(pieces.map((piece) => Buffer.from(piece)));
-  const size = Math.max(1, Math.ceil(text.length / drips));
-  for (let from = 0; from < text.length && !gone.aborted; from += size) {
-    response.write(text.subarray(from, from + size));
-    await pause(dripMs, gone);
-  }
-  response.end();
+/** The time that what was written has to reach the client before the connection breaks. */
+const flushMs = 10;
+
+async function cut(response: ServerResponse, how: "close" | "reset", gone: AbortSignal): Promise<void> {
+  if (response.socket === null) await itsTurn(response, gone);
+  if (response.headersSent) await pause(systemClock, flushMs, gone);
+  if (how === "reset") response.socket?.resetAndDestroy();
+  else response.socket?.destroySoon();
 }
 
-async function sendAll(
+/** A pipelined request's answer has the connection when those before it are sent. */
+function itsTurn(response: ServerResponse, gone: AbortSignal): Promise<void> {
+  return settled(gone, (done) => response.once("socket", done));
+}
+
+function sendPieces(
+  response: ServerResponse,
+  delivery: Delivery,
+  clock: SimulatorClock,
+  gone: AbortSignal,
+): Promise<void> {
+  const { pieces, pieceMs, fault } = delivery;
+  if (half.has(fault) || fault === "slow_body") {
+    const bytes = Buffer.concat(pieces.map((piece) => Buffer.from(piece)));
+    if (fault === "slow_body") return sendApart(response, slices(bytes), dripMs, clock, gone);
+    return sendAtOnce(response, [bytes.subarray(0, Math.floor(bytes.length / 2))], gone);
+  }
+  return pieceMs > 0 ? sendApart(response, pieces, pieceMs, clock, gone) : sendAtOnce(response, pieces, gone);
+}
+
+function slices(bytes: Buffer): readonly Buffer[] {
+  const size = Math.max(1, Math.ceil(bytes.length / drips));
+  return Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
+    bytes.subarray(index * size, (index + 1) * size),
+  );
+}
+
+async function sendApart(
   response: ServerResponse,
   pieces: readonly (string | Buffer)[],
-  { stream, eventMs = 0 }: Delivery,
+  pieceMs: number,
+  clock: SimulatorClock,
   gone: AbortSignal,
 ): Promise<void> {
-  // Pieces that were cut on purpose have to arrive apart.
-  const apart = stream !== undefined && pieces.some((piece) => typeof piece !== "string");
-  if (eventMs === 0 && !apart) response.write(pieces.length === 1 ? (pieces[0] ?? "") : pieces.join(""));
-  else {
-    for (const piece of pieces) {
-      if (gone.aborted) return;
-      response.write(piece);
-      await pause(Math.max(1, eventMs), gone);
-    }
+  for (const [index, piece] of pieces.entries()) {
+    if (index > 0) await pause(clock, pieceMs, gone);
+    if (gone.aborted) return;
+    response.write(piece);
   }
-  if (stream?.staysOpen !== true) response.end();
+}
+
+/** Characters that are gathered for one write to the socket. */
+const gathered = 64 * 1024;
+
+/** Bytes that were cut on purpose stay apart; texts are put together. */
+async function sendAtOnce(
+  response: ServerResponse,
+  pieces: readonly (string | Buffer)[],
+  gone: AbortSignal,
+): Promise<void> {
+  let text = "";
+  for (const piece of pieces) {
+    if (typeof piece === "string") text += piece;
+    else await write(response, piece, gone);
+    if (text.length < gathered) continue;
+    await write(response, text, gone);
+    text = "";
+  }
+  await write(response, text, gone);
+}
+
+async function write(response: ServerResponse, piece: string | Buffer, gone: AbortSignal): Promise<void> {
+  if (gone.aborted || piece.length === 0 || response.write(piece)) return;
+  await drained(response, gone);
+}
+
+function drained(response: ServerResponse, gone: AbortSignal): Promise<void> {
+  return settled(gone, (done) => response.once("drain", done));
+}
+
+/** When it happens, or the other side is gone. */
+function settled(gone: AbortSignal, listen: (done: () => void) => void): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      gone.removeEventListener("abort", done);
+      resolve();
+    };
+    listen(done);
+    gone.addEventListener("abort", done, { once: true });
+  });
 }

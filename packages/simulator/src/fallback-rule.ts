@@ -11,7 +11,7 @@ export function fallbackRule(request: SimulatedRequest): AnswerStep {
 const deepest = 8;
 
 /** The smallest value that fits a schema. */
-function instanceOf(root: JsonObject, schema: unknown, text: string, depth: number): unknown {
+export function instanceOf(root: JsonObject, schema: unknown, text: string, depth: number): unknown {
   if (!isObject(schema) || depth > deepest) return null;
   if (typeof schema["$ref"] === "string") return instanceOf(root, definition(root, schema["$ref"]), text, depth + 1);
   if ("const" in schema) return schema["const"];

@@ -38,6 +38,7 @@ export const faults = {
   reset_before_headers: about("transport", "the connection is cut before the answer"),
   reset_after_headers: about("transport", "the connection is cut after the headers"),
   reset_in_body: about("transport", "the connection is cut in the middle of the body"),
+  closed_before_headers: about("transport", "the connection is closed before the answer"),
   hang: about("transport", "no answer at all"),
   hang_after_headers: about("transport", "headers, and nothing more"),
   html: about("transport", "200 with an HTML page"),
@@ -49,6 +50,8 @@ export const faults = {
   // how the answer is sent
   slow_body: about("sending", "the body drips"),
   cut_body: passing("sending", "the body ends inside its JSON or its stream"),
+  short_body: passing("sending", "fewer bytes than were promised, and the connection is closed"),
+  body_stalls: passing("sending", "half the body, and the connection stays open"),
   wrong_content_type: about("sending", "the answer as text/plain"),
   // what the answer says
   usage_missing: about("answer", "no usage"),
@@ -100,13 +103,16 @@ export const faults = {
   stream_split: about("stream", "cut anywhere, inside characters too"),
   stream_no_done: about("stream", "no [DONE]", "chat"),
   stream_as_json: about("stream", "a JSON body where a stream was asked for"),
+  stream_for_json: { ...about("sending", "a stream where JSON was asked for"), stream: false },
 } as const satisfies Readonly<Record<string, Fault>>;
 
 export interface Fault {
   readonly group: "status" | "transport" | "sending" | "answer" | "calls" | "stream";
   readonly about: string;
-  /** undefined: both. */
+  /** The only API it means something for. undefined: both. */
   readonly api?: Api | undefined;
+  /** true: it means something for streams only; false: for JSON only. undefined: both. */
+  readonly stream?: boolean | undefined;
   /** The step is left for the next request. */
   readonly passing: boolean;
 }
@@ -116,7 +122,8 @@ export const faultNames: readonly FaultName[] = Object.freeze(Object.keys(faults
 
 function about(group: Fault["group"], text: string, api?: Api): Fault {
   const passing = group === "status" || group === "transport";
-  return Object.freeze({ group, about: text, passing, ...(api === undefined ? {} : { api }) });
+  const only = { ...(api === undefined ? {} : { api }), ...(group === "stream" ? { stream: true } : {}) };
+  return Object.freeze({ group, about: text, passing, ...only });
 }
 
 function passing(group: Fault["group"], text: string, api?: Api): Fault {
@@ -126,7 +133,12 @@ function passing(group: Fault["group"], text: string, api?: Api): Fault {
 /** Whether a fault means something for an API, asked for a stream or not. */
 export function faultApplies(name: FaultName, api: Api, stream: boolean): boolean {
   const fault: Fault = faults[name];
-  return (fault.api === undefined || fault.api === api) && (stream || fault.group !== "stream");
+  return (fault.api ?? api) === api && (fault.stream ?? stream) === stream;
+}
+
+/** Whether a fault distorts a call of a tool. */
+export function needsCall(name: FaultName): boolean {
+  return faults[name].group === "calls" || name === "cut_in_arguments";
 }
 
 /** @throws {TypeError} for a name that is none, with those there are. */

@@ -1,4 +1,5 @@
 export type { Chaos } from "./chaos.ts";
+export type { SimulatorClock } from "./clock.ts";
 export { fallbackRule } from "./fallback-rule.ts";
 export { faultApplies, faultNames, faults } from "./faults.ts";
 export type { Fault, FaultName } from "./faults.ts";

@@ -1,4 +1,4 @@
-import { now } from "./clock.ts";
+import type { SimulatorClock } from "./clock.ts";
 import type { HttpStep } from "./types.ts";
 
 /** Buckets that fill with time. */
@@ -25,7 +25,7 @@ interface Bucket {
 }
 
 /** @throws {TypeError} for a limit that is no positive number. */
-export function rateLimiter(limit: RateLimit): Limiter {
+export function rateLimiter(limit: RateLimit, { now }: SimulatorClock): Limiter {
   const { requestsPerMinute, tokensPerMinute, burst = 1 } = limit;
   for (const [name, value] of Object.entries({ requestsPerMinute, tokensPerMinute: tokensPerMinute ?? 1, burst })) {
     if (!(Number.isFinite(value) && value > 0))
@@ -39,8 +39,8 @@ export function rateLimiter(limit: RateLimit): Limiter {
   const tokens = tokensPerMinute === undefined ? undefined : bucket(tokensPerMinute);
   return {
     take(count) {
-      fill(requests);
-      if (tokens !== undefined) fill(tokens);
+      fill(requests, now());
+      if (tokens !== undefined) fill(tokens, now());
       const waitMs = Math.max(
         waitFor(requests, 1),
         tokens === undefined ? 0 : waitFor(tokens, Math.min(count, tokens.size)),
@@ -54,8 +54,7 @@ export function rateLimiter(limit: RateLimit): Limiter {
   };
 }
 
-function fill(bucket: Bucket): void {
-  const at = now();
+function fill(bucket: Bucket, at: number): void {
   bucket.left = Math.min(bucket.size, bucket.left + ((at - bucket.at) * bucket.perMinute) / 60_000);
   bucket.at = at;
 }

@@ -1,43 +1,79 @@
 import { chatAnswer, responsesAnswer, type Ids } from "./answer.ts";
-import { now } from "./clock.ts";
 import type { Delivery } from "./deliver.ts";
 import { distortedBody, distortedStep } from "./distort.ts";
 import { faults, type FaultName } from "./faults.ts";
 import { refusalOf } from "./refusals.ts";
+import type { Scripted } from "./script.ts";
 import { streamOf } from "./sse.ts";
 import { wireStream } from "./stream-faults.ts";
-import { isObject, type AnswerStep, type HttpStep, type JsonObject, type SimulatedRequest } from "./types.ts";
+import {
+  hasNoBody,
+  isObject,
+  type AnswerStep,
+  type HttpStep,
+  type JsonObject,
+  type SimulatedRequest,
+} from "./types.ts";
 
 const defaultChunk = 16;
 
-/** What is sent for a step, as the fault has it; and the answer for the log. */
-export function play(
-  request: SimulatedRequest,
-  step: AnswerStep | HttpStep,
-  fault: FaultName | undefined,
-  ids: Ids,
-): { readonly delivery: Delivery; readonly answer: unknown } {
+export interface Played {
+  readonly delivery: Delivery;
+  /** For the log: the JSON body, or what a stream adds up to. */
+  readonly answer: unknown;
+  readonly afterMs: number;
+}
+
+export interface PlayOptions {
+  readonly ids: Ids;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  readonly chunkCharacters?: number | undefined;
+  readonly eventMs?: number | undefined;
+}
+
+/** What is sent for a step, as the fault has it. */
+export function play(request: SimulatedRequest, { step, fault }: Scripted, options: PlayOptions): Played {
+  const afterMs = step.afterMs ?? 0;
   if (fault !== undefined && faults[fault].group === "status") {
-    const refusal = refusalOf(fault);
-    return { delivery: { ...refusal, fault, afterMs: step.afterMs }, answer: refusal.body };
+    return { ...playHttp(refusalOf(fault, options.now), fault), afterMs };
   }
-  if ("status" in step) return { delivery: { ...step, fault }, answer: step.body };
-  const body = answered(request, step, fault, ids);
   const inPlace = fault === undefined ? undefined : bodies[fault];
-  const { afterMs, eventMs } = step;
-  if (inPlace !== undefined) {
-    return { delivery: { status: 200, ...inPlace, fault, afterMs }, answer: inPlace.body };
+  if (inPlace !== undefined) return { ...playHttp({ status: 200, ...inPlace }, fault), afterMs };
+  if ("status" in step) return playHttp(step, fault);
+  const body = answered(request, step, fault, options);
+  const asStream = (request.body["stream"] === true || fault === "stream_for_json") && fault !== "stream_as_json";
+  if (!asStream) return { ...playHttp({ status: 200, body }, fault), afterMs };
+  const streamOptions = request.body["stream_options"];
+  const events = streamOf(request.api, body, {
+    chunkCharacters: step.chunkCharacters ?? options.chunkCharacters ?? defaultChunk,
+    includeUsage: isObject(streamOptions) && streamOptions["include_usage"] === true,
+  });
+  const pieces = wireStream(request.api, events, fault);
+  const eventMs = step.eventMs ?? options.eventMs ?? 0;
+  // What was cut on purpose has to arrive apart.
+  const pieceMs = fault === "stream_split" ? Math.max(1, eventMs) : eventMs;
+  const type = fault === "wrong_content_type" ? "text/plain" : "text/event-stream; charset=utf-8";
+  const headers = { "content-type": type, "cache-control": "no-cache" };
+  return { delivery: { status: 200, headers, pieces, fault, pieceMs }, answer: body, afterMs };
+}
+
+/** An HTTP answer as it is. @throws {TypeError} when its body is no JSON. */
+export function playHttp({ status, headers, body, afterMs = 0 }: HttpStep, fault?: FaultName): Played {
+  const fields = Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]));
+  if (hasNoBody(status)) {
+    return { delivery: { status, headers: fields, pieces: [""], fault, pieceMs: 0 }, answer: undefined, afterMs };
   }
-  if (request.body["stream"] !== true || fault === "stream_as_json") {
-    return { delivery: { status: 200, body, fault, afterMs }, answer: body };
-  }
-  const options = request.body["stream_options"];
-  const includeUsage = isObject(options) && options["include_usage"] === true;
-  const events = streamOf(request.api, body, { chunkCharacters: step.chunkCharacters ?? defaultChunk, includeUsage });
-  return {
-    delivery: { status: 200, stream: wireStream(request.api, events, fault), fault, afterMs, eventMs },
-    answer: body,
+  const isText = typeof body === "string";
+  const text = isText ? body : JSON.stringify(body ?? {});
+  const type = isText || fault === "wrong_content_type" ? "text/plain; charset=utf-8" : "application/json";
+  const all: Record<string, string> = {
+    "content-type": type,
+    // What is cut short on purpose must not be known to be so by its length.
+    ...(fault === "cut_body" ? {} : { "content-length": String(Buffer.byteLength(text)) }),
+    ...fields,
   };
+  return { delivery: { status, headers: all, pieces: [text], fault, pieceMs: 0 }, answer: body, afterMs };
 }
 
 /** In place of a body: sent with 200. */
@@ -50,8 +86,13 @@ const bodies: { readonly [name in FaultName]?: Pick<HttpStep, "body" | "headers"
   json_null: { body: "null", headers: { "content-type": "application/json" } },
 };
 
-function answered(request: SimulatedRequest, step: AnswerStep, fault: FaultName | undefined, ids: Ids): JsonObject {
-  const createdAt = Math.floor(now() / 1_000);
+function answered(
+  request: SimulatedRequest,
+  step: AnswerStep,
+  fault: FaultName | undefined,
+  { ids, now }: PlayOptions,
+): JsonObject {
+  const createdAt = Math.floor(now / 1_000);
   const told = fault === undefined ? step : distortedStep(step, fault);
   const body = (request.api === "responses" ? responsesAnswer : chatAnswer)(request, told, ids, createdAt);
   return fault === undefined ? body : distortedBody(request.api, body, fault);

@@ -10,13 +10,13 @@ const known = words(
     "reasoning_effort response_format safety_identifier seed service_tier stop store stream stream_options temperature " +
     "tool_choice tools top_logprobs top_p user verbosity web_search_options",
 );
-const messageKeys: Readonly<Record<string, ReadonlySet<string>>> = {
-  system: words("role content name"),
-  developer: words("role content name"),
-  user: words("role content name"),
-  assistant: words("role content name refusal tool_calls audio function_call"),
-  tool: words("role content tool_call_id"),
-};
+const messageKeys: ReadonlyMap<string, ReadonlySet<string>> = new Map([
+  ["system", words("role content name")],
+  ["developer", words("role content name")],
+  ["user", words("role content name")],
+  ["assistant", words("role content name refusal tool_calls audio function_call")],
+  ["tool", words("role content tool_call_id")],
+]);
 
 /** @throws {Refusal} for what the real service would refuse. */
 export function readChat(body: JsonObject): ReadRequest {
@@ -74,10 +74,10 @@ function readMessages(given: readonly unknown[]): readonly SimulatedMessage[] {
 
 function readMessage(message: JsonObject, path: string): SimulatedMessage {
   const role = textAt(message, "role", `${path}.`);
-  const keys = messageKeys[role];
+  const keys = messageKeys.get(role);
   if (keys === undefined)
     throw badRequest(
-      `Invalid value: '${role}'. Supported values are: ${Object.keys(messageKeys).join(", ")}.`,
+      `Invalid value: '${role}'. Supported values are: ${[...messageKeys.keys()].join(", ")}.`,
       `${path}.role`,
       "invalid_value",
     );

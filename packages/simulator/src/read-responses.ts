@@ -9,13 +9,13 @@ const known = words(
     "parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_retention reasoning safety_identifier " +
     "service_tier store stream stream_options temperature text tool_choice tools top_logprobs top_p truncation user",
 );
-const itemKeys: Readonly<Record<string, ReadonlySet<string>>> = {
-  message: words("type role content id status phase"),
-  function_call: words("type call_id name arguments id status namespace"),
-  function_call_output: words("type call_id output id status"),
-  reasoning: words("type id summary content encrypted_content status"),
-  item_reference: words("type id"),
-};
+const itemKeys: ReadonlyMap<string, ReadonlySet<string>> = new Map([
+  ["message", words("type role content id status phase")],
+  ["function_call", words("type call_id name arguments id status namespace")],
+  ["function_call_output", words("type call_id output id status")],
+  ["reasoning", words("type id summary content encrypted_content status")],
+  ["item_reference", words("type id")],
+]);
 
 /** @throws {Refusal} for what the real service would refuse. */
 export function readResponses(body: JsonObject): ReadRequest {
@@ -44,10 +44,10 @@ function readItems(items: readonly JsonObject[]): readonly SimulatedMessage[] {
   const messages = items.flatMap((item, index): readonly SimulatedMessage[] => {
     const path = `input[${index}].`;
     const type = typeof item["type"] === "string" ? item["type"] : "message";
-    const keys = itemKeys[type];
+    const keys = itemKeys.get(type);
     if (keys === undefined)
       throw badRequest(
-        `Invalid value: '${type}'. Supported values are: ${Object.keys(itemKeys).join(", ")}.`,
+        `Invalid value: '${type}'. Supported values are: ${[...itemKeys.keys()].join(", ")}.`,
         `${path}type`,
         "invalid_value",
       );

@@ -1,10 +1,9 @@
-import { now } from "./clock.ts";
 import type { HttpStep } from "./types.ts";
 
 const tooMany = "Rate limit reached for requests. Limit: 3 / min.";
 
-/** What a "status" fault answers with. */
-export function refusalOf(name: string): HttpStep {
+/** What a "status" fault answers with. @param now milliseconds since 1970. */
+export function refusalOf(name: string, now: number): HttpStep {
   const status = /^status_(\d+)$/.exec(name)?.[1];
   if (status !== undefined) return statusOf(Number(status));
   switch (name) {
@@ -13,9 +12,9 @@ export function refusalOf(name: string): HttpStep {
     case "retry_after_fraction":
       return limited({ "retry-after": "0.5" });
     case "retry_after_date":
-      return limited(datedHeaders(0));
+      return limited(datedHeaders(now, 0));
     case "retry_after_skewed_date":
-      return limited(datedHeaders(3_600_000));
+      return limited(datedHeaders(now, 3_600_000));
     case "retry_after_ms":
       return limited({ "retry-after-ms": "50" });
     case "retry_after_huge":
@@ -69,8 +68,8 @@ function limited(headers: Readonly<Record<string, string>>, message = tooMany, c
   return { status: 429, headers, body: errorBody(message, type, code) };
 }
 
-function datedHeaders(aheadMs: number): Readonly<Record<string, string>> {
-  const date = now() + aheadMs;
+function datedHeaders(now: number, aheadMs: number): Readonly<Record<string, string>> {
+  const date = now + aheadMs;
   return { date: new Date(date).toUTCString(), "retry-after": new Date(date + 1_000).toUTCString() };
 }
 

@@ -1,21 +1,16 @@
 import { written, type StreamedEvent } from "./sse.ts";
 import type { Api } from "./types.ts";
 
-/** A stream as it goes on the wire: pieces, and whether it stays open after the last one. */
-export interface WireStream {
-  readonly pieces: readonly (string | Buffer)[];
-  readonly staysOpen: boolean;
-}
+type Pieces = readonly (string | Buffer)[];
 
-/** The events as a "stream" fault sends them; without one as they are. */
-export function wireStream(api: Api, events: readonly StreamedEvent[], name: string | undefined): WireStream {
+/** The events as a "stream" fault has them on the wire; without one as they are. */
+export function wireStream(api: Api, events: readonly StreamedEvent[], name: string | undefined): Pieces {
   const middle = Math.floor(events.length / 2);
-  const plain = (all: readonly StreamedEvent[]): WireStream => ({ pieces: all.map(written), staysOpen: false });
+  const plain = (all: readonly StreamedEvent[]): Pieces => all.map(written);
   switch (name) {
     case "stream_cut":
-      return plain(events.slice(0, middle));
     case "stream_stalls":
-      return { ...plain(events.slice(0, middle)), staysOpen: true };
+      return plain(events.slice(0, middle));
     case "stream_error_first":
       return plain([failing(api, "server_error", "The server had an error.")]);
     case "stream_error_midway":
@@ -31,13 +26,13 @@ export function wireStream(api: Api, events: readonly StreamedEvent[], name: str
     case "stream_unknown_events":
       return plain(events.flatMap((event) => [strange(api), event]));
     case "stream_comments":
-      return { pieces: events.flatMap((event) => [": keep-alive\n\n", written(event)]), staysOpen: false };
+      return events.flatMap((event) => [": keep-alive\n\n", written(event)]);
     case "stream_crlf":
-      return { pieces: events.map((event) => written(event).replaceAll("\n", "\r\n")), staysOpen: false };
+      return events.map((event) => written(event).replaceAll("\n", "\r\n"));
     case "stream_bom":
-      return { pieces: ["\uFEFF", ...events.map(written)], staysOpen: false };
+      return ["\uFEFF", ...events.map(written)];
     case "stream_split":
-      return { pieces: splitBytes(Buffer.from(events.map(written).join(""))), staysOpen: false };
+      return splitBytes(Buffer.from(events.map(written).join("")));
     case "stream_no_done":
       return plain(events.filter(({ data }) => data !== "[DONE]"));
     case undefined:

@@ -24,7 +24,10 @@ export interface AnswerStep {
   readonly finishReason?: "stop" | "length" | "content_filter" | undefined;
   /** Milliseconds before it is sent, beside the simulator's own latency. */
   readonly afterMs?: number | undefined;
-  /** What goes wrong with it. One that comes in place of the answer comes once: the next request gets the answer. */
+  /**
+   * What goes wrong with it. One that comes in place of the answer comes once: the next request gets the answer. One of
+   * calls, on a step without any, comes in a turn of its own before the step.
+   */
   readonly fault?: FaultName | undefined;
   /** UTF-16 units of one delta of a stream. Default 16. */
   readonly chunkCharacters?: number | undefined;
@@ -102,10 +105,19 @@ export interface LoggedRequest {
   readonly body: unknown;
   readonly status: number;
   readonly answer: unknown;
+  /** What went wrong with the answer, on purpose. */
   readonly fault: FaultName | undefined;
+  /** Whether the connection ended before the answer did, and not by its fault; as far as is known yet. */
+  readonly aborted: boolean;
   /** Milliseconds since the simulator started, when the request arrived. */
   readonly atMs: number;
+  /** Milliseconds until the answer began. */
   readonly durationMs: number;
+}
+
+/** Whether HTTP allows an answer of that status no body. */
+export function hasNoBody(status: number): boolean {
+  return status === 204 || status === 205 || status === 304;
 }
 
 export function isObject(value: unknown): value is JsonObject {

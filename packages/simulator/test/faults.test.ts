@@ -81,10 +81,19 @@ test("SIM-14 faults by the number of the request, or on every one", async () => 
   expect(await statuses({ faults: [{ fault: "status_503" }] })).toEqual([503, 503, 503]);
 });
 
+test("SIM-14 of several faults on every request, the first that means something comes", async () => {
+  const everywhere = [{ fault: "stream_cut" }, { fault: "status_503" }] as const;
+  await using simulator = await startSimulator({ faults: everywhere });
+  expect(await ask(simulator.baseURL, "chat", false)).toMatchObject({ status: 503 });
+  await ask(simulator.baseURL, "chat", true);
+  expect(simulator.requests.map(({ fault }) => fault)).toEqual(["status_503", "stream_cut"]);
+});
+
 test("SIM-14 a fault that is none is refused with the list", async () => {
   const fault = "nope" as FaultName;
   await expect(startSimulator({ faults: [{ fault }] })).rejects.toThrow(/"nope".*status_400/);
-  await using simulator = await startSimulator({ steps: [{ text: "x", fault }] });
+  await expect(startSimulator({ steps: [{ text: "x", fault }] })).rejects.toThrow(/"nope".*status_400/);
+  await using simulator = await startSimulator({ steps: [() => ({ text: "x", fault })] });
   expect(await ask(simulator.baseURL, "chat", false)).toMatchObject({
     status: 500,
     text: expect.stringContaining("status_400"),
@@ -153,6 +162,10 @@ test("SIM-12 faults, chaos and limits come from the command line too", async () 
     ["--fault", "hang@x"],
     ["--chaos", "7"],
     ["--chaos", "7:2"],
+    ["--chaos", "7:"],
+    ["--chaos", ":1"],
+    ["--chaos", "7:1:1"],
+    ["--fault", "hang@1@2"],
     ["--rpm", "-1"],
   ]) {
     await expect(readOptions(args)).rejects.toThrow();

@@ -30,6 +30,18 @@ test.each([
   expect(errorOf(answer).message).toContain(message);
 });
 
+test.each(["constructor", "__proto__", "toString"])(
+  "SIM-4 a role or a type that is named like a property of every object is a 400: %s",
+  async (name) => {
+    await using simulator = await startSimulator();
+    const answers = [
+      await chat(simulator, { messages: [{ role: name, content: "a" }] }),
+      await responses(simulator, { input: [{ type: name }] }),
+    ];
+    for (const answer of answers) expect([answer.status, errorOf(answer).code]).toEqual([400, "invalid_value"]);
+  },
+);
+
 test("SIM-4 a body that is not JSON, or not an object, is a 400", async () => {
   await using simulator = await startSimulator();
   expect((await post(simulator, "/responses", "{")).status).toBe(400);

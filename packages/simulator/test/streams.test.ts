@@ -44,7 +44,7 @@ const step: AnswerStep = {
 
 test("SIM-13 Responses stream the answer that they would give as JSON, with gap-free sequence numbers", async () => {
   const { type, events, json } = await stream("responses", step);
-  expect(type).toBe("text/event-stream");
+  expect(type).toBe("text/event-stream; charset=utf-8");
   const data = events.map((event) => event.data as Record<string, unknown>);
   expect(events.map(({ name }) => name)).toEqual(data.map((one) => one["type"]));
   expect(data.map((one) => one["sequence_number"])).toEqual(data.map((_, index) => index));

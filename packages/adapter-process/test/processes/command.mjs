@@ -18,6 +18,15 @@ const deeds = {
     const at = readFileSync(log, "utf8").trimEnd().split("\n").length - 1;
     process.stdout.write(JSON.parse(readFileSync(more, "utf8"))[at]);
   },
+  /** A few bytes at a time, so that characters are cut. */
+  pieces: async () => {
+    const bytes = Buffer.from(prompt());
+    for (let from = 0; from < bytes.length; from += 5) {
+      await new Promise((resolve) => process.stdout.write(bytes.subarray(from, from + 5), resolve));
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+  },
+  count: () => process.stdout.write(String(readFileSync(0).length)),
   variables: () => (prompt(), process.stdout.write(Object.keys(process.env).sort().join(","))),
   folder: () => (prompt(), process.stdout.write(process.cwd())),
   exit: () => {
@@ -32,6 +41,9 @@ const deeds = {
   },
   complain: () => {
     process.stderr.write(`${"e".repeat(300_000)}end`, () => process.exit(1));
+  },
+  wail: () => {
+    process.stderr.write("é".repeat(40_000) + "!", () => process.exit(1));
   },
   hang: forever,
   stubborn: () => {
@@ -49,6 +61,14 @@ const deeds = {
   leave: () => {
     prompt();
     const child = spawn(process.execPath, [import.meta.filename, "stubborn"], { stdio: "inherit" });
+    appendFileSync(more, `${child.pid}\n`);
+    child.unref();
+    process.stdout.write("Gone.", () => process.exit(0));
+  },
+  /** What it starts leaves the group, and holds the pipes. */
+  escape: () => {
+    prompt();
+    const child = spawn(process.execPath, [import.meta.filename, "hang"], { stdio: "inherit", detached: true });
     appendFileSync(more, `${child.pid}\n`);
     child.unref();
     process.stdout.write("Gone.", () => process.exit(0));

@@ -1,8 +1,9 @@
 import { commandLine, type CommandLineOptions } from "@proviso/adapter-process";
-import { definePrompt, systemClock, type EvaluationFailure, type ProviderAdapter } from "@proviso/core";
+import { definePrompt, systemClock, type EvaluationFailure, type Prompt, type ProviderAdapter } from "@proviso/core";
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { z } from "zod";
 
 export const script = join(import.meta.dirname, "../processes/command.mjs");
 
@@ -21,6 +22,12 @@ export const hello = definePrompt({
   key: "hello",
   sections: [{ key: "request", text: "Say hello.", role: "user" }],
 }).bind();
+
+/** One user text, as it is. */
+export function saying(text: string): Prompt<string> {
+  const params = z.strictObject({ text: z.string() });
+  return definePrompt({ ns: "process", key: "saying", params, text: "{{text}}" }).bind({ text });
+}
 
 export async function failureOf(asked: Promise<unknown>): Promise<EvaluationFailure> {
   try {
@@ -45,7 +52,7 @@ export async function idsIn(path: string, count: number): Promise<readonly numbe
   throw new Error(`There are no ${count} ids in ${path}.`);
 }
 
-function read(path: string): string {
+export function read(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch {
@@ -54,7 +61,7 @@ function read(path: string): string {
 }
 
 /** A zombie that nobody has waited for yet does not live. */
-function lives(id: number): boolean {
+export function lives(id: number): boolean {
   try {
     process.kill(id, 0);
   } catch {

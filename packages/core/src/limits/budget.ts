@@ -52,11 +52,10 @@ export function trackBudget(budget: Budget): BudgetTracker {
     costUsd: limits.costUsd - (consumed.costUsd ?? 0),
   });
 
-  return {
+  // A plain property: V8 keeps what a getter of a literal closes over until a full collection.
+  const tracker: { -readonly [K in keyof BudgetTracker]: BudgetTracker[K] } = {
     budget: Object.freeze({ ...budget }),
-    get consumed() {
-      return consumed;
-    },
+    consumed,
     remaining,
     exceeded() {
       if (consumed.totalTokens > limits.totalTokens) return "total_tokens";
@@ -87,10 +86,12 @@ export function trackBudget(budget: Budget): BudgetTracker {
             outputTokens: reserved.outputTokens - outputTokens,
           };
           consumed = addUsage(consumed, actual);
+          tracker.consumed = consumed;
         },
       };
     },
   };
+  return tracker;
 }
 
 function checkedLimits(budget: Budget): Omit<ReturnType<BudgetTracker["remaining"]>, never> {

@@ -1,2 +1,6 @@
 export { fileOverrides } from "./file-overrides.ts";
 export { hostFilesystem, type HostFilesystemOptions } from "./host-filesystem.ts";
+export { SqliteDatabase } from "./sqlite-database.ts";
+export type { SqliteParameters, SqliteRow, SqliteStatement, SqliteValue } from "./sqlite-database.ts";
+export { SqliteError, type SqliteFault } from "./sqlite-error.ts";
+export { sqliteResource, type SqliteOptions } from "./sqlite-resource.ts";

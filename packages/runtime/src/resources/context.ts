@@ -2,6 +2,7 @@
 // 2. What the scope around binds is made, kept and closed there.
 // 3. Ready instances are there from the start, so that a snapshot covers what a call changes of them.
 import { DefinitionError, type Binding, type ResourceKey, type Resources } from "@proviso/core";
+import { createGate, type Gate } from "../gate.ts";
 import {
   closeStore,
   discardFrom,
@@ -20,6 +21,8 @@ import {
 
 export interface ResourceContext {
   readonly resources: Resources;
+  /** For transactions of evaluations that share it. */
+  readonly gate: Gate;
   binds(key: ResourceKey<unknown>): boolean;
   /** More bindings, of what is bound already none; ready instances and eager ones are made at once. */
   extend(bindings: readonly Binding[]): Promise<void>;
@@ -71,6 +74,7 @@ export async function openContext(bindings: readonly Binding[], outer?: Resource
   const inner = [...bound.values()].filter(({ key }) => outer?.binds(key) !== true);
   const context: ResourceContext = {
     resources: root,
+    gate: createGate(),
     binds: (key) => bound.has(key) || outer?.binds(key) === true,
     async extend(more) {
       const added = more.filter(({ key }) => !context.binds(key));

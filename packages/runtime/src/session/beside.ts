@@ -2,14 +2,19 @@
 // 2. Nothing is remembered while no mark is open.
 import type { SessionMark } from "./slices.ts";
 
-/** An application's, or a framework's with its evaluation. */
-export interface AnyEvent {
-  readonly type: string;
+/** The evaluation that caused an event, and its tool call where it was one. */
+export interface Origin {
   readonly evaluationId?: string | undefined;
-  readonly parent?: { readonly evaluationId: string } | undefined;
+  readonly callId?: string | undefined;
+  /** The call around the evaluation. */
+  readonly parent?: { readonly evaluationId: string; readonly callId: string } | undefined;
+}
+/** An application's, or a framework's with its evaluation. */
+export interface AnyEvent extends Origin {
+  readonly type: string;
 }
 /** Somebody dispatched an event, or restored a snapshot. */
-type Change = { readonly event: AnyEvent } | { readonly restored: SessionMark };
+type Change = { readonly event: AnyEvent; readonly by: Origin | undefined } | { readonly restored: SessionMark };
 
 /** Where undoing to a mark has to begin, and the events to reduce again from there. */
 export interface Kept {
@@ -26,22 +31,26 @@ export interface Beside {
   close(mark: SessionMark): void;
   isOpen(mark: SessionMark): boolean;
   remember(change: Change): void;
-  /** What others did since the mark was taken. */
-  since(mark: SessionMark): Kept;
+  /**
+   * What others did since the mark was taken; the rest is forgotten. With `calls`, all else that the owner did is
+   * others', too.
+   */
+  undo(mark: SessionMark, calls?: ReadonlySet<string>): Kept;
 }
 
 export function createBeside(): Beside {
   const owners = new Map<SessionMark, string | undefined>();
   /** Which evaluation another one is inside of. */
-  const outer = new Map<string, string>();
+  const outer = new Map<string, NonNullable<Origin["parent"]>>();
   let changes: (readonly [order: number, Change])[] = [];
   let last = 0;
 
-  const belongs = (event: AnyEvent, owner: string | undefined): boolean => {
-    if (event.evaluationId === undefined) return false;
-    let id: string | undefined = event.evaluationId;
-    while (id !== undefined && id !== owner) id = outer.get(id);
-    return id === owner;
+  const belongs = (by: Origin | undefined, owner: string | undefined, calls?: ReadonlySet<string>): boolean => {
+    if (by?.evaluationId === undefined) return false;
+    let at: Pick<Origin, "evaluationId" | "callId"> | undefined = by;
+    while (at?.evaluationId !== undefined && at.evaluationId !== owner) at = outer.get(at.evaluationId);
+    if (at?.evaluationId !== owner) return false;
+    return calls === undefined || (at?.callId !== undefined && calls.has(at.callId));
   };
   return {
     next: () => ++last,
@@ -56,21 +65,23 @@ export function createBeside(): Beside {
       if (owners.size === 0) return;
       changes.push([++last, change]);
       if (!("event" in change)) return;
-      const { evaluationId, parent } = change.event;
-      if (evaluationId !== undefined && parent !== undefined) outer.set(evaluationId, parent.evaluationId);
+      const { evaluationId, parent } = change.by ?? {};
+      if (evaluationId !== undefined && parent !== undefined) outer.set(evaluationId, parent);
     },
-    since(mark) {
+    undo(mark, calls) {
       const owner = owners.get(mark);
       let from = mark;
       let events: (readonly [number, AnyEvent])[] = [];
+      const undone = ([order, change]: (typeof changes)[number]): boolean =>
+        order >= mark.order && "event" in change && belongs(change.by, owner, calls);
+      changes = changes.filter((each) => !undone(each));
       for (const [order, change] of changes) {
         if (order < mark.order) continue;
-        if ("event" in change) {
-          if (!belongs(change.event, owner)) events.push([order, change.event]);
-        } else if (change.restored.session === mark.session && change.restored.order > mark.order) {
+        if ("event" in change) events.push([order, change.event]);
+        else if (change.restored.session === mark.session && change.restored.order > mark.order)
           // Back to a moment within the transaction: what others did before it stands.
           events = events.filter(([at]) => at < change.restored.order);
-        } else {
+        else {
           from = change.restored;
           events = [];
         }

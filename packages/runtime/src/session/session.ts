@@ -11,6 +11,7 @@ import {
   type Slice,
 } from "@proviso/core";
 import { systemId } from "../environment.ts";
+import { createGate, type Gate } from "../gate.ts";
 import { sessionJson } from "./session-json.ts";
 import { createDispatcher, type Dispatcher } from "./dispatcher.ts";
 import { sliceStates, type SessionMark, type SliceStates } from "./slices.ts";
@@ -28,6 +29,8 @@ export interface SessionCore extends Pick<
   "join" | "reduce" | "reduceBeside" | "mark" | "open" | "close" | "rollback"
 > {
   readonly session: Session;
+  /** For the transactions of its evaluations. */
+  readonly gate: Gate;
   /** @throws {DefinitionError} for a poisoned session, with the reason. */
   assertUsable(): void;
   isUsable(): boolean;
@@ -40,12 +43,13 @@ export interface SessionCore extends Pick<
   put(slice: Slice, state: unknown): void;
 }
 
-const cores = new WeakMap<Session, SessionCore>();
+// On the session itself: a WeakMap would keep every session alive until a full collection.
+const coreKey = Symbol("core");
 const marks = new WeakMap<SessionSnapshot, SessionMark>();
 
 /** @throws {DefinitionError} for a session that `createSession` did not make. */
 export function coreOf(session: Session): SessionCore {
-  const core = cores.get(session);
+  const core = (session as { readonly [coreKey]?: SessionCore } | undefined)?.[coreKey];
   if (core === undefined) throw new DefinitionError("This session was not made by createSession.");
   return core;
 }
@@ -73,8 +77,10 @@ export function createCore(id: string, firstSeq = 0): SessionCore {
       cause: poisonedBy,
     });
   };
+  const session = publicSession(id, states, dispatcher, { assertUsable, nextSeq: () => seq });
   const core: SessionCore = {
-    session: Object.freeze(publicSession(id, states, dispatcher, { assertUsable, nextSeq: () => seq })),
+    session,
+    gate: createGate(),
     assertUsable,
     isUsable: () => poisonedBy === undefined,
     join(slices) {
@@ -94,7 +100,7 @@ export function createCore(id: string, firstSeq = 0): SessionCore {
       poisonedBy ??= reason;
     },
   };
-  cores.set(core.session, core);
+  Object.freeze(Object.defineProperty(session, coreKey, { value: core }));
   return core;
 }
 

@@ -3,7 +3,7 @@
 // 3. A mark is a reference: it costs the same for any number of slices and items.
 // 4. A reducer dispatches and restores nothing.
 import { DefinitionError, type Slice } from "@proviso/core";
-import { createBeside, type AnyEvent } from "./beside.ts";
+import { createBeside, type AnyEvent, type Origin } from "./beside.ts";
 import { createPlaces, type LogMarks, type Places } from "./places.ts";
 import { reducerPlan, type Step } from "./reducer-plan.ts";
 import { reduced } from "./reducers.ts";
@@ -30,9 +30,9 @@ export interface SliceStates {
   set(slice: Slice, state: unknown): void;
   /**
    * The runtime's own: an evaluation's framework event, or an application's that a tool call dispatched, which is undone
-   * with the call. Returns the errors of the reducers that threw.
+   * with the call that it is `by`. Returns the errors of the reducers that threw.
    */
-  reduce(event: AnyEvent): readonly unknown[];
+  reduce(event: AnyEvent, by?: Origin): readonly unknown[];
   /** An application's event that is part of no call: it stands when one is undone. */
   reduceBeside(event: AnyEvent): readonly unknown[];
   /** The states of all state slices, by reference; "all": how far the logs are, too. */
@@ -46,9 +46,10 @@ export interface SliceStates {
   close(mark: SessionMark): void;
   /**
    * Puts back exactly what was marked, and clears state slices that came later. What others did since an open mark is
-   * then done again, and the errors of reducers that throw now are returned.
+   * then done again, and the errors of reducers that throw now are returned. `calls`: only what these calls of the
+   * mark's owner did is undone.
    */
-  rollback(mark: SessionMark): readonly unknown[];
+  rollback(mark: SessionMark, calls?: ReadonlySet<string>): readonly unknown[];
 }
 
 const none: readonly never[] = Object.freeze([]);
@@ -74,14 +75,14 @@ export function sliceStates(sessionId: string): SliceStates {
     joined: places.joined,
     get: places.get,
     set: (slice, state) => places.put(places.of(slice), state),
-    reduce(event) {
+    reduce(event, by = event) {
       const errors = reduce(event);
-      if (event.evaluationId !== undefined) beside.remember({ event });
+      if (by.evaluationId !== undefined) beside.remember({ event, by });
       return errors;
     },
     reduceBeside(event) {
       const errors = reduce(event);
-      beside.remember({ event });
+      beside.remember({ event, by: undefined });
       return errors;
     },
     mark(which) {
@@ -90,13 +91,13 @@ export function sliceStates(sessionId: string): SliceStates {
     },
     open: (mark, owner) => beside.open(mark, owner),
     close: beside.close,
-    rollback(mark) {
+    rollback(mark, calls) {
       if (!beside.isOpen(mark)) {
         putBack(mark, mark.logs);
         beside.remember({ restored: mark });
         return none;
       }
-      const { from, events } = beside.since(mark);
+      const { from, events } = beside.undo(mark, calls);
       putBack(from, mark.logs);
       // Logs that were not cut have these entries.
       const undone = (step: Step): boolean => mark.logs !== undefined || step.place.slice.kind === "state";

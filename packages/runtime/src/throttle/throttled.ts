@@ -37,6 +37,12 @@ export async function throttled(run: Run, provider: ModelProvider, request: Mode
     if (isFailure(reservation)) return reservation;
     run.emit({ type: "provider.requested", turn: run.turn, attempt });
     const asked = deltas === undefined ? request : { ...request, onDelta: deltas.begin() };
+    // Who heard that may have aborted.
+    const ended = run.limits.stopped("request");
+    if (ended !== undefined) {
+      reservation.settle(noUsage);
+      return ended;
+    }
     const answer = await run.limits.race(
       asData(() => provider.generate(asked)),
       "request",

@@ -11,7 +11,7 @@ import { failureBehind, isFailure, messageOf, type Failure } from "../failures.t
 import type { CallResources } from "../resources/context.ts";
 import type { Run } from "../run.ts";
 import { parseArguments, validateInput } from "./arguments.ts";
-import { startCallTime } from "./call-time.ts";
+import { startCallTime, type CallTime } from "./call-time.ts";
 import { callContext, type CallContext } from "./context.ts";
 import { checkPolicies, nothingAsked, policiesFor } from "./policies.ts";
 import { openingOf, type Opening } from "./disclosure.ts";
@@ -49,16 +49,17 @@ export async function prepare(run: Run, call: ToolCall): Promise<Accepted | Invo
 export async function invoke(run: Run, accepted: Accepted, transaction: Transaction): Promise<Invocation> {
   const { call, tool, input } = accepted;
   const resources = run.resources.forCall();
-  const time = startCallTime(run, tool);
+  const time = startCallTime(run, call, tool);
   const context = callContext(run, accepted, transaction, resources.resources, time.signal);
   try {
-    const ended = await run.limits.race(time.within(handle(run, accepted, context, resources)), "tool");
+    const handling = handle(run, accepted, context, { resources, time });
+    const ended = await run.limits.race(time.within(handling), "tool");
     if (ended === "timeout") return { params: jsonOf(input), result: handlerFailed(run, call, time.message) };
     if (!isFailure(ended)) return ended;
     return { params: jsonOf(input), result: failed(`Stopped: ${ended.message}`), stop: ended };
   } finally {
-    time.end();
     const ending = context.end();
+    time.end();
     if (ending !== undefined) await run.withinGrace(ending, () => {});
     const closing = resources.close();
     if (closing !== undefined) {
@@ -69,12 +70,12 @@ export async function invoke(run: Run, accepted: Accepted, transaction: Transact
   }
 }
 
-/** Policies, then the handler; never rejects. */
+/** Policies, then the handler, unless the call is over by then; never rejects. */
 async function handle(
   run: Run,
   { call, tool, input: given }: Accepted,
   calling: CallContext,
-  resources: CallResources,
+  { resources, time }: { readonly resources: CallResources; readonly time: CallTime },
 ): Promise<Invocation> {
   let input = given;
   // A handler may change what it was given.
@@ -83,6 +84,8 @@ async function handle(
     const opening = resources.open();
     if (opening !== undefined) await opening;
     const policies = policiesFor(run, tool);
+    const stop = run.limits.stopped("tool");
+    if (stop !== undefined) return { params, result: failed(`Not run: ${stop.message}`), stop };
     const verdict = policies.length === 0 ? nothingAsked : await checkPolicies(policies, tool, input, calling.context);
     if (verdict.denied !== undefined) return { params, result: failed(verdict.denied) };
     if (verdict.replaced) {
@@ -91,9 +94,12 @@ async function handle(
       input = checked.input;
       params = jsonOf(input);
     }
+    const late = policies.length > 0 ? run.limits.stopped("tool") : undefined;
+    if (late !== undefined) return { params, result: failed(`Not run: ${late.message}`), stop: late };
+    if (!calling.isLive() || time.isUp()) return { params, result: failed("Not run: the call is over.") };
     calling.beginHandler();
     const result = resultOf(await tool.execute(input, calling.context));
-    const why = result.success ? calling.refused : result.message;
+    const why = result.success ? calling.refused() : result.message;
     return { params, result: why === undefined ? result : handlerFailed(run, call, why) };
   } catch (error) {
     if (error instanceof VisibilityExpansionRequired) return { params, ...openingOf(run.rendered, tool.name, error) };

@@ -56,7 +56,8 @@ async function executeBatch(run: Run, calls: readonly ToolCall[]): Promise<TurnO
   if (!("leave" in transaction)) return notBegun(run, calls, transaction, startedAt);
   try {
     const invocations = await invokeAll(run, calls, transaction);
-    if (invocations.some(({ result }) => !result.success)) await rollback(run, transaction);
+    const undone = calls.filter((_, index) => invocations[index]?.result.success !== true);
+    if (undone.length > 0) await rollback(run, transaction, undone);
     const answers: ToolMessage[] = [];
     for (const [index, call] of calls.entries()) {
       const result = await conclude(run, call, invocations[index] as Invocation, transaction, startedAt);
@@ -96,14 +97,16 @@ async function conclude(
     return result;
   }
   const beforeEvent = run.core.mark("all");
+  run.core.open(beforeEvent, run.evaluationId);
   if (opens !== undefined) announceOpening(run, opens);
   const errors = record(run, call, params, result, startedAt);
+  if (errors.length > 0) run.core.rollback(beforeEvent);
+  run.core.close(beforeEvent);
   if (errors.length === 0) {
     commit(run, transaction);
     return result;
   }
-  run.core.rollback(beforeEvent);
-  await rollback(run, transaction);
+  await rollback(run, transaction, [call]);
   const vetoed = failed(`The call of ${call.name} could not be recorded: ${errors.map(messageOf).join("; ")}`);
   record(run, call, params, vetoed, startedAt);
   return vetoed;
@@ -138,6 +141,10 @@ function record(run: Run, call: ToolCall, params: unknown, result: ToolResult, s
     params,
     result,
     durationMs: run.world.clock.now() - startedAt,
+    evaluationId: "",
+    at: 0,
+    sessionId: "",
+    seq: 0,
   });
   // A vetoed success is followed by the failed result of the same call.
   if (errors.length === 0 || !result.success) run.toolResults.push(event as ToolInvoked);

@@ -51,7 +51,7 @@ function cadenceOf(run: Run, provider: string): Cadence {
 
 function ask(run: Run, call: ToolCall, provider: FeedbackProvider, transaction: Transaction): string | undefined {
   const tool = { name: provider.name, readOnly: true };
-  const calling = callContext(run, { call, tool }, transaction, run.resources.resources, run.limits.signal);
+  const calling = callContext(run, { call, tool }, transaction, run.resources.resources, () => run.limits.signal);
   calling.beginHandler();
   try {
     const text: unknown = provider.provide(calling.context);

@@ -9,7 +9,7 @@ import {
 import { onAbort } from "../limits.ts";
 import { evaluatorOf, type Nesting } from "../nesting.ts";
 import type { Run } from "../run.ts";
-import { createGate } from "./gate.ts";
+import { createGate } from "../gate.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** The evaluations that one call begins. */
@@ -23,7 +23,7 @@ export function nestedEvaluations(
   run: Run,
   call: ToolCall,
   transaction: Transaction,
-  signal: AbortSignal,
+  signal: () => AbortSignal,
   state: { assertLive(): void; isReadOnly(): boolean },
 ): NestedEvaluations {
   const running = new Set<Promise<unknown>>();
@@ -35,7 +35,7 @@ export function nestedEvaluations(
     if (ending === undefined) {
       const controller = new AbortController();
       ending = controller;
-      stopListening = onAbort(signal, (reason) => controller.abort(reason));
+      stopListening = onAbort(signal(), (reason) => controller.abort(reason));
     }
     const { assertLive, isReadOnly } = state;
     return { run, callId: call.id, signal: ending.signal, transaction, gate, readOnly: isReadOnly(), assertLive };

@@ -1,14 +1,15 @@
 // 1. Before the body runs, session and resources are marked; unless it commits, both are put back.
 // 2. What the body dispatches is reduced at once and heard by listeners only after the commit.
 // 3. A rollback that fails poisons the session: it is never half restored.
-// 4. Nobody else changes the session or the resources meanwhile; a rollback that goes on behind still holds them.
+// 4. One transaction at a time changes session and resources; a rollback that goes on behind still holds them. What
+//    others dispatch to the session meanwhile stands.
 // 5. Every mark is released once, after the commit or the rollback: until then a crash undoes the call.
-import type { AppEvent } from "@proviso/core";
+import type { AppEvent, ToolCall } from "@proviso/core";
 import { isFailure, messageOf, type Failure } from "../failures.ts";
 import type { ResourceContext, ResourceMark } from "../resources/context.ts";
 import type { Run } from "../run.ts";
 import type { SessionMark } from "../session/slices.ts";
-import { enterAll, type Leave } from "./gate.ts";
+import { enterAll, type Leave } from "../gate.ts";
 
 export interface Transaction {
   readonly tag: string;
@@ -35,8 +36,17 @@ export async function beginTransaction(
     const taking = run.resources.mark();
     const mark = taking instanceof Promise ? await run.limits.race(taking, "tool") : taking;
     if (!isFailure(mark)) {
-      const resources = [{ context: run.resources, mark }];
-      return { tag, session: run.core.mark(), resources, unheard: [], restoring: [], leave, ended: false };
+      const stop = run.limits.stopped("tool");
+      if (stop === undefined) {
+        const session = run.core.mark();
+        run.core.open(session, run.evaluationId);
+        const resources = [{ context: run.resources, mark }];
+        return { tag, session, resources, unheard: [], restoring: [], leave, ended: false };
+      }
+      const releasing = run.resources.release(mark);
+      if (releasing !== undefined) await run.withinGrace(releasing, () => {});
+      leave();
+      return stop;
     }
     // A snapshot may come yet.
     Promise.resolve(taking)
@@ -82,9 +92,9 @@ export function commit(run: Run, transaction: Transaction): void {
   }
 }
 
-/** Session first, at once; then the resources, which may take their time. */
-export async function rollback(run: Run, transaction: Transaction): Promise<void> {
-  run.core.rollback(transaction.session);
+/** Session first, at once: what these calls did in it; then the resources, which may take their time. */
+export async function rollback(run: Run, transaction: Transaction, calls: readonly ToolCall[]): Promise<void> {
+  run.core.rollback(transaction.session, new Set(calls.map(({ id }) => id)));
   transaction.unheard.length = 0;
   const restoring = restoreAll(transaction);
   transaction.restoring.push(
@@ -116,6 +126,7 @@ async function restoreAll({ resources }: Transaction): Promise<void> {
 export async function end(run: Run, transaction: Transaction): Promise<void> {
   const { restoring, leave, tag } = transaction;
   transaction.ended = true;
+  run.core.close(transaction.session);
   const ending = restoring.length === 0 ? releaseAll(transaction) : releaseLater(transaction);
   if (ending === undefined) {
     leave();

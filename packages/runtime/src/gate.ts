@@ -24,17 +24,6 @@ export function createGate(): Gate {
   return { enter: () => (held ? new Promise((resolve) => waiting.push(resolve)) : pass()) };
 }
 
-const gates = new WeakMap<object, Gate>();
-
-/** The one gate of a session or of a scope of resources. */
-export function gateOf(owner: object): Gate {
-  const known = gates.get(owner);
-  if (known !== undefined) return known;
-  const gate = createGate();
-  gates.set(owner, gate);
-  return gate;
-}
-
 /** Through all of them, always in the same order, so that no two wait for each other. */
 export function enterAll(all: readonly Gate[]): Leave | Promise<Leave> {
   const left: Leave[] = [];

@@ -1,0 +1,157 @@
+import { commandLine } from "@proviso/adapter-process";
+import {
+  deadlineIn,
+  definePrompt,
+  defineTool,
+  systemClock,
+  type EvaluateOptions,
+  type Prompt,
+  type ProviderAdapter,
+} from "@proviso/core";
+import { fakeEnvironment } from "@proviso/runtime/testing";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { folder, idsIn, lives, read } from "./support/command.ts";
+import { bounds, endsOf, planFrom, type Limit, type Plan } from "./support/misbehaviour.ts";
+
+const seed = 6;
+const runs = 500;
+const atOnce = 8;
+const script = join(import.meta.dirname, "processes/misbehave.sh");
+/** Every process of the test has it, and what such a process starts. */
+const mark = "PROVISO_TEST_MARK";
+
+const count = defineTool({ name: "count", description: "Counts.", input: z.strictObject({}), execute: () => "1" });
+const prompt = definePrompt({
+  ns: "process",
+  key: "chaos",
+  sections: [{ key: "request", text: "Go on.", role: "user", tools: [count] }],
+}).bind();
+const long = definePrompt({ ns: "process", key: "long", text: "x".repeat(1_000_000) }).bind();
+
+interface Settled {
+  readonly plan: Plan;
+  readonly end: string;
+  /** Before its bound was over, by a timer of the same event loop. */
+  readonly inTime: boolean;
+  /** Milliseconds after its limit; where there is none, after its beginning. */
+  readonly tookMs: number;
+}
+
+async function play(plan: Plan, noted: string): Promise<Settled> {
+  const { deed, limit, limitMs, deedMs, stream } = plan;
+  const begun = systemClock.now();
+  const fromLimit = limit === "none" ? 0 : limitMs;
+  const adapter = commandLine({
+    command: "/bin/sh",
+    args: [script, deed, String(deedMs / 1_000), noted],
+    env: [mark],
+    throttle: { maxAttempts: 1 },
+    ...(limit === "timeout" ? { timeoutMs: limitMs } : {}),
+  });
+  const [caller, settled] = [new AbortController(), new AbortController()];
+  const deadline = limit === "deadline" ? { deadline: deadlineIn(limitMs) } : {};
+  const asked = endOf(adapter, deed === "closes_input" ? long : prompt, { signal: caller.signal, ...deadline }, stream);
+  const left = (ms: number): Promise<unknown> => systemClock.sleep(ms, settled.signal).catch(() => {});
+  if (limit === "abort") void left(limitMs).then(() => caller.abort("enough"));
+  if (deed === "is_killed") void kill(noted, plan, settled.signal);
+  const inTime = Promise.race([asked.then(() => true), left(fromLimit + bounds[limit]).then(() => false)]);
+  const end = await asked;
+  const tookMs = systemClock.now() - begun - fromLimit;
+  const settledInTime = await inTime;
+  settled.abort();
+  return { plan, end, inTime: settledInTime, tookMs };
+}
+
+async function endOf(
+  adapter: ProviderAdapter,
+  what: Prompt,
+  options: EvaluateOptions,
+  stream: boolean,
+): Promise<string> {
+  try {
+    if (!stream) await adapter.evaluate(what, options);
+    else for await (const _ of adapter.stream(what, options)) continue;
+    return "answered";
+  } catch (error) {
+    const { code, kind, reason, exitCode, signal } = error as Readonly<Record<string, string | number | undefined>>;
+    const more = kind ?? reason ?? signal ?? exitCode;
+    return more === undefined ? `${code}` : `${code}: ${more}`;
+  }
+}
+
+/** From outside, some time after it began. */
+async function kill(noted: string, { deedMs, by }: Plan, settled: AbortSignal): Promise<void> {
+  const [id = 0] = await idsIn(noted, 1);
+  await systemClock.sleep(deedMs);
+  if (!settled.aborted && lives(id)) process.kill(id, by);
+}
+
+/** Those of this test that live. */
+function marked(value: string): readonly number[] {
+  const ids = readdirSync("/proc").map(Number).filter(Number.isInteger);
+  return ids.filter(
+    (id) => id !== process.pid && read(`/proc/${id}/environ`).includes(`${mark}=${value}`) && lives(id),
+  );
+}
+
+const descriptors = (): number => readdirSync("/proc/self/fd").length;
+
+test.runIf(existsSync("/proc/self/fd"))(
+  "CMD-6 LIM-2 SEC-3 500 commands that are killed, flood and hang: all settle in time, and nothing of them is left",
+  { timeout: 120_000 },
+  async () => {
+    const value = `chaos-${process.pid}`;
+    process.env[mark] = value;
+    const home = folder();
+    const { random = () => 0 } = fakeEnvironment(seed);
+    const plans = Array.from({ length: runs }, () => planFrom(random));
+    const warnings: Error[] = [];
+    const warn = (warning: Error): void => void warnings.push(warning);
+    process.on("warning", warn);
+    const listeners = process.listenerCount("exit");
+    await play({ ...planFrom(random), deed: "answers", limit: "none" }, join(home, "first"));
+    const before = { descriptors: descriptors(), listeners };
+
+    const queue = plans.entries();
+    const settled: Settled[] = [];
+    const worker = async (): Promise<void> => {
+      for (const [index, plan] of queue) settled.push(await play(plan, join(home, String(index))));
+    };
+    await Promise.all(Array.from({ length: atOnce }, worker));
+    // What was aborted has its grace, behind.
+    for (
+      let waited = 0;
+      waited < 2_000 && (marked(value).length > 0 || descriptors() > before.descriptors);
+      waited += 20
+    )
+      await systemClock.sleep(20);
+    process.off("warning", warn);
+    delete process.env[mark];
+
+    expect(settled.filter(({ plan, end }) => !endsOf(plan).includes(end))).toEqual([]);
+    expect(settled.filter(({ inTime }) => !inTime)).toEqual([]);
+    expect(settled).toHaveLength(runs);
+    expect(marked(value)).toEqual([]);
+    expect({ descriptors: descriptors(), listeners: process.listenerCount("exit") }).toEqual(before);
+    expect(warnings).toEqual([]);
+    if (process.env["PROVISO_TEST_REPORT"]) report(settled);
+  },
+);
+
+function report(settled: readonly Settled[]): void {
+  const slowest = (of: Limit): number =>
+    Math.max(
+      ...settled
+        .filter(({ plan, end }) => plan.limit === of && end === endsOf(plan).at(-1))
+        .map(({ tookMs }) => tookMs),
+    );
+  const ends = Map.groupBy(settled, ({ end }) => end);
+  console.log(
+    "slowest",
+    Object.fromEntries((["none", "deadline", "abort", "timeout"] as const).map((of) => [of, slowest(of)])),
+  );
+  console.log("ends", Object.fromEntries([...ends].map(([end, all]) => [end, all.length])));
+}

@@ -1,0 +1,115 @@
+import { DefinitionError, provide, provideFactory, type Binding, type ResourceKey } from "@proviso/core";
+import type { DatabaseSync } from "node:sqlite";
+import { SqliteDatabase, transactional } from "./sqlite-database.ts";
+import { SqliteError, sqliteError } from "./sqlite-error.ts";
+import { schemaRefusal } from "./sqlite-statements.ts";
+
+export interface SqliteOptions {
+  /** Default `SqliteDatabase`; a second database needs one of its own. */
+  readonly key?: ResourceKey<SqliteDatabase> | undefined;
+  /**
+   * Scripts that make the schema, in order: each is run once, in a transaction, and counted in the file's user_version.
+   * Only add at the end. Default none.
+   */
+  readonly migrate?: readonly string[] | undefined;
+  /**
+   * How long a statement waits for somebody else's lock, in milliseconds; nothing else runs meanwhile. Default 50. Of a
+   * database that is open already its own setting stays.
+   */
+  readonly busyTimeoutMs?: number | undefined;
+}
+
+/**
+ * A SQLite database that takes part in transactions: what a failed call ran of SQL is undone, also when the process dies
+ * in it. A path (or ":memory:") is opened and closed with the scope of the resources; a database that is open already is
+ * never closed here, and what is run on it past the resource is at one's own risk. It needs Node 22.13.
+ * @throws {DefinitionError} for wrong options; {SqliteError} for a database that cannot take part.
+ */
+export function sqliteResource(
+  pathOrDatabase: string | DatabaseSync,
+  options: SqliteOptions = {},
+): Binding<SqliteDatabase> {
+  const { key = SqliteDatabase, migrate = [], busyTimeoutMs = 50 } = options;
+  if (!Number.isSafeInteger(busyTimeoutMs) || busyTimeoutMs < 0) {
+    throw new DefinitionError(`busyTimeoutMs has to be a whole number of milliseconds, not ${busyTimeoutMs}.`);
+  }
+  if (typeof pathOrDatabase !== "string") {
+    try {
+      prepareSchema(pathOrDatabase, migrate);
+    } catch (error) {
+      throw sqliteError(error);
+    }
+    return provide(key, transactional(pathOrDatabase));
+  }
+  if (pathOrDatabase === "")
+    throw new DefinitionError('The path of a database is missing; in memory it is ":memory:".');
+  const opened = new WeakMap<SqliteDatabase, DatabaseSync>();
+  const create = (): SqliteDatabase => {
+    const database = openDatabase(pathOrDatabase, busyTimeoutMs, migrate);
+    const resource = transactional(database);
+    opened.set(resource, database);
+    return resource;
+  };
+  // Made first inside a call that fails it would be discarded, and what was written would stay.
+  return provideFactory(key, create, { eager: true, close: (resource) => opened.get(resource)?.close() });
+}
+
+function openDatabase(path: string, busyTimeoutMs: number, migrate: readonly string[]): DatabaseSync {
+  const doing = `The database ${path}`;
+  let database: DatabaseSync | undefined;
+  try {
+    database = new (sqliteModule().DatabaseSync)(path);
+    database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
+    prepareSchema(database, migrate);
+    return database;
+  } catch (error) {
+    database?.close();
+    throw sqliteError(error, doing);
+  }
+}
+
+/** Loaded when the first database is opened: it is experimental in Node 22, and says so. */
+function sqliteModule(): typeof import("node:sqlite") {
+  const module = process.getBuiltinModule("node:sqlite") as typeof import("node:sqlite") | undefined;
+  if (module === undefined) throw new DefinitionError("This Node has no node:sqlite: use 22.13 or later.");
+  return module;
+}
+
+function prepareSchema(database: DatabaseSync, migrate: readonly string[]): void {
+  if (migrate.length > 0) migrateSchema(database, migrate);
+  for (const { name, sql } of database.prepare("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL").all()) {
+    const why = schemaRefusal(String(sql));
+    if (why === undefined) continue;
+    throw new SqliteError(`${String(name)} cannot take part in transactions: ${why}.`, { reason: "refused" });
+  }
+}
+
+function migrateSchema(database: DatabaseSync, scripts: readonly string[]): void {
+  if (versionOf(database) === scripts.length) return;
+  database.exec("BEGIN EXCLUSIVE");
+  try {
+    // Somebody else may have been first.
+    const version = versionOf(database);
+    if (version > scripts.length) {
+      const message = `The schema is of version ${version}, and this program knows ${scripts.length}: use a later one.`;
+      throw new SqliteError(message, { reason: "newer" });
+    }
+    for (const script of scripts.slice(version)) database.exec(script);
+    database.exec(`PRAGMA user_version = ${scripts.length}`);
+    database.exec("COMMIT");
+  } catch (error) {
+    rollBack(database);
+    throw error;
+  }
+}
+
+function versionOf(database: DatabaseSync): number {
+  return Number(database.prepare("PRAGMA user_version").get()?.["user_version"] ?? 0);
+}
+
+/** It may be over already: the first error counts. */
+function rollBack(database: DatabaseSync): void {
+  try {
+    database.exec("ROLLBACK");
+  } catch {}
+}

@@ -1,0 +1,167 @@
+// 1. A mark costs nothing until something is run after it: then SQLite gets a transaction, within one a savepoint.
+// 2. `levels` is how many of them are open. A mark at level n stands for the state in which the n-th begins.
+// 3. What is run between the first mark and the release of the last one is committed there, and not before.
+// 4. When SQLite has taken the transaction back by itself, all marks stand for its beginning, and nothing more is run.
+import type { Snapshotable } from "@proviso/core";
+import type { DatabaseSync } from "node:sqlite";
+import { SqliteError, sqliteError } from "./sqlite-error.ts";
+
+interface Mark {
+  level: number;
+}
+
+export interface Savepoints extends Snapshotable<object> {
+  /** Whether something is to be undone when it fails: a call is under way. */
+  readonly isMarked: boolean;
+  /**
+   * Before each statement. @throws {SqliteError} when the lock is somebody else's, or an earlier transaction was lost.
+   */
+  begin(isReadOnly: boolean): void;
+  /** After a statement that failed: why the transaction is lost, if it is. */
+  lost(cause: unknown): SqliteError | undefined;
+}
+
+export function savepoints(database: DatabaseSync): Savepoints {
+  const marks = new Set<Mark>();
+  const levels = levelsOf(database);
+  let loss: SqliteError | undefined;
+  let fault: SqliteError | undefined;
+
+  const assertWhole = (): void => {
+    if ((fault ?? loss) !== undefined) throw fault ?? loss;
+  };
+  const lower = (level: number): void => {
+    for (const mark of marks) mark.level = Math.min(mark.level, level);
+  };
+  return {
+    get isMarked() {
+      return marks.size > 0;
+    },
+    begin(isReadOnly) {
+      assertWhole();
+      levels.openTo(highest(marks) + 1, isReadOnly);
+    },
+    lost(cause) {
+      if (levels.count === 0 || isInTransaction(database)) return undefined;
+      levels.forget();
+      lower(0);
+      const why = sqliteError(cause);
+      const message = `SQLite has taken back all changes of the call. ${why.message}`;
+      loss = new SqliteError(message, { reason: "undone", cause });
+      return new SqliteError(message, { reason: why instanceof SqliteError ? why.reason : "undone", cause });
+    },
+    snapshot({ savepoint: isSavepoint = false } = {}) {
+      assertWhole();
+      if (isSavepoint) throw notKept();
+      if (marks.size === 0 && isInTransaction(database)) throw notOurs();
+      const mark: Mark = { level: levels.count };
+      marks.add(mark);
+      return mark;
+    },
+    restore(snapshot) {
+      const mark = snapshot as Mark;
+      if (!marks.has(mark)) throw released();
+      try {
+        levels.undoTo(mark.level);
+      } catch (cause) {
+        throw sqliteError(cause, "The changes of the call could not be undone");
+      }
+      lower(mark.level);
+    },
+    release(snapshot) {
+      if (!marks.delete(snapshot as Mark)) return;
+      if (marks.size === 0) loss = undefined;
+      try {
+        levels.keepTo(highest(marks) + 1);
+      } catch (cause) {
+        fault = notCommitted(cause);
+        // The lock is let go at least; SQLite may have taken it back itself.
+        if (isInTransaction(database)) database.exec("ROLLBACK");
+        levels.forget();
+        throw fault;
+      }
+    },
+  };
+}
+
+interface Levels {
+  /** How many are open. */
+  readonly count: number;
+  openTo(count: number, isReadOnly: boolean): void;
+  undoTo(count: number): void;
+  /** What was run in those above belongs to the last one that is left; with none left it is committed. */
+  keepTo(count: number): void;
+  forget(): void;
+}
+
+function levelsOf(database: DatabaseSync): Levels {
+  let open = 0;
+  return {
+    get count() {
+      return open;
+    },
+    openTo(count, isReadOnly) {
+      for (; open < count; open++) database.exec(open === 0 ? beginning(isReadOnly) : `SAVEPOINT ${nameOf(open)}`);
+    },
+    undoTo(count) {
+      if (count >= open) return;
+      if (count === 0) database.exec("ROLLBACK");
+      else database.exec(`ROLLBACK TO ${nameOf(count)}; RELEASE ${nameOf(count)}`);
+      open = count;
+    },
+    keepTo(count) {
+      if (count >= open) return;
+      if (count === 0) database.exec("COMMIT");
+      else database.exec(`RELEASE ${nameOf(count)}`);
+      open = count;
+    },
+    forget: () => void (open = 0),
+  };
+}
+
+function highest(marks: ReadonlySet<Mark>): number {
+  let level = -1;
+  for (const mark of marks) level = Math.max(level, mark.level);
+  return level;
+}
+
+function nameOf(level: number): string {
+  return `proviso_${level}`;
+}
+
+/** Whoever may write locks out all others at once: else the commit could fail, after the call was told as done. */
+function beginning(isReadOnly: boolean): string {
+  return isReadOnly ? "BEGIN" : "BEGIN EXCLUSIVE";
+}
+
+/** Asked of SQLite itself: Node tells it from 22.16 on only. */
+function isInTransaction(database: DatabaseSync): boolean {
+  try {
+    database.exec("BEGIN");
+  } catch {
+    return true;
+  }
+  database.exec("ROLLBACK");
+  return false;
+}
+
+function notKept(): SqliteError {
+  const message =
+    "A snapshot of a SQLite database that outlives its transaction is not supported yet: use transaction().";
+  return new SqliteError(message, { reason: "refused" });
+}
+
+function notOurs(): SqliteError {
+  const message = "The database has a transaction open that is not the runtime's: end it before tools are called.";
+  return new SqliteError(message, { reason: "refused" });
+}
+
+function released(): SqliteError {
+  const message = "What is to be restored is no snapshot of this database, or was released.";
+  return new SqliteError(message, { reason: "failed" });
+}
+
+function notCommitted(cause: unknown): SqliteError {
+  const message = `The changes of a call that was told as done could not be committed: ${sqliteError(cause).message}`;
+  return new SqliteError(message, { reason: "failed", cause });
+}

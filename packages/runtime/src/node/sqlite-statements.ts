@@ -1,0 +1,95 @@
+// What a call may not run, because its changes could not be undone any more, or would be undone behind its back. SQLite's
+// authorizer is not asked: it is the application's own, is not told of OR ROLLBACK, and Node has it from 24.10 on only.
+
+/** Why a script may not run in a call; undefined where it may. */
+export function refusalOf(sql: string): string | undefined {
+  for (const explained of statementsOf(sql)) {
+    // A PRAGMA has its effect even when it is only explained.
+    const words = withoutExplain(explained);
+    const why = refusedStatement(words) ?? undoneBehind(words);
+    if (why !== undefined) return why;
+  }
+  return undefined;
+}
+
+/** Why a schema cannot take part in transactions. */
+export function schemaRefusal(sql: string): string | undefined {
+  for (const words of statementsOf(sql)) {
+    const why = undoneBehind(words);
+    if (why !== undefined) return why;
+  }
+  return undefined;
+}
+
+const transactionWords = new Set(["BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE"]);
+const databaseWords = new Set(["ATTACH", "DETACH", "VACUUM"]);
+/** They read, or change what a rollback undoes. Source: https://www.sqlite.org/pragma.html */
+const pragmas = new Set(
+  (
+    "APPLICATION_ID COLLATION_LIST COMPILE_OPTIONS DATABASE_LIST DATA_VERSION FOREIGN_KEY_CHECK FOREIGN_KEY_LIST " +
+    "FREELIST_COUNT FUNCTION_LIST INDEX_INFO INDEX_LIST INDEX_XINFO INTEGRITY_CHECK MODULE_LIST PAGE_COUNT " +
+    "PRAGMA_LIST QUICK_CHECK TABLE_INFO TABLE_LIST TABLE_XINFO USER_VERSION"
+  ).split(" "),
+);
+
+function refusedStatement(words: readonly string[]): string | undefined {
+  const [first = ""] = words;
+  if (transactionWords.has(first)) return `${first} is not for a tool: its call is a transaction already`;
+  if (databaseWords.has(first)) return `${first} cannot be undone with the call`;
+  if (first !== "PRAGMA") return undefined;
+  const name = words[2] === "." ? words[3] : words[1];
+  return pragmas.has(name ?? "") ? undefined : `PRAGMA ${name ?? ""} cannot be undone with the call`;
+}
+
+function undoneBehind(words: readonly string[]): string | undefined {
+  for (const [at, word] of words.entries()) {
+    const before = words[at - 1];
+    if (word === "DEFERRED" && before === "INITIALLY") {
+      return "INITIALLY DEFERRED is checked when the call was told as done already";
+    }
+    const inClause = before === "OR" || before === "CONFLICT" || (before === "(" && words[at - 2] === "RAISE");
+    if (word === "ROLLBACK" && inClause) return "ROLLBACK on a conflict undoes more than the statement: use ABORT";
+  }
+  return undefined;
+}
+
+/**
+ * The unquoted words in upper case, and the other tokens, one character each; statements end with a semicolon, a
+ * trigger's with END. Source: https://www.sqlite.org/lang_createtrigger.html, https://www.sqlite.org/lang_comment.html
+ */
+function statementsOf(sql: string): readonly (readonly string[])[] {
+  const statements: string[][] = [];
+  let words: string[] = [];
+  for (const token of tokensOf(sql)) {
+    if (token === ";" && !(isTrigger(words) && !(words.at(-1) === "END" && words.at(-2) === ";"))) {
+      statements.push(words);
+      words = [];
+    } else words.push(token);
+  }
+  return [...statements, words].filter((each) => each.length > 0);
+}
+
+function isTrigger(words: readonly string[]): boolean {
+  const [create, second, third] = withoutExplain(words);
+  if (create !== "CREATE") return false;
+  return second === "TRIGGER" || ((second === "TEMP" || second === "TEMPORARY") && third === "TRIGGER");
+}
+
+function withoutExplain(words: readonly string[]): readonly string[] {
+  if (words[0] !== "EXPLAIN") return words;
+  return words.slice(words[1] === "QUERY" ? 3 : 1);
+}
+
+const tokenPattern =
+  /[\s\uFEFF]+|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|'(?:[^']|'')*(?:'|$)|"(?:[^"]|"")*(?:"|$)|`(?:[^`]|``)*(?:`|$)|\[[^\]]*(?:\]|$)|([A-Za-z_\u{80}-\u{10FFFF}][\w$\u{80}-\u{10FFFF}]*)|([\s\S])/gu;
+
+function* tokensOf(sql: string): Generator<string> {
+  // SQLite reads up to the first NUL.
+  const [read = ""] = sql.split("\0", 1);
+  for (const [all, word, other] of read.matchAll(tokenPattern)) {
+    if (word !== undefined) yield word.toUpperCase();
+    else if (other !== undefined) yield other;
+    // A quoted name or text is a token, though its content is nobody's business; a space or a comment is none.
+    else if (/^['"`[]/.test(all)) yield "'";
+  }
+}

@@ -1,0 +1,71 @@
+import { canonicalJson, type PromptExecuted, type PromptFailed } from "@proviso/core";
+import type { Watched } from "./registry.ts";
+import type { World } from "./world.ts";
+
+/** Milliseconds after a limit within which everything has to be over. */
+export const grace = 100;
+
+/** An end follows from what the model said last and from the limits, and from nothing else. */
+export function checkEnd(world: World, watched: Watched, event: PromptExecuted | PromptFailed): void {
+  const { book } = world;
+  const { reported, id } = watched;
+  checkSettling(world, watched, event.at);
+  const sum = watched.events.reduce(
+    (total, told) => total + (told.type === "provider.responded" ? told.usage.totalTokens : 0),
+    0,
+  );
+  const { totalTokens, estimated } = event.usage;
+  book.demand(
+    Number.isFinite(totalTokens) && totalTokens >= sum,
+    `LOOP-6 ${id} spent ${totalTokens} of at least ${sum}`,
+  );
+  const isStopped = event.type === "prompt.failed" && (event.code === "deadline" || event.code === "aborted");
+  if (reported !== undefined && !isStopped) {
+    book.demand(!estimated && totalTokens === reported, `LOOP-6 ${id} spent ${totalTokens} instead of ${reported}`);
+  }
+  // A turn whose request a limit withheld has begun, too.
+  const { turn } = watched;
+  const isTurn = event.turns === turn || (event.type === "prompt.failed" && event.turns === turn + 1);
+  book.demand(isTurn, `LOOP-6 ${id} tells ${event.turns} turns instead of ${turn}`);
+  if (event.type === "prompt.failed") checkFailure(world, watched, event);
+  else checkAnswer(world, watched, event);
+}
+
+/** LIM-2: whatever a provider, a handler or a resource does. */
+function checkSettling({ book }: World, { deadlines, abortedAt, id }: Watched, at: number): void {
+  const latest = Math.min(abortedAt() ?? Infinity, ...deadlines.map(({ expiresAt }) => expiresAt.getTime()));
+  book.demand(at <= latest + grace, `LIM-2 ${id} settles ${at - latest} ms after its limit`);
+}
+
+function checkAnswer({ book }: World, { intent, hasOutput, id }: Watched, { output, text }: PromptExecuted): void {
+  if (intent?.kind !== "final") {
+    book.demand(false, `LOOP-5 ${id} succeeds after ${intent?.kind}`);
+    return;
+  }
+  book.demand(intent.fits || !hasOutput, `OUT-2 ${id} succeeds with an output that does not fit`);
+  const wanted = hasOutput ? intent.value : intent.text;
+  book.demand(canonicalJson(output) === canonicalJson(wanted), `OUT-1 ${id} has another output than the model gave`);
+  book.demand(text === (hasOutput ? null : intent.text), `OUT-1 ${id} has the text ${text}`);
+}
+
+function checkFailure({ book, shape, openings }: World, watched: Watched, { code, message }: PromptFailed): void {
+  const { intent, id, maxTurns, turn, trackers, hasHiddenBudget } = watched;
+  const isRight = {
+    deadline: () => watched.deadlines.some((deadline) => deadline.remainingMs() <= 0),
+    aborted: () => watched.abortedAt() !== undefined || watched.isNested,
+    budget: () =>
+      hasHiddenBudget ||
+      trackers.some((tracker) => {
+        const { totalTokens, inputTokens, outputTokens } = tracker.remaining();
+        const least = Math.min(totalTokens, inputTokens, outputTokens);
+        return tracker.exceeded() !== undefined || least <= (shape.honest ? 100_000 : 0);
+      }),
+    turns: () => turn === maxTurns,
+    throttled: () => intent?.kind === "throttle" && watched.throttled !== undefined,
+    render: () => openings.failed > 0 && intent?.kind === "calls" && message.includes("nothing to open"),
+    provider: () => intent?.kind === "refused",
+    output: () => intent?.kind === "final" && !intent.fits && watched.misfits > watched.maxRepairs,
+  } satisfies Partial<Record<PromptFailed["code"], () => boolean>>;
+  const check = Object.hasOwn(isRight, code) ? isRight[code as keyof typeof isRight] : () => false;
+  book.demand(check(), `ERR-1 ${id} fails with ${code} (${message}) after ${intent?.kind}`);
+}

@@ -1,0 +1,213 @@
+import { openedSections, type FrameworkEvent, type Session, type SessionEvent } from "@proviso/core";
+import { oddIn } from "./checks.ts";
+import type { View } from "./expected.ts";
+import { known } from "./known.ts";
+import { keyOf } from "./names.ts";
+import type { Watched } from "./registry.ts";
+import { census, journal, ledger, successes, type noted } from "./slices.ts";
+import { checkThrottle } from "./throttle-check.ts";
+import { checkEnd } from "./end-check.ts";
+import type { World } from "./world.ts";
+
+/** Hears every event of a session first of all, and looks at everything after each. */
+export function hearAll(
+  world: World,
+  session: Session,
+  onEvent: (watched: Watched, event: FrameworkEvent) => void,
+): void {
+  const { book, expected, registry, clock, startedAt } = world;
+  let seq = 0;
+  session.on("*", (event: SessionEvent) => {
+    expected.hear(session.id, event);
+    if (event.evaluationId === undefined) {
+      book.note(`${clock.now() - startedAt} ${(event as ReturnType<typeof noted>).text}`);
+      checkState(world, session, `at ${event.type}`);
+      return;
+    }
+    const told = event as FrameworkEvent;
+    book.note(`${told.at - startedAt} ${told.evaluationId} ${told.type}${detailOf(told)}`);
+    book.demand(told.seq === seq, `EVT-2 number ${told.seq} comes after ${seq - 1}`);
+    seq = told.seq + 1;
+    book.demand(
+      told.at === clock.now() && told.sessionId === session.id,
+      "EVT-2 an event is of another time or session",
+    );
+    const odd = oddIn(told);
+    book.demand(odd === undefined, `EVT-2 ${told.type} is no plain JSON: ${odd}`);
+    const watched = told.type === "prompt.rendered" ? registry.rendered(told) : registry.of(told.evaluationId);
+    if (watched === undefined || watched.hasEnded) {
+      const when = watched === undefined ? "before it was rendered" : "after its end";
+      book.demand(false, `LOOP-1 ${told.type} of ${told.evaluationId} comes ${when}`);
+      return;
+    }
+    watched.events.push(told);
+    step(world, watched, told);
+    if (!changesNothing.has(told.type)) checkState(world, session, `at ${told.type}`);
+    onEvent(watched, told);
+  });
+}
+
+/** Deltas; and the opening of sections, of which is told next whether it holds. */
+const changesNothing = new Set(["text.delta", "output.delta", "sections.opened"]);
+
+function step(world: World, watched: Watched, event: FrameworkEvent): void {
+  const { book, registry } = world;
+  const begins = event.type === "provider.requested" || event.type === "tool.requested";
+  if (begins || (event.type === "provider.throttled" && event.delayMs !== undefined)) {
+    const isKnown = known.lateWords && event.type !== "provider.requested" && watched.abortedAt() !== undefined;
+    const passed = isKnown ? undefined : watched.passed();
+    book.demand(passed === undefined, `LIM-2 ${event.type} comes after ${passed}`);
+  }
+  checkThrottle(book, watched, event);
+  if (event.type === "provider.throttled") watched.throttled = event;
+  if (event.type === "tool.requested") checkSpent(world, watched);
+  if (event.type === "tool.invoked") {
+    checkFinished(world, event);
+    const signal = world.signals.get(keyOf(event));
+    book.demand(signal?.aborted !== false, `TX-3 the signal of ${keyOf(event)} does not tell its end`);
+  }
+  if (event.type === "provider.requested") {
+    watched.turn = event.turn;
+    watched.throttled = undefined;
+    registry.asks(watched);
+    checkRoom(world, watched);
+  }
+  if (event.type === "prompt.executed" || event.type === "prompt.failed") {
+    checkEnd(world, watched, event);
+    watched.hasEnded = true;
+  }
+}
+
+/** LIM-4, LIM-5: where costs are bounded, what is spent and what is held never pass the limit. */
+function checkRoom({ book, shape, isCrowded }: World, { trackers }: Watched): void {
+  for (const tracker of trackers) {
+    const { totalTokens, outputTokens, inputTokens } = tracker.remaining();
+    const least = Math.min(totalTokens, outputTokens, inputTokens);
+    if (shape.honest) book.demand(least >= 0, `LIM-5 ${-least} tokens more are spent and held than there are`);
+    else if (!isCrowded) book.demand(least > 0, "LIM-4 a request begins with nothing left");
+  }
+}
+
+/** LIM-4: a response that passed the budget is followed by no tool. */
+function checkSpent({ book, isCrowded }: World, { trackers }: Watched): void {
+  if (isCrowded) return;
+  for (const tracker of trackers)
+    book.demand(tracker.exceeded() === undefined, "LIM-4 a tool begins although the budget is passed");
+}
+
+const excuses = /^Stopped: |took longer|not JSON|is read-only|could not be recorded|budget is spent/;
+
+/** A success is one that its handler came to; a failure has a reason. */
+function checkFinished({ book, finished }: World, event: Extract<FrameworkEvent, { type: "tool.invoked" }>): void {
+  if (["secret", "open_sections", "read_section"].includes(event.name)) return;
+  const isDone = finished.has(keyOf(event));
+  const { result } = event;
+  if (result.success) book.demand(isDone, `TOOL-4 ${keyOf(event)} succeeds although its handler did not`);
+  else if (isDone) book.demand(excuses.test(result.message), `TOOL-4 ${keyOf(event)} fails with ${result.message}`);
+}
+
+function detailOf(event: FrameworkEvent): string {
+  switch (event.type) {
+    case "tool.requested":
+      return ` ${event.name} ${event.callId}`;
+    case "tool.invoked":
+      return ` ${event.name} ${event.callId} ${event.result.success ? "ok" : event.result.message}`;
+    case "provider.throttled":
+      return ` ${event.kind} ${event.delayMs}`;
+    case "provider.requested":
+      return ` turn ${event.turn} attempt ${event.attempt}`;
+    case "prompt.rendered":
+      return event.parent === undefined ? "" : ` in ${event.parent.evaluationId} ${event.parent.callId}`;
+    case "prompt.failed":
+      return ` ${event.code} ${event.message}`;
+    case "sections.opened":
+      return ` ${event.keys.join()}`;
+    case "provider.responded":
+      return ` ${event.finishReason} ${event.usage.totalTokens}`;
+    case "text.delta":
+      return ` ${JSON.stringify(event.text)}`;
+    case "feedback.given":
+    case "output.delta":
+    case "prompt.executed":
+    case "text.reset":
+      return "";
+  }
+}
+
+/** After every step everything is as the facts say: no more, and no less. */
+export function checkState(world: World, session: Session, when: string): void {
+  const { book, expected, vault, isCrowded, shape } = world;
+  let state: ReturnType<typeof read>;
+  try {
+    state = read(session);
+  } catch (error) {
+    const says = (error as Error).message;
+    const isTold = vault.hasFailed && says.includes("cannot be used any more");
+    book.demand(isTold, `TX-9 the session is unusable ${when}: ${says}`);
+    return;
+  }
+  const view = expected.now();
+  const wanted = view.of(session.id);
+  book.same(state.journal, wanted.journal, `TX-7 the journal ${when}`);
+  // A call may be half undone when others are told something.
+  const views = (): readonly View[] => (isCrowded || shape.visits > 0 ? expected.undoing() : []);
+  const compare = (what: string, actual: readonly string[], of: (view: View) => readonly string[]): void => {
+    const isUndone = !isSame(actual, of(view)) && views().some((other) => isSame(actual, of(other)));
+    if (!isUndone) book.same(actual, of(view), `TX-1 TX-2 the ${what} ${when}`);
+  };
+  compare("recorded successes", state.successes, (other) => other.of(session.id).successes);
+  compare("session's state", state.ledger, (other) => other.of(session.id).ledger);
+  compare("open sections", state.opened, (other) => other.of(session.id).opened);
+  const unsure = expected.unsure();
+  const sure = (census: readonly string[]): readonly string[] =>
+    unsure.length === 0 ? census : census.filter((label) => !unsure.includes(label));
+  compare("census", sure(state.census), (other) => sure(other.of(session.id).census));
+  if (vault.isTorn) return;
+  compare("vault", vault.entries, (other) => other.vault);
+  if (!leavesFiles.has(when)) checkFiles(world, view, views(), when);
+}
+
+/** What nobody who writes files does between: they are looked at soon after. */
+const leavesFiles = new Set(
+  ["prompt.rendered", "provider.requested", "provider.throttled", "provider.responded", "tool.requested"].map(
+    (type) => `at ${type}`,
+  ),
+);
+
+function read(session: Session) {
+  const opened = session
+    .get(openedSections)
+    .flatMap(({ prompt, sections }) => sections.map(({ path }) => `${prompt} ${path}`))
+    .toSorted();
+  return {
+    ledger: session.get(ledger),
+    journal: session.get(journal),
+    successes: session.get(successes),
+    census: session.get(census),
+    opened,
+  };
+}
+
+/** A filesystem in memory answers as of the moment when it is asked. */
+function checkFiles({ book, files }: World, view: View, undoing: readonly View[], when: string): void {
+  const wanted = view.files;
+  const paths = [...wanted.keys()].toSorted();
+  const others = undoing.map((other) => other.files);
+  void files.glob("**").then((found) => {
+    const isUndone = others.some((other) => isSame(found.toSorted(), [...other.keys()].toSorted()));
+    if (!isUndone) book.same(found.toSorted(), paths, `TX-1 TX-2 the files ${when}`);
+  });
+  for (const [path, content] of wanted) {
+    void files.read(path).then(
+      ({ text }) => {
+        const isRight = text === content || others.some((other) => other.get(path) === text);
+        book.demand(isRight, `TX-1 TX-2 ${path} holds "${text}" instead of "${content}" ${when}`);
+      },
+      () => {},
+    );
+  }
+}
+
+function isSame(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((item, at) => item === b[at]);
+}

@@ -1,0 +1,31 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+const source = join(import.meta.dirname, "../src");
+const execute = promisify(execFile);
+
+/** What the command says of the seeds `first` to `first + count - 1`; with a bug of mutations.ts, if one is named. */
+export async function simulated(
+  first: number,
+  count: number,
+  mutation?: string,
+): Promise<{ readonly code: number; readonly said: string }> {
+  const args = [
+    "--conditions=@proviso/source",
+    ...(mutation === undefined ? [] : ["--import", join(source, "mutate.ts")]),
+    join(source, "main.ts"),
+    "--from",
+    String(first),
+    "--seeds",
+    String(count),
+  ];
+  try {
+    const env = { ...process.env, ...(mutation === undefined ? {} : { MUTATION: mutation }) };
+    const { stdout } = await execute(process.execPath, args, { env, timeout: 60_000 });
+    return { code: 0, said: stdout };
+  } catch (error) {
+    const { code, stderr } = error as { readonly code?: number; readonly stderr?: string };
+    return { code: code ?? -1, said: stderr ?? String(error) };
+  }
+}
