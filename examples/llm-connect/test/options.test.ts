@@ -3,6 +3,8 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { contracts, languageModel, type Contract } from "./adapters.ts";
 
+vi.setConfig({ testTimeout: 60_000 });
+
 fc.configureGlobal({ seed: 20_261_121, numRuns: 1000 });
 
 const variables = ["OPENAI_API_KEY", "OPENAI_BASE_URL", "LITELLM_API_KEY", "LITELLM_BASE_URL", "AI_GATEWAY_API_KEY"];
@@ -48,7 +50,8 @@ function makes({ make }: Contract, options: unknown): boolean {
   try {
     make(options);
     return true;
-  } catch {
+  } catch (error) {
+    expect(error).toBeInstanceOf(DefinitionError);
     return false;
   }
 }
@@ -70,7 +73,7 @@ describe.each(contracts)("the options of $name", (contract) => {
     expect(validate(hostile)).toBe(false);
   });
 
-  test("LLC-7 what it tells is what becomes of them: the adapter refuses by itself", () => {
+  test("LLC-7 what it tells is what becomes of them: the adapter refuses by itself, with a DefinitionError", () => {
     fc.assert(
       fc.property(spoilt(contract), (options) => {
         expect(validate(options)).toBe(makes(contract, options));
