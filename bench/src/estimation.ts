@@ -1,6 +1,10 @@
 import { definePrompt } from "@proviso/core";
 import { createSession, modelAdapter } from "@proviso/runtime";
 import { estimate, memoryUsageStore, usageStatistics, type UsageStore } from "@proviso/runtime/estimation";
+import { sqliteUsageStore } from "@proviso/runtime/node";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { calibrate, coverage, quantities, worlds } from "../../packages/runtime/test/estimation/simulated.ts";
 import { micros, race, row, type Row } from "./measure.ts";
 
@@ -39,16 +43,23 @@ async function calibration(quick: boolean): Promise<readonly Row[]> {
 
 async function collecting(quick: boolean): Promise<Row> {
   const adapter = modelAdapter(model);
-  const [alone, watched] = [createSession(), createSession()];
+  const [alone, watched, kept] = [createSession(), createSession(), createSession()];
   usageStatistics(watched);
+  const folder = await mkdtemp(join(tmpdir(), "proviso-bench-"));
+  const store = sqliteUsageStore(join(folder, "usage.sqlite"));
+  usageStatistics(store).observe(kept);
   const measured = await race(
     {
       alone: () => adapter.evaluate(prompt, { session: alone }),
       watched: () => adapter.evaluate(prompt, { session: watched }),
+      kept: () => adapter.evaluate(prompt, { session: kept }),
     },
     { times: quick ? 200 : 2_000 },
   );
-  const detail = `alone ${micros(measured.alone)} · collected ${micros(measured.watched)}, of three events each`;
+  store.close();
+  await rm(folder, { recursive: true });
+  const told = [`alone ${micros(measured.alone)}`, `collected ${micros(measured.watched)}, of three events each`];
+  const detail = [...told, `into a file ${micros(measured.kept)}`].join(" · ");
   return row("an evaluation whose usage is collected / not", measured.watched / measured.alone, detail);
 }
 

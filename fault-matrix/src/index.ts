@@ -25,7 +25,7 @@ export type { PlayedScript } from "./conformance.ts";
 export interface MatrixOptions {
   /** The API that the adapter speaks. */
   readonly api: "responses" | "chat";
-  /** An adapter for the server there; its times are the clock's. `timeoutMs` for one request, 20,000. */
+  /** An adapter for the server there; its times are the clock's. `timeoutMs` is for one request. */
   make(connection: { readonly baseURL: string; readonly clock: Clock; readonly timeoutMs: number }): ProviderAdapter;
   /** Where an adapter's layers rightly come to something else, with the reason in a comment. */
   readonly expected?: { readonly [name in FaultName]?: Expected } | undefined;
@@ -35,7 +35,15 @@ export interface MatrixOptions {
 
 /** Each real millisecond is so many of the evaluation's. */
 const times = 25;
-const timeoutMs = 20_000;
+/** Of a request that never ends; of others one that a busy machine does not need either. */
+const timeouts = { hanging: 20_000, other: 200_000 };
+const hanging: ReadonlySet<FaultName> = new Set([
+  "hang",
+  "hang_after_headers",
+  "body_stalls",
+  "short_body",
+  "stream_stalls",
+]);
 const deadlineMs = 600_000;
 
 const noted = defineEvent("noted", z.object({ text: z.string() }));
@@ -104,6 +112,7 @@ async function check(options: MatrixOptions, fault: FaultName, { stream, positio
   ) as readonly SimulatorStep[];
   await using simulator = await startSimulator({ steps: script });
   const clock = fastClock(times);
+  const timeoutMs = hanging.has(fault) ? timeouts.hanging : timeouts.other;
   const adapter = options.make({ baseURL: simulator.baseURL, clock, timeoutMs });
   const controller = new AbortController();
   const session = createSession();
@@ -162,7 +171,7 @@ function failureOf(error: unknown): unknown {
 async function goOn(options: MatrixOptions, messages: readonly Message[], where: string): Promise<void> {
   await using simulator = await startSimulator({ steps: [{ text: "Gladly." }] });
   const clock = fastClock(times);
-  const adapter = options.make({ baseURL: simulator.baseURL, clock, timeoutMs });
+  const adapter = options.make({ baseURL: simulator.baseURL, clock, timeoutMs: timeouts.other });
   const { output } = await adapter.evaluate(again, { messages, deadline: deadlineIn(deadlineMs, clock) });
   expect(output, `${where}: the conversation goes on`).toBe("Gladly.");
 }

@@ -77,14 +77,15 @@ function failureOf(ended: Ended, { command, cwd, timeoutMs }: CheckedOptions): M
   }
   if (signal !== null) return failed(`was ended by ${signal}.${told(stderr)}`);
   if (exitCode !== 0) return failed(`exited with code ${exitCode}.${told(stderr)}`);
-  if (unread) return failed(`closed its standard input before it had read the prompt.${told(stderr)}`);
+  if (unread)
+    return failed(`closed its standard input before it had read the prompt: let it read to the end.${told(stderr)}`);
   return undefined;
 }
 
 /** Characters of standard error in a message. */
 const shownLength = 500;
 
-function told(stderr: string): string {
+export function told(stderr: string): string {
   const text = stderr.trim();
   if (text === "") return "";
   return ` It said: ${text.length > shownLength ? "…" : ""}${text.slice(-shownLength)}`;

@@ -5,6 +5,8 @@ import { secretsOf, type CommandLineOptions } from "./options.ts";
 
 export { commandLineModel, validateCommandLineOptions } from "./command-line-model.ts";
 export type { CommandLineOptions } from "./options.ts";
+export { acpAgent, validateAcpAgentOptions } from "./acp/index.ts";
+export type { AcpAgentOptions, AgentPermission, AgentPermissions } from "./acp/index.ts";
 
 /**
  * Evaluates prompts with a command that reads the prompt on standard input and answers on standard output. What the

@@ -26,10 +26,10 @@ const defaultTimeoutMs = 600_000;
 const longestTimeoutMs = 2 ** 31 - 1;
 
 /** A checked copy. @throws {DefinitionError} naming the option and what it must be. */
-export function checkOptions(given: CommandLineOptions): CheckedOptions {
+export function checkOptions(given: CommandLineOptions, adapter = "commandLine"): CheckedOptions {
   const { command, args = [], cwd, env = [], timeoutMs = defaultTimeoutMs } = given ?? ({} as CommandLineOptions);
   if (!isText(command) || command.trim() === "") {
-    throw new DefinitionError('commandLine needs a command, for example { command: "llm", args: ["-m", "small"] }.');
+    throw new DefinitionError(`${adapter} needs a command, for example { command: "llm", args: ["-m", "small"] }.`);
   }
   checkAdapterOptions(given);
   if (!isListOfTexts(args))

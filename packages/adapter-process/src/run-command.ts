@@ -36,7 +36,7 @@ export interface Ended {
 /** Bytes of standard output that are taken: 16 MiB. */
 export const largestOutput = 16 * 1024 * 1024;
 /** Bytes of standard error that are kept, from its end: 64 KiB. */
-const keptErrors = 64 * 1024;
+export const keptErrors = 64 * 1024;
 /**
  * Bytes that any system's pipe takes, read or not. Whether so few were read cannot be told: a write fails or not as the
  * system happens to run the command before it or after.
@@ -45,7 +45,7 @@ const alwaysTaken = 4_096;
 /** Milliseconds to wait for output of what has exited: a process that it left behind may hold the pipe. */
 const quietMs = 100;
 /** Milliseconds in which the system tells that a killed process is gone. */
-const reapMs = 1_000;
+export const reapMs = 1_000;
 
 /** Runs a command in a process group of its own, which is ended whatever happens. Never rejects. */
 export async function runCommand(command: Command, input: string, limits: RunLimits): Promise<Ended> {
@@ -84,13 +84,13 @@ async function runGroup(
   }
 }
 
-interface Exit {
+export interface Exit {
   readonly error?: Error | undefined;
   readonly exitCode: number | null;
   readonly signal: string | null;
 }
 
-const noExit: Exit = { exitCode: null, signal: null };
+export const noExit: Exit = { exitCode: null, signal: null };
 
 function endedBy(
   end: Partial<Omit<Ended, "stdout" | "stderr">>,
@@ -100,7 +100,7 @@ function endedBy(
   return { notStarted, stop, exitCode, signal, unread, stdout: stdout.bytes(), stderr: stderr.bytes().toString() };
 }
 
-function started({ command, args, cwd, variables }: Command): ChildProcessWithoutNullStreams | Error {
+export function started({ command, args, cwd, variables }: Command): ChildProcessWithoutNullStreams | Error {
   try {
     return spawn(command, args, {
       ...(cwd === undefined ? {} : { cwd }),
@@ -156,7 +156,7 @@ function write({ stdin }: ChildProcessWithoutNullStreams, input: string): { unre
 }
 
 /** What ends a run from outside; `end` leaves no timer and no listener. */
-function stopsOf(
+export function stopsOf(
   { signal, timeoutMs, clock }: RunLimits,
   flooded: Promise<Stop>,
 ): { readonly stopped: Promise<Stop>; end(): void } {

@@ -10,7 +10,11 @@ import type { Message, ModelRequest, ToolChoice, ToolSpec } from "@proviso/core"
  * with the names `system`, `tools`, `user`, `assistant` and `tool-result`. A lone user message without tools is its
  * text, with nothing around it.
  */
-export function toPrompt({ messages, tools, toolChoice }: ModelRequest): string {
+export function toPrompt({
+  messages,
+  tools,
+  toolChoice,
+}: Pick<ModelRequest, "messages" | "tools" | "toolChoice">): string {
   const [first] = messages;
   if (messages.length === 1 && first?.role === "user" && tools.length === 0) return first.text;
   const system = messages.filter(({ role }) => role === "system").map(blockOf);

@@ -84,7 +84,7 @@ test("CMD-2 CMD-3 CMD-5 a conversation with tools, end to end", async () => {
   expect(second).toContain('"arguments":"{\\"text\\":\\"bad\\"}"');
 });
 
-test("CMD-2 CMD-4 a prompt of 10 MiB goes in and comes out whole", { timeout: 30_000 }, async () => {
+test("CMD-2 CMD-4 a prompt of 10 MiB goes in and comes out whole", async () => {
   const text = "Grüße, 日本 👩‍👩‍👧; ".repeat(10 * 1024 * 1024).slice(0, 7_000_000);
   expect(Buffer.byteLength(text)).toBeGreaterThan(10 * 1024 * 1024);
   expect((await doing("echo").evaluate(saying(text))).output === text.toWellFormed()).toBe(true);

@@ -1,7 +1,6 @@
 import { commandLine } from "@proviso/adapter-process";
 import { deadlineIn, type ProcessError, systemClock } from "@proviso/core";
 import { fakeClock } from "@proviso/runtime/testing";
-import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { doing, failureOf, folder, gone, hello, idsIn, saying } from "./support/command.ts";
@@ -19,7 +18,7 @@ test("CMD-9 a command that was killed is a ProcessError with the signal", async 
 test("CMD-9 a command that closes its standard input before a long prompt was read has not answered it", async () => {
   const error = await failureOf(doing("deaf").evaluate(saying("x".repeat(4_000_000))));
   expect(error).toMatchObject({ code: "process", exitCode: 0, providerPayload: { stdout: "Whatever." } });
-  expect(error.message).toContain("closed its standard input before it had read the prompt");
+  expect(error.message).toContain("closed its standard input before it had read the prompt: let it read to the end");
 });
 
 test("CMD-9 whether it read a short prompt is not asked: true and false to the system's mood it could be", async () => {
@@ -27,7 +26,7 @@ test("CMD-9 whether it read a short prompt is not asked: true and false to the s
   for (let i = 0; i < 50; i++) expect((await quick.evaluate(saying("x".repeat(4_000)))).output).toBe("Whatever.");
 });
 
-test("CMD-7 a flood is ended, with an error that says so", { timeout: 20_000 }, async () => {
+test("CMD-7 a flood is ended, with an error that says so", async () => {
   const error = await failureOf(doing("flood").evaluate(hello));
   expect(error).toMatchObject({ code: "process", signal: "SIGTERM" });
   expect(error.message).toContain("printed more than 16777216 bytes");
@@ -94,16 +93,6 @@ test("CMD-6 what a command leaves behind is ended with it, though it holds the p
   const { output } = await doing("leave", noted).evaluate(hello);
   expect(output).toBe("Gone.");
   expect(await gone(await idsIn(noted, 1), 100)).toBe(true);
-});
-
-test("CMD-6 what has left the group is not waited for, and keeps no descriptor of ours open", async () => {
-  const noted = join(folder(), "ids");
-  const descriptors = (): number => readdirSync("/dev/fd").length;
-  const before = descriptors();
-  const { output } = await doing("escape", noted).evaluate(hello);
-  expect(output).toBe("Gone.");
-  expect(descriptors()).toBe(before);
-  for (const id of await idsIn(noted, 1)) process.kill(id, "SIGKILL");
 });
 
 test("CMD-8 what a variable with a secret's name holds is in no error", async () => {

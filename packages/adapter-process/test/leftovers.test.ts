@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { folder, gone, idsIn, script } from "./support/command.ts";
 
 /** Runs a program in a process of its own, and says how long it was there after its last line. */
@@ -61,4 +61,19 @@ test("CMD-6 a program that exits in the middle takes its commands with it", asyn
   `;
   await runProgram(start + leaving, script, noted);
   expect(await gone(await idsIn(noted, 2), 500)).toBe(true);
+});
+
+test("CMD-6 what has left the group is not waited for, and keeps no descriptor of ours open", async () => {
+  const noted = join(folder(), "ids");
+  const escaping = `
+    import { readdirSync } from "node:fs";
+    await commandLine({ command: "cat" }).evaluate(prompt);
+    const descriptors = () => readdirSync("/dev/fd").length;
+    const before = descriptors();
+    console.log((await node("escape", more).evaluate(prompt)).output, descriptors() - before);
+    console.log(Date.now());
+  `;
+  onTestFinished(async () => (await idsIn(noted, 1)).forEach((id) => process.kill(id, "SIGKILL")));
+  const { lines } = await runProgram(start + escaping, script, noted);
+  expect(lines).toEqual(["Gone. 0"]);
 });

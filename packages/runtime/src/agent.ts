@@ -12,6 +12,7 @@ import {
 import { isFailure, refusedRequest, type Failure } from "./failures.ts";
 import { whyUnusable } from "./inner-loop.ts";
 import { onAbort } from "./limits.ts";
+import { refresh } from "./rendering.ts";
 import type { Run } from "./run.ts";
 import { turnDeltas } from "./streaming/deltas.ts";
 import { asData, givenUp } from "./throttle/throttled.ts";
@@ -28,6 +29,7 @@ export interface AgentDriver {
 }
 
 export interface AgentRun {
+  /** As it is now: a call may open sections, whose text and tools are in it from then on. */
   readonly rendered: RenderedPrompt;
   readonly messages: readonly Message[];
   readonly signal: AbortSignal;
@@ -43,6 +45,8 @@ export async function driveAgent(driver: AgentDriver, run: Run): Promise<ModelRe
   if (run.turn >= run.maxTurns) {
     return { stop: "turns", phase: "request", message: `No answer within ${run.maxTurns} turns.` };
   }
+  const unrendered = await refresh(run);
+  if (unrendered !== undefined) return unrendered;
   run.turn += 1;
   const stop = run.limits.checkRequest();
   if (stop !== undefined) return stop;
@@ -55,7 +59,9 @@ export async function driveAgent(driver: AgentDriver, run: Run): Promise<ModelRe
   const work = startWork(run);
   const answering = asData(() =>
     driver.drive({
-      rendered: run.rendered,
+      get rendered() {
+        return run.rendered;
+      },
       messages: run.conversation.request(),
       signal: work.signal,
       deadline: run.limits.deadline,
@@ -113,9 +119,10 @@ function startWork(run: Run): AgentWork {
     if (over) throw new RevokedError(`The agent's turn is over: ${call.name} is not run any more.`);
     const message = withUniqueIds({ role: "assistant", text: "", toolCalls: [call] }, run.world.newId);
     const outcome = await executeToolCalls(run, message);
-    if (outcome.stop !== undefined) {
+    const failure = outcome.stop ?? (await refresh(run));
+    if (failure !== undefined) {
       over = true;
-      stop(outcome.stop);
+      stop(failure);
       controller.abort();
     }
     return outcome.answers[0] as ToolMessage;

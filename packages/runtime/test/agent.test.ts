@@ -1,4 +1,4 @@
-import { type ModelDelta, type ToolMessage } from "@proviso/core";
+import { definePrompt, type ModelDelta, type ToolMessage } from "@proviso/core";
 import { agentAdapter, createSession, modelAdapter, type AgentDriver } from "@proviso/runtime";
 import { fakeEnvironment, recordEvents, scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
@@ -119,6 +119,39 @@ test("LIM-4 a limit met in a call ends the agent's work", async () => {
   const evaluating = adapter.evaluate(promptOf({ tools: [nest] }), { session, budget: { maxTotalTokens: 100 } });
   expect(await rejectionOf(evaluating)).toMatchObject({ code: "budget", phase: "tool" });
   expect(fired).toBe(true);
+});
+
+test("VIS-3 what an agent opens is in its prompt and among its tools from then on", async () => {
+  const sections = [
+    { key: "intro", text: "Work." },
+    { key: "manual", text: "Write it down.", summary: "How to.", visibility: "summary", tools: [write] },
+  ] as const;
+  const { resources, session } = world();
+  const seen: unknown[] = [];
+  const adapter = agentAdapter(
+    agent(async (run) => {
+      const look = () =>
+        seen.push([run.rendered.tools.map(({ name }) => name), run.rendered.text.includes("Write it")]);
+      const early = await run.executeToolCall(asCall(writing("early"), "1"));
+      look();
+      const given = JSON.stringify({ keys: ["manual"], reason: "needed" });
+      await run.executeToolCall({ id: "2", name: "open_sections", arguments: given });
+      look();
+      const late = await run.executeToolCall(asCall(writing("late"), "3"));
+      seen.push([early.isError, late.isError]);
+      return done("finished");
+    }),
+    fakeEnvironment(),
+  );
+  const runbook = definePrompt({ ns: "tests", key: "agent-runbook", sections }).bind();
+  const { messages } = await adapter.evaluate(runbook, { session, resources });
+  expect(seen).toEqual([
+    [["open_sections"], false],
+    [["write"], true],
+    [true, false],
+  ]);
+  expect(session.get(notes)).toEqual(["before", "late"]);
+  expect(messages[0]?.text).toContain("Write it down.");
 });
 
 test("THR-7 an agent that was refused is not asked again: that would repeat its tools", async () => {

@@ -1,4 +1,4 @@
-import type { AnswerStep, JsonObject, SimulatedCall, SimulatedRequest } from "./types.ts";
+import { isObject, type AnswerStep, type JsonObject, type SimulatedCall, type SimulatedRequest } from "./types.ts";
 
 /** Numbers ids, so that the same requests give the same answers. */
 export interface Ids {
@@ -7,7 +7,8 @@ export interface Ids {
 
 export function countingIds(): Ids {
   let count = 0;
-  return { next: (prefix) => `${prefix}_sim_${String(++count).padStart(6, "0")}` };
+  const number = (): string => String(++count).padStart(6, "0");
+  return { next: (prefix) => `${prefix}${prefix === "chatcmpl" ? "-" : "_"}sim_${number()}` };
 }
 
 interface Tokens {
@@ -62,18 +63,20 @@ export function responsesAnswer(request: SimulatedRequest, step: AnswerStep, ids
     incomplete_details: reason === undefined ? null : { reason },
     instructions: body["instructions"] ?? null,
     max_output_tokens: body["max_output_tokens"] ?? null,
+    max_tool_calls: body["max_tool_calls"] ?? null,
     model: request.model,
-    output: responsesItems(step, calls, status, ids),
+    output: responsesItems(step, calls, { status, encrypted: wantsEncrypted(body) }, ids),
     parallel_tool_calls: body["parallel_tool_calls"] ?? true,
     previous_response_id: null,
     reasoning: body["reasoning"] ?? { effort: null, summary: null },
+    service_tier: body["service_tier"] ?? "default",
     store: body["store"] ?? true,
     temperature: body["temperature"] ?? 1,
     text: body["text"] ?? { format: { type: "text" } },
     tool_choice: body["tool_choice"] ?? "auto",
     tools: body["tools"] ?? [],
     top_p: body["top_p"] ?? 1,
-    truncation: "disabled",
+    truncation: body["truncation"] ?? "disabled",
     ...(step.usage === null
       ? {}
       : {
@@ -86,14 +89,19 @@ export function responsesAnswer(request: SimulatedRequest, step: AnswerStep, ids
             ...step.usage,
           },
         }),
-    metadata: {},
+    user: body["user"] ?? null,
+    metadata: body["metadata"] ?? {},
   };
+}
+
+function wantsEncrypted({ include }: JsonObject): boolean {
+  return Array.isArray(include) && include.includes("reasoning.encrypted_content");
 }
 
 function responsesItems(
   step: AnswerStep,
   calls: readonly SimulatedCall[],
-  status: string,
+  { status, encrypted }: { readonly status: string; readonly encrypted: boolean },
   ids: Ids,
 ): readonly JsonObject[] {
   const text = answerText(step);
@@ -109,7 +117,7 @@ function responsesItems(
             id: ids.next("rs"),
             type: "reasoning",
             summary: [],
-            encrypted_content: Buffer.from(step.reasoning).toString("base64"),
+            ...(encrypted ? { encrypted_content: Buffer.from(step.reasoning).toString("base64") } : {}),
           },
         ]),
     ...(content.length === 0 ? [] : [{ id: ids.next("msg"), type: "message", status, role: "assistant", content }]),
@@ -153,7 +161,8 @@ export function chatAnswer(request: SimulatedRequest, step: AnswerStep, ids: Ids
         index: 0,
         message,
         logprobs: null,
-        finish_reason: step.finishReason ?? (calls.length > 0 ? "tool_calls" : "stop"),
+        // The service ends a call that was forced by its name with "stop", one of "required" with "tool_calls".
+        finish_reason: step.finishReason ?? (calls.length > 0 && !isObject(request.toolChoice) ? "tool_calls" : "stop"),
       },
     ],
     ...(step.usage === null

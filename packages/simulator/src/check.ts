@@ -31,7 +31,7 @@ export function objectAt(value: unknown, path: string): JsonObject {
 }
 
 /** What both APIs take, in range. */
-export function checkNumbers(body: JsonObject, maxTokensName: string): void {
+export function checkNumbers(body: JsonObject): void {
   const within = (key: string, low: number, high: number): void => {
     const value = body[key];
     if (value === undefined || value === null) return;
@@ -51,24 +51,92 @@ export function checkNumbers(body: JsonObject, maxTokensName: string): void {
   };
   within("temperature", 0, 2);
   within("top_p", 0, 1);
-  const tokens = body[maxTokensName];
-  if (tokens !== undefined && tokens !== null && !(Number.isInteger(tokens) && (tokens as number) > 0)) {
-    throw badRequest(`Invalid '${maxTokensName}': expected a positive integer.`, maxTokensName, "invalid_value");
+}
+
+/** A count of tokens that is left out, or no smaller than the API takes. */
+export function checkMaxTokens(body: JsonObject, key: string, least: number): void {
+  const value = body[key];
+  if (value === undefined || value === null) return;
+  if (typeof value !== "number" || !Number.isInteger(value)) throw invalidType(key, "an integer", value);
+  if (value >= least) return;
+  throw badRequest(
+    `Invalid '${key}': integer below minimum value. Expected a value >= ${least}, but got ${value} instead.`,
+    key,
+    "integer_below_min_value",
+  );
+}
+
+/** @throws {Refusal} for an empty one. */
+export function checkFull(list: readonly unknown[], param: string): void {
+  if (list.length > 0) return;
+  throw badRequest(
+    `Invalid '${param}': empty array. Expected an array with minimum length 1, but got an empty array instead.`,
+    param,
+    "empty_array",
+  );
+}
+
+const longestName = 64;
+
+/** @throws {Refusal} for one that is empty or longer than 64. */
+export function checkLength(text: string, param: string): void {
+  if (text === "")
+    throw badRequest(
+      `Invalid '${param}': empty string. Expected a string with minimum length 1, but got an empty string instead.`,
+      param,
+      "empty_string",
+    );
+  if (text.length > longestName)
+    throw badRequest(
+      `Invalid '${param}': string too long. Expected a string with maximum length ${longestName}, ` +
+        `but got a string with length ${text.length} instead.`,
+      param,
+      "string_above_max_length",
+    );
+}
+
+/** The name of a tool or of an output schema. */
+export function checkName(name: string, param: string): void {
+  checkLength(name, param);
+  if (/^[a-zA-Z0-9_-]+$/.test(name)) return;
+  throw badRequest(
+    `Invalid '${param}': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.`,
+    param,
+    "invalid_value",
+  );
+}
+
+/** @throws {Refusal} for a type of format that is none, and for JSON that nobody has told the model of. */
+export function checkFormat(format: unknown, path: string, input: string, given: unknown): void {
+  if (!isObject(format)) return;
+  const { type } = format;
+  if (typeof type !== "string" || !["text", "json_object", "json_schema"].includes(type))
+    throw badRequest(
+      `Invalid value: '${String(type)}'. Supported values are: 'json_object', 'json_schema', and 'text'.`,
+      `${path}.type`,
+      "invalid_value",
+    );
+  if (type === "json_object" && !/json/i.test(JSON.stringify(given) ?? ""))
+    throw badRequest(
+      `'${input}' must contain the word 'json' in some form, to use '${path}' of type 'json_object'.`,
+      input,
+    );
+}
+
+/** What the service has and the simulator has not: passing over it would look as if it worked. */
+export function checkSupported(body: JsonObject, unsupported: Readonly<Record<string, readonly unknown[]>>): void {
+  for (const [key, harmless] of Object.entries(unsupported)) {
+    const value = body[key] ?? null;
+    if (value === null || harmless.includes(value)) continue;
+    throw badRequest(`The simulator does not support '${key}'.`, key, "simulator_not_supported");
   }
 }
 
-const toolName = /^[a-zA-Z0-9_-]{1,64}$/;
-
-export function checkTools(tools: readonly SimulatedTool[], choice: unknown): void {
+/** @param nameAt where a tool's name lies. */
+export function checkTools(tools: readonly SimulatedTool[], choice: unknown, nameAt: string): void {
   const seen = new Set<string>();
-  for (const { name, parameters, strict } of tools) {
-    if (!toolName.test(name)) {
-      throw badRequest(
-        `Invalid 'tools[].name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.`,
-        "tools",
-        "invalid_value",
-      );
-    }
+  for (const [index, { name, parameters, strict }] of tools.entries()) {
+    checkName(name, `tools[${index}].${nameAt}`);
     if (seen.has(name)) throw badRequest(`Tool names must be unique: '${name}'.`, "tools", "invalid_value");
     seen.add(name);
     if (strict) checkStrict(parameters, `function '${name}'`, "tools.function.parameters");

@@ -2,7 +2,7 @@
 export interface SimulatorClock {
   /** Milliseconds since 1970. */
   now(): number;
-  /** May reject when the signal fires. */
+  /** May end or reject when the signal fires, and need not. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
@@ -24,12 +24,17 @@ export const systemClock: SimulatorClock = {
     }),
 };
 
-/** Milliseconds; ends early, without error, when the signal fires. */
+/** Milliseconds; ends early, without error, when the signal fires, even where the clock does not hear it. */
 export async function pause(clock: SimulatorClock, ms: number, signal: AbortSignal): Promise<void> {
   if (ms <= 0 || signal.aborted) return;
+  let wake = (): void => {};
+  const woken = new Promise<void>((resolve) => (wake = resolve));
+  signal.addEventListener("abort", wake, { once: true });
   try {
-    await clock.sleep(ms, signal);
+    await Promise.race([clock.sleep(ms, signal), woken]);
   } catch (error) {
     if (!signal.aborted) throw error;
+  } finally {
+    signal.removeEventListener("abort", wake);
   }
 }

@@ -28,22 +28,30 @@ export interface State {
 
 type Logged = { -readonly [key in keyof LoggedRequest]: LoggedRequest[key] };
 
-/** One request, from its first byte to the end of its answer. Never rejects. */
+/** One request, from its first byte until its answer is sent or its sender is gone. Never rejects. */
 export async function serve(state: State, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const gone = new AbortController();
   state.awaited += 1;
-  response.once("close", () => {
-    state.awaited -= 1;
-    gone.abort();
-  });
+  const closed = new Promise<void>((resolve) =>
+    response.once("close", () => {
+      state.awaited -= 1;
+      gone.abort();
+      resolve();
+    }),
+  );
   // A client that leaves while it is written to is no error of the simulator's.
   response.on("error", () => {});
   try {
     await exchange(state, request, response, gone.signal);
   } catch (error) {
-    if (response.headersSent) response.destroy();
-    else await send(state, response, playHttp(ownMistake(error, "simulator_failed")), 0, gone.signal);
+    await tellMistake(state, response, error, gone.signal).catch(() => response.destroy());
   }
+  await closed;
+}
+
+async function tellMistake(state: State, response: ServerResponse, error: unknown, gone: AbortSignal): Promise<void> {
+  if (response.headersSent) response.destroy();
+  else await send(state, response, playHttp(ownMistake(error, "simulator_failed")), 0, gone);
 }
 
 async function exchange(
@@ -101,7 +109,8 @@ function send(
 ): Promise<void> {
   const headers = {
     "x-request-id": state.ids.next("req"),
-    "openai-processing-ms": String(durationMs),
+    "openai-processing-ms": String(Math.round(durationMs)),
+    date: new Date(state.clock.now()).toUTCString(),
     ...state.limiter?.headers(),
     ...delivery.headers,
   };
@@ -189,7 +198,7 @@ function parseBody(text: string): unknown {
 
 function checkKey(wanted: string | undefined, authorization: string | undefined): void {
   const key = /^Bearer (.+)$/.exec(authorization ?? "")?.[1];
-  if (key === undefined) throw new Refusal(401, "You didn't provide an API key.", { code: "invalid_api_key" });
+  if (key === undefined) throw new Refusal(401, "You didn't provide an API key.");
   if (wanted === undefined || key === wanted) return;
   const masked =
     key.length > 8 ? `${key.slice(0, 3)}${"*".repeat(key.length - 7)}${key.slice(-4)}` : "*".repeat(key.length);

@@ -41,11 +41,11 @@ export function rateLimiter(limit: RateLimit, { now }: SimulatorClock): Limiter 
     take(count) {
       fill(requests, now());
       if (tokens !== undefined) fill(tokens, now());
-      const waitMs = Math.max(
-        waitFor(requests, 1),
-        tokens === undefined ? 0 : waitFor(tokens, Math.min(count, tokens.size)),
-      );
-      if (waitMs > 0) return refused(waitMs);
+      if (tokens !== undefined && count > tokens.perMinute) return tooLarge(tokens, count);
+      const requestsMs = waitFor(requests, 1);
+      const tokensMs = tokens === undefined ? 0 : waitFor(tokens, Math.min(count, tokens.size));
+      if (tokens !== undefined && tokensMs > requestsMs) return refused("tokens", tokens, count, tokensMs);
+      if (requestsMs > 0) return refused("requests", requests, 1, requestsMs);
       requests.left -= 1;
       if (tokens !== undefined) tokens.left -= count;
       return undefined;
@@ -63,20 +63,40 @@ function waitFor({ left, perMinute }: Bucket, wanted: number): number {
   return left >= wanted ? 0 : Math.ceil(((wanted - left) * 60_000) / perMinute);
 }
 
-function refused(waitMs: number): HttpStep {
-  const seconds = (waitMs / 1_000).toFixed(3);
-  const message = `Rate limit reached. Please try again in ${seconds}s.`;
-  return {
-    status: 429,
-    headers: { "retry-after-ms": String(waitMs), "retry-after": String(Math.ceil(waitMs / 1_000)) },
-    body: { error: { message, type: "requests", param: null, code: "rate_limit_exceeded" } },
-  };
+type What = "requests" | "tokens";
+const named = { requests: "requests per min (RPM)", tokens: "tokens per min (TPM)" } as const;
+
+function refused(what: What, { perMinute, size, left }: Bucket, wanted: number, waitMs: number): HttpStep {
+  const used = `Limit ${perMinute}, Used ${Math.ceil(size - left)}, Requested ${wanted}`;
+  const message = `Rate limit reached on ${named[what]}: ${used}. Please try again in ${duration(waitMs)}.`;
+  const headers = { "retry-after-ms": String(waitMs), "retry-after": String(Math.ceil(waitMs / 1_000)) };
+  return { status: 429, headers, body: bodyOf(what, message) };
 }
 
-function describe(what: string, bucket: Bucket): Readonly<Record<string, string>> {
+/** No wait would help. */
+function tooLarge({ perMinute }: Bucket, wanted: number): HttpStep {
+  const limit = `Limit ${perMinute}, Requested ${wanted}`;
+  const message = `Request too large on ${named.tokens}: ${limit}. The input or output tokens must be reduced.`;
+  return { status: 429, body: bodyOf("tokens", message) };
+}
+
+function bodyOf(type: What, message: string): object {
+  return { error: { message, type, param: null, code: "rate_limit_exceeded" } };
+}
+
+/** As Go writes one: 20ms, 1.5s, 6m0s. */
+function duration(ms: number): string {
+  if (ms < 1_000) return `${ms}ms`;
+  const minutes = Math.floor(ms / 60_000);
+  const seconds = `${(ms % 60_000) / 1_000}s`;
+  if (minutes === 0) return seconds;
+  return minutes < 60 ? `${minutes}m${seconds}` : `${Math.floor(minutes / 60)}h${minutes % 60}m${seconds}`;
+}
+
+function describe(what: What, bucket: Bucket): Readonly<Record<string, string>> {
   return {
     [`x-ratelimit-limit-${what}`]: String(bucket.perMinute),
     [`x-ratelimit-remaining-${what}`]: String(Math.max(0, Math.floor(bucket.left))),
-    [`x-ratelimit-reset-${what}`]: `${waitFor(bucket, bucket.size)}ms`,
+    [`x-ratelimit-reset-${what}`]: duration(waitFor(bucket, bucket.size)),
   };
 }

@@ -1,4 +1,18 @@
-import { checkKeys, checkNumbers, checkStrict, checkTools, listAt, objectAt, textAt, words } from "./check.ts";
+import {
+  checkFormat,
+  checkFull,
+  checkKeys,
+  checkMaxTokens,
+  checkName,
+  checkNumbers,
+  checkStrict,
+  checkSupported,
+  checkTools,
+  listAt,
+  objectAt,
+  textAt,
+  words,
+} from "./check.ts";
 import { badRequest, invalidType } from "./refusal.ts";
 import type { ReadRequest } from "./read.ts";
 import { isObject, type JsonObject, type SimulatedCall, type SimulatedMessage, type SimulatedTool } from "./types.ts";
@@ -22,18 +36,16 @@ const messageKeys: ReadonlyMap<string, ReadonlySet<string>> = new Map([
 export function readChat(body: JsonObject): ReadRequest {
   checkKeys(body, known);
   textAt(body, "model");
-  checkNumbers(body, "max_completion_tokens");
-  checkNumbers(body, "max_tokens");
+  checkSupported(body, { n: [1], functions: [], function_call: [], audio: [] });
+  checkNumbers(body);
+  checkMaxTokens(body, "max_completion_tokens", 1);
+  checkMaxTokens(body, "max_tokens", 1);
   const given = listAt(body, "messages");
-  if (given.length === 0)
-    throw badRequest(
-      "Invalid 'messages': empty array. Expected an array with minimum length 1.",
-      "messages",
-      "empty_array",
-    );
+  checkFull(given, "messages");
   const messages = readMessages(given);
-  const tools = (body["tools"] === undefined ? [] : listAt(body, "tools")).map(readTool);
-  checkTools(tools, body["tool_choice"]);
+  const tools = readTools(body);
+  checkTools(tools, body["tool_choice"], "function.name");
+  checkFormat(body["response_format"], "response_format", "messages", given);
   const system = messages.filter(({ role }) => role === "system").map(({ text }) => text);
   return {
     messages,
@@ -42,6 +54,13 @@ export function readChat(body: JsonObject): ReadRequest {
     toolChoice: body["tool_choice"],
     output: readFormat(body["response_format"]),
   };
+}
+
+function readTools(body: JsonObject): readonly SimulatedTool[] {
+  if (body["tools"] === undefined) return [];
+  const tools = listAt(body, "tools");
+  checkFull(tools, "tools");
+  return tools.map(readTool);
 }
 
 function readMessages(given: readonly unknown[]): readonly SimulatedMessage[] {
@@ -83,6 +102,7 @@ function readMessage(message: JsonObject, path: string): SimulatedMessage {
     );
   checkKeys(message, keys, `${path}.`);
   const calls = message["tool_calls"] === undefined ? [] : listAt(message, "tool_calls", `${path}.`);
+  if (message["tool_calls"] !== undefined) checkFull(calls, `${path}.tool_calls`);
   const toolCalls = calls.map((call, index) => readCall(call, `${path}.tool_calls[${index}]`));
   const mayBeEmpty = role === "assistant" && (toolCalls.length > 0 || typeof message["refusal"] === "string");
   const { content } = message;
@@ -130,6 +150,7 @@ function readFormat(format: unknown): ReadRequest["output"] {
   const given = objectAt(format["json_schema"], "response_format.json_schema");
   checkKeys(given, functionFormatKeys, "response_format.json_schema.");
   const name = textAt(given, "name", "response_format.json_schema.");
+  checkName(name, "response_format.json_schema.name");
   const schema = objectAt(given["schema"], "response_format.json_schema.schema");
   const strict = given["strict"] === true;
   if (strict) checkStrict(schema, `response_format '${name}'`, "response_format");

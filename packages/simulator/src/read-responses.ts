@@ -1,5 +1,19 @@
-import { checkKeys, checkNumbers, checkStrict, checkTools, listAt, objectAt, textAt, words } from "./check.ts";
-import { badRequest, invalidType, missingParameter } from "./refusal.ts";
+import {
+  checkFormat,
+  checkKeys,
+  checkLength,
+  checkMaxTokens,
+  checkName,
+  checkNumbers,
+  checkStrict,
+  checkSupported,
+  checkTools,
+  listAt,
+  objectAt,
+  textAt,
+  words,
+} from "./check.ts";
+import { badRequest, invalidType, missingParameter, Refusal } from "./refusal.ts";
 import { isObject, type JsonObject, type SimulatedMessage, type SimulatedTool } from "./types.ts";
 import type { ReadRequest } from "./read.ts";
 
@@ -22,11 +36,17 @@ export function readResponses(body: JsonObject): ReadRequest {
   checkKeys(body, known);
   textAt(body, "model");
   if (body["input"] === undefined) throw missingParameter("input");
-  checkNumbers(body, "max_output_tokens");
+  checkSupported(body, { background: [false], conversation: [], prompt: [] });
+  checkNumbers(body);
+  checkMaxTokens(body, "max_output_tokens", 16);
+  checkPrevious(body["previous_response_id"]);
   const input = typeof body["input"] === "string" ? [{ role: "user", content: body["input"] }] : listAt(body, "input");
-  const messages = readItems(input.map((item, index) => objectAt(item, `input[${index}]`)));
+  const items = input.map((item, index) => objectAt(item, `input[${index}]`));
+  checkKept(items, body["store"] !== false);
+  const messages = readItems(items);
   const tools = (body["tools"] === undefined ? [] : listAt(body, "tools")).map(readTool);
-  checkTools(tools, body["tool_choice"]);
+  checkTools(tools, body["tool_choice"], "name");
+  checkFormat(isObject(body["text"]) ? body["text"]["format"] : undefined, "text.format", "input", body["input"]);
   const instructions = typeof body["instructions"] === "string" ? [body["instructions"]] : [];
   const system = [...instructions, ...messages.filter(({ role }) => role === "system").map(({ text }) => text)];
   return {
@@ -36,6 +56,42 @@ export function readResponses(body: JsonObject): ReadRequest {
     toolChoice: body["tool_choice"],
     output: readFormat(body["text"]),
   };
+}
+
+/** Nothing is kept from request to request. */
+function checkPrevious(id: unknown): void {
+  if (id === undefined || id === null) return;
+  if (typeof id !== "string") throw invalidType("previous_response_id", "a string", id);
+  throw badRequest(
+    `Previous response with id '${id}' not found.`,
+    "previous_response_id",
+    "previous_response_not_found",
+  );
+}
+
+/** Items that are only named; without storage reasoning is one, unless it comes encrypted. */
+function checkKept(items: readonly JsonObject[], stored: boolean): void {
+  const missing = items.find(
+    ({ type, encrypted_content: encrypted }) =>
+      type === "item_reference" || (type === "reasoning" && !stored && typeof encrypted !== "string"),
+  );
+  if (missing === undefined) return;
+  const hint = stored ? "" : " Items are not persisted when `store` is set to false.";
+  throw new Refusal(404, `Item with id '${String(missing["id"])}' not found.${hint}`, { param: "input" });
+}
+
+const idPrefixes: ReadonlyMap<string, string> = new Map([
+  ["message", "msg"],
+  ["function_call", "fc"],
+  ["reasoning", "rs"],
+]);
+
+function checkId(type: string, id: unknown, param: string): void {
+  const prefix = idPrefixes.get(type);
+  if (prefix === undefined || id === undefined || id === null) return;
+  if (typeof id !== "string") throw invalidType(param, "a string", id);
+  if (id.startsWith(prefix)) return;
+  throw badRequest(`Invalid '${param}': '${id}'. Expected an ID that begins with '${prefix}'.`, param, "invalid_value");
 }
 
 function readItems(items: readonly JsonObject[]): readonly SimulatedMessage[] {
@@ -52,6 +108,7 @@ function readItems(items: readonly JsonObject[]): readonly SimulatedMessage[] {
         "invalid_value",
       );
     checkKeys(item, keys, path);
+    checkId(type, item["id"], `${path}id`);
     if (type === "function_call") return [readCall(item, path, open, answered)];
     if (type === "function_call_output") return [readOutput(item, path, open, answered)];
     if (type === "message") return [readMessage(item, path)];
@@ -79,6 +136,7 @@ function readCall(
   answered: ReadonlySet<string>,
 ): SimulatedMessage {
   const id = textAt(item, "call_id", path);
+  checkLength(id, `${path}call_id`);
   const name = textAt(item, "name", path);
   if (open.has(id) || answered.has(id)) throw badRequest(`Duplicate function call id: ${id}.`, "input");
   open.set(id, name);
@@ -153,6 +211,7 @@ function readFormat(text: unknown): ReadRequest["output"] {
   if (!isObject(format) || format["type"] !== "json_schema") return undefined;
   checkKeys(format, formatKeys, "text.format.");
   const name = textAt(format, "name", "text.format.");
+  checkName(name, "text.format.name");
   const schema = objectAt(format["schema"], "text.format.schema");
   const strict = format["strict"] === true;
   if (strict) checkStrict(schema, `response_format '${name}'`, "text.format.schema");

@@ -86,15 +86,19 @@ function chooser({ faults: list = [], chaos }: ScriptOptions): Choose {
     const fits = (name: FaultName): boolean => faultApplies(name, request.api, stream) && distorts(name, step);
     const exact = own ?? list.find(({ at }) => at === request.index)?.fault;
     if (exact !== undefined) {
-      if (!faultApplies(exact, request.api, stream)) throw notApplicable(exact, request.api, stream);
-      if (!("status" in step) || fits(exact)) return exact;
+      if (!faultApplies(exact, request.api, stream)) throw notApplicable(exact, wireOf(request.api, stream));
+      if ("status" in step && !fits(exact)) throw notApplicable(exact, "an HTTP answer as it is");
+      return exact;
     }
     return list.find(({ fault, at }) => at === undefined && fits(fault))?.fault ?? chance?.(request, fits);
   };
 }
 
-function notApplicable(fault: FaultName, api: Api, stream: boolean): Refusal {
-  const what = `${stream ? "a stream" : "JSON"} of the ${api === "responses" ? "Responses API" : "Chat Completions API"}`;
+function wireOf(api: Api, stream: boolean): string {
+  return `${stream ? "a stream" : "JSON"} of the ${api === "responses" ? "Responses API" : "Chat Completions API"}`;
+}
+
+function notApplicable(fault: FaultName, what: string): Refusal {
   return badRequest(
     `The simulator's fault '${fault}' means nothing for ${what}.`,
     undefined,
@@ -126,7 +130,7 @@ function ownFault(step: AnswerStep | HttpStep): FaultName | undefined {
 /** Whether there is something in the step for the fault to distort. */
 function distorts(fault: FaultName, step: AnswerStep | HttpStep): boolean {
   const { group } = faults[fault];
-  if ("status" in step) return group === "status" || group === "transport" || group === "sending";
+  if ("status" in step) return ["status", "transport", "sending"].includes(group) && fault !== "stream_for_json";
   return !needsCall(fault) || (step.toolCalls ?? []).length > 0;
 }
 

@@ -47,7 +47,7 @@ export interface Simulator extends AsyncDisposable {
   readonly requests: readonly LoggedRequest[];
   /** Requests that are neither answered to their end nor given up by who sent them. */
   readonly awaited: number;
-  /** Cuts what is open; can be called twice. */
+  /** Cuts what is open; done when nothing is awaited and the log is whole. Can be called twice. */
   close(): Promise<void>;
 }
 
@@ -59,7 +59,11 @@ export interface Simulator extends AsyncDisposable {
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   checkOptions(options);
   const state = startState(options);
-  const server = createServer((request, response) => void serve(state, request, response));
+  const served = new Set<Promise<void>>();
+  const server = createServer((request, response) => {
+    const one = serve(state, request, response).finally(() => served.delete(one));
+    served.add(one);
+  });
   await listen(server, options.port ?? 0);
   const { port } = server.address() as AddressInfo;
   let closing: Promise<void> | undefined;
@@ -67,7 +71,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     closing ??= new Promise<void>((resolve) => {
       server.close(() => resolve());
       server.closeAllConnections();
-    });
+    }).then(async () => void (await Promise.all(served)));
     return closing;
   };
   return {

@@ -65,9 +65,9 @@ function tellParts(
     const text = part[key];
     tell("response.content_part.added", { ...at, content_index, part: { ...part, [key]: "" } });
     if (typeof text === "string") {
-      for (const delta of pieces(text, chunkCharacters))
-        tell(`response.${kind}.delta`, { ...at, content_index, delta });
-      tell(`response.${kind}.done`, { ...at, content_index, [key]: text });
+      const here = { ...at, content_index, ...(kind === "output_text" ? { logprobs: [] } : {}) };
+      for (const delta of pieces(text, chunkCharacters)) tell(`response.${kind}.delta`, { ...here, delta });
+      tell(`response.${kind}.done`, { ...here, [key]: text });
     }
     tell("response.content_part.done", { ...at, content_index, part });
   }

@@ -12,11 +12,14 @@ export function wireStream(api: Api, events: readonly StreamedEvent[], name: str
     case "stream_stalls":
       return plain(events.slice(0, middle));
     case "stream_error_first":
-      return plain([failing(api, "server_error", "The server had an error.")]);
+      return plain([failing(api, "server_error", "The server had an error.", 0)]);
     case "stream_error_midway":
-      return plain([...events.slice(0, middle), failing(api, "server_error", "The server had an error.")]);
+      return plain([...events.slice(0, middle), failing(api, "server_error", "The server had an error.", middle)]);
     case "stream_overloaded":
-      return plain([...events.slice(0, middle), failing(api, "overloaded_error", "Overloaded, try again later.")]);
+      return plain([
+        ...events.slice(0, middle),
+        failing(api, "overloaded_error", "Overloaded, try again later.", middle),
+      ]);
     case "stream_duplicates":
       return plain(events.flatMap((event) => [event, event]));
     case "stream_out_of_order":
@@ -41,9 +44,9 @@ export function wireStream(api: Api, events: readonly StreamedEvent[], name: str
   }
 }
 
-function failing(api: Api, code: string, message: string): StreamedEvent {
+function failing(api: Api, code: string, message: string, sequence_number: number): StreamedEvent {
   if (api === "responses")
-    return { name: "error", data: { type: "error", code, message, param: null, sequence_number: 0 } };
+    return { name: "error", data: { type: "error", code, message, param: null, sequence_number } };
   return { data: { error: { message, type: code, code, param: null } } };
 }
 

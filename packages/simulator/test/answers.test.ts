@@ -50,6 +50,22 @@ test("SIM-1 other paths and methods, and a stream that is no boolean, are refuse
   expect((await responses(simulator, { input: "a", stream: "yes" })).status).toBe(400);
 });
 
+test("SIM-1 reasoning is sent encrypted only to those who ask for it", async () => {
+  const step = { text: "a", reasoning: "Hm." };
+  await using simulator = await startSimulator({ steps: [step, step] });
+  const reasoning = async (more: object) =>
+    ((await responses(simulator, { input: "a", ...more })).body["output"] as object[])[0];
+  expect(await reasoning({})).not.toHaveProperty("encrypted_content");
+  expect(await reasoning({ include: ["reasoning.encrypted_content"] })).toHaveProperty("encrypted_content");
+});
+
+test("SIM-1 a response tells what was asked for", async () => {
+  await using simulator = await startSimulator();
+  const asked = { metadata: { run: "7" }, truncation: "auto", user: "u", service_tier: "flex", max_tool_calls: 3 };
+  expect((await responses(simulator, { input: "a", ...asked })).body).toMatchObject(asked);
+  expect((await responses(simulator, { input: "a" })).body).toMatchObject({ metadata: {}, service_tier: "default" });
+});
+
 test("SIM-2 a request beyond the script, and steps beside rules, are refused", async () => {
   await using simulator = await startSimulator({ steps: [{ text: "one" }] });
   expect((await responses(simulator, { input: "a" })).status).toBe(200);
@@ -152,7 +168,8 @@ test("SIM-9 requests are logged without their key; SIM-10 keys are checked and m
   const wrong = await post(simulator, "/responses", { model: "m", input: "a" }, "wrong-key-123456");
   expect([wrong.status, errorOf(wrong).code]).toEqual([401, "invalid_api_key"]);
   expect(errorOf(wrong).message).not.toContain("wrong-key-123456");
-  expect((await post(simulator, "/responses", { model: "m", input: "a" }, null)).status).toBe(401);
+  const missing = await post(simulator, "/responses", { model: "m", input: "a" }, null);
+  expect([missing.status, errorOf(missing).code]).toEqual([401, null]);
   expect((await post(simulator, "/responses", { model: "m", input: "a" }, "right-key-123456")).status).toBe(200);
   expect(simulator.requests.map(({ status }) => status)).toEqual([401, 401, 200]);
   expect(simulator.requests[2]).toMatchObject({

@@ -94,6 +94,42 @@ test("SIM-11 close ends connections that never asked anything, and frees the por
   expect(second.port).toBe(first.port);
 });
 
+test("SIM-11 when close is done nothing is awaited, and what was cut is in the log, whatever the clock does", async () => {
+  const deaf = { now: () => 0, sleep: () => new Promise<void>(() => {}) };
+  const steps: readonly SimulatorStep[] = [
+    { text: "one", afterMs: 1_000 },
+    { text: "two", fault: "hang" },
+  ];
+  const simulator = await startSimulator({ steps, clock: deaf });
+  raw(simulator, posted("a"));
+  await vi.waitFor(() => expect(simulator.awaited).toBe(1));
+  raw(simulator, posted("b"));
+  await vi.waitFor(() => expect(simulator.requests).toHaveLength(1));
+  raw(simulator, posted("c").slice(0, -5));
+  await vi.waitFor(() => expect(simulator.awaited).toBe(3));
+  await simulator.close();
+  expect(simulator.awaited).toBe(0);
+  expect(simulator.requests.map(({ aborted }) => aborted)).toEqual([true, true]);
+});
+
+test("SIM-1 a clock that fails breaks the one request, not the process", async () => {
+  const unhandled: unknown[] = [];
+  const hear = (reason: unknown): void => void unhandled.push(reason);
+  process.on("unhandledRejection", hear);
+  onTestFinished(() => void process.off("unhandledRejection", hear));
+  let broken = false;
+  const now = (): number => {
+    if (broken) throw new Error("no time");
+    return 0;
+  };
+  await using simulator = await startSimulator({ clock: { now, sleep: () => Promise.resolve() } });
+  broken = true;
+  await expect(responses(simulator, { input: "a" })).rejects.toThrow("fetch failed");
+  broken = false;
+  expect((await responses(simulator, { input: "a" })).status).toBe(200);
+  expect(unhandled).toEqual([]);
+});
+
 test("SIM-1 a body of more than 64 MiB is a 413, and the next request is answered", async () => {
   await using simulator = await startSimulator();
   expect((await responses(simulator, { input: "x".repeat(64 * 1024 * 1024) })).status).toBe(413);

@@ -8,6 +8,7 @@ import {
 } from "@proviso/simulator";
 import { expect, test, vi } from "vitest";
 import { readOptions } from "../src/command.ts";
+import { responses } from "./support.ts";
 
 interface Seen {
   readonly status: number;
@@ -51,7 +52,7 @@ test.each(faultNames)("SIM-14 %s makes a difference wherever it applies", async 
     const shape = (seen: Seen | string) =>
       typeof seen === "string"
         ? seen
-        : `${seen.status} ${seen.headers.get("content-type")} ${seen.text.replaceAll(/\d{10}|_sim_\d+/g, "")}`;
+        : `${seen.status} ${seen.headers.get("content-type")} ${seen.text.replaceAll(/\d{10}|sim_\d+/g, "")}`;
     const [good, bad] = await Promise.all([ask(plain.baseURL, api, stream), ask(faulty.baseURL, api, stream)]);
     // What only comes in pieces is whole again here.
     if (["slow_body", "stream_split", "stream_bom"].includes(fault)) expect(shape(bad)).toBe(shape(good));
@@ -100,6 +101,59 @@ test("SIM-14 a fault that is none is refused with the list", async () => {
   });
 });
 
+test("SIM-14 a fault that means nothing for the request is a 400 that says so", async () => {
+  await using simulator = await startSimulator({ steps: [{ text: "x", fault: "stream_cut" }] });
+  expect(await ask(simulator.baseURL, "chat", false)).toMatchObject({
+    status: 400,
+    text: expect.stringContaining("simulator_fault_not_applicable"),
+  });
+});
+
+test.each(["refusal", "stream_for_json"] as const)(
+  "SIM-14 %s, asked for by number where the step is an HTTP answer, is a 400 and no longer passed over",
+  async (fault) => {
+    await using simulator = await startSimulator({ steps: [{ status: 200, body: {} }], faults: [{ fault, at: 0 }] });
+    expect(await ask(simulator.baseURL, "chat", false)).toMatchObject({
+      status: 400,
+      text: expect.stringContaining("simulator_fault_not_applicable"),
+    });
+  },
+);
+
+test("SIM-14 a fault of calls on a step without any comes in a turn of its own, with the first tool", async () => {
+  await using simulator = await startSimulator({ steps: [{ text: "Done.", fault: "arguments_list" }] });
+  const parameters = { type: "object", properties: { a: { type: "number" } } };
+  const tools = [{ type: "function", name: "f", parameters, strict: false }];
+  const first = await responses(simulator, { input: "Hi", tools });
+  expect(first.body["output"]).toMatchObject([{ type: "function_call", name: "f", arguments: '[{"a":0}]' }]);
+  const second = await responses(simulator, { input: "Hi", tools });
+  expect(second.body["output"]).toMatchObject([{ content: [{ text: "Done." }] }]);
+});
+
+test("SIM-14 a rule's fault in place of the answer comes once each time its conversation gets there", async () => {
+  await using simulator = await startSimulator({ rules: [() => ({ text: "x", fault: "status_503" })] });
+  const status = async (input: string) => (await responses(simulator, { input })).status;
+  const seen = [await status("a"), await status("b"), await status("a"), await status("b"), await status("a")];
+  expect(seen).toEqual([503, 503, 200, 200, 503]);
+});
+
+test("SIM-15 chaos by conversation is the same in whatever order conversations come", async () => {
+  const inputs = Array.from({ length: 20 }, (_, index) => `conversation ${index}`);
+  const run = async (order: readonly string[], by: "request" | "conversation") => {
+    await using simulator = await startSimulator({ chaos: { seed: 7, rate: 0.5, faults: ["status_503"], by } });
+    const statuses = new Map<string, number[]>(inputs.map((input) => [input, []]));
+    for (const input of [...order, ...order]) {
+      statuses.get(input)?.push((await responses(simulator, { input })).status);
+    }
+    return Object.fromEntries(statuses);
+  };
+  const backwards = inputs.toReversed();
+  const forth = await run(inputs, "conversation");
+  expect(await run(backwards, "conversation")).toEqual(forth);
+  expect(new Set(Object.values(forth).flat())).toEqual(new Set([200, 503]));
+  expect(await run(backwards, "request")).not.toEqual(await run(inputs, "request"));
+});
+
 test("SIM-15 chaos is the same for the same seed, and another for another", async () => {
   const run = async (seed: number) => {
     const faultsOfAnswers = faultNames.filter((name) => ["answer", "status"].includes(faults[name].group));
@@ -135,7 +189,30 @@ test("SIM-16 tokens have a bucket of their own", async () => {
   });
   expect(await ask(simulator.baseURL, "responses", false)).toMatchObject({ status: 200 });
   expect(await ask(simulator.baseURL, "responses", false)).toMatchObject({ status: 200 });
-  expect(await ask(simulator.baseURL, "responses", false)).toMatchObject({ status: 429 });
+  expect(await ask(simulator.baseURL, "responses", false)).toMatchObject({
+    status: 429,
+    text: expect.stringMatching(/tokens per min \(TPM\): Limit 30, .*"type":"tokens"/),
+  });
+});
+
+test("SIM-16 a request of more tokens than a minute has is refused for good", async () => {
+  await using simulator = await startSimulator({ rateLimit: { requestsPerMinute: 1e6, tokensPerMinute: 5 } });
+  const seen = (await ask(simulator.baseURL, "responses", false)) as Seen;
+  expect(seen.status).toBe(429);
+  expect(seen.text).toContain("Request too large");
+  expect(seen.headers.has("retry-after")).toBe(false);
+});
+
+test("SIM-16 the times of the headers are written as the service writes them", async () => {
+  const clock = { now: () => 0, sleep: () => Promise.resolve() };
+  const resets = async (requestsPerMinute: number) => {
+    await using simulator = await startSimulator({ rateLimit: { requestsPerMinute, burst: 5 }, clock });
+    await ask(simulator.baseURL, "responses", false);
+    return ((await ask(simulator.baseURL, "responses", false)) as Seen).headers.get("x-ratelimit-reset-requests");
+  };
+  expect(await resets(1_200)).toBe("100ms");
+  expect(await resets(80)).toBe("1.5s");
+  expect(await resets(1)).toBe("2m0s");
 });
 
 test("SIM-11 close ends promptly with hanging connections open", async () => {

@@ -21,7 +21,10 @@ test.each([
     { input: "a", tools: [{ type: "function", function: { name: "f" } }] },
     "Missing required parameter: 'tools[0].name'.",
   ],
-  [{ input: "a", tools: [{ type: "function", name: "f g", parameters: {}, strict: false }] }, "Invalid 'tools[].name'"],
+  [
+    { input: "a", tools: [{ type: "function", name: "f g", parameters: {}, strict: false }] },
+    "Invalid 'tools[0].name'",
+  ],
   [{ input: "a", tool_choice: { type: "function", name: "g" } }, "Tool choice 'g' not found"],
 ])("SIM-4 the Responses API refuses %j", async (body, message) => {
   await using simulator = await startSimulator();
@@ -58,6 +61,75 @@ test.each([
   const answer = await responses(simulator, { input });
   expect(answer.status).toBe(400);
   expect(errorOf(answer).message).toContain(message);
+});
+
+test.each([
+  [{ input: "a", max_output_tokens: 15 }, "integer_below_min_value", "max_output_tokens"],
+  [{ input: "a", previous_response_id: "resp_1" }, "previous_response_not_found", "previous_response_id"],
+  [{ input: "a", background: true }, "simulator_not_supported", "background"],
+  [{ input: "a", conversation: "conv_1" }, "simulator_not_supported", "conversation"],
+  [{ input: "a", prompt: { id: "pmpt_1" } }, "simulator_not_supported", "prompt"],
+  [{ input: [{ ...call, id: "call_1" }, output] }, "invalid_value", "input[0].id"],
+  [{ input: [{ role: "user", content: "a", id: "m1" }] }, "invalid_value", "input[0].id"],
+  [{ input: [{ ...call, call_id: "c".repeat(65) }] }, "string_above_max_length", "input[0].call_id"],
+  [{ input: [{ ...call, call_id: "" }] }, "empty_string", "input[0].call_id"],
+  [{ input: "a", text: { format: { type: "json_object" } } }, null, "input"],
+  [{ input: "a", text: { format: { type: "xml" } } }, "invalid_value", "text.format.type"],
+  [
+    { input: "a", text: { format: { type: "json_schema", name: "a.b", schema: {} } } },
+    "invalid_value",
+    "text.format.name",
+  ],
+  [
+    { input: "a", tools: [{ type: "function", name: "f".repeat(65), parameters: {}, strict: false }] },
+    "string_above_max_length",
+    "tools[0].name",
+  ],
+])("SIM-4 the Responses API refuses %j with its code and field", async (body, code, param) => {
+  await using simulator = await startSimulator();
+  const answer = await responses(simulator, body);
+  expect([answer.status, errorOf(answer).code, errorOf(answer).param]).toEqual([400, code, param]);
+});
+
+const users = { messages: [user] };
+
+test.each([
+  [{ ...users, tools: [] }, "empty_array", "tools"],
+  [{ messages: [user, { role: "assistant", content: "a", tool_calls: [] }] }, "empty_array", "messages[1].tool_calls"],
+  [{ ...users, n: 2 }, "simulator_not_supported", "n"],
+  [{ ...users, functions: [{ name: "f" }] }, "simulator_not_supported", "functions"],
+  [{ ...users, max_completion_tokens: 0 }, "integer_below_min_value", "max_completion_tokens"],
+  [{ ...users, response_format: { type: "json_object" } }, null, "messages"],
+  [{ ...users, response_format: { type: "xml" } }, "invalid_value", "response_format.type"],
+  [
+    { ...users, response_format: { type: "json_schema", json_schema: { name: "a b", schema: {} } } },
+    "invalid_value",
+    "response_format.json_schema.name",
+  ],
+  [{ ...users, tools: [{ type: "function", function: { name: "f g" } }] }, "invalid_value", "tools[0].function.name"],
+])("SIM-4 Chat Completions refuse %j with their code and field", async (body, code, param) => {
+  await using simulator = await startSimulator();
+  const answer = await chat(simulator, body);
+  expect([answer.status, errorOf(answer).code, errorOf(answer).param]).toEqual([400, code, param]);
+});
+
+test.each([
+  [{ input: [{ type: "item_reference", id: "msg_1" }] }],
+  [{ store: false, input: [{ type: "reasoning", id: "rs_1", summary: [] }, call, output] }],
+])("SIM-5 an item that nobody kept is not found: %j", async (body) => {
+  await using simulator = await startSimulator();
+  const answer = await responses(simulator, body);
+  expect([answer.status, errorOf(answer).param]).toEqual([404, "input"]);
+  expect(errorOf(answer).message).toMatch(/^Item with id '(msg|rs)_1' not found/);
+});
+
+test("SIM-4 what is at the limit is taken", async () => {
+  await using simulator = await startSimulator();
+  const long = { ...call, id: "fc_1", call_id: "c".repeat(64) };
+  const input = [user, long, { ...output, call_id: long.call_id }];
+  expect((await responses(simulator, { input, max_output_tokens: 16, tools: [], background: false })).status).toBe(200);
+  const format = { response_format: { type: "json_object" }, messages: [{ role: "user", content: "In JSON." }] };
+  expect((await chat(simulator, { ...format, n: 1 })).status).toBe(200);
 });
 
 test("SIM-5 a whole history is taken", async () => {

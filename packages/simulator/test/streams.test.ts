@@ -79,6 +79,41 @@ test("SIM-13 Chat Completions stream chunks, the usage when asked for, and [DONE
   }
 });
 
+test("SIM-13 deltas of a text and its end have the fields that the API's types demand", async () => {
+  const { events } = await stream("responses", { text: "Hello." });
+  for (const name of ["response.output_text.delta", "response.output_text.done"]) {
+    const event = events.find((one) => one.name === name)?.data;
+    expect(event).toMatchObject({ logprobs: [], content_index: 0, output_index: 0, item_id: expect.any(String) });
+  }
+});
+
+test("SIM-13 an error in the middle of a stream goes on with the sequence numbers", async () => {
+  const { events } = await stream("responses", { text: "Hello.", fault: "stream_error_midway" });
+  const data = events.map((event) => event.data as Record<string, unknown>);
+  expect(data.at(-1)?.["type"]).toBe("error");
+  expect(data.map((one) => one["sequence_number"])).toEqual(data.map((_, index) => index));
+});
+
+test("SIM-13 a chat stream has one id throughout, with the service's prefix", async () => {
+  const { events, json } = await stream("chat", step);
+  const chunks = events.slice(0, -1).map((event) => event.data as Record<string, unknown>);
+  expect(new Set(chunks.map(({ id }) => id)).size).toBe(1);
+  for (const id of [chunks[0]?.["id"], json["id"]]) expect(id).toMatch(/^chatcmpl-/);
+});
+
+test("SIM-13 a call of a function that was forced by name ends with stop, as the service ends it", async () => {
+  const tools = [{ type: "function", function: { name: "f", parameters: {} } }];
+  const named = { type: "function", function: { name: "f" } };
+  for (const [tool_choice, reason] of [
+    [named, "stop"],
+    ["required", "tool_calls"],
+  ] as const) {
+    const { events } = await stream("chat", { toolCalls: [{ name: "f" }] }, { tools, tool_choice });
+    const chunks = events.slice(0, -1).map((event) => event.data as { choices: { finish_reason: string | null }[] });
+    expect(chunks.at(-1)?.choices[0]?.finish_reason).toBe(reason);
+  }
+});
+
 test("SIM-13 refusals, truncations and failures end a stream as the service ends it", async () => {
   const last = async (given: AnswerStep) => (await stream("responses", given)).events.at(-1)?.name;
   expect(await last({ refusal: "No." })).toBe("response.completed");

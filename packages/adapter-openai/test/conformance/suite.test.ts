@@ -7,7 +7,9 @@ function describeOpenAI(name: string, options: Partial<OpenAIOptions>): void {
   describeAdapter(name, {
     async start(script, settings) {
       const { baseURL, ...played } = await playScript(script);
-      return { ...played, adapter: openai({ model: "gpt-5.4", baseURL, ...options, ...settings } as OpenAIOptions) };
+      // Without storage, so that what was thought travels, encrypted: LOOP-2 looks for it in the next request.
+      const all = { model: "gpt-5.4", baseURL, store: false, ...options, ...settings };
+      return { ...played, adapter: openai(all as OpenAIOptions) };
     },
   });
 }

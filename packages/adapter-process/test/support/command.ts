@@ -3,7 +3,11 @@ import { definePrompt, systemClock, type EvaluationFailure, type Prompt, type Pr
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { vi } from "vitest";
 import { z } from "zod";
+
+// Each test starts processes, on a machine that may be busy with others.
+vi.setConfig({ testTimeout: 60_000 });
 
 export const script = join(import.meta.dirname, "../processes/command.mjs");
 

@@ -24,7 +24,7 @@ export function readPrompt(prompt: string): ConformanceRequest {
 type Calls = NonNullable<ConformanceMessage["toolCalls"]>;
 
 function readAnswer(said: string): ConformanceMessage {
-  if (!/^\{("text":.*,)?"toolCalls":\[.*\]\}$/.test(said)) return { role: "assistant", text: said };
+  if (!/^\{("text":[^]*,)?"toolCalls":\[[^]*\]\}$/.test(said)) return { role: "assistant", text: said };
   const { text = "", toolCalls } = JSON.parse(said) as { readonly text?: string; readonly toolCalls: Calls };
   return { role: "assistant", text, toolCalls };
 }

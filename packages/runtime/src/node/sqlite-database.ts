@@ -46,6 +46,8 @@ const nobody: CallGuard = { isReadOnly: () => false, assertLive() {}, assertMayC
 /** The database that takes part in transactions: what a failed call ran of SQL is undone. */
 export function transactional(database: DatabaseSync): SqliteDatabase & Snapshotable<object> {
   const points = savepoints(database);
+  // Whoever gave it may have turned it on: then it stays so.
+  const isWritable = database.prepare("PRAGMA query_only").get()?.["query_only"] === 0;
   /** Calls that ran something in the transaction: when it is lost, none of them may succeed. */
   const users = new Set<CallGuard>();
 
@@ -54,7 +56,7 @@ export function transactional(database: DatabaseSync): SqliteDatabase & Snapshot
     try {
       points.begin(guard.isReadOnly());
       if (points.isMarked) users.add(guard);
-      return guard.isReadOnly() ? withoutWriting(database, work) : work();
+      return guard.isReadOnly() && isWritable ? withoutWriting(database, work) : work();
     } catch (error) {
       if (guard.isReadOnly() && isReadOnlyFault(error)) guard.assertMayChange("the database");
       const lost = points.lost(error);

@@ -5,6 +5,7 @@ export type SqliteFault =
   | "busy"
   | "full"
   | "constraint"
+  | "read_only"
   | "not_a_database"
   | "cannot_open"
   | "newer"
@@ -17,7 +18,7 @@ export class SqliteError extends ProvisoError {
   override readonly name = "SqliteError";
   /**
    * refused: a statement that a call may not run · busy: somebody else holds the lock, nothing was changed · full: no
-   * room · constraint: one of the schema's · not_a_database, cannot_open: the file · newer: its schema is of a later
+   * room · constraint: one of the schema's · read_only: it was opened so · not_a_database, cannot_open: the file · newer: its schema is of a later
    * program · undone: SQLite took the call's changes back by itself · failed: all else, wrong SQL included.
    */
   readonly reason: SqliteFault;
@@ -31,6 +32,7 @@ export class SqliteError extends ProvisoError {
 const faults: ReadonlyMap<number, readonly [SqliteFault, string]> = new Map([
   [5, ["busy", "The database is locked by somebody else: nothing was changed, try again later"]],
   [6, ["busy", "A table is locked: nothing was changed, try again later"]],
+  [8, ["read_only", "The database can only be read"]],
   [13, ["full", "The database is full"]],
   [14, ["cannot_open", "The database cannot be opened"]],
   [19, ["constraint", "The database refuses the change"]],

@@ -1,7 +1,9 @@
-import { DefinitionError, provide, provideFactory, type Binding, type ResourceKey } from "@proviso/core";
+import { DefinitionError, provideFactory, type Binding, type ResourceKey } from "@proviso/core";
+import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { SqliteDatabase, transactional } from "./sqlite-database.ts";
 import { SqliteError, sqliteError } from "./sqlite-error.ts";
+import { sqliteModule } from "./sqlite-module.ts";
 import { schemaRefusal } from "./sqlite-statements.ts";
 
 export interface SqliteOptions {
@@ -22,8 +24,8 @@ export interface SqliteOptions {
 /**
  * A SQLite database that takes part in transactions: what a failed call ran of SQL is undone, also when the process dies
  * in it. A path (or ":memory:") is opened and closed with the scope of the resources; a database that is open already is
- * never closed here, and what is run on it past the resource is at one's own risk. It needs Node 22.13.
- * @throws {DefinitionError} for wrong options; {SqliteError} for a database that cannot take part.
+ * never closed here, belongs to one scope at a time, and what is run on it past the resource is at one's own risk. It needs Node 22.13.
+ * @throws {DefinitionError} for wrong options. A database that cannot take part is a SqliteError when it is opened.
  */
 export function sqliteResource(
   pathOrDatabase: string | DatabaseSync,
@@ -33,25 +35,50 @@ export function sqliteResource(
   if (!Number.isSafeInteger(busyTimeoutMs) || busyTimeoutMs < 0) {
     throw new DefinitionError(`busyTimeoutMs has to be a whole number of milliseconds, not ${busyTimeoutMs}.`);
   }
-  if (typeof pathOrDatabase !== "string") {
-    try {
-      prepareSchema(pathOrDatabase, migrate);
-    } catch (error) {
-      throw sqliteError(error);
-    }
-    return provide(key, transactional(pathOrDatabase));
-  }
   if (pathOrDatabase === "")
     throw new DefinitionError('The path of a database is missing; in memory it is ":memory:".');
-  const opened = new WeakMap<SqliteDatabase, DatabaseSync>();
+  // The process may go elsewhere later.
+  const isFile = typeof pathOrDatabase === "string" && pathOrDatabase !== ":memory:";
+  const source = isFile ? resolve(pathOrDatabase) : pathOrDatabase;
+  const opened = new WeakMap<SqliteDatabase, () => void>();
   const create = (): SqliteDatabase => {
-    const database = openDatabase(pathOrDatabase, busyTimeoutMs, migrate);
+    const { database, close } = open(source, busyTimeoutMs, migrate);
     const resource = transactional(database);
-    opened.set(resource, database);
+    opened.set(resource, close);
     return resource;
   };
   // Made first inside a call that fails it would be discarded, and what was written would stay.
-  return provideFactory(key, create, { eager: true, close: (resource) => opened.get(resource)?.close() });
+  return provideFactory(key, create, { eager: true, close: (resource) => opened.get(resource)?.() });
+}
+
+interface Opened {
+  readonly database: DatabaseSync;
+  close(): void;
+}
+
+function open(pathOrDatabase: string | DatabaseSync, busyTimeoutMs: number, migrate: readonly string[]): Opened {
+  if (typeof pathOrDatabase === "string") {
+    const database = openDatabase(pathOrDatabase, busyTimeoutMs, migrate);
+    return { database, close: () => database.close() };
+  }
+  return borrow(pathOrDatabase, migrate);
+}
+
+/** Databases that a scope has now: transactions of two would undo each other's changes. */
+const borrowed = new WeakSet<DatabaseSync>();
+
+function borrow(database: DatabaseSync, migrate: readonly string[]): Opened {
+  if (borrowed.has(database)) {
+    const message = "The database is in use by another evaluation: openResources opens it once for both.";
+    throw new DefinitionError(message);
+  }
+  try {
+    prepareSchema(database, migrate);
+  } catch (error) {
+    throw sqliteError(error);
+  }
+  borrowed.add(database);
+  return { database, close: () => void borrowed.delete(database) };
 }
 
 function openDatabase(path: string, busyTimeoutMs: number, migrate: readonly string[]): DatabaseSync {
@@ -66,13 +93,6 @@ function openDatabase(path: string, busyTimeoutMs: number, migrate: readonly str
     database?.close();
     throw sqliteError(error, doing);
   }
-}
-
-/** Loaded when the first database is opened: it is experimental in Node 22, and says so. */
-function sqliteModule(): typeof import("node:sqlite") {
-  const module = process.getBuiltinModule("node:sqlite") as typeof import("node:sqlite") | undefined;
-  if (module === undefined) throw new DefinitionError("This Node has no node:sqlite: use 22.13 or later.");
-  return module;
 }
 
 function prepareSchema(database: DatabaseSync, migrate: readonly string[]): void {

@@ -1,13 +1,14 @@
 // 1. A mark costs nothing until something is run after it: then SQLite gets a transaction, within one a savepoint.
-// 2. `levels` is how many of them are open. A mark at level n stands for the state in which the n-th begins.
+// 2. A mark at level n stands for the state in which the n-th of them begins; where fewer are open, for the state as it
+//    is. So a mark that was taken after one that is restored stands for the same state from then on.
 // 3. What is run between the first mark and the release of the last one is committed there, and not before.
-// 4. When SQLite has taken the transaction back by itself, all marks stand for its beginning, and nothing more is run.
-import type { Snapshotable } from "@proviso/core";
+// 4. When SQLite has taken the transaction back by itself, nothing more is run until the last mark is released.
+import { NotSupportedError, type Snapshotable } from "@proviso/core";
 import type { DatabaseSync } from "node:sqlite";
-import { SqliteError, sqliteError } from "./sqlite-error.ts";
+import { isReadOnlyFault, SqliteError, sqliteError } from "./sqlite-error.ts";
 
 interface Mark {
-  level: number;
+  readonly level: number;
 }
 
 export interface Savepoints extends Snapshotable<object> {
@@ -30,9 +31,6 @@ export function savepoints(database: DatabaseSync): Savepoints {
   const assertWhole = (): void => {
     if ((fault ?? loss) !== undefined) throw fault ?? loss;
   };
-  const lower = (level: number): void => {
-    for (const mark of marks) mark.level = Math.min(mark.level, level);
-  };
   return {
     get isMarked() {
       return marks.size > 0;
@@ -44,7 +42,6 @@ export function savepoints(database: DatabaseSync): Savepoints {
     lost(cause) {
       if (levels.count === 0 || isInTransaction(database)) return undefined;
       levels.forget();
-      lower(0);
       const why = sqliteError(cause);
       const message = `SQLite has taken back all changes of the call. ${why.message}`;
       loss = new SqliteError(message, { reason: "undone", cause });
@@ -52,7 +49,7 @@ export function savepoints(database: DatabaseSync): Savepoints {
     },
     snapshot({ savepoint: isSavepoint = false } = {}) {
       assertWhole();
-      if (isSavepoint) throw notKept();
+      if (isSavepoint) throw new NotSupportedError("A snapshot of a SQLite database that outlives its transaction");
       if (marks.size === 0 && isInTransaction(database)) throw notOurs();
       const mark: Mark = { level: levels.count };
       marks.add(mark);
@@ -66,7 +63,6 @@ export function savepoints(database: DatabaseSync): Savepoints {
       } catch (cause) {
         throw sqliteError(cause, "The changes of the call could not be undone");
       }
-      lower(mark.level);
     },
     release(snapshot) {
       if (!marks.delete(snapshot as Mark)) return;
@@ -101,7 +97,10 @@ function levelsOf(database: DatabaseSync): Levels {
       return open;
     },
     openTo(count, isReadOnly) {
-      for (; open < count; open++) database.exec(open === 0 ? beginning(isReadOnly) : `SAVEPOINT ${nameOf(open)}`);
+      for (; open < count; open++) {
+        if (open === 0) beginTransaction(database, isReadOnly);
+        else database.exec(`SAVEPOINT ${nameOf(open)}`);
+      }
     },
     undoTo(count) {
       if (count >= open) return;
@@ -130,8 +129,13 @@ function nameOf(level: number): string {
 }
 
 /** Whoever may write locks out all others at once: else the commit could fail, after the call was told as done. */
-function beginning(isReadOnly: boolean): string {
-  return isReadOnly ? "BEGIN" : "BEGIN EXCLUSIVE";
+function beginTransaction(database: DatabaseSync, isReadOnly: boolean): void {
+  try {
+    database.exec(isReadOnly ? "BEGIN" : "BEGIN EXCLUSIVE");
+  } catch (error) {
+    if (isReadOnly || !isReadOnlyFault(error)) throw error;
+    database.exec("BEGIN");
+  }
 }
 
 /** Asked of SQLite itself: Node tells it from 22.16 on only. */
@@ -143,12 +147,6 @@ function isInTransaction(database: DatabaseSync): boolean {
   }
   database.exec("ROLLBACK");
   return false;
-}
-
-function notKept(): SqliteError {
-  const message =
-    "A snapshot of a SQLite database that outlives its transaction is not supported yet: use transaction().";
-  return new SqliteError(message, { reason: "refused" });
 }
 
 function notOurs(): SqliteError {

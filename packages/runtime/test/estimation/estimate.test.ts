@@ -6,26 +6,15 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { rejection } from "../support.ts";
+import { sampleOf } from "./support.ts";
 
 const ask = definePrompt({ ns: "tests", key: "ask", params: z.object({ text: z.string() }), text: "Ask: {{text}}" });
 const named = (model: string, maxOutputTokens?: number): ProviderAdapter =>
   modelAdapter(Object.assign(scriptedModel([]), { model, maxOutputTokens }), fakeEnvironment());
 
-const sample = (values: Partial<UsageSample>): UsageSample => ({
-  prompt: "tests/ask",
-  model: "gpt-4o-mini",
-  characters: 100,
-  inputTokens: 50,
-  cachedInputTokens: 0,
-  outputTokens: 20,
-  largestOutputTokens: 20,
-  turns: 1,
-  durationMs: 1_000,
-  ...values,
-});
 const storeOf = (samples: readonly Partial<UsageSample>[]) => {
   const store = memoryUsageStore();
-  for (const values of samples) store.record(sample(values));
+  for (const values of samples) store.record(sampleOf(values));
   return store;
 };
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
@@ -135,15 +124,25 @@ test("EST-3 priors grow with text, messages and tools, and keep to maxOutputToke
   expect(bounded.outputTokens).toEqual({ p50: 30, p90: 60 });
 });
 
-test("EST-4 quantiles are the ⌈(n+1)q⌉-th smallest of what was spent", async () => {
-  const history = storeOf(upTo(19).map((n) => ({ outputTokens: n * 10, turns: n, durationMs: n * 100 })));
+test.each([
+  { count: 9, p50: 5, p90: 9 },
+  { count: 10, p50: 6, p90: 10 },
+  { count: 19, p50: 10, p90: 18 },
+  { count: 20, p50: 11, p90: 19 },
+  { count: 199, p50: 100, p90: 180 },
+  { count: 512, p50: 257, p90: 462 },
+])("EST-4 of $count evaluations, the ⌈(n+1)q⌉-th smallest", async ({ count, p50, p90 }) => {
+  const history = storeOf(
+    upTo(count).map((n) => ({ outputTokens: n * 10, turns: n, durationMs: n * 100, largestOutputTokens: n * 5 })),
+  );
   const told = await estimate(ask.bind({ text: "x" }), { adapter: named("gpt-4o-mini"), history });
   expect(told).toMatchObject({
     basis: "history",
-    samples: 19,
-    outputTokens: { p50: 100, p90: 180 },
-    turns: { p50: 10, p90: 18 },
-    durationMs: { p50: 1_000, p90: 1_800 },
+    samples: count,
+    outputTokens: { p50: p50 * 10, p90: p90 * 10 },
+    outputTokensPerTurn: { p50: p50 * 5, p90: p90 * 5 },
+    turns: { p50, p90 },
+    durationMs: { p50: p50 * 100, p90: p90 * 100 },
   });
 });
 
@@ -158,6 +157,23 @@ test("EST-4 input grows with the prompt that is estimated", async () => {
     expect(inputTokens).toEqual({ p50: length / 2, p90: length / 2 });
     expect(outputTokens).toEqual({ p50: 20, p90: 20 });
   }
+});
+
+test("EST-4 what tools add to a request does not grow with the text", async () => {
+  const input = z.object({ id: z.string() });
+  const look = defineTool({ name: "look", description: "d".repeat(3_000), input, execute: () => "done" });
+  const template = definePrompt({
+    ns: "tests",
+    key: "ask",
+    params: z.object({ text: z.string() }),
+    sections: [{ key: "ask", text: "{{text}}", tools: [look] }],
+  });
+  // Half a token for each character, the tool's 3,000 and some among them.
+  const history = storeOf(upTo(20).map(() => ({ characters: 100, inputTokens: 1_600 })));
+  const adapter = named("gpt-4o-mini");
+  const { inputTokens } = await estimate(template.bind({ text: "x".repeat(1_100) }), { adapter, history });
+  expect(inputTokens.p50).toBeGreaterThan(1_600 + 450);
+  expect(inputTokens.p50).toBeLessThan(1_600 + 550);
 });
 
 test("EST-5 the nearest samples count of which there are nine, with less confidence the farther they are", async () => {
@@ -207,6 +223,24 @@ describe("EST-6 costs", () => {
     if (!learned.known) throw new Error(learned.reason);
     expect(learned.p90).toBeCloseTo((1_000 * 0.15 + 100 * 0.6) / 1e6, 12);
     expect(await cost("openai/gpt-4o-mini")).toEqual(priors);
+  });
+
+  test("EST-6 EST-5 of fewer than nine evaluations, the p90 is not below the priors'", async () => {
+    const [priors, few] = [await cost("gpt-4o-mini"), await cost("gpt-4o-mini", [{ outputTokens: 1 }])];
+    if (!priors.known || !few.known) throw new Error("The price is not known.");
+    expect(few.p90).toBe(priors.p90);
+    expect(few.p50).toBeLessThan(priors.p50);
+  });
+
+  test("EST-6 cached input is priced as such", async () => {
+    const of = (cachedInputTokens: number) =>
+      cost(
+        "gpt-4o-mini",
+        upTo(9).map(() => ({ inputTokens: 1_000, cachedInputTokens })),
+      );
+    const [none, all] = [await of(0), await of(1_000)];
+    if (!none.known || !all.known) throw new Error("The price is not known.");
+    expect(none.p50 - all.p50).toBeCloseTo((1_000 * (0.15 - 0.075)) / 1e6, 12);
   });
 
   test("EST-6 what providers reported comes first, and grows with the prompt", async () => {

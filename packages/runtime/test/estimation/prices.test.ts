@@ -1,6 +1,9 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+
+// Processes and a disk that others use, too.
+vi.setConfig({ testTimeout: 60_000 });
 
 const program = `
   import { registerHooks } from "node:module";

@@ -1,10 +1,11 @@
 import { DefinitionError, definePrompt, defineTool, type Session } from "@proviso/core";
 import { createSession, modelAdapter } from "@proviso/runtime";
-import { memoryUsageStore, usageStatistics, type UsageSample, type UsageStore } from "@proviso/runtime/estimation";
+import { memoryUsageStore, usageStatistics, type UsageStore } from "@proviso/runtime/estimation";
 import { fakeEnvironment, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { call, promptWith, rejection } from "../support.ts";
+import { sampleOf } from "./support.ts";
 
 const look = defineTool({ name: "look", description: "Looks.", input: z.object({}), execute: () => "seen" });
 const ask = definePrompt({ ns: "tests", key: "ask", text: "Ask away." }).bind();
@@ -14,18 +15,6 @@ async function evaluate(session: Session, steps: readonly ScriptedStep[], prompt
   const adapter = modelAdapter(scriptedModel(steps, { clock }), { ...environment, clock });
   await Promise.all([adapter.evaluate(prompt, { session }), clock.advance(10_000)]);
 }
-
-const sampleOf = (prompt: string, model: string, turns = 1): UsageSample => ({
-  prompt,
-  model,
-  characters: 1,
-  inputTokens: 1,
-  cachedInputTokens: 0,
-  outputTokens: 1,
-  largestOutputTokens: 1,
-  turns,
-  durationMs: 1,
-});
 
 test("EST-7 an evaluation's events add up to one sample of names and numbers", async () => {
   const session = createSession();
@@ -139,9 +128,9 @@ test("EST-8 a store that refuses fails no evaluation, and gets the samples when 
 
 test("EST-9 memory keeps the newest 512 of each prompt on a model, of each model, of everything", async () => {
   const store = memoryUsageStore();
-  for (let turns = 1; turns <= 600; turns++) store.record(sampleOf("a/one", "m", turns));
-  store.record(sampleOf("a/two", "m"));
-  store.record(sampleOf("a/two", "n"));
+  for (let turns = 1; turns <= 600; turns++) store.record(sampleOf({ prompt: "a/one", model: "m", turns }));
+  store.record(sampleOf({ prompt: "a/two", model: "m" }));
+  store.record(sampleOf({ prompt: "a/two", model: "n" }));
   const turns = (await store.samples({ prompt: "a/one", model: "m" })).map((sample) => sample.turns);
   expect(turns.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 512 }, (_, index) => index + 89));
   expect(await store.samples({ prompt: "a/two" })).toHaveLength(2);
@@ -152,7 +141,7 @@ test("EST-9 memory keeps the newest 512 of each prompt on a model, of each model
 
 test("EST-9 of more prompts than it keeps, the one that was used longest ago goes first", async () => {
   const store = memoryUsageStore();
-  for (let i = 0; i < 3_000; i++) store.record(sampleOf(`a/p${i}`, "m"));
+  for (let i = 0; i < 3_000; i++) store.record(sampleOf({ prompt: `a/p${i}`, model: "m" }));
   expect(await store.samples({ prompt: "a/p0", model: "m" })).toEqual([]);
   expect(await store.samples({ prompt: "a/p2999", model: "m" })).toHaveLength(1);
   expect(await store.samples({ model: "m" })).toHaveLength(512);

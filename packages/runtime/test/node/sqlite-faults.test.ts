@@ -1,3 +1,4 @@
+import { openResources } from "@proviso/runtime";
 import { sqliteResource, type SqliteDatabase } from "@proviso/runtime/node";
 import { spawn, type ChildProcess } from "node:child_process";
 import { writeFile } from "node:fs/promises";
@@ -88,6 +89,36 @@ test("RES-6 a lock that comes between two calls fails the later one with its rea
   expect(texts(other)).toEqual(["first", "second"]);
 });
 
+test("RES-6 somebody who reads fails a call in its handler, not at the commit when it was told as done", async () => {
+  const path = await file();
+  using other = new DatabaseSync(path);
+  other.exec(schema);
+  using reading = new DatabaseSync(path);
+  const binding = sqliteResource(path);
+  const result = await call([binding], (mine) => {
+    reading.exec("BEGIN");
+    reading.prepare("SELECT * FROM notes").all();
+    return add(mine, "second");
+  });
+  expect(result).toMatchObject({ success: false, message: expect.stringContaining("locked by somebody else") });
+  // Both read at the same time.
+  expect(await call([binding], (mine) => mine.all("SELECT text FROM notes"), true)).toMatchObject({ success: true });
+  reading.exec("ROLLBACK");
+  expect(await call([binding], (mine) => add(mine, "second"))).toMatchObject({ success: true });
+  expect(texts(other)).toEqual(["first", "second"]);
+});
+
+test("RES-3 TX-4 a file that is opened for the evaluation is as before after a failed call", async () => {
+  const path = await file();
+  const binding = sqliteResource(path, { migrate: [schema] });
+  const result = await call([binding], (mine) => {
+    add(mine, "second");
+    throw new Error("no");
+  });
+  expect(result).toMatchObject({ success: false });
+  expect(read(path, texts)).toEqual(["first"]);
+});
+
 test("RES-6 a file that is no database is told when it is opened, and left alone", async () => {
   const path = await file();
   await writeFile(path, "This is a letter, not a database. ".repeat(50));
@@ -98,6 +129,24 @@ test("RES-6 a file that is no database is told when it is opened, and left alone
   await expect(call([sqliteResource(join(path, "below/it.db"))], () => 1)).rejects.toMatchObject({
     cause: { name: "SqliteError", reason: "cannot_open" },
   });
+});
+
+test("RES-6 a database that was opened to be read is read, and a change is told", async () => {
+  const path = await file();
+  read(path, (database) => database.exec(schema));
+  using opened = new DatabaseSync(path, { readOnly: true });
+  using limited = memoryDatabase();
+  limited.exec("PRAGMA query_only = 1");
+  for (const database of [opened, limited]) {
+    for (const readOnly of [false, true]) {
+      const result = await call([sqliteResource(database)], (mine) => mine.all("SELECT text FROM notes"), readOnly);
+      expect(result).toMatchObject({ success: true, value: [{ text: "first" }] });
+    }
+    const refused = await call([sqliteResource(database)], (mine) => add(mine, "second"));
+    expect(refused).toMatchObject({ success: false, message: expect.stringContaining("can only be read") });
+    expect(texts(database)).toEqual(["first"]);
+  }
+  expect(limited.prepare("PRAGMA query_only").get()).toEqual({ query_only: 1 });
 });
 
 test("RES-6 a full database is told, and the whole call is undone", async () => {
@@ -122,7 +171,7 @@ test("RES-6 a full database is told, and the whole call is undone", async () => 
 
 test("RES-6 when SQLite takes the transaction back by itself no call that ran something in it succeeds", async () => {
   const database = memoryDatabase();
-  const binding = sqliteResource(database);
+  await using resources = await openResources([sqliteResource(database)]);
   // Made behind the resource's back, so that it was not refused.
   database.exec("CREATE TABLE strict (a UNIQUE ON CONFLICT ROLLBACK); INSERT INTO strict VALUES (1)");
   const before = digest(database);
@@ -134,7 +183,7 @@ test("RES-6 when SQLite takes the transaction back by itself no call that ran so
       reasons.push((error as { reason?: unknown }).reason);
     }
   };
-  const result = await call([binding], async (mine, context) => {
+  const result = await call(resources, async (mine, context) => {
     add(mine, "outer");
     const inner = await nested(context, (theirs) => {
       add(theirs, "inner");
@@ -147,17 +196,17 @@ test("RES-6 when SQLite takes the transaction back by itself no call that ran so
   expect(reasons).toEqual(["constraint", "undone", "undone"]);
   expect(result).toMatchObject({ success: false, message: expect.stringContaining("taken back all changes") });
   expect(digest(database)).toBe(before);
-  expect(await call([binding], (mine) => add(mine, "next"))).toMatchObject({ success: true });
+  expect(await call(resources, (mine) => add(mine, "next"))).toMatchObject({ success: true });
 });
 
 test("RES-6 a commit that fails is told by every later use, and the lock is let go", async () => {
   const database = memoryDatabase("CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT)");
-  const binding = sqliteResource(database);
+  await using resources = await openResources([sqliteResource(database)]);
   database.exec("CREATE TABLE late (a REFERENCES notes DEFERRABLE INITIALLY DEFERRED)");
-  await call([binding], (mine) => mine.run("INSERT INTO late VALUES (9)"));
+  await call(resources, (mine) => mine.run("INSERT INTO late VALUES (9)"));
   expect(database.prepare("SELECT * FROM late").all()).toEqual([]);
   expect(database.isTransaction).toBe(false);
-  expect(await call([binding], () => 1)).toMatchObject({
+  expect(await call(resources, () => 1)).toMatchObject({
     success: false,
     message: expect.stringContaining("could not be committed"),
   });
@@ -201,6 +250,18 @@ test.each([
   expect(make).toThrow(
     expect.objectContaining({ name: "DefinitionError", message: expect.stringContaining(named) }) as Error,
   );
+});
+
+test("RES-8 a path is of the folder in which it was bound", async () => {
+  const { root, close } = await temporaryFolder();
+  const before = process.cwd();
+  onTestFinished(close);
+  onTestFinished(() => process.chdir(before));
+  process.chdir(root);
+  const binding = sqliteResource("notes.db", { migrate: [schema] });
+  process.chdir(before);
+  await call([binding], (mine) => add(mine, "second"));
+  expect(read(join(root, "notes.db"), texts)).toEqual(["first", "second"]);
 });
 
 test("RES-8 no import loads node:sqlite, opening a database does", async () => {

@@ -123,7 +123,7 @@ test("RES-3 TX-9 transaction undoes SQL, and a snapshot that outlives it is refu
     }),
   ).rejects.toThrow("no");
   expect(texts(database)).toEqual(["first", "kept"]);
-  await expect(createSnapshot(scope)).rejects.toMatchObject({ code: "sqlite", reason: "refused" });
+  await expect(createSnapshot(scope)).rejects.toMatchObject({ code: "not_supported" });
 });
 
 test("RES-5 TX-3 after its call a handle and its statements raise RevokedError", async () => {
@@ -166,4 +166,29 @@ test.each([
   expect(digest(database)).toBe(before);
   // Whoever may write can still do so.
   expect(await call([sqliteResource(database)], (mine) => add(mine, "second"))).toMatchObject({ success: true });
+});
+
+test("RES-3 two evaluations at the same time cannot both have an open database: they share a scope", async () => {
+  const database = memoryDatabase();
+  const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
+  const first = call([sqliteResource(database)], async (mine) => {
+    add(mine, "second");
+    await held;
+  });
+  await expect(call([sqliteResource(database)], (mine) => add(mine, "third"))).rejects.toMatchObject({
+    code: "render",
+    cause: { code: "definition", message: expect.stringContaining("openResources") },
+  });
+  letGo();
+  expect(await first).toMatchObject({ success: true });
+  await using resources = await openResources([sqliteResource(database)]);
+  const both = ["third", "fourth"].map((text) =>
+    call(resources, async (mine) => {
+      add(mine, text);
+      await Promise.resolve();
+      if (text === "third") throw new Error("no");
+    }),
+  );
+  expect((await Promise.all(both)).map(({ success }) => success)).toEqual([false, true]);
+  expect(texts(database)).toEqual(["first", "second", "fourth"]);
 });

@@ -1,0 +1,55 @@
+import { systemClock, type ModelFailure, type ModelResponse } from "@proviso/core";
+import type { AgentDriver, AgentRun } from "@proviso/runtime";
+import { basename } from "node:path";
+import { environmentFor } from "../options.ts";
+import { stopsOf } from "../run-command.ts";
+import { failureOf, timedOut, wasTold } from "./acp-error.ts";
+import { startAgent, type AgentProcess } from "./agent-process.ts";
+import type { CheckedAgentOptions } from "./options.ts";
+import { beginTurn, type Turn, type TurnEnd } from "./turn.ts";
+import { WireError } from "./wire.ts";
+
+/** Milliseconds to wait for what an agent that has exited printed last, or for the exit of one that prints no more. */
+const quietMs = 200;
+
+/** Drives an agent through one turn: started for it, and ended after it. */
+export function acpDriver(options: CheckedAgentOptions): AgentDriver {
+  return Object.freeze({
+    name: "acp",
+    model: basename(options.command),
+    drive: (run: AgentRun) => drive(options, run),
+  });
+}
+
+async function drive(options: CheckedAgentOptions, run: AgentRun): Promise<ModelResponse | ModelFailure> {
+  const { command, args, cwd, timeoutMs, clock = systemClock } = options;
+  const { signal } = run;
+  signal.throwIfAborted();
+  const agent = startAgent({ command, args, cwd, variables: environmentFor(options) });
+  if (!("write" in agent)) return failureOf(undefined, { ...agent, stderr: "" }, options);
+  const turn = beginTurn(options, run, agent);
+  const stops = stopsOf({ signal, timeoutMs, clock }, new Promise(() => {}));
+  try {
+    const end = await Promise.race([endOf(turn, agent), stops.stopped]);
+    if (typeof end === "string") await turn.cancel();
+    else if ("answer" in end) return end.answer;
+    const left = { ...(await agent.end()), stderr: agent.stderr() };
+    if (end === "aborted") throw signal.reason;
+    return typeof end === "string" ? timedOut(left, options) : failureOf(end.error, left, options);
+  } finally {
+    stops.end();
+    await Promise.all([turn.close(), agent.end()]);
+  }
+}
+
+/** The turn's end, or the agent's own before it. */
+async function endOf({ ended }: Turn, { exited }: AgentProcess): Promise<TurnEnd> {
+  const gone = exited.then(() => undefined);
+  const end = await Promise.race([ended, gone]);
+  if (end === undefined) return (await Promise.race([ended, systemClock.sleep(quietMs)])) ?? { error: undefined };
+  if ("answer" in end || wasTold(end.error)) return end;
+  const silent = systemClock
+    .sleep(quietMs)
+    .then(() => new WireError("closed its standard output before it had answered"));
+  return { error: await Promise.race([gone, silent]) };
+}

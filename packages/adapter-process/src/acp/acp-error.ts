@@ -1,0 +1,82 @@
+import { RequestError } from "@agentclientprotocol/sdk";
+import type { ModelFailure, ProviderErrorReason } from "@proviso/core";
+import { modelFailureFrom } from "@proviso/runtime";
+import { told } from "../command-line-model.ts";
+import { whyNotStarted } from "../not-started.ts";
+import type { Exit } from "../run-command.ts";
+import type { CheckedAgentOptions } from "./options.ts";
+import { WireError } from "./wire.ts";
+
+/** How an agent was left, when its turn has failed. */
+export interface Left extends Exit {
+  readonly stderr: string;
+}
+
+/** The agent refused for a reason that we know ourselves. */
+export class RefusedError extends Error {
+  override readonly name = "RefusedError";
+  readonly reason: ProviderErrorReason;
+  constructor(reason: ProviderErrorReason, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+/** Did the agent say it, or did the connection only end? */
+export function wasTold(error: unknown): boolean {
+  return error instanceof RefusedError || error instanceof RequestError || error instanceof WireError;
+}
+
+export function timedOut(
+  { exitCode, signal, stderr }: Left,
+  { command, timeoutMs }: CheckedAgentOptions,
+): ModelFailure {
+  const message = `The agent ${JSON.stringify(command)} did not answer within ${timeoutMs} ms.${told(stderr)}`;
+  return { failure: "throttle", kind: "timeout", message, payload: { exitCode, signal, stderr } };
+}
+
+/** What a turn that failed is told as. */
+export function failureOf(error: unknown, left: Left, options: CheckedAgentOptions): ModelFailure {
+  const name = `The agent ${JSON.stringify(options.command)}`;
+  if (error instanceof RefusedError) {
+    return { failure: "provider", reason: error.reason, message: `${name} ${error.message}` };
+  }
+  if (error instanceof RequestError) return fromRequestError(error, name);
+  return fromProcess(error, left, name, options);
+}
+
+/** The protocol's codes, and HTTP's, which some agents use in their place. */
+function fromRequestError({ code, message, data }: RequestError, name: string): ModelFailure {
+  const failure =
+    code >= 400 && code < 600 ? fromStatus(code, data) : { failure: "provider" as const, reason: reasonOf(code) };
+  const needsLogin = failure.failure === "provider" && failure.reason === "api_key";
+  const help = needsLogin
+    ? ". Log in with its own command first, or name the variable that holds its key in the option env."
+    : "";
+  return { ...failure, message: `${name} refused: ${message}${help}`, payload: { code, message, data } };
+}
+
+function fromStatus(status: number, data: unknown): ModelFailure {
+  return modelFailureFrom({ status, headers: new Headers() }, data);
+}
+
+function reasonOf(code: number): ProviderErrorReason {
+  if (code === -32_000) return "api_key";
+  return code === -32_600 || code === -32_601 || code === -32_602 ? "bad_request" : "unknown";
+}
+
+function fromProcess(error: unknown, left: Left, name: string, { command, cwd }: CheckedAgentOptions): ModelFailure {
+  const { exitCode, signal, stderr } = left;
+  const failed = (what: string, cause?: unknown): ModelFailure => ({
+    failure: "process",
+    exitCode,
+    signal,
+    stderr,
+    message: `${name} ${what}`,
+    cause,
+  });
+  if (left.error !== undefined) return failed(whyNotStarted(left.error, command, cwd), left.error);
+  if (error instanceof WireError) return failed(`${error.message}.${told(stderr)}`);
+  const how = signal === null ? `exited with code ${exitCode}` : `was ended by ${signal}`;
+  return failed(`${how} before it had answered.${told(stderr)}`);
+}

@@ -1,0 +1,56 @@
+import { systemClock } from "@proviso/core";
+import type { Readable } from "node:stream";
+import { lastBytes } from "../output-buffer.ts";
+import { endGroup, holdGroup, letGo } from "../process-group.ts";
+import { keptErrors, noExit, reapMs, started, type Command, type Exit } from "../run-command.ts";
+
+/** An agent that runs in a process group of its own. */
+export interface AgentProcess {
+  readonly stdout: Readable;
+  /** Rejects when it does not read any more. */
+  write(line: string): Promise<void>;
+  /** Resolves when it has exited or could not be started. Never rejects. */
+  readonly exited: Promise<Exit>;
+  /** The end of what it said on standard error. */
+  stderr(): string;
+  /** Ends the whole group, and tells how it ended. Nothing of it is left then. */
+  end(): Promise<Exit>;
+}
+
+/** What cannot be started at all is told as an exit with an error. */
+export function startAgent(command: Command): AgentProcess | Exit {
+  const child = started(command);
+  if (child instanceof Error) return { ...noExit, error: child };
+  const errors = lastBytes(keptErrors);
+  const exited = new Promise<Exit>((resolve) => {
+    child.on("error", (error) => resolve({ ...noExit, error }));
+    child.on("exit", (exitCode, signal) => resolve({ exitCode, signal }));
+  });
+  // Without descriptors left there are no streams.
+  child.stderr?.on("data", (chunk: Buffer) => void errors.add(chunk));
+  for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.on("error", () => {});
+  const leader = child.pid;
+  if (leader !== undefined) holdGroup(leader);
+  const end = async (): Promise<Exit> => {
+    if (leader === undefined) return exited;
+    try {
+      await endGroup(leader);
+      return await Promise.race([exited, systemClock.sleep(reapMs).then(() => noExit)]);
+    } finally {
+      letGo(leader);
+      for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
+      child.unref();
+    }
+  };
+  let ending: Promise<Exit> | undefined;
+  return {
+    stdout: child.stdout,
+    write: (line) =>
+      new Promise((resolve, reject) => {
+        child.stdin.write(line, (error) => (error ? reject(error) : resolve()));
+      }),
+    exited,
+    stderr: () => errors.bytes().toString(),
+    end: () => (ending ??= end()),
+  };
+}

@@ -1,0 +1,127 @@
+import type { FinishReason, ModelFailure, ModelResponse, ReportedUsage } from "@proviso/core";
+import { largestOutput } from "../run-command.ts";
+import { WireError } from "./wire.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** What an agent tells while it works on one turn. */
+export interface Updates {
+  /** Of one `session/update` notification. Unknown kinds are passed over. */
+  hear(params: unknown): void;
+  /** All that it said, in order. */
+  text(): string;
+  /** The title that it gave a call, last. */
+  titleOf(toolCallId: string): string | undefined;
+  costUsd(): number | undefined;
+}
+
+/** Collects the text, and tells it on. A call between two texts makes a paragraph. */
+export function collectUpdates(onText: (text: string) => void): Updates {
+  const texts: string[] = [];
+  let length = 0;
+  let called = false;
+  let costUsd: number | undefined;
+  const titles = new Map<string, string>();
+
+  const say = (text: string): void => {
+    length += text.length;
+    if (length > largestOutput) throw new WireError(`said more than ${largestOutput} characters`);
+    texts.push(text);
+    onText(text);
+  };
+  const hearCall = ({ toolCallId, title }: Json): void => {
+    called = true;
+    if (typeof toolCallId === "string" && typeof title === "string") titles.set(toolCallId, title);
+  };
+  return {
+    hear(params) {
+      const update = field(params, "update");
+      if (!isObject(update)) return;
+      switch (update["sessionUpdate"]) {
+        case "agent_message_chunk": {
+          const content = update["content"];
+          const text = field(content, "type") === "text" ? field(content, "text") : undefined;
+          if (typeof text !== "string" || text === "") return;
+          if (called && length > 0) say("\n\n");
+          called = false;
+          return say(text);
+        }
+        case "tool_call":
+        case "tool_call_update":
+          return hearCall(update);
+        case "usage_update":
+          costUsd = costOf(update["cost"]) ?? costUsd;
+      }
+    },
+    text: () => texts.join(""),
+    titleOf: (id) => titles.get(id),
+    costUsd: () => costUsd,
+  };
+}
+
+/** The answer to `session/prompt`, with what was heard until then. */
+export function fromTurn(response: unknown, updates: Updates): ModelResponse | ModelFailure {
+  const stopReason = field(response, "stopReason");
+  const text = updates.text();
+  const usage = usageOf(field(response, "usage"), updates.costUsd());
+  const reported = usage === undefined ? {} : { usage };
+  if (stopReason === "cancelled") {
+    const message = "The agent gave up its turn, though nobody had cancelled it.";
+    return { failure: "provider", reason: "unknown", message, payload: response, ...reported };
+  }
+  const finishReason = reasons.get(stopReason);
+  if (finishReason === undefined) {
+    const message = `The agent ended its turn with an unknown reason: ${JSON.stringify(stopReason)}.`;
+    return { failure: "provider", reason: "invalid_response", message, payload: response, ...reported };
+  }
+  return {
+    message: { role: "assistant", text, toolCalls: [] },
+    finishReason,
+    ...reported,
+    ...(stopReason === "refusal" ? { refusal: text === "" ? "The agent refused." : text } : {}),
+    payload: response,
+  };
+}
+
+const reasons: ReadonlyMap<unknown, FinishReason> = new Map([
+  ["end_turn", "stop"],
+  ["refusal", "stop"],
+  ["max_tokens", "length"],
+  ["max_turn_requests", "length"],
+]);
+
+/**
+ * A session is one turn here, so its counts are the turn's. The protocol counts what came from a cache beside
+ * `inputTokens`, and thoughts among `outputTokens` (https://agentclientprotocol.com/rfds/session-usage).
+ */
+function usageOf(given: unknown, costUsd: number | undefined): ReportedUsage | undefined {
+  const count = (name: string): number | undefined => countOf(field(given, name));
+  const input = count("inputTokens");
+  const cached = count("cachedReadTokens") ?? 0;
+  const told = {
+    inputTokens: input === undefined ? undefined : input + cached + (count("cachedWriteTokens") ?? 0),
+    outputTokens: count("outputTokens"),
+    totalTokens: count("totalTokens"),
+    cachedInputTokens: count("cachedReadTokens"),
+    reasoningTokens: count("thoughtTokens"),
+    costUsd,
+  };
+  const known = Object.entries(told).filter(([, value]) => value !== undefined);
+  return known.length === 0 ? undefined : Object.fromEntries(known);
+}
+
+function countOf(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
+}
+
+function costOf(cost: unknown): number | undefined {
+  return field(cost, "currency") === "USD" ? countOf(field(cost, "amount")) : undefined;
+}
+
+function field(value: unknown, name: string): unknown {
+  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,76 @@
+import type { PermissionOption, RequestPermissionRequest, RequestPermissionResponse } from "@agentclientprotocol/sdk";
+
+/** What an agent asks leave for. */
+export interface AgentPermission {
+  /** The prompt's tool that it wants to call; undefined: something of its own, or it cannot be told. */
+  readonly tool: string | undefined;
+  /** Its own words. */
+  readonly title: string;
+  /** "read", "edit", "execute", "fetch", …; undefined: it did not say. */
+  readonly kind: string | undefined;
+  /** What it would be called with, as far as it says so. */
+  readonly input: unknown;
+}
+
+/**
+ * - "own-tools": the prompt's tools, whose policies are asked in the call itself; all else is rejected.
+ * - "all": whatever it asks for. What it does by itself is in no transaction.
+ * - "none": nothing, not even the prompt's tools.
+ * - a function: true allows, this once. One that throws rejects.
+ */
+export type AgentPermissions = "own-tools" | "all" | "none" | ((asked: AgentPermission) => boolean | Promise<boolean>);
+
+/** The name under which agents know our tools' server. */
+export const serverName = "proviso";
+
+export const cancelled: RequestPermissionResponse = { outcome: { outcome: "cancelled" } };
+
+/** The answer to a `session/request_permission`: one of its options, for this once where there is one. */
+export async function answerPermission(
+  permissions: AgentPermissions,
+  request: RequestPermissionRequest,
+  tools: readonly string[],
+  knownTitle: string | undefined,
+): Promise<RequestPermissionResponse> {
+  const allowed = await isAllowed(permissions, askedOf(request, tools, knownTitle));
+  const option = optionOf(request.options, allowed ? "allow" : "reject");
+  return option === undefined ? cancelled : { outcome: { outcome: "selected", optionId: option.optionId } };
+}
+
+async function isAllowed(permissions: AgentPermissions, asked: AgentPermission): Promise<boolean> {
+  if (permissions === "own-tools") return asked.tool !== undefined;
+  if (typeof permissions === "string") return permissions === "all";
+  try {
+    return (await permissions(asked)) === true;
+  } catch {
+    return false;
+  }
+}
+
+function optionOf(options: readonly PermissionOption[], what: "allow" | "reject"): PermissionOption | undefined {
+  return options.find(({ kind }) => kind === `${what}_once`) ?? options.find(({ kind }) => kind === `${what}_always`);
+}
+
+function askedOf(
+  request: RequestPermissionRequest,
+  tools: readonly string[],
+  knownTitle: string | undefined,
+): AgentPermission {
+  const { title, kind, rawInput } = request.toolCall;
+  const told = title ?? knownTitle ?? "";
+  return { tool: ownTool(request, told, tools), title: told, kind: kind ?? undefined, input: rawInput };
+}
+
+/**
+ * Which of our tools is meant, by what agents call a server's tools: the whole title is `mcp__proviso__note` (Claude
+ * Code) or `mcp.proviso.note` (Codex), so that no command can carry it along; or there are options to allow the server
+ * and the tool for ever (Gemini CLI, whose titles are the arguments).
+ */
+function ownTool({ options }: RequestPermissionRequest, title: string, tools: readonly string[]): string | undefined {
+  const lasting = options.filter(({ kind }) => kind === "allow_always").map(({ name }) => name);
+  const ofServer = lasting.includes(`Always Allow ${serverName}`);
+  return tools.find((tool) => {
+    if (title === `mcp__${serverName}__${tool}` || title === `mcp.${serverName}.${tool}`) return true;
+    return ofServer && lasting.includes(`Always Allow ${tool}`);
+  });
+}

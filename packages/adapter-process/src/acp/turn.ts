@@ -1,0 +1,128 @@
+import {
+  client,
+  methods,
+  PROTOCOL_VERSION,
+  type ClientContext,
+  type InitializeResponse,
+  type McpServer,
+  type RequestPermissionRequest,
+  type RequestPermissionResponse,
+} from "@agentclientprotocol/sdk";
+import { systemClock, type ModelFailure, type ModelResponse } from "@proviso/core";
+import type { AgentRun } from "@proviso/runtime";
+import { resolve } from "node:path";
+import { toPrompt } from "../to-prompt.ts";
+import { RefusedError } from "./acp-error.ts";
+import type { AgentProcess } from "./agent-process.ts";
+import { collectUpdates, fromTurn } from "./from-updates.ts";
+import type { CheckedAgentOptions } from "./options.ts";
+import { answerPermission, cancelled } from "./permissions.ts";
+import { serveTools, type ToolServer } from "./tool-server.ts";
+import { wireOf } from "./wire.ts";
+
+/** How a turn ended: an answer, or why there is none. */
+export type TurnEnd = { readonly answer: ModelResponse | ModelFailure } | { readonly error: unknown };
+
+export interface Turn {
+  /** Never rejects. */
+  readonly ended: Promise<TurnEnd>;
+  /** Tells the agent to give up, and waits a little until it has. No tool of ours is called any more. */
+  cancel(): Promise<void>;
+  /** Closes the connection and the tool server. */
+  close(): Promise<void>;
+}
+
+/** Milliseconds in which an agent may give up a turn that it was told to cancel. */
+const cancelMs = 300;
+
+/** One session of one prompt with an agent that was just started. */
+export function beginTurn(options: CheckedAgentOptions, run: AgentRun, agent: AgentProcess): Turn {
+  const updates = collectUpdates((text) => run.onDelta({ kind: "text", text }));
+  let over = false;
+  let sessionId: string | undefined;
+  let tools: Promise<ToolServer> | undefined;
+
+  const permit = async (request: RequestPermissionRequest): Promise<RequestPermissionResponse> => {
+    if (over) return cancelled;
+    const names = run.rendered.tools.map(({ name }) => name);
+    const answer = await answerPermission(
+      options.permissions,
+      request,
+      names,
+      updates.titleOf(request.toolCall.toolCallId),
+    );
+    return over ? cancelled : answer;
+  };
+  const connection = client({ name: "proviso" })
+    .onRequest(methods.client.session.requestPermission, ({ params }) => permit(params))
+    .connect(wireOf(agent, updates.hear));
+
+  const serversFor = async (initialized: InitializeResponse): Promise<readonly McpServer[]> => {
+    if (run.rendered.tools.length === 0 || over) return [];
+    checkTransport(initialized);
+    tools = serveTools(run);
+    return [(await tools).declaration];
+  };
+  const converse = async (): Promise<TurnEnd> => {
+    const initialized = await initialize(connection.agent);
+    const mcpServers = [...(await serversFor(initialized))];
+    const cwd = resolve(options.cwd ?? ".");
+    const session = await connection.agent.request(methods.agent.session.new, { cwd, mcpServers });
+    sessionId = textOr(session?.sessionId, "opened a session without an id");
+    const text = toPrompt({ messages: run.messages, tools: [], toolChoice: undefined });
+    const prompt = [{ type: "text" as const, text }];
+    return {
+      answer: fromTurn(await connection.agent.request(methods.agent.session.prompt, { sessionId, prompt }), updates),
+    };
+  };
+  const ended = converse().catch((error: unknown): TurnEnd => ({ error }));
+  return {
+    ended,
+    async cancel() {
+      over = true;
+      await closeTools(tools);
+      if (sessionId === undefined) return;
+      await connection.agent.notify(methods.agent.session.cancel, { sessionId }).catch(() => {});
+      await Promise.race([ended, systemClock.sleep(cancelMs)]);
+    },
+    async close() {
+      over = true;
+      connection.close();
+      await ended;
+      await closeTools(tools);
+    },
+  };
+}
+
+/** We have no terminals and no files for it: what it did with them would be in no transaction. */
+async function initialize(agent: ClientContext): Promise<InitializeResponse> {
+  const initialized = await agent.request(methods.agent.initialize, {
+    protocolVersion: PROTOCOL_VERSION,
+    clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
+    clientInfo: { name: "proviso", version: "0.0.0" },
+  });
+  const version: unknown = initialized?.protocolVersion;
+  if (version === PROTOCOL_VERSION) return initialized;
+  throw new RefusedError(
+    "bad_request",
+    `speaks version ${JSON.stringify(version)} of the Agent Client Protocol, and this adapter speaks ${PROTOCOL_VERSION}.`,
+  );
+}
+
+function checkTransport({ agentCapabilities }: InitializeResponse): void {
+  if (agentCapabilities?.mcpCapabilities?.http === true) return;
+  throw new RefusedError(
+    "bad_request",
+    "takes no MCP servers over HTTP, so the prompt's tools cannot reach it. Use a newer one, or a prompt without tools.",
+  );
+}
+
+function textOr(value: unknown, otherwise: string): string {
+  if (typeof value === "string" && value !== "") return value;
+  throw new RefusedError("invalid_response", `${otherwise}.`);
+}
+
+async function closeTools(tools: Promise<ToolServer> | undefined): Promise<void> {
+  const server = await tools?.catch(() => undefined);
+  await server?.close();
+}

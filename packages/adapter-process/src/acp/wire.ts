@@ -1,0 +1,71 @@
+import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
+import { parseJson } from "@proviso/core";
+import { largestOutput } from "../run-command.ts";
+import type { AgentProcess } from "./agent-process.ts";
+
+/** What an agent printed is no message of the protocol, or too much. */
+export class WireError extends Error {
+  override readonly name = "WireError";
+}
+
+const limits = { maxDepth: 256, maxLength: largestOutput };
+/** Characters of a line that are shown. */
+const shownLength = 200;
+
+/**
+ * The agent's standard input and output as a stream of messages, one a line. A session's updates go to `hear`, in the
+ * order in which they come, before whatever comes after them is seen. A line that is no JSON-RPC message ends the
+ * stream with a WireError: nothing else may stand on standard output (https://agentclientprotocol.com, "Transports").
+ */
+export function wireOf({ stdout, write }: AgentProcess, hear: (update: unknown) => void): Stream {
+  const readable = ReadableStream.from(messagesOf(stdout, hear)) as ReadableStream<AnyMessage>;
+  const writable = new WritableStream<AnyMessage>({ write: (message) => write(`${JSON.stringify(message)}\n`) });
+  return { readable, writable };
+}
+
+async function* messagesOf(
+  stdout: AsyncIterable<Buffer>,
+  hear: (update: unknown) => void,
+): AsyncGenerator<AnyMessage, void> {
+  for await (const line of linesOf(stdout)) {
+    const message = messageIn(line);
+    if (message === undefined) continue;
+    if (message["method"] === "session/update" && !("id" in message)) hear(message["params"]);
+    else yield message as AnyMessage;
+  }
+}
+
+async function* linesOf(stdout: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+  let rest: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of stdout) {
+    let from = 0;
+    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
+      yield Buffer.concat([...rest, chunk.subarray(from, end)]);
+      from = end + 1;
+      rest = [];
+      length = 0;
+    }
+    rest.push(chunk.subarray(from));
+    length += chunk.length - from;
+    if (length > largestOutput) throw new WireError(`printed a line of more than ${largestOutput} bytes`);
+  }
+  if (length > 0) yield Buffer.concat(rest);
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+function messageIn(line: Buffer): Json | undefined {
+  const text = line.toString().trim();
+  if (text === "") return undefined;
+  const json = parseJson(text, limits);
+  if (json.ok && isMessage(json.value)) return json.value;
+  const shown = text.length > shownLength ? `${text.slice(0, shownLength)}…` : text;
+  throw new WireError(`printed a line that is no message of the protocol: ${JSON.stringify(shown)}`);
+}
+
+function isMessage(value: unknown): value is Json {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  if ("method" in value) return typeof value.method === "string";
+  return "id" in value && ("result" in value || "error" in value);
+}

@@ -1,0 +1,109 @@
+import { deadlineIn, definePrompt, defineTool, systemClock } from "@proviso/core";
+import { createSession } from "@proviso/runtime";
+import { fakeClock } from "@proviso/runtime/testing";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { failureOf, folder, gone, idsIn } from "../support/command.ts";
+import { acting, calling, descriptors, hello, notes, nothingIsLeft, withTools } from "./support.ts";
+
+nothingIsLeft();
+
+async function linesIn(path: string, count: number): Promise<readonly string[]> {
+  for (let waited = 0; waited < 5_000; waited += 20) {
+    try {
+      const lines = readFileSync(path, "utf8").split("\n").filter(Boolean);
+      if (lines.length >= count) return lines;
+    } catch {}
+    await systemClock.sleep(20);
+  }
+  throw new Error(`There are no ${count} lines in ${path}.`);
+}
+
+test("CMD-31 an abort settles at once, and the agent hears of it before it is ended", async () => {
+  const noted = join(folder(), "notes");
+  const controller = new AbortController();
+  const evaluating = failureOf(acting("cancellable", noted).evaluate(hello, { signal: controller.signal }));
+  await linesIn(noted, 1);
+  controller.abort("enough");
+  expect(await Promise.race([evaluating, systemClock.sleep(100)])).toMatchObject({ code: "aborted", cause: "enough" });
+  expect(await linesIn(noted, 2)).toEqual(["begun", "cancelled"]);
+});
+
+test("CMD-31 LIM-2 at a deadline the whole group ends, though it ignores cancel and SIGTERM", async () => {
+  const noted = join(folder(), "ids");
+  const late = failureOf(acting("stubborn", noted).evaluate(hello, { deadline: deadlineIn(1_500) }));
+  const ids = await idsIn(noted, 2);
+  expect(await late).toMatchObject({ code: "deadline" });
+  expect(await gone(ids)).toBe(true);
+});
+
+test("CMD-31 timeoutMs is a throttle of kind timeout, and is not asked again", async () => {
+  const noted = join(folder(), "ids");
+  const error = await failureOf(acting("stubborn", noted, { timeoutMs: 1_000 }).evaluate(hello));
+  expect(error).toMatchObject({ code: "throttled", kind: "timeout", attempts: 1 });
+  expect(error.providerPayload).toMatchObject({ signal: "SIGKILL" });
+  expect(await gone(await idsIn(noted, 2), 100)).toBe(true);
+});
+
+test("CMD-31 timeoutMs is measured with the clock that is given", async () => {
+  const clock = fakeClock();
+  const evaluating = failureOf(acting("hang", "", { timeoutMs: 60_000, clock }).evaluate(hello));
+  await systemClock.sleep(50);
+  await clock.advance(60_000);
+  expect(await evaluating).toMatchObject({ code: "throttled", kind: "timeout" });
+});
+
+test("CMD-31 an agent that says nothing at all is left too", async () => {
+  const error = await failureOf(acting("silent").evaluate(hello, { deadline: deadlineIn(300) }));
+  expect(error).toMatchObject({ code: "deadline" });
+});
+
+test("CMD-31 TX-1 a call that is aborted in the middle leaves no trace, and none begins after it", async () => {
+  const session = createSession({ slices: [notes] });
+  const controller = new AbortController();
+  const slow = calling([
+    { name: "note", arguments: { text: "slow" } },
+    { name: "note", arguments: { text: "after" } },
+  ]).evaluate(withTools, { session, signal: controller.signal });
+  const evaluating = failureOf(slow);
+  for (let waited = 0; waited < 5_000 && session.get(notes).length === 0; waited += 10) await systemClock.sleep(10);
+  expect(session.get(notes)).toEqual(["slow"]);
+  controller.abort();
+  expect(await evaluating).toMatchObject({ code: "aborted" });
+  await systemClock.sleep(1_200);
+  expect(session.get(notes)).toEqual([]);
+});
+
+test("CMD-24 LIM-4 a budget that a call spends ends the agent", async () => {
+  const spend = defineTool({
+    name: "spend",
+    description: "Spends.",
+    input: z.strictObject({}),
+    async execute(_, { evaluate }) {
+      await evaluate(hello, { adapter: acting("usage") });
+    },
+  });
+  const sections = [{ key: "task", text: "Spend.", tools: [spend] }] as const;
+  const prompt = definePrompt({ ns: "acp", key: "spend", sections }).bind();
+  const error = await failureOf(
+    calling([{ name: "spend", arguments: {} }]).evaluate(prompt, { budget: { maxTotalTokens: 15 } }),
+  );
+  expect(error).toMatchObject({ code: "budget", phase: "tool" });
+});
+
+test("CMD-31 after many turns, good and bad, no descriptor more is open", { timeout: 60_000 }, async () => {
+  const ways = [
+    () => calling([{ name: "note", arguments: { text: "x" } }]).evaluate(withTools),
+    () => acting("exit", "1").evaluate(hello),
+    () => acting("garbage", "x").evaluate(hello),
+    () => acting("hang").evaluate(hello, { deadline: deadlineIn(400) }),
+  ];
+  await Promise.allSettled(ways.map((way) => way()));
+  await systemClock.sleep(800);
+  const before = descriptors();
+  for (let round = 0; round < 4; round++) await Promise.allSettled(ways.map((way) => way()));
+  for (let waited = 0; waited < 3_000 && descriptors() > before; waited += 50) await systemClock.sleep(50);
+  expect(descriptors()).toBeLessThanOrEqual(before);
+});
