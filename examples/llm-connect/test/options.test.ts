@@ -27,7 +27,7 @@ const anything = fc.anything({
 });
 const names = [
   ..."model temperature topP maxOutputTokens timeoutMs stallMs stop seed headers extraBody providerOptions".split(" "),
-  ..."apiKey baseURL api client throttle secrets toolChoice command args cwd env nativeOutput".split(" "),
+  ..."apiKey baseURL api client throttle secrets toolChoice command args cwd env nativeOutput permissions".split(" "),
 ];
 /** Options that will do, with anything in place of some. */
 const spoilt = ({ fine }: Contract) =>
@@ -96,7 +96,7 @@ describe.each(contracts)("the options of $name", (contract) => {
   });
 });
 
-const models = contracts.filter(({ name }) => name !== "commandLine");
+const models = contracts.filter(({ fine }) => "model" in fine);
 
 describe.each(models)("the ranges of $name", ({ fine, validate }) => {
   const valid = (options: object) => validate({ ...fine, ...options });
