@@ -191,6 +191,7 @@ function argumentsFor({ random, mayHang }: Manner, tool: string, id: string): st
       return JSON.stringify({
         ms: random.pick([0, 0, 20, random.int(800)]),
         sly: random.chance(0.08),
+        inside: random.chance(0.08) ? random.pick(["await", "swallow", "leave"]) : "",
         end: random.chance(0.08) ? "throw" : "ok",
       });
     case "nest":

@@ -48,6 +48,8 @@ export type Expected = ReturnType<typeof expectedState>;
 
 export function expectedState(book: Book, filesBefore: Readonly<Record<string, string>>) {
   let facts: Fact[] = [];
+  /** What calls have dispatched, not heard yet. */
+  let unheard: (readonly [call: string, text: string])[] = [];
   /** The call around an evaluation. */
   const around = new Map<string, string | undefined>();
   const evaluationOf = new Map<string, string>();
@@ -55,8 +57,8 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
   const latest = new Map<string, string>();
   const over = new Set<string>();
   const open = new Set<string>();
-  /** What the census says of a call that begins. */
-  const announced = new Map<string, string>();
+  /** Calls that may overlap with others. */
+  const reading = new Set<string>();
   const logs = new Map<string, { readonly journal: string[]; readonly successes: string[] }>();
   let due: Due | undefined;
   /** What was opened right before now. */
@@ -76,11 +78,13 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
   const did = (session: string, call: string | undefined, deed: Deed): Fact => {
     const fact = { session, call, deed };
     facts.push(fact);
-    if (deed.kind === "entry") logsOf(session).journal.push(deed.text);
+    if (deed.kind === "entry") {
+      logsOf(session).journal.push(deed.text);
+      if (call !== undefined) unheard.push([call, deed.text]);
+    }
     return fact;
   };
-  const textsOf = (call: string): string[] =>
-    facts.flatMap((fact) => (fact.deed.kind === "entry" && isWithin(fact.call, call) ? [fact.deed.text] : []));
+  const textsOf = (outer: string): string[] => unheard.flatMap(([call, text]) => (isWithin(call, outer) ? [text] : []));
 
   const invoked = (session: string, event: ToolInvoked): void => {
     const key = keyOf(event);
@@ -107,6 +111,7 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
     }
     opening = undefined;
     facts = facts.filter((fact) => !isWithin(fact.call, key));
+    unheard = unheard.filter(([call]) => !isWithin(call, key));
     did(session, outer, { kind: "event", label: labelOf(event) });
   };
 
@@ -133,7 +138,7 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
       open.add(key);
       evaluationOf.set(key, evaluationId);
       latest.set(`${evaluationId} ${event.callId}`, key);
-      announced.set(key, labelOf(event));
+      if (["look", "peek", "read_section"].includes(event.name)) reading.add(key);
       did(session, key, { kind: "event", label: labelOf(event) });
       return;
     }
@@ -193,7 +198,13 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
       return known.view;
     },
     /** What the census says of calls that go on: one of several overlapping reads may have failed, and be undone. */
-    unsure: (): readonly string[] => [...open].flatMap((key) => (over.has(key) ? [] : (announced.get(key) ?? []))),
+    unsure(): ReadonlySet<string> {
+      const going = [...open].filter((key) => reading.has(key) && !over.has(key));
+      const inside = facts.filter(
+        ({ call, deed }) => deed.kind === "event" && going.some((key) => isWithin(call, key)),
+      );
+      return new Set(inside.map(({ deed }) => (deed.kind === "event" ? deed.label : "")));
+    },
     undoing: (): readonly View[] =>
       [...open].map((call) => {
         const kept = facts.filter((fact) => !isWithin(fact.call, call));
@@ -205,6 +216,13 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
       }),
     /** For public snapshots: what is now, to be put back. */
     mark: (): readonly unknown[] => [...facts],
+    /** The same for what one session's state says. */
+    restoreSession(id: string, mark: readonly unknown[]): void {
+      const isState = ({ session, deed }: Fact): boolean =>
+        session === id && (deed.kind === "entry" || deed.kind === "event" || deed.kind === "opened");
+      const kept = facts.filter((fact) => !isState(fact));
+      facts = [...(mark as readonly Fact[]).filter(isState), ...kept];
+    },
     restore(mark: readonly unknown[]): void {
       facts = [...(mark as readonly Fact[])];
     },

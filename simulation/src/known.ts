@@ -7,4 +7,8 @@ export const known = {
   lateWords: true,
   /** F8: a slow restore inside a nested evaluation goes on behind and overwrites what is around it. */
   restoresMeet: true,
+  /** F10: of evaluations inside overlapping reads, one brings back what another undid. */
+  readsMeet: true,
+  /** F9: of going back and forth between snapshots while a call runs, what was brought back is lost with the call. */
+  backAndForth: true,
 };

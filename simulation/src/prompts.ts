@@ -21,7 +21,11 @@ const outputs = {
 /** A prompt of random sections, and one for the evaluations inside its calls. */
 export function randomPrompts(world: World): Prompts {
   const { random, shape, policy } = world;
-  const tools: readonly Tool[] = randomTools(world, () => inner);
+  const tools: readonly Tool[] = randomTools(
+    world,
+    () => inner,
+    () => reading,
+  );
   const [write, , look, peek, nest] = tools;
   const policies = random.chance(0.5) ? [policy] : [];
   const inner: Prompt = definePrompt({
@@ -30,6 +34,12 @@ export function randomPrompts(world: World): Prompts {
     slices,
     sections: [{ key: "work", text: "Work.", tools: [write, look, peek, nest].filter((tool) => tool !== undefined) }],
     policies: random.chance(0.3) ? [policy] : [],
+  }).bind() as Prompt;
+  const reading: Prompt = definePrompt({
+    ns: "sim",
+    key: "reading",
+    slices,
+    sections: [{ key: "read", text: "Read.", tools: [look, peek].filter((tool) => tool !== undefined) }],
   }).bind() as Prompt;
   const output = random.chance(0.8) ? outputs[shape.output] : undefined;
   const outer = definePrompt({

@@ -5,14 +5,16 @@ import {
   type FrameworkEvent,
   type Message,
   type Session,
+  type SessionSnapshot,
 } from "@proviso/core";
 import { createSnapshot, openResources, restoreSession, restoreSnapshot, transaction } from "@proviso/runtime";
 import { evaluateOnce } from "./evaluation.ts";
 import { checkState, hearAll } from "./hearing.ts";
+import { known } from "./known.ts";
 import { keyOf } from "./names.ts";
 import { randomPrompts } from "./prompts.ts";
 import type { Watched } from "./registry.ts";
-import { ledger, noted, slices } from "./slices.ts";
+import { census, ledger, noted, slices } from "./slices.ts";
 import { checkThings, vaultKey } from "./vault.ts";
 import { createWorld, type World } from "./world.ts";
 
@@ -77,16 +79,33 @@ export async function simulate(seed: number): Promise<Outcome> {
   return { seed, violations: book.violations, trace: book.trace };
 }
 
-/** The application dispatches beside what is under way. */
-async function visit({ random, clock, shape, sessions, expected, vault }: World): Promise<void> {
+/** The application dispatches beside what is under way, and goes back to how a session was. */
+async function visit(world: World): Promise<void> {
+  const { book, random, clock, shape, sessions, expected, vault } = world;
+  const marks: { readonly session: Session; readonly snapshot: SessionSnapshot; readonly mark: readonly unknown[] }[] =
+    [];
   for (let times = shape.visits; times > 0; times--) {
-    await clock.sleep(random.int(4_000));
+    await clock.sleep(random.int(2_000));
+    if (vault.hasFailed) return;
     const session = random.pick(sessions);
     const text = `from outside at ${clock.now()}`;
-    if (vault.hasFailed) return;
+    if (!isHalfUndone(world, session)) marks.push({ session, snapshot: session.snapshot(), mark: expected.mark() });
     expected.dispatches(session.id, text);
     session.dispatch(noted({ text }));
+    await clock.sleep(random.int(2_000));
+    if (vault.hasFailed || marks.length === 0 || random.chance(0.5)) continue;
+    const back = random.pick(marks);
+    if (isHalfUndone(world, back.session)) continue;
+    book.note(`${back.session.id} goes back to a snapshot`);
+    expected.restoreSession(back.session.id, back.mark);
+    back.session.restore(back.snapshot);
+    if (known.backAndForth) marks.length = marks.indexOf(back) + 1;
   }
+}
+
+/** A call fails, and has not been told yet. */
+function isHalfUndone({ expected }: World, session: Session): boolean {
+  return session.get(census).length !== expected.now().of(session.id).census.length;
 }
 
 async function passTime({ clock, book }: World, work: Promise<unknown>): Promise<void> {

@@ -38,7 +38,12 @@ export const ends = [
 
 const step = z.object({ do: z.enum(steps), n: z.number().int().min(0).max(9) });
 const writing = z.object({ id: z.string(), steps: z.array(step).max(6).default([]), end: z.enum(ends).default("ok") });
-const looking = z.object({ ms: z.number().default(0), sly: z.boolean().default(false), end: z.enum(["ok", "throw"]) });
+const looking = z.object({
+  ms: z.number().default(0),
+  sly: z.boolean().default(false),
+  inside: z.enum(["", "await", "swallow", "leave"]).default(""),
+  end: z.enum(["ok", "throw"]),
+});
 const nesting = z.object({
   how: z.enum(["await", "both", "swallow", "leave"]).default("await"),
   fail: z.boolean().default(false),
@@ -49,7 +54,7 @@ type Step = z.infer<typeof step>;
 type End = (typeof ends)[number];
 
 /** Tools that do whatever tools do, and tell the model of what has to be what they did. */
-export function randomTools(world: World, inner: () => Prompt): readonly Tool[] {
+export function randomTools(world: World, inner: () => Prompt, reading: () => Prompt): readonly Tool[] {
   const { clock, random } = world;
   const write = (name: string, timeoutMs: number | undefined): Tool =>
     defineTool({
@@ -70,14 +75,16 @@ export function randomTools(world: World, inner: () => Prompt): readonly Tool[] 
       input: looking,
       readOnly: true,
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
-      async execute({ ms, sly, end }, context) {
+      async execute({ ms, sly, inside, end }, context) {
         started(world, context);
+        if (inside !== "") await lookInside(world, context, reading(), inside);
         if (ms > 0) await clock.sleep(ms);
         if (sly) context.session.dispatch(noted({ text: "sly" }));
         if (sly && random.chance(0.5)) await context.resources.get(Filesystem).write("sly.txt", "sly");
         if (end === "throw") throw new Error("it saw nothing");
+        const { length } = context.session.get(ledger);
         world.finished.add(keyOf(context));
-        return context.session.get(ledger).length;
+        return length;
       },
     }) as Tool;
   const nest = defineTool({
@@ -86,8 +93,7 @@ export function randomTools(world: World, inner: () => Prompt): readonly Tool[] 
     input: nesting,
     async execute({ how, fail, narrow }, context) {
       started(world, context);
-      if (!known.restoresMeet || world.shape.mood === "good")
-        await evaluateInside(world, context, inner(), how, narrow);
+      if (mayNest(world)) await evaluateInside(world, context, inner(), how, narrow);
       if (fail) throw new Error("after the nested evaluation");
       world.finished.add(keyOf(context));
     },
@@ -212,6 +218,20 @@ async function concluded(world: World, context: ToolContext, id: string, end: En
       return done(id);
     }
   }
+}
+
+const mayNest = ({ shape }: World): boolean => !known.restoresMeet || shape.mood === "good";
+
+/** Neighbours may do the same. */
+async function lookInside(
+  world: World,
+  context: ToolContext,
+  prompt: Prompt,
+  how: "await" | "swallow" | "leave",
+): Promise<void> {
+  if (known.readsMeet || !mayNest(world)) return;
+  world.crowd();
+  await evaluateInside(world, context, prompt, how, "");
 }
 
 async function evaluateInside(

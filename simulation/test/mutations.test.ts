@@ -17,7 +17,7 @@ test("at least 15 bugs are planted, each where its text stands exactly once", as
 });
 
 describe("TX-1 the simulation finds each planted bug", () => {
-  test.concurrent.each(mutations.map(({ name }) => [name] as const))("%s", { timeout: 90_000 }, async (name) => {
+  test.concurrent.each(mutations.map(({ name }) => [name] as const))("%s", { timeout: 150_000 }, async (name) => {
     const { code, said } = await simulated(1, seeds, name);
     expect(said).toMatch(/simulate: seed \d+: |an unhandled rejection/);
     expect(code).toBe(1);

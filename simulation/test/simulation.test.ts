@@ -6,7 +6,7 @@ const perProcess = 500;
 
 test.concurrent.each([1, 501, 1_001, 1_501])(
   "TX-1 to TX-8, LOOP-1 to LOOP-7, LIM-2 to LIM-6, THR-2 to THR-9, EVT-2, STR-1, STR-2 and SEC-3 hold in 500 runs from seed %i",
-  { timeout: 60_000 },
+  { timeout: 150_000 },
   async (first) => {
     const { code, said } = await simulated(first, perProcess);
     expect(said).toContain("no violation");
@@ -59,7 +59,7 @@ const kinds = [
   "could not be undone",
 ];
 
-test("LOOP-1 the runs are of many kinds", async () => {
+test("LOOP-1 the runs are of many kinds", { timeout: 60_000 }, async () => {
   const missing = new Set(kinds);
   for (let seed = 1; seed <= 300; seed++) {
     const { trace } = await simulate(seed);
