@@ -187,6 +187,14 @@ describe("a command", () => {
     expect(failure).toMatchObject({ code: "throttled", kind: "timeout" });
   });
 
+  test("LLC-8 its options are the same before and after", async () => {
+    const options = { command: process.execPath, args: ["-e", "console.log(1)"], env: ["HOME"], timeoutMs: 60_000 };
+    for (const list of [options.args, options.env]) Object.freeze(list);
+    const before = structuredClone(options);
+    await commandLine(Object.freeze(options)).evaluate(hello);
+    expect(options).toEqual(before);
+  });
+
   test("LLC-21 its arguments are handed over as they are", async () => {
     const args = ["-e", "console.log(process.argv.slice(1).join(' '))", "--", "--temperature", "$HOME;"];
     const response = await commandLine({ command: process.execPath, args }).evaluate(hello);
