@@ -8,7 +8,14 @@ import {
   type LiteLLMOptions,
 } from "@proviso/adapter-ai-sdk";
 import { openai, validateOpenAIOptions, type OpenAIOptions } from "@proviso/adapter-openai";
-import { commandLine, validateCommandLineOptions, type CommandLineOptions } from "@proviso/adapter-process";
+import {
+  acpAgent,
+  commandLine,
+  validateAcpAgentOptions,
+  validateCommandLineOptions,
+  type AcpAgentOptions,
+  type CommandLineOptions,
+} from "@proviso/adapter-process";
 import type { ProviderAdapter } from "@proviso/core";
 
 export const apiKey = "sk-contract-0123456789";
@@ -49,6 +56,12 @@ export const contracts: readonly Contract[] = [
     fine: { command: "cat" },
     validate: (options) => validateCommandLineOptions(options as CommandLineOptions),
     make: (options) => commandLine(options as CommandLineOptions),
+  },
+  {
+    name: "acpAgent",
+    fine: { command: "cat" },
+    validate: (options) => validateAcpAgentOptions(options as AcpAgentOptions),
+    make: (options) => acpAgent(options as AcpAgentOptions),
   },
 ];
 

@@ -17,12 +17,14 @@ import {
 import { modelAdapter } from "@proviso/runtime";
 import { failingModel, scriptedModel } from "@proviso/runtime/testing";
 import { startSimulator, type SimulatorOptions } from "@proviso/simulator";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { openai } from "@proviso/adapter-openai";
 import { aiSdk, litellm } from "@proviso/adapter-ai-sdk";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { apiKey, model, wires } from "./adapters.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
 
 const hello = definePrompt({ key: "hello", text: "Say hello." }).bind();
 const once = { maxAttempts: 1 };
@@ -34,6 +36,11 @@ async function failureOf(promise: Promise<unknown>): Promise<EvaluationFailure> 
   );
   if (isEvaluationFailure(error)) return error;
   throw new Error(`It is no failure of an evaluation: ${String(error)}`);
+}
+
+function abortable() {
+  const controller = new AbortController();
+  return { signal: controller.signal, abort: () => controller.abort() };
 }
 
 describe.each(wires)("%s", (_, adapterAt) => {
@@ -51,13 +58,14 @@ describe.each(wires)("%s", (_, adapterAt) => {
   });
 
   test("LLC-3 evaluations run side by side", async () => {
-    const rules = [() => ({ text: "Hello.", afterMs: 20 })];
-    await using simulator = await startSimulator({ rules });
+    await using simulator = await startSimulator({ rules: [() => ({ text: "Late.", afterMs: 60_000 })] });
     const adapter = adapterAt({ baseURL: simulator.baseURL });
-    await Promise.all(Array.from({ length: 5 }, () => adapter.evaluate(hello)));
-    const [first] = simulator.requests;
-    const arrivedBefore = (first?.atMs ?? 0) + (first?.durationMs ?? 0);
-    expect(simulator.requests.filter(({ atMs }) => atMs <= arrivedBefore)).toHaveLength(5);
+    const { signal, abort } = abortable();
+    const evaluations = Array.from({ length: 5 }, () => adapter.evaluate(hello, { signal }));
+    const settled = Promise.allSettled(evaluations);
+    await vi.waitFor(() => expect(simulator.awaited).toBe(5), { timeout: 30_000 });
+    abort();
+    expect((await settled).map(({ status }) => status)).toEqual(evaluations.map(() => "rejected"));
   });
 
   test("LLC-4 an empty answer is no success", async () => {
@@ -177,6 +185,14 @@ describe("a command", () => {
   test("LLC-13 LLC-23 one that hangs is a ThrottleError of kind timeout", async () => {
     const failure = await failureOf(program("setInterval(() => {}, 1000)", { timeoutMs: 200 }).evaluate(hello));
     expect(failure).toMatchObject({ code: "throttled", kind: "timeout" });
+  });
+
+  test("LLC-8 its options are the same before and after", async () => {
+    const options = { command: process.execPath, args: ["-e", "console.log(1)"], env: ["HOME"], timeoutMs: 60_000 };
+    for (const list of [options.args, options.env]) Object.freeze(list);
+    const before = structuredClone(options);
+    await commandLine(Object.freeze(options)).evaluate(hello);
+    expect(options).toEqual(before);
   });
 
   test("LLC-21 its arguments are handed over as they are", async () => {

@@ -3,8 +3,10 @@ import { createSession, modelAdapter } from "@proviso/runtime";
 import { failingModel, recordEvents, scriptedModel } from "@proviso/runtime/testing";
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
+
+vi.setConfig({ testTimeout: 60_000 });
 
 const ask = definePrompt({ key: "ask", params: z.object({ what: z.string() }), text: "Say {{what}}." });
 const answer = definePrompt({ key: "answer", text: "Answer.", output: z.object({ label: z.string() }) }).bind();

@@ -6,7 +6,7 @@ import {
   type ModelRequest,
   type ModelResponse,
 } from "@proviso/core";
-import { checkAdapterOptions, type Environment } from "@proviso/runtime";
+import type { Environment } from "@proviso/runtime";
 import { aiSdkFailure, refusedAnswer } from "./ai-sdk-error.ts";
 import { fromAiSdk } from "./from-ai-sdk.ts";
 import { fromStream, type StreamFault } from "./from-stream.ts";
@@ -37,7 +37,6 @@ export function aiSdkModel(given: AiSdkOptions): ModelProvider {
 export function validateAiSdkOptions(options: AiSdkOptions): boolean {
   try {
     checkOptions(options);
-    checkAdapterOptions(options);
     return true;
   } catch {
     return false;

@@ -1,4 +1,4 @@
-import { DefinitionError, type ProviderAdapter } from "@proviso/core";
+import { DefinitionError, describeValue, type ProviderAdapter } from "@proviso/core";
 import { checkAdapterOptions, modelAdapter, type AdapterOptions } from "@proviso/runtime";
 import { providerOf } from "./ai-sdk-model.ts";
 import { checkSettings, plainCopy, type AiSdkSettings } from "./options.ts";
@@ -42,7 +42,6 @@ export function litellm(given: LiteLLMOptions): ProviderAdapter {
 export function validateLitellmOptions(options: LiteLLMOptions): boolean {
   try {
     checkProxyOptions(options);
-    checkAdapterOptions(options);
     return true;
   } catch {
     return false;
@@ -63,6 +62,7 @@ function checkProxyOptions(given: LiteLLMOptions): ProxyOptions {
   if (typeof model !== "string" || model.trim() === "") {
     throw new DefinitionError('litellm needs a model, for example { model: "anthropic/claude-sonnet-4-5" }.');
   }
+  checkAdapterOptions(given);
   return {
     ...checkSettings(given),
     apiKey: keyOf(given),
@@ -90,8 +90,14 @@ function proxySource({ model, baseURL, apiKey, extraBody }: ProxyOptions): Model
   };
 }
 
+/** Blank is as if left out. */
+function trimmed(name: string, value: unknown): string | undefined {
+  if (value === undefined || typeof value === "string") return value?.trim() || undefined;
+  throw new DefinitionError(`The option ${name} must be a text, not ${describeValue(value)}.`);
+}
+
 function keyOf({ apiKey }: LiteLLMOptions): string {
-  const key = apiKey?.trim() || environment("LITELLM_API_KEY");
+  const key = trimmed("apiKey", apiKey) ?? environment("LITELLM_API_KEY");
   if (key !== undefined) return key;
   throw new DefinitionError(
     "litellm needs a key: set LITELLM_API_KEY, or give { apiKey }; any text will do for a proxy that asks for none.",
@@ -99,11 +105,11 @@ function keyOf({ apiKey }: LiteLLMOptions): string {
 }
 
 function addressOf({ baseURL }: LiteLLMOptions): string {
-  const address = baseURL?.trim() || environment("LITELLM_BASE_URL");
+  const address = trimmed("baseURL", baseURL) ?? environment("LITELLM_BASE_URL");
   if (address === undefined) {
     const example = '{ baseURL: "http://localhost:4000" }';
     throw new DefinitionError(`litellm needs the proxy's address: set LITELLM_BASE_URL, or give ${example}.`);
   }
   if (/^https?:$/.test(URL.parse(address)?.protocol ?? "")) return address;
-  throw new DefinitionError(`The base URL must begin with http:// or https://, not ${JSON.stringify(address)}.`);
+  throw new DefinitionError(`The base URL must begin with http:// or https://, not ${describeValue(address)}.`);
 }

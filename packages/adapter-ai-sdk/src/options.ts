@@ -1,6 +1,6 @@
 import type { LanguageModelV2, LanguageModelV3, LanguageModelV4 } from "@ai-sdk/provider";
-import { DefinitionError } from "@proviso/core";
-import type { AdapterOptions } from "@proviso/runtime";
+import { DefinitionError, describeValue } from "@proviso/core";
+import { checkAdapterOptions, type AdapterOptions } from "@proviso/runtime";
 
 /** A model of the ai ecosystem, of any of the interface versions that are in use. */
 export type LanguageModel = LanguageModelV4 | LanguageModelV3 | LanguageModelV2;
@@ -49,6 +49,7 @@ export function checkOptions(given: AiSdkOptions): AiSdkOptions {
     throw new DefinitionError(`aiSdk needs { model }: ${expected}.`);
   }
   checkVersion(model);
+  checkAdapterOptions(given);
   return { ...checkSettings(given), model };
 }
 
@@ -70,7 +71,7 @@ export function checkSettings<T extends AiSdkSettings>(given: T): T {
 /** @throws {DefinitionError} where the value cannot be copied. */
 export function plainCopy<T>(name: string, value: T): T {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new DefinitionError(`The option ${name} must be an object, not ${JSON.stringify(value)}.`);
+    throw new DefinitionError(`The option ${name} must be an object, not ${describeValue(value)}.`);
   }
   try {
     return structuredClone(value);
@@ -91,7 +92,7 @@ export function checkVersion(model: LanguageModel | string): void {
   const version: unknown = model.specificationVersion;
   if (version === "v4" || version === "v3" || version === "v2") return;
   throw new DefinitionError(
-    `The model "${model.modelId}" has the interface ${String(version)}; aiSdk takes v2, v3 and v4: update its package.`,
+    `The model "${model.modelId}" has the interface ${typeof version === "string" ? version : describeValue(version)}; aiSdk takes v2, v3 and v4: update its package.`,
   );
 }
 
@@ -103,15 +104,17 @@ function checkRanges(settings: AiSdkSettings): void {
   for (const [name, [low, high]] of Object.entries(ranges)) {
     const value = settings[name as keyof typeof ranges];
     if (value === undefined || (typeof value === "number" && value >= low && value <= high)) continue;
-    throw new DefinitionError(`The option ${name} must be a number from ${low} to ${high}, not ${String(value)}.`);
+    throw new DefinitionError(
+      `The option ${name} must be a number from ${low} to ${high}, not ${describeValue(value)}.`,
+    );
   }
   for (const name of ["maxOutputTokens", "timeoutMs", "stallMs"] as const) {
     const value = settings[name];
     if (value === undefined || (Number.isInteger(value) && value > 0 && value <= largest[name])) continue;
     const range = `a positive whole number up to ${largest[name]}`;
-    throw new DefinitionError(`The option ${name} must be ${range}, not ${String(value)}.`);
+    throw new DefinitionError(`The option ${name} must be ${range}, not ${describeValue(value)}.`);
   }
   if (settings.seed !== undefined && !Number.isInteger(settings.seed)) {
-    throw new DefinitionError(`The option seed must be a whole number, not ${String(settings.seed)}.`);
+    throw new DefinitionError(`The option seed must be a whole number, not ${describeValue(settings.seed)}.`);
   }
 }

@@ -5,7 +5,6 @@ import {
   type ModelRequest,
   type ModelResponse,
 } from "@proviso/core";
-import { checkAdapterOptions } from "@proviso/runtime";
 import { newClient, send } from "./client.ts";
 import { fromChat } from "./from-chat.ts";
 import { fromResponses } from "./from-responses.ts";
@@ -37,7 +36,6 @@ export function openaiModel(given: OpenAIOptions): ModelProvider {
 export function validateOpenAIOptions(options: OpenAIOptions): boolean {
   try {
     checkOptions(options);
-    checkAdapterOptions(options);
     return true;
   } catch {
     return false;

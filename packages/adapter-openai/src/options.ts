@@ -1,5 +1,5 @@
-import { DefinitionError } from "@proviso/core";
-import type { AdapterOptions } from "@proviso/runtime";
+import { DefinitionError, describeValue } from "@proviso/core";
+import { checkAdapterOptions, type AdapterOptions } from "@proviso/runtime";
 import type { LeanFetch } from "./fetch.ts";
 
 /** What is used of `OpenAI` of the package "openai": a ready client, or a stand-in for it. */
@@ -82,7 +82,7 @@ export function checkOptions(given: OpenAIOptions): CheckedOptions {
   }
   const { api } = options;
   if (api !== undefined && api !== "responses" && api !== "chat") {
-    throw new DefinitionError(`The option api must be "responses" or "chat", not ${JSON.stringify(api)}.`);
+    throw new DefinitionError(`The option api must be "responses" or "chat", not ${describeValue(api)}.`);
   }
   checkRanges(options);
   const { apiKey, baseURL } = connectionOf(options);
@@ -105,6 +105,13 @@ function needsModel(): DefinitionError {
 
 function copyOf(given: OpenAIOptions): OpenAIOptions {
   if (typeof given !== "object" || given === null) throw needsModel();
+  checkAdapterOptions(given);
+  const { client }: { readonly client?: unknown } = given;
+  if (client !== undefined && (typeof client !== "object" || client === null)) {
+    throw new DefinitionError(
+      `The option client must be a client of the package openai, not ${describeValue(client)}.`,
+    );
+  }
   return {
     ...given,
     ...(given.headers === undefined ? {} : { headers: { ...given.headers } }),
@@ -134,7 +141,7 @@ function connectionOf(options: OpenAIOptions): Pick<OpenAIOptions, "apiKey" | "b
   }
   const baseURL = present(options.baseURL) ?? environment("OPENAI_BASE_URL");
   if (baseURL !== undefined && !/^https?:$/.test(URL.parse(baseURL)?.protocol ?? "")) {
-    throw new DefinitionError(`The base URL must begin with http:// or https://, not ${JSON.stringify(baseURL)}.`);
+    throw new DefinitionError(`The base URL must begin with http:// or https://, not ${describeValue(baseURL)}.`);
   }
   return { apiKey: present(options.apiKey) ?? environment("OPENAI_API_KEY"), baseURL };
 }
@@ -163,18 +170,20 @@ function checkRanges(options: OpenAIOptions): void {
     const value = options[name as keyof typeof ranges];
     if (value === undefined) continue;
     if (typeof value === "number" && value >= low && value <= high) continue;
-    throw new DefinitionError(`The option ${name} must be a number from ${low} to ${high}, not ${String(value)}.`);
+    throw new DefinitionError(
+      `The option ${name} must be a number from ${low} to ${high}, not ${describeValue(value)}.`,
+    );
   }
   for (const name of ["maxOutputTokens", "timeoutMs", "stallMs"] as const) {
     const value = options[name];
     if (value === undefined || (Number.isInteger(value) && value > 0 && value <= largest[name])) continue;
     const range = `a positive whole number up to ${largest[name]}`;
-    throw new DefinitionError(`The option ${name} must be ${range}, not ${String(value)}.`);
+    throw new DefinitionError(`The option ${name} must be ${range}, not ${describeValue(value)}.`);
   }
   for (const name of ["topLogprobs", "seed"] as const) {
     const value = options[name];
     if (value === undefined || Number.isInteger(value)) continue;
-    throw new DefinitionError(`The option ${name} must be a whole number, not ${String(value)}.`);
+    throw new DefinitionError(`The option ${name} must be a whole number, not ${describeValue(value)}.`);
   }
 }
 

@@ -5,7 +5,6 @@ import {
   type ModelRequest,
   type ModelResponse,
 } from "@proviso/core";
-import { checkAdapterOptions } from "@proviso/runtime";
 import { basename } from "node:path";
 import { fromOutput, payloadOf } from "./from-output.ts";
 import { whyNotStarted } from "./not-started.ts";
@@ -31,7 +30,6 @@ export function commandLineModel(given: CommandLineOptions): ModelProvider {
 export function validateCommandLineOptions(options: CommandLineOptions): boolean {
   try {
     checkOptions(options);
-    checkAdapterOptions(options);
     return true;
   } catch {
     return false;

@@ -1,5 +1,5 @@
-import { DefinitionError } from "@proviso/core";
-import type { AdapterOptions } from "@proviso/runtime";
+import { DefinitionError, describeValue } from "@proviso/core";
+import { checkAdapterOptions, type AdapterOptions } from "@proviso/runtime";
 
 export interface CommandLineOptions extends AdapterOptions {
   /** A program, by its path or looked up in PATH. Never a shell's line. */
@@ -31,6 +31,7 @@ export function checkOptions(given: CommandLineOptions, adapter = "commandLine")
   if (!isText(command) || command.trim() === "") {
     throw new DefinitionError(`${adapter} needs a command, for example { command: "llm", args: ["-m", "small"] }.`);
   }
+  checkAdapterOptions(given);
   if (!isListOfTexts(args))
     throw new DefinitionError("The option args must be a list of texts without NUL characters.");
   if (cwd !== undefined && (!isText(cwd) || cwd === "")) {
@@ -41,7 +42,7 @@ export function checkOptions(given: CommandLineOptions, adapter = "commandLine")
   }
   if (!Number.isInteger(timeoutMs) || timeoutMs <= 0 || timeoutMs > longestTimeoutMs) {
     const range = `a positive whole number up to ${longestTimeoutMs}`;
-    throw new DefinitionError(`The option timeoutMs must be ${range}, not ${String(timeoutMs)}.`);
+    throw new DefinitionError(`The option timeoutMs must be ${range}, not ${describeValue(timeoutMs)}.`);
   }
   return Object.freeze({ ...given, args: Object.freeze([...args]), env: Object.freeze([...env]), timeoutMs });
 }

@@ -28,6 +28,7 @@ export type {
   ProviderErrorReason,
   ThrottleKind,
 } from "./errors.ts";
+export { describeValue } from "./describe-value.ts";
 export { canonicalJson, contentHash, parseJson, toJsonValue } from "./json.ts";
 export type { JsonLimits, JsonResult } from "./json.ts";
 export { describeIssues, jsonSchemaOf, parseWithSchema, parseWithSchemaSync, validateWithSchema } from "./schema.ts";

@@ -1,7 +1,6 @@
-import { DefinitionError, type ProviderAdapter, type Schema } from "@proviso/core";
+import { DefinitionError, describeValue, type ProviderAdapter, type Schema } from "@proviso/core";
 import type { PrimitiveDefinition } from "./definition.ts";
 import { checkedSettings, environment, type PrimitiveSettings } from "./settings.ts";
-import { shown } from "./shown.ts";
 
 /** An adapter that is there, or that has to be loaded first. */
 export interface AdapterSource {
@@ -36,7 +35,7 @@ function checkedAdapter(adapter: unknown): ProviderAdapter {
   const { name, evaluate } = (adapter ?? {}) as Partial<ProviderAdapter>;
   if (typeof name === "string" && typeof evaluate === "function") return adapter as ProviderAdapter;
   throw new DefinitionError(
-    `The option adapter must be an adapter, or make one, such as openai: not ${shown(adapter)}.`,
+    `The option adapter must be an adapter, or make one, such as openai: not ${describeValue(adapter)}.`,
   );
 }
 

@@ -1,5 +1,11 @@
-import { definePrompt, DefinitionError, type OutputOf, type PromptTemplate, type Schema } from "@proviso/core";
-import { shown } from "./shown.ts";
+import {
+  definePrompt,
+  DefinitionError,
+  describeValue,
+  type OutputOf,
+  type PromptTemplate,
+  type Schema,
+} from "@proviso/core";
 
 export interface Payload {
   readonly payload: string;
@@ -20,7 +26,7 @@ const payloadSchema: Schema<Payload, Payload> = {
     validate(value) {
       const { payload } = value as { readonly payload: unknown };
       if (typeof payload === "string" && payload.trim() !== "") return { value: { payload } };
-      const found = payload === null ? "null" : typeof payload === "string" ? "an empty one" : shown(payload);
+      const found = payload === null ? "null" : typeof payload === "string" ? "an empty one" : describeValue(payload);
       return { issues: [{ message: `must be a text with something in it, not ${found}`, path: ["payload"] }] };
     },
     jsonSchema: { input: () => jsonSchema, output: () => jsonSchema },

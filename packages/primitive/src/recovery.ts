@@ -3,6 +3,7 @@
 // 3. At most `maxRecoveries` retries in one run.
 import {
   DefinitionError,
+  describeValue,
   describeIssues,
   errorReason,
   parseWithSchema,
@@ -12,7 +13,6 @@ import {
   type PromptRenderError,
   type Schema,
 } from "@proviso/core";
-import { shown } from "./shown.ts";
 
 /** Errors of this side of the wire: a payload that is none, a listener that threw, a local command that ended badly. */
 export type RecoverableError = PromptRenderError | ListenerError | ProcessError;
@@ -59,7 +59,7 @@ export function checkedPolicies<Output>(given: unknown): readonly RecoveryPolicy
       const wrong = on.filter((name) => !names.has(name));
       if (wrong.length > 0) {
         throw new DefinitionError(
-          `recovery[${index}] names ${wrong.map(shown).join(", ")}: only ${[...names].join(", ")} can be recovered from; ` +
+          `recovery[${index}] names ${wrong.map(describeValue).join(", ")}: only ${[...names].join(", ")} can be recovered from; ` +
             "everything else was retried inside, or bubbles at once.",
         );
       }
@@ -83,7 +83,7 @@ export async function recoveryFrom<Output>(
       const taken = await taking(policy.recover(error, payload, attempt), schema);
       if (taken.kind !== "bubble") return taken;
     } catch (cause) {
-      const why = cause instanceof Error ? cause.message : shown(cause);
+      const why = cause instanceof Error ? cause.message : describeValue(cause);
       return { kind: "bubble", fault: new DefinitionError(`recovery[${index}] failed: ${why}`, { cause }) };
     }
   }
@@ -104,7 +104,7 @@ async function taking<Output>(
     if (checked.ok) return { kind: "data", data: checked.value };
     throw new DefinitionError(`its data does not fit the output: ${describeIssues(checked.issues)}`);
   }
-  throw new DefinitionError(`it must return { retry }, { data } or "bubble", not ${shown(decision)}`);
+  throw new DefinitionError(`it must return { retry }, { data } or "bubble", not ${describeValue(decision)}`);
 }
 
 function isRecoverable(error: EvaluationFailure): error is RecoverableError {

@@ -1,5 +1,6 @@
 import {
   DefinitionError,
+  describeValue,
   errorReason,
   isEvaluationFailure,
   noUsage,
@@ -10,7 +11,6 @@ import {
   type PromptResponse,
   type Usage,
 } from "@proviso/core";
-import { shown } from "./shown.ts";
 
 export interface PrimitiveSuccess<Output> {
   readonly success: true;
@@ -78,5 +78,5 @@ export function checkedResponse<Output>(response: PromptResponse<Output>): Promp
 }
 
 function messageOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : `It threw ${shown(cause)}.`;
+  return cause instanceof Error ? cause.message : `It threw ${describeValue(cause)}.`;
 }

@@ -1,6 +1,5 @@
-import { DefinitionError, type ThrottlePolicy } from "@proviso/core";
+import { DefinitionError, describeValue, type ThrottlePolicy } from "@proviso/core";
 import { checkAdapterOptions } from "@proviso/runtime";
-import { shown } from "./shown.ts";
 
 /** What an adapter is made of. */
 export interface PrimitiveSettings {
@@ -25,7 +24,7 @@ export function checkedCounts({
 } {
   for (const [name, value] of Object.entries({ maxRepairs, maxRecoveries })) {
     if (Number.isInteger(value) && value >= 0) continue;
-    throw new DefinitionError(`The option ${name} must be a whole number from 0, not ${shown(value)}.`);
+    throw new DefinitionError(`The option ${name} must be a whole number from 0, not ${describeValue(value)}.`);
   }
   return { maxRepairs, maxRecoveries };
 }
@@ -45,11 +44,13 @@ export function checkedSettings({
     throw new DefinitionError(
       model === undefined
         ? "definePrimitive needs a model: give { model } or { adapter }, or set PROVISO_MODEL."
-        : `The option model must be a model's id, for example "anthropic/claude-sonnet-4-5", not ${shown(model)}.`,
+        : `The option model must be a model's id, for example "anthropic/claude-sonnet-4-5", not ${describeValue(model)}.`,
     );
   }
   if (temperature !== undefined && !(typeof temperature === "number" && temperature >= 0 && temperature <= 2)) {
-    throw new DefinitionError(`The option temperature must be a number from 0 to 2, not ${shown(temperature)}.`);
+    throw new DefinitionError(
+      `The option temperature must be a number from 0 to 2, not ${describeValue(temperature)}.`,
+    );
   }
   checkAdapterOptions({ throttle });
   return Object.freeze({

@@ -33,7 +33,7 @@ describe("BLK-1 a primitive is immutable", () => {
   test("BLK-1 what is done to the definition afterwards reaches nobody", async () => {
     const model = scriptedModel([{ output: { label: "good" } }]);
     const on: "render_error"[] = ["render_error"];
-    const policy = { on, recover: () => "bubble" as const };
+    const policy = { on, recover: () => ({ data: { label: "bad" as const } }) };
     const definition = { ...block, adapter: modelAdapter(model), recovery: [policy], maxRepairs: 1 };
     const primitive = definePrimitive(definition);
     const asDefined = { ...definition };
@@ -41,12 +41,12 @@ describe("BLK-1 a primitive is immutable", () => {
     expect(definition).toEqual(asDefined);
     definition.systemPrompt = "Shout.";
     on.length = 0;
-    policy.recover = () => ({ retry: "again" }) as never;
+    policy.recover = () => "bubble" as never;
     definition.recovery.length = 0;
     model.reset();
     await primitive.run("A fine day.");
     expect(model.requests[0]?.messages[0]).toEqual({ role: "system", text: systemPrompt });
-    expect(await primitive.run("")).toMatchObject({ success: false, attempts: 1 });
+    expect(await primitive.run("")).toMatchObject({ success: true, data: { label: "bad" } });
   });
 });
 

@@ -1,7 +1,9 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+
+vi.setConfig({ testTimeout: 60_000 });
 
 const run = promisify(execFile);
 const packageFolder = join(import.meta.dirname, "..");

@@ -4,8 +4,11 @@ import { modelAdapter } from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
 import { startSimulator } from "@proviso/simulator";
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { label, systemPrompt } from "./support.ts";
+
+// A thousand requests take their time on a machine that others use, too.
+vi.setConfig({ testTimeout: 60_000 });
 
 const pieces = [
   ..."{{payload}} {{x}} {{system}} {{ {{}} }} \\{{ \\\\{{ \\ $& $1 $$ $` ${y} __proto__ </user> <system> ```json".split(

@@ -7,6 +7,7 @@ const replacement = "[secret]";
 
 /** @throws {DefinitionError} for a secret that is no text, or an empty one. */
 export function redactor(given: readonly string[] = []): Redact {
+  if (!Array.isArray(given)) throw new DefinitionError("The option secrets must be a list of texts.");
   for (const secret of given) {
     if (typeof secret !== "string" || secret === "") throw new DefinitionError("A secret must be a text, not empty.");
   }

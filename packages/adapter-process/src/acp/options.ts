@@ -18,7 +18,7 @@ export interface CheckedAgentOptions extends CheckedOptions {
 
 /** A checked copy. @throws {DefinitionError} naming the option and what it must be. */
 export function checkAgentOptions(given: AcpAgentOptions): CheckedAgentOptions {
-  const { permissions = "own-tools", toolChoice = "auto" } = given;
+  const { permissions = "own-tools", toolChoice = "auto" } = given ?? ({} as AcpAgentOptions);
   if (typeof permissions !== "function" && !["own-tools", "all", "none"].includes(permissions)) {
     throw new DefinitionError('The option permissions must be "own-tools", "all", "none" or a function.');
   }
@@ -28,13 +28,12 @@ export function checkAgentOptions(given: AcpAgentOptions): CheckedAgentOptions {
   return Object.freeze({ ...checkOptions(given, "acpAgent"), permissions });
 }
 
-/** Pure and advisory: would `acpAgent` take these? */
+/** Pure and advisory, and never throws, whatever it is given: would `acpAgent` take these? */
 export function validateAcpAgentOptions(options: AcpAgentOptions): boolean {
   try {
     checkAgentOptions(options);
     return true;
-  } catch (error) {
-    if (error instanceof DefinitionError) return false;
-    throw error;
+  } catch {
+    return false;
   }
 }

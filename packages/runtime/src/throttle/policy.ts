@@ -1,4 +1,4 @@
-import { DefinitionError, type ThrottlePolicy } from "@proviso/core";
+import { DefinitionError, describeValue, type ThrottlePolicy } from "@proviso/core";
 
 const defaults: ThrottlePolicy = {
   maxAttempts: 5,
@@ -10,13 +10,18 @@ const defaults: ThrottlePolicy = {
 
 /** @throws {DefinitionError} for a number that is negative or not finite, or fewer than one attempt. */
 export function throttlePolicy(given: Partial<ThrottlePolicy> = {}): ThrottlePolicy {
+  if (typeof given !== "object" || given === null) {
+    throw new DefinitionError(`The option throttle must be an object, not ${describeValue(given)}.`);
+  }
   const set = Object.entries(given).filter(([, value]) => value !== undefined);
   const policy: ThrottlePolicy = { ...defaults, ...Object.fromEntries(set) };
   for (const [name, value] of Object.entries(policy)) {
     const least = name === "maxAttempts" ? 1 : 0;
     if (!Object.hasOwn(defaults, name)) throw new DefinitionError(`A throttle policy has no ${name}.`);
     if (!Number.isFinite(value) || value < least) {
-      throw new DefinitionError(`The throttle policy's ${name} must be at least ${least}, not ${String(value)}.`);
+      throw new DefinitionError(
+        `The throttle policy's ${name} must be at least ${least}, not ${describeValue(value)}.`,
+      );
     }
   }
   return Object.freeze(policy);
