@@ -17,7 +17,9 @@ function blocks(markdown: string, language: string): readonly string[] {
   );
 }
 
-test.each(["main", "stream", "undo"])(
+const programs = ["main", "stream", "undo", "from-llm-connect", "from-primitive", "from-agent-runtime"];
+
+test.each(programs)(
   "DOC-1 a program of the README is examples/hello/%s.ts, and prints what stands below it",
   async (name) => {
     const program = await readFile(new URL(`../${name}.ts`, import.meta.url), "utf8");
@@ -31,7 +33,7 @@ test.each(["main", "stream", "undo"])(
 );
 
 test("DOC-1 every program of the README is one of these", async () => {
-  expect(blocks(await readme(), "ts")).toHaveLength(3);
+  expect(blocks(await readme(), "ts")).toHaveLength(programs.length);
 });
 
 test("DOC-2 the first two commands of the README are the demo and the tests", async () => {
