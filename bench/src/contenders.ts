@@ -78,8 +78,18 @@ export function sdkByHand(scenario: Scenario): Work {
   };
 }
 
-/** As cheap as an answer can be: the number of the turn is counted in the body's text. */
-function cannedFetch(scenario: Scenario): (url: unknown, init: { readonly body?: unknown }) => Promise<Response> {
+/** Which turn is asked for, of evaluations one after the other: looking through the history would cost what grows. */
+function turnCounter({ turns }: Scenario): () => number {
+  let next = 0;
+  return () => {
+    const turn = next;
+    next = turn >= turns ? 0 : turn + 1;
+    return turn;
+  };
+}
+
+/** As cheap as an answer can be. */
+function cannedFetch(scenario: Scenario): () => Promise<Response> {
   const usage = {
     prompt_tokens: tokens.inputTokens,
     completion_tokens: tokens.outputTokens,
@@ -104,10 +114,8 @@ function cannedFetch(scenario: Scenario): (url: unknown, init: { readonly body?:
   });
   const last = completion({ role: "assistant", content: finalText(scenario) }, "stop");
   const headers = { "content-type": "application/json" };
-  return async (_, { body }) => {
-    const turn = String(body).split('"role":"assistant"').length - 1;
-    return new Response(bodies[turn] ?? last, { headers });
-  };
+  const turnOf = turnCounter(scenario);
+  return async () => new Response(bodies[turnOf()] ?? last, { headers });
 }
 
 export function generateTextOf(scenario: Scenario): Work {
@@ -115,13 +123,14 @@ export function generateTextOf(scenario: Scenario): Work {
     inputTokens: { total: tokens.inputTokens, noCache: tokens.inputTokens, cacheRead: 0, cacheWrite: 0 },
     outputTokens: { total: tokens.outputTokens, text: tokens.outputTokens, reasoning: 0 },
   };
+  const turnOf = turnCounter(scenario);
   const model = {
     specificationVersion: "v4",
     provider: "bench",
     modelId: "m",
     supportedUrls: {},
-    async doGenerate({ prompt }: { readonly prompt: readonly { readonly role: string }[] }) {
-      const turn = prompt.reduce((count, { role }) => (role === "assistant" ? count + 1 : count), 0);
+    async doGenerate() {
+      const turn = turnOf();
       if (turn >= scenario.turns) {
         const content = [{ type: "text", text: finalText(scenario) }];
         return { content, finishReason: { unified: "stop", raw: "stop" }, usage, warnings: [] };
@@ -142,14 +151,10 @@ export function generateTextOf(scenario: Scenario): Work {
 }
 
 export function agentsOf(scenario: Scenario): Work {
+  const turnOf = turnCounter(scenario);
   const model: Model = {
-    async getResponse({ input }) {
-      const items = typeof input === "string" ? [] : input;
-      const called = items.reduce(
-        (count, item) => ("type" in item && item.type === "function_call" ? count + 1 : count),
-        0,
-      );
-      const turn = scenario.calls === 0 ? 0 : called / scenario.calls;
+    async getResponse() {
+      const turn = turnOf();
       const usage = new Usage(tokens);
       if (turn >= scenario.turns) {
         const content = [{ type: "output_text" as const, text: finalText(scenario) }];
@@ -189,14 +194,12 @@ const structuredPrompt = definePrompt({ key: "structured", sections, output: out
 
 /** Ours, with session, transactions, events, budget and deadline on. */
 export function provisoOf(scenario: Scenario, prepare?: (session: Session) => void): Work {
+  const turnOf = turnCounter(scenario);
   const provider: ModelProvider = {
     name: "bench",
     model: "m",
     capabilities: { tools: true, nativeOutput: true },
-    async generate({ messages }) {
-      const turn = messages.reduce((count, { role }) => (role === "assistant" ? count + 1 : count), 0);
-      return cannedAnswer(scenario, turn);
-    },
+    generate: async () => cannedAnswer(scenario, turnOf()),
   };
   return evaluating(modelAdapter(provider), scenario, prepare);
 }
