@@ -6,6 +6,7 @@ import { stopsOf } from "../run-command.ts";
 import { failureOf, timedOut, wasTold } from "./acp-error.ts";
 import { startAgent, type AgentProcess } from "./agent-process.ts";
 import type { CheckedAgentOptions } from "./options.ts";
+import { within } from "../within.ts";
 import { beginTurn, type Turn, type TurnEnd } from "./turn.ts";
 import { WireError } from "./wire.ts";
 
@@ -46,10 +47,8 @@ async function drive(options: CheckedAgentOptions, run: AgentRun): Promise<Model
 async function endOf({ ended }: Turn, { exited }: AgentProcess): Promise<TurnEnd> {
   const gone = exited.then(() => undefined);
   const end = await Promise.race([ended, gone]);
-  if (end === undefined) return (await Promise.race([ended, systemClock.sleep(quietMs)])) ?? { error: undefined };
+  if (end === undefined) return (await within(quietMs, () => ended)) ?? { error: undefined };
   if ("answer" in end || wasTold(end.error)) return end;
-  const silent = systemClock
-    .sleep(quietMs)
-    .then(() => new WireError("closed its standard output before it had answered"));
-  return { error: await Promise.race([gone, silent]) };
+  const exit = await within(quietMs, () => exited);
+  return exit === undefined ? { error: new WireError("closed its standard output before it had answered") } : end;
 }

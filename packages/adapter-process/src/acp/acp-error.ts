@@ -51,9 +51,13 @@ function fromRequestError({ code, message, data }: RequestError, name: string): 
     code >= 400 && code < 600 ? fromStatus(code, data) : { failure: "provider" as const, reason: reasonOf(code) };
   const needsLogin = failure.failure === "provider" && failure.reason === "api_key";
   const help = needsLogin
-    ? ". Log in with its own command first, or name the variable that holds its key in the option env."
+    ? " Log in with its own command first, or name the variable that holds its key in the option env."
     : "";
-  return { ...failure, message: `${name} refused: ${message}${help}`, payload: { code, message, data } };
+  return { ...failure, message: `${name} refused: ${sentence(message)}${help}`, payload: { code, message, data } };
+}
+
+function sentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
 function fromStatus(status: number, data: unknown): ModelFailure {

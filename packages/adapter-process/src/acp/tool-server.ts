@@ -12,6 +12,8 @@ import { newSecret } from "./secret.ts";
 /** What the tools are, and who runs them. */
 export interface ToolSource {
   readonly rendered: RenderedPrompt;
+  /** The agent may call them anyway. */
+  readonly trusted: boolean;
   executeToolCall(call: ToolCall): Promise<ToolMessage>;
 }
 
@@ -77,7 +79,12 @@ function mcpServer(source: ToolSource, news: () => string): Server {
       name,
       description,
       inputSchema: { ...jsonSchemaOf(input, "input"), type: "object" as const },
-      annotations: { readOnlyHint: readOnly === true, idempotentHint: idempotent === true, openWorldHint: false },
+      annotations: {
+        readOnlyHint: readOnly === true,
+        idempotentHint: idempotent === true,
+        // Left out they are true, and agents ask a person or a model before each call.
+        ...(source.trusted ? { destructiveHint: false, openWorldHint: false } : {}),
+      },
     })),
   }));
   server.setRequestHandler("tools/call", async ({ params }): Promise<CallToolResult> => {

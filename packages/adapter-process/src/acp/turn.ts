@@ -8,16 +8,17 @@ import {
   type RequestPermissionRequest,
   type RequestPermissionResponse,
 } from "@agentclientprotocol/sdk";
-import { systemClock, type ModelFailure, type ModelResponse } from "@proviso/core";
+import type { ModelFailure, ModelResponse } from "@proviso/core";
 import type { AgentRun } from "@proviso/runtime";
 import { resolve } from "node:path";
 import { toPrompt } from "../to-prompt.ts";
+import { within } from "../within.ts";
 import { RefusedError } from "./acp-error.ts";
 import type { AgentProcess } from "./agent-process.ts";
 import { collectUpdates, fromTurn } from "./from-updates.ts";
 import type { CheckedAgentOptions } from "./options.ts";
 import { answerPermission, cancelled } from "./permissions.ts";
-import { serveTools, type ToolServer } from "./tool-server.ts";
+import { serveTools, type ToolServer, type ToolSource } from "./tool-server.ts";
 import { wireOf } from "./wire.ts";
 
 /** How a turn ended: an answer, or why there is none. */
@@ -60,7 +61,7 @@ export function beginTurn(options: CheckedAgentOptions, run: AgentRun, agent: Ag
   const serversFor = async (initialized: InitializeResponse): Promise<readonly McpServer[]> => {
     if (run.rendered.tools.length === 0 || over) return [];
     checkTransport(initialized);
-    tools = serveTools(run);
+    tools = serveTools(sourceOf(options, run));
     return [(await tools).declaration];
   };
   const converse = async (): Promise<TurnEnd> => {
@@ -83,7 +84,7 @@ export function beginTurn(options: CheckedAgentOptions, run: AgentRun, agent: Ag
       await closeTools(tools);
       if (sessionId === undefined) return;
       await connection.agent.notify(methods.agent.session.cancel, { sessionId }).catch(() => {});
-      await Promise.race([ended, systemClock.sleep(cancelMs)]);
+      await within(cancelMs, () => ended);
     },
     async close() {
       over = true;
@@ -91,6 +92,16 @@ export function beginTurn(options: CheckedAgentOptions, run: AgentRun, agent: Ag
       await ended;
       await closeTools(tools);
     },
+  };
+}
+
+function sourceOf({ permissions }: CheckedAgentOptions, run: AgentRun): ToolSource {
+  return {
+    get rendered() {
+      return run.rendered;
+    },
+    trusted: permissions === "own-tools" || permissions === "all",
+    executeToolCall: (call) => run.executeToolCall(call),
   };
 }
 

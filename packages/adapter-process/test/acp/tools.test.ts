@@ -58,6 +58,13 @@ test("CMD-24 the agent lists the tools with what they are for and what they take
   expect(tools).toMatchObject([
     { name: "note", description: "Keeps a note.", inputSchema: { type: "object", required: ["text"] } },
   ]);
+  expect(tools[0]?.["annotations"]).toMatchObject({
+    readOnlyHint: false,
+    destructiveHint: false,
+    openWorldHint: false,
+  });
+  const { output } = await acting("tools", "", { permissions: () => true }).evaluate(withTools);
+  expect(output).not.toContain("destructiveHint");
 });
 
 test("CMD-24 VIS-3 a section that a call opens is in its result, and its tools are there from then on", async () => {
