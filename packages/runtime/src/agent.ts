@@ -15,7 +15,7 @@ import { onAbort } from "./limits.ts";
 import { refresh } from "./rendering.ts";
 import type { Run } from "./run.ts";
 import { turnDeltas } from "./streaming/deltas.ts";
-import { asData, givenUp } from "./throttle/throttled.ts";
+import { asData, givenUp, reportThrottle } from "./throttle/throttled.ts";
 import { withUniqueIds } from "./tools/calls.ts";
 import { executeToolCalls } from "./tools/executor.ts";
 import { charactersOf } from "./usage.ts";
@@ -78,7 +78,10 @@ export async function driveAgent(driver: AgentDriver, run: Run): Promise<ModelRe
   const usage = run.spend(reported, response === undefined ? told : charactersOf(response.message));
   reservation.settle(usage);
   if (isFailure(answer)) return answer;
-  if (answer.failure === "throttle") return givenUp(answer, 1);
+  if (answer.failure === "throttle") {
+    reportThrottle(run, answer, 1, undefined);
+    return givenUp(answer, 1);
+  }
   if (answer.failure !== undefined) return refusedRequest(answer);
   deltas?.complete(answer.message.text);
   return concluded(run, answer, usage, run.world.clock.now() - askedAt);
