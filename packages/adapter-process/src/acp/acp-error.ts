@@ -77,6 +77,7 @@ function fromProcess(error: unknown, left: Left, name: string, { command, cwd }:
     signal,
     stderr,
     message: `${name} ${what}`,
+    payload: { stdout: error instanceof WireError ? error.printed : "", stderr },
     cause,
   });
   if (left.error !== undefined) return failed(whyNotStarted(left.error, command, cwd), left.error);

@@ -64,22 +64,21 @@ export function fromTurn(response: unknown, updates: Updates): ModelResponse | M
   const stopReason = field(response, "stopReason");
   const text = updates.text();
   const usage = usageOf(field(response, "usage"), updates.costUsd());
-  const reported = usage === undefined ? {} : { usage };
+  const told = { payload: { text, response }, ...(usage === undefined ? {} : { usage }) };
   if (stopReason === "cancelled") {
     const message = "The agent gave up its turn, though nobody had cancelled it.";
-    return { failure: "provider", reason: "unknown", message, payload: response, ...reported };
+    return { failure: "provider", reason: "unknown", message, ...told };
   }
   const finishReason = reasons.get(stopReason);
   if (finishReason === undefined) {
     const message = `The agent ended its turn with an unknown reason: ${JSON.stringify(stopReason)}.`;
-    return { failure: "provider", reason: "invalid_response", message, payload: response, ...reported };
+    return { failure: "provider", reason: "invalid_response", message, ...told };
   }
   return {
     message: { role: "assistant", text, toolCalls: [] },
     finishReason,
-    ...reported,
+    ...told,
     ...(stopReason === "refusal" ? { refusal: text === "" ? "The agent refused." : text } : {}),
-    payload: response,
   };
 }
 
