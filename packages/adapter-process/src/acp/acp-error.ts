@@ -16,8 +16,8 @@ export interface Left extends Exit {
 export class RefusedError extends Error {
   override readonly name = "RefusedError";
   readonly reason: ProviderErrorReason;
-  constructor(reason: ProviderErrorReason, message: string) {
-    super(message);
+  constructor(reason: ProviderErrorReason, message: string, options?: ErrorOptions) {
+    super(message, options);
     this.reason = reason;
   }
 }
@@ -39,7 +39,7 @@ export function timedOut(
 export function failureOf(error: unknown, left: Left, options: CheckedAgentOptions): ModelFailure {
   const name = `The agent ${JSON.stringify(options.command)}`;
   if (error instanceof RefusedError) {
-    return { failure: "provider", reason: error.reason, message: `${name} ${error.message}` };
+    return { failure: "provider", reason: error.reason, message: `${name} ${error.message}`, cause: error.cause };
   }
   if (error instanceof RequestError) return fromRequestError(error, name);
   return fromProcess(error, left, name, options);

@@ -21,6 +21,8 @@ export interface ToolSource {
 export interface ToolServer {
   /** For `session/new`. */
   readonly declaration: McpServer;
+  /** Has anybody with the secret asked anything? */
+  asked(): boolean;
   /** No call begins any more, and nothing listens. */
   close(): Promise<void>;
 }
@@ -37,8 +39,10 @@ export async function serveTools(source: ToolSource): Promise<ToolServer> {
       return `\n\nFrom now on these instructions hold, and the tools are listed anew:\n\n${seen.system || seen.text}`;
     }),
   );
+  let asked = false;
   const http = createServer((request, response) => {
     if (!same(request.headers.authorization, secret)) return void response.writeHead(404).end();
+    asked = true;
     relay(handler, request, response).catch(() => response.destroy());
   });
   const port = await listening(http);
@@ -49,6 +53,7 @@ export async function serveTools(source: ToolSource): Promise<ToolServer> {
       url: `http://127.0.0.1:${port}/mcp`,
       headers: [{ name: "Authorization", value: secret }],
     },
+    asked: () => asked,
     async close() {
       const closed = new Promise((resolve) => http.close(resolve));
       http.closeAllConnections();

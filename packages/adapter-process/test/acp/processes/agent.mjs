@@ -23,6 +23,10 @@ const deeds = {
       usage: { inputTokens: 10, outputTokens: 7, totalTokens: 20, cachedReadTokens: 3, thoughtTokens: 2 },
     };
   },
+  "usage-elsewhere": async ({ say }) => {
+    await say("Counted.");
+    return { stopReason: "end_turn", _meta: { quota: { token_count: { input_tokens: 22, output_tokens: 6 } } } };
+  },
   /** A list of calls, one after another; says each result. */
   calls: async ({ say, call }) => {
     for (const { name, arguments: given } of JSON.parse(more)) {
