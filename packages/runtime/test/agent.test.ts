@@ -154,6 +154,16 @@ test("VIS-3 what an agent opens is in its prompt and among its tools from then o
   expect(messages[0]?.text).toContain("Write it down.");
 });
 
+test("TOOL-9 an agent cannot be made to call a tool, or none: that is refused before it begins", async () => {
+  const adapter = agentAdapter(agent(async () => done("finished")));
+  for (const toolChoice of ["required", "none", { tool: "write" }] as const) {
+    const error = await rejectionOf(adapter.evaluate(prompt, { toolChoice }));
+    expect(error).toMatchObject({ code: "provider", reason: "bad_request", phase: "request" });
+  }
+  expect((await adapter.evaluate(promptOf({}), { toolChoice: "required" })).output).toBe("finished");
+  expect((await adapter.evaluate(prompt, { toolChoice: "auto" })).output).toBe("finished");
+});
+
 test("THR-6 THR-7 an agent that was refused is not asked again: that would repeat its tools", async () => {
   let asked = 0;
   const adapter = agentAdapter(
