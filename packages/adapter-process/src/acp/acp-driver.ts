@@ -1,6 +1,5 @@
 import { systemClock, type ModelFailure, type ModelResponse } from "@proviso/core";
-import type { AgentDriver, AgentRun } from "@proviso/runtime";
-import { basename } from "node:path";
+import type { AgentRun } from "@proviso/runtime";
 import { environmentFor } from "../options.ts";
 import { stopsOf } from "../run-command.ts";
 import { failureOf, timedOut, wasTold } from "./acp-error.ts";
@@ -14,15 +13,7 @@ import { WireError } from "./wire.ts";
 const quietMs = 200;
 
 /** Drives an agent through one turn: started for it, and ended after it. */
-export function acpDriver(options: CheckedAgentOptions): AgentDriver {
-  return Object.freeze({
-    name: "acp",
-    model: basename(options.command),
-    drive: (run: AgentRun) => drive(options, run),
-  });
-}
-
-async function drive(options: CheckedAgentOptions, run: AgentRun): Promise<ModelResponse | ModelFailure> {
+export async function drive(options: CheckedAgentOptions, run: AgentRun): Promise<ModelResponse | ModelFailure> {
   const { command, args, cwd, timeoutMs, clock = systemClock } = options;
   const { signal } = run;
   signal.throwIfAborted();

@@ -1,5 +1,12 @@
 import { acpAgent } from "@proviso/adapter-process";
-import { deadlineIn, systemClock, type EvaluateOptions, type ProviderAdapter, type ToolInvoked } from "@proviso/core";
+import {
+  deadlineIn,
+  systemClock,
+  type EvaluateOptions,
+  type EvaluationFailure,
+  type ProviderAdapter,
+  type ToolInvoked,
+} from "@proviso/core";
 import { createSession } from "@proviso/runtime";
 import { fakeEnvironment } from "@proviso/runtime/testing";
 import { existsSync, readdirSync } from "node:fs";
@@ -105,10 +112,10 @@ async function endOf(adapter: ProviderAdapter, options: EvaluateOptions, stream:
     for await (const _ of streamed) continue;
     return { end: "answered", toolResults: (await streamed.response).toolResults };
   } catch (error) {
-    const { code, kind, reason, exitCode, signal, toolResults } = error as Readonly<Record<string, unknown>>;
+    const { code, kind, reason, exitCode, signal } = error as Readonly<Record<string, string | number | undefined>>;
+    const { toolResults } = error as EvaluationFailure;
     const more = kind ?? reason ?? signal ?? exitCode;
-    const end = more === undefined ? `${String(code)}` : `${String(code)}: ${String(more)}`;
-    return { end, toolResults: (toolResults ?? []) as End["toolResults"] };
+    return { end: more === undefined ? `${code}` : `${code}: ${more}`, toolResults };
   }
 }
 
