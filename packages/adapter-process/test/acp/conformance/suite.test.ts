@@ -1,5 +1,5 @@
 import { describeAdapter } from "@proviso/runtime/conformance";
-import { startScriptedAgent } from "./scripted-agent.ts";
+import { startScriptedAgent } from "../scripted-agent.ts";
 
 const asInProcess = "PRO-1 the same events, messages and state as in process";
 
