@@ -64,7 +64,8 @@ export function beginTurn(options: CheckedAgentOptions, run: AgentRun, agent: Ag
       await closeTools(state);
       if (state.sessionId === undefined) return;
       const { sessionId } = state;
-      await connection.agent.notify(methods.agent.session.cancel, { sessionId }).catch(() => {});
+      // Not waited for: it may read no more.
+      connection.agent.notify(methods.agent.session.cancel, { sessionId }).catch(() => {});
       await within(cancelMs, () => ended);
     },
     async close() {

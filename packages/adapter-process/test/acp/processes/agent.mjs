@@ -101,6 +101,13 @@ const deeds = {
     note(`${process.pid}\n${child.pid}`);
     return forever();
   },
+  /** Asks and asks, and reads no answer. */
+  deaf: async ({ ask }) => {
+    process.stdin.pause();
+    for (let asked = 0; asked < 4_000; asked++) void ask({ toolCallId: `${asked}`, title: "x" }, undefined, []);
+    setTimeout(() => note(process.pid), 100);
+    return forever();
+  },
   /** Tells the tool `spy` where the tools are. */
   "tell-address": async ({ call, session, say }) => {
     const [{ url, headers }] = session.mcpServers;
