@@ -15,7 +15,7 @@ import { onAbort } from "./limits.ts";
 import { refresh } from "./rendering.ts";
 import type { Run } from "./run.ts";
 import { turnDeltas } from "./streaming/deltas.ts";
-import { asData, givenUp } from "./throttle/throttled.ts";
+import { asData, givenUp, reportThrottle } from "./throttle/throttled.ts";
 import { withUniqueIds } from "./tools/calls.ts";
 import { executeToolCalls } from "./tools/executor.ts";
 import { charactersOf } from "./usage.ts";
@@ -45,8 +45,8 @@ export async function driveAgent(driver: AgentDriver, run: Run): Promise<ModelRe
   if (run.turn >= run.maxTurns) {
     return { stop: "turns", phase: "request", message: `No answer within ${run.maxTurns} turns.` };
   }
-  const unrendered = await refresh(run);
-  if (unrendered !== undefined) return unrendered;
+  const unasked = (await refresh(run)) ?? whyUnkept(driver, run);
+  if (unasked !== undefined) return unasked;
   run.turn += 1;
   const stop = run.limits.checkRequest();
   if (stop !== undefined) return stop;
@@ -78,10 +78,20 @@ export async function driveAgent(driver: AgentDriver, run: Run): Promise<ModelRe
   const usage = run.spend(reported, response === undefined ? told : charactersOf(response.message));
   reservation.settle(usage);
   if (isFailure(answer)) return answer;
-  if (answer.failure === "throttle") return givenUp(answer, 1);
+  if (answer.failure === "throttle") {
+    reportThrottle(run, answer, 1, undefined);
+    return givenUp(answer, 1);
+  }
   if (answer.failure !== undefined) return refusedRequest(answer);
   deltas?.complete(answer.message.text);
   return concluded(run, answer, usage, run.world.clock.now() - askedAt);
+}
+
+/** What cannot be kept is refused, never passed over. */
+function whyUnkept({ name }: AgentDriver, { toolChoice = "auto", tools }: Run): Failure | undefined {
+  if (toolChoice === "auto" || tools.size === 0) return undefined;
+  const message = `${name} chooses its tools itself: the toolChoice ${JSON.stringify(toolChoice)} cannot be kept.`;
+  return { stop: "provider", phase: "request", reason: "bad_request", message };
 }
 
 function concluded(

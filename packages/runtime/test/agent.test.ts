@@ -154,7 +154,17 @@ test("VIS-3 what an agent opens is in its prompt and among its tools from then o
   expect(messages[0]?.text).toContain("Write it down.");
 });
 
-test("THR-7 an agent that was refused is not asked again: that would repeat its tools", async () => {
+test("TOOL-9 an agent cannot be made to call a tool, or none: that is refused before it begins", async () => {
+  const adapter = agentAdapter(agent(async () => done("finished")));
+  for (const toolChoice of ["required", "none", { tool: "write" }] as const) {
+    const error = await rejectionOf(adapter.evaluate(prompt, { toolChoice }));
+    expect(error).toMatchObject({ code: "provider", reason: "bad_request", phase: "request" });
+  }
+  expect((await adapter.evaluate(promptOf({}), { toolChoice: "required" })).output).toBe("finished");
+  expect((await adapter.evaluate(prompt, { toolChoice: "auto" })).output).toBe("finished");
+});
+
+test("THR-6 THR-7 an agent that was refused is not asked again: that would repeat its tools", async () => {
   let asked = 0;
   const adapter = agentAdapter(
     agent(async () => {
@@ -163,13 +173,18 @@ test("THR-7 an agent that was refused is not asked again: that would repeat its 
     }),
     fakeEnvironment(),
   );
-  expect(await rejectionOf(adapter.evaluate(prompt))).toMatchObject({
+  const session = createSession();
+  const events = recordEvents(session);
+  expect(await rejectionOf(adapter.evaluate(prompt, { session }))).toMatchObject({
     code: "throttled",
     kind: "rate_limit",
     retryAfterMs: 1_000,
     attempts: 1,
   });
   expect(asked).toBe(1);
+  expect(events.filter(({ type }) => type === "provider.throttled")).toMatchObject([
+    { kind: "rate_limit", attempt: 1, retryAfterMs: 1_000 },
+  ]);
 });
 
 test.each([

@@ -1,11 +1,11 @@
 import { systemClock, type ModelFailure, type ModelResponse } from "@proviso/core";
-import type { AgentDriver, AgentRun } from "@proviso/runtime";
-import { basename } from "node:path";
+import type { AgentRun } from "@proviso/runtime";
 import { environmentFor } from "../options.ts";
 import { stopsOf } from "../run-command.ts";
 import { failureOf, timedOut, wasTold } from "./acp-error.ts";
 import { startAgent, type AgentProcess } from "./agent-process.ts";
 import type { CheckedAgentOptions } from "./options.ts";
+import { within } from "../within.ts";
 import { beginTurn, type Turn, type TurnEnd } from "./turn.ts";
 import { WireError } from "./wire.ts";
 
@@ -13,15 +13,7 @@ import { WireError } from "./wire.ts";
 const quietMs = 200;
 
 /** Drives an agent through one turn: started for it, and ended after it. */
-export function acpDriver(options: CheckedAgentOptions): AgentDriver {
-  return Object.freeze({
-    name: "acp",
-    model: basename(options.command),
-    drive: (run: AgentRun) => drive(options, run),
-  });
-}
-
-async function drive(options: CheckedAgentOptions, run: AgentRun): Promise<ModelResponse | ModelFailure> {
+export async function drive(options: CheckedAgentOptions, run: AgentRun): Promise<ModelResponse | ModelFailure> {
   const { command, args, cwd, timeoutMs, clock = systemClock } = options;
   const { signal } = run;
   signal.throwIfAborted();
@@ -46,10 +38,8 @@ async function drive(options: CheckedAgentOptions, run: AgentRun): Promise<Model
 async function endOf({ ended }: Turn, { exited }: AgentProcess): Promise<TurnEnd> {
   const gone = exited.then(() => undefined);
   const end = await Promise.race([ended, gone]);
-  if (end === undefined) return (await Promise.race([ended, systemClock.sleep(quietMs)])) ?? { error: undefined };
+  if (end === undefined) return (await within(quietMs, () => ended)) ?? { error: undefined };
   if ("answer" in end || wasTold(end.error)) return end;
-  const silent = systemClock
-    .sleep(quietMs)
-    .then(() => new WireError("closed its standard output before it had answered"));
-  return { error: await Promise.race([gone, silent]) };
+  const exit = await within(quietMs, () => exited);
+  return exit === undefined ? { error: new WireError("closed its standard output before it had answered") } : end;
 }

@@ -16,8 +16,8 @@ export interface Left extends Exit {
 export class RefusedError extends Error {
   override readonly name = "RefusedError";
   readonly reason: ProviderErrorReason;
-  constructor(reason: ProviderErrorReason, message: string) {
-    super(message);
+  constructor(reason: ProviderErrorReason, message: string, options?: ErrorOptions) {
+    super(message, options);
     this.reason = reason;
   }
 }
@@ -39,7 +39,7 @@ export function timedOut(
 export function failureOf(error: unknown, left: Left, options: CheckedAgentOptions): ModelFailure {
   const name = `The agent ${JSON.stringify(options.command)}`;
   if (error instanceof RefusedError) {
-    return { failure: "provider", reason: error.reason, message: `${name} ${error.message}` };
+    return { failure: "provider", reason: error.reason, message: `${name} ${error.message}`, cause: error.cause };
   }
   if (error instanceof RequestError) return fromRequestError(error, name);
   return fromProcess(error, left, name, options);
@@ -51,9 +51,13 @@ function fromRequestError({ code, message, data }: RequestError, name: string): 
     code >= 400 && code < 600 ? fromStatus(code, data) : { failure: "provider" as const, reason: reasonOf(code) };
   const needsLogin = failure.failure === "provider" && failure.reason === "api_key";
   const help = needsLogin
-    ? ". Log in with its own command first, or name the variable that holds its key in the option env."
+    ? " Log in with its own command first, or name the variable that holds its key in the option env."
     : "";
-  return { ...failure, message: `${name} refused: ${message}${help}`, payload: { code, message, data } };
+  return { ...failure, message: `${name} refused: ${sentence(message)}${help}`, payload: { code, message, data } };
+}
+
+function sentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
 function fromStatus(status: number, data: unknown): ModelFailure {
@@ -73,6 +77,7 @@ function fromProcess(error: unknown, left: Left, name: string, { command, cwd }:
     signal,
     stderr,
     message: `${name} ${what}`,
+    payload: { stdout: error instanceof WireError ? error.printed : "", stderr },
     cause,
   });
   if (left.error !== undefined) return failed(whyNotStarted(left.error, command, cwd), left.error);

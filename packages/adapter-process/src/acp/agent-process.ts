@@ -1,8 +1,8 @@
-import { systemClock } from "@proviso/core";
 import type { Readable } from "node:stream";
 import { lastBytes } from "../output-buffer.ts";
 import { endGroup, holdGroup, letGo } from "../process-group.ts";
 import { keptErrors, noExit, reapMs, started, type Command, type Exit } from "../run-command.ts";
+import { within } from "../within.ts";
 
 /** An agent that runs in a process group of its own. */
 export interface AgentProcess {
@@ -35,10 +35,10 @@ export function startAgent(command: Command): AgentProcess | Exit {
     if (leader === undefined) return exited;
     try {
       await endGroup(leader);
-      return await Promise.race([exited, systemClock.sleep(reapMs).then(() => noExit)]);
+      return (await within(reapMs, () => exited)) ?? noExit;
     } finally {
       letGo(leader);
-      for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
+      for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy();
       child.unref();
     }
   };

@@ -63,23 +63,22 @@ export function collectUpdates(onText: (text: string) => void): Updates {
 export function fromTurn(response: unknown, updates: Updates): ModelResponse | ModelFailure {
   const stopReason = field(response, "stopReason");
   const text = updates.text();
-  const usage = usageOf(field(response, "usage"), updates.costUsd());
-  const reported = usage === undefined ? {} : { usage };
+  const usage = usageOf(response, updates.costUsd());
+  const told = { payload: { text, response }, ...(usage === undefined ? {} : { usage }) };
   if (stopReason === "cancelled") {
     const message = "The agent gave up its turn, though nobody had cancelled it.";
-    return { failure: "provider", reason: "unknown", message, payload: response, ...reported };
+    return { failure: "provider", reason: "unknown", message, ...told };
   }
   const finishReason = reasons.get(stopReason);
   if (finishReason === undefined) {
     const message = `The agent ended its turn with an unknown reason: ${JSON.stringify(stopReason)}.`;
-    return { failure: "provider", reason: "invalid_response", message, payload: response, ...reported };
+    return { failure: "provider", reason: "invalid_response", message, ...told };
   }
   return {
     message: { role: "assistant", text, toolCalls: [] },
     finishReason,
-    ...reported,
+    ...told,
     ...(stopReason === "refusal" ? { refusal: text === "" ? "The agent refused." : text } : {}),
-    payload: response,
   };
 }
 
@@ -92,22 +91,30 @@ const reasons: ReadonlyMap<unknown, FinishReason> = new Map([
 
 /**
  * A session is one turn here, so its counts are the turn's. The protocol counts what came from a cache beside
- * `inputTokens`, and thoughts among `outputTokens` (https://agentclientprotocol.com/rfds/session-usage).
+ * `inputTokens`, and thoughts among `outputTokens` (https://agentclientprotocol.com/rfds/session-usage). Gemini CLI tells
+ * its counts in a place of its own.
  */
-function usageOf(given: unknown, costUsd: number | undefined): ReportedUsage | undefined {
+function usageOf(response: unknown, costUsd: number | undefined): ReportedUsage | undefined {
+  const given = field(response, "usage");
+  const own = field(field(field(response, "_meta"), "quota"), "token_count");
   const count = (name: string): number | undefined => countOf(field(given, name));
-  const input = count("inputTokens");
-  const cached = count("cachedReadTokens") ?? 0;
+  const cached = count("cachedReadTokens");
+  const input = sumOf(count("inputTokens"), cached, count("cachedWriteTokens"));
   const told = {
-    inputTokens: input === undefined ? undefined : input + cached + (count("cachedWriteTokens") ?? 0),
-    outputTokens: count("outputTokens"),
+    inputTokens: input ?? countOf(field(own, "input_tokens")),
+    outputTokens: count("outputTokens") ?? countOf(field(own, "output_tokens")),
     totalTokens: count("totalTokens"),
-    cachedInputTokens: count("cachedReadTokens"),
+    cachedInputTokens: cached,
     reasoningTokens: count("thoughtTokens"),
     costUsd,
   };
   const known = Object.entries(told).filter(([, value]) => value !== undefined);
   return known.length === 0 ? undefined : Object.fromEntries(known);
+}
+
+/** undefined without the first. */
+function sumOf(first: number | undefined, ...more: readonly (number | undefined)[]): number | undefined {
+  return first === undefined ? undefined : more.reduce<number>((sum, count = 0) => sum + count, first);
 }
 
 function countOf(value: unknown): number | undefined {

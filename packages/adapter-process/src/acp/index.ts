@@ -1,7 +1,7 @@
 import type { ProviderAdapter } from "@proviso/core";
-import { agentAdapter } from "@proviso/runtime";
+import { agentAdapter, type AgentDriver } from "@proviso/runtime";
+import { basename } from "node:path";
 import { secretsOf } from "../options.ts";
-import { acpDriver } from "./acp-driver.ts";
 import { checkAgentOptions, type AcpAgentOptions } from "./options.ts";
 
 export { validateAcpAgentOptions } from "./options.ts";
@@ -17,5 +17,14 @@ export type { AgentPermission, AgentPermissions } from "./permissions.ts";
  */
 export function acpAgent(options: AcpAgentOptions): ProviderAdapter {
   const checked = checkAgentOptions(options);
-  return agentAdapter(acpDriver(checked), { ...options, secrets: secretsOf(options) });
+  const driver: AgentDriver = {
+    name: "acp",
+    model: basename(checked.command),
+    async drive(run) {
+      // The protocols' libraries are loaded by who uses them.
+      const { drive } = await import("./acp-driver.ts");
+      return drive(checked, run);
+    },
+  };
+  return agentAdapter(driver, { ...options, secrets: secretsOf(options) });
 }

@@ -58,19 +58,16 @@ function askedOf(
 ): AgentPermission {
   const { title, kind, rawInput } = request.toolCall;
   const told = title ?? knownTitle ?? "";
-  return { tool: ownTool(request, told, tools), title: told, kind: kind ?? undefined, input: rawInput };
+  return { tool: ownTool(told, tools), title: told, kind: kind ?? undefined, input: rawInput };
 }
 
 /**
- * Which of our tools is meant, by what agents call a server's tools: the whole title is `mcp__proviso__note` (Claude
- * Code) or `mcp.proviso.note` (Codex), so that no command can carry it along; or there are options to allow the server
- * and the tool for ever (Gemini CLI, whose titles are the arguments).
+ * Which of our tools is meant, by what agents call a server's tools: `mcp__proviso__note` (Claude Code),
+ * `mcp.proviso.note` (Codex), `note (proviso MCP Server)` (Gemini CLI). It must be the whole title, so that no command
+ * can carry it along; none of the three is a command of a shell.
  */
-function ownTool({ options }: RequestPermissionRequest, title: string, tools: readonly string[]): string | undefined {
-  const lasting = options.filter(({ kind }) => kind === "allow_always").map(({ name }) => name);
-  const ofServer = lasting.includes(`Always Allow ${serverName}`);
-  return tools.find((tool) => {
-    if (title === `mcp__${serverName}__${tool}` || title === `mcp.${serverName}.${tool}`) return true;
-    return ofServer && lasting.includes(`Always Allow ${tool}`);
-  });
+function ownTool(title: string, tools: readonly string[]): string | undefined {
+  return tools.find((tool) =>
+    [`mcp__${serverName}__${tool}`, `mcp.${serverName}.${tool}`, `${tool} (${serverName} MCP Server)`].includes(title),
+  );
 }

@@ -12,6 +12,8 @@ import { newSecret } from "./secret.ts";
 /** What the tools are, and who runs them. */
 export interface ToolSource {
   readonly rendered: RenderedPrompt;
+  /** The agent may call them anyway. */
+  readonly trusted: boolean;
   executeToolCall(call: ToolCall): Promise<ToolMessage>;
 }
 
@@ -19,6 +21,8 @@ export interface ToolSource {
 export interface ToolServer {
   /** For `session/new`. */
   readonly declaration: McpServer;
+  /** Has anybody with the secret asked anything? */
+  asked(): boolean;
   /** No call begins any more, and nothing listens. */
   close(): Promise<void>;
 }
@@ -35,8 +39,10 @@ export async function serveTools(source: ToolSource): Promise<ToolServer> {
       return `\n\nFrom now on these instructions hold, and the tools are listed anew:\n\n${seen.system || seen.text}`;
     }),
   );
+  let asked = false;
   const http = createServer((request, response) => {
     if (!same(request.headers.authorization, secret)) return void response.writeHead(404).end();
+    asked = true;
     relay(handler, request, response).catch(() => response.destroy());
   });
   const port = await listening(http);
@@ -47,6 +53,7 @@ export async function serveTools(source: ToolSource): Promise<ToolServer> {
       url: `http://127.0.0.1:${port}/mcp`,
       headers: [{ name: "Authorization", value: secret }],
     },
+    asked: () => asked,
     async close() {
       const closed = new Promise((resolve) => http.close(resolve));
       http.closeAllConnections();
@@ -77,7 +84,12 @@ function mcpServer(source: ToolSource, news: () => string): Server {
       name,
       description,
       inputSchema: { ...jsonSchemaOf(input, "input"), type: "object" as const },
-      annotations: { readOnlyHint: readOnly === true, idempotentHint: idempotent === true, openWorldHint: false },
+      annotations: {
+        readOnlyHint: readOnly === true,
+        idempotentHint: idempotent === true,
+        // Left out they are true, and agents ask a person or a model before each call.
+        ...(source.trusted ? { destructiveHint: false, openWorldHint: false } : {}),
+      },
     })),
   }));
   server.setRequestHandler("tools/call", async ({ params }): Promise<CallToolResult> => {

@@ -4,20 +4,21 @@ import {
   PROTOCOL_VERSION,
   type ClientContext,
   type InitializeResponse,
-  type McpServer,
+  type PromptResponse,
   type RequestPermissionRequest,
   type RequestPermissionResponse,
 } from "@agentclientprotocol/sdk";
-import { systemClock, type ModelFailure, type ModelResponse } from "@proviso/core";
+import type { ModelFailure, ModelResponse } from "@proviso/core";
 import type { AgentRun } from "@proviso/runtime";
 import { resolve } from "node:path";
 import { toPrompt } from "../to-prompt.ts";
-import { RefusedError } from "./acp-error.ts";
+import { within } from "../within.ts";
+import { RefusedError, wasTold } from "./acp-error.ts";
 import type { AgentProcess } from "./agent-process.ts";
 import { collectUpdates, fromTurn } from "./from-updates.ts";
 import type { CheckedAgentOptions } from "./options.ts";
 import { answerPermission, cancelled } from "./permissions.ts";
-import { serveTools, type ToolServer } from "./tool-server.ts";
+import { serveTools, type ToolServer, type ToolSource } from "./tool-server.ts";
 import { wireOf } from "./wire.ts";
 
 /** How a turn ended: an answer, or why there is none. */
@@ -38,59 +39,81 @@ const cancelMs = 300;
 /** One session of one prompt with an agent that was just started. */
 export function beginTurn(options: CheckedAgentOptions, run: AgentRun, agent: AgentProcess): Turn {
   const updates = collectUpdates((text) => run.onDelta({ kind: "text", text }));
-  let over = false;
-  let sessionId: string | undefined;
-  let tools: Promise<ToolServer> | undefined;
-
+  const state: State = { over: false, sessionId: undefined, tools: undefined };
   const permit = async (request: RequestPermissionRequest): Promise<RequestPermissionResponse> => {
-    if (over) return cancelled;
+    if (state.over) return cancelled;
     const names = run.rendered.tools.map(({ name }) => name);
-    const answer = await answerPermission(
-      options.permissions,
-      request,
-      names,
-      updates.titleOf(request.toolCall.toolCallId),
-    );
-    return over ? cancelled : answer;
+    const title = updates.titleOf(request.toolCall.toolCallId);
+    const answer = await answerPermission(options.permissions, request, names, title);
+    return state.over ? cancelled : answer;
   };
   const connection = client({ name: "proviso" })
     .onRequest(methods.client.session.requestPermission, ({ params }) => permit(params))
     .connect(wireOf(agent, updates.hear));
-
-  const serversFor = async (initialized: InitializeResponse): Promise<readonly McpServer[]> => {
-    if (run.rendered.tools.length === 0 || over) return [];
-    checkTransport(initialized);
-    tools = serveTools(run);
-    return [(await tools).declaration];
+  const failed = (error: unknown): TurnEnd => {
+    if (connection.signal.aborted || wasTold(error)) return { error };
+    return { error: new RefusedError("unknown", `could not be driven: ${String(error)}`, { cause: error }) };
   };
-  const converse = async (): Promise<TurnEnd> => {
-    const initialized = await initialize(connection.agent);
-    const mcpServers = [...(await serversFor(initialized))];
-    const cwd = resolve(options.cwd ?? ".");
-    const session = await connection.agent.request(methods.agent.session.new, { cwd, mcpServers });
-    sessionId = textOr(session?.sessionId, "opened a session without an id");
-    const text = toPrompt({ messages: run.messages, tools: [], toolChoice: undefined });
-    const prompt = [{ type: "text" as const, text }];
-    return {
-      answer: fromTurn(await connection.agent.request(methods.agent.session.prompt, { sessionId, prompt }), updates),
-    };
-  };
-  const ended = converse().catch((error: unknown): TurnEnd => ({ error }));
+  const ended = converse(connection.agent, options, run, state)
+    .then((response): TurnEnd => ({ answer: fromTurn(response, updates) }))
+    .catch(failed);
   return {
     ended,
     async cancel() {
-      over = true;
-      await closeTools(tools);
-      if (sessionId === undefined) return;
-      await connection.agent.notify(methods.agent.session.cancel, { sessionId }).catch(() => {});
-      await Promise.race([ended, systemClock.sleep(cancelMs)]);
+      state.over = true;
+      await closeTools(state);
+      if (state.sessionId === undefined) return;
+      const { sessionId } = state;
+      // Not waited for: it may read no more.
+      connection.agent.notify(methods.agent.session.cancel, { sessionId }).catch(() => {});
+      await within(cancelMs, () => ended);
     },
     async close() {
-      over = true;
+      state.over = true;
       connection.close();
       await ended;
-      await closeTools(tools);
+      await closeTools(state);
     },
+  };
+}
+
+interface State {
+  over: boolean;
+  sessionId: string | undefined;
+  tools: Promise<ToolServer> | undefined;
+}
+
+/** From the greeting to the answer to `session/prompt`. */
+async function converse(
+  agent: ClientContext,
+  options: CheckedAgentOptions,
+  run: AgentRun,
+  state: State,
+): Promise<PromptResponse> {
+  const initialized = await initialize(agent);
+  if (run.rendered.tools.length > 0 && !state.over) {
+    checkTransport(initialized);
+    state.tools = serveTools(sourceOf(options, run));
+  }
+  const tools = await state.tools;
+  const cwd = resolve(options.cwd ?? ".");
+  const mcpServers = tools === undefined ? [] : [tools.declaration];
+  const session = await agent.request(methods.agent.session.new, { cwd, mcpServers });
+  const sessionId = textOr(session?.sessionId, "opened a session without an id");
+  state.sessionId = sessionId;
+  const text = toPrompt({ messages: run.messages, tools: [], toolChoice: undefined });
+  const response = await agent.request(methods.agent.session.prompt, { sessionId, prompt: [{ type: "text", text }] });
+  if (tools?.asked() === false) options.logger?.warn({ command: options.command }, "acp.tools.unseen");
+  return response;
+}
+
+function sourceOf({ permissions }: CheckedAgentOptions, run: AgentRun): ToolSource {
+  return {
+    get rendered() {
+      return run.rendered;
+    },
+    trusted: permissions === "own-tools" || permissions === "all",
+    executeToolCall: (call) => run.executeToolCall(call),
   };
 }
 
@@ -122,7 +145,7 @@ function textOr(value: unknown, otherwise: string): string {
   throw new RefusedError("invalid_response", `${otherwise}.`);
 }
 
-async function closeTools(tools: Promise<ToolServer> | undefined): Promise<void> {
+async function closeTools({ tools }: State): Promise<void> {
   const server = await tools?.catch(() => undefined);
   await server?.close();
 }

@@ -6,11 +6,19 @@ import type { AgentProcess } from "./agent-process.ts";
 /** What an agent printed is no message of the protocol, or too much. */
 export class WireError extends Error {
   override readonly name = "WireError";
+  /** What it printed, as far as it is kept. */
+  readonly printed: string;
+  constructor(message: string, printed = "") {
+    super(message);
+    this.printed = printed;
+  }
 }
 
 const limits = { maxDepth: 256, maxLength: largestOutput };
 /** Characters of a line that are shown. */
 const shownLength = 200;
+/** Characters of it that are kept. */
+const keptLength = 4_096;
 
 /**
  * The agent's standard input and output as a stream of messages, one a line. A session's updates go to `hear`, in the
@@ -61,7 +69,8 @@ function messageIn(line: Buffer): Json | undefined {
   const json = parseJson(text, limits);
   if (json.ok && isMessage(json.value)) return json.value;
   const shown = text.length > shownLength ? `${text.slice(0, shownLength)}…` : text;
-  throw new WireError(`printed a line that is no message of the protocol: ${JSON.stringify(shown)}`);
+  const message = `printed a line that is no message of the protocol: ${JSON.stringify(shown)}`;
+  throw new WireError(message, text.slice(0, keptLength));
 }
 
 function isMessage(value: unknown): value is Json {

@@ -78,6 +78,8 @@ test("CMD-22 usage that it reports is taken, with what came from a cache and wha
     costUsd: 0.25,
     estimated: false,
   });
+  const elsewhere = await acting("usage-elsewhere").evaluate(hello);
+  expect(elsewhere.usage).toMatchObject({ inputTokens: 22, outputTokens: 6, totalTokens: 28, estimated: false });
   const { usage } = await acting("echo").evaluate(hello);
   expect(usage.estimated).toBe(true);
   expect(usage.inputTokens).toBeGreaterThan(0);

@@ -1,6 +1,6 @@
 import { deadlineIn, definePrompt, defineTool, systemClock } from "@proviso/core";
 import { createSession } from "@proviso/runtime";
-import { fakeClock } from "@proviso/runtime/testing";
+import { fakeClock, type FakeClock } from "@proviso/runtime/testing";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -31,28 +31,48 @@ test("CMD-31 an abort settles at once, and the agent hears of it before it is en
   expect(await linesIn(noted, 2)).toEqual(["begun", "cancelled"]);
 });
 
+/** Moves the clock on until it has settled. */
+async function outlasted<T>(clock: FakeClock, evaluating: Promise<T>): Promise<T> {
+  let settled = false;
+  const settling = evaluating.finally(() => (settled = true));
+  for (let waited = 0; waited < 10_000 && !settled; waited += 50) {
+    await clock.advance(60_000);
+    await systemClock.sleep(50);
+  }
+  return settling;
+}
+
 test("CMD-31 LIM-2 at a deadline the whole group ends, though it ignores cancel and SIGTERM", async () => {
   const noted = join(folder(), "ids");
-  const late = failureOf(acting("stubborn", noted).evaluate(hello, { deadline: deadlineIn(1_500) }));
+  const clock = fakeClock();
+  const deadline = deadlineIn(60_000, clock);
+  const late = failureOf(acting("stubborn", noted, { clock }).evaluate(hello, { deadline }));
   const ids = await idsIn(noted, 2);
-  expect(await late).toMatchObject({ code: "deadline" });
+  expect(await outlasted(clock, late)).toMatchObject({ code: "deadline" });
   expect(await gone(ids)).toBe(true);
 });
 
-test("CMD-31 timeoutMs is a throttle of kind timeout, and is not asked again", async () => {
+test("CMD-31 timeoutMs, by the clock that is given, is a throttle of kind timeout, and is not asked again", async () => {
   const noted = join(folder(), "ids");
-  const error = await failureOf(acting("stubborn", noted, { timeoutMs: 1_000 }).evaluate(hello));
+  const clock = fakeClock();
+  const evaluating = failureOf(acting("stubborn", noted, { timeoutMs: 60_000, clock }).evaluate(hello));
+  const ids = await idsIn(noted, 2);
+  const error = await outlasted(clock, evaluating);
   expect(error).toMatchObject({ code: "throttled", kind: "timeout", attempts: 1 });
+  expect(error.message).toContain("did not answer within 60000 ms");
   expect(error.providerPayload).toMatchObject({ signal: "SIGKILL" });
-  expect(await gone(await idsIn(noted, 2), 100)).toBe(true);
+  expect(await gone(ids, 100)).toBe(true);
 });
 
-test("CMD-31 timeoutMs is measured with the clock that is given", async () => {
+test("CMD-31 an agent that reads no more is ended all the same", async () => {
+  const noted = join(folder(), "ids");
   const clock = fakeClock();
-  const evaluating = failureOf(acting("hang", "", { timeoutMs: 60_000, clock }).evaluate(hello));
-  await systemClock.sleep(50);
-  await clock.advance(60_000);
-  expect(await evaluating).toMatchObject({ code: "throttled", kind: "timeout" });
+  const evaluating = failureOf(acting("deaf", noted, { timeoutMs: 60_000, clock }).evaluate(hello));
+  const ids = await idsIn(noted, 1);
+  // What we answer fills its pipe.
+  await systemClock.sleep(300);
+  expect(await outlasted(clock, evaluating)).toMatchObject({ code: "throttled", kind: "timeout" });
+  expect(await gone(ids, 100)).toBe(true);
 });
 
 test("CMD-31 an agent that says nothing at all is left too", async () => {

@@ -26,18 +26,7 @@ test.each<[string, Asked, string]>([
     { toolCall: { toolCallId: "1" }, known: { toolCallId: "1", title: "mcp.proviso.note" } },
     "yes",
   ],
-  [
-    "Gemini CLI's options for a server and its tool",
-    {
-      toolCall: { toolCallId: "1", title: '{"text":"x"}', kind: "other" },
-      options: [
-        { optionId: "server", name: "Always Allow proviso", kind: "allow_always" },
-        { optionId: "tool", name: "Always Allow note", kind: "allow_always" },
-        ...usual.slice(1),
-      ],
-    },
-    "yes",
-  ],
+  ["Gemini CLI's", { toolCall: { toolCallId: "1", title: "note (proviso MCP Server)", kind: "other" } }, "yes"],
   ["a command of its own", { toolCall: { toolCallId: "1", title: "`rm -rf /`", kind: "execute" } }, "no"],
   ["a command that names our tool", { toolCall: { toolCallId: "1", title: "rm -rf / # mcp__proviso__note" } }, "no"],
   ["a tool of another server", { toolCall: { toolCallId: "1", title: "mcp__other__note" } }, "no"],

@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { afterEach, expect } from "vitest";
 import { z } from "zod";
 
-const script = join(import.meta.dirname, "processes/agent.mjs");
+export const script = join(import.meta.dirname, "processes/agent.mjs");
 
 /** The agent that does `what`. */
 export function acting(what: string, more = "", options: Partial<AcpAgentOptions> = {}): ProviderAdapter {
@@ -75,7 +75,7 @@ export async function streamed<Output>(
 }
 
 /** Sockets that listen or are connected, and children, of this process. */
-function held(): readonly string[] {
+export function held(): readonly string[] {
   return process.getActiveResourcesInfo().filter((name) => /^(?:TCPServer|TCPSocket|Process)Wrap$/.test(name));
 }
 

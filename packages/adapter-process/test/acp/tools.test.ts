@@ -58,6 +58,24 @@ test("CMD-24 the agent lists the tools with what they are for and what they take
   expect(tools).toMatchObject([
     { name: "note", description: "Keeps a note.", inputSchema: { type: "object", required: ["text"] } },
   ]);
+  expect(tools[0]?.["annotations"]).toMatchObject({
+    readOnlyHint: false,
+    destructiveHint: false,
+    openWorldHint: false,
+  });
+  const { output } = await acting("tools", "", { permissions: () => true }).evaluate(withTools);
+  expect(output).not.toContain("destructiveHint");
+});
+
+test("CMD-24 an agent that never looks at the tools is logged as such", async () => {
+  const warned: unknown[] = [];
+  const quiet = () => {};
+  const logger = { debug: quiet, info: quiet, warn: (...told: unknown[]) => void warned.push(told[1]), error: quiet };
+  await acting("echo", "", { logger }).evaluate(withTools);
+  expect(warned).toEqual(["acp.tools.unseen"]);
+  await acting("tools", "", { logger }).evaluate(withTools);
+  await acting("echo", "", { logger }).evaluate(hello);
+  expect(warned).toHaveLength(1);
 });
 
 test("CMD-24 VIS-3 a section that a call opens is in its result, and its tools are there from then on", async () => {

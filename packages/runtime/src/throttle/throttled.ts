@@ -84,7 +84,7 @@ function worstCase(run: Run, { maxOutputTokens = Infinity }: ModelProvider, requ
   return worstCaseOf(request, run.conversation, run.knownCost, outputTokens);
 }
 
-function reportThrottle(
+export function reportThrottle(
   run: Run,
   { kind, retryAfterMs, message }: Refused,
   attempt: number,

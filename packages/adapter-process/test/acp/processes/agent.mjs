@@ -23,6 +23,10 @@ const deeds = {
       usage: { inputTokens: 10, outputTokens: 7, totalTokens: 20, cachedReadTokens: 3, thoughtTokens: 2 },
     };
   },
+  "usage-elsewhere": async ({ say }) => {
+    await say("Counted.");
+    return { stopReason: "end_turn", _meta: { quota: { token_count: { input_tokens: 22, output_tokens: 6 } } } };
+  },
   /** A list of calls, one after another; says each result. */
   calls: async ({ say, call }) => {
     for (const { name, arguments: given } of JSON.parse(more)) {
@@ -95,6 +99,13 @@ const deeds = {
     const sleeper = 'process.on("SIGTERM", () => {}); setInterval(() => {}, 1000)';
     const child = spawn(process.execPath, ["-e", sleeper], { stdio: "inherit" });
     note(`${process.pid}\n${child.pid}`);
+    return forever();
+  },
+  /** Asks and asks, and reads no answer. */
+  deaf: async ({ ask }) => {
+    process.stdin.pause();
+    for (let asked = 0; asked < 4_000; asked++) void ask({ toolCallId: `${asked}`, title: "x" }, undefined, []);
+    setTimeout(() => note(process.pid), 100);
     return forever();
   },
   /** Tells the tool `spy` where the tools are. */

@@ -1,0 +1,167 @@
+import { acpAgent } from "@proviso/adapter-process";
+import {
+  deadlineIn,
+  systemClock,
+  type EvaluateOptions,
+  type EvaluationFailure,
+  type ProviderAdapter,
+  type ToolInvoked,
+} from "@proviso/core";
+import { createSession } from "@proviso/runtime";
+import { fakeEnvironment } from "@proviso/runtime/testing";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test, vi } from "vitest";
+import { folder, lives, read } from "../support/command.ts";
+import { descriptors, held, notes, script, withTools } from "./support.ts";
+
+const seed = 6;
+const runs = 100;
+const atOnce = 4;
+/** Every process of the test has it, and what such a process starts. */
+const mark = "PROVISO_TEST_MARK";
+
+const noteCalls = JSON.stringify(["a", "bad", "b"].map((text) => ({ name: "note", arguments: { text } })));
+/** What a deed comes to where no limit is met. */
+const deeds: Readonly<Record<string, readonly [end: string, more?: string]>> = {
+  echo: ["answered"],
+  calls: ["answered", noteCalls],
+  volley: ["answered", noteCalls],
+  usage: ["answered"],
+  leave: ["answered", "file"],
+  stop: ["provider: refusal", "refusal"],
+  refuse: ["throttled: rate_limit", "429|Slow down."],
+  auth: ["provider: api_key"],
+  exit: ["process: 3", "3"],
+  selfkill: ["process: SIGKILL"],
+  mute: ["process"],
+  banner: ["process"],
+  garbage: ["process", "Hello."],
+  complain: ["process: 1"],
+  flood: ["process"],
+  hang: ["never"],
+  silent: ["never"],
+  cancellable: ["never", "file"],
+  stubborn: ["never", "file"],
+};
+const limits = ["deadline", "abort", "timeout"] as const;
+const limitEnds = { deadline: "deadline", abort: "aborted", timeout: "throttled: timeout" };
+
+interface Plan {
+  readonly deed: string;
+  readonly limit: "none" | (typeof limits)[number];
+  readonly limitMs: number;
+  readonly stream: boolean;
+}
+
+function planFrom(random: () => number): Plan {
+  const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T;
+  const deed = pick(Object.keys(deeds));
+  const limit = pick<Plan["limit"]>(deeds[deed]?.[0] === "never" ? limits : ["none", "none", ...limits]);
+  return { deed, limit, limitMs: Math.floor(random() ** 2 * 800) + 1, stream: random() < 0.5 };
+}
+
+/** In time: before its bound was over, by a timer of the same event loop. */
+async function play({ deed, limit, limitMs, stream }: Plan, file: string): Promise<object> {
+  const [, more = ""] = deeds[deed] ?? [];
+  const adapter = acpAgent({
+    command: process.execPath,
+    args: [script, deed, more === "file" ? file : more],
+    env: [mark],
+    ...(limit === "timeout" ? { timeoutMs: limitMs } : {}),
+  });
+  const [caller, settled] = [new AbortController(), new AbortController()];
+  const session = createSession({ slices: [notes] });
+  const options = {
+    session,
+    signal: caller.signal,
+    ...(limit === "deadline" ? { deadline: deadlineIn(limitMs) } : {}),
+  };
+  const asked = endOf(adapter, options, stream);
+  const left = (ms: number): Promise<unknown> => systemClock.sleep(ms, settled.signal).catch(() => {});
+  if (limit === "abort") void left(limitMs).then(() => caller.abort("enough"));
+  const boundMs = { none: 10_000, deadline: 100 + limitMs, abort: 100 + limitMs, timeout: 2_000 + limitMs }[limit];
+  const inTime = Promise.race([asked.then(() => true), left(boundMs).then(() => false)]);
+  const { end, toolResults } = await asked;
+  const settledInTime = await inTime;
+  settled.abort();
+  const kept = toolResults.flatMap(({ result }) => (result.success ? [String(result.value)] : []));
+  const own = deeds[deed]?.[0] ?? "";
+  const ends = [...(own === "never" ? [] : [own]), ...(limit === "none" ? [] : [limitEnds[limit]])];
+  return {
+    ended: ends.some((one) => end === one || end.startsWith(`${one}: `)) ? "well" : end,
+    inTime: settledInTime,
+    // TX-1 TX-2: what is in the session is what the calls that succeeded wrote.
+    whole:
+      session
+        .get(notes)
+        .map((text) => `noted ${text}`)
+        .join() === kept.join(),
+  };
+}
+
+interface End {
+  readonly end: string;
+  readonly toolResults: readonly ToolInvoked[];
+}
+
+async function endOf(adapter: ProviderAdapter, options: EvaluateOptions, stream: boolean): Promise<End> {
+  try {
+    if (!stream) return { end: "answered", toolResults: (await adapter.evaluate(withTools, options)).toolResults };
+    const streamed = adapter.stream(withTools, options);
+    for await (const _ of streamed) continue;
+    return { end: "answered", toolResults: (await streamed.response).toolResults };
+  } catch (error) {
+    const { code, kind, reason, exitCode, signal } = error as Readonly<Record<string, string | number | undefined>>;
+    const { toolResults } = error as EvaluationFailure;
+    const more = kind ?? reason ?? signal ?? exitCode;
+    return { end: more === undefined ? `${code}` : `${code}: ${more}`, toolResults };
+  }
+}
+
+/** Those of this test that live. */
+function marked(value: string): readonly number[] {
+  const ids = readdirSync("/proc").map(Number).filter(Number.isInteger);
+  return ids.filter(
+    (id) => id !== process.pid && read(`/proc/${id}/environ`).includes(`${mark}=${value}`) && lives(id),
+  );
+}
+
+test.runIf(existsSync("/proc/self/fd"))(
+  "CMD-31 CMD-25 TX-1 SEC-3 100 agents that fail and hang: all settle in time, calls are whole, and nothing is left",
+  { timeout: 120_000 },
+  async () => {
+    const value = `acp-chaos-${process.pid}`;
+    process.env[mark] = value;
+    const home = folder();
+    const { random = () => 0 } = fakeEnvironment(seed);
+    const plans = Array.from({ length: runs }, () => planFrom(random));
+    const warnings: Error[] = [];
+    const warn = (warning: Error): void => void warnings.push(warning);
+    process.on("warning", warn);
+    await play({ deed: "calls", limit: "none", limitMs: 0, stream: false }, join(home, "first"));
+    const left = (): object => ({
+      ids: marked(value),
+      resources: held(),
+      descriptors: descriptors(),
+      listeners: process.listenerCount("exit"),
+    });
+    const before = left();
+
+    const queue = plans.entries();
+    const played: object[] = [];
+    const worker = async (): Promise<void> => {
+      for (const [index, plan] of queue) played.push({ plan, ...(await play(plan, join(home, String(index)))) });
+    };
+    await Promise.all(Array.from({ length: atOnce }, worker));
+    // What was aborted has its grace, behind.
+    await vi.waitFor(() => expect(left()).toEqual(before), { timeout: 4_000 });
+    process.off("warning", warn);
+    delete process.env[mark];
+
+    const good = { ended: "well", inTime: true, whole: true };
+    expect(played.filter((one) => JSON.stringify({ ...one, plan: undefined }) !== JSON.stringify(good))).toEqual([]);
+    expect(played).toHaveLength(runs);
+    expect(warnings).toEqual([]);
+  },
+);
