@@ -52,10 +52,17 @@ export function randomModel(world: World, manner: Manner, nativeOutput: boolean)
         closed.push(request.onDelta);
       }
       if (!request.signal.aborted) remember(watched, chosen, request.onDelta !== undefined);
+      if (random.chance(0.01)) void abortSoon(watched, random.int(8));
       if ("throws" in chosen) throw chosen.throws;
       return chosen.answer as ModelResponse;
     },
   };
+}
+
+/** While what is answered is on its way. */
+async function abortSoon({ abort }: Watched, hops: number): Promise<void> {
+  for (let i = 0; i < hops; i++) await Promise.resolve();
+  abort();
 }
 
 /** What an answer that comes in time adds to what is known of its evaluation. */
