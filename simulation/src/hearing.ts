@@ -1,7 +1,6 @@
 import { openedSections, type FrameworkEvent, type Session, type SessionEvent } from "@proviso/core";
 import { oddIn } from "./checks.ts";
 import type { View } from "./expected.ts";
-import { known } from "./known.ts";
 import { keyOf } from "./names.ts";
 import type { Watched } from "./registry.ts";
 import { census, journal, ledger, successes, type noted } from "./slices.ts";
@@ -54,8 +53,7 @@ function step(world: World, watched: Watched, event: FrameworkEvent): void {
   const { book, registry } = world;
   const begins = event.type === "provider.requested" || event.type === "tool.requested";
   if (begins || (event.type === "provider.throttled" && event.delayMs !== undefined)) {
-    const isKnown = known.lateWords && event.type !== "provider.requested" && watched.abortedAt() !== undefined;
-    const passed = isKnown ? undefined : watched.passed();
+    const passed = watched.passed();
     book.demand(passed === undefined, `LIM-2 ${event.type} comes after ${passed}`);
   }
   checkThrottle(book, watched, event);

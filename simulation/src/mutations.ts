@@ -206,15 +206,39 @@ export const mutations: readonly Mutation[] = [
     replace: "const stop = undefined;\n    if (stop !== undefined) return",
   },
   {
-    name: "a call is let in after its limit",
-    file: runtime("tools/transaction.ts"),
-    find: 'const stop = run.limits.stopped("tool");',
-    replace: "const stop = undefined;",
-  },
-  {
     name: "a request begins after a listener's abort",
     file: runtime("throttle/throttled.ts"),
     find: 'const ended = run.limits.stopped("request");',
     replace: "const ended = undefined;",
+  },
+  {
+    name: "an announcement comes after an abort",
+    file: runtime("tools/call.ts"),
+    find: 'const passed = run.limits.stopped("tool");',
+    replace: "const passed = undefined;",
+  },
+  {
+    name: "a wait is told after an abort",
+    file: runtime("throttle/throttled.ts"),
+    find: 'const late = run.limits.stopped("request");',
+    replace: "const late = undefined;",
+  },
+  {
+    name: "a slow restore overwrites what is around it",
+    file: runtime("tools/transaction.ts"),
+    find: "around.transaction.restoring.push(done);",
+    replace: "void around;",
+  },
+  {
+    name: "transactions inside overlapping reads overlap",
+    file: runtime("tools/nested-evaluations.ts"),
+    find: "gate: transaction.inside,",
+    replace: "gate: { enter: () => () => {} },",
+  },
+  {
+    name: "what was brought back by a snapshot is lost with a call",
+    file: runtime("session/beside.ts"),
+    find: "isWithin ? stoodAt(restored.order)",
+    replace: "isWithin ? { from: mark, events: [] }",
   },
 ];

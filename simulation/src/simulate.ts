@@ -10,7 +10,6 @@ import {
 import { createSnapshot, openResources, restoreSession, restoreSnapshot, transaction } from "@proviso/runtime";
 import { evaluateOnce } from "./evaluation.ts";
 import { checkState, hearAll } from "./hearing.ts";
-import { known } from "./known.ts";
 import { keyOf } from "./names.ts";
 import { randomPrompts } from "./prompts.ts";
 import type { Watched } from "./registry.ts";
@@ -99,7 +98,6 @@ async function visit(world: World): Promise<void> {
     book.note(`${back.session.id} goes back to a snapshot`);
     expected.restoreSession(back.session.id, back.mark);
     back.session.restore(back.snapshot);
-    if (known.backAndForth) marks.length = marks.indexOf(back) + 1;
   }
 }
 

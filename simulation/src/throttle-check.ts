@@ -1,6 +1,5 @@
 import type { FrameworkEvent, ProviderThrottled } from "@proviso/core";
 import type { Book } from "./checks.ts";
-import { known } from "./known.ts";
 import type { Watched } from "./registry.ts";
 
 /** THR-2 to THR-5, worked out again from the policy, the randomness that was drawn and the events. */
@@ -31,7 +30,7 @@ function checkWait(
   const room = Math.min(policy.maxTotalDelayMs - waits.total, leftMs);
   const shares = drawn();
   waits.until = undefined;
-  const isAborted = abortedAt() !== undefined && !known.lateWords;
+  const isAborted = abortedAt() !== undefined;
   if (attempt >= policy.maxAttempts || floor > room || room <= 0 || isAborted) {
     const why = `floor ${floor}, room ${room}, attempt ${attempt} of ${policy.maxAttempts}`;
     book.demand(delayMs === undefined, `THR-4 a wait of ${delayMs} ms was begun that could not be (${why})`);

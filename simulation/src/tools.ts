@@ -9,7 +9,6 @@ import {
   type ToolContext,
 } from "@proviso/core";
 import { z } from "zod";
-import { known } from "./known.ts";
 import { keyOf } from "./names.ts";
 import { ledger, noted, unrecordable } from "./slices.ts";
 import { asyncKey, freshKey, lazyKey, vaultKey } from "./vault.ts";
@@ -93,7 +92,7 @@ export function randomTools(world: World, inner: () => Prompt, reading: () => Pr
     input: nesting,
     async execute({ how, fail, narrow }, context) {
       started(world, context);
-      if (mayNest(world)) await evaluateInside(world, context, inner(), how, narrow);
+      await evaluateInside(world, context, inner(), how, narrow);
       if (fail) throw new Error("after the nested evaluation");
       world.finished.add(keyOf(context));
     },
@@ -220,8 +219,6 @@ async function concluded(world: World, context: ToolContext, id: string, end: En
   }
 }
 
-const mayNest = ({ shape }: World): boolean => !known.restoresMeet || shape.mood === "good";
-
 /** Neighbours may do the same. */
 async function lookInside(
   world: World,
@@ -229,7 +226,6 @@ async function lookInside(
   prompt: Prompt,
   how: "await" | "swallow" | "leave",
 ): Promise<void> {
-  if (known.readsMeet || !mayNest(world)) return;
   world.crowd();
   await evaluateInside(world, context, prompt, how, "");
 }

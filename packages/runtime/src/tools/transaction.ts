@@ -38,17 +38,10 @@ export async function beginTransaction(
     const taking = run.resources.mark();
     const mark = taking instanceof Promise ? await run.limits.race(taking, "tool") : taking;
     if (!isFailure(mark)) {
-      const stop = run.limits.stopped("tool");
-      if (stop === undefined) {
-        const session = run.core.mark();
-        run.core.open(session, run.evaluationId);
-        const resources = [{ context: run.resources, mark }];
-        return { tag, session, resources, unheard: [], restoring: [], leave, ended: false, inside: createGate() };
-      }
-      const releasing = run.resources.release(mark);
-      if (releasing !== undefined) await run.withinGrace(releasing, () => {});
-      leave();
-      return stop;
+      const session = run.core.mark();
+      run.core.open(session, run.evaluationId);
+      const resources = [{ context: run.resources, mark }];
+      return { tag, session, resources, unheard: [], restoring: [], leave, ended: false, inside: createGate() };
     }
     // A snapshot may come yet.
     Promise.resolve(taking)
