@@ -88,7 +88,9 @@ function readSection(
     readOnly: true,
     execute(input) {
       const { key } = input as { readonly key: string };
-      const known = summarised.some(({ path }) => path === key);
+      // What was read names the summaries below it, and opens nothing.
+      const below = (path: string): boolean => key.startsWith(`${path}.`);
+      const known = summarised.some(({ path, hasTools }) => path === key || (!hasTools && below(path)));
       const text = known ? textOf(key) : undefined;
       return text === undefined ? toolError(cannotOpen([key], summarised)) : toolOk(text);
     },

@@ -189,7 +189,8 @@ function filled(parts: readonly TextPart[], path: string, params: Params): strin
 /** A section with all that is below it, as if it were open; undefined where there is none. */
 function fullText(template: CompiledTemplate, path: string, rendering: Rendering): string | undefined {
   const found = template.all.find((compiled) => compiled.path === path);
-  if (found === undefined || !isEnabled(found, rendering.params)) return undefined;
+  const around = template.all.filter((other) => path === other.path || path.startsWith(`${other.path}.`));
+  if (found === undefined || !around.every((section) => isEnabled(section, rendering.params))) return undefined;
   const open = { ...rendering, visibility: { ...rendering.visibility, [path]: "full" as const } };
   const shown: Shown[] = [];
   addShown(found, open, shown);

@@ -182,6 +182,7 @@ function compileTemplate(definition: AnyDefinition): CompiledTemplate & { readon
   const { all, tools, slices, params, ...compiled } = compileSections({ ...definition, sections });
   checkTaskExamples(examples, tools, output);
   const fixed = all.filter(({ section }) => section.acceptsOverrides === false).map(({ path }) => path);
+  const summaries = all.filter(({ section }) => section.summary !== undefined).map(({ path }) => path);
   return Object.freeze({
     name: definition.name ?? `${ns}/${key}`,
     sections: compiled.sections,
@@ -201,6 +202,7 @@ function compileTemplate(definition: AnyDefinition): CompiledTemplate & { readon
       tools: Object.freeze(Object.fromEntries(tools.map((tool) => [tool.name, toolHash(tool)]))),
       ...(params === undefined ? {} : { params: Object.freeze(params) }),
       ...(fixed.length === 0 ? {} : { fixed: Object.freeze(fixed) }),
+      ...(summaries.length === 0 ? {} : { summaries: Object.freeze(summaries) }),
     }),
     output: output === undefined ? undefined : outputSpec(output),
     outputInstructions: definition.outputInstructions ?? false,

@@ -2,6 +2,7 @@
 // 2. A file is written whole, beside its place and then put there; one that cannot be read is left alone.
 import {
   checkOverride,
+  checkOverrideTexts,
   checkTag,
   DefinitionError,
   overrideOf,
@@ -26,7 +27,9 @@ export function fileOverrides(folder = ".proviso/overrides"): OverridesStore {
   const store: OverridesStore = {
     async resolve(descriptor, tag) {
       const file = fileOf(root, descriptor, tag);
-      return read(root, file, descriptor, tag);
+      const override = await read(root, file, descriptor, tag);
+      if (override !== undefined) checkOverrideTexts(override, descriptor, `The overrides file ${file}`);
+      return override;
     },
     async upsert(descriptor, given) {
       const override = parseOverride(given, "The override");

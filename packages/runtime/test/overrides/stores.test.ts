@@ -184,3 +184,18 @@ test("OVR-5 nothing outside the folder is read or written: not by names, not by 
   expect(await rejection(store.resolve(descriptor, "latest"))).toBeInstanceOf(DefinitionError);
   expect(await readdir(outside)).toEqual([]);
 });
+
+test("OVR-3 a file with an unknown placeholder is refused when it is resolved, and the error names it", async () => {
+  const root = await folder();
+  const store = fileOverrides(root);
+  await store.upsert(descriptor, better);
+  const file = join(root, "tests", "stored", "latest.json");
+  const good = await readFile(file, "utf8");
+  for (const text of ["Serve {{nmae}}.", "Serve {{}}."]) {
+    await writeFile(file, good.replace("Serve {{name}}.", text));
+    const error = await rejection(store.resolve(descriptor, "latest"));
+    expect(error).toBeInstanceOf(DefinitionError);
+    expect(error.message).toContain(file);
+    expect(error.message).toContain('section "guide"');
+  }
+});
