@@ -168,7 +168,7 @@ function sectionText({ compiled, summarised }: Shown, rendering: Rendering): str
 function textFromState({ section, path }: CompiledSection, { get }: Rendering): string | undefined {
   if (section.textFrom === undefined || get === undefined) return undefined;
   try {
-    return section.textFrom(get);
+    return section.textFrom(get, path);
   } catch (cause) {
     throw new RenderFault(`The text of section "${path}" could not be told: ${messageOf(cause)}`, {
       section: path,
