@@ -226,3 +226,13 @@ test("VIS-3 OVR-1 a section that an override summarises opens, and is open in th
     ]);
   }
 });
+
+test("VIS-5 a section that has nothing to be read says so", async () => {
+  const empty = { key: "empty", summary: "All there is.", visibility: "summary" as const };
+  const prompt = definePrompt({ key: "p", sections: [empty, { key: "ask", text: "x", role: "user" }] });
+  const reading = { toolCalls: [{ name: "read_section", arguments: { key: "empty" } }] };
+  const { messages } = await modelAdapter(scriptedModel([reading, { text: "x" }]), fakeEnvironment()).evaluate(
+    prompt.bind(),
+  );
+  expect(messages.find(({ role }) => role === "tool")?.text).toBe('"empty" says no more than its summary.');
+});

@@ -4,6 +4,7 @@ import {
   defineSlice,
   deny,
   Filesystem,
+  FilesystemError,
   type PolicyDecision,
   type Resources,
   type Slice,
@@ -81,6 +82,9 @@ export function readBeforeWrite(options: {
       if (path === undefined || session.get(readPaths).includes(normalPath(path))) return allow();
       const files = await boundFilesystem(resources);
       if (files !== undefined && !(await files.exists(path))) return allow();
+      const entries = await entriesOf(files, path);
+      if (entries === 0) return allow();
+      if (entries !== undefined) return deny(`${path} is a folder: take its files one by one, each after it was read.`);
       return deny(`Read ${path} with ${namesIn(read).join(" or ")} before ${tool.name} changes it.`);
     },
   });
@@ -93,6 +97,16 @@ async function boundFilesystem(resources: Resources): Promise<Filesystem | undef
   } catch {
     // It is bound, and made asynchronously.
     return resources.open(Filesystem);
+  }
+}
+
+/** How many a folder has; undefined: it is none. */
+async function entriesOf(files: Filesystem | undefined, path: string): Promise<number | undefined> {
+  try {
+    return (await files?.list(path))?.length;
+  } catch (error) {
+    if (error instanceof FilesystemError) return undefined;
+    throw error;
   }
 }
 
@@ -160,7 +174,7 @@ export function requireApproval(
       if (tools === undefined && tool.readOnly === true) return allow();
       const approval: Approval | undefined = await ask({ tool, input, callId, signal });
       if (approval?.approved === true) return allow(approval.input);
-      const why = approval?.reason === undefined ? "" : `: ${approval.reason}`;
+      const why = approval?.reason ? `: ${approval.reason}` : "";
       return deny(`${tool.name} was not approved${why}.`);
     },
   });

@@ -162,3 +162,20 @@ test("KIT-7 a filesystem that is made asynchronously is asked for new files too"
   const { toolResults } = await modelAdapter(model, fakeEnvironment()).evaluate(prompt, { resources });
   expect(toolResults[0]?.result.success).toBe(true);
 });
+
+test("KIT-7 of a folder its files are read and removed one by one, and then it may go", async () => {
+  const removing = readBeforeWrite({ read: byName("read_file"), write: byName("remove_file") });
+  const { results } = await work(
+    { tools, policies: [removing] },
+    [
+      call("remove_file", { path: "src" }),
+      call("remove_file", { path: "src/a.ts" }),
+      call("read_file", { path: "src/a.ts" }),
+      call("remove_file", { path: "src/a.ts" }),
+      call("remove_file", { path: "src" }),
+    ],
+    { "src/a.ts": "a" },
+  );
+  expect(results[0]).toBe("failed: src is a folder: take its files one by one, each after it was read.");
+  expect(results.map((result) => result.startsWith("failed"))).toEqual([true, true, false, false, false]);
+});

@@ -92,7 +92,8 @@ function readSection(
       const below = (path: string): boolean => key.startsWith(`${path}.`);
       const known = summarised.some(({ path, hasTools }) => path === key || (!hasTools && below(path)));
       const text = known ? textOf(key) : undefined;
-      return text === undefined ? toolError(cannotOpen([key], summarised)) : toolOk(text);
+      if (text === undefined) return toolError(cannotOpen([key], summarised));
+      return toolOk(text === "" ? `"${key}" says no more than its summary.` : text);
     },
   };
 }

@@ -4,7 +4,7 @@ import { describeIssues, parseWithSchemaSync, type ObjectSchema, type Schema } f
 import type { SessionState } from "../state/session.ts";
 import type { Slice } from "../state/slice.ts";
 import type { CompletionChecker } from "../tool/completion.ts";
-import type { FeedbackProvider } from "../tool/feedback.ts";
+import { checkedFeedback, type FeedbackProvider } from "../tool/feedback.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { InputOf, OutputOf } from "../types.ts";
@@ -190,7 +190,7 @@ function compileTemplate(definition: AnyDefinition): CompiledTemplate & { readon
     tools,
     slices,
     policies: Object.freeze([...(definition.policies ?? [])]),
-    feedback: Object.freeze([...(definition.feedback ?? [])]),
+    feedback: Object.freeze((definition.feedback ?? []).map(checkedFeedback)),
     // The checker is given what the output schema yields.
     completion: definition.completion as CompletionChecker | undefined,
     examples: Object.freeze([...examples]),
