@@ -44,7 +44,7 @@ export type { PromptDescriptor } from "./prompt/descriptor.ts";
 export type { TaskExample } from "./prompt/examples.ts";
 export { wrappedSchema, wrapperKey } from "./prompt/output.ts";
 export type { OutputSpec } from "./prompt/output.ts";
-export { checkOverride, checkTag } from "./prompt/overrides.ts";
+export { checkOverride, checkOverrideTexts, checkTag } from "./prompt/overrides.ts";
 export type { AppliedOverride, OverridesStore, PromptOverride } from "./prompt/overrides.ts";
 export type { CheckedText, UnknownPlaceholder, UnknownProperty } from "./prompt/placeholders.ts";
 export { RenderFault } from "./prompt/render.ts";

@@ -1,4 +1,4 @@
-import { DefinitionError, definePrompt, defineTool } from "@proviso/core";
+import { DefinitionError, definePrompt, defineTool, type Tool } from "@proviso/core";
 import { expect, test } from "vitest";
 import { z } from "zod";
 
@@ -49,3 +49,49 @@ test("PRM-8 a tool's example that does not fit is a DefinitionError", () => {
     DefinitionError,
   );
 });
+
+test("PRM-5 PRM-8 VIS-1 a task example is shown while all its tools are", () => {
+  const [near, far] = ["near", "far"].map((name) =>
+    defineTool({ name, description: name, input: z.object({}), execute: () => name }),
+  ) as [Tool, Tool];
+  const example = (objective: string, ...tools: Tool[]) => ({
+    objective,
+    steps: tools.map(({ name }) => ({ tool: name, input: {} })),
+  });
+  const template = definePrompt({
+    key: "shown",
+    params: z.object({ far: z.boolean() }),
+    sections: [
+      { key: "near", text: "Near.", tools: [near] },
+      { key: "far", text: "Far.", summary: "F.", visibility: "summary", enabled: (p) => p.far, tools: [far] },
+    ],
+    examples: [example("One", near), example("Two", near, far), example("Three", near)],
+  });
+  const objectives = (of: boolean, visibility: "full" | "summary") =>
+    [
+      ...template
+        .bind({ far: of })
+        .render({ visibility: { far: visibility } })
+        .text.matchAll(/### (.+)$/gm),
+    ].map(([, heading]) => heading);
+  expect(objectives(true, "full")).toEqual(["Example 1: One", "Example 2: Two", "Example 3: Three"]);
+  expect(objectives(true, "summary")).toEqual(["Example 1: One", "Example 2: Three"]);
+  expect(objectives(false, "full")).toEqual(["Example 1: One", "Example 2: Three"]);
+  const none = definePrompt({
+    key: "none",
+    sections: [
+      { key: "s", text: "x" },
+      { key: "off", enabled: () => false, tools: [far] },
+    ],
+    examples: [example("One", far)],
+  });
+  expect(none.bind().render().text).toBe("x");
+});
+
+test.each([{}, { calls: 0 }, { calls: Number.NaN }, { ms: -1 }, { calls: 1, ms: 0 }, undefined])(
+  "TOOL-11 feedback every %o is refused when the prompt is defined",
+  (every) => {
+    const feedback = [{ name: "f", every: every as never, provide: () => "x" }];
+    expect(() => definePrompt({ key: "p", text: "x", feedback })).toThrow(/The feedback "f" needs/);
+  },
+);

@@ -75,6 +75,7 @@ test("OVR-2 OVR-3 one that is stale, unknown, fixed or names unknown params cann
     { sections: { guide: { hash: hash("guide"), text: "Help {{nmae}}." } } },
     { sections: { more: { hash: hash("more"), summary: "{{nope}}" } } },
     { sections: { guide: { hash: hash("guide"), text: "Help {{}}." } } },
+    { sections: { guide: { hash: hash("guide"), visibility: "summary" } } },
     { tag: "../up" },
   ];
   for (const parts of refusals) expect(() => checkOverride(override(parts), descriptor)).toThrow(DefinitionError);
@@ -97,4 +98,17 @@ test("OVR-4 the current texts make an override that changes nothing", () => {
 test("PRM-2 a value in an overridden text is not scanned again", () => {
   const overrides = override({ sections: { guide: { hash: hash("guide"), text: "{{name}} \\{{name}}" } } });
   expect(template.bind({ name: "{{name}} $&" }).render({ overrides }).text).toContain("{{name}} $& {{name}}");
+});
+
+test("OVR-1 a section may be summarised by an override only where there is a summary", () => {
+  const bare = override({ sections: { guide: { hash: hash("guide"), visibility: "summary" } } });
+  expect(() => prompt.render({ overrides: bare })).toThrow(/section "guide" is to be shown as a summary, but has none/);
+  const summarised = { hash: hash("guide"), visibility: "summary", summary: "For {{name}}." } as const;
+  const withSummary = override({ sections: { guide: summarised } });
+  expect(prompt.render({ overrides: withSummary }).text).toContain("For Ada.\n\n(Summary. Call open_sections");
+});
+
+test("OVR-2 OVR-3 a stale text that names a param of then is skipped, not refused", () => {
+  const overrides = override({ sections: { guide: { hash: "0".repeat(64), text: "Help {{nickname}} {{}}." } } });
+  expect(prompt.render({ overrides }).overrides).toEqual({ tag: "t", applied: [], stale: ["guide"] });
 });

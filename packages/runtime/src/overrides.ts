@@ -1,5 +1,6 @@
 import {
   checkOverride,
+  checkOverrideTexts,
   checkTag,
   DefinitionError,
   overrideOf,
@@ -16,7 +17,9 @@ export function memoryOverrides(): OverridesStore {
   return {
     async resolve(descriptor, tag) {
       checkTag(tag);
-      return kept.get(place(descriptor, tag));
+      const override = kept.get(place(descriptor, tag));
+      if (override !== undefined) checkOverrideTexts(override, descriptor);
+      return override;
     },
     async upsert(descriptor, given) {
       const override = parseOverride(given, "The override");

@@ -2,6 +2,7 @@ import {
   addUsage,
   DefinitionError,
   noUsage,
+  openedSections,
   parseMessages,
   type EvaluateOptions,
   type Prompt,
@@ -78,6 +79,8 @@ async function buildRun(
   };
   const opened = openedOf(core, promptName);
   const rendered = renderFor(prompt, renderInputs, opened, log);
+  // An override may summarise what the prompt itself never does.
+  if (rendered.summarised.length > 0) core.join([openedSections]);
   const tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));
   const toolChoice = checkedToolChoice(options.toolChoice ?? setup.toolChoice, tools);
   const conversation = startConversation(rendered, parseMessages(options.messages ?? []));

@@ -8,7 +8,7 @@ import {
   provide,
   VisibilityExpansionRequired,
 } from "@proviso/core";
-import { createSession, memoryFilesystem, modelAdapter } from "@proviso/runtime";
+import { createSession, memoryFilesystem, memoryOverrides, modelAdapter, restoreSession } from "@proviso/runtime";
 import { fakeEnvironment, recordEvents, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -56,7 +56,7 @@ const runbook = definePrompt({
   ],
 }).bind();
 
-const opening = (...keys: string[]): ScriptedStep => ({
+const opening = (...keys: string[]) => ({
   toolCalls: [{ name: "open_sections", arguments: { keys, reason: "needed" } }],
 });
 const names = (tools: readonly { readonly name: string }[] | undefined) => tools?.map(({ name }) => name);
@@ -169,4 +169,70 @@ test("VIS-5 read_section answers with the text and changes nothing", async () =>
   expect(toolResults[0]?.result).toMatchObject({ success: true, value: "## 3. History\n\nOld." });
   expect(session.get(openedSections)).toEqual([]);
   expect(model.requests[1]?.messages[0]).toEqual(model.requests[0]?.messages[0]);
+});
+
+test("VIS-2 VIS-5 a summary inside a section that was read can be read by the key that it names", async () => {
+  const below = (key: string, enabled = true) => ({
+    key,
+    summary: `${key}, in short.`,
+    text: `All of ${key}.`,
+    visibility: "summary" as const,
+    enabled: () => enabled,
+  });
+  const off = { ...below("off", false), children: [below("hidden")] };
+  const manual = { ...below("manual"), children: [{ ...below("disk"), children: [below("logs")] }, off] };
+  const prompt = definePrompt({ key: "nested", sections: [manual, { key: "ask", text: "x", role: "user" }] });
+  const keys = ["manual", "manual.disk", "manual.disk.logs", "manual.nope", "manual.off", "manual.off.hidden"];
+  const reading = keys.map((key) => ({ toolCalls: [{ name: "read_section", arguments: { key } }] }));
+  const model = scriptedModel([...reading, { text: "x" }]);
+  const { toolResults } = await modelAdapter(model, fakeEnvironment()).evaluate(prompt.bind());
+  const read = toolResults.map(({ result }) => (result.success ? String(result.value) : "refused"));
+  expect(read[0]).toContain('Call read_section with the key "manual.disk" to read it');
+  expect(read[1]).toMatch(/^All of disk\.\n\nlogs, in short\.\n\n.*"manual\.disk\.logs"/);
+  expect(read.slice(2)).toEqual(["All of logs.", "refused", "refused", "refused"]);
+});
+
+test("VIS-5 what another call of the same turn has opened is open already", async () => {
+  const twice = { toolCalls: [opening("manual"), opening("manual")].flatMap(({ toolCalls }) => toolCalls) };
+  const model = scriptedModel([twice, { text: "x" }]);
+  const session = createSession();
+  const events = recordEvents(session);
+  const { toolResults } = await modelAdapter(model, fakeEnvironment()).evaluate(runbook, { session });
+  expect(toolResults.map(({ result }) => result.success)).toEqual([true, false]);
+  expect(toolResults[1]?.result.message).toMatch(/"manual" cannot be opened.*Can be opened: history\./);
+  expect(events.filter(({ type }) => type === "sections.opened")).toHaveLength(1);
+});
+
+test("VIS-3 OVR-1 a section that an override summarises opens, and is open in the session as saved", async () => {
+  const plain = { key: "plain", text: "Restart it.", tools: [restart] };
+  for (const section of [plain, { ...plain, summary: "Of the code." }]) {
+    const template = definePrompt({ key: "summarised", sections: [section] });
+    const hash = template.descriptor.sections["plain"] ?? "";
+    const store = memoryOverrides();
+    const shown = { hash, summary: "In short.", visibility: "summary" as const };
+    await store.upsert(template.descriptor, { tag: "latest", sections: { plain: shown }, tools: {} });
+    const session = createSession();
+    const model = scriptedModel([opening("plain"), { text: "x" }, { text: "x" }]);
+    const adapter = modelAdapter(model, fakeEnvironment());
+    await adapter.evaluate(template.bind(), { session, overrides: { store } });
+    const saved: unknown = JSON.parse(JSON.stringify(session.toJSON()));
+    const restored = restoreSession(saved, { slices: template.slices });
+    await adapter.evaluate(template.bind(), { session: restored, overrides: { store } });
+    expect(model.requests.map(({ tools }) => names(tools))).toEqual([["open_sections"], ["restart"], ["restart"]]);
+    expect(model.requests.map(({ messages }) => messages[0]?.text.split("\n")[0])).toEqual([
+      "In short.",
+      "Restart it.",
+      "Restart it.",
+    ]);
+  }
+});
+
+test("VIS-5 a section that has nothing to be read says so", async () => {
+  const empty = { key: "empty", summary: "All there is.", visibility: "summary" as const };
+  const prompt = definePrompt({ key: "p", sections: [empty, { key: "ask", text: "x", role: "user" }] });
+  const reading = { toolCalls: [{ name: "read_section", arguments: { key: "empty" } }] };
+  const { messages } = await modelAdapter(scriptedModel([reading, { text: "x" }]), fakeEnvironment()).evaluate(
+    prompt.bind(),
+  );
+  expect(messages.find(({ role }) => role === "tool")?.text).toBe('"empty" says no more than its summary.');
 });

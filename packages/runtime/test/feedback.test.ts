@@ -90,3 +90,14 @@ test("TOOL-11 a provider that throws, or says nothing, is passed over", async ()
     'worked\n\n<feedback from="fine">\nfine\n</feedback>',
   ]);
 });
+
+test("TOOL-11 two providers of one name have a cadence each", async () => {
+  const spoken = await answersTo(
+    [says("reminder", { calls: 2 }, "one"), says("reminder", { calls: 2 }, "two")],
+    [0, 0],
+  );
+  expect(spoken.map((text) => [...text.matchAll(/>\n(\w+)\n</g)].map(([, said]) => said))).toEqual([
+    [],
+    ["one", "two"],
+  ]);
+});

@@ -5,7 +5,7 @@ export function requireFiles(...paths: readonly string[]): CompletionChecker<nev
   return {
     name: "require-files",
     async check({ resources }) {
-      const files = resources.get(Filesystem);
+      const files = await resources.open(Filesystem);
       const found = await Promise.all(paths.map((path) => files.exists(path)));
       const missing = paths.filter((_, index) => found[index] !== true);
       return missing.length === 0 ? undefined : `These files are still missing: ${missing.join(", ")}. Write them.`;

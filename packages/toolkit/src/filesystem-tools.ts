@@ -1,4 +1,5 @@
 import {
+  DefinitionError,
   defineTool,
   Filesystem,
   FilesystemError,
@@ -38,18 +39,24 @@ export function asWorkspaceTools<const T extends readonly Tool[]>(tools: T): T {
 /**
  * list_files, read_file, glob_files, grep_files, write_file, edit_file and remove_file over the bound `Filesystem`.
  * A refused path or a missing file is a failed result that says what to do.
+ * @throws {DefinitionError} for an option that is no positive whole number.
  */
 export function filesystemTools(options: FilesystemToolsOptions = {}): readonly Tool[] {
   const { linesAPage = 1_000, charactersAnAnswer = 40_000, entriesAnAnswer = 200 } = options;
   const limits: Limits = { linesAPage, charactersAnAnswer, entriesAnAnswer };
+  for (const [name, value] of Object.entries(limits)) {
+    if (Number.isInteger(value) && value > 0) continue;
+    throw new DefinitionError(`filesystemTools: ${name} must be a positive whole number, not ${String(value)}.`);
+  }
   const reading = [listFiles(limits), readFile(limits), globFiles(limits), grepFiles(limits)];
   const changing = options.readOnly === true ? [] : [writeFile(), editFile(), removeFile()];
   return asWorkspaceTools(Object.freeze([...reading, ...changing]) as readonly Tool[]);
 }
 
-const path = z.string().describe("relative to the root of the workspace");
+const where = "relative to the root of the workspace";
+const path = z.string().describe(where);
 
-function listFiles({ entriesAnAnswer }: Limits) {
+function listFiles(limits: Limits) {
   return defineTool({
     name: "list_files",
     description: "List one folder: its files with their sizes in bytes, and its folders.",
@@ -62,7 +69,7 @@ function listFiles({ entriesAnAnswer }: Limits) {
       working(context, async (files) => {
         const entries = await files.list(folder);
         const lines = entries.map(({ name, kind, size }) => (kind === "file" ? `${name} (${size})` : `${name}/`));
-        return page(lines, offset, entriesAnAnswer, "entries") || "The folder is empty.";
+        return page(lines, { offset, limits, what: "entries", none: "The folder is empty." });
       }),
   });
 }
@@ -78,15 +85,17 @@ function readFile({ linesAPage, charactersAnAnswer }: Limits) {
         const { text, totalLines } = await files.read(file, { offset: fromLine - 1, limit: linesAPage });
         if (text.includes("\0")) return toolError(`${file} is not a text file.`);
         if (fromLine > Math.max(1, totalLines)) return toolError(`${file} ends at line ${totalLines}.`);
-        const shown = wholeLines(text, charactersAnAnswer);
-        const toLine = Math.min(totalLines, fromLine + shown.split("\n").length - 1);
+        if (totalLines === 0) return `${file} is empty.`;
+        const { shown, lines, cut } = wholeLines(text, charactersAnAnswer);
+        const toLine = Math.min(totalLines, fromLine + lines - 1);
+        const rest = cut ? `; line ${toLine} is too long and cut, find the rest of it with grep_files` : "";
         const more = toLine < totalLines ? `; go on with fromLine ${toLine + 1}` : "";
-        return `lines ${fromLine}-${toLine} of ${totalLines}${more}\n${shown}`;
+        return `lines ${fromLine}-${toLine} of ${totalLines}${rest}${more}\n${shown}`;
       }),
   });
 }
 
-function globFiles({ entriesAnAnswer }: Limits) {
+function globFiles(limits: Limits) {
   return defineTool({
     name: "glob_files",
     description: "Find files by name: *, **, ?, [abc], {a,b}.",
@@ -96,10 +105,8 @@ function globFiles({ entriesAnAnswer }: Limits) {
     }),
     readOnly: true,
     execute: ({ pattern, offset }, context) =>
-      working(
-        context,
-        async (files) =>
-          page(await files.glob(pattern), offset, entriesAnAnswer, "paths") || "No file fits the pattern.",
+      working(context, async (files) =>
+        page(await files.glob(pattern), { offset, limits, what: "paths", none: "No file fits the pattern." }),
       ),
   });
 }
@@ -112,14 +119,17 @@ function grepFiles({ entriesAnAnswer, charactersAnAnswer }: Limits) {
     readOnly: true,
     execute: ({ text, glob }, context) =>
       working(context, async (files) => {
+        if (text.includes("\n")) return toolError("A line has no line break in it: look for a text of one line.");
         const found = await files.grep(text, {
           ...(glob === undefined ? {} : { glob }),
           maxMatches: entriesAnAnswer + 1,
         });
         if (found.length === 0) return "No line contains it.";
-        const lines = found.slice(0, entriesAnAnswer).map((match) => `${match.path}:${match.line}: ${match.text}`);
-        const more = found.length > entriesAnAnswer ? "\n(more: narrow it with a glob or a longer text)" : "";
-        return wholeLines(lines.join("\n"), charactersAnAnswer) + more;
+        const matches = found.slice(0, entriesAnAnswer).map((match) => {
+          return `${match.path}:${match.line}: ${around(match.text, text)}`;
+        });
+        const { shown, lines } = wholeLines(matches.join("\n"), charactersAnAnswer);
+        return lines < found.length ? `${shown}\n(more: narrow it with a glob or a longer text)` : shown;
       }),
   });
 }
@@ -150,8 +160,11 @@ function editFile() {
     }),
     execute: ({ path: file, find, replace, all }, context) =>
       working(context, async (files) => {
-        const { text } = await files.read(file);
+        const text = decoded(await files.readBytes(file));
+        if (text === undefined) return toolError(`${file} is not UTF-8 text: it cannot be edited.`);
         const times = text.split(find).length - 1;
+        if (times === 0 && text.includes(find.replaceAll(/\r?\n/g, "\r\n")))
+          return toolError(`The lines of ${file} end with \\r\\n: write it so in find and replace.`);
         if (times === 0) return toolError(`${file} does not contain that text. Read the file and copy it exactly.`);
         if (times > 1 && !all)
           return toolError(`${file} contains that text ${times} times. Give more of it, or set all.`);
@@ -168,9 +181,11 @@ function removeFile() {
   return defineTool({
     name: "remove_file",
     description: "Remove a file, or a folder with everything in it.",
-    input: z.object({ path: path.min(1) }),
+    input: z.object({ path: z.string().min(1).describe(where) }),
     execute: ({ path: file }, context) =>
       working(context, async (files) => {
+        if (!file.startsWith("/") && file.split("/").every((name) => name === "" || name === "."))
+          return toolError("That is the whole workspace: name a file or a folder in it.");
         await files.remove(file);
         return `Removed ${file}.`;
       }),
@@ -183,7 +198,7 @@ async function working(
   work: (files: Filesystem) => Promise<string | ToolReturn<never>>,
 ): Promise<string | ToolReturn<never>> {
   try {
-    return await work(resources.get(Filesystem));
+    return await work(await resources.open(Filesystem));
   } catch (error) {
     if (error instanceof FilesystemError) return toolError(`${error.message}${hints[error.reason] ?? ""}`);
     throw error;
@@ -198,16 +213,51 @@ const hints: { readonly [reason in FilesystemError["reason"]]?: string } = {
   read_only: " This workspace can only be read.",
 };
 
-function page(all: readonly string[], offset: number, most: number, what: string): string {
-  const shown = all.slice(offset, offset + most);
-  const left = all.length - offset - shown.length;
-  const more = left > 0 ? [`(${left} more ${what}; go on with offset ${offset + shown.length})`] : [];
-  return [...shown, ...more].join("\n");
+interface Page {
+  readonly offset: number;
+  readonly limits: Limits;
+  readonly what: string;
+  /** The answer where there is nothing at all. */
+  readonly none: string;
+}
+
+function page(all: readonly string[], { offset, limits, what, none }: Page): string | ToolReturn<never> {
+  if (all.length === 0) return none;
+  if (offset >= all.length) return toolError(`There are only ${all.length} ${what}: the offset must be below that.`);
+  const { entriesAnAnswer, charactersAnAnswer } = limits;
+  const { shown, lines } = wholeLines(all.slice(offset, offset + entriesAnAnswer).join("\n"), charactersAnAnswer);
+  const left = all.length - offset - lines;
+  return left > 0 ? `${shown}\n(${left} more ${what}; go on with offset ${offset + lines})` : shown;
 }
 
 /** As many whole lines as fit; of a line that is too long by itself its beginning. */
-function wholeLines(text: string, most: number): string {
-  if (text.length <= most) return text;
+function wholeLines(
+  text: string,
+  most: number,
+): { readonly shown: string; readonly lines: number; readonly cut: boolean } {
+  const of = (shown: string, cut: boolean) => ({ shown, lines: shown.split("\n").length, cut });
+  if (text.length <= most) return of(text, false);
   const end = text.lastIndexOf("\n", most);
-  return end > 0 ? text.slice(0, end) : `${text.slice(0, most)}…`;
+  return end >= 0 ? of(text.slice(0, end), false) : of(`${text.slice(0, most)}…`, true);
+}
+
+const longestMatch = 400;
+
+/** Of a long line what is around the text that was looked for. */
+function around(line: string, text: string): string {
+  if (line.length <= longestMatch) return line;
+  const from = Math.max(0, line.indexOf(text) - longestMatch / 4);
+  const to = Math.max(from + longestMatch, from + longestMatch / 4 + text.length);
+  return `${from > 0 ? "…" : ""}${line.slice(from, to)}${to < line.length ? "…" : ""}`;
+}
+
+const strictDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** undefined: writing it back would change bytes that nobody asked to change. */
+function decoded(bytes: Uint8Array): string | undefined {
+  try {
+    return strictDecoder.decode(bytes);
+  } catch {
+    return undefined;
+  }
 }

@@ -1,17 +1,24 @@
 import {
+  checkOverride,
   checkTag,
+  DefinitionError,
   definePrompt,
+  isEvent,
   noUsage,
   OutputParseError,
   overrideOf,
+  parseJson,
   PromptRenderError,
+  ProvisoError,
   sectionsIn,
   type BudgetTracker,
   type Budget,
   type Deadline,
   type EvaluateOptions,
+  type FrameworkEvent,
   type OverridesStore,
   type Prompt,
+  type PromptOverride,
   type PromptResponse,
   type ProviderAdapter,
   type Section,
@@ -50,7 +57,7 @@ export interface OptimizationResult {
 /**
  * Explores the workspace of a prompt once and keeps a digest of it for later evaluations.
  * @throws {PromptRenderError} of phase request, before anything is spent: the prompt lacks its digest section or its
- * workspace section, or scope "global" lacks store or tag.
+ * workspace section, scope "global" lacks store or tag, or what is stored there could not be stored again.
  * @throws {OutputParseError} of phase response for an empty digest. And whatever `evaluate` rejects with.
  */
 export async function optimize<Output>(
@@ -59,24 +66,15 @@ export async function optimize<Output>(
   options: OptimizeOptions,
 ): Promise<OptimizationResult> {
   const { scope = "session", session, overrides, optimizationSession, ...limits } = options;
-  const { name } = prompt.template;
-  const refuse = (message: string): never => {
+  const { inner, sectionKey, store } = await prepared(prompt, scope, overrides).catch((error: unknown) => {
+    if (!(error instanceof ProvisoError)) throw error;
     const spent = { usage: noUsage, messages: [], toolResults: [] } as const;
-    throw new PromptRenderError(message, { phase: "request", promptName: name, ...spent });
-  };
-  const sections = sectionsIn(prompt.template);
-  const digestSection = sections.find(({ section }) => isDigestSection(section));
-  const workspace = sections.find(({ section }) => section.tools?.some(isWorkspaceTool));
-  if (digestSection === undefined) return refuse(`The prompt "${name}" has no digest section: add workspaceDigest().`);
-  if (workspace === undefined) return refuse(`The prompt "${name}" has no workspace section: add filesystemTools().`);
-  const store = scope === "global" ? globalStore(overrides, refuse) : undefined;
-
-  const inner = innerPrompt(prompt, workspace.section, digestSection.section).bind();
-  const response = await adapter.evaluate(inner, {
-    ...limits,
-    session: optimizationSession ?? createSession(),
-    ...(overrides === undefined ? {} : { overrides }),
+    const details = { phase: "request", promptName: prompt.template.name, cause: error, ...spent } as const;
+    throw new PromptRenderError(error.message, details);
   });
+  const own = optimizationSession ?? createSession();
+  const given = { ...limits, session: own, ...(overrides === undefined ? {} : { overrides }) };
+  const response = await withTextAnswers(own, () => adapter.evaluate(inner, given));
   const digest = response.output.digest.trim();
   if (digest === "") {
     const { usage, messages, toolResults, providerPayload } = response;
@@ -88,7 +86,6 @@ export async function optimize<Output>(
       issues: [{ path: "digest", message: "is empty" }],
     });
   }
-  const sectionKey = digestSection.path;
   if (store === undefined) setWorkspaceDigest(session, sectionKey, digest);
   else await persist(store, prompt, sectionKey, digest, session);
   return Object.freeze({ response, digest, scope, sectionKey });
@@ -99,56 +96,140 @@ interface GlobalStore {
   readonly tag: string;
 }
 
-function globalStore(overrides: OptimizeOptions["overrides"], refuse: (message: string) => never): GlobalStore {
-  if (overrides?.tag === undefined) return refuse('The scope "global" needs overrides with a store and a tag.');
-  try {
-    checkTag(overrides.tag);
-  } catch (error) {
-    return refuse((error as Error).message);
+interface Prepared {
+  readonly inner: Prompt<{ readonly digest: string }>;
+  /** Dotted path of the digest section. */
+  readonly sectionKey: string;
+  /** undefined: the session keeps the digest. */
+  readonly store: GlobalStore | undefined;
+}
+
+/** All that can be known to fail before anything is spent. @throws {ProvisoError} for what is missing or does not fit. */
+async function prepared<Output>(
+  prompt: Prompt<Output>,
+  scope: OptimizationScope,
+  overrides: OptimizeOptions["overrides"],
+): Promise<Prepared> {
+  const { template } = prompt;
+  const sections = sectionsIn(template);
+  const digest = sections.find(({ section }) => isDigestSection(section));
+  const workspace = sections.find(({ section }) => section.tools?.some(isWorkspaceTool));
+  const refuse = (what: string): never => {
+    throw new DefinitionError(`The prompt "${template.name}" has no ${what}.`);
+  };
+  if (digest === undefined) return refuse("digest section: add workspaceDigest()");
+  if (workspace === undefined) return refuse("workspace section: add filesystemTools()");
+  const inner = innerPrompt(prompt, workspace, digest.section).bind();
+  const sectionKey = digest.path;
+  if (scope !== "global") return { inner, sectionKey, store: undefined };
+  if (overrides?.tag === undefined) {
+    throw new DefinitionError('The scope "global" needs overrides with a store and a tag.');
   }
-  return { store: overrides.store, tag: overrides.tag };
+  const { store, tag } = overrides;
+  checkTag(tag);
+  const stored = await store.resolve(template.descriptor, tag);
+  // What could not be stored afterwards is not paid for.
+  checkOverride(withDigest(stored, prompt, tag, sectionKey, ""), template.descriptor);
+  return { inner, sectionKey, store: { store, tag } };
 }
 
 /** The digest takes the section's place in what is stored already. */
 async function persist<Output>(
   { store, tag }: GlobalStore,
-  { template }: Prompt<Output>,
+  prompt: Prompt<Output>,
   path: string,
   digest: string,
   session: Session,
 ): Promise<void> {
-  const { descriptor } = template;
-  const stored = (await store.resolve(descriptor, tag)) ?? { tag, sections: {}, tools: {} };
-  const hash = overrideOf(template, tag).sections[path]?.hash ?? "";
-  // A digest is a text as it is: no placeholder in it.
-  const text = digest.replaceAll("{{", "\\{{");
-  const kept = stored.sections[path] ?? {};
-  await store.upsert(descriptor, { ...stored, sections: { ...stored.sections, [path]: { ...kept, hash, text } } });
+  const { template } = prompt;
+  const stored = await store.resolve(template.descriptor, tag);
+  await store.upsert(template.descriptor, withDigest(stored, prompt, tag, path, digest));
   clearWorkspaceDigest(session, path);
 }
 
-function innerPrompt<Output>({ template }: Prompt<Output>, workspace: Section<never>, digest: Section<never>) {
-  const { tools = [], policies, resources, slices } = workspace;
+function withDigest<Output>(
+  stored: PromptOverride | undefined,
+  { template }: Prompt<Output>,
+  tag: string,
+  path: string,
+  digest: string,
+): PromptOverride {
+  const { sections, tools }: PromptOverride = stored ?? { tag, sections: {}, tools: {} };
+  const hash = overrideOf(template, tag).sections[path]?.hash ?? "";
+  // A digest is a text as it is: no placeholder in it.
+  const text = digest.replaceAll("{{", "\\{{");
+  return { tag, tools, sections: { ...sections, [path]: { ...sections[path], hash, text } } };
+}
+
+type Explored = PromptResponse<{ readonly digest: string }>;
+
+/** A digest that came as plain text, from a model that wrote no JSON, is a digest too. */
+async function withTextAnswers(session: Session, explore: () => Promise<Explored>): Promise<Explored> {
+  const heard: FrameworkEvent[] = [];
+  const stop = session.on("*", (event) => {
+    if (event.evaluationId !== undefined) heard.push(event);
+  });
+  try {
+    return await explore();
+  } catch (error) {
+    const digest = error instanceof OutputParseError ? textDigest(error.rawText) : undefined;
+    const failed = heard.findLast((event) => isEvent(event, "prompt.failed"));
+    const ofIt = heard.filter(({ evaluationId }) => evaluationId === failed?.evaluationId);
+    const rendered = ofIt.find((event) => isEvent(event, "prompt.rendered"));
+    const responded = ofIt.findLast((event) => isEvent(event, "provider.responded"));
+    if (!(error instanceof OutputParseError) || digest === undefined) throw error;
+    if (failed === undefined || rendered === undefined || responded === undefined) throw error;
+    const { promptName, usage, messages, toolResults, providerPayload, rawText } = error;
+    const { evaluationId, turns } = failed;
+    const of = { evaluationId, turns, provider: rendered.adapter, model: rendered.model };
+    const { finishReason } = responded;
+    const answer = { text: rawText, output: { digest }, finishReason, providerPayload };
+    return Object.freeze({ promptName, ...of, ...answer, usage, messages, toolResults });
+  } finally {
+    stop();
+  }
+}
+
+/** undefined for what was meant to be JSON and is not the output. */
+function textDigest(text: string): string | undefined {
+  const parsed = parseJson(text.trim());
+  if (parsed.ok) return typeof parsed.value === "string" ? parsed.value : undefined;
+  return /^\s*($|[{[]|```json)/i.test(text) ? undefined : text.trim();
+}
+
+type PlacedSection = ReturnType<typeof sectionsIn>[number];
+
+function innerPrompt<Output>(prompt: Prompt<Output>, { section, path }: PlacedSection, digest: Section<never>) {
+  const { template } = prompt;
+  const { tools = [], title = "Workspace" } = section;
   const readOnly = tools.filter((tool) => tool.readOnly === true);
+  // What is bound and demanded around the section holds for its clone.
+  const around = sectionsIn(template).filter((other) => path === other.path || path.startsWith(`${other.path}.`));
+  const visibility = Object.fromEntries(around.map((other) => [other.path, "full" as const]));
+  const rendered = prompt.render({ visibility });
+  const policies = readOnly.slice(0, 1).flatMap(({ name }) => rendered.policiesOf(name));
+  // The digest section keeps its key, because overrides name it; the others give way.
+  const free = (key: string): string => (key === digest.key ? `${key}-of-optimization` : key);
   return definePrompt({
     ns: `${template.ns}.optimization`,
     key: `${template.key}-workspace-digest`,
     output: z.object({ digest: z.string().describe("the digest, as Markdown") }),
+    policies,
+    resources: rendered.resources,
+    slices: template.slices,
     sections: [
-      { key: "goal", title: "Goal", text: goal },
-      { key: "expectations", title: "Expectations", text: expectations },
-      planning(),
+      { key: free("goal"), title: "Goal", text: goal },
+      { key: free("expectations"), title: "Expectations", text: expectations },
+      planning({ key: free("planning") }),
       {
-        key: "workspace",
-        title: workspace.title ?? "Workspace",
+        key: free("workspace"),
+        title,
         text: "Look at the workspace with these tools; you cannot change it.",
         tools: readOnly,
-        ...(policies && { policies }),
-        ...(resources && { resources }),
-        ...(slices && { slices }),
       },
-      digest as Section,
-      { key: "request", text: "Write the digest now.", role: "user" },
+      // Its texts are the prompt's; whether it is shown does not hang on params that are not here.
+      { ...digest, enabled: undefined, visibility: "full" } as Section,
+      { key: free("request"), text: "Write the digest now.", role: "user" },
     ],
   });
 }

@@ -4,7 +4,10 @@ import {
   defineSlice,
   deny,
   Filesystem,
+  FilesystemError,
   type PolicyDecision,
+  type Resources,
+  type Slice,
   type Tool,
   type ToolContext,
   type ToolPolicy,
@@ -14,21 +17,23 @@ import {
 export function sequentialDependency(options: {
   readonly tool: Tool;
   readonly after: readonly Tool[];
-  /** Default: made of the tools' names. */
+  /** Default: made of the tools' names. Two of one name and different tools cannot share a session. */
   readonly name?: string | undefined;
 }): ToolPolicy {
   const { tool, after, name = `${tool.name}-after-${after.map((other) => other.name).join("-")}` } = options;
-  const succeeded = defineSlice({
-    name: `toolkit.succeeded.${name}`,
-    initial: [] as readonly string[],
-    reducers: ({ on }) => {
-      for (const other of after) {
-        on(other, (names, { result }) => {
-          if (result.success && !names.includes(other.name)) names.push(other.name);
-        });
-      }
-    },
-  });
+  const succeeded = namesOf(succeededSlices, [name, ...namesIn(after)], () =>
+    defineSlice({
+      name: `toolkit.succeeded.${name}`,
+      initial: [] as readonly string[],
+      reducers: ({ on }) => {
+        for (const other of after) {
+          on(other, (names, { result }) => {
+            if (result.success && !names.includes(other.name)) names.push(other.name);
+          });
+        }
+      },
+    }),
+  );
   return definePolicy({
     name,
     tools: [tool],
@@ -48,22 +53,26 @@ export function sequentialDependency(options: {
 export function readBeforeWrite(options: {
   readonly read: readonly Tool[];
   readonly write: readonly Tool[];
+  /** Made once: policies with the same tools and the same function remember together. */
   readonly pathOf?: ((input: unknown) => string | undefined) | undefined;
 }): ToolPolicy {
   const { read, write, pathOf = pathProperty } = options;
-  const readPaths = defineSlice({
-    name: `toolkit.read-paths.${write.map(({ name }) => name).join("-")}`,
-    initial: [] as readonly string[],
-    reducers: ({ on }) => {
-      for (const tool of [...read, ...write]) {
-        on(tool, (paths, { params, result }) => {
-          const path = result.success ? pathOf(params) : undefined;
-          const normal = path === undefined ? undefined : normalPath(path);
-          if (normal !== undefined && !paths.includes(normal)) paths.push(normal);
-        });
-      }
-    },
-  });
+  const [readers, writers] = [namesIn(read).join("-"), namesIn(write).join("-")];
+  const readPaths = namesOf(sliceMapOf(pathOf), [readers, writers], () =>
+    defineSlice({
+      name: `toolkit.read-paths.${readers}.${writers}`,
+      initial: [] as readonly string[],
+      reducers: ({ on }) => {
+        for (const tool of [...read, ...write]) {
+          on(tool, (paths, { params, result }) => {
+            const path = result.success ? pathOf(params) : undefined;
+            const normal = path === undefined ? undefined : normalPath(path);
+            if (normal !== undefined && !paths.includes(normal)) paths.push(normal);
+          });
+        }
+      },
+    }),
+  );
   return definePolicy({
     name: "read-before-write",
     tools: write,
@@ -71,12 +80,57 @@ export function readBeforeWrite(options: {
     async check({ tool, input }, { session, resources }) {
       const path = pathOf(input);
       if (path === undefined || session.get(readPaths).includes(normalPath(path))) return allow();
-      const files = resources.find(Filesystem);
+      const files = await boundFilesystem(resources);
       if (files !== undefined && !(await files.exists(path))) return allow();
-      const readers = read.map(({ name }) => name).join(" or ");
-      return deny(`Read ${path} with ${readers} before ${tool.name} changes it.`);
+      const entries = await entriesOf(files, path);
+      if (entries === 0) return allow();
+      if (entries !== undefined) return deny(`${path} is a folder: take its files one by one, each after it was read.`);
+      return deny(`Read ${path} with ${namesIn(read).join(" or ")} before ${tool.name} changes it.`);
     },
   });
+}
+
+/** undefined: none is bound. */
+async function boundFilesystem(resources: Resources): Promise<Filesystem | undefined> {
+  try {
+    return resources.find(Filesystem);
+  } catch {
+    // It is bound, and made asynchronously.
+    return resources.open(Filesystem);
+  }
+}
+
+/** How many a folder has; undefined: it is none. */
+async function entriesOf(files: Filesystem | undefined, path: string): Promise<number | undefined> {
+  try {
+    return (await files?.list(path))?.length;
+  } catch (error) {
+    if (error instanceof FilesystemError) return undefined;
+    throw error;
+  }
+}
+
+type NamesSlice = Slice<readonly string[]>;
+
+const succeededSlices = new Map<string, NamesSlice>();
+const readPathsSlices = new WeakMap<object, Map<string, NamesSlice>>();
+
+/** What the same tools did is one slice, however many prompts of a session have such a policy. */
+function namesOf(known: Map<string, NamesSlice>, of: readonly string[], make: () => NamesSlice): NamesSlice {
+  const key = JSON.stringify(of);
+  const slice = known.get(key) ?? make();
+  known.set(key, slice);
+  return slice;
+}
+
+function sliceMapOf(pathOf: object): Map<string, NamesSlice> {
+  const slices = readPathsSlices.get(pathOf) ?? new Map<string, NamesSlice>();
+  readPathsSlices.set(pathOf, slices);
+  return slices;
+}
+
+function namesIn(tools: readonly Tool[]): readonly string[] {
+  return tools.map(({ name }) => name);
 }
 
 function pathProperty(input: unknown): string | undefined {
@@ -120,7 +174,7 @@ export function requireApproval(
       if (tools === undefined && tool.readOnly === true) return allow();
       const approval: Approval | undefined = await ask({ tool, input, callId, signal });
       if (approval?.approved === true) return allow(approval.input);
-      const why = approval?.reason === undefined ? "" : `: ${approval.reason}`;
+      const why = approval?.reason ? `: ${approval.reason}` : "";
       return deny(`${tool.name} was not approved${why}.`);
     },
   });

@@ -20,7 +20,7 @@ export const workspaceDigests: Slice<readonly { readonly section: string; readon
   },
 });
 
-const digestSections = new WeakSet<(get: never) => string | undefined>();
+const digestSections = new WeakSet<NonNullable<Section["textFrom"]>>();
 
 /** Whether a section shows a digest of a workspace. */
 export function isDigestSection(section: Section<never>): boolean {
@@ -29,19 +29,20 @@ export function isDigestSection(section: Section<never>): boolean {
 
 /**
  * A section that shows the digest which the session keeps, or an override put in its place. Default key
- * "workspace-digest"; it stands at the root of its prompt.
+ * "workspace-digest".
  */
 export function workspaceDigest(
   options: { readonly key?: string | undefined; readonly title?: string | undefined } = {},
 ): Section {
   const { key = "workspace-digest", title = "Workspace" } = options;
-  const textFrom: Section["textFrom"] = (get) => get(workspaceDigests).find(({ section }) => section === key)?.digest;
-  digestSections.add(textFrom as (get: never) => string | undefined);
+  const textFrom: NonNullable<Section["textFrom"]> = (get, path) =>
+    get(workspaceDigests).find(({ section }) => section === path)?.digest;
+  digestSections.add(textFrom);
   const text = "There is no digest of the workspace yet: look before you act.";
   return defineSection({ key, title, text, textFrom, slices: [workspaceDigests] });
 }
 
-/** Puts a digest into a session; the next evaluation in it shows it. */
+/** Puts a digest into a session, for the section of that dotted path; the next evaluation in it shows it. */
 export function setWorkspaceDigest(session: Session, section: string, digest: string): void {
   joinSlices(session, [workspaceDigests]);
   session.dispatch(digestSet({ section, digest }));

@@ -1,4 +1,4 @@
-import { deadlineIn, definePrompt, Filesystem, provide, type FeedbackProvider } from "@proviso/core";
+import { deadlineIn, definePrompt, Filesystem, provide, provideFactory, type FeedbackProvider } from "@proviso/core";
 import { memoryFilesystem, modelAdapter } from "@proviso/runtime";
 import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
 import {
@@ -66,4 +66,17 @@ test("KIT-10 all of several, or any one of them", async () => {
   expect(both[1]).toContain("b.md");
   expect(both[1]).toContain("c.md");
   expect(both[3]).toBe("These files are still missing: c.md. Write them.");
+});
+
+test("KIT-10 required files are looked for where the filesystem is made asynchronously", async () => {
+  const prompt = definePrompt({
+    key: "files",
+    sections: [{ key: "s", text: "Write.", tools: filesystemTools() }],
+    completion: requireFiles("b.md"),
+  }).bind();
+  const writing = { toolCalls: [call("write_file", { path: "b.md", text: "x" })] };
+  const model = scriptedModel([{ text: "done" }, writing, { text: "done" }]);
+  const resources = [provideFactory(Filesystem, async () => memoryFilesystem({}))];
+  await modelAdapter(model, fakeEnvironment()).evaluate(prompt, { resources });
+  model.assertDone();
 });

@@ -1,3 +1,6 @@
+import { DefinitionError, Filesystem, provideFactory, type Tool } from "@proviso/core";
+import { memoryFilesystem } from "@proviso/runtime";
+import { invokeTool } from "@proviso/runtime/testing";
 import { filesystemTools } from "@proviso/toolkit";
 import { expect, test } from "vitest";
 import { call, invoked, work } from "./support.ts";
@@ -63,6 +66,80 @@ test("KIT-4 what is written, edited and removed is there, edited and gone", asyn
 
 test("KIT-2 one endless line is cut", async () => {
   const answer = await invoked(tools, "read_file", { path: "x" }, { x: "y".repeat(1_000) });
-  expect(answer.length).toBeLessThan(150);
+  expect(answer.length).toBeLessThan(200);
+  expect(answer).toMatch(/^lines 1-1 of 1; line 1 is too long and cut, find the rest of it with grep_files\n/);
   expect(answer).toMatch(/…$/);
+});
+
+test("KIT-2 matches that are left out are said, and of a long line is shown what is around the text", async () => {
+  const many = Array.from({ length: 4 }, (_, index) => `${index} needle ${"y".repeat(40)}`).join("\n");
+  const answer = await invoked(
+    filesystemTools({ charactersAnAnswer: 100 }),
+    "grep_files",
+    { text: "needle" },
+    { many },
+  );
+  expect(answer).toMatch(/^many:1: 0 needle y+\n\(more: narrow it/);
+  const long = `${"a".repeat(5_000)}needle${"b".repeat(5_000)}`;
+  const around = await invoked(filesystemTools(), "grep_files", { text: "needle" }, { long, other: "needle" });
+  expect(around).toMatch(/^long:1: …a+needleb+…\nother:1: needle$/);
+  expect(around.length).toBeLessThan(500);
+});
+
+test("KIT-2 long paths are paged by their length, and a page past the end says so", async () => {
+  const paths = Array.from({ length: 5 }, (_, index) => `${String(index).repeat(40)}.txt`);
+  const folder = Object.fromEntries(paths.map((path) => [path, ""]));
+  const few = filesystemTools({ charactersAnAnswer: 100 });
+  const found: string[] = [];
+  for (let offset = 0; offset < 5;) {
+    const lines = (await invoked(few, "glob_files", { pattern: "*", offset }, folder)).split("\n");
+    found.push(...lines.filter((line) => line.endsWith(".txt")));
+    offset = Number(/offset (\d+)\)$/.exec(lines.at(-1) ?? "")?.[1] ?? 5);
+  }
+  expect(found).toEqual(paths);
+  expect(await invoked(few, "glob_files", { pattern: "*", offset: 5 }, folder)).toMatch(
+    /^failed: There are only 5 paths/,
+  );
+  expect(await invoked(few, "list_files", { offset: 9 }, folder)).toMatch(/^failed: There are only 5 entries/);
+  expect(await invoked(few, "list_files", {}, {})).toBe("The folder is empty.");
+  expect(await invoked(few, "read_file", { path: "empty" }, { empty: "" })).toBe("empty is empty.");
+});
+
+test("KIT-4 an edit changes no other byte: a mark at the beginning stays, and what is no UTF-8 is refused", async () => {
+  const edit = (path: string) => call("edit_file", { path, find: "b", replace: "c" });
+  const latin = new Uint8Array([0x61, 0xe9, 0x62]);
+  const { results, filesystem } = await work({ tools }, [edit("mark"), edit("latin")], {
+    mark: "\u{feff}b\r\n",
+    latin,
+  });
+  expect(results[0]).toBe("Replaced 1 in mark.");
+  expect(results[1]).toMatch(/^failed: latin is not UTF-8 text/);
+  expect(new TextDecoder("utf-8", { ignoreBOM: true }).decode(await filesystem.readBytes("mark"))).toBe(
+    "\u{feff}c\r\n",
+  );
+  expect(await filesystem.readBytes("latin")).toEqual(latin);
+});
+
+test.each([
+  ["edit_file", { path: "crlf", find: "a\nb", replace: "x" }, /end with \\r\\n/],
+  ["grep_files", { text: "a\nb" }, /a text of one line/],
+  ["remove_file", { path: "." }, /the whole workspace/],
+  ["remove_file", { path: ".//./" }, /the whole workspace/],
+])("KIT-3 %s with %o says what is wrong with it", async (name, input, says) => {
+  const answer = await invoked(filesystemTools(), name, input, { ...files, crlf: "a\r\nb\r\n" });
+  expect(answer).toMatch(/^failed: /);
+  expect(answer).toMatch(says);
+});
+
+test("KIT-1 a filesystem that is made asynchronously will do", async () => {
+  const read = filesystemTools().find(({ name }) => name === "read_file") as Tool<object, unknown>;
+  const resources = [provideFactory(Filesystem, async () => memoryFilesystem(files))];
+  const { result } = await invokeTool(read, { path: "a.ts" }, { resources });
+  expect(result.success).toBe(true);
+});
+
+test("KIT-2 pages of no size are refused when the tools are made", () => {
+  for (const options of [{ linesAPage: 0 }, { entriesAnAnswer: -1 }, { charactersAnAnswer: Number.NaN }]) {
+    expect(() => filesystemTools(options)).toThrow(DefinitionError);
+  }
 });

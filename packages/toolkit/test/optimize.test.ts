@@ -1,4 +1,13 @@
-import { definePrompt, Filesystem, overrideOf, provide, type Section } from "@proviso/core";
+import {
+  DefinitionError,
+  definePolicy,
+  definePrompt,
+  deny,
+  Filesystem,
+  overrideOf,
+  provide,
+  type Section,
+} from "@proviso/core";
 import { createSession, memoryFilesystem, memoryOverrides, modelAdapter } from "@proviso/runtime";
 import { fakeEnvironment, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import {
@@ -93,6 +102,12 @@ test("OPT-1 what is missing is an error of phase request, before anything is spe
   const session = createSession();
   const bare = (...sections: Section[]) => definePrompt({ key: "p", sections }).bind();
   const store = memoryOverrides();
+  const global = { scope: "global", overrides: { store, tag: "v1" } } as const;
+  const damaged = { ...store, resolve: () => Promise.reject(new DefinitionError("The file is damaged.")) };
+  const hash = template.descriptor.sections["files"] ?? "";
+  await store.upsert(template.descriptor, { tag: "v1", sections: { files: { hash, text: "Careful." } }, tools: {} });
+  const sections = [{ ...workspace, text: "Changed since." }, workspaceDigest()];
+  const changed = definePrompt({ ns: "tests", key: "shop", sections });
   const cases: readonly (readonly [Parameters<typeof optimize>[1], Partial<Parameters<typeof optimize>[2]>])[] = [
     [bare(workspace), {}],
     [bare(workspaceDigest()), {}],
@@ -100,6 +115,10 @@ test("OPT-1 what is missing is an error of phase request, before anything is spe
     [prompt, { scope: "global" }],
     [prompt, { scope: "global", overrides: { store } }],
     [prompt, { scope: "global", overrides: { store, tag: "../up" } }],
+    [prompt, { scope: "global", overrides: { store: damaged, tag: "v1" } }],
+    [changed.bind(), { scope: "global", overrides: { store, tag: "v1" } }],
+    [bare(workspace, { ...workspaceDigest(), acceptsOverrides: false }), global],
+    [definePrompt({ key: "k".repeat(60), sections: [workspace, workspaceDigest()] }).bind(), {}],
   ];
   for (const [given, options] of cases) {
     const { model, adapter } = started();
@@ -129,4 +148,68 @@ test("OPT-6 a workspace of one's own is one whose tools are told of", async () =
   expect(await optimize(started().adapter, given, { session })).toMatchObject({ sectionKey: "digest" });
   clearWorkspaceDigest(session, "digest");
   expect(session.get(workspaceDigests)).toEqual([]);
+});
+
+test.each([
+  ["an object with a digest", { output: { digest: "A shop." } }],
+  ["a JSON text", { text: '"A shop."' }],
+  ["a text", { text: "A shop.\n" }],
+])("OPT-4 the digest is the answer: %s", async (_, answer) => {
+  const session = createSession();
+  const { digest, response } = await optimize(started([answer]).adapter, prompt, { session });
+  expect([digest, response.output.digest]).toEqual(["A shop.", "A shop."]);
+});
+
+test("OPT-5 the digest of a section inside another one is shown there", async () => {
+  const nested = { key: "about", title: "About", children: [workspaceDigest()] };
+  const given = definePrompt({ key: "nested", sections: [workspace, nested] }).bind();
+  const session = createSession();
+  const { model, adapter } = started([...steps, { text: "x" }]);
+  expect(await optimize(adapter, given, { session })).toMatchObject({ sectionKey: "about.workspace-digest" });
+  await adapter.evaluate(given, { session });
+  expect(model.requests.at(-1)?.messages[0]?.text).toContain("### 2.1. Workspace\n\n# Shop");
+});
+
+test.each(["goal", "expectations", "planning", "workspace", "request"])(
+  "OPT-2 a digest section may have the key %s",
+  async (key) => {
+    const given = definePrompt({ key: "p", sections: [workspace, workspaceDigest({ key })] }).bind();
+    expect(await optimize(started().adapter, given, { session: createSession() })).toMatchObject({ sectionKey: key });
+  },
+);
+
+test("OPT-2 what the prompt binds and demands around its workspace holds in the optimisation", async () => {
+  const { resources: _, ...bare } = workspace;
+  const noReadme = definePolicy({ name: "no-readme", check: () => deny("The README is private.") });
+  for (const policies of [[], [noReadme]]) {
+    const given = definePrompt({
+      key: "p",
+      resources: [provide(Filesystem, files)],
+      policies,
+      sections: [{ key: "around", visibility: "summary", summary: "Files.", children: [bare] }, workspaceDigest()],
+    });
+    const { response } = await optimize(started().adapter, given.bind(), { session: createSession() });
+    const said = response.toolResults.map(({ result }) => (result.success ? "read" : result.message));
+    expect(said).toEqual([policies.length === 0 ? "read" : "The README is private."]);
+  }
+});
+
+test("OPT-4 what was meant to be JSON and is not the output is no digest", async () => {
+  for (const text of ['{"digest": "A sh', '{"digest": 5}', "```json\n{}\n```", "[1]", "7"]) {
+    const session = createSession();
+    const error = await rejectionOf(optimize(started([{ text }]).adapter, prompt, { session }));
+    expect(error).toMatchObject({ code: "output", phase: "response" });
+    expect(session.get(workspaceDigests)).toEqual([]);
+  }
+});
+
+test("OPT-4 OPT-6 the response of a text has what was spent on it", async () => {
+  const session = createSession();
+  const given: readonly ScriptedStep[] = [...steps.slice(0, 1), { text: "A shop.", finishReason: "stop" }];
+  const { response } = await optimize(started(given).adapter, prompt, { session });
+  const expected = await optimize(started().adapter, prompt, { session });
+  expect(Object.keys(response).toSorted()).toEqual(Object.keys(expected.response).toSorted());
+  expect(response).toMatchObject({ turns: 2, text: "A shop.", finishReason: "stop" });
+  expect(response.toolResults).toHaveLength(1);
+  expect(response.usage.totalTokens).toBeGreaterThan(0);
 });

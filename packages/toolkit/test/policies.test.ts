@@ -1,4 +1,4 @@
-import { definePrompt, defineTool, Filesystem, provide, toolError } from "@proviso/core";
+import { definePrompt, defineTool, Filesystem, provide, provideFactory, toolError } from "@proviso/core";
 import { createSession, memoryFilesystem, modelAdapter } from "@proviso/runtime";
 import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
 import {
@@ -131,4 +131,51 @@ test("KIT-8 read-only tools are not asked for, unless they are named", async () 
     await modelAdapter(model).evaluate(prompt, { policies: [requireApproval(ask as never, { tools })] });
   }
   expect(asked).toBe(1);
+});
+
+test("KIT-6 KIT-7 policies with the same tools share what they remember, so two prompts of a session can have them", async () => {
+  const pathOf = () => undefined;
+  const prompts = ["first", "second"].map((key) => {
+    const after = sequentialDependency({ tool: deploy, after: [build] });
+    const reading = readBeforeWrite({ read: byName("read_file"), write: byName("write_file") });
+    const other = readBeforeWrite({ read: byName("list_files"), write: byName("write_file"), pathOf });
+    const own = [...tools, build, deploy];
+    return definePrompt({ key, sections: [{ key: "s", text: "x", tools: own }], policies: [after, reading, other] });
+  });
+  const session = createSession();
+  const resources = [provide(Filesystem, memoryFilesystem({ "a.ts": "a" }))];
+  const steps = [
+    [call("build"), call("read_file", { path: "a.ts" })],
+    [call("deploy"), call("write_file", { path: "a.ts", text: "b" })],
+  ];
+  for (const [index, prompt] of prompts.entries()) {
+    const model = scriptedModel([{ toolCalls: steps[index] ?? [] }, { text: "x" }]);
+    const evaluated = modelAdapter(model, fakeEnvironment()).evaluate(prompt.bind(), { session, resources });
+    expect((await evaluated).toolResults.map(({ result }) => result.success)).toEqual([true, true]);
+  }
+});
+
+test("KIT-7 a filesystem that is made asynchronously is asked for new files too", async () => {
+  const prompt = definePrompt({ key: "p", sections: [{ key: "s", text: "x", tools, policies: [policy] }] }).bind();
+  const model = scriptedModel([{ toolCalls: [call("write_file", { path: "new.ts", text: "x" })] }, { text: "x" }]);
+  const resources = [provideFactory(Filesystem, async () => memoryFilesystem({}))];
+  const { toolResults } = await modelAdapter(model, fakeEnvironment()).evaluate(prompt, { resources });
+  expect(toolResults[0]?.result.success).toBe(true);
+});
+
+test("KIT-7 of a folder its files are read and removed one by one, and then it may go", async () => {
+  const removing = readBeforeWrite({ read: byName("read_file"), write: byName("remove_file") });
+  const { results } = await work(
+    { tools, policies: [removing] },
+    [
+      call("remove_file", { path: "src" }),
+      call("remove_file", { path: "src/a.ts" }),
+      call("read_file", { path: "src/a.ts" }),
+      call("remove_file", { path: "src/a.ts" }),
+      call("remove_file", { path: "src" }),
+    ],
+    { "src/a.ts": "a" },
+  );
+  expect(results[0]).toBe("failed: src is a folder: take its files one by one, each after it was read.");
+  expect(results.map((result) => result.startsWith("failed"))).toEqual([true, true, false, false, false]);
 });

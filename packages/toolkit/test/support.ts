@@ -9,7 +9,7 @@ export const call = (name: string, given: object = {}) => ({ name, arguments: gi
 export async function work(
   parts: Partial<Section> & Pick<Section, "tools">,
   calls: readonly ReturnType<typeof call>[],
-  files: Readonly<Record<string, string>> = {},
+  files: Readonly<Record<string, string | Uint8Array>> = {},
   more: Partial<PromptDefinition<never, never, never>> = {},
 ) {
   const { feedback, policies } = more;

@@ -160,7 +160,9 @@ function collectSlices(definition: AnyDefinition, all: readonly CompiledSection[
     ...(definition.slices ?? []),
     ...all.flatMap(({ section }) => section.slices ?? []),
     ...policies.flatMap((policy) => policy.slices ?? []),
-    ...(all.some(({ section }) => section.visibility !== undefined) ? [openedSections] : []),
+    ...(all.some(({ section }) => section.visibility !== undefined || section.summary !== undefined)
+      ? [openedSections]
+      : []),
   ]);
   refuseDuplicates(
     [...slices].map(({ name }) => name),

@@ -13,6 +13,8 @@ export interface PromptDescriptor {
   readonly params?: readonly string[];
   /** Sections that take no overrides. */
   readonly fixed?: readonly string[];
+  /** Sections that have a summary. */
+  readonly summaries?: readonly string[];
 }
 
 /** Of what an override can replace in a section. */

@@ -88,9 +88,12 @@ function readSection(
     readOnly: true,
     execute(input) {
       const { key } = input as { readonly key: string };
-      const known = summarised.some(({ path }) => path === key);
+      // What was read names the summaries below it, and opens nothing.
+      const below = (path: string): boolean => key.startsWith(`${path}.`);
+      const known = summarised.some(({ path, hasTools }) => path === key || (!hasTools && below(path)));
       const text = known ? textOf(key) : undefined;
-      return text === undefined ? toolError(cannotOpen([key], summarised)) : toolOk(text);
+      if (text === undefined) return toolError(cannotOpen([key], summarised));
+      return toolOk(text === "" ? `"${key}" says no more than its summary.` : text);
     },
   };
 }

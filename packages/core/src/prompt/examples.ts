@@ -55,6 +55,7 @@ export function toolExamplesText(tools: readonly Tool[]): string {
 
 /** Whole tasks, after the sections. */
 export function taskExamplesText(examples: readonly TaskExample[]): string {
+  if (examples.length === 0) return "";
   const tasks = examples.map(({ objective, steps, outcome }, index) =>
     [
       `### Example ${index + 1}: ${objective}`,

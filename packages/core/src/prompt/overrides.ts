@@ -45,13 +45,13 @@ export interface OverriddenTexts extends AppliedOverride {
   readonly tools: ReadonlyMap<string, Tool>;
 }
 
-/** @throws {DefinitionError} for a text with an unknown placeholder. */
+/** @throws {DefinitionError} for a text with an unknown placeholder, or a summary that is asked for and not there. */
 export function applyOverride(
   override: PromptOverride,
   descriptor: PromptDescriptor,
   tools: readonly Tool[],
 ): OverriddenTexts {
-  checkTexts(override, descriptor);
+  checkOverrideTexts(override, descriptor);
   const applied: string[] = [];
   const stale: string[] = [];
   const fresh = (name: string, hash: string, known: string | undefined): boolean => {
@@ -91,7 +91,7 @@ export function checkOverride(override: PromptOverride, descriptor: PromptDescri
   ];
   if (faults.length > 0)
     throw new DefinitionError(`${nameOf(override, descriptor)} does not fit: ${faults.join("; ")}.`);
-  checkTexts(override, descriptor);
+  checkOverrideTexts(override, descriptor);
 }
 
 /** @throws {DefinitionError} for a tag that could not be a file's name. */
@@ -128,19 +128,31 @@ export function currentTexts(
   return { tag, sections: Object.fromEntries(sections), tools: Object.fromEntries(described) };
 }
 
-function checkTexts(override: PromptOverride, descriptor: PromptDescriptor): void {
-  const { params } = descriptor;
-  if (params === undefined) return;
-  const faults = Object.entries(override.sections).flatMap(([path, { text, summary }]) =>
-    [text, summary].flatMap((given) => {
-      const names = paramsIn(parseText(given ?? "", `The override of section "${path}"`));
-      const unknown = names.filter((name) => !params.includes(name));
-      return unknown.length === 0 ? [] : [`section "${path}" names unknown params: ${unknown.join(", ")}`];
-    }),
-  );
-  if (faults.length === 0) return;
-  const offered = params.join(", ") || "none";
-  throw new DefinitionError(`${nameOf(override, descriptor)}: ${faults.join("; ")}. The prompt's params: ${offered}.`);
+/**
+ * What is stale is passed over: nobody will use it. `where` names the override in the error.
+ * @throws {DefinitionError} for a text with an unknown placeholder, or a section to be summarised that has no summary.
+ */
+export function checkOverrideTexts(
+  override: PromptOverride,
+  descriptor: PromptDescriptor,
+  where: string = nameOf(override, descriptor),
+): void {
+  const { params, summaries = [] } = descriptor;
+  const faults = Object.entries(override.sections).flatMap(([path, { hash, text, summary, visibility }]) => {
+    if (hash !== overridable(descriptor, path)) return [];
+    const names = [text, summary].flatMap((given) => paramsIn(parseText(given ?? "", `${where}: section "${path}"`)));
+    const unknown = params === undefined ? [] : names.filter((name) => !params.includes(name));
+    const offered = params?.join(", ") || "none";
+    return [
+      ...(unknown.length === 0
+        ? []
+        : [`section "${path}" names unknown params: ${unknown.join(", ")}. The prompt's params: ${offered}`]),
+      ...(visibility === "summary" && summary === undefined && !summaries.includes(path)
+        ? [`section "${path}" is to be shown as a summary, but has none: give the override a summary`]
+        : []),
+    ];
+  });
+  if (faults.length > 0) throw new DefinitionError(`${where}: ${faults.join("; ")}.`);
 }
 
 function hashFault(what: string, hash: string, known: string | undefined): readonly string[] {

@@ -3,7 +3,7 @@ import type { ToolPolicy } from "../tool/policy.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { CompiledSection } from "./compile.ts";
 import { disclosureTools, openingLine, type SummarisedSection } from "./disclosure.ts";
-import { taskExamplesText } from "./examples.ts";
+import { taskExamplesText, type TaskExample } from "./examples.ts";
 import { outputInstructions } from "./output.ts";
 import { applyOverride, type OverriddenTexts } from "./overrides.ts";
 import { fillText, type TextPart } from "./placeholders.ts";
@@ -55,13 +55,13 @@ export function renderPrompt(template: CompiledTemplate, params: Params, options
   const rendering: Rendering = { params, visibility, overrides, get };
   const shown: Shown[] = [];
   for (const section of template.sections) addShown(section, rendering, shown);
-  const texts = textsByRole(template, shown, rendering, options.outputInstructions);
   const open: CompiledSection[] = [];
   const summarised: SummarisedSection[] = [];
   for (const section of shown) {
     if (section.summarised === undefined) open.push(section.compiled);
     else summarised.push(section.summarised);
   }
+  const texts = textsByRole({ template, shown, open }, rendering, options.outputInstructions);
   return Object.freeze({
     ...texts,
     tools: Object.freeze([
@@ -79,10 +79,16 @@ export function renderPrompt(template: CompiledTemplate, params: Params, options
   });
 }
 
+interface SectionsOf {
+  readonly template: CompiledTemplate;
+  readonly shown: readonly Shown[];
+  /** Of these, what is not summarised. */
+  readonly open: readonly CompiledSection[];
+}
+
 /** Most prompts have their user sections last, or none: the whole text is put together of the two parts then. */
 function textsByRole(
-  template: CompiledTemplate,
-  shown: readonly Shown[],
+  { template, shown, open }: SectionsOf,
   rendering: Rendering,
   instructions: boolean | undefined,
 ): Pick<RenderedPrompt, "text" | "system" | "user"> {
@@ -95,13 +101,19 @@ function textsByRole(
     (role === "system" ? systems : users).push(text);
   };
   for (const section of shown) add(sectionText(section, rendering), section.compiled.role);
-  if (template.examples.length > 0) add(taskExamplesText(template.examples), "system");
+  if (template.examples.length > 0) add(taskExamplesText(offeredExamples(template.examples, open)), "system");
   const instructed = (instructions ?? template.outputInstructions) && template.output !== undefined;
   if (instructed) add(outputInstructions(template.output), "system");
   const [system, user] = [systems.join("\n\n"), users.join("\n\n")];
   const text = all?.join("\n\n") ?? joined(system, user);
   // Some providers refuse a request without a user message.
   return user === "" ? { text, system: "", user: system } : { text, system, user };
+}
+
+/** An example shows the model no tool that it has not. */
+function offeredExamples(examples: readonly TaskExample[], open: readonly CompiledSection[]): readonly TaskExample[] {
+  const offered = new Set(open.flatMap(({ section }) => (section.tools ?? []).map(({ name }) => name)));
+  return examples.filter(({ steps }) => steps.every(({ tool }) => offered.has(tool)));
 }
 
 function addShown(compiled: CompiledSection, rendering: Rendering, shown: Shown[]): void {
@@ -168,7 +180,7 @@ function sectionText({ compiled, summarised }: Shown, rendering: Rendering): str
 function textFromState({ section, path }: CompiledSection, { get }: Rendering): string | undefined {
   if (section.textFrom === undefined || get === undefined) return undefined;
   try {
-    return section.textFrom(get);
+    return section.textFrom(get, path);
   } catch (cause) {
     throw new RenderFault(`The text of section "${path}" could not be told: ${messageOf(cause)}`, {
       section: path,
@@ -189,7 +201,8 @@ function filled(parts: readonly TextPart[], path: string, params: Params): strin
 /** A section with all that is below it, as if it were open; undefined where there is none. */
 function fullText(template: CompiledTemplate, path: string, rendering: Rendering): string | undefined {
   const found = template.all.find((compiled) => compiled.path === path);
-  if (found === undefined || !isEnabled(found, rendering.params)) return undefined;
+  const around = template.all.filter((other) => path === other.path || path.startsWith(`${other.path}.`));
+  if (found === undefined || !around.every((section) => isEnabled(section, rendering.params))) return undefined;
   const open = { ...rendering, visibility: { ...rendering.visibility, [path]: "full" as const } };
   const shown: Shown[] = [];
   addShown(found, open, shown);

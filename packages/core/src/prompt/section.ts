@@ -17,7 +17,7 @@ export interface Section<in Params = {}> {
   /** Markdown with {{param}} placeholders; `\{{` is a literal `{{`. */
   readonly text?: string | undefined;
   /** A text from the session's state, shown as it is in place of `text`; undefined: `text`. Pure. */
-  readonly textFrom?: ((get: SessionState["get"]) => string | undefined) | undefined;
+  readonly textFrom?: ((get: SessionState["get"], path: string) => string | undefined) | undefined;
   /** Shown in place of text while the section is summarised; placeholders as in text. */
   readonly summary?: string | undefined;
   /** Default "full". What may be a summary needs one; the model opens it when it needs it. */

@@ -4,7 +4,7 @@ import { describeIssues, parseWithSchemaSync, type ObjectSchema, type Schema } f
 import type { SessionState } from "../state/session.ts";
 import type { Slice } from "../state/slice.ts";
 import type { CompletionChecker } from "../tool/completion.ts";
-import type { FeedbackProvider } from "../tool/feedback.ts";
+import { checkedFeedback, type FeedbackProvider } from "../tool/feedback.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { InputOf, OutputOf } from "../types.ts";
@@ -182,6 +182,7 @@ function compileTemplate(definition: AnyDefinition): CompiledTemplate & { readon
   const { all, tools, slices, params, ...compiled } = compileSections({ ...definition, sections });
   checkTaskExamples(examples, tools, output);
   const fixed = all.filter(({ section }) => section.acceptsOverrides === false).map(({ path }) => path);
+  const summaries = all.filter(({ section }) => section.summary !== undefined).map(({ path }) => path);
   return Object.freeze({
     name: definition.name ?? `${ns}/${key}`,
     sections: compiled.sections,
@@ -189,7 +190,7 @@ function compileTemplate(definition: AnyDefinition): CompiledTemplate & { readon
     tools,
     slices,
     policies: Object.freeze([...(definition.policies ?? [])]),
-    feedback: Object.freeze([...(definition.feedback ?? [])]),
+    feedback: Object.freeze((definition.feedback ?? []).map(checkedFeedback)),
     // The checker is given what the output schema yields.
     completion: definition.completion as CompletionChecker | undefined,
     examples: Object.freeze([...examples]),
@@ -201,6 +202,7 @@ function compileTemplate(definition: AnyDefinition): CompiledTemplate & { readon
       tools: Object.freeze(Object.fromEntries(tools.map((tool) => [tool.name, toolHash(tool)]))),
       ...(params === undefined ? {} : { params: Object.freeze(params) }),
       ...(fixed.length === 0 ? {} : { fixed: Object.freeze(fixed) }),
+      ...(summaries.length === 0 ? {} : { summaries: Object.freeze(summaries) }),
     }),
     output: output === undefined ? undefined : outputSpec(output),
     outputInstructions: definition.outputInstructions ?? false,

@@ -1,3 +1,4 @@
+import { DefinitionError } from "../errors.ts";
 import type { ToolContext } from "./tool.ts";
 
 /** Something said to the model beside a tool's result. */
@@ -5,4 +6,14 @@ export interface FeedbackProvider {
   readonly name: string;
   readonly every: { readonly calls: number; readonly ms?: number } | { readonly ms: number };
   provide(context: ToolContext): string | undefined;
+}
+
+/** @throws {DefinitionError} for a cadence that never comes, or that is none. */
+export function checkedFeedback(provider: FeedbackProvider): FeedbackProvider {
+  const { calls, ms }: { readonly calls?: unknown; readonly ms?: unknown } = provider.every ?? {};
+  const isFit = (value: unknown): boolean => value === undefined || (typeof value === "number" && value > 0);
+  if (isFit(calls) && isFit(ms) && (calls !== undefined || ms !== undefined)) return provider;
+  throw new DefinitionError(
+    `The feedback "${provider.name}" needs a number of calls or of milliseconds over 0: every.`,
+  );
 }

@@ -2,7 +2,13 @@
 import { overridesCommand, UsageError } from "./overrides-command.ts";
 
 const written: string[] = [];
-let exitCode: number;
+let exitCode: number | undefined;
+// A module that ends the process, or waits for nothing, is not one whose prompts are fine.
+process.once("exit", () => {
+  if (exitCode !== undefined) return;
+  process.exitCode = 2;
+  process.stderr.write("proviso: the module ended the process before its prompts could be read\n");
+});
 try {
   exitCode = await overridesCommand(process.argv.slice(2), (text) => void written.push(`${text}\n`));
 } catch (error) {

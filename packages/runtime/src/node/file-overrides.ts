@@ -2,6 +2,7 @@
 // 2. A file is written whole, beside its place and then put there; one that cannot be read is left alone.
 import {
   checkOverride,
+  checkOverrideTexts,
   checkTag,
   DefinitionError,
   overrideOf,
@@ -26,7 +27,9 @@ export function fileOverrides(folder = ".proviso/overrides"): OverridesStore {
   const store: OverridesStore = {
     async resolve(descriptor, tag) {
       const file = fileOf(root, descriptor, tag);
-      return read(root, file, descriptor, tag);
+      const override = await read(root, file, descriptor, tag);
+      if (override !== undefined) checkOverrideTexts(override, descriptor, `The overrides file ${file}`);
+      return override;
     },
     async upsert(descriptor, given) {
       const override = parseOverride(given, "The override");
@@ -54,14 +57,17 @@ function fileOf(root: string, { ns, key }: Named, tag: string): string {
 }
 
 async function read(root: string, file: string, named: Named, tag: string): Promise<PromptOverride | undefined> {
-  await refuseLinks(root, file);
-  let text: string;
+  await refuseOthers(root, file);
+  let bytes: Uint8Array;
   try {
-    text = await readFile(file, "utf8");
+    bytes = await readFile(file);
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw new DefinitionError(`The overrides file ${file} could not be read: ${(cause as Error).message}`, { cause });
   }
+  const text = decoded(bytes);
+  if (text === undefined)
+    throw new DefinitionError(`The overrides file ${file} is damaged: it is not UTF-8. It was left alone.`);
   const parsed = parseJson(text, largestFile);
   if (!parsed.ok)
     throw new DefinitionError(`The overrides file ${file} is damaged: ${parsed.error}. It was left alone.`);
@@ -80,10 +86,19 @@ async function read(root: string, file: string, named: Named, tag: string): Prom
   return parseOverride(rest, `The overrides file ${file}`);
 }
 
+/** Without the mark that some editors put first. */
+function decoded(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
 async function write(root: string, file: string, { ns, key }: Named, override: PromptOverride): Promise<void> {
-  await refuseLinks(root, file);
+  await refuseOthers(root, file);
   await mkdir(dirname(file), { recursive: true });
-  await refuseLinks(root, file);
+  await refuseOthers(root, file);
   const temporary = `${file}.${systemId()}.tmp`;
   try {
     await writeFile(temporary, `${JSON.stringify({ version, ns, key, ...override }, null, 2)}\n`, { flag: "wx" });
@@ -94,12 +109,16 @@ async function write(root: string, file: string, { ns, key }: Named, override: P
   }
 }
 
-/** @throws {DefinitionError} where the way to the file leads through a link. */
-async function refuseLinks(root: string, file: string): Promise<void> {
+/** @throws {DefinitionError} where the way to the file leads through a link, or to something that is no file. */
+async function refuseOthers(root: string, file: string): Promise<void> {
   for (let path = file; path.length > root.length; path = dirname(path)) {
     const stats = await lstat(path).catch(() => undefined);
     if (stats?.isSymbolicLink() === true) {
       throw new DefinitionError(`The overrides file ${file} leads through a symbolic link; links are not followed.`);
+    }
+    // To read a pipe would be to wait for whoever writes to it.
+    if (path === file && stats?.isFile() === false) {
+      throw new DefinitionError(`The overrides file ${file} is no file: something else has its name.`);
     }
   }
 }

@@ -8,7 +8,7 @@ import {
 import { access } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { parseArgs } from "node:util";
+import { inspect, parseArgs } from "node:util";
 import { fileOverrides } from "./file-overrides.ts";
 
 const help = `proviso overrides <command> <module>: the overrides of the prompts that a module exports
@@ -215,7 +215,7 @@ async function templatesOf({ module, prompt, tag }: Request): Promise<readonly T
   try {
     exported = (await import(pathToFileURL(path).href)) as Readonly<Record<string, unknown>>;
   } catch (error) {
-    throw new UsageError(`${path} could not be loaded: ${error instanceof Error ? error.message : String(error)}`);
+    throw new UsageError(`${path} could not be loaded: ${error instanceof Error ? error.message : inspect(error)}`);
   }
   const found = Object.values(exported).flatMap((value) => templateIn(value) ?? []);
   if (found.length === 0) {
@@ -232,13 +232,16 @@ async function templatesOf({ module, prompt, tag }: Request): Promise<readonly T
   return templates;
 }
 
+/** undefined: no prompt; what throws when it is looked at, a proxy say, is none either. */
 function templateIn(value: unknown): Template | undefined {
-  for (const candidate of [value, (value as { readonly template?: unknown } | null | undefined)?.template]) {
+  const candidates = [() => value, () => (value as { readonly template?: unknown } | null | undefined)?.template];
+  for (const candidate of candidates) {
     try {
-      overrideOf(candidate as Template, "latest");
-      return candidate as Template;
-    } catch (error) {
-      if (!(error instanceof DefinitionError)) throw error;
+      const template = candidate() as Template;
+      overrideOf(template, "latest");
+      return template;
+    } catch {
+      // The next one, or none.
     }
   }
   return undefined;

@@ -1,4 +1,4 @@
-import { DefinitionError, type Session, type Slice } from "@proviso/core";
+import { DefinitionError, openedSections, type Session, type Slice } from "@proviso/core";
 import { parseSession } from "./session-json.ts";
 import { createCore } from "./session.ts";
 
@@ -10,12 +10,16 @@ import { createCore } from "./session.ts";
 export function restoreSession(json: unknown, options: { readonly slices: readonly Slice[] }): Session {
   const slices: unknown = options?.slices;
   if (!Array.isArray(slices)) throw new DefinitionError("restoreSession needs the slices: { slices: prompt.slices }.");
-  const saved = parseSession(json, options.slices);
+  // An override opens and closes sections of prompts that have no such slice of their own.
+  const all = [...new Set([...options.slices, openedSections])];
+  const saved = parseSession(json, all);
   const core = createCore(saved.id, saved.seq);
   core.join(options.slices);
   for (const { name, state } of saved.slices) {
-    const slice = options.slices.find((known) => known.name === name);
-    if (slice !== undefined) core.put(slice, state);
+    const slice = all.find((known) => known.name === name);
+    if (slice === undefined) continue;
+    core.join([slice]);
+    core.put(slice, state);
   }
   return core.session;
 }

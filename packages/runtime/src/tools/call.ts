@@ -104,7 +104,7 @@ async function handle(
     const why = result.success ? calling.refused() : result.message;
     return { params, result: why === undefined ? result : handlerFailed(run, call, why) };
   } catch (error) {
-    if (error instanceof VisibilityExpansionRequired) return { params, ...openingOf(run.rendered, tool.name, error) };
+    if (error instanceof VisibilityExpansionRequired) return { params, ...openingOf(run, tool.name, error) };
     return { params, result: handlerFailed(run, call, messageOf(error)), stop: stopBehind(run, error) };
   }
 }

@@ -1,4 +1,5 @@
 import { cannotOpen, type RenderedPrompt, type ToolResult, type VisibilityExpansionRequired } from "@proviso/core";
+import { openedOf, type Opened } from "../rendering.ts";
 import type { Run } from "../run.ts";
 
 /** Sections that a call opened, or closed again. */
@@ -10,19 +11,20 @@ export interface Opening {
 
 /** What comes of a handler that wants sections open: the opening, or a failed result that lists what can be. */
 export function openingOf(
-  rendered: RenderedPrompt,
+  { rendered, core, promptName }: Pick<Run, "rendered" | "core" | "promptName">,
   toolName: string,
   { requested, reason }: VisibilityExpansionRequired,
 ): { readonly result: ToolResult; readonly opens?: Opening | undefined } {
   const keys = Object.keys(requested).filter((key) => requested[key] === "full");
   const closed = Object.keys(requested).filter((key) => requested[key] === "summary");
-  const summarised = new Set(rendered.summarised.map(({ path }) => path));
+  const offered = stillClosed(rendered, openedOf(core, promptName));
+  const summarised = new Set(offered.map(({ path }) => path));
   const unknown = [
     ...keys.filter((key) => !summarised.has(key)),
     ...closed.filter((key) => summarised.has(key) || !Object.hasOwn(rendered.descriptor.sections, key)),
   ];
   if (unknown.length > 0 || keys.length + closed.length === 0) {
-    return { result: { success: false, message: cannotOpen(unknown, rendered.summarised) } };
+    return { result: { success: false, message: cannotOpen(unknown, offered) } };
   }
   const opens: Opening = { keys, closed, reason };
   const message = `Open now: ${keys.join(", ") || "nothing more"}.`;
@@ -32,6 +34,12 @@ export function openingOf(
     result: { success: false, message: `${message} ${toolName} was not run: call it again if it is needed.` },
     opens,
   };
+}
+
+/** Without those that an earlier call of the same turn opened. */
+function stillClosed({ summarised }: RenderedPrompt, opened: Opened): RenderedPrompt["summarised"] {
+  const open = new Set((opened ?? []).filter(({ visibility }) => visibility === "full").map(({ path }) => path));
+  return summarised.filter(({ path }) => !open.has(path));
 }
 
 export function announceOpening(run: Run, { keys, closed, reason }: Opening): readonly unknown[] {

@@ -17,7 +17,7 @@ const cadences = new WeakMap<SessionCore, Map<string, Cadence>>();
 export function withFeedback(run: Run, call: ToolCall, message: ToolMessage, transaction: Transaction): ToolMessage {
   const providers = run.rendered.feedback;
   if (providers.length === 0) return message;
-  const due = providers.filter((provider) => isDue(run, provider));
+  const due = providers.filter((provider, index) => isDue(run, provider, placeAmong(providers, index)));
   const blocks = due.flatMap((provider) => {
     const text = ask(run, call, provider, transaction);
     if (text === undefined) return [];
@@ -28,8 +28,8 @@ export function withFeedback(run: Run, call: ToolCall, message: ToolMessage, tra
 }
 
 /** After so many calls, or so many milliseconds, since it last spoke; of both, what comes first. */
-function isDue(run: Run, { name, every }: FeedbackProvider): boolean {
-  const cadence = cadenceOf(run, name);
+function isDue(run: Run, { name, every }: FeedbackProvider, place: number): boolean {
+  const cadence = cadenceOf(run, name, place);
   cadence.calls += 1;
   const now = run.world.clock.now();
   const byCalls = "calls" in every && cadence.calls >= every.calls;
@@ -39,11 +39,16 @@ function isDue(run: Run, { name, every }: FeedbackProvider): boolean {
   return true;
 }
 
+/** Two of one name, reminders say, have a cadence each. */
+function placeAmong(providers: readonly FeedbackProvider[], index: number): number {
+  return providers.slice(0, index).filter(({ name }) => name === providers[index]?.name).length;
+}
+
 /** Kept for the session, by prompt and provider. */
-function cadenceOf(run: Run, provider: string): Cadence {
+function cadenceOf(run: Run, provider: string, place: number): Cadence {
   const known = cadences.get(run.core) ?? new Map<string, Cadence>();
   cadences.set(run.core, known);
-  const key = JSON.stringify([run.promptName, provider]);
+  const key = JSON.stringify([run.promptName, provider, place]);
   const cadence = known.get(key) ?? { calls: 0, at: run.startedAt };
   known.set(key, cadence);
   return cadence;

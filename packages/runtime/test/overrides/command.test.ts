@@ -148,3 +148,28 @@ test("OVR-7 wrong usage is one line and exit 2", async () => {
   const { code, stdout } = await run(["--help"]);
   expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining("Exit codes: 0 fine; 1") });
 });
+
+test("OVR-7 a module that ends the process, or never ends loading, is not fine", async () => {
+  const { folder, run } = await commandLine();
+  for (const [name, source] of [
+    ["ends.mjs", "process.exit(0);"],
+    ["waits.mjs", "await new Promise(() => {});"],
+  ] as const) {
+    await writeFile(join(folder, name), source);
+    const { code, stderr } = await run(["overrides", "check", name]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("proviso: the module ended the process before its prompts could be read");
+  }
+});
+
+test("OVR-6 an export that throws when it is looked at is no prompt, and the others are", async () => {
+  const { folder, run } = await commandLine();
+  const own = join(folder, "own.ts");
+  const lazy = "export const lazy = { get template() { throw new Error('not yet'); } };";
+  await writeFile(own, `export * from ${JSON.stringify(module)};\n${lazy}\n`);
+  expect(await run(["overrides", "list", own])).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining("cli/greeting: missing"),
+    stderr: "",
+  });
+});

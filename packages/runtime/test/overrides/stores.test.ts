@@ -2,7 +2,8 @@ import { DefinitionError, definePrompt, type OverridesStore, type PromptOverride
 import { createSession, memoryOverrides, modelAdapter } from "@proviso/runtime";
 import { fileOverrides } from "@proviso/runtime/node";
 import { fakeEnvironment, recordEvents, scriptedModel } from "@proviso/runtime/testing";
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { mkdir, mkdtemp, readdir, readFile, rm, rmdir, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
@@ -183,4 +184,51 @@ test("OVR-5 nothing outside the folder is read or written: not by names, not by 
   expect(await rejection(store.upsert(descriptor, better))).toBeInstanceOf(DefinitionError);
   expect(await rejection(store.resolve(descriptor, "latest"))).toBeInstanceOf(DefinitionError);
   expect(await readdir(outside)).toEqual([]);
+});
+
+test("OVR-3 a file with an unknown placeholder is refused when it is resolved, and the error names it", async () => {
+  const root = await folder();
+  const store = fileOverrides(root);
+  await store.upsert(descriptor, better);
+  const file = join(root, "tests", "stored", "latest.json");
+  const good = await readFile(file, "utf8");
+  for (const text of ["Serve {{nmae}}.", "Serve {{}}."]) {
+    await writeFile(file, good.replace("Serve {{name}}.", text));
+    const error = await rejection(store.resolve(descriptor, "latest"));
+    expect(error).toBeInstanceOf(DefinitionError);
+    expect(error.message).toContain(file);
+    expect(error.message).toContain('section "guide"');
+  }
+});
+
+test("OVR-4 a file that an editor saved with a mark, or with other line ends, is read; one that is no UTF-8 is refused", async () => {
+  const root = await folder();
+  const store = fileOverrides(root);
+  await store.upsert(descriptor, better);
+  const file = join(root, "tests", "stored", "latest.json");
+  const text = await readFile(file, "utf8");
+  await writeFile(file, `\u{feff}${text.replaceAll("\n", "\r\n")}`);
+  expect(await store.resolve(descriptor, "latest")).toEqual(better);
+  await writeFile(file, text.replace("Serve", "Servé"), "latin1");
+  const error = await rejection(store.resolve(descriptor, "latest"));
+  expect(error).toBeInstanceOf(DefinitionError);
+  expect(error.message).toContain(`${file} is damaged: it is not UTF-8`);
+});
+
+test("OVR-4 a pipe or a folder in a file's place is refused, not waited for", async () => {
+  const root = await folder();
+  const store = fileOverrides(root);
+  const file = join(root, "tests", "stored", "latest.json");
+  await mkdir(file, { recursive: true });
+  const refused = async () => {
+    for (const use of [() => store.resolve(descriptor, "latest"), () => store.upsert(descriptor, better)]) {
+      const error = await rejection(use());
+      expect(error).toBeInstanceOf(DefinitionError);
+      expect(error.message).toContain(`${file} is no file`);
+    }
+  };
+  await refused();
+  await rmdir(file);
+  execFileSync("mkfifo", [file]);
+  await refused();
 });
