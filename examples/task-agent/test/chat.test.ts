@@ -218,6 +218,13 @@ test("AGT-9 a chat opened again goes on with messages and session, also after a 
   ]);
 });
 
+test("AGT-9 a conversation of several million characters is gone on with", async () => {
+  const { chat, path } = await talk(says([{ text: "That is long." }]));
+  await chat.say("x".repeat(3_000_000));
+  await chat[Symbol.asyncDispose]();
+  await using again = await openChat(path, gemini(configFrom({ GEMINI_API_KEY: key })));
+  expect(again.remembered).toBe(2);
+});
 test("AGT-9 a conversation that cannot be saved is remembered, and saved with the next turn", async () => {
   const { chat, path, logged } = await talk(says([{ text: "One." }]), says([{ text: "Two." }]));
   using other = new DatabaseSync(path);
