@@ -154,7 +154,9 @@ const savedMessages = z.array(
 function load(database: SqliteDatabase): { readonly session: Session; readonly messages: readonly Message[] } {
   const row = database.get<{ messages: string; session: string }>("SELECT messages, session FROM conversation");
   if (row === undefined) return { session: createSession({ slices: [tally] }), messages: [] };
-  const [messages, session] = [parseJson(row.messages), parseJson(row.session)];
+  // As long as it may be: it was saved here.
+  const maxLength = Number.POSITIVE_INFINITY;
+  const [messages, session] = [parseJson(row.messages, { maxLength }), parseJson(row.session, { maxLength })];
   const checked = savedMessages.safeParse(messages.ok ? messages.value : undefined);
   if (!checked.success || !session.ok) throw new DefinitionError("The conversation in the file is damaged.");
   return { session: restoreSession(session.value, { slices: [tally] }), messages: checked.data as readonly Message[] };

@@ -26,7 +26,7 @@ const defaults = {
 
 /**
  * From GEMINI_API_KEY, and where they are set GEMINI_MODEL and GEMINI_BASE_URL (of a proxy).
- * @throws {DefinitionError} without a key.
+ * @throws {DefinitionError} without a key, and for a key or an URL with which no request could be sent.
  */
 export function configFrom(environment: Readonly<Record<string, string | undefined>>): Config {
   const read = (name: string): string | undefined => environment[name]?.trim() || undefined;
@@ -34,8 +34,14 @@ export function configFrom(environment: Readonly<Record<string, string | undefin
   if (apiKey === undefined) {
     throw new DefinitionError("GEMINI_API_KEY is not set. Set it, or try the chat without a key: --simulate.");
   }
-  const model = read("GEMINI_MODEL") ?? defaults.model;
-  return { ...defaults, apiKey, model, baseURL: read("GEMINI_BASE_URL") };
+  if (!/^[!-~]+$/.test(apiKey)) {
+    throw new DefinitionError("GEMINI_API_KEY is no key: it holds a space, a line break or a letter that none has.");
+  }
+  const baseURL = read("GEMINI_BASE_URL");
+  if (baseURL !== undefined && !/^https?:/.test(URL.parse(baseURL)?.protocol ?? "")) {
+    throw new DefinitionError(`GEMINI_BASE_URL is no URL of a web server: ${baseURL}`);
+  }
+  return { ...defaults, apiKey, model: read("GEMINI_MODEL") ?? defaults.model, baseURL };
 }
 
 /** Gemini, behind the same interface as any other model. */

@@ -13,6 +13,9 @@ async function converse(chat: Chat): Promise<void> {
   const terminal = process.stdin.isTTY;
   const lines = createInterface({ input: process.stdin, output: process.stdout, terminal, prompt: "> " });
   let stopping: AbortController | undefined;
+  // Ctrl-D may come in a turn.
+  let isClosed = false;
+  lines.once("close", () => void (isClosed = true));
   lines.on("SIGINT", () => (stopping === undefined ? lines.close() : stopping.abort()));
   if (terminal) lines.prompt();
   for await (const line of lines) {
@@ -23,7 +26,7 @@ async function converse(chat: Chat): Promise<void> {
       console.log(stripVTControlCharacters(text));
       stopping = undefined;
     }
-    if (terminal) lines.prompt();
+    if (terminal && !isClosed) lines.prompt();
   }
 }
 

@@ -74,6 +74,21 @@ test("AGT-1 AGT-4 Gemini is sent the document's tools and defaults", async () =>
   ]);
 });
 
+test.each([
+  [{ GEMINI_API_KEY: "first-line\nsecond-line" }, "GEMINI_API_KEY"],
+  [{ GEMINI_API_KEY: "my key" }, "GEMINI_API_KEY"],
+  [{ GEMINI_API_KEY: "clé" }, "GEMINI_API_KEY"],
+  [{ GEMINI_API_KEY: "key-of-the-test", GEMINI_BASE_URL: "localhost" }, "GEMINI_BASE_URL"],
+  [{ GEMINI_API_KEY: "key-of-the-test", GEMINI_BASE_URL: "file:///tmp" }, "GEMINI_BASE_URL"],
+])(
+  "AGT-4 what no request could be sent with is told at the start, with its name and without the key: %o",
+  (environment, name) => {
+    expect(() => configFrom(environment)).toThrow(DefinitionError);
+    expect(() => configFrom(environment)).toThrow(name);
+    expect(() => configFrom(environment)).not.toThrow(environment.GEMINI_API_KEY);
+  },
+);
+
 test("AGT-4 configuration: model, key, nothing else", () => {
   const defaults = { temperature: 0, maxOutputTokens: 1024, timeoutMs: 30_000, maxRetries: 1, baseURL: undefined };
   expect(configFrom({ GEMINI_API_KEY: "k" })).toEqual({ ...defaults, apiKey: "k", model: "gemini-2.0-flash" });
@@ -218,6 +233,13 @@ test("AGT-9 a chat opened again goes on with messages and session, also after a 
   ]);
 });
 
+test("AGT-9 a conversation of several million characters is gone on with", async () => {
+  const { chat, path } = await talk(says([{ text: "That is long." }]));
+  await chat.say("x".repeat(3_000_000));
+  await chat[Symbol.asyncDispose]();
+  await using again = await openChat(path, gemini(configFrom({ GEMINI_API_KEY: key })));
+  expect(again.remembered).toBe(2);
+});
 test("AGT-9 a conversation that cannot be saved is remembered, and saved with the next turn", async () => {
   const { chat, path, logged } = await talk(says([{ text: "One." }]), says([{ text: "Two." }]));
   using other = new DatabaseSync(path);

@@ -194,6 +194,13 @@ describe.skipIf(terminal === undefined)("in a terminal (needs script or python3)
     expect(second.code).toBe(0);
   });
 
+  test("AGT-10 Ctrl-D in a turn ends the program after the answer", async () => {
+    const { code, output } = await typed(await temporaryFolder(), [["> ", "add milk\r\u0004"]], ["--simulate"]);
+    expect(output).toContain("[ ] 1. milk");
+    expect(output).not.toContain("Error");
+    expect(code).toBe(0);
+  });
+
   test("AGT-10 Ctrl-C stops a turn, and the chat goes on", async () => {
     await using gemini = await startGemini(silence, says([{ text: "Here I am." }]));
     const { code, output } = await typed(

@@ -64,7 +64,10 @@ function isAnswer(value: unknown): value is Json {
 }
 
 function fromAnswer(answer: Json): Read {
-  const { text = "", toolCalls = [], usage, model, finishReason, refusal } = answer;
+  const { usage, model, finishReason, refusal } = answer;
+  // Programs tell what they have not as null.
+  const text = answer["text"] ?? "";
+  const toolCalls = answer["toolCalls"] ?? [];
   if (typeof text !== "string") return { problem: "text must be a text" };
   if (!Array.isArray(toolCalls)) return { problem: "toolCalls must be a list" };
   const calls = toolCalls.map(callOf);

@@ -6,22 +6,47 @@ const graceMs = 200;
 /** Milliseconds between two looks at a group that was told to end. */
 const pollMs = 10;
 
-/** Groups that run: a program that exits in the middle takes them with it. */
+/** Groups that run: a program that exits in the middle, or is ended by a signal, takes them with it. */
 const running = new Set<number>();
+/** They end a program that does not listen to them; Ctrl-C is the first. */
+const endingSignals: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP"];
 
 function killAll(): void {
   for (const leader of running) signalGroup(leader, "SIGKILL");
 }
 
+/**
+ * Nobody else listens: the program ends by the signal, as it would without us. Else it is theirs to decide; we are not
+ * to be seen then, or each of two libraries that ask who else is there would leave the end to the other.
+ */
+function heard(signal: NodeJS.Signals): void {
+  process.off(signal, heard);
+  if (process.listenerCount(signal) === 0) {
+    killAll();
+    process.kill(process.pid, signal);
+  } else queueMicrotask(() => running.size > 0 && listenTo(signal));
+}
+
+function listenTo(signal: NodeJS.Signals): void {
+  process.off(signal, heard);
+  // First of all, because one that listens once is gone when it was told.
+  process.prependListener(signal, heard);
+}
+
 /** Holds a group until `letGo`, by the id of its leader. */
 export function holdGroup(leader: number): void {
-  if (running.size === 0) process.on("exit", killAll);
+  if (running.size === 0) {
+    process.on("exit", killAll);
+    for (const signal of endingSignals) listenTo(signal);
+  }
   running.add(leader);
 }
 
 export function letGo(leader: number): void {
   running.delete(leader);
-  if (running.size === 0) process.off("exit", killAll);
+  if (running.size > 0) return;
+  process.off("exit", killAll);
+  for (const signal of endingSignals) process.off(signal, heard);
 }
 
 /** SIGTERM, and SIGKILL for whoever is left after the grace. Resolves when the group is gone or was killed. */

@@ -47,6 +47,17 @@ test("CMD-4 an object of the documented form is text, usage and model; fences ar
   }
 });
 
+test("CMD-4 what is null is left out: of texts, calls and all that stands beside them", async () => {
+  const beside = { usage: null, model: null, finishReason: null, refusal: null };
+  const said = await doing("print", JSON.stringify({ text: "Hello.", toolCalls: null, ...beside })).evaluate(hello);
+  expect(said).toMatchObject({ output: "Hello.", finishReason: "stop" });
+  const toolCalls = [{ id: null, name: "note", arguments: null }];
+  const called = doing("print", JSON.stringify({ text: null, toolCalls, ...beside }));
+  await expect(called.evaluate(withTools, { maxTurns: 1 })).rejects.toMatchObject({
+    code: "turns",
+    messages: [{}, { toolCalls: [{ name: "note" }] }, {}],
+  });
+});
 test("CMD-4 another object is the answer's text, and a structured output is read from it", async () => {
   const prompt = definePrompt({
     ns: "process",

@@ -63,6 +63,50 @@ test("CMD-6 a program that exits in the middle takes its commands with it", asyn
   expect(await gone(await idsIn(noted, 2), 500)).toBe(true);
 });
 
+/** Sends itself a signal as soon as its command and that one's child are there. */
+const signalled = `
+  import { existsSync, readFileSync } from "node:fs";
+  const [, , signal] = process.argv.slice(1);
+  const controller = new AbortController();
+  const ended = node("family", more).evaluate(prompt, { signal: controller.signal }).catch((error) => error.code);
+  const look = () => {
+    if (!existsSync(more) || readFileSync(more, "utf8").trim().split("\\n").length < 2) return setTimeout(look, 20);
+    process.kill(process.pid, signal);
+  };
+  look();
+`;
+
+test.each(["SIGINT", "SIGTERM", "SIGHUP"])(
+  "CMD-6 a program that %s ends takes its commands with it",
+  async (signal) => {
+    const noted = join(folder(), "ids");
+    await expect(runProgram(start + signalled, script, noted, signal)).rejects.toMatchObject({ code: null, signal });
+    expect(await gone(await idsIn(noted, 2), 500)).toBe(true);
+  },
+);
+
+test("CMD-6 a program that hears a signal itself decides, each time", async () => {
+  const noted = join(folder(), "ids");
+  const deciding = `
+    const alive = () => readFileSync(more, "utf8").trim().split("\\n").every((id) => process.kill(Number(id), 0));
+    process.once("SIGINT", () => {
+      process.once("SIGINT", () => {
+        console.log("second", alive());
+        controller.abort();
+        ended.then((how) => console.log(how)).then(async () => {
+          // What is left of the group ends behind.
+          while (process.listenerCount("SIGINT") > 0) await new Promise((resolve) => setTimeout(resolve, 20));
+          console.log(Date.now());
+        });
+      });
+      console.log("first", alive());
+      setTimeout(() => process.kill(process.pid, "SIGINT"), 20);
+    });
+  `;
+  const { lines } = await runProgram(start + signalled + deciding, script, noted, "SIGINT");
+  expect(lines).toEqual(["first true", "second true", "aborted"]);
+});
+
 test("CMD-6 what has left the group is not waited for, and keeps no descriptor of ours open", async () => {
   const noted = join(folder(), "ids");
   const escaping = `

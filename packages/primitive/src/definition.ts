@@ -1,4 +1,4 @@
-import type { OutputOf, ProviderAdapter, Schema, ThrottlePolicy } from "@proviso/core";
+import type { InputOf, ProviderAdapter, Schema, ThrottlePolicy } from "@proviso/core";
 import type { RecoveryPolicy } from "./recovery.ts";
 import type { PrimitiveSettings } from "./settings.ts";
 
@@ -24,7 +24,7 @@ export interface PrimitiveDefinition<OS extends Schema> {
   /** Extra turns in which the model is shown why its answer does not fit. Default 1. */
   readonly maxRepairs?: number | undefined;
   /** For local errors, in order: the first whose decision is not to bubble wins. */
-  readonly recovery?: readonly RecoveryPolicy<NoInfer<OutputOf<OS>>>[] | undefined;
+  readonly recovery?: readonly RecoveryPolicy<NoInfer<InputOf<OS>>>[] | undefined;
   /** Retries that recovery policies may ask for in one run. Default 3. */
   readonly maxRecoveries?: number | undefined;
 }

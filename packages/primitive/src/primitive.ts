@@ -6,8 +6,8 @@ import {
   type Budget,
   type BudgetTracker,
   type EvaluateOptions,
-  type EvaluationFailure,
   type OutputOf,
+  type Prompt,
   type PromptResponse,
   type PromptTemplate,
   type ProviderAdapter,
@@ -18,7 +18,7 @@ import type { PrimitiveDefinition } from "./definition.ts";
 import { estimateRun } from "./estimation.ts";
 import { adapterSource, type AdapterSource } from "./model-source.ts";
 import { promptOf, type Payload } from "./payload.ts";
-import { checkedPolicies, recoveryFrom, type Recovery, type RecoveryPolicy } from "./recovery.ts";
+import { checkedPolicies, recoveryFrom, type Failed, type Recovery, type RecoveryPolicy } from "./recovery.ts";
 import {
   adapterError,
   checkedResponse,
@@ -57,7 +57,7 @@ interface Block<Output> {
   readonly template: PromptTemplate<Payload, Output>;
   readonly schema: Schema<unknown, Output>;
   readonly source: AdapterSource;
-  readonly policies: readonly RecoveryPolicy<Output>[];
+  readonly policies: readonly RecoveryPolicy<unknown>[];
   readonly maxRepairs: number;
   readonly maxRecoveries: number;
 }
@@ -77,7 +77,7 @@ export function definePrimitive<OS extends Schema>(definition: PrimitiveDefiniti
   const block: Block<Output> = Object.freeze({
     template,
     schema: output as Schema<unknown, Output>,
-    policies: checkedPolicies<Output>(recovery),
+    policies: checkedPolicies(recovery),
     ...checkedCounts(definition),
     source: adapterSource(definition),
   });
@@ -115,7 +115,7 @@ async function run<Output>(
   }
 }
 
-type Outcome<Output> = { readonly response: PromptResponse<Output> } | { readonly error: EvaluationFailure };
+type Outcome<Output> = { readonly response: PromptResponse<Output> } | Failed;
 
 async function attempt<Output>(
   { template, source, maxRepairs }: Block<Output>,
@@ -123,9 +123,14 @@ async function attempt<Output>(
   options: RunOptions,
   budgetOf: () => BudgetTracker | undefined,
 ): Promise<Outcome<Output>> {
+  let prompt: Prompt<Output>;
+  try {
+    prompt = template.bind({ payload });
+  } catch (error) {
+    return { error: localError(error, template.name), isUnsendable: true };
+  }
   let begin: (adapter: ProviderAdapter) => Promise<PromptResponse<Output>>;
   try {
-    const prompt = template.bind({ payload });
     const { signal, deadline, session, expect } = options;
     const given = { signal, deadline, session, expect, budget: budgetOf(), maxRepairs };
     begin = (adapter) => adapter.evaluate(prompt, given);

@@ -27,15 +27,22 @@ const recoverable = {
 export type RecoverableName = keyof typeof recoverable | (typeof recoverable)[keyof typeof recoverable];
 
 /**
- * Run again with another payload; or answer with this data, which has to fit the output; or let it bubble. A literal in
- * data wants `as const`: TypeScript widens it before it knows the output.
+ * Run again with another payload; or answer with this data, which the output's schema takes as a model's answer; or let
+ * it bubble. A literal in data wants `as const`: TypeScript widens it before it knows the output.
  */
-export type RecoveryDecision<Output> = { readonly retry: string } | { readonly data: Output } | "bubble";
+export type RecoveryDecision<Answer> = { readonly retry: string } | { readonly data: Answer } | "bubble";
 
-export interface RecoveryPolicy<Output> {
+export interface RecoveryPolicy<Answer> {
   readonly on: readonly RecoverableName[];
   /** At once, and the same for the same arguments. `attempt` counts the evaluations of this run, from 1. */
-  recover(error: RecoverableError, payload: unknown, attempt: number): RecoveryDecision<Output>;
+  recover(error: RecoverableError, payload: unknown, attempt: number): RecoveryDecision<Answer>;
+}
+
+/** An attempt that failed. */
+export interface Failed {
+  readonly error: EvaluationFailure;
+  /** The payload is none. */
+  readonly isUnsendable?: boolean;
 }
 
 /** What becomes of a failed attempt. */
@@ -45,11 +52,11 @@ export type Recovery<Output> =
   | { readonly kind: "bubble"; readonly fault?: DefinitionError };
 
 /** @throws {DefinitionError} for a policy that is none, or that names what always bubbles. */
-export function checkedPolicies<Output>(given: unknown): readonly RecoveryPolicy<Output>[] {
+export function checkedPolicies(given: unknown): readonly RecoveryPolicy<unknown>[] {
   if (!Array.isArray(given)) throw new DefinitionError("The option recovery must be a list of { on, recover }.");
   const names = new Set<unknown>(Object.entries(recoverable).flat());
   return Object.freeze(
-    given.map((policy: Partial<RecoveryPolicy<Output>> | null, index) => {
+    given.map((policy: Partial<RecoveryPolicy<unknown>> | null, index) => {
       const { on, recover } = policy ?? {};
       if (!Array.isArray(on) || on.length === 0 || typeof recover !== "function") {
         throw new DefinitionError(
@@ -70,12 +77,13 @@ export function checkedPolicies<Output>(given: unknown): readonly RecoveryPolicy
 
 /** Never rejects: what is wrong with a policy comes back as its fault. */
 export async function recoveryFrom<Output>(
-  policies: readonly RecoveryPolicy<Output>[],
+  policies: readonly RecoveryPolicy<unknown>[],
   schema: Schema<unknown, Output>,
-  failed: { readonly error: EvaluationFailure; readonly payload: unknown; readonly attempt: number },
+  failed: Failed & { readonly payload: unknown; readonly attempt: number },
 ): Promise<Recovery<Output>> {
-  const { error, payload, attempt } = failed;
-  if (!isRecoverable(error)) return { kind: "bubble" };
+  const { error, isUnsendable = false, payload, attempt } = failed;
+  // What the run was given beside its payload will never do.
+  if (!isRecoverable(error) || (error.name === "PromptRenderError" && !isUnsendable)) return { kind: "bubble" };
   const reason = recoverable[error.name];
   for (const [index, policy] of policies.entries()) {
     if (!policy.on.includes(error.name) && !policy.on.includes(reason)) continue;
@@ -92,7 +100,7 @@ export async function recoveryFrom<Output>(
 
 /** @throws {DefinitionError} for what is no decision, and for data that does not fit. */
 async function taking<Output>(
-  decision: RecoveryDecision<Output>,
+  decision: RecoveryDecision<unknown>,
   schema: Schema<unknown, Output>,
 ): Promise<Recovery<Output>> {
   if (decision === "bubble") return { kind: "bubble" };

@@ -33,6 +33,16 @@ test("BLK-11 what a policy may name and answer", () => {
     adapter,
     recovery: [{ on: ["render_error"], recover: () => ({ data: { label: "good" as const, score: 1 } }) }],
   });
+  const output = z.object({ count: z.string().transform(Number), unit: z.string().default("pieces") });
+  definePrimitive({
+    ...block,
+    output,
+    adapter,
+    recovery: [{ on: ["render_error"], recover: () => ({ data: { count: "5" } }) }],
+  });
+  const counted = () => ({ data: { count: 5 } });
+  // @ts-expect-error: what the schema takes, not what it gives
+  definePrimitive({ ...block, output, adapter, recovery: [{ on: ["render_error"], recover: counted }] });
   // @ts-expect-error: it was retried inside
   definePrimitive({ ...block, adapter, recovery: [{ on: ["rate_limit_error"], recover: () => "bubble" }] });
   const wide: string = "good";

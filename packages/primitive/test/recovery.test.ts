@@ -1,9 +1,9 @@
 import { DefinitionError, type ModelFailure } from "@proviso/core";
-import type { RecoveryDecision, RecoveryPolicy } from "@proviso/primitive";
-import { createSession } from "@proviso/runtime";
+import { definePrimitive, type RecoveryDecision, type RecoveryPolicy, type RunOptions } from "@proviso/primitive";
+import { createSession, modelAdapter } from "@proviso/runtime";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { classifier, failed, type label } from "./support.ts";
+import { classifier, failed, neverAsked, type label } from "./support.ts";
 
 type Label = z.infer<typeof label>;
 type Policy = RecoveryPolicy<Label>;
@@ -28,6 +28,30 @@ describe("BLK-11 recovery", () => {
     expect(result).toMatchObject({ success: true, data, response: undefined, attempts: 1 });
     expect(model.callCount).toBe(0);
   });
+
+  test("BLK-11 data is what the schema takes, as a model would have answered it", async () => {
+    const primitive = definePrimitive({
+      name: "count",
+      systemPrompt: "Count.",
+      output: z.object({ count: z.string().transform(Number), unit: z.string().default("pieces") }),
+      adapter: modelAdapter(neverAsked),
+      recovery: [{ on: ["render_error"], recover: () => ({ data: { count: "5" } }) }],
+    });
+    expect(await primitive.run("")).toMatchObject({ success: true, data: { count: 5, unit: "pieces" } });
+  });
+
+  test.each([{ deadline: 5 }, { session: {} }, { budget: { maxTokens: 3 } }, { expect: {} }])(
+    "BLK-11 BLK-6 %o of a run, which can never do, is not recovered from",
+    async (options) => {
+      const recovery = [policy(["render_error"], () => ({ data: { label: "bad" } }))];
+      const { primitive, model } = classifier([good], { recovery });
+      expect(await primitive.run("A fine day.", options as unknown as RunOptions)).toMatchObject({
+        success: false,
+        recoveryError: undefined,
+      });
+      expect(model.callCount).toBe(0);
+    },
+  );
 
   test("BLK-11 a command that ended badly", async () => {
     const recovery = [policy(["process_error"], () => ({ retry: "Once more." }))];

@@ -70,6 +70,8 @@ export async function restoreSnapshot(scope: TransactionScope, snapshot: Snapsho
 /**
  * Undoes what the body did to session and resources when it throws, or calls `rollback` and goes on.
  * What it dispatches is heard at once.
+ * @throws what the body throws; {DefinitionError} when a resource cannot be put back or cannot commit: the session is
+ * unusable then, and each later use of it says why.
  */
 export async function transaction<T>(
   scope: TransactionScope,
@@ -80,15 +82,23 @@ export async function transaction<T>(
     const mark = marked.get(snapshot);
     return mark?.context.release(mark.resources);
   };
+  let result: T;
   try {
-    const result = await body(() => restoreSnapshot(scope, snapshot));
-    await release();
-    return result;
+    result = await body(() => restoreSnapshot(scope, snapshot));
   } catch (error) {
     await restoreSnapshot(scope, snapshot);
     await release();
     throw error;
   }
+  try {
+    await release();
+  } catch (cause) {
+    const why = `the changes of the transaction ${nameOf(scope.tag)} could not be committed: ${messageOf(cause)}`;
+    const core = coreOf(scope.session);
+    core.poison(new Error(why, { cause }));
+    core.assertUsable();
+  }
+  return result;
 }
 
 function nameOf(tag: string | undefined): string {

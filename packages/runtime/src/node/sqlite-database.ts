@@ -2,6 +2,7 @@ import { resourceKey, type ResourceKey, type Snapshotable } from "@proviso/core"
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { guardedBy, type CallGuard } from "../resources/guard.ts";
 import { isReadOnlyFault, SqliteError, sqliteError } from "./sqlite-error.ts";
+import { pragmaOf } from "./sqlite-rows.ts";
 import { savepoints } from "./sqlite-savepoints.ts";
 import { refusalOf } from "./sqlite-statements.ts";
 
@@ -47,7 +48,7 @@ const nobody: CallGuard = { isReadOnly: () => false, assertLive() {}, assertMayC
 export function transactional(database: DatabaseSync): SqliteDatabase & Snapshotable<object> {
   const points = savepoints(database);
   // Whoever gave it may have turned it on: then it stays so.
-  const isWritable = database.prepare("PRAGMA query_only").get()?.["query_only"] === 0;
+  const isWritable = pragmaOf(database, "query_only") === 0;
   /** Calls that ran something in the transaction: when it is lost, none of them may succeed. */
   const users = new Set<CallGuard>();
 

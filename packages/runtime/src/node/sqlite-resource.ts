@@ -1,10 +1,11 @@
-import { DefinitionError, provideFactory, type Binding, type ResourceKey } from "@proviso/core";
+import { DefinitionError, describeValue, provideFactory, type Binding, type ResourceKey } from "@proviso/core";
 import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { SqliteDatabase, transactional } from "./sqlite-database.ts";
 import { SqliteError, sqliteError } from "./sqlite-error.ts";
 import { sqliteModule } from "./sqlite-module.ts";
-import { schemaRefusal } from "./sqlite-statements.ts";
+import { columnsOf, pragmaOf } from "./sqlite-rows.ts";
+import { schemaRefusal, transactionWordOf } from "./sqlite-statements.ts";
 
 export interface SqliteOptions {
   /** Default `SqliteDatabase`; a second database needs one of its own. */
@@ -32,11 +33,7 @@ export function sqliteResource(
   options: SqliteOptions = {},
 ): Binding<SqliteDatabase> {
   const { key = SqliteDatabase, migrate = [], busyTimeoutMs = 50 } = options;
-  if (!Number.isSafeInteger(busyTimeoutMs) || busyTimeoutMs < 0) {
-    throw new DefinitionError(`busyTimeoutMs has to be a whole number of milliseconds, not ${busyTimeoutMs}.`);
-  }
-  if (pathOrDatabase === "")
-    throw new DefinitionError('The path of a database is missing; in memory it is ":memory:".');
+  checkArguments(pathOrDatabase, migrate, busyTimeoutMs);
   // The process may go elsewhere later.
   const isFile = typeof pathOrDatabase === "string" && pathOrDatabase !== ":memory:";
   const source = isFile ? resolve(pathOrDatabase) : pathOrDatabase;
@@ -49,6 +46,29 @@ export function sqliteResource(
   };
   // Made first inside a call that fails it would be discarded, and what was written would stay.
   return provideFactory(key, create, { eager: true, close: (resource) => opened.get(resource)?.() });
+}
+
+function checkArguments(pathOrDatabase: unknown, migrate: unknown, busyTimeoutMs: number): void {
+  if (!Number.isSafeInteger(busyTimeoutMs) || busyTimeoutMs < 0) {
+    throw new DefinitionError(`busyTimeoutMs has to be a whole number of milliseconds, not ${busyTimeoutMs}.`);
+  }
+  if (pathOrDatabase === "")
+    throw new DefinitionError('The path of a database is missing; in memory it is ":memory:".');
+  if (typeof pathOrDatabase === "string" && pathOrDatabase.includes("\0"))
+    throw new DefinitionError("The path of a database may hold no NUL character.");
+  if (typeof pathOrDatabase !== "string" && typeof (pathOrDatabase as Partial<DatabaseSync>)?.prepare !== "function") {
+    const given = describeValue(pathOrDatabase);
+    throw new DefinitionError(
+      `sqliteResource takes the path of a file or a DatabaseSync of node:sqlite, not ${given}.`,
+    );
+  }
+  if (!Array.isArray(migrate) || !migrate.every((script) => typeof script === "string"))
+    throw new DefinitionError('migrate has to be a list of SQL scripts: ["CREATE TABLE …"].');
+  for (const [index, script] of migrate.entries()) {
+    const word = transactionWordOf(script);
+    if (word === undefined) continue;
+    throw new DefinitionError(`migrate[${index}] may not hold ${word}: all scripts are run in one transaction.`);
+  }
 }
 
 interface Opened {
@@ -97,7 +117,8 @@ function openDatabase(path: string, busyTimeoutMs: number, migrate: readonly str
 
 function prepareSchema(database: DatabaseSync, migrate: readonly string[]): void {
   if (migrate.length > 0) migrateSchema(database, migrate);
-  for (const { name, sql } of database.prepare("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL").all()) {
+  for (const row of database.prepare("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL").all()) {
+    const [name, sql] = columnsOf(row);
     const why = schemaRefusal(String(sql));
     if (why === undefined) continue;
     throw new SqliteError(`${String(name)} cannot take part in transactions: ${why}.`, { reason: "refused" });
@@ -124,7 +145,7 @@ function migrateSchema(database: DatabaseSync, scripts: readonly string[]): void
 }
 
 function versionOf(database: DatabaseSync): number {
-  return Number(database.prepare("PRAGMA user_version").get()?.["user_version"] ?? 0);
+  return pragmaOf(database, "user_version");
 }
 
 /** It may be over already: the first error counts. */

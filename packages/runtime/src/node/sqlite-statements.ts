@@ -21,6 +21,13 @@ export function schemaRefusal(sql: string): string | undefined {
   return undefined;
 }
 
+/** The word of a script that would begin or end a transaction; undefined where there is none. */
+export function transactionWordOf(script: string): string | undefined {
+  return statementsOf(script)
+    .map(([first = ""]) => first)
+    .find((first) => transactionWords.has(first));
+}
+
 const transactionWords = new Set(["BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE"]);
 const databaseWords = new Set(["ATTACH", "DETACH", "VACUUM"]);
 /** They read, or change what a rollback undoes. Source: https://www.sqlite.org/pragma.html */

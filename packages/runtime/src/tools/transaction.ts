@@ -1,6 +1,6 @@
 // 1. Before the body runs, session and resources are marked; unless it commits, both are put back.
 // 2. What the body dispatches is reduced at once and heard by listeners only after the commit.
-// 3. A rollback that fails poisons the session: it is never half restored.
+// 3. A rollback or a commit that fails poisons the session: it is never apart from the resources.
 // 4. One transaction at a time changes session and resources; a rollback that goes on behind still holds them. What
 //    others dispatch to the session meanwhile stands.
 // 5. Every mark is released once, after the commit or the rollback: until then a crash undoes the call.
@@ -22,6 +22,7 @@ export interface Transaction {
   readonly restoring: Promise<boolean>[];
   readonly leave: Leave;
   ended: boolean;
+  undone: boolean;
   /** Transactions within it go one at a time. */
   readonly inside: Gate;
 }
@@ -41,7 +42,17 @@ export async function beginTransaction(
       const session = run.core.mark();
       run.core.open(session, run.evaluationId);
       const resources = [{ context: run.resources, mark }];
-      return { tag, session, resources, unheard: [], restoring: [], leave, ended: false, inside: createGate() };
+      return {
+        tag,
+        session,
+        resources,
+        unheard: [],
+        restoring: [],
+        leave,
+        ended: false,
+        undone: false,
+        inside: createGate(),
+      };
     }
     // A snapshot may come yet.
     Promise.resolve(taking)
@@ -91,6 +102,7 @@ export function commit(run: Run, transaction: Transaction): void {
 export async function rollback(run: Run, transaction: Transaction, calls: readonly ToolCall[]): Promise<void> {
   run.core.rollback(transaction.session, new Set(calls.map(({ id }) => id)));
   transaction.unheard.length = 0;
+  transaction.undone = true;
   const pending = [...transaction.restoring];
   const restoring =
     pending.length === 0 ? restoreAll(transaction) : Promise.all(pending).then(() => restoreAll(transaction));
@@ -131,9 +143,12 @@ export async function end(run: Run, transaction: Transaction): Promise<void> {
     return;
   }
   void ending.catch(() => {}).then(leave);
-  await run.withinGrace(ending, (error) =>
-    run.log("error", { tag, error: messageOf(error) }, "transaction.release.failed"),
-  );
+  await run.withinGrace(ending, (error) => {
+    run.log("error", { tag, error: messageOf(error) }, "transaction.release.failed");
+    if (transaction.undone) return;
+    const why = `the changes of ${tag} could not be committed: ${messageOf(error)}`;
+    run.core.poison(new Error(why, { cause: error }));
+  });
 }
 
 async function releaseLater(transaction: Transaction): Promise<void> {

@@ -1,0 +1,12 @@
+import type { DatabaseSync } from "node:sqlite";
+
+/** A row's values in order. Whoever opened the database may have rows as arrays and numbers as bigint. */
+export function columnsOf(row: object): readonly unknown[] {
+  return Object.values(row);
+}
+
+/** A setting that is a number. */
+export function pragmaOf(database: DatabaseSync, name: string): number {
+  const [value] = columnsOf(database.prepare(`PRAGMA ${name}`).get() ?? [0]);
+  return Number(value);
+}
