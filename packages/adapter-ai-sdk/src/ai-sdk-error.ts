@@ -1,8 +1,8 @@
 import type { APICallError } from "@ai-sdk/provider";
-import { parseJson, type ModelFailure, type ProviderErrorReason, type ThrottleKind } from "@proviso/core";
+import { isRecord, parseJson, type ModelFailure, type ProviderErrorReason, type ThrottleKind } from "@proviso/core";
 import { modelFailureFrom } from "@proviso/runtime";
 import { openaiAnswer } from "./openai-answer.ts";
-import { isObject, textAt, type Answer } from "./parts.ts";
+import { textAt, type Answer } from "./parts.ts";
 
 /** What a model threw, as data; by class and fields, never by message. */
 export async function aiSdkFailure(error: unknown): Promise<ModelFailure> {
@@ -35,7 +35,7 @@ function classify(errors: Errors, error: unknown): ModelFailure {
   if (reason !== undefined) return { failure: "provider", reason, message };
   if (isHttpError(error)) return httpFailure(errors, error, message);
   // A part of a stream may be anything.
-  if (isObject(error) && !(error instanceof Error)) return toldFailure(error);
+  if (isRecord(error) && !(error instanceof Error)) return toldFailure(error);
   return { failure: "provider", reason: "unknown", message };
 }
 
@@ -72,10 +72,10 @@ function callFailure(error: APICallError): ModelFailure {
   const { statusCode: status, responseBody, message } = error;
   const body = bodyOf(error);
   // A response that failed has status 200; the status here is the SDK's own idea.
-  if (isObject(body) && body["object"] === "response" && isObject(body["error"])) return toldFailure(body);
-  if (isObject(responseBody)) return unreadable(message, responseBody);
+  if (isRecord(body) && body["object"] === "response" && isRecord(body["error"])) return toldFailure(body);
+  if (isRecord(responseBody)) return unreadable(message, responseBody);
   if (status !== undefined && status >= 400) {
-    const payload = isObject(body) ? errorIn(body) : undefined;
+    const payload = isRecord(body) ? errorIn(body) : undefined;
     return asRefused(modelFailureFrom({ status, headers: headersOf(error, payload) }, payload), payload);
   }
   if (status === undefined) {
@@ -89,7 +89,7 @@ function callFailure(error: APICallError): ModelFailure {
 function bodyFailure(text: string | undefined, message: string): ModelFailure {
   if (text === undefined) return unreadable(message, undefined);
   const json = parseJson(text, limits);
-  if (json.ok && isObject(json.value)) return unreadable(oddShape, json.value);
+  if (json.ok && isRecord(json.value)) return unreadable(oddShape, json.value);
   if (json.ok) return { ...unreadable("", json.value), message: "The provider's answer is not a JSON object." };
   const payload = text.slice(0, keptLength);
   if (text.trim() !== "" && !endsInside(text)) return unreadable(json.error, payload);
@@ -121,7 +121,7 @@ function asRefused(failure: ModelFailure, told: unknown): ModelFailure {
 }
 
 function detailOf(told: unknown, key: string): string {
-  const details = isObject(told) ? told["details"] : undefined;
+  const details = isRecord(told) ? told["details"] : undefined;
   const texts = Array.isArray(details) ? details.map((detail) => textAt(detail, key)) : [];
   return texts.find((text) => text !== "") ?? "";
 }
@@ -165,8 +165,8 @@ function toldFailure(told: Readonly<Record<string, unknown>>): ModelFailure {
 /** Under `error`, under the `error` of a response that failed, or the object itself. */
 function errorIn(told: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const { error, response } = told;
-  if (isObject(error)) return error;
-  return isObject(response) && isObject(response["error"]) ? response["error"] : told;
+  if (isRecord(error)) return error;
+  return isRecord(response) && isRecord(response["error"]) ? response["error"] : told;
 }
 
 /** By its fields: the gateway's errors have their own classes, of a package that need not be here. */

@@ -1,3 +1,4 @@
+import { isRecord } from "@proviso/core";
 import type {
   LanguageModelV4Content,
   LanguageModelV4FinishReason,
@@ -33,12 +34,8 @@ export interface KeptParts {
   readonly parts: readonly AssistantPart[];
 }
 
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 export function textAt(object: unknown, key: string): string {
-  const value = isObject(object) ? object[key] : undefined;
+  const value = isRecord(object) ? object[key] : undefined;
   return typeof value === "string" ? value : "";
 }
 

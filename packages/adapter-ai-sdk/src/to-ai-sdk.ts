@@ -1,5 +1,6 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import {
+  isRecord,
   parseJson,
   type AssistantMessage,
   type Message,
@@ -9,7 +10,7 @@ import {
 } from "@proviso/core";
 import type { Environment } from "@proviso/runtime";
 import type { AiSdkSettings, LanguageModel } from "./options.ts";
-import { defined, isObject, type AssistantPart, type KeptParts } from "./parts.ts";
+import { defined, type AssistantPart, type KeptParts } from "./parts.ts";
 import { outputSchema, toolSchema, unrestoredSchema, wireName } from "./schemas.ts";
 
 type PromptMessage = LanguageModelV4Prompt[number];
@@ -142,9 +143,9 @@ function replayedParts(model: LanguageModel, { providerItems, toolCalls }: Assis
 }
 
 function isKept(items: unknown): items is KeptParts {
-  if (!isObject(items) || items["api"] !== "ai-sdk") return false;
+  if (!isRecord(items) || items["api"] !== "ai-sdk") return false;
   const { parts } = items;
-  return Array.isArray(parts) && parts.every((part) => isObject(part) && typeof part["type"] === "string");
+  return Array.isArray(parts) && parts.every((part) => isRecord(part) && typeof part["type"] === "string");
 }
 
 type CallPart = Extract<AssistantPart, { type: "tool-call" }>;
@@ -168,7 +169,7 @@ function replayedName(model: LanguageModel, name: string): string {
  */
 function inputOf(model: LanguageModel, given: string): unknown {
   const json = parseJson(given);
-  if (!json.ok || !isObject(json.value)) return {};
+  if (!json.ok || !isRecord(json.value)) return {};
   return isTextWire(model) && JSON.stringify(json.value) !== given ? given : json.value;
 }
 

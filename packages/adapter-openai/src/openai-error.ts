@@ -1,6 +1,6 @@
-import type { ModelFailure, ProviderErrorReason, ThrottleKind } from "@proviso/core";
+import { isRecord, type ModelFailure, type ProviderErrorReason, type ThrottleKind } from "@proviso/core";
 import { modelFailureFrom } from "@proviso/runtime";
-import { isObject, textAt } from "./wire.ts";
+import { textAt } from "./wire.ts";
 import { APIConnectionError, APIConnectionTimeoutError } from "openai";
 
 /** What the SDK threw, as data; by class and fields, never by message. Throws the signal's reason after an abort. */
@@ -24,7 +24,7 @@ function classify(error: unknown): ModelFailure {
 
 /** What an error event within a stream says, which has no status of its own. */
 export function eventFailure(error: unknown): ModelFailure {
-  const details = isObject(error) && isObject(error["error"]) ? error["error"] : error;
+  const details = isRecord(error) && isRecord(error["error"]) ? error["error"] : error;
   const message = textAt(details, "message") || "The provider failed while it answered.";
   for (const code of [textAt(details, "code"), textAt(details, "type")]) {
     const kind = throttleCodes.get(code);
@@ -72,7 +72,7 @@ function isHttpError(error: unknown): error is HttpError {
 
 /** The SDK's own for an error event: an error of the service without a status. */
 function isStreamError(error: unknown): error is { readonly error: unknown } {
-  return error instanceof Error && "error" in error && isObject(error.error);
+  return error instanceof Error && "error" in error && isRecord(error.error);
 }
 
 const timeoutCodes = new Set([

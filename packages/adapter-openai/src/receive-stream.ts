@@ -1,9 +1,8 @@
-import { parseJson, type Clock, type ModelFailure } from "@proviso/core";
+import { isRecord, parseJson, type Clock, type ModelFailure } from "@proviso/core";
 import { eventFailure } from "./openai-error.ts";
 import { costIn, limits, receiveBody, unreadable, type RawResponse, type Received } from "./receive.ts";
 import { serverSentEvents } from "./server-sent-events.ts";
 import type { StreamReader } from "./stream-responses.ts";
-import { isObject } from "./wire.ts";
 
 /** What is used of the SDK's `APIPromise` of a stream. */
 interface RawStream {
@@ -60,7 +59,7 @@ async function opened(sent: unknown, direct: boolean): Promise<{ data?: unknown;
 function listenTo(reader: StreamReader) {
   let failure: ModelFailure | undefined;
   const hear = (event: unknown, name?: string): boolean => {
-    if (name !== "error" && !(isObject(event) && isObject(event["error"]))) return reader.read(event);
+    if (name !== "error" && !(isRecord(event) && isRecord(event["error"]))) return reader.read(event);
     failure = eventFailure(event);
     return true;
   };

@@ -1,5 +1,4 @@
-import type { ModelFailure } from "@proviso/core";
-import { isObject } from "./wire.ts";
+import { isRecord, type ModelFailure } from "@proviso/core";
 
 /** Shorter ones are placeholders ("none", "ollama"): hiding them would garble every other word. */
 export const shortestKey = 8;
@@ -19,7 +18,7 @@ function redacted(value: unknown, apiKey: string, depth = 0): unknown {
   if (typeof value === "string") return value.replaceAll(apiKey, "***");
   if (depth > deepest) return undefined;
   if (Array.isArray(value)) return value.map((item: unknown) => redacted(item, apiKey, depth + 1));
-  if (!isObject(value)) return value;
+  if (!isRecord(value)) return value;
   const entries = Object.entries(value).map(([key, item]): [string, unknown] => [
     key.replaceAll(apiKey, "***"),
     redacted(item, apiKey, depth + 1),

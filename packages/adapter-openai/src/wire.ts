@@ -1,30 +1,26 @@
-import { parseJson, type ModelFailure, type ModelRequest, type ReportedUsage } from "@proviso/core";
+import { isRecord, parseJson, type ModelFailure, type ModelRequest, type ReportedUsage } from "@proviso/core";
 import { outputSchema } from "./schemas.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
 
-export function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 export function objectAt(object: unknown, key: string): Json {
-  const value = isObject(object) ? object[key] : undefined;
-  return isObject(value) ? value : {};
+  const value = isRecord(object) ? object[key] : undefined;
+  return isRecord(value) ? value : {};
 }
 
 export function listAt(object: unknown, key: string): readonly Json[] {
-  const value = isObject(object) ? object[key] : undefined;
-  return Array.isArray(value) ? value.filter(isObject) : [];
+  const value = isRecord(object) ? object[key] : undefined;
+  return Array.isArray(value) ? value.filter(isRecord) : [];
 }
 
 export function textAt(object: unknown, key: string): string {
-  const value = isObject(object) ? object[key] : undefined;
+  const value = isRecord(object) ? object[key] : undefined;
   return typeof value === "string" ? value : "";
 }
 
 /** A number that can be counted; the rest is left to the runtime's estimate. */
 function countAt(object: unknown, key: string): number | undefined {
-  const value = isObject(object) ? object[key] : undefined;
+  const value = isRecord(object) ? object[key] : undefined;
   return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
 }
 

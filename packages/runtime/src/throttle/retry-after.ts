@@ -1,5 +1,4 @@
-import { isRecord } from "../json.ts";
-import type { ModelFailure, ProviderErrorReason, ThrottleKind } from "@proviso/core";
+import { isRecord, type ModelFailure, type ProviderErrorReason, type ThrottleKind } from "@proviso/core";
 
 interface Headers {
   get(name: string): string | null;
