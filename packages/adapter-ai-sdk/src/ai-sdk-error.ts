@@ -1,8 +1,9 @@
 import type { APICallError } from "@ai-sdk/provider";
 import { isRecord, parseJson, type ModelFailure, type ProviderErrorReason, type ThrottleKind } from "@proviso/core";
 import { modelFailureFrom } from "@proviso/runtime";
+import { textAt } from "@proviso/runtime/adapter";
 import { openaiAnswer } from "./openai-answer.ts";
-import { textAt, type Answer } from "./parts.ts";
+import type { Answer } from "./parts.ts";
 
 /** What a model threw, as data; by class and fields, never by message. */
 export async function aiSdkFailure(error: unknown): Promise<ModelFailure> {

@@ -9,8 +9,8 @@ import {
   type ReportedUsage,
   type ToolCall,
 } from "@proviso/core";
-import { textAt, type Answer, type AssistantPart, type KeptParts } from "./parts.ts";
-import { outputSchema } from "./schemas.ts";
+import { parsedOutput, textAt } from "@proviso/runtime/adapter";
+import type { Answer, AssistantPart, KeptParts } from "./parts.ts";
 import type { Call } from "./to-ai-sdk.ts";
 import { usageFrom } from "./usage.ts";
 
@@ -142,13 +142,6 @@ function whyUnfinished(body: unknown): ModelFailure | undefined {
 function statusOf(body: unknown): string | undefined {
   if (!isRecord(body) || body["object"] !== "response") return undefined;
   return textAt(body, "status") || undefined;
-}
-
-/** The native payload, when there is one: text that is not JSON is left to the runtime. */
-function parsedOutput(output: ModelRequest["output"], text: string): { readonly parsed?: unknown } {
-  if (output === undefined || text === "") return {};
-  const json = parseJson(text, { maxDepth: 256, maxLength: 16 * 1024 * 1024 });
-  return json.ok ? { parsed: outputSchema(output).restore(json.value) } : {};
 }
 
 /** Kept where text and calls do not say it all: reasoning, and whatever the provider wants back. */

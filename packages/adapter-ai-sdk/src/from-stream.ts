@@ -4,7 +4,7 @@ import { itemOf, separator, textOf } from "./from-ai-sdk.ts";
 import type { Guard } from "./guard.ts";
 import { openaiAnswer, reasonOf } from "./openai-answer.ts";
 import { openaiEvents, type Counts, type OpenAIEvents } from "./openai-events.ts";
-import { type Answer } from "./parts.ts";
+import type { Answer } from "./parts.ts";
 
 /** What a stream told instead of an answer. */
 export interface StreamFault {

@@ -1,8 +1,8 @@
 import { isRecord } from "@proviso/core";
 import type { LanguageModelV4Content, LanguageModelV4FinishReason, LanguageModelV4Usage } from "@ai-sdk/provider";
-import { textAt, type Answer } from "./parts.ts";
+import { listAt, objectAt, textAt, type Json } from "@proviso/runtime/adapter";
+import type { Answer } from "./parts.ts";
 
-type Json = Readonly<Record<string, unknown>>;
 type Read = Required<Pick<Answer, "content" | "finishReason" | "usage">>;
 
 /**
@@ -63,9 +63,7 @@ function fromCompletion(body: Json): Read | undefined {
           .join("");
   const refusal = textAt(message, "refusal");
   const text = given + refusal;
-  const calls = listAt(message, "tool_calls").map((call) =>
-    callOf(textAt(call, "id"), isRecord(call["function"]) ? call["function"] : {}),
-  );
+  const calls = listAt(message, "tool_calls").map((call) => callOf(textAt(call, "id"), objectAt(call, "function")));
   return {
     content: [...(text === "" ? [] : [{ type: "text" as const, text }]), ...calls],
     finishReason:
@@ -96,8 +94,7 @@ export function reasonOf(raw: string): LanguageModelV4FinishReason {
 function usageOf(given: unknown, input: string, output: string): LanguageModelV4Usage {
   const usage = isRecord(given) ? given : {};
   const at = (key: string, of: Json = usage): number | undefined => (of[key] ?? undefined) as number | undefined;
-  const details = (name: string): Json =>
-    isRecord(usage[`${name}_tokens_details`]) ? (usage[`${name}_tokens_details`] as Json) : {};
+  const details = (name: string): Json => objectAt(usage, `${name}_tokens_details`);
   return {
     inputTokens: {
       total: at(`${input}_tokens`),
@@ -112,9 +109,4 @@ function usageOf(given: unknown, input: string, output: string): LanguageModelV4
     },
     raw: usage as NonNullable<LanguageModelV4Usage["raw"]>,
   };
-}
-
-function listAt(object: Json, key: string): readonly Json[] {
-  const value = object[key];
-  return Array.isArray(value) ? value.filter(isRecord) : [];
 }

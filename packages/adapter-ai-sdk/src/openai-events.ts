@@ -1,5 +1,5 @@
 import { isRecord } from "@proviso/core";
-import { textAt } from "./parts.ts";
+import { textAt } from "@proviso/runtime/adapter";
 
 /** What is made of the parts that come of one event. */
 export type Counts = "all" | "untold" | "no text" | "nothing";

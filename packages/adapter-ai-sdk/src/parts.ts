@@ -1,4 +1,3 @@
-import { isRecord } from "@proviso/core";
 import type {
   LanguageModelV4Content,
   LanguageModelV4FinishReason,
@@ -32,11 +31,6 @@ export interface KeptParts {
   readonly provider: string;
   /** In the answer's order; a tool call's arguments are the message's own. */
   readonly parts: readonly AssistantPart[];
-}
-
-export function textAt(object: unknown, key: string): string {
-  const value = isRecord(object) ? object[key] : undefined;
-  return typeof value === "string" ? value : "";
 }
 
 /** An object without what was not set. */

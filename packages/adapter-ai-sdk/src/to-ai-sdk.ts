@@ -9,9 +9,9 @@ import {
   type ToolMessage,
 } from "@proviso/core";
 import type { Environment } from "@proviso/runtime";
+import { outputSchema, unrestoredSchema, wireName } from "@proviso/runtime/adapter";
 import type { AiSdkSettings, LanguageModel } from "./options.ts";
 import { defined, type AssistantPart, type KeptParts } from "./parts.ts";
-import { outputSchema, toolSchema, unrestoredSchema, wireName } from "./schemas.ts";
 
 type PromptMessage = LanguageModelV4Prompt[number];
 type ToolPart = Extract<PromptMessage, { role: "tool" }>["content"][number];
@@ -30,7 +30,7 @@ export interface Call {
 export function toAiSdk(call: Call, request: ModelRequest, signal: AbortSignal): LanguageModelV4CallOptions {
   const { settings, model, textOnly } = call;
   const { tools, toolChoice, output } = request;
-  const wire = output && (textOnly ? unrestoredSchema(output) : outputSchema(output));
+  const wire = output && (textOnly ? unrestoredSchema(output.schema) : outputSchema(output.schema));
   return defined({
     prompt: promptOf(call, request.messages),
     tools: tools.length === 0 ? undefined : tools.map((tool) => toolOf(model, tool)),
@@ -72,7 +72,7 @@ function choiceOf(toolChoice: ModelRequest["toolChoice"]): LanguageModelV4CallOp
 function toolOf(model: LanguageModel, tool: ModelRequest["tools"][number]): LanguageModelV4FunctionTool {
   const { name, description, inputSchema } = tool;
   if (!isTextWire(model)) return { type: "function", name, description, inputSchema: inputSchema as object };
-  const { schema, strict } = toolSchema(tool);
+  const { schema, strict } = unrestoredSchema(tool.inputSchema);
   return { type: "function", name, description, inputSchema: schema as object, strict };
 }
 

@@ -1,5 +1,5 @@
 import { isRecord, type ReportedUsage } from "@proviso/core";
-import { type Answer } from "./parts.ts";
+import type { Answer } from "./parts.ts";
 
 /** What a LiteLLM proxy says a request cost, in US dollars. */
 const costHeader = "x-litellm-response-cost";

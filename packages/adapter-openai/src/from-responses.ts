@@ -6,9 +6,10 @@ import {
   type ModelResponse,
   type ToolCall,
 } from "@proviso/core";
+import { listAt, objectAt, parsedOutput, textAt, type Json } from "@proviso/runtime/adapter";
 import { eventFailure } from "./openai-error.ts";
 import { responsesItems } from "./to-responses.ts";
-import { argumentsAt, invalidResponse, listAt, objectAt, parsedOutput, textAt, usageFrom, type Json } from "./wire.ts";
+import { argumentsAt, invalidResponse, usageFrom } from "./wire.ts";
 
 /** An answer of `POST /responses`. Items, parts and fields that are not known are passed over. */
 export function fromResponses(

@@ -1,6 +1,6 @@
 import { isRecord, type ModelFailure, type ProviderErrorReason, type ThrottleKind } from "@proviso/core";
 import { modelFailureFrom } from "@proviso/runtime";
-import { textAt } from "./wire.ts";
+import { textAt } from "@proviso/runtime/adapter";
 import { APIConnectionError, APIConnectionTimeoutError } from "openai";
 
 /** What the SDK threw, as data; by class and fields, never by message. Throws the signal's reason after an abort. */

@@ -1,7 +1,7 @@
 import { isRecord, type ModelDelta } from "@proviso/core";
+import { listAt, objectAt, textAt, type Json } from "@proviso/runtime/adapter";
 import { eventFailure } from "./openai-error.ts";
 import type { StreamReader } from "./stream-responses.ts";
-import { listAt, textAt, type Json } from "./wire.ts";
 
 interface PartialCall {
   id: string;
@@ -63,7 +63,7 @@ export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
 /** By index; a piece without one belongs to the last call, unless it begins another. */
 function addCall(calls: Map<number, PartialCall>, piece: Json): void {
   const id = textAt(piece, "id");
-  const given = isRecord(piece["function"]) ? piece["function"] : {};
+  const given = objectAt(piece, "function");
   const index = piece["index"];
   const at = typeof index === "number" ? index : calls.size - (id === "" && calls.size > 0 ? 1 : 0);
   const call = calls.get(at) ?? { id, name: "", arguments: "" };

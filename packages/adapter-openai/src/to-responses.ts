@@ -1,7 +1,7 @@
 import { isRecord, type AssistantMessage, type Message, type ModelRequest, type ToolSpec } from "@proviso/core";
+import { outputSchema, unrestoredSchema, wireName } from "@proviso/runtime/adapter";
 import type { CheckedOptions } from "./options.ts";
 import { requestFormat, type Parts } from "./request-format.ts";
-import { outputSchema, toolSchema, wireName } from "./schemas.ts";
 
 type Item = Readonly<Record<string, unknown>>;
 
@@ -81,7 +81,7 @@ function replayedItems({ providerItems, toolCalls }: AssistantMessage): readonly
 export const responsesItems = "openai.responses";
 
 function toolOf(tool: ToolSpec): Item {
-  const { schema, strict } = toolSchema(tool);
+  const { schema, strict } = unrestoredSchema(tool.inputSchema);
   return { type: "function", name: tool.name, description: tool.description, parameters: schema, strict };
 }
 

@@ -1,16 +1,16 @@
 import { parseJson, type JsonResult } from "@proviso/core";
 
 /** Answers are larger than arguments. */
-const limits = { maxDepth: 256, maxLength: 16 * 1024 * 1024 } as const;
+export const answerLimits = { maxDepth: 256, maxLength: 16 * 1024 * 1024 } as const;
 
 /** The first ```json block (invalid is an error), else the whole text, else the first JSON value in the text. */
 export function extractJson(text: string): JsonResult {
   const fenced = /```json[^\n]*\n([\s\S]*?)```/i.exec(text)?.[1];
-  if (fenced !== undefined) return parseJson(fenced, limits);
-  const whole = parseJson(text, limits);
+  if (fenced !== undefined) return parseJson(fenced, answerLimits);
+  const whole = parseJson(text, answerLimits);
   if (whole.ok) return whole;
   const found = firstValue(text);
-  return found === undefined ? { ok: false, error: "there is no JSON in the answer" } : parseJson(found, limits);
+  return found === undefined ? { ok: false, error: "there is no JSON in the answer" } : parseJson(found, answerLimits);
 }
 
 /** The first object or array that closes; brackets inside strings do not count. */
@@ -19,7 +19,7 @@ function firstValue(text: string): string | undefined {
     const end = closing(text, start);
     if (end === undefined) return undefined;
     const candidate = text.slice(start, end + 1);
-    if (parseJson(candidate, limits).ok) return candidate;
+    if (parseJson(candidate, answerLimits).ok) return candidate;
   }
   return undefined;
 }

@@ -1,0 +1,5 @@
+// What adapters of services share, for whoever writes another one.
+export { listAt, objectAt, textAt } from "./fields.ts";
+export type { Json } from "./fields.ts";
+export { outputSchema, parsedOutput, unrestoredSchema, wireName } from "./schemas.ts";
+export type { OutputSchema, WireSchema } from "./schemas.ts";
