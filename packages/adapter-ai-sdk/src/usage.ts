@@ -1,12 +1,10 @@
 import { isRecord, type ReportedUsage } from "@proviso/core";
+import { reportedCost } from "@proviso/runtime/adapter";
 import type { Answer } from "./parts.ts";
-
-/** What a LiteLLM proxy says a request cost, in US dollars. */
-const costHeader = "x-litellm-response-cost";
 
 /** Counts as they came, odd ones too: what cannot be counted is left to the runtime's estimate. */
 export function usageFrom({ usage, response }: Pick<Answer, "usage" | "response">): ReportedUsage {
-  const costUsd = costIn(response?.headers);
+  const costUsd = reportedCost({ get: (name) => response?.headers?.[name] ?? null });
   const given: unknown = usage;
   if (!isRecord(given)) return { costUsd };
   const { inputTokens: input, outputTokens: output, raw } = given;
@@ -30,9 +28,4 @@ function counted(total: unknown, raw: unknown, named: RegExp): number | undefine
 
 function totalIn(raw: unknown): number | undefined {
   return isRecord(raw) ? (raw["total_tokens"] as number | undefined) : undefined;
-}
-
-function costIn(headers: Readonly<Record<string, string>> | undefined): number | undefined {
-  const cost = Number.parseFloat(headers?.[costHeader] ?? "");
-  return Number.isFinite(cost) && cost >= 0 ? cost : undefined;
 }

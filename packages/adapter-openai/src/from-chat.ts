@@ -6,8 +6,8 @@ import {
   type ModelResponse,
   type ToolCall,
 } from "@proviso/core";
-import { listAt, objectAt, parsedOutput, textAt, type Json } from "@proviso/runtime/adapter";
-import { argumentsAt, invalidResponse, usageFrom } from "./wire.ts";
+import { listAt, objectAt, parsedOutput, textAt, type Json, invalidResponse } from "@proviso/runtime/adapter";
+import { argumentsAt, usageFrom } from "./wire.ts";
 
 /** An answer of `POST /chat/completions`; the first choice counts. */
 export function fromChat(

@@ -6,10 +6,17 @@ import {
   type ModelResponse,
   type ToolCall,
 } from "@proviso/core";
-import { listAt, objectAt, parsedOutput, textAt, type Json } from "@proviso/runtime/adapter";
-import { eventFailure } from "./openai-error.ts";
+import {
+  listAt,
+  objectAt,
+  parsedOutput,
+  textAt,
+  type Json,
+  errorObjectFailure,
+  invalidResponse,
+} from "@proviso/runtime/adapter";
 import { responsesItems } from "./to-responses.ts";
-import { argumentsAt, invalidResponse, usageFrom } from "./wire.ts";
+import { argumentsAt, usageFrom } from "./wire.ts";
 
 /** An answer of `POST /responses`. Items, parts and fields that are not known are passed over. */
 export function fromResponses(
@@ -81,5 +88,5 @@ function finishReason(body: Json, hasCalls: boolean): FinishReason {
 function failedResponse(body: Json): ModelFailure {
   const error = objectAt(body, "error");
   const message = textAt(error, "message") || "The provider failed to answer.";
-  return { ...eventFailure({ ...error, message }), payload: body };
+  return { ...errorObjectFailure({ ...error, message }), payload: body };
 }

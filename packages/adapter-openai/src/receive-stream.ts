@@ -1,6 +1,6 @@
-import { isRecord, parseJson, type Clock, type ModelFailure } from "@proviso/core";
-import { eventFailure } from "./openai-error.ts";
-import { costIn, limits, receiveBody, unreadable, type RawResponse, type Received } from "./receive.ts";
+import { isRecord, type Clock, type ModelFailure } from "@proviso/core";
+import { errorObjectFailure, parseBody, reportedCost, unreadableBody } from "@proviso/runtime/adapter";
+import { receiveBody, type RawResponse, type Received } from "./receive.ts";
 import { serverSentEvents } from "./server-sent-events.ts";
 import type { StreamReader } from "./stream-responses.ts";
 
@@ -47,7 +47,7 @@ export async function receiveStream(
   if (result === "cut") {
     return { failure: "throttle", kind: "unknown", message: "The provider's stream ended before its last event." };
   }
-  return "failure" in result ? result : { body: result.body, costUsd: response && costIn(response.headers) };
+  return "failure" in result ? result : { body: result.body, costUsd: response && reportedCost(response.headers) };
 }
 
 async function opened(sent: unknown, direct: boolean): Promise<{ data?: unknown; response?: StreamResponse }> {
@@ -60,7 +60,7 @@ function listenTo(reader: StreamReader) {
   let failure: ModelFailure | undefined;
   const hear = (event: unknown, name?: string): boolean => {
     if (name !== "error" && !(isRecord(event) && isRecord(event["error"]))) return reader.read(event);
-    failure = eventFailure(event);
+    failure = errorObjectFailure(event);
     return true;
   };
   return {
@@ -68,9 +68,9 @@ function listenTo(reader: StreamReader) {
     /** An event as it stands in the stream. */
     read(data: string, name: string | undefined): boolean {
       if (data === "[DONE]") return true;
-      const json = parseJson(data, limits);
+      const json = parseBody(data);
       if (json.ok) return hear(json.value, name);
-      failure = unreadable(data, json.error);
+      failure = unreadableBody(data, json.error);
       return true;
     },
     failure: () => failure,

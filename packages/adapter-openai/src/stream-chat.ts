@@ -1,6 +1,5 @@
 import { isRecord, type ModelDelta } from "@proviso/core";
-import { listAt, objectAt, textAt, type Json } from "@proviso/runtime/adapter";
-import { eventFailure } from "./openai-error.ts";
+import { listAt, objectAt, textAt, type Json, errorObjectFailure } from "@proviso/runtime/adapter";
 import type { StreamReader } from "./stream-responses.ts";
 
 interface PartialCall {
@@ -29,7 +28,7 @@ export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
     read(chunk) {
       if (!isRecord(chunk)) return false;
       if (isRecord(chunk["error"])) {
-        failure = eventFailure(chunk["error"]);
+        failure = errorObjectFailure(chunk["error"]);
         return true;
       }
       if (textAt(chunk, "id") !== "") base = { ...chunk, choices: [] };

@@ -1,8 +1,7 @@
 // 1. Events are heard in the order of their sequence numbers, each once; without numbers as they come.
 // 2. The terminal event's answer is the answer; deltas are only told.
 import { isRecord, type ModelDelta, type ModelFailure } from "@proviso/core";
-import { listAt, textAt, type Json } from "@proviso/runtime/adapter";
-import { eventFailure } from "./openai-error.ts";
+import { listAt, textAt, type Json, errorObjectFailure } from "@proviso/runtime/adapter";
 
 /** What a stream of `POST /responses` comes to: the body that JSON would have had, or why there is none. */
 export interface StreamReader {
@@ -48,7 +47,7 @@ export function responsesReader(onDelta: (delta: ModelDelta) => void): StreamRea
     read(event) {
       if (!isRecord(event)) return false;
       const type = textAt(event, "type");
-      if (type === "error") outcome = eventFailure(event);
+      if (type === "error") outcome = errorObjectFailure(event);
       else if (isRecord(event["response"]) && isTerminal(event["response"], type)) {
         outcome = { body: whole(event["response"], items) };
       } else {

@@ -1,4 +1,4 @@
-import { isRecord, type ModelFailure, type ReportedUsage } from "@proviso/core";
+import { isRecord, type ReportedUsage } from "@proviso/core";
 import { objectAt, type Json } from "@proviso/runtime/adapter";
 
 /** A number that can be counted; the rest is left to the runtime's estimate. */
@@ -12,10 +12,6 @@ export function argumentsAt(object: Json, key: string): string {
   const value = object[key];
   if (typeof value === "string") return value;
   return value === undefined || value === null ? "" : JSON.stringify(value);
-}
-
-export function invalidResponse(message: string, payload: unknown): ModelFailure {
-  return { failure: "provider", reason: "invalid_response", message, payload };
 }
 
 /** Usage in the names of one API. */

@@ -3,3 +3,7 @@ export { listAt, objectAt, textAt } from "./fields.ts";
 export type { Json } from "./fields.ts";
 export { outputSchema, parsedOutput, unrestoredSchema, wireName } from "./schemas.ts";
 export type { OutputSchema, WireSchema } from "./schemas.ts";
+export { invalidResponse, longestBody, parseBody, unreadableBody } from "./body.ts";
+export { deepestMessage, isNetworkError, isTimeoutError } from "./network-error.ts";
+export { errorObjectFailure, errorObjectIn } from "./error-object.ts";
+export { reportedCost } from "./cost.ts";

@@ -1,4 +1,5 @@
 import { parseJson, type JsonResult } from "@proviso/core";
+import { closingBracket } from "./brackets.ts";
 
 /** Answers are larger than arguments. */
 export const answerLimits = { maxDepth: 256, maxLength: 16 * 1024 * 1024 } as const;
@@ -16,7 +17,7 @@ export function extractJson(text: string): JsonResult {
 /** The first object or array that closes; brackets inside strings do not count. */
 function firstValue(text: string): string | undefined {
   for (let start = text.search(/[{[]/); start !== -1; start = nextOpening(text, start + 1)) {
-    const end = closing(text, start);
+    const end = closingBracket(text, start);
     if (end === undefined) return undefined;
     const candidate = text.slice(start, end + 1);
     if (parseJson(candidate, answerLimits).ok) return candidate;
@@ -27,19 +28,4 @@ function firstValue(text: string): string | undefined {
 function nextOpening(text: string, from: number): number {
   const offset = text.slice(from).search(/[{[]/);
   return offset === -1 ? -1 : from + offset;
-}
-
-function closing(text: string, start: number): number | undefined {
-  let depth = 0;
-  let inString = false;
-  for (let i = start; i < text.length; i++) {
-    const char = text[i];
-    if (inString) {
-      if (char === "\\") i++;
-      else if (char === '"') inString = false;
-    } else if (char === '"') inString = true;
-    else if (char === "{" || char === "[") depth++;
-    else if ((char === "}" || char === "]") && --depth === 0) return i;
-  }
-  return undefined;
 }
