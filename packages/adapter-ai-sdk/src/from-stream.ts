@@ -1,7 +1,7 @@
 import type { LanguageModelV4Content, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { isRecord, type ModelDelta } from "@proviso/core";
+import type { RequestGuard } from "@proviso/runtime/adapter";
 import { itemOf, separator, textOf } from "./from-ai-sdk.ts";
-import type { Guard } from "./guard.ts";
 import { openaiAnswer, reasonOf } from "./openai-answer.ts";
 import { openaiEvents, type Counts, type OpenAIEvents } from "./openai-events.ts";
 import type { Answer } from "./parts.ts";
@@ -21,7 +21,7 @@ type Block = Extract<LanguageModelV4Content, { type: "text" | "reasoning" }>;
 export async function fromStream(
   stream: ReadableStream<LanguageModelV4StreamPart>,
   onDelta: (delta: ModelDelta) => void,
-  guard: Guard,
+  guard: RequestGuard,
 ): Promise<Answer | StreamFault> {
   const events = openaiEvents();
   let counts: Counts = "all";

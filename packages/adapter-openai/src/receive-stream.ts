@@ -1,5 +1,11 @@
-import { isRecord, type Clock, type ModelFailure } from "@proviso/core";
-import { errorObjectFailure, parseBody, reportedCost, unreadableBody } from "@proviso/runtime/adapter";
+import { isRecord, type ModelFailure } from "@proviso/core";
+import {
+  errorObjectFailure,
+  parseBody,
+  reportedCost,
+  unreadableBody,
+  type RequestGuard,
+} from "@proviso/runtime/adapter";
 import { receiveBody, type RawResponse, type Received } from "./receive.ts";
 import { serverSentEvents } from "./server-sent-events.ts";
 import type { StreamReader } from "./stream-responses.ts";
@@ -13,11 +19,9 @@ interface RawStream {
 type StreamResponse = RawResponse & { readonly body: unknown };
 
 export interface StallGuard {
-  readonly clock: Clock;
+  readonly guard: RequestGuard;
   /** Milliseconds between two pieces of a stream. */
   readonly stallMs: number;
-  /** Ends the request. */
-  abort(reason: Error): void;
 }
 
 /**
@@ -28,7 +32,7 @@ export interface StallGuard {
 export async function receiveStream(
   sent: unknown,
   reader: StreamReader,
-  guard: StallGuard,
+  { guard, stallMs }: StallGuard,
   direct: boolean,
 ): Promise<Received | ModelFailure> {
   const { data, response } = await opened(sent, direct);
@@ -36,13 +40,9 @@ export async function receiveStream(
   // A stand-in for the client that does not stream.
   if (response === undefined && !isIterable(data)) return { body: data, costUsd: undefined };
   const listening = listenTo(reader);
-  const watch = watchGaps(guard);
-  try {
-    if (isIterable(data)) await readEvents(data, listening.hear, watch.heard);
-    else await readBody(response?.body, listening.read, watch.heard);
-  } finally {
-    watch.end();
-  }
+  guard.expect(stallMs);
+  if (isIterable(data)) await readEvents(data, listening.hear, guard.heard);
+  else await readBody(response?.body, listening.read, guard.heard);
   const result = listening.failure() ?? reader.result();
   if (result === "cut") {
     return { failure: "throttle", kind: "unknown", message: "The provider's stream ended before its last event." };
@@ -95,22 +95,6 @@ async function readBody(
   heard: () => void,
 ): Promise<void> {
   for await (const { data, event } of serverSentEvents(body, heard)) if (read(data, event)) break;
-}
-
-/** One timer at a time, whatever comes in between. */
-function watchGaps({ clock, stallMs, abort }: StallGuard): { heard(): void; end(): void } {
-  const ending = new AbortController();
-  let heardAt = clock.now();
-  const wait = async (): Promise<void> => {
-    for (let left = stallMs; left > 0; left = stallMs - (clock.now() - heardAt)) await clock.sleep(left, ending.signal);
-    abort(new DOMException(`The stream stood still for ${stallMs} ms.`, "TimeoutError"));
-  };
-  // Ended in time.
-  wait().catch(() => {});
-  return {
-    heard: () => void (heardAt = clock.now()),
-    end: () => ending.abort("over"),
-  };
 }
 
 function isRaw(sent: unknown): sent is RawStream {

@@ -1,4 +1,4 @@
-import { type Clock, type ModelFailure } from "@proviso/core";
+import type { ModelFailure } from "@proviso/core";
 import { parseBody, reportedCost, unreadableBody } from "@proviso/runtime/adapter";
 
 /** A body that was read, with what the headers say of its cost in US dollars. */
@@ -33,43 +33,6 @@ export async function receiveBody(response: RawResponse): Promise<Received | Mod
   const json = parseBody(text);
   if (json.ok) return { body: json.value, costUsd: reportedCost(response.headers) };
   return unreadableBody(text, json.error);
-}
-
-/**
- * Runs a request that ends after `ms` milliseconds, its body included: the SDK's own timeout ends with the headers.
- * `stop` ends it with an error of ours. Rejects with the reason, whatever the SDK made of it.
- */
-export async function within<T>(
-  ms: number,
-  clock: Clock,
-  signal: AbortSignal,
-  call: (signal: AbortSignal, stop: (reason: Error) => void) => Promise<T>,
-): Promise<T> {
-  const own = new AbortController();
-  const settled = new AbortController();
-  let stopped: Error | undefined;
-  const stop = (reason: Error): void => {
-    stopped ??= reason;
-    own.abort(reason);
-  };
-  const abort = (): void => own.abort(signal.reason);
-  if (signal.aborted) abort();
-  else signal.addEventListener("abort", abort, { once: true });
-  clock.sleep(ms, settled.signal).then(
-    () => stop(new DOMException(`No answer within ${ms} ms.`, "TimeoutError")),
-    () => {},
-  );
-  try {
-    const received = await call(own.signal, stop);
-    // An aborted stream ends as if it were whole.
-    if (own.signal.aborted) throw own.signal.reason;
-    return received;
-  } catch (error) {
-    throw stopped ?? error;
-  } finally {
-    signal.removeEventListener("abort", abort);
-    settled.abort("over");
-  }
 }
 
 function isRaw(sent: unknown): sent is RawAnswer {

@@ -5,6 +5,14 @@ export type Redact = <T>(value: T) => T;
 
 const replacement = "[secret]";
 
+/** Shorter keys are placeholders ("none", "ollama"): hiding them would garble every other word. */
+const shortestSecret = 8;
+
+/** Is this the text of a key, and no placeholder for one? */
+export function isSecret(key: unknown): key is string {
+  return typeof key === "string" && key.length >= shortestSecret;
+}
+
 /** @throws {DefinitionError} for a secret that is no text, or an empty one. */
 export function redactor(given: readonly string[] = []): Redact {
   if (!Array.isArray(given)) throw new DefinitionError("The option secrets must be a list of texts.");

@@ -7,3 +7,9 @@ export { invalidResponse, longestBody, parseBody, unreadableBody } from "./body.
 export { deepestMessage, isNetworkError, isTimeoutError } from "./network-error.ts";
 export { errorObjectFailure, errorObjectIn } from "./error-object.ts";
 export { reportedCost } from "./cost.ts";
+export { checkBaseURL, checkModelSettings, environmentVariable } from "./options.ts";
+export type { ModelSettings } from "./options.ts";
+export { isSecret, redactor } from "../secrets.ts";
+export type { Redact } from "../secrets.ts";
+export { guardRequest } from "./request-guard.ts";
+export type { RequestGuard } from "./request-guard.ts";
