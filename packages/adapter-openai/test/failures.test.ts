@@ -3,14 +3,14 @@ import type { ServerResponse } from "node:http";
 import { inspect } from "node:util";
 import { openaiModel, type OpenAIOptions } from "@proviso/adapter-openai";
 import { type ModelFailure, type ModelProvider } from "@proviso/core";
+import { answerOf, failureOf, requestOf } from "@proviso/fault-matrix/requests";
+import { answering, startServer, type LoopbackServer } from "@proviso/fault-matrix/loopback-server";
 import { describe, expect, test } from "vitest";
 import { fixture } from "./support/fixture.ts";
-import { answerOf, failureOf, requestOf } from "./support/request.ts";
-import { answering, startServer, type OddServer } from "./support/server.ts";
 
 const apiKey = "sk-test-secret-0123456789";
 
-function modelAt({ baseURL }: Pick<OddServer, "baseURL">, given: Partial<OpenAIOptions> = {}): ModelProvider {
+function modelAt({ baseURL }: Pick<LoopbackServer, "baseURL">, given: Partial<OpenAIOptions> = {}): ModelProvider {
   return openaiModel({ model: "gpt-test", apiKey, api: "responses", baseURL, ...given });
 }
 
