@@ -57,7 +57,11 @@ export function bareLoop(scenario: Scenario, serialises: boolean): Work {
 
 /** The `openai` SDK by hand, over a `fetch` that answers in process. */
 export function sdkByHand(scenario: Scenario): Work {
-  const client = new OpenAI({ apiKey: "x", maxRetries: 0, fetch: cannedFetch(scenario) as never });
+  return sdkLoop(new OpenAI({ apiKey: "x", maxRetries: 0, fetch: cannedFetch(scenario) as never }));
+}
+
+/** Asks, runs the calls, asks again. */
+export function sdkLoop(client: OpenAI): Work {
   const parameters = inputSchema["~standard"].jsonSchema.input({ target: "draft-2020-12" });
   const tools = [{ type: "function", function: { name: "add", description: "Adds.", parameters } }] as never;
   return async () => {

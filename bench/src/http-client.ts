@@ -3,7 +3,7 @@ import { leanFetch } from "@proviso/adapter-openai/node";
 import { createOpenAI } from "@ai-sdk/openai";
 import { generateText, isStepCount, tool } from "ai";
 import { OpenAI } from "openai";
-import { evaluating, type Work } from "./contenders.ts";
+import { evaluating, sdkLoop, type Work } from "./contenders.ts";
 import { add, inputSchema, instructions, question } from "./scenarios.ts";
 
 // One contender in a process of its own: so many evaluations at once, for so long; prints what came of it.
@@ -42,7 +42,7 @@ function contender(): Work {
         structured: false,
       });
     case "sdk":
-      return sdk();
+      return sdkLoop(new OpenAI({ apiKey: "x", baseURL, maxRetries: 0 }));
     case "ai": {
       const model = createOpenAI({ apiKey: "x", baseURL }).chat("m");
       const tools = { add: tool({ description: "Adds.", inputSchema, execute: async (input) => add(input) }) };
@@ -52,26 +52,4 @@ function contender(): Work {
     default:
       throw new Error(`There is no contender ${name}.`);
   }
-}
-
-function sdk(): Work {
-  const client = new OpenAI({ apiKey: "x", baseURL, maxRetries: 0 });
-  const parameters = inputSchema["~standard"].jsonSchema.input({ target: "draft-2020-12" });
-  const tools = [{ type: "function", function: { name: "add", description: "Adds.", parameters } }] as never;
-  return async () => {
-    const messages: never[] = [
-      { role: "system", content: instructions } as never,
-      { role: "user", content: question } as never,
-    ];
-    for (;;) {
-      const answer = await client.chat.completions.create({ model: "m", messages, tools });
-      const message = answer.choices[0]?.message;
-      messages.push(message as never);
-      if (message?.tool_calls === undefined) return message?.content;
-      for (const { id, function: given } of message.tool_calls as { id: string; function: { arguments: string } }[]) {
-        const value = add(inputSchema.parse(JSON.parse(given.arguments)));
-        messages.push({ role: "tool", tool_call_id: id, content: JSON.stringify(value) } as never);
-      }
-    }
-  };
 }

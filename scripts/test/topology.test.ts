@@ -23,7 +23,7 @@ const entries: Record<string, string[]> = {
   "@proviso/adapter-process": ["."],
   "@proviso/core": ["."],
   "@proviso/primitive": ["."],
-  "@proviso/runtime": [".", "./conformance", "./estimation", "./node", "./testing"],
+  "@proviso/runtime": [".", "./adapter", "./conformance", "./estimation", "./node", "./testing"],
   "@proviso/simulator": ["."],
   "@proviso/toolkit": ["."],
 };

@@ -1,8 +1,19 @@
 import type { APICallError } from "@ai-sdk/provider";
-import { parseJson, type ModelFailure, type ProviderErrorReason, type ThrottleKind } from "@proviso/core";
+import { isRecord, type ModelFailure, type ProviderErrorReason } from "@proviso/core";
 import { modelFailureFrom } from "@proviso/runtime";
+import {
+  deepestMessage,
+  errorObjectFailure,
+  errorObjectIn,
+  invalidResponse,
+  isNetworkError,
+  isTimeoutError,
+  parseBody,
+  textAt,
+  unreadableBody,
+} from "@proviso/runtime/adapter";
 import { openaiAnswer } from "./openai-answer.ts";
-import { isObject, textAt, type Answer } from "./parts.ts";
+import type { Answer } from "./parts.ts";
 
 /** What a model threw, as data; by class and fields, never by message. */
 export async function aiSdkFailure(error: unknown): Promise<ModelFailure> {
@@ -16,7 +27,7 @@ export async function aiSdkFailure(error: unknown): Promise<ModelFailure> {
 export function refusedAnswer(error: unknown): Answer | undefined {
   const { name, statusCode, responseBody, responseHeaders: headers } = Object(error) as Partial<APICallError>;
   if (name !== "AI_APICallError" || statusCode !== 200 || typeof responseBody !== "string") return undefined;
-  const json = parseJson(responseBody, limits);
+  const json = parseBody(responseBody);
   const answer = json.ok ? openaiAnswer(json.value) : undefined;
   if (answer === undefined || !json.ok) return undefined;
   return { ...answer, response: { modelId: textAt(json.value, "model") || undefined, headers, body: json.value } };
@@ -26,7 +37,7 @@ type Errors = typeof import("@ai-sdk/provider");
 
 function classify(errors: Errors, error: unknown): ModelFailure {
   const message = deepestMessage(error);
-  if (isTimeout(error)) return { failure: "throttle", kind: "timeout", message };
+  if (isTimeoutError(error)) return { failure: "throttle", kind: "timeout", message };
   if (isNetworkError(error)) return { failure: "throttle", kind: "unknown", message };
   if (errors.APICallError.isInstance(error)) return callFailure(error);
   if (errors.TypeValidationError.isInstance(error)) return unreadable(oddShape, error.value);
@@ -35,7 +46,7 @@ function classify(errors: Errors, error: unknown): ModelFailure {
   if (reason !== undefined) return { failure: "provider", reason, message };
   if (isHttpError(error)) return httpFailure(errors, error, message);
   // A part of a stream may be anything.
-  if (isObject(error) && !(error instanceof Error)) return toldFailure(error);
+  if (isRecord(error) && !(error instanceof Error)) return errorObjectFailure(error);
   return { failure: "provider", reason: "unknown", message };
 }
 
@@ -64,18 +75,15 @@ function reasonOf(errors: Errors, error: unknown): ProviderErrorReason | undefin
 }
 
 const oddShape = "it has another shape than its SDK expects";
-/** Characters of an unreadable body that are kept. */
-const keptLength = 4_096;
-const limits = { maxDepth: 256, maxLength: 64 * 1024 * 1024 };
 
 function callFailure(error: APICallError): ModelFailure {
   const { statusCode: status, responseBody, message } = error;
   const body = bodyOf(error);
   // A response that failed has status 200; the status here is the SDK's own idea.
-  if (isObject(body) && body["object"] === "response" && isObject(body["error"])) return toldFailure(body);
-  if (isObject(responseBody)) return unreadable(message, responseBody);
+  if (isRecord(body) && body["object"] === "response" && isRecord(body["error"])) return errorObjectFailure(body);
+  if (isRecord(responseBody)) return unreadable(message, responseBody);
   if (status !== undefined && status >= 400) {
-    const payload = isObject(body) ? errorIn(body) : undefined;
+    const payload = isRecord(body) ? errorObjectIn(body) : undefined;
     return asRefused(modelFailureFrom({ status, headers: headersOf(error, payload) }, payload), payload);
   }
   if (status === undefined) {
@@ -88,22 +96,19 @@ function callFailure(error: APICallError): ModelFailure {
 /** A body of status 200 that the SDK could not use. */
 function bodyFailure(text: string | undefined, message: string): ModelFailure {
   if (text === undefined) return unreadable(message, undefined);
-  const json = parseJson(text, limits);
-  if (json.ok && isObject(json.value)) return unreadable(oddShape, json.value);
-  if (json.ok) return { ...unreadable("", json.value), message: "The provider's answer is not a JSON object." };
-  const payload = text.slice(0, keptLength);
-  if (text.trim() !== "" && !endsInside(text)) return unreadable(json.error, payload);
-  return { failure: "throttle", kind: "unknown", message: "The provider's answer ends inside its JSON.", payload };
+  const json = parseBody(text);
+  if (!json.ok) return unreadableBody(text, json.error);
+  if (isRecord(json.value)) return unreadable(oddShape, json.value);
+  return invalidResponse("The provider's answer is not a JSON object.", json.value);
 }
 
 function unreadable(why: string, payload: unknown): ModelFailure {
-  const message = `The provider's answer cannot be read: ${why.replace(/\.$/, "")}.`;
-  return { failure: "provider", reason: "invalid_response", message, payload };
+  return invalidResponse(`The provider's answer cannot be read: ${why.replace(/\.$/, "")}.`, payload);
 }
 
 function bodyOf({ responseBody, data }: APICallError): unknown {
   if (typeof responseBody !== "string") return responseBody ?? data;
-  const json = parseJson(responseBody, limits);
+  const json = parseBody(responseBody);
   return json.ok ? json.value : data;
 }
 
@@ -121,52 +126,9 @@ function asRefused(failure: ModelFailure, told: unknown): ModelFailure {
 }
 
 function detailOf(told: unknown, key: string): string {
-  const details = isObject(told) ? told["details"] : undefined;
+  const details = isRecord(told) ? told["details"] : undefined;
   const texts = Array.isArray(details) ? details.map((detail) => textAt(detail, key)) : [];
   return texts.find((text) => text !== "") ?? "";
-}
-
-const throttleCodes: ReadonlyMap<string, ThrottleKind> = new Map([
-  ["server_error", "server_error"],
-  ["internal_error", "server_error"],
-  ["api_error", "server_error"],
-  ["overloaded", "server_error"],
-  ["overloaded_error", "server_error"],
-  ["service_unavailable", "server_error"],
-  ["rate_limit_exceeded", "rate_limit"],
-  ["rate_limit_error", "rate_limit"],
-  ["insufficient_quota", "quota_exhausted"],
-  ["timeout", "timeout"],
-  ["timeout_error", "timeout"],
-  ["vector_store_timeout", "timeout"],
-]);
-const reasons: ReadonlyMap<string, ProviderErrorReason> = new Map([
-  ["invalid_prompt", "bad_request"],
-  ["invalid_request_error", "bad_request"],
-  ["context_length_exceeded", "context_length"],
-  ["content_filter", "content_filter"],
-  ["authentication_error", "api_key"],
-  ["invalid_api_key", "api_key"],
-  ["not_found_error", "not_found"],
-  ["model_not_found", "not_found"],
-]);
-
-/** What a service tells of its failure inside an answer or a stream that began as a success. */
-function toldFailure(told: Readonly<Record<string, unknown>>): ModelFailure {
-  const error = errorIn(told);
-  const codes = [textAt(error, "code"), textAt(error, "type")];
-  const message = textAt(error, "message") || "The provider failed while it answered.";
-  const kind = codes.map((code) => throttleCodes.get(code)).find((found) => found !== undefined);
-  if (kind !== undefined) return { failure: "throttle", kind, message, payload: told };
-  const reason = codes.map((code) => reasons.get(code)).find((found) => found !== undefined);
-  return { failure: "provider", reason: reason ?? "unknown", message, payload: told };
-}
-
-/** Under `error`, under the `error` of a response that failed, or the object itself. */
-function errorIn(told: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  const { error, response } = told;
-  if (isObject(error)) return error;
-  return isObject(response) && isObject(response["error"]) ? response["error"] : told;
 }
 
 /** By its fields: the gateway's errors have their own classes, of a package that need not be here. */
@@ -176,59 +138,4 @@ interface HttpError extends Error {
 
 function isHttpError(error: unknown): error is HttpError {
   return error instanceof Error && typeof (error as Partial<HttpError>).statusCode === "number";
-}
-
-const timeoutCodes = new Set([
-  "ETIMEDOUT",
-  "UND_ERR_BODY_TIMEOUT",
-  "UND_ERR_HEADERS_TIMEOUT",
-  "UND_ERR_CONNECT_TIMEOUT",
-]);
-
-function isTimeout(error: unknown): boolean {
-  return chainOf(error).some((at) => at.name === "TimeoutError" || timeoutCodes.has(codeOf(at)));
-}
-
-/** Sockets, DNS, undici and a cut compressed body each have codes; a mistake in a program has none of these. */
-function isNetworkError(error: unknown): boolean {
-  return chainOf(error).some((at) => /^(E[A-Z]+|EAI_[A-Z]+|UND_ERR_\w+|Z_\w+)$/.test(codeOf(at)));
-}
-
-function codeOf(error: Error): string {
-  const { code } = error as { readonly code?: unknown };
-  return typeof code === "string" ? code : "";
-}
-
-/** "Cannot connect to API" says less than the socket's own error below it. */
-function deepestMessage(error: unknown): string {
-  const chain = chainOf(error).filter(({ message }) => message !== "");
-  return chain.at(-1)?.message ?? (typeof error === "string" && error !== "" ? error : "The request failed.");
-}
-
-/** The error and its causes, outermost first; a chain that is longer, or a circle, is cut. */
-function chainOf(error: unknown): readonly Error[] {
-  const chain: Error[] = [];
-  let at = error;
-  while (at instanceof Error && chain.length < 8) {
-    chain.push(at);
-    at = at instanceof AggregateError ? at.errors[0] : at.cause;
-  }
-  return chain;
-}
-
-/** Begins as JSON and was cut: a bracket or a string is still open at the end. */
-function endsInside(text: string): boolean {
-  if (!/^\s*[{[]/.test(text)) return false;
-  let depth = 0;
-  let inString = false;
-  for (let i = 0; i < text.length; i++) {
-    const char = text[i];
-    if (inString) {
-      if (char === "\\") i++;
-      else if (char === '"') inString = false;
-    } else if (char === '"') inString = true;
-    else if (char === "{" || char === "[") depth++;
-    else if (char === "}" || char === "]") depth--;
-  }
-  return inString || depth > 0;
 }

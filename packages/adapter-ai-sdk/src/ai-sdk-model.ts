@@ -7,10 +7,10 @@ import {
   type ModelResponse,
 } from "@proviso/core";
 import type { Environment } from "@proviso/runtime";
+import { guardRequest, type RequestGuard } from "@proviso/runtime/adapter";
 import { aiSdkFailure, refusedAnswer } from "./ai-sdk-error.ts";
 import { fromAiSdk } from "./from-ai-sdk.ts";
 import { fromStream, type StreamFault } from "./from-stream.ts";
-import { guard, type Guard } from "./guard.ts";
 import { checkOptions, type AiSdkOptions, type AiSdkSettings, type LanguageModel } from "./options.ts";
 import type { Answer } from "./parts.ts";
 import { modelSource, type ModelSource } from "./resolve-model.ts";
@@ -103,7 +103,7 @@ const defaultStallMs = 60_000;
 async function generate(call: Call, request: ModelRequest, warn: Warn): Promise<ModelResponse | ModelFailure> {
   const { signal, output } = request;
   const { clock = systemClock, timeoutMs = defaultTimeoutMs } = call.settings;
-  using until = guard(signal, clock, timeoutMs);
+  using until = guardRequest(signal, clock, timeoutMs);
   try {
     const answer = await answerTo(call, request, until);
     if ("error" in answer) return await aiSdkFailure(answer.error);
@@ -117,7 +117,7 @@ async function generate(call: Call, request: ModelRequest, warn: Warn): Promise<
   }
 }
 
-async function answerTo(call: Call, request: ModelRequest, until: Guard): Promise<Answer | StreamFault> {
+async function answerTo(call: Call, request: ModelRequest, until: RequestGuard): Promise<Answer | StreamFault> {
   // V2 and V3 take the same options for what is asked here; their answers differ in finish reason and usage alone.
   const model = call.model as LanguageModelV4;
   const options = toAiSdk(call, request, until.signal);

@@ -1,5 +1,6 @@
 import type { LanguageModelV4Content, LanguageModelV4ToolCall } from "@ai-sdk/provider";
 import {
+  isRecord,
   parseJson,
   type FinishReason,
   type ModelFailure,
@@ -8,8 +9,8 @@ import {
   type ReportedUsage,
   type ToolCall,
 } from "@proviso/core";
-import { isObject, textAt, type Answer, type AssistantPart, type KeptParts } from "./parts.ts";
-import { outputSchema } from "./schemas.ts";
+import { parsedOutput, textAt } from "@proviso/runtime/adapter";
+import type { Answer, AssistantPart, KeptParts } from "./parts.ts";
 import type { Call } from "./to-ai-sdk.ts";
 import { usageFrom } from "./usage.ts";
 
@@ -82,7 +83,7 @@ const refusals = new Set<string | undefined>([undefined, "stop", "completed", "r
 
 /** The ecosystem tells a refusal as text, with a content filter's finish reason. */
 function refusalIn({ finishReason }: Answer, text: string): string | undefined {
-  if (!isObject(finishReason) || finishReason["unified"] !== "content-filter" || text === "") return undefined;
+  if (!isRecord(finishReason) || finishReason["unified"] !== "content-filter" || text === "") return undefined;
   return refusals.has(finishReason.raw) ? text : undefined;
 }
 
@@ -129,7 +130,7 @@ const otherTypes = /^(text\/html|text\/plain|application\/json)\b/i;
 
 /** `@ai-sdk/openai` does not look at the status of a response: one in progress would pass as whole. */
 function whyUnfinished(body: unknown): ModelFailure | undefined {
-  if (!isObject(body) || body["object"] !== "response") return undefined;
+  if (!isRecord(body) || body["object"] !== "response") return undefined;
   const status = statusOf(body);
   if (status === "completed" || status === "incomplete") return undefined;
   const found = status === undefined ? "no status" : `the status "${status}"`;
@@ -139,15 +140,8 @@ function whyUnfinished(body: unknown): ModelFailure | undefined {
 
 /** Of a body of OpenAI's Responses API. */
 function statusOf(body: unknown): string | undefined {
-  if (!isObject(body) || body["object"] !== "response") return undefined;
+  if (!isRecord(body) || body["object"] !== "response") return undefined;
   return textAt(body, "status") || undefined;
-}
-
-/** The native payload, when there is one: text that is not JSON is left to the runtime. */
-function parsedOutput(output: ModelRequest["output"], text: string): { readonly parsed?: unknown } {
-  if (output === undefined || text === "") return {};
-  const json = parseJson(text, { maxDepth: 256, maxLength: 16 * 1024 * 1024 });
-  return json.ok ? { parsed: outputSchema(output).restore(json.value) } : {};
 }
 
 /** Kept where text and calls do not say it all: reasoning, and whatever the provider wants back. */

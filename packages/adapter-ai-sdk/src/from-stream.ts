@@ -1,10 +1,10 @@
 import type { LanguageModelV4Content, LanguageModelV4StreamPart } from "@ai-sdk/provider";
-import type { ModelDelta } from "@proviso/core";
+import { isRecord, type ModelDelta } from "@proviso/core";
+import type { RequestGuard } from "@proviso/runtime/adapter";
 import { itemOf, separator, textOf } from "./from-ai-sdk.ts";
-import type { Guard } from "./guard.ts";
 import { openaiAnswer, reasonOf } from "./openai-answer.ts";
 import { openaiEvents, type Counts, type OpenAIEvents } from "./openai-events.ts";
-import { isObject, type Answer } from "./parts.ts";
+import type { Answer } from "./parts.ts";
 
 /** What a stream told instead of an answer. */
 export interface StreamFault {
@@ -21,7 +21,7 @@ type Block = Extract<LanguageModelV4Content, { type: "text" | "reasoning" }>;
 export async function fromStream(
   stream: ReadableStream<LanguageModelV4StreamPart>,
   onDelta: (delta: ModelDelta) => void,
-  guard: Guard,
+  guard: RequestGuard,
 ): Promise<Answer | StreamFault> {
   const events = openaiEvents();
   let counts: Counts = "all";
@@ -67,7 +67,7 @@ function settled(answer: Answer, events: OpenAIEvents, refused: unknown): Answer
   const reason = events.reason();
   if (refused !== undefined) {
     // Its SDK takes the answer for broken since then.
-    const isBroken = isObject(answer.finishReason) && answer.finishReason.unified === "error";
+    const isBroken = isRecord(answer.finishReason) && answer.finishReason.unified === "error";
     if (saysSomething(refused) || (isBroken && reason === undefined)) return { error: refused };
     return isBroken && reason !== undefined ? { ...answer, finishReason: reasonOf(reason) } : answer;
   }
@@ -92,7 +92,7 @@ const telling = "choices candidates delta content_block message item response er
 
 function saysSomething(error: unknown): boolean {
   const { value } = Object(error) as { readonly value?: unknown };
-  if (!isObject(value)) return true;
+  if (!isRecord(value)) return true;
   return telling.some((key) => key in value && !(Array.isArray(value[key]) && value[key].length === 0));
 }
 

@@ -1,8 +1,9 @@
 import { DefinitionError, describeValue, type ProviderAdapter } from "@proviso/core";
 import { checkAdapterOptions, modelAdapter, type AdapterOptions } from "@proviso/runtime";
+import { checkBaseURL, environmentVariable, isSecret } from "@proviso/runtime/adapter";
 import { providerOf } from "./ai-sdk-model.ts";
 import { checkSettings, plainCopy, type AiSdkSettings } from "./options.ts";
-import { demand, environment, loaded, type ModelSource } from "./resolve-model.ts";
+import { demand, loaded, type ModelSource } from "./resolve-model.ts";
 
 export interface LiteLLMOptions extends AiSdkSettings, AdapterOptions {
   /** As the proxy knows it, `anthropic/claude-sonnet-4-5` for example; sent verbatim. */
@@ -14,9 +15,6 @@ export interface LiteLLMOptions extends AiSdkSettings, AdapterOptions {
   /** Laid over the body, last. */
   readonly extraBody?: Readonly<Record<string, unknown>> | undefined;
 }
-
-/** Shorter ones are placeholders ("none", "sk-1234"): hiding them would garble every other word. */
-const shortestKey = 8;
 
 /**
  * Evaluates prompts with a model behind a LiteLLM proxy. A schema is sent, but only the text of an answer is trusted.
@@ -31,7 +29,7 @@ export function litellm(given: LiteLLMOptions): ProviderAdapter {
   const provider = providerOf(proxySource(options), options, abilities);
   return modelAdapter(provider, {
     ...options,
-    secrets: apiKey.length < shortestKey ? secrets : [...secrets, apiKey],
+    secrets: isSecret(apiKey) ? [...secrets, apiKey] : secrets,
   });
 }
 
@@ -97,7 +95,7 @@ function trimmed(name: string, value: unknown): string | undefined {
 }
 
 function keyOf({ apiKey }: LiteLLMOptions): string {
-  const key = trimmed("apiKey", apiKey) ?? environment("LITELLM_API_KEY");
+  const key = trimmed("apiKey", apiKey) ?? environmentVariable("LITELLM_API_KEY");
   if (key !== undefined) return key;
   throw new DefinitionError(
     "litellm needs a key: set LITELLM_API_KEY, or give { apiKey }; any text will do for a proxy that asks for none.",
@@ -105,11 +103,10 @@ function keyOf({ apiKey }: LiteLLMOptions): string {
 }
 
 function addressOf({ baseURL }: LiteLLMOptions): string {
-  const address = trimmed("baseURL", baseURL) ?? environment("LITELLM_BASE_URL");
+  const address = trimmed("baseURL", baseURL) ?? environmentVariable("LITELLM_BASE_URL");
   if (address === undefined) {
     const example = '{ baseURL: "http://localhost:4000" }';
     throw new DefinitionError(`litellm needs the proxy's address: set LITELLM_BASE_URL, or give ${example}.`);
   }
-  if (/^https?:$/.test(URL.parse(address)?.protocol ?? "")) return address;
-  throw new DefinitionError(`The base URL must begin with http:// or https://, not ${describeValue(address)}.`);
+  return checkBaseURL(address);
 }

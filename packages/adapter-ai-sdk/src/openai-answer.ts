@@ -1,7 +1,8 @@
+import { isRecord } from "@proviso/core";
 import type { LanguageModelV4Content, LanguageModelV4FinishReason, LanguageModelV4Usage } from "@ai-sdk/provider";
-import { isObject, textAt, type Answer } from "./parts.ts";
+import { listAt, objectAt, textAt, type Json } from "@proviso/runtime/adapter";
+import type { Answer } from "./parts.ts";
 
-type Json = Readonly<Record<string, unknown>>;
 type Read = Required<Pick<Answer, "content" | "finishReason" | "usage">>;
 
 /**
@@ -9,13 +10,13 @@ type Read = Required<Pick<Answer, "content" | "finishReason" | "usage">>;
  * not know, a call without its id. undefined where there is no answer in it.
  */
 export function openaiAnswer(body: unknown): Read | undefined {
-  if (!isObject(body)) return undefined;
+  if (!isRecord(body)) return undefined;
   return fromResponse(body) ?? fromCompletion(body);
 }
 
 function fromResponse(body: Json): Read | undefined {
-  if (body["object"] !== "response" || isObject(body["error"]) || !Array.isArray(body["output"])) return undefined;
-  const items = body["output"].filter(isObject);
+  if (body["object"] !== "response" || isRecord(body["error"]) || !Array.isArray(body["output"])) return undefined;
+  const items = body["output"].filter(isRecord);
   const content = items.flatMap(contentOf);
   const refused = items.some((item) => listAt(item, "content").some(({ type }) => type === "refusal"));
   const cut = textAt(body["incomplete_details"], "reason") || undefined;
@@ -52,7 +53,7 @@ function contentOf(item: Json): readonly LanguageModelV4Content[] {
 function fromCompletion(body: Json): Read | undefined {
   const [choice] = listAt(body, "choices");
   const message = choice?.["message"];
-  if (choice === undefined || !isObject(message)) return undefined;
+  if (choice === undefined || !isRecord(message)) return undefined;
   const { content } = message;
   const given =
     typeof content === "string"
@@ -62,9 +63,7 @@ function fromCompletion(body: Json): Read | undefined {
           .join("");
   const refusal = textAt(message, "refusal");
   const text = given + refusal;
-  const calls = listAt(message, "tool_calls").map((call) =>
-    callOf(textAt(call, "id"), isObject(call["function"]) ? call["function"] : {}),
-  );
+  const calls = listAt(message, "tool_calls").map((call) => callOf(textAt(call, "id"), objectAt(call, "function")));
   return {
     content: [...(text === "" ? [] : [{ type: "text" as const, text }]), ...calls],
     finishReason:
@@ -93,10 +92,9 @@ export function reasonOf(raw: string): LanguageModelV4FinishReason {
 
 /** Counts as they came: what cannot be counted is left to the runtime's estimate. */
 function usageOf(given: unknown, input: string, output: string): LanguageModelV4Usage {
-  const usage = isObject(given) ? given : {};
+  const usage = isRecord(given) ? given : {};
   const at = (key: string, of: Json = usage): number | undefined => (of[key] ?? undefined) as number | undefined;
-  const details = (name: string): Json =>
-    isObject(usage[`${name}_tokens_details`]) ? (usage[`${name}_tokens_details`] as Json) : {};
+  const details = (name: string): Json => objectAt(usage, `${name}_tokens_details`);
   return {
     inputTokens: {
       total: at(`${input}_tokens`),
@@ -111,9 +109,4 @@ function usageOf(given: unknown, input: string, output: string): LanguageModelV4
     },
     raw: usage as NonNullable<LanguageModelV4Usage["raw"]>,
   };
-}
-
-function listAt(object: Json, key: string): readonly Json[] {
-  const value = object[key];
-  return Array.isArray(value) ? value.filter(isObject) : [];
 }

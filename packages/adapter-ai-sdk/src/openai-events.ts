@@ -1,4 +1,5 @@
-import { isObject, textAt } from "./parts.ts";
+import { isRecord } from "@proviso/core";
+import { textAt } from "@proviso/runtime/adapter";
 
 /** What is made of the parts that come of one event. */
 export type Counts = "all" | "untold" | "no text" | "nothing";
@@ -25,16 +26,16 @@ export function openaiEvents(): OpenAIEvents {
   let usage = false;
 
   function hearChunk(raw: Readonly<Record<string, unknown>>, choices: readonly unknown[]): Counts {
-    if (isObject(raw["usage"])) usage = true;
+    if (isRecord(raw["usage"])) usage = true;
     if (reason !== undefined) return "no text";
     const [choice] = choices;
     reason = textAt(choice, "finish_reason") || undefined;
-    return isObject(choice) && textAt(choice["delta"], "refusal") !== "" ? "untold" : "all";
+    return isRecord(choice) && textAt(choice["delta"], "refusal") !== "" ? "untold" : "all";
   }
 
   return {
     hear(raw) {
-      if (!isObject(raw)) return "all";
+      if (!isRecord(raw)) return "all";
       const { sequence_number: number, choices, response } = raw;
       if (Array.isArray(choices)) return hearChunk(raw, choices);
       if (body !== undefined) return "nothing";
@@ -43,7 +44,7 @@ export function openaiEvents(): OpenAIEvents {
       if (type === "error") return "all";
       if (typeof number === "number" && number <= last) return "nothing";
       if (typeof number === "number") last = number;
-      if (isObject(response) && isTerminal(type, textAt(response, "status"))) body = response;
+      if (isRecord(response) && isTerminal(type, textAt(response, "status"))) body = response;
       return type === "response.refusal.delta" ? "untold" : "all";
     },
     body: () => body,

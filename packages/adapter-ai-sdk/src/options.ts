@@ -1,6 +1,7 @@
 import type { LanguageModelV2, LanguageModelV3, LanguageModelV4 } from "@ai-sdk/provider";
-import { DefinitionError, describeValue } from "@proviso/core";
+import { DefinitionError, describeValue, isRecord } from "@proviso/core";
 import { checkAdapterOptions, type AdapterOptions } from "@proviso/runtime";
+import { checkModelSettings } from "@proviso/runtime/adapter";
 
 /** A model of the ai ecosystem, of any of the interface versions that are in use. */
 export type LanguageModel = LanguageModelV4 | LanguageModelV3 | LanguageModelV2;
@@ -55,11 +56,8 @@ export function checkOptions(given: AiSdkOptions): AiSdkOptions {
 
 /** The settings alone, checked and copied. @throws {DefinitionError} naming the option and its range. */
 export function checkSettings<T extends AiSdkSettings>(given: T): T {
-  checkRanges(given);
+  checkModelSettings(given);
   const { stop, headers, providerOptions } = given;
-  if (stop !== undefined && !(Array.isArray(stop) && stop.every((text) => typeof text === "string"))) {
-    throw new DefinitionError('The option stop must be a list of texts, for example ["END"].');
-  }
   return Object.freeze({
     ...given,
     ...(stop === undefined ? {} : { stop: [...stop] }),
@@ -70,7 +68,7 @@ export function checkSettings<T extends AiSdkSettings>(given: T): T {
 
 /** @throws {DefinitionError} where the value cannot be copied. */
 export function plainCopy<T>(name: string, value: T): T {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+  if (!isRecord(value)) {
     throw new DefinitionError(`The option ${name} must be an object, not ${describeValue(value)}.`);
   }
   try {
@@ -94,27 +92,4 @@ export function checkVersion(model: LanguageModel | string): void {
   throw new DefinitionError(
     `The model "${model.modelId}" has the interface ${typeof version === "string" ? version : describeValue(version)}; aiSdk takes v2, v3 and v4: update its package.`,
   );
-}
-
-const ranges = { temperature: [0, 2], topP: [0, 1], presencePenalty: [-2, 2], frequencyPenalty: [-2, 2] } as const;
-/** A timer of more milliseconds fires at once. */
-const largest = { maxOutputTokens: Number.MAX_SAFE_INTEGER, timeoutMs: 2 ** 31 - 1, stallMs: 2 ** 31 - 1 } as const;
-
-function checkRanges(settings: AiSdkSettings): void {
-  for (const [name, [low, high]] of Object.entries(ranges)) {
-    const value = settings[name as keyof typeof ranges];
-    if (value === undefined || (typeof value === "number" && value >= low && value <= high)) continue;
-    throw new DefinitionError(
-      `The option ${name} must be a number from ${low} to ${high}, not ${describeValue(value)}.`,
-    );
-  }
-  for (const name of ["maxOutputTokens", "timeoutMs", "stallMs"] as const) {
-    const value = settings[name];
-    if (value === undefined || (Number.isInteger(value) && value > 0 && value <= largest[name])) continue;
-    const range = `a positive whole number up to ${largest[name]}`;
-    throw new DefinitionError(`The option ${name} must be ${range}, not ${describeValue(value)}.`);
-  }
-  if (settings.seed !== undefined && !Number.isInteger(settings.seed)) {
-    throw new DefinitionError(`The option seed must be a whole number, not ${describeValue(settings.seed)}.`);
-  }
 }

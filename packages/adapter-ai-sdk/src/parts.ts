@@ -33,15 +33,6 @@ export interface KeptParts {
   readonly parts: readonly AssistantPart[];
 }
 
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-export function textAt(object: unknown, key: string): string {
-  const value = isObject(object) ? object[key] : undefined;
-  return typeof value === "string" ? value : "";
-}
-
 /** An object without what was not set. */
 export function defined<T extends object>(object: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   const set = Object.entries(object).filter(([, value]) => value !== undefined);

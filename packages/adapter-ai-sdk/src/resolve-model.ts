@@ -1,4 +1,5 @@
 import { DefinitionError } from "@proviso/core";
+import { environmentVariable } from "@proviso/runtime/adapter";
 import { checkVersion, type LanguageModel } from "./options.ts";
 
 /** A model that may have to be loaded first; asked for with the first request. */
@@ -53,12 +54,7 @@ function resolved(provider: Provider, id: string): LanguageModel {
 
 /** On Vercel itself its own token serves. */
 function hasGatewayKey(): boolean {
-  return ["AI_GATEWAY_API_KEY", "VERCEL_OIDC_TOKEN", "VERCEL"].some((name) => environment(name) !== undefined);
-}
-
-/** An environment variable; blank is as if left out. */
-export function environment(name: string): string | undefined {
-  return globalThis.process?.env[name]?.trim() || undefined;
+  return ["AI_GATEWAY_API_KEY", "VERCEL_OIDC_TOKEN", "VERCEL"].some((name) => environmentVariable(name) !== undefined);
 }
 
 /**

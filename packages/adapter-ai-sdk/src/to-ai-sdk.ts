@@ -1,5 +1,6 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import {
+  isRecord,
   parseJson,
   type AssistantMessage,
   type Message,
@@ -8,9 +9,9 @@ import {
   type ToolMessage,
 } from "@proviso/core";
 import type { Environment } from "@proviso/runtime";
+import { outputSchema, unrestoredSchema, wireName } from "@proviso/runtime/adapter";
 import type { AiSdkSettings, LanguageModel } from "./options.ts";
-import { defined, isObject, type AssistantPart, type KeptParts } from "./parts.ts";
-import { outputSchema, toolSchema, unrestoredSchema, wireName } from "./schemas.ts";
+import { defined, type AssistantPart, type KeptParts } from "./parts.ts";
 
 type PromptMessage = LanguageModelV4Prompt[number];
 type ToolPart = Extract<PromptMessage, { role: "tool" }>["content"][number];
@@ -29,7 +30,7 @@ export interface Call {
 export function toAiSdk(call: Call, request: ModelRequest, signal: AbortSignal): LanguageModelV4CallOptions {
   const { settings, model, textOnly } = call;
   const { tools, toolChoice, output } = request;
-  const wire = output && (textOnly ? unrestoredSchema(output) : outputSchema(output));
+  const wire = output && (textOnly ? unrestoredSchema(output.schema) : outputSchema(output.schema));
   return defined({
     prompt: promptOf(call, request.messages),
     tools: tools.length === 0 ? undefined : tools.map((tool) => toolOf(model, tool)),
@@ -71,7 +72,7 @@ function choiceOf(toolChoice: ModelRequest["toolChoice"]): LanguageModelV4CallOp
 function toolOf(model: LanguageModel, tool: ModelRequest["tools"][number]): LanguageModelV4FunctionTool {
   const { name, description, inputSchema } = tool;
   if (!isTextWire(model)) return { type: "function", name, description, inputSchema: inputSchema as object };
-  const { schema, strict } = toolSchema(tool);
+  const { schema, strict } = unrestoredSchema(tool.inputSchema);
   return { type: "function", name, description, inputSchema: schema as object, strict };
 }
 
@@ -142,9 +143,9 @@ function replayedParts(model: LanguageModel, { providerItems, toolCalls }: Assis
 }
 
 function isKept(items: unknown): items is KeptParts {
-  if (!isObject(items) || items["api"] !== "ai-sdk") return false;
+  if (!isRecord(items) || items["api"] !== "ai-sdk") return false;
   const { parts } = items;
-  return Array.isArray(parts) && parts.every((part) => isObject(part) && typeof part["type"] === "string");
+  return Array.isArray(parts) && parts.every((part) => isRecord(part) && typeof part["type"] === "string");
 }
 
 type CallPart = Extract<AssistantPart, { type: "tool-call" }>;
@@ -168,7 +169,7 @@ function replayedName(model: LanguageModel, name: string): string {
  */
 function inputOf(model: LanguageModel, given: string): unknown {
   const json = parseJson(given);
-  if (!json.ok || !isObject(json.value)) return {};
+  if (!json.ok || !isRecord(json.value)) return {};
   return isTextWire(model) && JSON.stringify(json.value) !== given ? given : json.value;
 }
 

@@ -1,17 +1,15 @@
-import type { ReportedUsage } from "@proviso/core";
-import { isObject, type Answer } from "./parts.ts";
-
-/** What a LiteLLM proxy says a request cost, in US dollars. */
-const costHeader = "x-litellm-response-cost";
+import { isRecord, type ReportedUsage } from "@proviso/core";
+import { reportedCost } from "@proviso/runtime/adapter";
+import type { Answer } from "./parts.ts";
 
 /** Counts as they came, odd ones too: what cannot be counted is left to the runtime's estimate. */
 export function usageFrom({ usage, response }: Pick<Answer, "usage" | "response">): ReportedUsage {
-  const costUsd = costIn(response?.headers);
+  const costUsd = reportedCost({ get: (name) => response?.headers?.[name] ?? null });
   const given: unknown = usage;
-  if (!isObject(given)) return { costUsd };
+  if (!isRecord(given)) return { costUsd };
   const { inputTokens: input, outputTokens: output, raw } = given;
   // V2 has plain numbers.
-  if (!isObject(input) || !isObject(output)) return { ...(given as ReportedUsage), costUsd };
+  if (!isRecord(input) || !isRecord(output)) return { ...(given as ReportedUsage), costUsd };
   return {
     inputTokens: counted(input["total"], raw, /^(input|prompt)/i),
     outputTokens: counted(output["total"], raw, /^(output|completion|candidates)/i),
@@ -24,15 +22,10 @@ export function usageFrom({ usage, response }: Pick<Answer, "usage" | "response"
 
 /** Providers count what a service left out as zero; its own words tell that from a zero it said. */
 function counted(total: unknown, raw: unknown, named: RegExp): number | undefined {
-  const said = !isObject(raw) || Object.entries(raw).some(([key, value]) => named.test(key) && value !== null);
+  const said = !isRecord(raw) || Object.entries(raw).some(([key, value]) => named.test(key) && value !== null);
   return total === 0 && !said ? undefined : (total as number | undefined);
 }
 
 function totalIn(raw: unknown): number | undefined {
-  return isObject(raw) ? (raw["total_tokens"] as number | undefined) : undefined;
-}
-
-function costIn(headers: Readonly<Record<string, string>> | undefined): number | undefined {
-  const cost = Number.parseFloat(headers?.[costHeader] ?? "");
-  return Number.isFinite(cost) && cost >= 0 ? cost : undefined;
+  return isRecord(raw) ? (raw["total_tokens"] as number | undefined) : undefined;
 }

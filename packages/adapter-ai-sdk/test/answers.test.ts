@@ -1,9 +1,9 @@
 import { aiSdkModel, type AiSdkOptions } from "@proviso/adapter-ai-sdk";
 import type { ModelFailure, ModelRequest, ModelResponse } from "@proviso/core";
+import { answerOf, requestOf } from "@proviso/fault-matrix/requests";
 import type { LanguageModelV4GenerateResult } from "@ai-sdk/provider";
 import { describe, expect, test } from "vitest";
 import { call, finished, mockModel, tokens } from "./support/mock-model.ts";
-import { answerOf, requestOf } from "./support/request.ts";
 
 type Step = Partial<LanguageModelV4GenerateResult>;
 

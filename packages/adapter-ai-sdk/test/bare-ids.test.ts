@@ -1,8 +1,8 @@
 import { aiSdk, aiSdkModel } from "@proviso/adapter-ai-sdk";
 import { DefinitionError } from "@proviso/core";
+import { answerOf, requestOf } from "@proviso/fault-matrix/requests";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { mockModel } from "./support/mock-model.ts";
-import { answerOf, requestOf } from "./support/request.ts";
 
 beforeEach(() => {
   for (const name of ["AI_GATEWAY_API_KEY", "VERCEL_OIDC_TOKEN", "VERCEL"]) vi.stubEnv(name, "");

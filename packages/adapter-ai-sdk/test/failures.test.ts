@@ -13,11 +13,12 @@ import {
 } from "@ai-sdk/provider";
 import { aiSdkModel, type AiSdkOptions, type LanguageModel } from "@proviso/adapter-ai-sdk";
 import type { ModelFailure, ModelProvider } from "@proviso/core";
+import { answerOf, failureOf, requestOf } from "@proviso/fault-matrix/requests";
+import { answering, startServer, type LoopbackServer, type Respond } from "@proviso/fault-matrix/loopback-server";
 import { RetryError } from "ai";
 import { describe, expect, test } from "vitest";
 import { mockModel } from "./support/mock-model.ts";
-import { answerOf, failureOf, requestOf } from "./support/request.ts";
-import { answering, captured, startService, type FakeService, type Respond } from "./support/server.ts";
+import { captured } from "./support/captured.ts";
 
 type Make = (connection: { readonly baseURL: string; readonly apiKey: string }) => LanguageModel;
 const wires = {
@@ -30,7 +31,7 @@ const wires = {
 const makes: readonly Make[] = Object.values(wires);
 
 function modelAt(
-  { baseURL }: FakeService,
+  { baseURL }: LoopbackServer,
   make: Make = wires.responses,
   given: Partial<AiSdkOptions> = {},
 ): ModelProvider {
@@ -42,7 +43,7 @@ async function failureFor(
   make?: Make,
   given?: Partial<AiSdkOptions>,
 ): Promise<ModelFailure & { requests: number }> {
-  await using service = await startService(respond);
+  await using service = await startServer(respond);
   const failure = await failureOf(modelAt(service, make, given));
   return { ...failure, requests: service.requests.length };
 }
@@ -129,7 +130,7 @@ describe("THR-1 AIS-18 a connection or a body that breaks", () => {
   };
 
   test("THR-1 a connection refused", async () => {
-    const service = await startService(() => {});
+    const service = await startServer(() => {});
     await service[Symbol.asyncDispose]();
     for (const make of makes) {
       expect(await failureOf(modelAt(service, make))).toMatchObject({ failure: "throttle", kind: "unknown" });
@@ -223,7 +224,7 @@ describe("AIS-23 an answer that its SDK refuses over a detail", () => {
 
   test("AIS-23 LIM-6 a usage in text is handed on, and the answer stands", async () => {
     const body = { ...response, output: [message("Hello.")], usage };
-    await using service = await startService(answering(200, body, { "x-litellm-response-cost": "0.5" }));
+    await using service = await startServer(answering(200, body, { "x-litellm-response-cost": "0.5" }));
     expect(answerOf(await modelAt(service).generate(requestOf()))).toMatchObject({
       message: { text: "Hello." },
       finishReason: "stop",
@@ -235,7 +236,7 @@ describe("AIS-23 an answer that its SDK refuses over a detail", () => {
 
   test("AIS-23 PRO-3 an item that is not known is passed over, a call without id or arguments is a call", async () => {
     const body = { ...response, output: [reasoning, { type: "hologram" }, message("I look."), called] };
-    await using service = await startService(answering(200, body));
+    await using service = await startServer(answering(200, body));
     const answer = answerOf(await modelAt(service).generate(requestOf()));
     expect(answer.message).toMatchObject({
       text: "I look.",
@@ -254,7 +255,7 @@ describe("AIS-23 an answer that its SDK refuses over a detail", () => {
       output: [message("He")],
       usage,
     };
-    await using service = await startService(answering(200, refusing), answering(200, cut));
+    await using service = await startServer(answering(200, refusing), answering(200, cut));
     const model = modelAt(service);
     expect(answerOf(await model.generate(requestOf())).refusal).toBe("I cannot.");
     expect(answerOf(await model.generate(requestOf())).finishReason).toBe("length");
@@ -267,7 +268,7 @@ describe("AIS-23 an answer that its SDK refuses over a detail", () => {
       usage: { prompt_tokens: "3" },
     });
     const calls = [{ id: "call_1", type: "function", function: { name: "look_up", arguments: null } }];
-    await using service = await startService(
+    await using service = await startServer(
       answering(
         200,
         choices({
@@ -332,7 +333,7 @@ describe("ERR-1 AIS-18 whatever a model throws is told as data", () => {
 });
 
 test("LIM-3 an abort is thrown with its own reason, and leaves no listener", async () => {
-  await using service = await startService(() => {});
+  await using service = await startServer(() => {});
   const reason = new Error("enough");
   for (const make of makes) {
     const controller = new AbortController();
@@ -354,7 +355,7 @@ test("LIM-3 an answered request leaves no timer and no listener", async () => {
 });
 
 test("AIS-13 an answer over the wire", async () => {
-  await using service = await startService(captured("responses-text.json"));
+  await using service = await startServer(captured("responses-text.json"));
   const answer = answerOf(await modelAt(service).generate(requestOf()));
   expect(answer).toMatchObject({
     message: { text: "a is a letter.\nSo is b." },

@@ -1,12 +1,13 @@
 import { litellm, type LiteLLMOptions } from "@proviso/adapter-ai-sdk";
 import { definePrompt, DefinitionError, OutputParseError, ProviderError } from "@proviso/core";
+import { answering, startServer, type LoopbackServer, type Respond } from "@proviso/fault-matrix/loopback-server";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
-import { answering, captured, startService, type FakeService, type Respond } from "./support/server.ts";
+import { captured } from "./support/captured.ts";
 
 const apiKey = "sk-litellm-0123456789";
 const model = "anthropic/claude-sonnet-4-5";
-const at = ({ baseURL }: FakeService, more: Partial<LiteLLMOptions> = {}) =>
+const at = ({ baseURL }: LoopbackServer, more: Partial<LiteLLMOptions> = {}) =>
   litellm({ model, apiKey, baseURL, ...more });
 
 beforeEach(() => {
@@ -32,7 +33,7 @@ function says(content: string, headers: Readonly<Record<string, string>> = {}): 
 
 describe("AIS-19 the proxy", () => {
   test("AIS-19 the id goes out verbatim, with the key, and extraBody is laid over the body last", async () => {
-    await using service = await startService(captured("chat-text.json"));
+    await using service = await startServer(captured("chat-text.json"));
     const extraBody = { metadata: { team: "a" }, temperature: 0.5 };
     const response = await at(service, { temperature: 1, extraBody }).evaluate(greeting.bind({}));
     expect(response).toMatchObject({
@@ -62,7 +63,7 @@ describe("AIS-19 the proxy", () => {
       chunk({}, { finish_reason: "stop" }),
       `data: ${JSON.stringify({ id: "1", model: "claude", choices: [], usage })}\n\ndata: [DONE]\n\n`,
     ].join("");
-    await using service = await startService(answering(200, body, { "content-type": "text/event-stream" }));
+    await using service = await startServer(answering(200, body, { "content-type": "text/event-stream" }));
     const { text, usage: told } = await at(service).stream(greeting.bind({})).response;
     expect(text).toBe("Hello.");
     expect(told).toMatchObject({ totalTokens: 5, estimated: false });
@@ -70,7 +71,7 @@ describe("AIS-19 the proxy", () => {
   });
 
   test("AIS-19 address and key come from the environment", async () => {
-    await using service = await startService(captured("chat-text.json"));
+    await using service = await startServer(captured("chat-text.json"));
     vi.stubEnv("LITELLM_API_KEY", apiKey);
     vi.stubEnv("LITELLM_BASE_URL", service.baseURL);
     await litellm({ model }).evaluate(greeting.bind({}));
@@ -91,7 +92,7 @@ describe("AIS-19 the proxy", () => {
 
   test("AIS-19 SEC-1 a key that the proxy repeats is in no error", async () => {
     const error = { message: `Incorrect API key provided: ${apiKey}.`, code: "invalid_api_key" };
-    await using service = await startService(answering(401, { error }));
+    await using service = await startServer(answering(401, { error }));
     const failed = await at(service)
       .evaluate(greeting.bind({}))
       .catch((caught: unknown) => caught);
@@ -104,7 +105,7 @@ describe("AIS-19 the proxy", () => {
 
 describe("AIS-20 OUT-6 structured output", () => {
   test("AIS-20 a schema is sent as it is where nulls would have to be mapped back, and the text is read", async () => {
-    await using service = await startService(says('Here you are:\n```json\n{"word":"a"}\n```'));
+    await using service = await startServer(says('Here you are:\n```json\n{"word":"a"}\n```'));
     const { output } = await at(service).evaluate(noted.bind({}));
     expect(output).toEqual({ word: "a" });
     expect(service.requests[0]?.body["response_format"]).toMatchObject({
@@ -114,7 +115,7 @@ describe("AIS-20 OUT-6 structured output", () => {
   });
 
   test("AIS-20 it is sent strict where nothing has to be mapped back", async () => {
-    await using service = await startService(says('{"word":"a"}'));
+    await using service = await startServer(says('{"word":"a"}'));
     const word = definePrompt({
       ns: "tests",
       key: "word",
@@ -126,7 +127,7 @@ describe("AIS-20 OUT-6 structured output", () => {
   });
 
   test("AIS-20 OUT-6 without a text there is no answer, and a wrong one is told with its text", async () => {
-    await using service = await startService(says(""), says("I would rather not."));
+    await using service = await startServer(says(""), says("I would rather not."));
     await expect(at(service).evaluate(noted.bind({}))).rejects.toMatchObject({ reason: "invalid_response" });
     const failed = await at(service)
       .evaluate(noted.bind({}))
@@ -137,6 +138,6 @@ describe("AIS-20 OUT-6 structured output", () => {
 });
 
 test("AIS-21 what the proxy says a request cost", async () => {
-  await using service = await startService(says("Hello.", { "x-litellm-response-cost": "0.0021" }));
+  await using service = await startServer(says("Hello.", { "x-litellm-response-cost": "0.0021" }));
   expect((await at(service).evaluate(greeting.bind({}))).usage.costUsd).toBe(0.0021);
 });

@@ -1,10 +1,10 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { aiSdk, aiSdkModel, validateAiSdkOptions, type AiSdkOptions } from "@proviso/adapter-ai-sdk";
 import { definePrompt, defineTool, DefinitionError, ProviderError } from "@proviso/core";
+import { requestOf } from "@proviso/fault-matrix/requests";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { mockModel } from "./support/mock-model.ts";
-import { requestOf } from "./support/request.ts";
 
 describe("PRO-2 what is out of range is refused when the adapter is made", () => {
   const refused: readonly [string, object][] = [

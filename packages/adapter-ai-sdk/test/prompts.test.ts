@@ -1,8 +1,8 @@
 import { aiSdkModel, type AiSdkOptions } from "@proviso/adapter-ai-sdk";
 import type { AssistantMessage, Message, ModelRequest } from "@proviso/core";
+import { answerOf, lookUp, requestOf } from "@proviso/fault-matrix/requests";
 import { describe, expect, test } from "vitest";
 import { call, mockModel, type MockModel } from "./support/mock-model.ts";
-import { answerOf, lookUp, requestOf } from "./support/request.ts";
 
 async function asked(
   request: Partial<ModelRequest>,

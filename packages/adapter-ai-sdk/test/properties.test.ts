@@ -1,10 +1,10 @@
 import type { LanguageModelV4Content, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { aiSdkModel } from "@proviso/adapter-ai-sdk";
 import { parseJson, type Message } from "@proviso/core";
+import { answerOf, requestOf } from "@proviso/fault-matrix/requests";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { finish, mockModel } from "./support/mock-model.ts";
-import { answerOf, requestOf } from "./support/request.ts";
 
 const blocks = fc.array(
   fc.record({

@@ -1,10 +1,10 @@
 import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { aiSdkModel, type LanguageModel } from "@proviso/adapter-ai-sdk";
+import { answering, startServer, type Respond } from "@proviso/fault-matrix/loopback-server";
+import { requestOf } from "@proviso/fault-matrix/requests";
 import { describe, expect, test } from "vitest";
 import { eventsOf, streaming } from "./support/events.ts";
-import { requestOf } from "./support/request.ts";
-import { answering, startService, type Respond } from "./support/server.ts";
 
 const wires: Readonly<Record<string, readonly ["responses" | "chat", (baseURL: string) => LanguageModel]>> = {
   responses: ["responses", (baseURL) => createOpenAI({ baseURL, apiKey: "none" }).responses("gpt-test")],
@@ -49,7 +49,7 @@ const cases: readonly (readonly [string, Names, End, object, readonly string[]])
 ];
 
 async function streamed(respond: Respond, make: (baseURL: string) => LanguageModel) {
-  await using service = await startService(respond);
+  await using service = await startServer(respond);
   const deltas: string[] = [];
   const model = aiSdkModel({ model: make(service.baseURL), stallMs: 200 });
   const answer = await model.generate(requestOf({ onDelta: ({ text }) => deltas.push(text) }));
@@ -76,7 +76,7 @@ describe.each(Object.entries(wires))("%s", (_, [api, make]) => {
       closed = new Promise((resolve) => response.once("close", resolve));
       streaming(eventsOf(api, ["error"]), "open")(response);
     };
-    await using service = await startService(respond);
+    await using service = await startServer(respond);
     const model = aiSdkModel({ model: make(service.baseURL) });
     expect(await model.generate(requestOf({ onDelta: () => {} }))).toMatchObject(broken);
     await closed;

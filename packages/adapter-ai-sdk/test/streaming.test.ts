@@ -2,9 +2,9 @@ import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { APICallError, InvalidResponseDataError } from "@ai-sdk/provider";
 import { aiSdkModel } from "@proviso/adapter-ai-sdk";
 import type { ModelFailure, ModelResponse } from "@proviso/core";
+import { answerOf, requestOf } from "@proviso/fault-matrix/requests";
 import { describe, expect, test } from "vitest";
 import { call, finish, mockModel } from "./support/mock-model.ts";
-import { answerOf, requestOf } from "./support/request.ts";
 
 type Parts = readonly LanguageModelV4StreamPart[];
 interface Streamed {

@@ -3,9 +3,10 @@ import { createGoogle } from "@ai-sdk/google";
 import { createOpenAI } from "@ai-sdk/openai";
 import { aiSdk, type LanguageModel } from "@proviso/adapter-ai-sdk";
 import { definePrompt, defineTool, type PromptResponse } from "@proviso/core";
+import { startServer, type Received } from "@proviso/fault-matrix/loopback-server";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { captured, startService, type Received } from "./support/server.ts";
+import { captured } from "./support/captured.ts";
 
 const lookUp = defineTool({
   name: "look_up",
@@ -53,7 +54,7 @@ async function evaluated(
   { model, answers }: Wire,
   way: "json" | "sse",
 ): Promise<{ response: PromptResponse<string>; second: Received["body"]; first: Received["body"] }> {
-  await using service = await startService(...answers.map((name) => captured(`${name}.${way}`)));
+  await using service = await startServer(...answers.map((name) => captured(`${name}.${way}`)));
   const adapter = aiSdk({ model: model(service.baseURL), providerOptions: { openai: { store: false } } });
   const response =
     way === "json" ? await adapter.evaluate(prompt.bind({})) : await adapter.stream(prompt.bind({})).response;

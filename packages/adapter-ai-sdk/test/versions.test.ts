@@ -1,9 +1,9 @@
 import type { LanguageModelV2, LanguageModelV3 } from "@ai-sdk/provider";
 import { aiSdkModel, type LanguageModel } from "@proviso/adapter-ai-sdk";
 import { DefinitionError } from "@proviso/core";
+import { answerOf, requestOf } from "@proviso/fault-matrix/requests";
 import { expect, test } from "vitest";
 import { finish, mockModel, streamOf } from "./support/mock-model.ts";
-import { answerOf, requestOf } from "./support/request.ts";
 
 const usage = { inputTokens: 10, outputTokens: 5, totalTokens: 17, cachedInputTokens: 4, reasoningTokens: 2 };
 

@@ -1,8 +1,8 @@
 import type { SharedV4Warning } from "@ai-sdk/provider";
 import { aiSdkModel, type AiSdkOptions } from "@proviso/adapter-ai-sdk";
+import { answerOf, requestOf } from "@proviso/fault-matrix/requests";
 import { expect, test } from "vitest";
 import { finish, mockModel } from "./support/mock-model.ts";
-import { answerOf, requestOf } from "./support/request.ts";
 
 const warning: SharedV4Warning = { type: "unsupported", feature: "seed" };
 const other: SharedV4Warning = { type: "other", message: "Slow today." };

@@ -1,15 +1,13 @@
-import type { FinishReason, ModelFailure, ModelRequest, ModelResponse, ToolCall } from "@proviso/core";
 import {
-  argumentsAt,
-  invalidResponse,
-  isObject,
-  listAt,
-  objectAt,
-  parsedOutput,
-  textAt,
-  usageFrom,
-  type Json,
-} from "./wire.ts";
+  isRecord,
+  type FinishReason,
+  type ModelFailure,
+  type ModelRequest,
+  type ModelResponse,
+  type ToolCall,
+} from "@proviso/core";
+import { listAt, objectAt, parsedOutput, textAt, type Json, invalidResponse } from "@proviso/runtime/adapter";
+import { argumentsAt, usageFrom } from "./wire.ts";
 
 /** An answer of `POST /chat/completions`; the first choice counts. */
 export function fromChat(
@@ -17,11 +15,11 @@ export function fromChat(
   output: ModelRequest["output"],
   costUsd?: number,
 ): ModelResponse | ModelFailure {
-  if (!isObject(body)) return invalidResponse("The provider's answer is not a JSON object.", body);
+  if (!isRecord(body)) return invalidResponse("The provider's answer is not a JSON object.", body);
   const usage = usageFrom(body["usage"], { input: "prompt_tokens", output: "completion_tokens" }, costUsd);
   const [choice] = listAt(body, "choices");
   const message = choice?.["message"];
-  if (choice === undefined || !isObject(message)) {
+  if (choice === undefined || !isRecord(message)) {
     return { ...invalidResponse("The provider's answer has no message.", body), usage };
   }
   // Routers say so of a model that broke while it answered: the text is not whole.
@@ -52,7 +50,7 @@ function contentText(content: unknown): string {
 }
 
 function callOf(call: Json): readonly ToolCall[] {
-  if (!isObject(call["function"])) return [];
+  if (!isRecord(call["function"])) return [];
   const given = objectAt(call, "function");
   return [{ id: textAt(call, "id"), name: textAt(given, "name"), arguments: argumentsAt(given, "arguments") }];
 }

@@ -1,17 +1,22 @@
-import type { FinishReason, ModelFailure, ModelRequest, ModelResponse, ToolCall } from "@proviso/core";
-import { eventFailure } from "./openai-error.ts";
-import { responsesItems } from "./to-responses.ts";
 import {
-  argumentsAt,
-  invalidResponse,
-  isObject,
+  isRecord,
+  type FinishReason,
+  type ModelFailure,
+  type ModelRequest,
+  type ModelResponse,
+  type ToolCall,
+} from "@proviso/core";
+import {
   listAt,
   objectAt,
   parsedOutput,
   textAt,
-  usageFrom,
   type Json,
-} from "./wire.ts";
+  errorObjectFailure,
+  invalidResponse,
+} from "@proviso/runtime/adapter";
+import { responsesItems } from "./to-responses.ts";
+import { argumentsAt, usageFrom } from "./wire.ts";
 
 /** An answer of `POST /responses`. Items, parts and fields that are not known are passed over. */
 export function fromResponses(
@@ -19,7 +24,7 @@ export function fromResponses(
   output: ModelRequest["output"],
   costUsd?: number,
 ): ModelResponse | ModelFailure {
-  if (!isObject(body)) return invalidResponse("The provider's answer is not a JSON object.", body);
+  if (!isRecord(body)) return invalidResponse("The provider's answer is not a JSON object.", body);
   const status = textAt(body, "status");
   const usage = usageFrom(body["usage"], { input: "input_tokens", output: "output_tokens" }, costUsd);
   if (status === "failed") return { ...failedResponse(body), usage };
@@ -83,5 +88,5 @@ function finishReason(body: Json, hasCalls: boolean): FinishReason {
 function failedResponse(body: Json): ModelFailure {
   const error = objectAt(body, "error");
   const message = textAt(error, "message") || "The provider failed to answer.";
-  return { ...eventFailure({ ...error, message }), payload: body };
+  return { ...errorObjectFailure({ ...error, message }), payload: body };
 }

@@ -1,8 +1,8 @@
 import type { ProviderAdapter } from "@proviso/core";
 import { modelAdapter } from "@proviso/runtime";
+import { environmentVariable, isSecret } from "@proviso/runtime/adapter";
 import { openaiModel } from "./openai-model.ts";
-import { environment, type OpenAIOptions } from "./options.ts";
-import { shortestKey } from "./redact.ts";
+import type { OpenAIOptions } from "./options.ts";
 
 export type { LeanFetch, LeanFetchInit, LeanResponse } from "./fetch.ts";
 export { openaiModel, validateOpenAIOptions } from "./openai-model.ts";
@@ -16,8 +16,12 @@ export function openai(options: OpenAIOptions): ProviderAdapter {
   return modelAdapter(openaiModel(options), { ...options, secrets: secretsOf(options) });
 }
 
-/** The key is always among them. A short one is a placeholder ("none"): hiding it would garble every other word. */
+/** The key is always among them. */
 function secretsOf({ secrets = [], apiKey, client }: OpenAIOptions): readonly string[] {
-  const keys = [apiKey, (client as { readonly apiKey?: unknown } | undefined)?.apiKey, environment("OPENAI_API_KEY")];
-  return [...secrets, ...keys.filter((key): key is string => typeof key === "string" && key.length >= shortestKey)];
+  const keys = [
+    apiKey,
+    (client as { readonly apiKey?: unknown } | undefined)?.apiKey,
+    environmentVariable("OPENAI_API_KEY"),
+  ];
+  return [...secrets, ...keys.filter(isSecret)];
 }

@@ -5,14 +5,14 @@ import {
   type ModelRequest,
   type ModelResponse,
 } from "@proviso/core";
+import { guardRequest, isSecret, redactor, type RequestGuard } from "@proviso/runtime/adapter";
 import { newClient, send } from "./client.ts";
 import { fromChat } from "./from-chat.ts";
 import { fromResponses } from "./from-responses.ts";
 import { openaiFailure } from "./openai-error.ts";
 import { checkOptions, type CheckedOptions, type OpenAIClient, type OpenAIOptions } from "./options.ts";
-import { receive, within } from "./receive.ts";
+import { receive, type Received } from "./receive.ts";
 import { receiveStream } from "./receive-stream.ts";
-import { withoutKey } from "./redact.ts";
 import { chatReader } from "./stream-chat.ts";
 import { responsesReader } from "./stream-responses.ts";
 
@@ -23,12 +23,17 @@ import { responsesReader } from "./stream-responses.ts";
 export function openaiModel(given: OpenAIOptions): ModelProvider {
   const options = checkOptions(given);
   const client = options.client ?? newClient(options);
+  const redact = redactor([options.apiKey].filter(isSecret));
   return Object.freeze({
     name: "openai",
     model: options.model,
     ...(options.maxOutputTokens === undefined ? {} : { maxOutputTokens: options.maxOutputTokens }),
     capabilities: Object.freeze({ tools: true, nativeOutput: options.nativeOutput ?? true }),
-    generate: (request: ModelRequest) => generate(options, client, request),
+    generate: async (request: ModelRequest) => {
+      const answer = await answerTo(options, client, request);
+      // The service may have repeated the key.
+      return answer.failure === undefined ? answer : redact(answer);
+    },
   });
 }
 
@@ -42,37 +47,38 @@ export function validateOpenAIOptions(options: OpenAIOptions): boolean {
   }
 }
 
-async function generate(
-  options: CheckedOptions,
-  client: OpenAIClient,
-  request: ModelRequest,
-): Promise<ModelResponse | ModelFailure> {
-  const answer = await answerTo(options, client, request);
-  return answer.failure === undefined ? answer : withoutKey(answer, options.apiKey);
-}
-
 async function answerTo(
   options: CheckedOptions,
   client: OpenAIClient,
   request: ModelRequest,
 ): Promise<ModelResponse | ModelFailure> {
-  const { signal, output, onDelta } = request;
+  const { signal, output } = request;
+  using guard = guardRequest(signal, options.clock ?? systemClock, timeoutOf(options, client));
   try {
-    const { api, clock = systemClock } = options;
-    const timeoutMs = timeoutOf(options, client);
-    const stallMs = options.stallMs ?? Math.min(timeoutMs, defaultStallMs);
-    const received = await within(timeoutMs, clock, signal, (until, abort) => {
-      const { answer, direct } = send(options, client, request, until);
-      if (onDelta === undefined) return receive(answer);
-      const reader = api === "responses" ? responsesReader(onDelta) : chatReader(onDelta);
-      return receiveStream(answer, reader, { clock, stallMs, abort }, direct);
-    });
+    const received = await receivedFrom(options, client, request, guard);
+    // An aborted stream ends as if it were whole.
+    guard.signal.throwIfAborted();
+    guard.done();
     if (received.failure !== undefined) return received;
     const { body, costUsd } = received;
-    return api === "responses" ? fromResponses(body, output, costUsd) : fromChat(body, output, costUsd);
+    return options.api === "responses" ? fromResponses(body, output, costUsd) : fromChat(body, output, costUsd);
   } catch (error) {
-    return openaiFailure(error, signal);
+    return openaiFailure(guard.signal.aborted ? guard.signal.reason : error, signal);
   }
+}
+
+function receivedFrom(
+  options: CheckedOptions,
+  client: OpenAIClient,
+  request: ModelRequest,
+  guard: RequestGuard,
+): Promise<Received | ModelFailure> {
+  const { onDelta } = request;
+  const { answer, direct } = send(options, client, request, guard.signal);
+  if (onDelta === undefined) return receive(answer);
+  const { api, stallMs = Math.min(timeoutOf(options, client), defaultStallMs) } = options;
+  const reader = api === "responses" ? responsesReader(onDelta) : chatReader(onDelta);
+  return receiveStream(answer, reader, { guard, stallMs }, direct);
 }
 
 /** Milliseconds between two events of a stream, unless the options say otherwise. */

@@ -1,5 +1,6 @@
 import { DefinitionError, describeValue } from "@proviso/core";
 import { checkAdapterOptions, type AdapterOptions } from "@proviso/runtime";
+import { checkBaseURL, checkModelSettings, environmentVariable } from "@proviso/runtime/adapter";
 import type { LeanFetch } from "./fetch.ts";
 
 /** What is used of `OpenAI` of the package "openai": a ready client, or a stand-in for it. */
@@ -84,7 +85,6 @@ export function checkOptions(given: OpenAIOptions): CheckedOptions {
   if (api !== undefined && api !== "responses" && api !== "chat") {
     throw new DefinitionError(`The option api must be "responses" or "chat", not ${describeValue(api)}.`);
   }
-  checkRanges(options);
   const { apiKey, baseURL } = connectionOf(options);
   const checked: CheckedOptions = Object.freeze({
     ...options,
@@ -106,6 +106,7 @@ function needsModel(): DefinitionError {
 function copyOf(given: OpenAIOptions): OpenAIOptions {
   if (typeof given !== "object" || given === null) throw needsModel();
   checkAdapterOptions(given);
+  checkModelSettings(given);
   const { client }: { readonly client?: unknown } = given;
   if (client !== undefined && (typeof client !== "object" || client === null)) {
     throw new DefinitionError(
@@ -116,7 +117,7 @@ function copyOf(given: OpenAIOptions): OpenAIOptions {
     ...given,
     ...(given.headers === undefined ? {} : { headers: { ...given.headers } }),
     ...(given.extraBody === undefined ? {} : { extraBody: cloned(given.extraBody) }),
-    ...(given.stop === undefined ? {} : { stop: stopTexts(given.stop) }),
+    ...(given.stop === undefined ? {} : { stop: [...given.stop] }),
   };
 }
 
@@ -128,63 +129,21 @@ function cloned<T>(extraBody: T): T {
   }
 }
 
-function stopTexts(stop: unknown): readonly string[] {
-  if (Array.isArray(stop) && stop.every((text) => typeof text === "string")) return [...stop];
-  throw new DefinitionError('The option stop must be a list of texts, for example ["END"].');
-}
-
 /** A given client has its own key and address; else the options', else the environment's. Blank is as if left out. */
 function connectionOf(options: OpenAIOptions): Pick<OpenAIOptions, "apiKey" | "baseURL"> {
   const own = options.client as { readonly apiKey?: unknown; readonly baseURL?: unknown } | undefined;
   if (own !== undefined) {
     return { apiKey: present(own.apiKey), baseURL: present(options.baseURL) ?? present(own.baseURL) };
   }
-  const baseURL = present(options.baseURL) ?? environment("OPENAI_BASE_URL");
-  if (baseURL !== undefined && !/^https?:$/.test(URL.parse(baseURL)?.protocol ?? "")) {
-    throw new DefinitionError(`The base URL must begin with http:// or https://, not ${describeValue(baseURL)}.`);
-  }
-  return { apiKey: present(options.apiKey) ?? environment("OPENAI_API_KEY"), baseURL };
+  const baseURL = present(options.baseURL) ?? environmentVariable("OPENAI_BASE_URL");
+  return {
+    apiKey: present(options.apiKey) ?? environmentVariable("OPENAI_API_KEY"),
+    baseURL: baseURL === undefined ? undefined : checkBaseURL(baseURL),
+  };
 }
 
 function present(value: unknown): string | undefined {
   return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
-}
-
-const ranges = {
-  temperature: [0, 2],
-  topP: [0, 1],
-  topLogprobs: [0, 20],
-  presencePenalty: [-2, 2],
-  frequencyPenalty: [-2, 2],
-} as const;
-
-/** A timer of more milliseconds fires at once. */
-const largest = {
-  maxOutputTokens: Number.MAX_SAFE_INTEGER,
-  timeoutMs: 2 ** 31 - 1,
-  stallMs: 2 ** 31 - 1,
-} as const;
-
-function checkRanges(options: OpenAIOptions): void {
-  for (const [name, [low, high]] of Object.entries(ranges)) {
-    const value = options[name as keyof typeof ranges];
-    if (value === undefined) continue;
-    if (typeof value === "number" && value >= low && value <= high) continue;
-    throw new DefinitionError(
-      `The option ${name} must be a number from ${low} to ${high}, not ${describeValue(value)}.`,
-    );
-  }
-  for (const name of ["maxOutputTokens", "timeoutMs", "stallMs"] as const) {
-    const value = options[name];
-    if (value === undefined || (Number.isInteger(value) && value > 0 && value <= largest[name])) continue;
-    const range = `a positive whole number up to ${largest[name]}`;
-    throw new DefinitionError(`The option ${name} must be ${range}, not ${describeValue(value)}.`);
-  }
-  for (const name of ["topLogprobs", "seed"] as const) {
-    const value = options[name];
-    if (value === undefined || Number.isInteger(value)) continue;
-    throw new DefinitionError(`The option ${name} must be a whole number, not ${describeValue(value)}.`);
-  }
 }
 
 function refuseChatSettings(options: CheckedOptions): void {
@@ -199,9 +158,4 @@ function refuseChatSettings(options: CheckedOptions): void {
 
 function isOpenAI(baseURL: string | undefined): boolean {
   return baseURL === undefined || (URL.canParse(baseURL) && new URL(baseURL).hostname === openAIHost);
-}
-
-/** A variable that is set and not blank. */
-export function environment(name: string): string | undefined {
-  return present(globalThis.process?.env[name]);
 }

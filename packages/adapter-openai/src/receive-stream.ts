@@ -1,9 +1,14 @@
-import { parseJson, type Clock, type ModelFailure } from "@proviso/core";
-import { eventFailure } from "./openai-error.ts";
-import { costIn, limits, receiveBody, unreadable, type RawResponse, type Received } from "./receive.ts";
+import { isRecord, type ModelFailure } from "@proviso/core";
+import {
+  errorObjectFailure,
+  parseBody,
+  reportedCost,
+  unreadableBody,
+  type RequestGuard,
+} from "@proviso/runtime/adapter";
+import { receiveBody, type RawResponse, type Received } from "./receive.ts";
 import { serverSentEvents } from "./server-sent-events.ts";
 import type { StreamReader } from "./stream-responses.ts";
-import { isObject } from "./wire.ts";
 
 /** What is used of the SDK's `APIPromise` of a stream. */
 interface RawStream {
@@ -14,11 +19,9 @@ interface RawStream {
 type StreamResponse = RawResponse & { readonly body: unknown };
 
 export interface StallGuard {
-  readonly clock: Clock;
+  readonly guard: RequestGuard;
   /** Milliseconds between two pieces of a stream. */
   readonly stallMs: number;
-  /** Ends the request. */
-  abort(reason: Error): void;
 }
 
 /**
@@ -29,7 +32,7 @@ export interface StallGuard {
 export async function receiveStream(
   sent: unknown,
   reader: StreamReader,
-  guard: StallGuard,
+  { guard, stallMs }: StallGuard,
   direct: boolean,
 ): Promise<Received | ModelFailure> {
   const { data, response } = await opened(sent, direct);
@@ -37,18 +40,14 @@ export async function receiveStream(
   // A stand-in for the client that does not stream.
   if (response === undefined && !isIterable(data)) return { body: data, costUsd: undefined };
   const listening = listenTo(reader);
-  const watch = watchGaps(guard);
-  try {
-    if (isIterable(data)) await readEvents(data, listening.hear, watch.heard);
-    else await readBody(response?.body, listening.read, watch.heard);
-  } finally {
-    watch.end();
-  }
+  guard.expect(stallMs);
+  if (isIterable(data)) await readEvents(data, listening.hear, guard.heard);
+  else await readBody(response?.body, listening.read, guard.heard);
   const result = listening.failure() ?? reader.result();
   if (result === "cut") {
     return { failure: "throttle", kind: "unknown", message: "The provider's stream ended before its last event." };
   }
-  return "failure" in result ? result : { body: result.body, costUsd: response && costIn(response.headers) };
+  return "failure" in result ? result : { body: result.body, costUsd: response && reportedCost(response.headers) };
 }
 
 async function opened(sent: unknown, direct: boolean): Promise<{ data?: unknown; response?: StreamResponse }> {
@@ -60,8 +59,8 @@ async function opened(sent: unknown, direct: boolean): Promise<{ data?: unknown;
 function listenTo(reader: StreamReader) {
   let failure: ModelFailure | undefined;
   const hear = (event: unknown, name?: string): boolean => {
-    if (name !== "error" && !(isObject(event) && isObject(event["error"]))) return reader.read(event);
-    failure = eventFailure(event);
+    if (name !== "error" && !(isRecord(event) && isRecord(event["error"]))) return reader.read(event);
+    failure = errorObjectFailure(event);
     return true;
   };
   return {
@@ -69,9 +68,9 @@ function listenTo(reader: StreamReader) {
     /** An event as it stands in the stream. */
     read(data: string, name: string | undefined): boolean {
       if (data === "[DONE]") return true;
-      const json = parseJson(data, limits);
+      const json = parseBody(data);
       if (json.ok) return hear(json.value, name);
-      failure = unreadable(data, json.error);
+      failure = unreadableBody(data, json.error);
       return true;
     },
     failure: () => failure,
@@ -96,22 +95,6 @@ async function readBody(
   heard: () => void,
 ): Promise<void> {
   for await (const { data, event } of serverSentEvents(body, heard)) if (read(data, event)) break;
-}
-
-/** One timer at a time, whatever comes in between. */
-function watchGaps({ clock, stallMs, abort }: StallGuard): { heard(): void; end(): void } {
-  const ending = new AbortController();
-  let heardAt = clock.now();
-  const wait = async (): Promise<void> => {
-    for (let left = stallMs; left > 0; left = stallMs - (clock.now() - heardAt)) await clock.sleep(left, ending.signal);
-    abort(new DOMException(`The stream stood still for ${stallMs} ms.`, "TimeoutError"));
-  };
-  // Ended in time.
-  wait().catch(() => {});
-  return {
-    heard: () => void (heardAt = clock.now()),
-    end: () => ending.abort("over"),
-  };
 }
 
 function isRaw(sent: unknown): sent is RawStream {

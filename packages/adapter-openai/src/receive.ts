@@ -1,5 +1,5 @@
-import { parseJson, type Clock, type ModelFailure } from "@proviso/core";
-import { invalidResponse } from "./wire.ts";
+import type { ModelFailure } from "@proviso/core";
+import { parseBody, reportedCost, unreadableBody } from "@proviso/runtime/adapter";
 
 /** A body that was read, with what the headers say of its cost in US dollars. */
 export interface Received {
@@ -15,13 +15,6 @@ interface RawAnswer {
 
 export type RawResponse = Pick<Response, "headers" | "text"> & Partial<Pick<Response, "bodyUsed">>;
 
-/** What LiteLLM says a request cost. */
-const costHeader = "x-litellm-response-cost";
-/** Of an answer, or of one event of a stream. */
-export const limits = { maxDepth: 256, maxLength: 64 * 1024 * 1024 };
-/** Characters of an unreadable body that are kept. */
-const keptLength = 4_096;
-
 /**
  * The answer's body, read here: the SDK's own reading throws at a wrong shape and loses the body. A stand-in for the
  * client gives its body as it is. Throws what the SDK and the network throw.
@@ -30,88 +23,18 @@ export async function receive(sent: unknown): Promise<Received | ModelFailure> {
   if (!isRaw(sent)) return { body: await sent, costUsd: undefined };
   const response = await sent.asResponse();
   // Somebody reads along, a tracer say: what the SDK made of the body is there for both.
-  if (response.bodyUsed === true) return { body: await (sent as unknown), costUsd: costIn(response.headers) };
+  if (response.bodyUsed === true) return { body: await (sent as unknown), costUsd: reportedCost(response.headers) };
   return receiveBody(response);
 }
 
 /** The body of an answer that came as JSON. */
 export async function receiveBody(response: RawResponse): Promise<Received | ModelFailure> {
   const text = await response.text();
-  const json = parseJson(text, limits);
-  if (json.ok) return { body: json.value, costUsd: costIn(response.headers) };
-  return unreadable(text, json.error);
-}
-
-/** Text that is no JSON: cut, or wrong. */
-export function unreadable(text: string, error: string): ModelFailure {
-  const payload = text.slice(0, keptLength);
-  if (endsInside(text)) {
-    return { failure: "throttle", kind: "unknown", message: "The provider's answer ends inside its JSON.", payload };
-  }
-  return invalidResponse(`The provider's answer cannot be read: ${error}.`, payload);
-}
-
-/**
- * Runs a request that ends after `ms` milliseconds, its body included: the SDK's own timeout ends with the headers.
- * `stop` ends it with an error of ours. Rejects with the reason, whatever the SDK made of it.
- */
-export async function within<T>(
-  ms: number,
-  clock: Clock,
-  signal: AbortSignal,
-  call: (signal: AbortSignal, stop: (reason: Error) => void) => Promise<T>,
-): Promise<T> {
-  const own = new AbortController();
-  const settled = new AbortController();
-  let stopped: Error | undefined;
-  const stop = (reason: Error): void => {
-    stopped ??= reason;
-    own.abort(reason);
-  };
-  const abort = (): void => own.abort(signal.reason);
-  if (signal.aborted) abort();
-  else signal.addEventListener("abort", abort, { once: true });
-  clock.sleep(ms, settled.signal).then(
-    () => stop(new DOMException(`No answer within ${ms} ms.`, "TimeoutError")),
-    () => {},
-  );
-  try {
-    const received = await call(own.signal, stop);
-    // An aborted stream ends as if it were whole.
-    if (own.signal.aborted) throw own.signal.reason;
-    return received;
-  } catch (error) {
-    throw stopped ?? error;
-  } finally {
-    signal.removeEventListener("abort", abort);
-    settled.abort("over");
-  }
+  const json = parseBody(text);
+  if (json.ok) return { body: json.value, costUsd: reportedCost(response.headers) };
+  return unreadableBody(text, json.error);
 }
 
 function isRaw(sent: unknown): sent is RawAnswer {
   return typeof (sent as Partial<RawAnswer> | undefined)?.asResponse === "function";
-}
-
-/** In US dollars. */
-export function costIn(headers: Headers): number | undefined {
-  const cost = Number.parseFloat(headers.get(costHeader) ?? "");
-  return Number.isFinite(cost) && cost >= 0 ? cost : undefined;
-}
-
-/** Nothing at all, or JSON that was cut: a bracket or a string is still open at the end. */
-function endsInside(text: string): boolean {
-  if (text.trim() === "") return true;
-  if (!/^\s*[{[]/.test(text)) return false;
-  let depth = 0;
-  let inString = false;
-  for (let i = 0; i < text.length; i++) {
-    const char = text[i];
-    if (inString) {
-      if (char === "\\") i++;
-      else if (char === '"') inString = false;
-    } else if (char === '"') inString = true;
-    else if (char === "{" || char === "[") depth++;
-    else if (char === "}" || char === "]") depth--;
-  }
-  return inString || depth > 0;
 }

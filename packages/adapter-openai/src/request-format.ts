@@ -1,6 +1,6 @@
 import type { JsonSchema, Message, ModelRequest, ToolSpec } from "@proviso/core";
+import type { Json } from "@proviso/runtime/adapter";
 import type { CheckedOptions } from "./options.ts";
-import type { Json } from "./wire.ts";
 
 /** The parts of a body that are made once and kept; a body holds them wherever its API wants them. */
 export interface Parts {

@@ -1,8 +1,6 @@
 import { systemClock } from "@proviso/core";
+import { longestBody } from "@proviso/runtime/adapter";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
-
-/** Characters of one event, at most. */
-const longestEvent = 64 * 1024 * 1024;
 
 /**
  * The events of a body. `heard` is called for each piece of it, comments included. An event that the end of the body
@@ -18,7 +16,7 @@ export async function* serverSentEvents(body: unknown, heard: () => void): Async
     onError({ type, message }) {
       if (type === "max-buffer-size-exceeded") throw new RangeError(message);
     },
-    maxBufferSize: longestEvent,
+    maxBufferSize: longestBody,
   });
   let state: "reading" | "ended" | "broken" = "reading";
   const more = async (): Promise<void> => {

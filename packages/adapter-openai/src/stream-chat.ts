@@ -1,7 +1,6 @@
-import type { ModelDelta } from "@proviso/core";
-import { eventFailure } from "./openai-error.ts";
+import { isRecord, type ModelDelta } from "@proviso/core";
+import { listAt, objectAt, textAt, type Json, errorObjectFailure } from "@proviso/runtime/adapter";
 import type { StreamReader } from "./stream-responses.ts";
-import { isObject, listAt, textAt, type Json } from "./wire.ts";
 
 interface PartialCall {
   id: string;
@@ -27,17 +26,17 @@ export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
   };
   return {
     read(chunk) {
-      if (!isObject(chunk)) return false;
-      if (isObject(chunk["error"])) {
-        failure = eventFailure(chunk["error"]);
+      if (!isRecord(chunk)) return false;
+      if (isRecord(chunk["error"])) {
+        failure = errorObjectFailure(chunk["error"]);
         return true;
       }
       if (textAt(chunk, "id") !== "") base = { ...chunk, choices: [] };
-      if (isObject(chunk["usage"])) ({ usage } = chunk);
+      if (isRecord(chunk["usage"])) ({ usage } = chunk);
       for (const choice of listAt(chunk, "choices")) {
         // What comes after a choice's end is late; of several choices only one is the answer.
         if (finishReason !== undefined || (choice["index"] ?? 0) !== 0) continue;
-        if (isObject(choice["delta"])) hear(choice["delta"]);
+        if (isRecord(choice["delta"])) hear(choice["delta"]);
         finishReason = choice["finish_reason"] ?? undefined;
       }
       return false;
@@ -63,7 +62,7 @@ export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
 /** By index; a piece without one belongs to the last call, unless it begins another. */
 function addCall(calls: Map<number, PartialCall>, piece: Json): void {
   const id = textAt(piece, "id");
-  const given = isObject(piece["function"]) ? piece["function"] : {};
+  const given = objectAt(piece, "function");
   const index = piece["index"];
   const at = typeof index === "number" ? index : calls.size - (id === "" && calls.size > 0 ? 1 : 0);
   const call = calls.get(at) ?? { id, name: "", arguments: "" };

@@ -1,8 +1,7 @@
 // 1. Events are heard in the order of their sequence numbers, each once; without numbers as they come.
 // 2. The terminal event's answer is the answer; deltas are only told.
-import type { ModelDelta, ModelFailure } from "@proviso/core";
-import { eventFailure } from "./openai-error.ts";
-import { isObject, listAt, textAt, type Json } from "./wire.ts";
+import { isRecord, type ModelDelta, type ModelFailure } from "@proviso/core";
+import { listAt, textAt, type Json, errorObjectFailure } from "@proviso/runtime/adapter";
 
 /** What a stream of `POST /responses` comes to: the body that JSON would have had, or why there is none. */
 export interface StreamReader {
@@ -26,7 +25,7 @@ export function responsesReader(onDelta: (delta: ModelDelta) => void): StreamRea
     if (type === "response.output_text.delta") {
       const { delta } = event;
       if (typeof delta === "string" && delta !== "") onDelta({ kind: "text", text: delta });
-    } else if (type === "response.output_item.done" && isObject(event["item"])) {
+    } else if (type === "response.output_item.done" && isRecord(event["item"])) {
       const index = event["output_index"];
       items[typeof index === "number" && index >= 0 && index < 10_000 ? index : items.length] = event["item"];
     }
@@ -46,10 +45,10 @@ export function responsesReader(onDelta: (delta: ModelDelta) => void): StreamRea
   };
   return {
     read(event) {
-      if (!isObject(event)) return false;
+      if (!isRecord(event)) return false;
       const type = textAt(event, "type");
-      if (type === "error") outcome = eventFailure(event);
-      else if (isObject(event["response"]) && isTerminal(event["response"], type)) {
+      if (type === "error") outcome = errorObjectFailure(event);
+      else if (isRecord(event["response"]) && isTerminal(event["response"], type)) {
         outcome = { body: whole(event["response"], items) };
       } else {
         inOrder(event);

@@ -1,7 +1,7 @@
 import type { Message, ModelRequest, ToolSpec } from "@proviso/core";
+import { outputSchema, unrestoredSchema, wireName } from "@proviso/runtime/adapter";
 import type { CheckedOptions } from "./options.ts";
 import { requestFormat, type Parts } from "./request-format.ts";
-import { outputSchema, toolSchema, wireName } from "./schemas.ts";
 
 type Item = Readonly<Record<string, unknown>>;
 
@@ -60,7 +60,7 @@ function itemsOf(message: Message): readonly Item[] {
 }
 
 function toolOf(tool: ToolSpec): Item {
-  const { schema, strict } = toolSchema(tool);
+  const { schema, strict } = unrestoredSchema(tool.inputSchema);
   const { name, description } = tool;
   return { type: "function", function: { name, description, parameters: schema, strict } };
 }

@@ -1,8 +1,7 @@
-import type { AssistantMessage, Message, ModelRequest, ToolSpec } from "@proviso/core";
+import { isRecord, type AssistantMessage, type Message, type ModelRequest, type ToolSpec } from "@proviso/core";
+import { outputSchema, unrestoredSchema, wireName } from "@proviso/runtime/adapter";
 import type { CheckedOptions } from "./options.ts";
 import { requestFormat, type Parts } from "./request-format.ts";
-import { outputSchema, toolSchema, wireName } from "./schemas.ts";
-import { isObject } from "./wire.ts";
 
 type Item = Readonly<Record<string, unknown>>;
 
@@ -70,9 +69,9 @@ function rebuiltItems({ text, toolCalls }: AssistantMessage): readonly Item[] {
  * another API's, or no longer belong to the message's calls.
  */
 function replayedItems({ providerItems, toolCalls }: AssistantMessage): readonly Item[] | undefined {
-  if (!isObject(providerItems) || providerItems["api"] !== responsesItems) return undefined;
+  if (!isRecord(providerItems) || providerItems["api"] !== responsesItems) return undefined;
   const { items } = providerItems as { readonly items?: unknown };
-  if (!Array.isArray(items) || !items.every(isObject)) return undefined;
+  if (!Array.isArray(items) || !items.every(isRecord)) return undefined;
   const calls = items.filter(({ type }) => type === "function_call");
   const same = calls.length === toolCalls.length && calls.every((call, at) => call["call_id"] === toolCalls[at]?.id);
   return same ? items : undefined;
@@ -82,7 +81,7 @@ function replayedItems({ providerItems, toolCalls }: AssistantMessage): readonly
 export const responsesItems = "openai.responses";
 
 function toolOf(tool: ToolSpec): Item {
-  const { schema, strict } = toolSchema(tool);
+  const { schema, strict } = unrestoredSchema(tool.inputSchema);
   return { type: "function", name: tool.name, description: tool.description, parameters: schema, strict };
 }
 

@@ -1,30 +1,9 @@
-import { parseJson, type ModelFailure, type ModelRequest, type ReportedUsage } from "@proviso/core";
-import { outputSchema } from "./schemas.ts";
-
-export type Json = Readonly<Record<string, unknown>>;
-
-export function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-export function objectAt(object: unknown, key: string): Json {
-  const value = isObject(object) ? object[key] : undefined;
-  return isObject(value) ? value : {};
-}
-
-export function listAt(object: unknown, key: string): readonly Json[] {
-  const value = isObject(object) ? object[key] : undefined;
-  return Array.isArray(value) ? value.filter(isObject) : [];
-}
-
-export function textAt(object: unknown, key: string): string {
-  const value = isObject(object) ? object[key] : undefined;
-  return typeof value === "string" ? value : "";
-}
+import { isRecord, type ReportedUsage } from "@proviso/core";
+import { objectAt, type Json } from "@proviso/runtime/adapter";
 
 /** A number that can be counted; the rest is left to the runtime's estimate. */
 function countAt(object: unknown, key: string): number | undefined {
-  const value = isObject(object) ? object[key] : undefined;
+  const value = isRecord(object) ? object[key] : undefined;
   return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
 }
 
@@ -33,17 +12,6 @@ export function argumentsAt(object: Json, key: string): string {
   const value = object[key];
   if (typeof value === "string") return value;
   return value === undefined || value === null ? "" : JSON.stringify(value);
-}
-
-/** The native payload, when there is one: text that is not JSON is left to the runtime. */
-export function parsedOutput(output: ModelRequest["output"], text: string): { readonly parsed?: unknown } {
-  if (output === undefined || text === "") return {};
-  const json = parseJson(text, { maxDepth: 256, maxLength: 16 * 1024 * 1024 });
-  return json.ok ? { parsed: outputSchema(output.schema).restore(json.value) } : {};
-}
-
-export function invalidResponse(message: string, payload: unknown): ModelFailure {
-  return { failure: "provider", reason: "invalid_response", message, payload };
 }
 
 /** Usage in the names of one API. */

@@ -1,8 +1,8 @@
+import { answerOf } from "@proviso/fault-matrix/requests";
 import { describe, expect, test } from "vitest";
 import { fromChat } from "../src/from-chat.ts";
 import { fromResponses } from "../src/from-responses.ts";
 import { fixture, type Body } from "./support/fixture.ts";
-import { answerOf } from "./support/request.ts";
 
 const apis = [
   { api: "responses", from: (body: unknown) => fromResponses(body, undefined) },

@@ -1,7 +1,8 @@
 import type { Message } from "@proviso/core";
+import { lookUp, requestOf } from "@proviso/fault-matrix/requests";
 import { describe, expect, test } from "vitest";
 import type { CheckedOptions, OpenAIOptions } from "../src/options.ts";
-import { asSent, lookUp, requestOf, toChat, toResponses } from "./support/request.ts";
+import { asSent, toChat, toResponses } from "./support/bodies.ts";
 
 const settings: OpenAIOptions = {
   model: "gpt-test",

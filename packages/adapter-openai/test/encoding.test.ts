@@ -1,5 +1,7 @@
 import type { JsonSchema, Message, ToolSpec } from "@proviso/core";
 import { openaiModel } from "@proviso/adapter-openai";
+import { answerOf, lookUp, requestOf } from "@proviso/fault-matrix/requests";
+import { answering, startServer } from "@proviso/fault-matrix/loopback-server";
 import fc from "fast-check";
 import { OpenAI } from "openai";
 import { afterEach, expect, test, vi } from "vitest";
@@ -7,8 +9,7 @@ import type { CheckedOptions } from "../src/options.ts";
 import { chatFormat } from "../src/to-chat.ts";
 import { responsesFormat } from "../src/to-responses.ts";
 import { fixture } from "./support/fixture.ts";
-import { answerOf, asSent, lookUp, requestOf } from "./support/request.ts";
-import { answering, startServer } from "./support/server.ts";
+import { asSent } from "./support/bodies.ts";
 
 const formats = [
   { api: "responses", format: responsesFormat },

@@ -1,15 +1,16 @@
 import { getEventListeners } from "node:events";
 import type { ServerResponse } from "node:http";
+import { inspect } from "node:util";
 import { openaiModel, type OpenAIOptions } from "@proviso/adapter-openai";
 import { type ModelFailure, type ModelProvider } from "@proviso/core";
+import { answerOf, failureOf, requestOf } from "@proviso/fault-matrix/requests";
+import { answering, startServer, type LoopbackServer } from "@proviso/fault-matrix/loopback-server";
 import { describe, expect, test } from "vitest";
 import { fixture } from "./support/fixture.ts";
-import { answerOf, failureOf, requestOf } from "./support/request.ts";
-import { answering, startServer, type OddServer } from "./support/server.ts";
 
 const apiKey = "sk-test-secret-0123456789";
 
-function modelAt({ baseURL }: Pick<OddServer, "baseURL">, given: Partial<OpenAIOptions> = {}): ModelProvider {
+function modelAt({ baseURL }: Pick<LoopbackServer, "baseURL">, given: Partial<OpenAIOptions> = {}): ModelProvider {
   return openaiModel({ model: "gpt-test", apiKey, api: "responses", baseURL, ...given });
 }
 
@@ -174,9 +175,9 @@ test("LIM-3 an answered request leaves no timer and no listener", async () => {
 test("SEC-1 a key that the service repeats is in no message, payload or cause", async () => {
   const error = { message: `Incorrect API key provided: ${apiKey}.`, code: "invalid_api_key", [apiKey]: [apiKey] };
   const failure = await failureFor(answering(401, { error }));
-  expect(failure).toMatchObject({ reason: "api_key", message: "Incorrect API key provided: ***." });
+  expect(failure).toMatchObject({ reason: "api_key", message: "Incorrect API key provided: [secret]." });
   expect(JSON.stringify(failure.payload)).not.toContain(apiKey);
-  expect(failure.cause).toBeUndefined();
+  expect(inspect(failure, { depth: null })).not.toContain(apiKey);
   const other = await failureFor(answering(401, { error: { message: "No." } }));
   expect(other.cause).toBeInstanceOf(Error);
 });

@@ -1,10 +1,10 @@
 import { DefinitionError } from "@proviso/core";
 import { openai, openaiModel, validateOpenAIOptions, type OpenAIOptions } from "@proviso/adapter-openai";
+import { answering, startServer } from "@proviso/fault-matrix/loopback-server";
+import { requestOf } from "@proviso/fault-matrix/requests";
 import { OpenAI } from "openai";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { answering, startServer } from "./support/server.ts";
 import { fixture } from "./support/fixture.ts";
-import { requestOf } from "./support/request.ts";
 
 const fine: OpenAIOptions = { model: "gpt-test", apiKey: "sk-test-12345678" };
 

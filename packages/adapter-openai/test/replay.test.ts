@@ -1,8 +1,9 @@
 import { parseMessages, type AssistantMessage } from "@proviso/core";
+import { answerOf, requestOf } from "@proviso/fault-matrix/requests";
 import { expect, test } from "vitest";
 import { fromResponses } from "../src/from-responses.ts";
 import { fixture } from "./support/fixture.ts";
-import { answerOf, requestOf, toChat, toResponses } from "./support/request.ts";
+import { toChat, toResponses } from "./support/bodies.ts";
 
 const options = { model: "m", api: "responses" } as const;
 

@@ -1,8 +1,9 @@
+import { answerOf, lookUp, requestOf } from "@proviso/fault-matrix/requests";
 import { describe, expect, test } from "vitest";
 import { fromChat } from "../src/from-chat.ts";
 import { fromResponses } from "../src/from-responses.ts";
 import { fixture } from "./support/fixture.ts";
-import { answerOf, lookUp, requestOf, toChat, toResponses } from "./support/request.ts";
+import { toChat, toResponses } from "./support/bodies.ts";
 
 const optionalNote = {
   type: "object",

@@ -1,10 +1,10 @@
 import type { ModelDelta, ModelResponse } from "@proviso/core";
 import { openai, openaiModel } from "@proviso/adapter-openai";
 import { startSimulator, type AnswerStep } from "@proviso/simulator";
+import { answerOf, failureOf, lookUp, requestOf } from "@proviso/fault-matrix/requests";
+import { answering, startServer } from "@proviso/fault-matrix/loopback-server";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { answering, startServer } from "./support/server.ts";
-import { answerOf, failureOf, lookUp, requestOf } from "./support/request.ts";
 
 const apis = ["responses", "chat"] as const;
 const key = "sk-secret-0123456789";

@@ -1,4 +1,5 @@
 import {
+  isRecord,
   parseJson,
   type FinishReason,
   type ModelFailure,
@@ -59,7 +60,7 @@ function plain(text: string): ModelResponse {
 
 /** Another object is a structured answer. */
 function isAnswer(value: unknown): value is Json {
-  if (!isObject(value) || !Object.keys(value).every((key) => keys.has(key))) return false;
+  if (!isRecord(value) || !Object.keys(value).every((key) => keys.has(key))) return false;
   return "text" in value || "toolCalls" in value || "refusal" in value;
 }
 
@@ -85,7 +86,7 @@ function fromAnswer(answer: Json): Read {
 
 /** Arguments come as an object, or as its JSON text. Without an id the runtime gives one. */
 function callOf(call: unknown): ToolCall | undefined {
-  if (!isObject(call) || typeof call["name"] !== "string") return undefined;
+  if (!isRecord(call) || typeof call["name"] !== "string") return undefined;
   const { id, name, arguments: given = "" } = call;
   return {
     id: typeof id === "string" ? id : "",
@@ -111,14 +112,10 @@ const counts = [
 
 /** Numbers that can be counted; the rest is left to the runtime's estimate. */
 function usageOf(usage: unknown): ReportedUsage | undefined {
-  if (!isObject(usage)) return undefined;
+  if (!isRecord(usage)) return undefined;
   const told = counts.flatMap((name) => {
     const value = usage[name];
     return typeof value === "number" && Number.isFinite(value) && value >= 0 ? [[name, value] as const] : [];
   });
   return Object.fromEntries(told);
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,6 @@
-import { DefinitionError, describeValue } from "@proviso/core";
+import { DefinitionError } from "@proviso/core";
 import { checkAdapterOptions, type AdapterOptions } from "@proviso/runtime";
+import { checkModelSettings, isSecret } from "@proviso/runtime/adapter";
 
 export interface CommandLineOptions extends AdapterOptions {
   /** A program, by its path or looked up in PATH. Never a shell's line. */
@@ -22,8 +23,6 @@ export interface CheckedOptions extends CommandLineOptions {
 }
 
 const defaultTimeoutMs = 600_000;
-/** A timer of more milliseconds fires at once. */
-const longestTimeoutMs = 2 ** 31 - 1;
 
 /** A checked copy. @throws {DefinitionError} naming the option and what it must be. */
 export function checkOptions(given: CommandLineOptions, adapter = "commandLine"): CheckedOptions {
@@ -40,10 +39,7 @@ export function checkOptions(given: CommandLineOptions, adapter = "commandLine")
   if (!isListOfTexts(env) || env.some((name) => name === "" || name.includes("="))) {
     throw new DefinitionError('The option env must be a list of variable names, for example ["HOME"].');
   }
-  if (!Number.isInteger(timeoutMs) || timeoutMs <= 0 || timeoutMs > longestTimeoutMs) {
-    const range = `a positive whole number up to ${longestTimeoutMs}`;
-    throw new DefinitionError(`The option timeoutMs must be ${range}, not ${describeValue(timeoutMs)}.`);
-  }
+  checkModelSettings({ timeoutMs });
   return Object.freeze({ ...given, args: Object.freeze([...args]), env: Object.freeze([...env]), timeoutMs });
 }
 
@@ -67,11 +63,8 @@ export function environmentFor({ env }: CheckedOptions): Record<string, string> 
   );
 }
 
-/** Shorter ones are placeholders ("none"): hiding them would garble every other word. */
-const shortestSecret = 8;
-
 /** A command may show on standard error what it was given. */
 export function secretsOf({ secrets = [], env = [] }: CommandLineOptions): readonly string[] {
-  const named = env.filter((name) => /key|token|secret|password/i.test(name)).map((name) => process.env[name] ?? "");
-  return [...secrets, ...named.filter((value) => value.length >= shortestSecret)];
+  const named = env.filter((name) => /key|token|secret|password/i.test(name)).map((name) => process.env[name]);
+  return [...secrets, ...named.filter(isSecret)];
 }

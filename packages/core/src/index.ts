@@ -29,6 +29,7 @@ export type {
   ThrottleKind,
 } from "./errors.ts";
 export { describeValue } from "./describe-value.ts";
+export { isRecord } from "./is-record.ts";
 export { canonicalJson, contentHash, parseJson, toJsonValue } from "./json.ts";
 export type { JsonLimits, JsonResult } from "./json.ts";
 export { describeIssues, jsonSchemaOf, parseWithSchema, parseWithSchemaSync, validateWithSchema } from "./schema.ts";

@@ -1,5 +1,6 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
+import { isRecord } from "./is-record.ts";
 
 export type JsonResult =
   | { readonly ok: true; readonly value: unknown }
@@ -64,7 +65,7 @@ export function canonicalJson(value: unknown): string {
   return (
     JSON.stringify(value, (_key, item: unknown) => {
       if (typeof item === "bigint") return item.toString();
-      if (typeof item !== "object" || item === null || Array.isArray(item)) return item;
+      if (!isRecord(item)) return item;
       return Object.fromEntries(Object.entries(item).toSorted(([a], [b]) => (a < b ? -1 : 1)));
     }) ?? "null"
   );

@@ -1,5 +1,6 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import { DefinitionError } from "./errors.ts";
+import { isRecord } from "./is-record.ts";
 
 /** Any Standard Schema that also prints JSON Schema: zod ≥ 4.2, valibot, arktype. */
 export interface Schema<Input = unknown, Output = unknown> {
@@ -191,10 +192,6 @@ export function resolveRef(root: JsonSchema, ref: string): unknown {
     const key = name.replaceAll("~1", "/").replaceAll("~0", "~");
     return isRecord(at) && Object.hasOwn(at, key) ? at[key] : undefined;
   }, root);
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function join(path: string, key: string): string {

@@ -1,6 +1,7 @@
 import { DefinitionError, describeValue, type ProviderAdapter, type Schema } from "@proviso/core";
+import { environmentVariable } from "@proviso/runtime/adapter";
 import type { PrimitiveDefinition } from "./definition.ts";
-import { checkedSettings, environment, type PrimitiveSettings } from "./settings.ts";
+import { checkedSettings, type PrimitiveSettings } from "./settings.ts";
 
 /** An adapter that is there, or that has to be loaded first. */
 export interface AdapterSource {
@@ -43,8 +44,8 @@ const packageName = "@proviso/adapter-ai-sdk";
 
 /** What the environment says is read once, with the definition; the package is loaded with the first run. */
 function loadedAdapter(settings: PrimitiveSettings): AdapterSource {
-  const baseURL = environment("LITELLM_BASE_URL");
-  const apiKey = environment("LITELLM_API_KEY");
+  const baseURL = environmentVariable("LITELLM_BASE_URL");
+  const apiKey = environmentVariable("LITELLM_API_KEY");
   if (baseURL !== undefined && apiKey === undefined) {
     throw new DefinitionError(
       "LITELLM_BASE_URL is set, and LITELLM_API_KEY is not: any text will do for a proxy without keys.",

@@ -1,5 +1,6 @@
 import { DefinitionError, describeValue, type ThrottlePolicy } from "@proviso/core";
 import { checkAdapterOptions } from "@proviso/runtime";
+import { checkModelSettings, environmentVariable } from "@proviso/runtime/adapter";
 
 /** What an adapter is made of. */
 export interface PrimitiveSettings {
@@ -39,7 +40,7 @@ export function checkedSettings({
   readonly temperature?: number | undefined;
   readonly throttle?: Partial<ThrottlePolicy> | undefined;
 }): PrimitiveSettings {
-  const id = model ?? environment("PROVISO_MODEL");
+  const id = model ?? environmentVariable("PROVISO_MODEL");
   if (typeof id !== "string" || id.trim() === "") {
     throw new DefinitionError(
       model === undefined
@@ -47,20 +48,11 @@ export function checkedSettings({
         : `The option model must be a model's id, for example "anthropic/claude-sonnet-4-5", not ${describeValue(model)}.`,
     );
   }
-  if (temperature !== undefined && !(typeof temperature === "number" && temperature >= 0 && temperature <= 2)) {
-    throw new DefinitionError(
-      `The option temperature must be a number from 0 to 2, not ${describeValue(temperature)}.`,
-    );
-  }
+  checkModelSettings({ temperature });
   checkAdapterOptions({ throttle });
   return Object.freeze({
     model: id,
     ...(temperature === undefined ? {} : { temperature }),
     ...(throttle === undefined ? {} : { throttle: Object.freeze({ ...throttle }) }),
   });
-}
-
-/** An environment variable; blank is as if left out. */
-export function environment(name: string): string | undefined {
-  return globalThis.process?.env[name]?.trim() || undefined;
 }

@@ -1,4 +1,5 @@
 import {
+  isRecord,
   AbortedError,
   BudgetExceededError,
   DeadlineExceededError,
@@ -19,8 +20,6 @@ import {
   type SchemaIssue,
   type ThrottleKind,
 } from "@proviso/core";
-
-import { isRecord } from "./json.ts";
 
 /** Why an evaluation ends without an answer, as steps tell each other; only `evaluate` makes an error of it. */
 export type Failure = {

@@ -1,4 +1,5 @@
 import {
+  isRecord,
   checkOverride,
   checkOverrideTexts,
   checkTag,
@@ -8,7 +9,6 @@ import {
   type PromptDescriptor,
   type PromptOverride,
 } from "@proviso/core";
-import { isRecord } from "./json.ts";
 
 /** Overrides kept in memory, for tests and for what is made anew each time. */
 export function memoryOverrides(): OverridesStore {

@@ -5,6 +5,14 @@ export type Redact = <T>(value: T) => T;
 
 const replacement = "[secret]";
 
+/** Shorter keys are placeholders ("none", "ollama"): hiding them would garble every other word. */
+const shortestSecret = 8;
+
+/** Is this the text of a key, and no placeholder for one? */
+export function isSecret(key: unknown): key is string {
+  return typeof key === "string" && key.length >= shortestSecret;
+}
+
 /** @throws {DefinitionError} for a secret that is no text, or an empty one. */
 export function redactor(given: readonly string[] = []): Redact {
   if (!Array.isArray(given)) throw new DefinitionError("The option secrets must be a list of texts.");
@@ -49,10 +57,19 @@ function redactedData(value: object, clean: Clean, seen: Map<object, unknown>): 
 
 /** An error that shows a secret gives way to one that does not. */
 function redactedError(error: Error, clean: Clean, seen: Map<object, unknown>): Error {
-  const { name, message, stack = "", cause } = error;
-  const shown = redacted(cause, clean, seen);
-  const own = Object.values(error).every((item: unknown) => redacted(item, clean, seen) === item);
-  if (clean(message) === message && clean(stack) === stack && shown === cause && own) return error;
-  const copy = new Error(clean(message), shown === undefined ? undefined : { cause: shown });
-  return Object.assign(copy, { name, stack: clean(stack) });
+  if (!holdsSecret(error, clean, new Set())) return error;
+  const { name, message, stack = "" } = error;
+  const cause = redacted(error.cause, clean, seen);
+  const shown = cause === undefined || holdsSecret(cause, clean, new Set()) ? undefined : { cause };
+  return Object.assign(new Error(clean(message), shown), { name, stack: clean(stack) });
+}
+
+/** However deep, and in objects of any class: the errors of SDKs carry requests and their headers. */
+function holdsSecret(value: unknown, clean: Clean, seen: Set<object>): boolean {
+  if (typeof value === "string") return clean(value) !== value;
+  if (typeof value !== "object" || value === null || seen.has(value)) return false;
+  seen.add(value);
+  const parts: readonly unknown[] = value instanceof Error ? [value.message, value.stack, value.cause] : [];
+  const errors: readonly unknown[] = value instanceof AggregateError ? value.errors : [];
+  return [...parts, ...errors, ...Object.entries(value).flat()].some((part) => holdsSecret(part, clean, seen));
 }

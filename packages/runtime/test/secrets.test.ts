@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { DefinitionError, defineEvent, definePrompt, defineSlice, defineTool } from "@proviso/core";
 import { createSession, modelAdapter } from "@proviso/runtime";
 import { fakeEnvironment, recordEvents, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
@@ -100,4 +101,19 @@ test("ERR-1 an error's cause stays the very object where no secret is in it", as
     modelAdapter(scriptedModel([{ error: cause }]), { secrets: [secret] }).evaluate(prompt),
   );
   expect(error.cause).toBe(cause);
+});
+
+class RequestHeaders {
+  readonly authorization = `Bearer ${secret}`;
+}
+
+test.each([
+  ["in an object of its own", Object.assign(new Error("refused"), { request: { headers: new RequestHeaders() } })],
+  ["in a cause that is no error", new Error("refused", { cause: new RequestHeaders() })],
+  ["in one of several errors", new AggregateError([new Error(`401 for ${secret}`)], "refused")],
+])("SEC-1 an error that carries a secret %s gives way to one that does not", async (_, cause) => {
+  const adapter = modelAdapter(scriptedModel([{ error: cause }]), { secrets: [secret] });
+  const error = await rejection(adapter.evaluate(prompt));
+  expect(error.cause).toMatchObject({ message: "refused" });
+  expect(inspect(error.cause, { depth: null })).not.toContain(secret);
 });

@@ -1,4 +1,4 @@
-import type { Respond } from "./server.ts";
+import type { Respond } from "@proviso/fault-matrix/loopback-server";
 
 type Event = object | string;
 

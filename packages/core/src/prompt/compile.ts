@@ -1,5 +1,6 @@
 import { DefinitionError } from "../errors.ts";
-import { isRecord, keysSchemaOf, resolveRef, type JsonSchema, type Schema } from "../schema.ts";
+import { isRecord } from "../is-record.ts";
+import { keysSchemaOf, resolveRef, type JsonSchema, type Schema } from "../schema.ts";
 import type { Slice } from "../state/slice.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
 import type { Tool } from "../tool/tool.ts";

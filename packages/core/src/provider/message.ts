@@ -1,4 +1,5 @@
 import { DefinitionError } from "../errors.ts";
+import { isRecord } from "../is-record.ts";
 
 export interface ToolCall {
   readonly id: string;
@@ -90,8 +91,8 @@ function parseCall(call: unknown, path: string): ToolCall {
 }
 
 function record(value: unknown, path: string): Readonly<Record<string, unknown>> {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw fault(path, "must be an object");
-  return value as Record<string, unknown>;
+  if (!isRecord(value)) throw fault(path, "must be an object");
+  return value;
 }
 
 function string(fields: Readonly<Record<string, unknown>>, key: string, path: string): string {

@@ -1,4 +1,4 @@
-import type { JsonSchema, Schema } from "@proviso/core";
+import { isRecord, type JsonSchema, type Schema } from "@proviso/core";
 
 /** A schema from JSON Schema: as much of it as the cases need, and no library. */
 export function schemaFrom<T>(json: JsonSchema): Schema<unknown, T> {
@@ -23,9 +23,9 @@ function misfit(schema: JsonSchema, value: unknown, path: readonly string[]): re
     return first(value.map((item, index) => misfit(items ?? {}, item, [...path, String(index)])));
   }
   if (type !== "object") return typeof value === type ? undefined : path;
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return path;
+  if (!isRecord(value)) return path;
   const found = Object.entries(properties).map(([key, property]) =>
-    misfit(property as JsonSchema, (value as Record<string, unknown>)[key], [...path, key]),
+    misfit(property as JsonSchema, value[key], [...path, key]),
   );
   return first(found);
 }

@@ -72,31 +72,16 @@ function learn(samples: readonly UsageSample[], weight: number, size: PromptSize
     };
   });
   const few = samples.length < fewestForP90;
-  const of = (name: keyof Quantities, values: readonly number[]): Distribution => {
-    const { p50, p90 } = mapDistribution(distributionOf(values), Math.ceil);
+  const of = (name: keyof Quantities, count: (of: (typeof expected)[number]) => number): Distribution => {
+    const { p50, p90 } = mapDistribution(distributionOf(expected.map(count)), Math.ceil);
     return { p50, p90: few ? Math.max(p90, priors[name].p90) : p90 };
   };
   const quantities: Quantities = {
-    inputTokens: of(
-      "inputTokens",
-      expected.map(({ inputTokens }) => inputTokens),
-    ),
-    outputTokens: of(
-      "outputTokens",
-      samples.map(({ outputTokens }) => outputTokens),
-    ),
-    outputTokensPerTurn: of(
-      "outputTokensPerTurn",
-      samples.map(({ largestOutputTokens }) => largestOutputTokens),
-    ),
-    turns: of(
-      "turns",
-      samples.map(({ turns }) => turns),
-    ),
-    durationMs: of(
-      "durationMs",
-      samples.map(({ durationMs }) => durationMs),
-    ),
+    inputTokens: of("inputTokens", ({ inputTokens }) => inputTokens),
+    outputTokens: of("outputTokens", ({ sample }) => sample.outputTokens),
+    outputTokensPerTurn: of("outputTokensPerTurn", ({ sample }) => sample.largestOutputTokens),
+    turns: of("turns", ({ sample }) => sample.turns),
+    durationMs: of("durationMs", ({ sample }) => sample.durationMs),
   };
   return { quantities, expected, weight, few };
 }

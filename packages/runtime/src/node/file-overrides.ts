@@ -1,6 +1,7 @@
 // 1. Nothing outside the folder is read or written: names are checked, links are not followed.
 // 2. A file is written whole, beside its place and then put there; one that cannot be read is left alone.
 import {
+  isRecord,
   checkOverride,
   checkOverrideTexts,
   checkTag,
@@ -14,7 +15,6 @@ import {
 import { lstat, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { systemId } from "../environment.ts";
-import { isRecord } from "../json.ts";
 import { parseOverride } from "../overrides.ts";
 
 const version = 1;

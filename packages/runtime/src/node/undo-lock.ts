@@ -1,9 +1,8 @@
 // 1. The owner is who made the lock of the highest number. A lock is made whole, with its owner in it, or not at all.
 // 2. Who takes a dead owner's place makes the next number, so that of several only one does, and then looks whether the
 //    dead one's lock is still there: else the place was taken and left again meanwhile.
-import { FilesystemError, parseJson } from "@proviso/core";
+import { isRecord, FilesystemError, parseJson } from "@proviso/core";
 import { readdirSync, readFileSync, readlinkSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
-import { isRecord } from "../json.ts";
 import { reservedName } from "../resources/paths.ts";
 import { statOf, type Folder } from "./folders.ts";
 import { lifeOf, thisProcess, type Owner } from "./owner.ts";

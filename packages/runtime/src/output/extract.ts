@@ -1,25 +1,26 @@
 import { parseJson, type JsonResult } from "@proviso/core";
+import { closingBracket } from "./brackets.ts";
 
 /** Answers are larger than arguments. */
-const limits = { maxDepth: 256, maxLength: 16 * 1024 * 1024 } as const;
+export const answerLimits = { maxDepth: 256, maxLength: 16 * 1024 * 1024 } as const;
 
 /** The first ```json block (invalid is an error), else the whole text, else the first JSON value in the text. */
 export function extractJson(text: string): JsonResult {
   const fenced = /```json[^\n]*\n([\s\S]*?)```/i.exec(text)?.[1];
-  if (fenced !== undefined) return parseJson(fenced, limits);
-  const whole = parseJson(text, limits);
+  if (fenced !== undefined) return parseJson(fenced, answerLimits);
+  const whole = parseJson(text, answerLimits);
   if (whole.ok) return whole;
   const found = firstValue(text);
-  return found === undefined ? { ok: false, error: "there is no JSON in the answer" } : parseJson(found, limits);
+  return found === undefined ? { ok: false, error: "there is no JSON in the answer" } : parseJson(found, answerLimits);
 }
 
 /** The first object or array that closes; brackets inside strings do not count. */
 function firstValue(text: string): string | undefined {
   for (let start = text.search(/[{[]/); start !== -1; start = nextOpening(text, start + 1)) {
-    const end = closing(text, start);
+    const end = closingBracket(text, start);
     if (end === undefined) return undefined;
     const candidate = text.slice(start, end + 1);
-    if (parseJson(candidate, limits).ok) return candidate;
+    if (parseJson(candidate, answerLimits).ok) return candidate;
   }
   return undefined;
 }
@@ -27,19 +28,4 @@ function firstValue(text: string): string | undefined {
 function nextOpening(text: string, from: number): number {
   const offset = text.slice(from).search(/[{[]/);
   return offset === -1 ? -1 : from + offset;
-}
-
-function closing(text: string, start: number): number | undefined {
-  let depth = 0;
-  let inString = false;
-  for (let i = start; i < text.length; i++) {
-    const char = text[i];
-    if (inString) {
-      if (char === "\\") i++;
-      else if (char === '"') inString = false;
-    } else if (char === '"') inString = true;
-    else if (char === "{" || char === "[") depth++;
-    else if ((char === "}" || char === "]") && --depth === 0) return i;
-  }
-  return undefined;
 }

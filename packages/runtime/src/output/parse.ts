@@ -1,4 +1,5 @@
 import {
+  isRecord,
   describeIssues,
   parseWithSchema,
   wrapperKey,
@@ -8,7 +9,6 @@ import {
   type SchemaResult,
 } from "@proviso/core";
 import { messageOf, type Failure } from "../failures.ts";
-import { isRecord } from "../json.ts";
 import { extractJson } from "./extract.ts";
 
 export interface ParsedOutput {

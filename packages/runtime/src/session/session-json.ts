@@ -1,5 +1,11 @@
-import { DefinitionError, describeIssues, parseWithSchemaSync, type Session, type Slice } from "@proviso/core";
-import { isRecord } from "../json.ts";
+import {
+  isRecord,
+  DefinitionError,
+  describeIssues,
+  parseWithSchemaSync,
+  type Session,
+  type Slice,
+} from "@proviso/core";
 
 /** A session as JSON. A newer version is refused; an older one will be read as long as it can be. */
 const format = "proviso.session";

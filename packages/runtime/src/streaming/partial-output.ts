@@ -1,7 +1,6 @@
 // 1. Reading costs no more than a few times the whole text, however many deltas bring it.
-import { wrapperKey, type OutputSpec } from "@proviso/core";
+import { isRecord, wrapperKey, type OutputSpec } from "@proviso/core";
 import { Allow, parse } from "partial-json";
-import { isRecord } from "../json.ts";
 
 /** A structured output as far as it can be read. */
 export interface PartialReader {

@@ -1,5 +1,5 @@
-import { isRecord } from "../json.ts";
 import type { ModelFailure, ProviderErrorReason, ThrottleKind } from "@proviso/core";
+import { errorObjectIn, throttleCodes } from "../adapter/error-object.ts";
 
 interface Headers {
   get(name: string): string | null;
@@ -31,7 +31,7 @@ export function modelFailureFrom(
   payload?: unknown,
 ): ModelFailure {
   const { status, headers } = answer;
-  const error = errorIn(payload);
+  const error = errorObjectIn(payload);
   const message =
     typeof error["message"] === "string" ? error["message"] : `The provider answered with status ${status}.`;
   const kind = throttleKind(status, error);
@@ -43,11 +43,11 @@ export function modelFailureFrom(
   return { failure: "throttle", kind, retryAfterMs: retryAfterMs(headers), message, status, payload };
 }
 
-const quotaCodes = new Set(["insufficient_quota", "billing_hard_limit_reached", "quota_exceeded"]);
 const notRetriedServerErrors = new Set([501, 505]);
 
 function throttleKind(status: number, error: Readonly<Record<string, unknown>>): ThrottleKind | undefined {
-  if ([error["code"], error["type"]].some((code) => quotaCodes.has(String(code)))) return "quota_exhausted";
+  const told = [error["code"], error["type"]].map((code) => throttleCodes.get(String(code)));
+  if (told.includes("quota_exhausted")) return "quota_exhausted";
   if (status === 429) return "rate_limit";
   if (status === 408) return "timeout";
   if (status === 409) return "unknown";
@@ -60,12 +60,6 @@ function providerReason(status: number, error: Readonly<Record<string, unknown>>
   if (status === 404) return "not_found";
   if (error["code"] === "content_filter") return "content_filter";
   return status >= 400 && status < 500 ? "bad_request" : "unknown";
-}
-
-/** `{ error: { … } }`, or the error itself. */
-function errorIn(payload: unknown): Readonly<Record<string, unknown>> {
-  if (!isRecord(payload)) return {};
-  return isRecord(payload["error"]) ? payload["error"] : payload;
 }
 
 function number(text: string | null): number | undefined {

@@ -1,4 +1,5 @@
 import {
+  isRecord,
   noUsage,
   type ModelFailure,
   type ModelProvider,
@@ -7,7 +8,6 @@ import {
   type Usage,
 } from "@proviso/core";
 import { isFailure, messageOf, refusedRequest, type Failure } from "../failures.ts";
-import { isRecord } from "../json.ts";
 import type { WorstCase } from "../limits.ts";
 import type { Run } from "../run.ts";
 import { turnDeltas } from "../streaming/deltas.ts";

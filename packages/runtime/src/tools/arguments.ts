@@ -1,4 +1,5 @@
 import {
+  isRecord,
   describeIssues,
   parseJson,
   validateWithSchema,
@@ -7,7 +8,6 @@ import {
   type ToolCall,
 } from "@proviso/core";
 import { messageOf } from "../failures.ts";
-import { isRecord } from "../json.ts";
 
 export type Arguments = { readonly ok: true; readonly input: unknown } | { readonly ok: false; readonly error: string };
 

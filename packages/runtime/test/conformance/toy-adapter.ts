@@ -1,5 +1,6 @@
 import {
   DefinitionError,
+  isRecord,
   parseJson,
   type Message,
   type ModelFailure,
@@ -47,7 +48,7 @@ function turnOf(message: Message): object {
       return { role: message.role, text: message.text };
     case "assistant": {
       const { text, toolCalls, providerItems } = message;
-      return { role: "assistant", text, calls: toolCalls, ...(isObject(providerItems) ? providerItems : {}) };
+      return { role: "assistant", text, calls: toolCalls, ...(isRecord(providerItems) ? providerItems : {}) };
     }
     case "tool":
       return { role: "tool", text: message.text, callId: message.callId, failed: message.isError };
@@ -56,7 +57,7 @@ function turnOf(message: Message): object {
 
 function fromWire(answer: Fields): ModelResponse {
   const { text, calls, refusal, thought, finish, usage, model } = answer;
-  const toolCalls = (Array.isArray(calls) ? calls : []).filter(isObject).map((call) => ({
+  const toolCalls = (Array.isArray(calls) ? calls : []).filter(isRecord).map((call) => ({
     id: textOf(call["id"]),
     name: textOf(call["name"]),
     arguments: textOf(call["arguments"]),
@@ -66,7 +67,7 @@ function fromWire(answer: Fields): ModelResponse {
     message: { role: "assistant", text: textOf(text), toolCalls, ...(providerItems && { providerItems }) },
     finishReason:
       finish === "length" || finish === "content-filter" ? finish : toolCalls.length > 0 ? "tool-calls" : "stop",
-    ...(isObject(usage) ? { usage } : {}),
+    ...(isRecord(usage) ? { usage } : {}),
     ...(typeof refusal === "string" ? { refusal } : {}),
     ...(typeof model === "string" ? { model } : {}),
     payload: answer,
@@ -102,9 +103,9 @@ async function readLines(response: Response, { onDelta }: ModelRequest): Promise
     for (const line of lines) {
       const json = parseJson(line);
       if (!json.ok) return unreadable(json.error, line);
-      const { delta, answer } = isObject(json.value) ? json.value : {};
+      const { delta, answer } = isRecord(json.value) ? json.value : {};
       if (typeof delta === "string") onDelta?.({ kind: "text", text: delta });
-      if (isObject(answer)) return fromWire(answer);
+      if (isRecord(answer)) return fromWire(answer);
     }
   }
   return { failure: "throttle", kind: "unknown", message: "The service's answer ended before its last line." };
@@ -126,10 +127,6 @@ export function toy(options: ToyOptions): ProviderAdapter {
 }
 
 type Fields = Readonly<Record<string, unknown>>;
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";

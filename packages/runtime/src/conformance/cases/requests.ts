@@ -1,4 +1,4 @@
-import type { Message, ToolChoice } from "@proviso/core";
+import { isRecord, type Message, type ToolChoice } from "@proviso/core";
 import { expect } from "vitest";
 import { answered, systemOf, turnsOf, type ConformanceCase } from "../kit.ts";
 import { plain, saying, toolPrompt } from "../prompts.ts";
@@ -156,7 +156,7 @@ const settings = new Set(
 
 /** Keys of a body and of the objects in it, the messages' aside. */
 function keysIn(body: unknown): readonly string[] {
-  if (typeof body !== "object" || body === null || Array.isArray(body)) return [];
+  if (!isRecord(body)) return [];
   return Object.entries(body).flatMap(([key, value]) => (value === undefined ? [] : [key, ...keysIn(value)]));
 }
 

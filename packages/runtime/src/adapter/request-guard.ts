@@ -1,7 +1,10 @@
 import type { Clock } from "@proviso/core";
 
-/** Ends a request when its signal fires, when it takes too long, or when a stream of it stands still. */
-export interface Guard extends Disposable {
+/**
+ * Ends a request when its signal fires, when it takes too long, or when a stream of it stands still. Times are
+ * milliseconds; where one is up the reason is a `TimeoutError`.
+ */
+export interface RequestGuard extends Disposable {
   /** For the request: the given signal and the times together. */
   readonly signal: AbortSignal;
   /** Rejects when one of them fires; never an unhandled rejection. */
@@ -17,7 +20,7 @@ export interface Guard extends Disposable {
 const over = new DOMException("The request is over.", "AbortError");
 
 /** Leaves no timer, no listener and nothing that is still read behind once it is disposed of. */
-export function guard(signal: AbortSignal, clock: Clock, timeoutMs: number): Guard {
+export function guardRequest(signal: AbortSignal, clock: Clock, timeoutMs: number): RequestGuard {
   const controller = new AbortController();
   const settled = new AbortController();
   let heardAt = 0;

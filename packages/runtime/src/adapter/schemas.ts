@@ -1,4 +1,12 @@
-import { strictSchema, type JsonSchema, type ModelRequest, type StrictSchema, type ToolSpec } from "@proviso/core";
+import {
+  isRecord,
+  parseJson,
+  strictSchema,
+  type JsonSchema,
+  type ModelRequest,
+  type StrictSchema,
+} from "@proviso/core";
+import { answerLimits } from "../output/extract.ts";
 
 /** A schema as it goes to the model. */
 export interface WireSchema {
@@ -11,30 +19,27 @@ export interface OutputSchema extends WireSchema {
 }
 
 const known = new WeakMap<JsonSchema, StrictSchema | "open">();
-const asIs = new WeakMap<JsonSchema, WireSchema>();
+const unrestored = new WeakMap<JsonSchema, WireSchema>();
 
-/** Strict where it can be. */
-export function outputSchema({ schema }: NonNullable<ModelRequest["output"]>): OutputSchema {
+/** Strict where it can be (`strictSchema`), else as it is. Made once for a schema. */
+export function outputSchema(schema: JsonSchema): OutputSchema {
   const strict = strictOf(schema);
   return strict === undefined ? { schema, strict: false, restore: (value) => value } : { ...strict, strict: true };
 }
 
 /**
- * Strict only where no null stands for a key that is left out: for what comes back past `restore`, as arguments do,
- * and an answer that is read from its text.
+ * Strict only where every key is required as it is, at every depth, so that no null stands for a key that is left out:
+ * for what comes back past `restore`. Arguments do, which reach the tool and the history as the model sent them, and so
+ * does an answer that is read from its text. Made once for a schema.
  */
-export function unrestoredSchema({ schema }: Pick<WireSchema, "schema">): WireSchema {
-  let wire = asIs.get(schema);
+export function unrestoredSchema(schema: JsonSchema): WireSchema {
+  let wire = unrestored.get(schema);
   if (wire === undefined) {
     const strict = everyKeyRequired(schema) ? strictOf(schema) : undefined;
     wire = strict === undefined ? { schema, strict: false } : { schema: strict.schema, strict: true };
-    asIs.set(schema, wire);
+    unrestored.set(schema, wire);
   }
   return wire;
-}
-
-export function toolSchema({ inputSchema }: ToolSpec): WireSchema {
-  return unrestoredSchema({ schema: inputSchema });
 }
 
 function strictOf(schema: JsonSchema): StrictSchema | undefined {
@@ -49,13 +54,19 @@ function strictOf(schema: JsonSchema): StrictSchema | undefined {
 function everyKeyRequired(schema: unknown): boolean {
   if (typeof schema !== "object" || schema === null) return true;
   const { properties, required } = schema as JsonSchema;
-  const isMap = typeof properties === "object" && properties !== null && !Array.isArray(properties);
   const names: readonly unknown[] = Array.isArray(required) ? required : [];
-  if (isMap && !Object.keys(properties).every((key) => names.includes(key))) return false;
+  if (isRecord(properties) && !Object.keys(properties).every((key) => names.includes(key))) return false;
   return Object.values(schema).every(everyKeyRequired);
 }
 
-/** A name as every provider takes it. */
+/** A name as every service takes it: `^[a-zA-Z0-9_-]{1,64}$`. */
 export function wireName(name: string): string {
   return name.replaceAll(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || "output";
+}
+
+/** The native payload of a ModelResponse, when there is one: text that is not JSON is left to the runtime. */
+export function parsedOutput(output: ModelRequest["output"], text: string): { readonly parsed?: unknown } {
+  if (output === undefined || text === "") return {};
+  const json = parseJson(text, answerLimits);
+  return json.ok ? { parsed: outputSchema(output.schema).restore(json.value) } : {};
 }

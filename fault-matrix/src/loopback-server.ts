@@ -6,13 +6,15 @@ export interface Received {
   readonly headers: IncomingHttpHeaders;
   readonly body: Readonly<Record<string, unknown>>;
 }
-export interface OddServer extends AsyncDisposable {
+export interface LoopbackServer extends AsyncDisposable {
+  /** `http://127.0.0.1:<port>/v1` */
   readonly baseURL: string;
   readonly requests: readonly Received[];
 }
+export type Respond = (response: ServerResponse) => void;
 
-/** A server that answers every request in its own odd way. */
-export async function startServer(respond: (response: ServerResponse) => void): Promise<OddServer> {
+/** A server on the loopback that answers in order, the last answer again and again. */
+export async function startServer(...answers: readonly Respond[]): Promise<LoopbackServer> {
   const requests: Received[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -20,7 +22,7 @@ export async function startServer(respond: (response: ServerResponse) => void): 
     request.on("end", () => {
       const body = JSON.parse(Buffer.concat(chunks).toString("utf8")) as Received["body"];
       requests.push({ path: request.url ?? "", headers: request.headers, body });
-      respond(response);
+      answers[Math.min(requests.length, answers.length) - 1]?.(response);
     });
   });
   await new Promise<void>((resolve) => {
@@ -39,11 +41,7 @@ export async function startServer(respond: (response: ServerResponse) => void): 
 }
 
 /** Answers with a status, JSON (or a text as it is) and headers. */
-export function answering(
-  status: number,
-  body: unknown,
-  headers: Readonly<Record<string, string>> = {},
-): (response: ServerResponse) => void {
+export function answering(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): Respond {
   return (response) => {
     response.writeHead(status, { "content-type": "application/json", ...headers });
     response.end(typeof body === "string" ? body : JSON.stringify(body));

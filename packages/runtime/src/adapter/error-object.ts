@@ -1,0 +1,55 @@
+import { isRecord, type ModelFailure, type ProviderErrorReason, type ThrottleKind } from "@proviso/core";
+import { textAt, type Json } from "./fields.ts";
+
+/** What services call the failures that would pass, in the `code` or `type` of an error object. */
+export const throttleCodes: ReadonlyMap<string, ThrottleKind> = new Map([
+  ["server_error", "server_error"],
+  ["internal_error", "server_error"],
+  ["api_error", "server_error"],
+  ["overloaded", "server_error"],
+  ["overloaded_error", "server_error"],
+  ["service_unavailable", "server_error"],
+  ["rate_limit_exceeded", "rate_limit"],
+  ["rate_limit_error", "rate_limit"],
+  ["insufficient_quota", "quota_exhausted"],
+  ["billing_hard_limit_reached", "quota_exhausted"],
+  ["quota_exceeded", "quota_exhausted"],
+  ["timeout", "timeout"],
+  ["timeout_error", "timeout"],
+  ["vector_store_timeout", "timeout"],
+]);
+/** The same of those that stay. */
+const reasons: ReadonlyMap<string, ProviderErrorReason> = new Map([
+  ["invalid_prompt", "bad_request"],
+  ["invalid_request_error", "bad_request"],
+  ["context_length_exceeded", "context_length"],
+  ["content_filter", "content_filter"],
+  ["authentication_error", "api_key"],
+  ["invalid_api_key", "api_key"],
+  ["not_found_error", "not_found"],
+  ["model_not_found", "not_found"],
+]);
+
+/** Under `error`, under the `error` of a `response` that failed, or the object itself. */
+export function errorObjectIn(payload: unknown): Json {
+  if (!isRecord(payload)) return {};
+  const { error, response } = payload;
+  if (isRecord(error)) return error;
+  return isRecord(response) && isRecord(response["error"]) ? response["error"] : payload;
+}
+
+/**
+ * A failure without a status of its own, as a service tells it inside a stream or an answer that began as a success:
+ * by `code`, then by `type`. Sources: the error events of OpenAI's and Anthropic's streams.
+ */
+export function errorObjectFailure(payload: unknown): ModelFailure {
+  const error = errorObjectIn(payload);
+  const message = textAt(error, "message") || "The provider failed while it answered.";
+  for (const code of [textAt(error, "code"), textAt(error, "type")]) {
+    const kind = throttleCodes.get(code);
+    if (kind !== undefined) return { failure: "throttle", kind, message, payload };
+    const reason = reasons.get(code);
+    if (reason !== undefined) return { failure: "provider", reason, message, payload };
+  }
+  return { failure: "provider", reason: "unknown", message, payload };
+}

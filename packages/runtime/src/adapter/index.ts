@@ -1,0 +1,15 @@
+// What adapters of services share, for whoever writes another one.
+export { listAt, objectAt, textAt } from "./fields.ts";
+export type { Json } from "./fields.ts";
+export { outputSchema, parsedOutput, unrestoredSchema, wireName } from "./schemas.ts";
+export type { OutputSchema, WireSchema } from "./schemas.ts";
+export { invalidResponse, longestBody, parseBody, unreadableBody } from "./body.ts";
+export { deepestMessage, isNetworkError, isTimeoutError } from "./network-error.ts";
+export { errorObjectFailure, errorObjectIn } from "./error-object.ts";
+export { reportedCost } from "./cost.ts";
+export { checkBaseURL, checkModelSettings, environmentVariable } from "./options.ts";
+export type { ModelSettings } from "./options.ts";
+export { isSecret, redactor } from "../secrets.ts";
+export type { Redact } from "../secrets.ts";
+export { guardRequest } from "./request-guard.ts";
+export type { RequestGuard } from "./request-guard.ts";

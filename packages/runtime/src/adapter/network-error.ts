@@ -1,0 +1,38 @@
+const timeoutCodes = new Set([
+  "ETIMEDOUT",
+  "UND_ERR_BODY_TIMEOUT",
+  "UND_ERR_HEADERS_TIMEOUT",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
+
+/** By name (`TimeoutError`) or code, of the error or of one of its causes. */
+export function isTimeoutError(error: unknown): boolean {
+  return chainOf(error).some((at) => at.name === "TimeoutError" || timeoutCodes.has(codeOf(at)));
+}
+
+/** Sockets, DNS, undici and a cut compressed body each have codes; a mistake in a program has none of these. */
+export function isNetworkError(error: unknown): boolean {
+  return chainOf(error).some((at) => /^(E[A-Z]+|EAI_[A-Z]+|UND_ERR_\w+|Z_\w+)$/.test(codeOf(at)));
+}
+
+/** "Connection error." says less than the socket's own error below it. */
+export function deepestMessage(error: unknown): string {
+  const told = chainOf(error).findLast(({ message }) => message !== "")?.message;
+  return told ?? (typeof error === "string" && error !== "" ? error : "The request failed.");
+}
+
+function codeOf(error: Error): string {
+  const { code } = error as { readonly code?: unknown };
+  return typeof code === "string" ? code : "";
+}
+
+/** The error and its causes, outermost first; a chain that is longer, or a circle, is cut. */
+function chainOf(error: unknown): readonly Error[] {
+  const chain: Error[] = [];
+  let at = error;
+  while (at instanceof Error && chain.length < 8) {
+    chain.push(at);
+    at = at instanceof AggregateError ? at.errors[0] : at.cause;
+  }
+  return chain;
+}
