@@ -185,7 +185,6 @@ test(`AGT-3 ${sequences} random sequences of calls with random failures: the dat
     count("sequences");
   });
   await fc.assert(property, { seed, numRuns: sequences });
-  console.log(Object.fromEntries(counts));
   expect(counts.get("sequences")).toBe(sequences);
   for (const each of ways) expect(counts.get(each)).toBeGreaterThan(500);
 });
