@@ -9,7 +9,7 @@ const pollMs = 10;
 /** Groups that run: a program that exits in the middle, or is ended by a signal, takes them with it. */
 const running = new Set<number>();
 /** They end a program that does not listen to them; Ctrl-C is the first. */
-const endingSignals: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP"];
+const endingSignals: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"];
 
 function killAll(): void {
   for (const leader of running) signalGroup(leader, "SIGKILL");

@@ -76,7 +76,7 @@ const signalled = `
   look();
 `;
 
-test.each(["SIGINT", "SIGTERM", "SIGHUP"])(
+test.each(["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"])(
   "CMD-6 a program that %s ends takes its commands with it",
   async (signal) => {
     const noted = join(folder(), "ids");
