@@ -29,7 +29,7 @@ export function memoryOverrides(): OverridesStore {
     async seed(template, tag) {
       const known = kept.get(place(template, tag));
       if (known !== undefined) return known;
-      const override = overrideOf(template, tag);
+      const override = parseOverride(overrideOf(template, tag), "The override");
       kept.set(place(template, tag), override);
       return override;
     },

@@ -64,7 +64,7 @@ export async function openRunResources(
   const shared = given !== undefined && !Array.isArray(given) ? contextOf(given as Resources) : undefined;
   const bindings: readonly Binding[] = Array.isArray(given) ? given : [];
   const around = shared ?? (nesting && hiding(nesting.run.resources, bindings));
-  const opening = openContext([...own, ...bindings], around);
+  const opening = openContext(own, { given: bindings, outer: around });
   const context = await limits.race(opening, "render");
   if (isFailure(context)) {
     // Opened after all: nobody will use it.

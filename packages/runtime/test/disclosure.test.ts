@@ -236,3 +236,39 @@ test("VIS-5 a section that has nothing to be read says so", async () => {
   );
   expect(messages.find(({ role }) => role === "tool")?.text).toBe('"empty" says no more than its summary.');
 });
+
+test("VIS-3 RES-1 what a section binds that opens counts before the prompt's own, and after the evaluation's", async () => {
+  const [near, far, given] = ["near", "far", "given"].map((name) => memoryFilesystem({ [`${name}.txt`]: name }));
+  const list = (name: string) =>
+    defineTool({
+      name,
+      description: "Lists.",
+      input: z.object({}),
+      execute: async (_, { resources }) => (await resources.get(Filesystem).list()).map((entry) => entry.name).join(),
+    });
+  const closed = { summary: "F.", visibility: "summary" as const };
+  const far2 = provide(Filesystem, far as Filesystem);
+  const prompt = definePrompt({
+    key: "bound",
+    resources: [provide(Filesystem, near as Filesystem)],
+    sections: [
+      { key: "near", text: "Near.", tools: [list("list_near")] },
+      { key: "far", text: "Far.", ...closed, tools: [list("list_far")], resources: [far2] },
+    ],
+  }).bind();
+  for (const [resources, before, after] of [
+    [[], "near.txt", "far.txt"],
+    [[provide(Filesystem, given as Filesystem)], "given.txt", "given.txt"],
+  ] as const) {
+    const session = createSession();
+    const steps = ["list_near", "open", "list_far"].map((name) =>
+      name === "open" ? opening("far") : { toolCalls: [{ name }] },
+    );
+    const model = scriptedModel([...steps, { text: "x" }, { toolCalls: [{ name: "list_far" }] }, { text: "x" }]);
+    const adapter = modelAdapter(model, fakeEnvironment());
+    const first = await adapter.evaluate(prompt, { session, resources });
+    const next = await adapter.evaluate(prompt, { session, resources });
+    const listed = [...first.toolResults, ...next.toolResults].map(({ result }) => result.success && result.value);
+    expect(listed).toEqual([before, null, after, after]);
+  }
+});

@@ -68,7 +68,9 @@ function listFiles(limits: Limits) {
     execute: ({ path: folder, offset }, context) =>
       working(context, async (files) => {
         const entries = await files.list(folder);
-        const lines = entries.map(({ name, kind, size }) => (kind === "file" ? `${name} (${size})` : `${name}/`));
+        const lines = entries.map(({ name, kind, size }) =>
+          kind === "file" ? `${named(name)} (${size})` : `${named(name)}/`,
+        );
         return page(lines, { offset, limits, what: "entries", none: "The folder is empty." });
       }),
   });
@@ -106,12 +108,17 @@ function globFiles(limits: Limits) {
     readOnly: true,
     execute: ({ pattern, offset }, context) =>
       working(context, async (files) =>
-        page(await files.glob(pattern), { offset, limits, what: "paths", none: "No file fits the pattern." }),
+        page((await files.glob(pattern)).map(named), {
+          offset,
+          limits,
+          what: "paths",
+          none: "No file fits the pattern.",
+        }),
       ),
   });
 }
 
-function grepFiles({ entriesAnAnswer, charactersAnAnswer }: Limits) {
+function grepFiles(limits: Limits) {
   return defineTool({
     name: "grep_files",
     description: "Find lines that contain a text, literally.",
@@ -122,14 +129,12 @@ function grepFiles({ entriesAnAnswer, charactersAnAnswer }: Limits) {
         if (text.includes("\n")) return toolError("A line has no line break in it: look for a text of one line.");
         const found = await files.grep(text, {
           ...(glob === undefined ? {} : { glob }),
-          maxMatches: entriesAnAnswer + 1,
+          maxMatches: limits.entriesAnAnswer + 1,
         });
         if (found.length === 0) return "No line contains it.";
-        const matches = found.slice(0, entriesAnAnswer).map((match) => {
-          return `${match.path}:${match.line}: ${around(match.text, text)}`;
-        });
-        const { shown, lines } = wholeLines(matches.join("\n"), charactersAnAnswer);
-        return lines < found.length ? `${shown}\n(more: narrow it with a glob or a longer text)` : shown;
+        const matches = found.map(({ path: at, line, text: whole }) => `${named(at)}:${line}: ${around(whole, text)}`);
+        const { shown, count } = fitting(matches, limits);
+        return count < found.length ? `${shown}\n(more: narrow it with a glob or a longer text)` : shown;
       }),
   });
 }
@@ -224,10 +229,29 @@ interface Page {
 function page(all: readonly string[], { offset, limits, what, none }: Page): string | ToolReturn<never> {
   if (all.length === 0) return none;
   if (offset >= all.length) return toolError(`There are only ${all.length} ${what}: the offset must be below that.`);
-  const { entriesAnAnswer, charactersAnAnswer } = limits;
-  const { shown, lines } = wholeLines(all.slice(offset, offset + entriesAnAnswer).join("\n"), charactersAnAnswer);
-  const left = all.length - offset - lines;
-  return left > 0 ? `${shown}\n(${left} more ${what}; go on with offset ${offset + lines})` : shown;
+  const { shown, count } = fitting(all.slice(offset), limits);
+  const left = all.length - offset - count;
+  return left > 0 ? `${shown}\n(${left} more ${what}; go on with offset ${offset + count})` : shown;
+}
+
+/** As many as one answer takes, one a line, and at least one; of one that is too long by itself its beginning. */
+function fitting(
+  all: readonly string[],
+  { entriesAnAnswer, charactersAnAnswer }: Limits,
+): { readonly shown: string; readonly count: number } {
+  let shown = wholeLines(all[0] ?? "", charactersAnAnswer).shown;
+  let count = 1;
+  for (const next of all.slice(1, entriesAnAnswer)) {
+    if (shown.length + 1 + next.length > charactersAnAnswer) break;
+    shown += `\n${next}`;
+    count++;
+  }
+  return { shown, count };
+}
+
+/** A name that would look like two lines is shown as a JSON text. */
+function named(path: string): string {
+  return /[\r\n]/.test(path) ? JSON.stringify(path) : path;
 }
 
 /** As many whole lines as fit; of a line that is too long by itself its beginning. */

@@ -143,3 +143,12 @@ test("KIT-2 pages of no size are refused when the tools are made", () => {
     expect(() => filesystemTools(options)).toThrow(DefinitionError);
   }
 });
+
+test("KIT-2 a name with a line break is one entry", async () => {
+  const odd = { "a\nb": "needle", c: "needle", d: "" };
+  expect(await invoked(tools, "list_files", {}, odd)).toMatch(
+    /^"a\\nb" \(6\)\nc \(6\)\n\(1 more entries; .*offset 2\)$/,
+  );
+  expect(await invoked(tools, "glob_files", { pattern: "*" }, odd)).toMatch(/^"a\\nb"\nc\n\(1 more paths/);
+  expect(await invoked(tools, "grep_files", { text: "needle" }, odd)).toBe('"a\\nb":1: needle\nc:1: needle');
+});

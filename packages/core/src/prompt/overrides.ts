@@ -119,11 +119,12 @@ export function currentTexts(
     };
     return [[path, texts] as const];
   });
-  const described = tools.map((tool) => {
+  const described = tools.flatMap((tool) => {
+    const hash = own(descriptor.tools, tool.name);
+    if (hash === undefined) return [];
     const params = paramDescriptions(tool);
-    const hash = own(descriptor.tools, tool.name) ?? "";
     const texts = { hash, description: tool.description, ...(Object.keys(params).length === 0 ? {} : { params }) };
-    return [tool.name, texts] as const;
+    return [[tool.name, texts] as const];
   });
   return { tag, sections: Object.fromEntries(sections), tools: Object.fromEntries(described) };
 }
@@ -169,8 +170,11 @@ function overridable(descriptor: PromptDescriptor, path: string): string | undef
   return descriptor.fixed?.includes(path) === true ? undefined : own(descriptor.sections, path);
 }
 
+/** Names that no stored JSON may have as keys. */
+const reserved: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
+
 function own(record: Readonly<Record<string, string>>, key: string): string | undefined {
-  return Object.hasOwn(record, key) ? record[key] : undefined;
+  return Object.hasOwn(record, key) && !reserved.has(key) ? record[key] : undefined;
 }
 
 function propertiesOf(schema: JsonSchema): Readonly<Record<string, JsonSchema>> {
@@ -179,7 +183,9 @@ function propertiesOf(schema: JsonSchema): Readonly<Record<string, JsonSchema>> 
 
 function paramDescriptions(tool: Tool): Readonly<Record<string, string>> {
   const described = Object.entries(propertiesOf(jsonSchemaOf(tool.input, "input"))).flatMap(([name, property]) =>
-    typeof property["description"] === "string" ? [[name, property["description"]] as const] : [],
+    typeof property["description"] === "string" && !reserved.has(name)
+      ? [[name, property["description"]] as const]
+      : [],
   );
   return Object.fromEntries(described);
 }

@@ -6,6 +6,7 @@ import { createGate, type Gate } from "../gate.ts";
 import {
   closeStore,
   discardFrom,
+  forget,
   isEmpty,
   keep,
   keepLater,
@@ -24,7 +25,10 @@ export interface ResourceContext {
   /** For transactions of evaluations that share it. */
   readonly gate: Gate;
   binds(key: ResourceKey<unknown>): boolean;
-  /** More bindings, of what is bound already none; ready instances and eager ones are made at once. */
+  /**
+   * All bindings as they are now, the later of a key winning; ready instances and eager ones are made at once. What the
+   * evaluation itself was given stays.
+   */
   extend(bindings: readonly Binding[]): Promise<void>;
   /** Fresh `toolCall` resources for one call; the rest is shared. */
   forCall(): CallResources;
@@ -64,22 +68,31 @@ export function contextOf(resources: Resources): ResourceContext {
   return context;
 }
 
-/** Later bindings of a key win; those of `outer` win over all. */
-export async function openContext(bindings: readonly Binding[], outer?: ResourceContext): Promise<ResourceContext> {
-  const bound = new Map<Key, Binding>(bindings.map((binding) => [binding.key, binding]));
+/** Later bindings of a key win, so `given` over `own`; those of `outer` win over all. */
+export async function openContext(
+  own: readonly Binding[],
+  { given = [], outer }: { readonly given?: readonly Binding[]; readonly outer?: ResourceContext | undefined } = {},
+): Promise<ResourceContext> {
+  const bound = new Map<Key, Binding>([...own, ...given].map((binding) => [binding.key, binding]));
   const singletons = newStore();
   const state = { closed: false };
   const ask = asker(bound, singletons, state, outer);
   const root = ask({ path: [], call: undefined });
-  const inner = [...bound.values()].filter(({ key }) => outer?.binds(key) !== true);
+  const stays = new Set(given.map(({ key }) => key));
+  let inner = [...bound.values()].filter(({ key }) => outer?.binds(key) !== true);
   const context: ResourceContext = {
     resources: root,
     gate: createGate(),
     binds: (key) => bound.has(key) || outer?.binds(key) === true,
     async extend(more) {
-      const added = more.filter(({ key }) => !context.binds(key));
-      for (const binding of added) bound.set(binding.key, binding);
-      inner.push(...added);
+      const isNew = (binding: Binding): boolean => bound.get(binding.key) !== binding && !stays.has(binding.key);
+      const latest = new Map(more.map((binding) => [binding.key, binding]));
+      const added = [...latest.values()].filter((each) => isNew(each) && outer?.binds(each.key) !== true);
+      for (const binding of added) {
+        bound.set(binding.key, binding);
+        forget(singletons, binding.key);
+      }
+      inner = [...inner.filter(({ key }) => added.every((binding) => binding.key !== key)), ...added];
       for (const { key } of added.filter(madeAtOnce)) await root.open(key);
     },
     forCall: () => openCall(inner, ask, outer?.forCall()),

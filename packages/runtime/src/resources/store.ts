@@ -51,6 +51,13 @@ export function keep(store: Store, binding: Binding, instance: unknown): unknown
   return instance;
 }
 
+/** It is made anew when it is asked for; what was made stays until the end, for whoever holds it. */
+export function forget(store: Store, key: Key): void {
+  store.instances.delete(key);
+  store.pending.delete(key);
+  for (const opening of store.openings) opening.discarded ||= opening.key === key;
+}
+
 export function keepLater(store: Store, binding: Binding, making: Promise<unknown>): Promise<unknown> {
   const settled = making.then(
     () => {},

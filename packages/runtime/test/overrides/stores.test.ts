@@ -1,4 +1,4 @@
-import { DefinitionError, definePrompt, type OverridesStore, type PromptOverride } from "@proviso/core";
+import { DefinitionError, definePrompt, defineTool, type OverridesStore, type PromptOverride } from "@proviso/core";
 import { createSession, memoryOverrides, modelAdapter } from "@proviso/runtime";
 import { fileOverrides } from "@proviso/runtime/node";
 import { fakeEnvironment, recordEvents, scriptedModel } from "@proviso/runtime/testing";
@@ -232,3 +232,21 @@ test("OVR-4 a pipe or a folder in a file's place is refused, not waited for", as
   execFileSync("mkfifo", [file]);
   await refused();
 });
+
+test.each(stores)(
+  "OVR-4 what is seeded into %s can be read, whatever the prompt's parts are called",
+  async (_, make) => {
+    const odd = ["constructor", "prototype"];
+    const input = z.object({ prototype: z.string().describe("a drawing"), at: z.string().describe("where") });
+    const tools = odd.map((name) => defineTool({ name, description: name, input, execute: () => name }));
+    const sections = [...odd, "plain"].map((key) => ({ key, text: key }));
+    const given = definePrompt({ key: "odd", sections: [...sections, { key: "tools", text: "x", tools }] });
+    const store = await make();
+    const seeded = await store.seed(given as never, "latest");
+    expect(Object.keys(seeded.sections)).toEqual(["plain", "tools"]);
+    expect(await store.resolve(given.descriptor, "latest")).toEqual(seeded);
+    const hash = given.descriptor.sections["prototype"] ?? "";
+    const override = { tag: "latest", sections: { prototype: { hash, text: "x" } }, tools: {} };
+    expect(await rejection(store.upsert(given.descriptor, override))).toBeInstanceOf(DefinitionError);
+  },
+);
