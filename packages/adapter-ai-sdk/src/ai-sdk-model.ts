@@ -7,7 +7,7 @@ import {
   type ModelResponse,
 } from "@proviso/core";
 import type { Environment } from "@proviso/runtime";
-import { guardRequest, type RequestGuard } from "@proviso/runtime/adapter";
+import { defaultStallMs, defaultTimeoutMs, guardRequest, type RequestGuard } from "@proviso/runtime/adapter";
 import { aiSdkFailure, refusedAnswer } from "./ai-sdk-error.ts";
 import { fromAiSdk } from "./from-ai-sdk.ts";
 import { fromStream, type StreamFault } from "./from-stream.ts";
@@ -95,10 +95,6 @@ function warnings(logger: Environment["logger"], { name, modelId }: ModelSource)
   };
   return (given) => given?.forEach(tell);
 }
-
-/** Of the SDKs of the field. */
-const defaultTimeoutMs = 600_000;
-const defaultStallMs = 60_000;
 
 async function generate(call: Call, request: ModelRequest, warn: Warn): Promise<ModelResponse | ModelFailure> {
   const { signal, output } = request;

@@ -1,34 +1,19 @@
 import type { LanguageModelV2, LanguageModelV3, LanguageModelV4 } from "@ai-sdk/provider";
 import { DefinitionError, describeValue, isRecord } from "@proviso/core";
 import { checkAdapterOptions, type AdapterOptions } from "@proviso/runtime";
-import { checkModelSettings } from "@proviso/runtime/adapter";
+import { checkModelSettings, type ModelSettings } from "@proviso/runtime/adapter";
 
 /** A model of the ai ecosystem, of any of the interface versions that are in use. */
 export type LanguageModel = LanguageModelV4 | LanguageModelV3 | LanguageModelV2;
 
 /** What every request carries; only what is set is sent. A model tells by a warning what it does not take. */
-export interface AiSdkSettings {
-  /** 0 to 2. */
-  readonly temperature?: number | undefined;
-  /** 0 to 1. */
-  readonly topP?: number | undefined;
-  readonly maxOutputTokens?: number | undefined;
-  readonly stop?: readonly string[] | undefined;
-  readonly seed?: number | undefined;
-  /** -2 to 2. */
-  readonly presencePenalty?: number | undefined;
-  /** -2 to 2. */
-  readonly frequencyPenalty?: number | undefined;
+export interface AiSdkSettings extends Omit<ModelSettings, "topLogprobs"> {
   /**
    * By provider. `@ai-sdk/openai` on the Responses API replays by reference to what the service stored: behind a proxy,
    * or where nothing is stored, give `{ openai: { store: false } }`.
    */
   readonly providerOptions?: Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Milliseconds for one request, its body included. Default: 10 minutes. */
-  readonly timeoutMs?: number | undefined;
-  /** Milliseconds that a stream may stand still. Default: one minute, at most `timeoutMs`. */
-  readonly stallMs?: number | undefined;
 }
 
 export interface AiSdkOptions extends AiSdkSettings, AdapterOptions {

@@ -5,7 +5,14 @@ import {
   type ModelRequest,
   type ModelResponse,
 } from "@proviso/core";
-import { guardRequest, isSecret, redactor, type RequestGuard } from "@proviso/runtime/adapter";
+import {
+  defaultStallMs,
+  defaultTimeoutMs,
+  guardRequest,
+  isSecret,
+  redactor,
+  type RequestGuard,
+} from "@proviso/runtime/adapter";
 import { newClient, send } from "./client.ts";
 import { fromChat } from "./from-chat.ts";
 import { fromResponses } from "./from-responses.ts";
@@ -80,12 +87,6 @@ function receivedFrom(
   const reader = api === "responses" ? responsesReader(onDelta) : chatReader(onDelta);
   return receiveStream(answer, reader, { guard, stallMs }, direct);
 }
-
-/** Milliseconds between two events of a stream, unless the options say otherwise. */
-const defaultStallMs = 60_000;
-
-/** The SDK's own default. */
-const defaultTimeoutMs = 600_000;
 
 function timeoutOf({ timeoutMs }: CheckedOptions, client: OpenAIClient): number {
   const { timeout } = client as { readonly timeout?: unknown };

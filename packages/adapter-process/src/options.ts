@@ -1,6 +1,6 @@
 import { DefinitionError } from "@proviso/core";
 import { checkAdapterOptions, type AdapterOptions } from "@proviso/runtime";
-import { checkModelSettings, isSecret } from "@proviso/runtime/adapter";
+import { checkModelSettings, defaultTimeoutMs, isSecret } from "@proviso/runtime/adapter";
 
 export interface CommandLineOptions extends AdapterOptions {
   /** A program, by its path or looked up in PATH. Never a shell's line. */
@@ -21,8 +21,6 @@ export interface CheckedOptions extends CommandLineOptions {
   readonly env: readonly string[];
   readonly timeoutMs: number;
 }
-
-const defaultTimeoutMs = 600_000;
 
 /** A checked copy. @throws {DefinitionError} naming the option and what it must be. */
 export function checkOptions(given: CommandLineOptions, adapter = "commandLine"): CheckedOptions {

@@ -9,6 +9,7 @@ import {
   type PromptDescriptor,
   type PromptOverride,
 } from "@proviso/core";
+import { frozen } from "./session/frozen.ts";
 
 /** Overrides kept in memory, for tests and for what is made anew each time. */
 export function memoryOverrides(): OverridesStore {
@@ -75,11 +76,5 @@ export function parseOverride(json: unknown, where: string): PromptOverride {
     }
   }
   // Every part of it was looked at.
-  return deepFreeze(structuredClone({ tag, sections, tools })) as PromptOverride;
-}
-
-function deepFreeze(value: unknown): unknown {
-  if (typeof value !== "object" || value === null) return value;
-  for (const item of Object.values(value)) deepFreeze(item);
-  return Object.freeze(value);
+  return frozen(structuredClone({ tag, sections, tools })) as PromptOverride;
 }

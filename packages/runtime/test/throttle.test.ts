@@ -78,9 +78,10 @@ test("THR-1 what a network throws is retried, what is anything else is not", asy
     { error: reset },
     { error: new TypeError("fetch failed") },
     { error: timeout },
+    { error: new Error("ask failed", { cause: Object.assign(new Error("getaddrinfo"), { code: "EAI_AGAIN" }) }) },
     { text: "done" },
   ]);
-  expect([outcome["output"], requests]).toEqual(["done", 4]);
+  expect([outcome["output"], requests]).toEqual(["done", 5]);
   const odd = await evaluated([{ error: new Error("odd") }, { text: "never" }]);
   expect([odd.outcome.code, odd.requests]).toEqual(["provider", 1]);
 });

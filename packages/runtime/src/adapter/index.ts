@@ -7,7 +7,7 @@ export { invalidResponse, longestBody, parseBody, unreadableBody } from "./body.
 export { deepestMessage, isNetworkError, isTimeoutError } from "./network-error.ts";
 export { errorObjectFailure, errorObjectIn } from "./error-object.ts";
 export { reportedCost } from "./cost.ts";
-export { checkBaseURL, checkModelSettings, environmentVariable } from "./options.ts";
+export { checkBaseURL, checkModelSettings, defaultStallMs, defaultTimeoutMs, environmentVariable } from "./options.ts";
 export type { ModelSettings } from "./options.ts";
 export { isSecret, redactor } from "../secrets.ts";
 export type { Redact } from "../secrets.ts";

@@ -13,9 +13,9 @@ export interface ModelSettings {
   /** -2 to 2. */
   readonly frequencyPenalty?: number | undefined;
   readonly maxOutputTokens?: number | undefined;
-  /** Milliseconds for one request. */
+  /** Milliseconds for one request, its body included. Default: 10 minutes. */
   readonly timeoutMs?: number | undefined;
-  /** Milliseconds that a stream may stand still. */
+  /** Milliseconds that a stream may stand still. Default: one minute, at most `timeoutMs`. */
   readonly stallMs?: number | undefined;
   readonly seed?: number | undefined;
   readonly stop?: readonly string[] | undefined;
@@ -28,6 +28,10 @@ const ranges = {
   presencePenalty: [-2, 2],
   frequencyPenalty: [-2, 2],
 } as const;
+
+/** Of the SDKs of the field. */
+export const defaultTimeoutMs = 600_000;
+export const defaultStallMs = 60_000;
 
 /** A timer of more milliseconds fires at once. */
 const longestTimerMs = 2 ** 31 - 1;

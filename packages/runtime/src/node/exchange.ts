@@ -3,6 +3,7 @@
 //    holds, and may be undone again before any older change is.
 import { FilesystemError } from "@proviso/core";
 import { linkSync, mkdirSync, renameSync, unlinkSync } from "node:fs";
+import { messageOf } from "../failures.ts";
 import { pathNames } from "../resources/paths.ts";
 import { openFolder, sameThing, statOf, system, type Folder } from "./folders.ts";
 
@@ -123,7 +124,7 @@ function parentOf(root: string, names: readonly string[], path: string, needed: 
   } catch (error) {
     const isGone = error instanceof FilesystemError && error.reason === "not_found";
     if (isGone && !needed) return undefined;
-    const message = `${path} cannot be put back: ${error instanceof Error ? error.message : String(error)}`;
+    const message = `${path} cannot be put back: ${messageOf(error)}`;
     throw new FilesystemError(message, { reason: isGone ? "failed" : "outside_root", path, cause: error });
   }
 }

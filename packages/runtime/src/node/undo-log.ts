@@ -6,6 +6,7 @@
 // 4. What no living snapshot can lead back to is deleted: without snapshots there is no journal.
 // 5. Everything here happens one after the other: whoever calls it sees to that.
 import { FilesystemError } from "@proviso/core";
+import { messageOf } from "../failures.ts";
 import { isThere, putBack, type Change } from "./exchange.ts";
 import { statOf, type Folder } from "./folders.ts";
 import { beginJournal, folderOf, type Journal } from "./journal.ts";
@@ -133,7 +134,7 @@ export async function restore(log: UndoLog, taken: Mark): Promise<void> {
 
 function assertNotStuck({ stuck }: UndoLog): void {
   if (stuck === undefined) return;
-  const why = stuck.error instanceof Error ? stuck.error.message : String(stuck.error);
+  const why = messageOf(stuck.error);
   const message = `Nothing can be changed: earlier changes could not be undone. ${why} Restore the same snapshot again.`;
   throw new FilesystemError(message, { reason: "failed", path: "", cause: stuck.error });
 }

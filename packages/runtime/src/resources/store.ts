@@ -1,6 +1,7 @@
 // 1. Everything that was made is closed once, in reverse order, whatever fails.
 // 2. What is still being made when it is discarded is closed as soon as it is there; nobody waits for it.
 import { DefinitionError, isSnapshotable, type Binding, type ResourceKey, type Snapshotable } from "@proviso/core";
+import { messageOf } from "../failures.ts";
 
 export type Key = ResourceKey<unknown>;
 interface Made {
@@ -179,6 +180,6 @@ async function attempt(errors: unknown[], work: () => Promise<void>): Promise<vo
 
 function throwAll(errors: readonly unknown[]): void {
   if (errors.length === 0) return;
-  const messages = errors.map((error) => (error instanceof Error ? error.message : String(error)));
+  const messages = errors.map(messageOf);
   throw new AggregateError(errors, messages.join("; "));
 }

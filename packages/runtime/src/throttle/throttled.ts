@@ -7,6 +7,7 @@ import {
   type ModelResponse,
   type Usage,
 } from "@proviso/core";
+import { isNetworkError, isTimeoutError } from "../adapter/network-error.ts";
 import { isFailure, messageOf, refusedRequest, type Failure } from "../failures.ts";
 import type { WorstCase } from "../limits.ts";
 import type { Run } from "../run.ts";
@@ -128,8 +129,10 @@ export async function asData(ask: () => Promise<unknown>): Promise<ModelResponse
       payload: answer,
     };
   } catch (cause) {
-    if (isNetworkError(cause)) return { failure: "throttle", kind: "unknown", message: messageOf(cause), cause };
-    if (isTimeout(cause)) return { failure: "throttle", kind: "timeout", message: messageOf(cause), cause };
+    if (isTimeoutError(cause)) return { failure: "throttle", kind: "timeout", message: messageOf(cause), cause };
+    if (isNetworkError(cause) || isFailedFetch(cause)) {
+      return { failure: "throttle", kind: "unknown", message: messageOf(cause), cause };
+    }
     return { failure: "provider", reason: "unknown", message: messageOf(cause), cause };
   }
 }
@@ -144,15 +147,7 @@ function isModelAnswer(answer: unknown): answer is ModelResponse | ModelFailure 
   return message["toolCalls"].every((call) => isRecord(call) && typeof call["name"] === "string");
 }
 
-/** `fetch` tells them as TypeErrors with the socket's error as cause, Node's sockets by a code. */
-function isNetworkError(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  const code =
-    (error as { readonly code?: unknown }).code ?? (error.cause as { readonly code?: unknown } | undefined)?.code;
-  if (typeof code === "string" && /^(E[A-Z]+|UND_ERR_\w+)$/.test(code)) return true;
+/** Where what `fetch` met is not told as its cause. */
+function isFailedFetch(error: unknown): boolean {
   return error instanceof TypeError && ["fetch failed", "terminated"].includes(error.message);
-}
-
-function isTimeout(error: unknown): boolean {
-  return error instanceof Error && error.name === "TimeoutError";
 }

@@ -1,7 +1,6 @@
 import {
   DefinitionError,
   isRecord,
-  parseJson,
   type Message,
   type ModelFailure,
   type ModelProvider,
@@ -10,6 +9,14 @@ import {
   type ProviderAdapter,
 } from "@proviso/core";
 import { modelAdapter, modelFailureFrom, type AdapterOptions } from "@proviso/runtime";
+import {
+  checkModelSettings,
+  invalidResponse,
+  parseBody,
+  textAt,
+  unreadableBody,
+  type Json,
+} from "@proviso/runtime/adapter";
 
 export interface ToyOptions extends AdapterOptions {
   readonly model: string;
@@ -20,11 +27,9 @@ export interface ToyOptions extends AdapterOptions {
 }
 
 function checkOptions(options: ToyOptions): ToyOptions {
-  const { apiKey, temperature = 0 } = options;
+  const { apiKey, temperature } = options;
   if (apiKey === "") throw new DefinitionError("The toy service needs { apiKey }.");
-  if (!(temperature >= 0 && temperature <= 2)) {
-    throw new DefinitionError(`The option temperature must be a number from 0 to 2, not ${temperature}.`);
-  }
+  checkModelSettings({ temperature });
   return { ...options };
 }
 
@@ -55,16 +60,16 @@ function turnOf(message: Message): object {
   }
 }
 
-function fromWire(answer: Fields): ModelResponse {
-  const { text, calls, refusal, thought, finish, usage, model } = answer;
+function fromWire(answer: Json): ModelResponse {
+  const { calls, refusal, thought, finish, usage, model } = answer;
   const toolCalls = (Array.isArray(calls) ? calls : []).filter(isRecord).map((call) => ({
-    id: textOf(call["id"]),
-    name: textOf(call["name"]),
-    arguments: textOf(call["arguments"]),
+    id: textAt(call, "id"),
+    name: textAt(call, "name"),
+    arguments: textAt(call, "arguments"),
   }));
   const providerItems = typeof thought === "string" ? { thought } : undefined;
   return {
-    message: { role: "assistant", text: textOf(text), toolCalls, ...(providerItems && { providerItems }) },
+    message: { role: "assistant", text: textAt(answer, "text"), toolCalls, ...(providerItems && { providerItems }) },
     finishReason:
       finish === "length" || finish === "content-filter" ? finish : toolCalls.length > 0 ? "tool-calls" : "stop",
     ...(isRecord(usage) ? { usage } : {}),
@@ -82,17 +87,14 @@ async function ask(options: ToyOptions, request: ModelRequest): Promise<ModelRes
     signal: request.signal,
   });
   if (!response.ok) {
-    const payload = parseJson(await response.text());
+    const payload = parseBody(await response.text());
     return modelFailureFrom(response, payload.ok ? payload.value : undefined);
   }
   const type = response.headers.get("content-type") ?? "";
-  if (!type.startsWith("application/x-ndjson")) return unreadable(`it is ${type}`, await response.text());
+  if (!type.startsWith("application/x-ndjson")) {
+    return invalidResponse(`The service's answer is ${type}.`, await response.text());
+  }
   return readLines(response, request);
-}
-
-function unreadable(why: string, text: string): ModelFailure {
-  const message = `The service's answer cannot be read: ${why}.`;
-  return { failure: "provider", reason: "invalid_response", message, payload: text.slice(0, 4_096) };
 }
 
 async function readLines(response: Response, { onDelta }: ModelRequest): Promise<ModelResponse | ModelFailure> {
@@ -101,8 +103,8 @@ async function readLines(response: Response, { onDelta }: ModelRequest): Promise
     const lines = (unread + piece).split("\n");
     unread = lines.pop() ?? "";
     for (const line of lines) {
-      const json = parseJson(line);
-      if (!json.ok) return unreadable(json.error, line);
+      const json = parseBody(line);
+      if (!json.ok) return unreadableBody(line, json.error);
       const { delta, answer } = isRecord(json.value) ? json.value : {};
       if (typeof delta === "string") onDelta?.({ kind: "text", text: delta });
       if (isRecord(answer)) return fromWire(answer);
@@ -124,10 +126,4 @@ export function toyModel(given: ToyOptions): ModelProvider {
 export function toy(options: ToyOptions): ProviderAdapter {
   const secrets = [...(options.secrets ?? []), options.apiKey];
   return modelAdapter(toyModel(options), { ...options, secrets });
-}
-
-type Fields = Readonly<Record<string, unknown>>;
-
-function textOf(value: unknown): string {
-  return typeof value === "string" ? value : "";
 }
