@@ -10,9 +10,13 @@ export function isTimeoutError(error: unknown): boolean {
   return chainOf(error).some((at) => at.name === "TimeoutError" || timeoutCodes.has(codeOf(at)));
 }
 
-/** Sockets, DNS, undici and a cut compressed body each have codes; a mistake in a program has none of these. */
+/** Of sockets, name servers, undici and a cut compressed body; files have codes of the same form. */
+const networkCode =
+  /^(ECONN[A-Z]+|EHOST[A-Z]+|ENET[A-Z]+|ENOT(FOUND|CONN)|EADDR[A-Z]+|EPIPE|EPROTO|ETIMEDOUT|E[MN]FILE|ENOBUFS|EAI_[A-Z]+|UND_ERR_\w+|Z_\w+)$/;
+
+/** A mistake in a program, or a file that is not there, is none. */
 export function isNetworkError(error: unknown): boolean {
-  return chainOf(error).some((at) => /^(E[A-Z]+|EAI_[A-Z]+|UND_ERR_\w+|Z_\w+)$/.test(codeOf(at)));
+  return chainOf(error).some((at) => networkCode.test(codeOf(at)));
 }
 
 /** "Connection error." says less than the socket's own error below it. */

@@ -60,13 +60,17 @@ describe("THR-1 AIS-18 what broke on the way, by name and code", () => {
     },
   );
 
-  test.each([failed("rate_limit_exceeded"), new TypeError("x is not a function"), "ECONNRESET", null])(
-    "THR-1 AIS-18 %o is none of it",
-    (error) => {
-      expect(isNetworkError(error)).toBe(false);
-      expect(isTimeoutError(error)).toBe(false);
-    },
-  );
+  test.each([
+    failed("rate_limit_exceeded"),
+    failed("ENOENT"),
+    failed("EACCES"),
+    new TypeError("x is not a function"),
+    "ECONNRESET",
+    null,
+  ])("THR-1 AIS-18 %o is none of it", (error) => {
+    expect(isNetworkError(error)).toBe(false);
+    expect(isTimeoutError(error)).toBe(false);
+  });
 
   test("THR-1 AIS-18 a timeout has a code, or is called so", () => {
     for (const code of ["ETIMEDOUT", "UND_ERR_BODY_TIMEOUT"])
