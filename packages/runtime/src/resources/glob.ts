@@ -21,10 +21,12 @@ export function globMatcher(pattern: string): (path: string) => boolean {
 const mostAlternatives = 256;
 
 function expandBraces(pattern: string): readonly string[] {
-  const found = /^([^{]*)\{([^{}]*)\}(.*)$/s.exec(pattern);
+  // One that has none inside, so that nested ones are taken from within.
+  const found = /^(.*)\{([^{}]*)\}(.*)$/s.exec(pattern);
   if (found === null) return [pattern];
   const [, before = "", inner = "", after = ""] = found;
-  const expanded = inner.split(",").flatMap((choice) => expandBraces(`${before}${choice}${after}`));
+  const choices = inner.split(",").flatMap((choice) => expandBraces(`${before}${choice}${after}`));
+  const expanded = [...new Set(choices)];
   if (expanded.length <= mostAlternatives) return expanded;
   throw new FilesystemError(`The pattern has more than ${mostAlternatives} alternatives.`, {
     reason: "invalid_path",

@@ -64,3 +64,11 @@ test.each([
   },
   5_000,
 );
+
+test("FS-1 alternatives of a glob may stand inside others", async () => {
+  const files = memoryFilesystem({ "a.ts": "", "b.js": "", "b.mjs": "", "b.cjs": "", "a{b.ts": "" });
+  expect(await files.glob("*.{ts,{m,c}js}")).toEqual(["a.ts", "a{b.ts", "b.cjs", "b.mjs"]);
+  expect(await files.glob("{a,b{.m,.c{js}}}*")).toEqual(["a.ts", "a{b.ts", "b.cjs", "b.mjs"]);
+  expect(await files.glob("a{b.{ts,js}")).toEqual(["a{b.ts"]);
+  await expect(files.glob("{a,{b,c}}".repeat(9))).rejects.toThrow("more than 256 alternatives");
+});
