@@ -39,7 +39,7 @@ export interface BudgetTracker {
 
 const limitNames = ["maxTotalTokens", "maxInputTokens", "maxOutputTokens", "maxCostUsd"] as const;
 
-/** A DefinitionError when the budget has no limit, or one that is not a positive number. */
+/** @throws {DefinitionError} when the budget has no limit, or one that is not a positive number. */
 export function trackBudget(budget: Budget): BudgetTracker {
   const limits = checkedLimits(budget);
   let consumed = noUsage;

@@ -8,10 +8,14 @@ import { isFrameworkEventType, type FrameworkEvent, type ToolInvoked } from "./e
  * Framework events belong to an evaluation, an application's own do not: `if (event.evaluationId)` tells them apart.
  */
 export type SessionEvent = FrameworkEvent | AppEvent;
+
+/** An event of the application, made by a type of `defineEvent`; its payload's fields stand beside `type`. */
 export interface AppEvent {
   readonly type: string;
   readonly evaluationId?: undefined;
 }
+
+/** Makes events of one type, and stands for them in reducers, listeners and `isEvent`. */
 export interface EventType<Name extends string = string, Payload = unknown> {
   /** @throws {DefinitionError} when the payload does not fit the schema. */
   (payload: Payload): { readonly type: Name } & Readonly<Payload>;
@@ -44,6 +48,8 @@ export function defineEvent<const Name extends string, S extends ObjectSchema>(
  * results by the tool.
  */
 export type EventFilter = FrameworkEvent["type"] | Pick<EventType, "type" | "schema"> | Tool;
+
+/** The event that a filter lets through. */
 export type EventOf<F> = F extends FrameworkEvent["type"]
   ? Extract<FrameworkEvent, { readonly type: F }>
   : F extends EventType<infer Name, infer Payload>
