@@ -1,3 +1,4 @@
+import { describeValue } from "../describe-value.ts";
 import { DefinitionError } from "../errors.ts";
 import { describeIssues, keysSchemaOf, parseWithSchemaSync, type ObjectSchema, type Schema } from "../schema.ts";
 import type { Tool } from "../tool/tool.ts";
@@ -58,10 +59,18 @@ export type EventOf<F> = F extends FrameworkEvent["type"]
       ? ToolInvoked<Input, Value>
       : SessionEvent;
 
-/** The key under which reducers and listeners of a filter are kept: an event's type, or "tool:<name>". */
+/**
+ * The key under which reducers and listeners of a filter are kept: an event's type, or "tool:<name>".
+ * @throws {DefinitionError} for what is no filter.
+ */
 export function filterKey(filter: EventFilter): string {
   if (typeof filter === "string") return filter;
-  return "type" in filter ? filter.type : `tool:${filter.name}`;
+  const { type, name } = (filter ?? {}) as { readonly type?: unknown; readonly name?: unknown };
+  if (typeof type === "string") return type;
+  if (typeof filter === "object" && typeof name === "string") return `tool:${name}`;
+  throw new DefinitionError(
+    `Events are named by a framework event's type, by what defineEvent made or by a tool, not by ${describeValue(filter)}.`,
+  );
 }
 
 /** The keys that an event answers to. */
