@@ -12,6 +12,11 @@ export function checkOptions(options: EvaluateOptions): void {
   checkEstimate(options["expect"]);
 }
 
+/** Whether an evaluation can be told to stop by it; `checkOptions` refuses the others. */
+export function hasUsableSignal(options: EvaluateOptions): boolean {
+  return isRecord(options) && (options.signal === undefined || kinds.signal[0](options.signal));
+}
+
 const isCount = (value: unknown): boolean => Number.isInteger(value) && (value as number) > 0;
 /** With these methods: a class of the caller's own, or of another realm, is as good. */
 const has =

@@ -46,18 +46,22 @@ describe("ERR-1 an option of the wrong kind is named, with what it must be", () 
     ["maxTurns", "3", "The option maxTurns must be a positive whole number, not"],
   ])("%s: %j", async (name, given, message) => {
     const model = scriptedModel([{ text: "Hello." }]);
-    const error: unknown = await modelAdapter(model)
-      .evaluate(prompt, { [name]: given } as EvaluateOptions)
-      .catch((reason: unknown) => reason);
-    expect(error).toBeInstanceOf(PromptRenderError);
-    expect((error as PromptRenderError).cause).toBeInstanceOf(DefinitionError);
-    expect((error as PromptRenderError).message).toContain(message);
+    const adapter = modelAdapter(model);
+    const options = { [name]: given } as EvaluateOptions;
+    for (const evaluated of [adapter.evaluate(prompt, options), adapter.stream(prompt, options).response]) {
+      const error: unknown = await evaluated.catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(PromptRenderError);
+      expect((error as PromptRenderError).cause).toBeInstanceOf(DefinitionError);
+      expect((error as PromptRenderError).message).toContain(message);
+    }
     expect(model.callCount).toBe(0);
   });
 
   test("no options at all", async () => {
-    const evaluated = modelAdapter(scriptedModel([{ text: "Hello." }])).evaluate(prompt, null as unknown as undefined);
-    await expect(evaluated).rejects.toThrow("The options of evaluate must be an object, not null.");
+    const adapter = modelAdapter(scriptedModel([]));
+    const none = null as unknown as undefined;
+    for (const evaluated of [adapter.evaluate(prompt, none), adapter.stream(prompt, none).response])
+      await expect(evaluated).rejects.toThrow("The options of evaluate must be an object, not null.");
   });
 });
 
