@@ -42,7 +42,9 @@ async function isDocumented(file: string, name: string): Promise<boolean> {
   );
   const at = source.search(declared);
   if (at === -1) throw new Error(`${name} is not declared where it is exported from.`);
-  return source.slice(0, at).trimEnd().endsWith("*/");
+  const before = source.slice(0, at).trimEnd();
+  // Tags alone do not say what it is.
+  return before.endsWith("*/") && !/^\/\*\*[\s*]*@/.test(before.slice(before.lastIndexOf("/**")));
 }
 
 async function undocumented(entry: string): Promise<readonly string[]> {

@@ -24,7 +24,10 @@ export interface EventType<Name extends string = string, Payload = unknown> {
   readonly schema: Schema<unknown, Payload>;
 }
 
-/** @throws {DefinitionError} when the name is a framework event's. */
+/**
+ * An event of the application: what it returns makes events, and picks them out in reducers, listeners and `isEvent`.
+ * @throws {DefinitionError} when the name is a framework event's.
+ */
 export function defineEvent<const Name extends string, S extends ObjectSchema>(
   type: Name,
   schema: S,

@@ -44,10 +44,14 @@ export interface SliceReducers<State> {
  * @throws {DefinitionError} when the initial state does not fit the schema.
  */
 export function defineSlice<State>(slice: {
+  /** Unique in a session. */
   readonly name: string;
+  /** The state's type comes from it: an empty list wants its own, `[] as readonly Task[]`. */
   readonly initial: State;
+  /** Default "state". */
   readonly kind?: "state" | "log" | undefined;
   readonly schema?: Schema<unknown, State> | undefined;
+  /** `({ on }) => on(added, (draft, { task }) => void draft.push(task))` */
   readonly reducers?: ((reducers: SliceReducers<State>) => void) | undefined;
 }): Slice<State> {
   if (typeof slice.name !== "string" || slice.name === "") throw new DefinitionError("A slice needs a name.");

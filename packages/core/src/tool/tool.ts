@@ -52,7 +52,10 @@ export interface ToolDefinition<IS extends ObjectSchema, Value> extends Omit<
 
 const namePattern = /^[a-zA-Z0-9_-]{1,64}$/;
 
-/** @throws {DefinitionError} on a malformed name, an input that is not an object, a timeout that is not positive. */
+/**
+ * A function that a model may call: `execute` gets the arguments once they fit the schema, and its call is a transaction.
+ * @throws {DefinitionError} on a malformed name, an input that is not an object, a timeout that is not positive.
+ */
 export function defineTool<IS extends ObjectSchema, Value>(tool: ToolDefinition<IS, Value>): Tool<OutputOf<IS>, Value> {
   if (!namePattern.test(tool.name)) {
     throw new DefinitionError(`The tool name ${JSON.stringify(tool.name)} must match ${namePattern.source}.`);
