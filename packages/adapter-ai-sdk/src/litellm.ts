@@ -5,6 +5,7 @@ import { providerOf } from "./ai-sdk-model.ts";
 import { checkSettings, plainCopy, type AiSdkSettings } from "./options.ts";
 import { demand, loaded, type ModelSource } from "./resolve-model.ts";
 
+/** What `litellm` takes. */
 export interface LiteLLMOptions extends AiSdkSettings, AdapterOptions {
   /** As the proxy knows it, `anthropic/claude-sonnet-4-5` for example; sent verbatim. */
   readonly model: string;

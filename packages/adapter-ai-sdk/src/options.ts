@@ -16,6 +16,7 @@ export interface AiSdkSettings extends Omit<ModelSettings, "topLogprobs"> {
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
+/** What `aiSdk` takes. */
 export interface AiSdkOptions extends AiSdkSettings, AdapterOptions {
   /** Any LanguageModel of the ai ecosystem, or an id that its default provider resolves. */
   readonly model: LanguageModel | string;

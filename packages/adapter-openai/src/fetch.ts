@@ -1,6 +1,7 @@
 /** What is used of a `fetch`; the global one will do. */
 export type LeanFetch = (input: string | URL | Request, init?: LeanFetchInit) => Promise<LeanResponse>;
 
+/** What is used of a `RequestInit`. */
 export interface LeanFetchInit {
   readonly method?: string | undefined;
   readonly headers?: unknown;

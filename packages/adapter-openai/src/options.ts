@@ -62,6 +62,7 @@ export interface OpenAIChatSettings {
   readonly frequencyPenalty?: number | undefined;
 }
 
+/** What `openai` takes: the model, the connection, settings of the model, and those of every adapter. */
 export interface OpenAIOptions extends OpenAIConnection, OpenAISettings, OpenAIChatSettings, AdapterOptions {
   readonly model: string;
   /** Left out: "responses", or "chat" when baseURL is not OpenAI's. */

@@ -2,6 +2,7 @@ import { DefinitionError } from "@proviso/core";
 import { checkAdapterOptions, type AdapterOptions } from "@proviso/runtime";
 import { checkModelSettings, defaultTimeoutMs, isSecret } from "@proviso/runtime/adapter";
 
+/** What `commandLine` takes. */
 export interface CommandLineOptions extends AdapterOptions {
   /** A program, by its path or looked up in PATH. Never a shell's line. */
   readonly command: string;

@@ -1,5 +1,6 @@
 import { isEvaluationFailure, type ThrottleKind } from "./errors.ts";
 
+/** What `errorReason` answers with: one label for each cause, the same in all adapters and versions. */
 export type ErrorReason =
   | "rate_limit_error"
   | "quota_error"

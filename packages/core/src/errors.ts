@@ -6,7 +6,11 @@ import type { Visibility } from "./prompt/visibility.ts";
 
 /** Where an evaluation was when it failed. */
 export type EvaluationPhase = "render" | "request" | "tool" | "response";
+
+/** Why a request was refused for the moment; the `kind` of a ThrottleError. All of them are asked again. */
 export type ThrottleKind = "rate_limit" | "quota_exhausted" | "timeout" | "server_error" | "unknown";
+
+/** Why a provider did not answer, where asking again would not help; the `reason` of a ProviderError. */
 export type ProviderErrorReason =
   | "api_key"
   | "context_length"
@@ -40,6 +44,7 @@ export class NotSupportedError extends ProvisoError {
   }
 }
 
+/** Why a filesystem refused or failed; the `reason` of a FilesystemError. */
 export type FilesystemFault =
   | "not_found"
   | "invalid_path"

@@ -2,10 +2,12 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { isRecord } from "./is-record.ts";
 
+/** What `parseJson` answers with; `error` says what is wrong with the text. */
 export type JsonResult =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly error: string };
 
+/** How large a JSON text may be for `parseJson`. */
 export interface JsonLimits {
   /** Default 64. */
   readonly maxDepth?: number | undefined;

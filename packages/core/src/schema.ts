@@ -8,12 +8,16 @@ export interface Schema<Input = unknown, Output = unknown> {
 }
 /** What params, tool inputs and event payloads are: an object. */
 export type ObjectSchema = Schema<unknown, object>;
+
+/** A JSON Schema as plain data, as providers take it. */
 export type JsonSchema = { readonly [key: string]: unknown };
 /** What a schema found wrong, with a dotted path ("" is the value itself). */
 export interface SchemaIssue {
   readonly path: string;
   readonly message: string;
 }
+
+/** What a validation answers with: the value as the schema made it, or all that it found wrong. */
 export type SchemaResult<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly issues: readonly SchemaIssue[] };

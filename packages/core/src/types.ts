@@ -1,8 +1,9 @@
 import type { Prompt } from "./prompt/template.ts";
 import type { Schema } from "./schema.ts";
 
+/** What a schema accepts, before its defaults and transformations. */
 export type InputOf<S> = S extends Schema<infer I, unknown> ? I : never;
-/** Of a schema, a template or a prompt. */
+/** What a schema yields, or what evaluating a template or a prompt answers with in `output`. */
 export type OutputOf<T> =
   T extends Schema<unknown, infer O>
     ? O
@@ -11,4 +12,6 @@ export type OutputOf<T> =
       : T extends Prompt<infer O>
         ? O
         : never;
+
+/** What a template's `bind` takes. */
 export type ParamsOf<T> = T extends { bind(...params: infer P): unknown } ? Exclude<P[0], undefined> : never;

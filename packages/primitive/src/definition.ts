@@ -2,6 +2,7 @@ import type { InputOf, ProviderAdapter, Schema, ThrottlePolicy } from "@proviso/
 import type { RecoveryPolicy } from "./recovery.ts";
 import type { PrimitiveSettings } from "./settings.ts";
 
+/** What `definePrimitive` takes. */
 export interface PrimitiveDefinition<OS extends Schema> {
   /** In events and errors; the key of its prompt. `^[a-z0-9][a-z0-9._-]{0,63}$`. */
   readonly name: string;

@@ -32,6 +32,7 @@ export type RecoverableName = keyof typeof recoverable | (typeof recoverable)[ke
  */
 export type RecoveryDecision<Answer> = { readonly retry: string } | { readonly data: Answer } | "bubble";
 
+/** What to do about an attempt that failed for a local reason, in place of failing the run. */
 export interface RecoveryPolicy<Answer> {
   readonly on: readonly RecoverableName[];
   /** At once, and the same for the same arguments. `attempt` counts the evaluations of this run, from 1. */

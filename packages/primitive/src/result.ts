@@ -12,6 +12,7 @@ import {
   type Usage,
 } from "@proviso/core";
 
+/** A run that came to its data. */
 export interface PrimitiveSuccess<Output> {
   readonly success: true;
   /** Fits the output schema. */
@@ -24,6 +25,7 @@ export interface PrimitiveSuccess<Output> {
   readonly attempts: number;
 }
 
+/** A run without data. */
 export interface PrimitiveFailure {
   readonly success: false;
   /** The class of `error`. */
@@ -39,6 +41,7 @@ export interface PrimitiveFailure {
   readonly recoveryError: DefinitionError | undefined;
 }
 
+/** What `run` answers with: switch over `success`. */
 export type PrimitiveResult<Output> = PrimitiveSuccess<Output> | PrimitiveFailure;
 
 export function failureOf(

@@ -28,6 +28,7 @@ export interface AgentDriver {
   drive(run: AgentRun): Promise<ModelResponse | ModelFailure>;
 }
 
+/** One evaluation, as the agent's driver sees it. */
 export interface AgentRun {
   /** As it is now: a call may open sections, whose text and tools are in it from then on. */
   readonly rendered: RenderedPrompt;

@@ -1,4 +1,7 @@
 import {
+  DefinitionError,
+  describeValue,
+  isRecord,
   ListenerError,
   noUsage,
   toJsonValue,
@@ -45,11 +48,22 @@ export function checkAdapterOptions(options: AdapterOptions): void {
 
 /**
  * Every model adapter is this one line.
- * @throws {DefinitionError} for a throttle policy that cannot be, or an empty secret.
+ * @throws {DefinitionError} for what is no model, a throttle policy that cannot be, or an empty secret.
  */
 export function modelAdapter(provider: ModelProvider, options: AdapterOptions = {}): ProviderAdapter {
+  checkProvider(provider);
   const { tools, nativeOutput } = provider.capabilities;
   return makeAdapter({ provider, takesTools: tools, nativeOutput }, (run) => runInnerLoop(provider, run), options);
+}
+
+/** Which of them are missing would be known with the first request only. */
+function checkProvider(provider: ModelProvider): void {
+  const { name, model, capabilities, generate } = (provider ?? {}) as Partial<ModelProvider>;
+  const named = typeof name === "string" && typeof model === "string";
+  if (named && isRecord(capabilities) && typeof generate === "function") return;
+  throw new DefinitionError(
+    `modelAdapter needs a ModelProvider: { name, model, capabilities, generate }, not ${describeValue(provider)}.`,
+  );
 }
 
 /**

@@ -13,7 +13,10 @@ export function isSecret(key: unknown): key is string {
   return typeof key === "string" && key.length >= shortestSecret;
 }
 
-/** @throws {DefinitionError} for a secret that is no text, or an empty one. */
+/**
+ * Makes a function that takes these secrets out of what is told: errors, events, logs.
+ * @throws {DefinitionError} for a secret that is no text, or an empty one.
+ */
 export function redactor(given: readonly string[] = []): Redact {
   if (!Array.isArray(given)) throw new DefinitionError("The option secrets must be a list of texts.");
   for (const secret of given) {

@@ -9,6 +9,7 @@ export interface Snapshot {
   readonly tag: string | undefined;
 }
 
+/** What is undone together. */
 export interface TransactionScope {
   readonly session: Session;
   /** What `openResources` opened. */

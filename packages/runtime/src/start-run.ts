@@ -12,6 +12,7 @@ import {
   type ToolChoice,
   type Usage,
 } from "@proviso/core";
+import { checkOptions } from "./check-options.ts";
 import { startConversation } from "./conversation.ts";
 import type { World } from "./environment.ts";
 import { isFailure, messageOf, type Failure } from "./failures.ts";
@@ -242,26 +243,4 @@ function checkedToolChoice(
     throw new DefinitionError(`toolChoice names "${choice.tool}", which is no tool of this prompt.`);
   }
   return choice;
-}
-
-function checkOptions(options: EvaluateOptions): void {
-  const { maxRepairs, expect } = options;
-  if (maxRepairs !== undefined && !(Number.isInteger(maxRepairs) && maxRepairs >= 0)) {
-    throw new DefinitionError(`The option maxRepairs must be a whole number from 0, not ${String(maxRepairs)}.`);
-  }
-  if (expect !== undefined) {
-    const tokens: unknown = (expect as Partial<typeof expect> | null)?.outputTokensPerTurn?.p90;
-    if (typeof tokens !== "number" || !Number.isFinite(tokens) || tokens < 0) {
-      const given = String(tokens);
-      throw new DefinitionError(
-        `The option expect must be an estimate: outputTokensPerTurn.p90 is a number from 0, not ${given}.`,
-      );
-    }
-  }
-  for (const name of ["maxTurns", "maxDepth"] as const) {
-    const value = options[name];
-    if (value !== undefined && !(Number.isInteger(value) && value > 0)) {
-      throw new DefinitionError(`The option ${name} must be a positive whole number, not ${String(value)}.`);
-    }
-  }
 }

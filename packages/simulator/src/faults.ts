@@ -106,6 +106,7 @@ export const faults = {
   stream_for_json: { ...about("sending", "a stream where JSON was asked for"), stream: false },
 } as const satisfies Readonly<Record<string, Fault>>;
 
+/** What a fault does, and where it means something. */
 export interface Fault {
   readonly group: "status" | "transport" | "sending" | "answer" | "calls" | "stream";
   readonly about: string;
@@ -117,7 +118,10 @@ export interface Fault {
   readonly passing: boolean;
 }
 
+/** The name of something that goes wrong on request. */
 export type FaultName = keyof typeof faults;
+
+/** The names of all faults, as `--faults` lists them. */
 export const faultNames: readonly FaultName[] = Object.freeze(Object.keys(faults) as FaultName[]);
 
 function about(group: Fault["group"], text: string, api?: Api): Fault {

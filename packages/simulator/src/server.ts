@@ -10,6 +10,7 @@ import { rateLimiter, type RateLimit } from "./limit.ts";
 import { scriptOf } from "./script.ts";
 import type { LoggedRequest, SimulatorRule, SimulatorStep } from "./types.ts";
 
+/** What `startSimulator` takes: `steps` or `rules`, and what goes wrong. */
 export interface SimulatorOptions {
   /** Answers in order, one a request; a request beyond the last is refused. Not together with `rules`. */
   readonly steps?: readonly SimulatorStep[] | undefined;
@@ -39,6 +40,7 @@ export interface SimulatorOptions {
   readonly onRequest?: ((request: LoggedRequest) => void) | undefined;
 }
 
+/** A server that is running; `await using` closes it. */
 export interface Simulator extends AsyncDisposable {
   /** `http://127.0.0.1:<port>/v1` */
   readonly baseURL: string;

@@ -41,13 +41,16 @@ export interface HttpStep {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** An object is sent as JSON, a string as it is. */
   readonly body?: unknown;
+  /** Milliseconds before it is sent. Default 0. */
   readonly afterMs?: number | undefined;
 }
 
+/** What one request is answered with. */
 export type SimulatorStep = AnswerStep | HttpStep | ((request: SimulatedRequest) => AnswerStep | HttpStep);
 /** The first rule that answers wins. */
 export type SimulatorRule = (request: SimulatedRequest) => SimulatorStep | undefined;
 
+/** A tool call of an assistant message. */
 export interface SimulatedCall {
   readonly id: string;
   readonly name: string;
@@ -64,6 +67,7 @@ export interface SimulatedMessage {
   readonly callId?: string | undefined;
 }
 
+/** A tool that the request offers. */
 export interface SimulatedTool {
   readonly name: string;
   readonly description: string;
@@ -71,6 +75,7 @@ export interface SimulatedTool {
   readonly strict: boolean;
 }
 
+/** A tool message together with the call that it answers. */
 export interface SimulatedToolResult {
   readonly callId: string;
   readonly name: string;
@@ -95,7 +100,9 @@ export interface SimulatedRequest {
   toolResults(): readonly SimulatedToolResult[];
 }
 
+/** A request and its answer, in the simulator's log. */
 export interface LoggedRequest {
+  /** From 0, in the order of arrival. */
   readonly index: number;
   readonly api: Api | undefined;
   readonly method: string;
@@ -103,6 +110,7 @@ export interface LoggedRequest {
   /** By allow-list: never a key. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: unknown;
+  /** Of the answer's HTTP status line. */
   readonly status: number;
   readonly answer: unknown;
   /** What went wrong with the answer, on purpose. */

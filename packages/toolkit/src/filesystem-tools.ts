@@ -10,6 +10,7 @@ import {
 } from "@proviso/core";
 import { z } from "zod";
 
+/** What `filesystemTools` takes. */
 export interface FilesystemToolsOptions {
   /** Leave out what changes files. Default false. */
   readonly readOnly?: boolean | undefined;

@@ -30,8 +30,10 @@ import { isWorkspaceTool } from "./filesystem-tools.ts";
 import { planning } from "./planning.ts";
 import { clearWorkspaceDigest, isDigestSection, setWorkspaceDigest } from "./workspace-digest.ts";
 
+/** Where a digest is kept: in the caller's session, or as an override for everybody. */
 export type OptimizationScope = "session" | "global";
 
+/** What `optimize` takes; the limits are those of `evaluate`. */
 export interface OptimizeOptions {
   /** The caller's: gets the digest with scope "session", loses its copy with "global"; else untouched. */
   readonly session: Session;
@@ -47,6 +49,7 @@ export interface OptimizeOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** What `optimize` answers with. */
 export interface OptimizationResult {
   readonly response: PromptResponse<{ readonly digest: string }>;
   readonly digest: string;

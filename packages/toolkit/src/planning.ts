@@ -11,11 +11,14 @@ import { z } from "zod";
 
 const statuses = ["pending", "in_progress", "done", "blocked"] as const;
 
+/** A step of a plan. */
 export interface PlanStep {
   readonly title: string;
   readonly status: (typeof statuses)[number];
   readonly note?: string | undefined;
 }
+
+/** What a model has set itself to do. */
 export interface Plan {
   readonly goal: string;
   /** Numbered from 1. */

@@ -3,6 +3,7 @@
 import { Agent, request, type Dispatcher } from "undici";
 import type { LeanFetch, LeanResponse } from "../fetch.ts";
 
+/** What `leanFetch` takes. */
 export interface LeanFetchOptions {
   /** Connections to one server at a time. Default: as many as there are requests. */
   readonly connections?: number | undefined;

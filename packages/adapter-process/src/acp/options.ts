@@ -2,6 +2,7 @@ import { DefinitionError } from "@proviso/core";
 import { checkOptions, type CheckedOptions, type CommandLineOptions } from "../options.ts";
 import type { AgentPermissions } from "./permissions.ts";
 
+/** What `acpAgent` takes. */
 export interface AcpAgentOptions extends CommandLineOptions {
   /** The folder in which it is started and works. Default: the working directory of this process. */
   readonly cwd?: string | undefined;

@@ -1,5 +1,6 @@
 /** Time from outside: epoch milliseconds, and a way to wait. */
 export interface Clock {
+  /** Epoch milliseconds. */
   now(): number;
   /**
    * Resolves after `ms` milliseconds; rejects with the signal's reason when that fires first. Leaves no timer and no

@@ -8,13 +8,19 @@ export interface Deadline {
   remainingMs(): number;
 }
 
-/** A deadline `ms` milliseconds from now. A DefinitionError unless `ms` is a finite number. */
+/**
+ * A deadline `ms` milliseconds from now.
+ * @throws {DefinitionError} unless `ms` is a finite number.
+ */
 export function deadlineIn(ms: number, clock: Clock = systemClock): Deadline {
   if (!Number.isFinite(ms)) throw new DefinitionError(`A deadline needs a finite number of milliseconds, not ${ms}.`);
   return deadlineAt(new Date(clock.now() + ms), clock);
 }
 
-/** A deadline at a moment. A DefinitionError when the date is invalid. */
+/**
+ * A deadline at a moment.
+ * @throws {DefinitionError} when the date is invalid.
+ */
 export function deadlineAt(at: Date, clock: Clock = systemClock): Deadline {
   const expiresAt = new Date(at.getTime());
   if (Number.isNaN(expiresAt.getTime())) throw new DefinitionError("A deadline needs a valid date.");

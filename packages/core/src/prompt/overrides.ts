@@ -77,7 +77,10 @@ export function applyOverride(
   return { tag: override.tag, applied, stale, sections: new Map(sections), tools: new Map(described) };
 }
 
-/** @throws {DefinitionError} for what cannot be stored, with every reason. */
+/**
+ * Whether an override fits a prompt as it is now; for stores, before they keep it.
+ * @throws {DefinitionError} for what cannot be stored, with every reason.
+ */
 export function checkOverride(override: PromptOverride, descriptor: PromptDescriptor): void {
   const { sections, tools, tag } = override;
   checkTag(tag);
@@ -94,7 +97,10 @@ export function checkOverride(override: PromptOverride, descriptor: PromptDescri
   checkOverrideTexts(override, descriptor);
 }
 
-/** @throws {DefinitionError} for a tag that could not be a file's name. */
+/**
+ * Whether it can be a tag; for stores, which make names of files of it.
+ * @throws {DefinitionError} for a tag that could not be a file's name.
+ */
 export function checkTag(tag: unknown): void {
   if (typeof tag === "string" && keyPattern.test(tag)) return;
   throw new DefinitionError(`The tag ${JSON.stringify(tag) ?? String(tag)} must match ${keyPattern.source}.`);

@@ -24,6 +24,8 @@ export interface UnknownPlaceholder<Name> {
 export type CheckedText<T extends string, K> = [Exclude<Placeholder<T>, K>] extends [never]
   ? unknown
   : UnknownPlaceholder<Exclude<Placeholder<T>, K>>;
+
+/** In a compiler's message: a section has a property that sections do not have. */
 export interface UnknownProperty<Name> {
   readonly "not a property of a section": Name;
 }

@@ -9,6 +9,7 @@ import type { OutputOf } from "../types.ts";
 import type { CheckedSectionList, CheckedText, TextKeys } from "./placeholders.ts";
 import type { Visibility } from "./visibility.ts";
 
+/** A part of a prompt: its text, its tools, and what belongs to them. */
 export interface Section<in Params = {}> {
   /** `^[a-z0-9][a-z0-9_-]{0,63}$`, unique among its siblings. */
   readonly key: string;
@@ -36,8 +37,12 @@ export interface Section<in Params = {}> {
   readonly acceptsOverrides?: boolean | undefined;
 }
 
+/**
+ * The sections of a prompt, as its params allow them: a placeholder or a property that is unknown does not compile.
+ */
 export type CheckedSections<S extends readonly unknown[], K> = CheckedSectionList<S, K, keyof Section>;
 
+/** What `defineSection` takes: a Section whose placeholders are checked against `params`. */
 export interface SectionDefinition<
   PS extends Schema,
   T extends string,

@@ -19,6 +19,7 @@ import { renderPrompt } from "./render.ts";
 import { checkKey, type CheckedSections, type Section } from "./section.ts";
 import type { Visibility } from "./visibility.ts";
 
+/** What `definePrompt` takes: `sections`, or `text` for a prompt of one user message. */
 export interface PromptDefinition<
   PS extends Schema,
   OS extends Schema | undefined,
@@ -50,6 +51,7 @@ export interface PromptDefinition<
   readonly examples?: readonly TaskExample[] | undefined;
 }
 
+/** A prompt without its params; `bind` gives it them. */
 export interface PromptTemplate<Params, Output> {
   readonly ns: string;
   readonly key: string;
@@ -78,6 +80,7 @@ export interface Prompt<Output = unknown> {
   render(options?: RenderOptions): RenderedPrompt<Output>;
 }
 
+/** What a prompt is rendered with; an evaluation fills them in. */
 export interface RenderOptions {
   /** By dotted path, in place of what the sections say. */
   readonly visibility?: Readonly<Record<string, Visibility>> | undefined;
@@ -88,6 +91,7 @@ export interface RenderOptions {
   readonly outputInstructions?: boolean | undefined;
 }
 
+/** What a prompt comes to with its params: texts, tools, and what is asked while it is evaluated. */
 export interface RenderedPrompt<Output = unknown> {
   /** The whole prompt as one markdown text. */
   readonly text: string;

@@ -1,6 +1,7 @@
 import type { SectionsOpened } from "../state/events.ts";
 import { defineSlice, type Slice } from "../state/slice.ts";
 
+/** How much of a section the model sees at first. */
 export type Visibility = "full" | "summary";
 
 /** What was opened, and closed again, of one prompt's sections. */

@@ -11,6 +11,7 @@ import type { ToolPolicy } from "../tool/policy.ts";
 import type { Message } from "./message.ts";
 import type { FinishReason, ToolChoice } from "./model.ts";
 
+/** Evaluates prompts: `openai({ model })`, `aiSdk({ model })`, `modelAdapter(model)` make one. */
 export interface ProviderAdapter {
   readonly name: string;
   /** Rejects only with an EvaluationFailure. */
@@ -19,6 +20,7 @@ export interface ProviderAdapter {
   stream<Output>(prompt: Prompt<Output>, options?: EvaluateOptions): EvaluationStream<Output>;
 }
 
+/** Limits and surroundings of one evaluation; every one may be left out. */
 export interface EvaluateOptions {
   // the provisos
   /** An ephemeral one if left out. */
@@ -54,6 +56,7 @@ export interface EvaluateOptions {
   readonly maxDepth?: number | undefined;
 }
 
+/** What an evaluation answers with. */
 export interface PromptResponse<Output> {
   readonly promptName: string;
   readonly evaluationId: string;

@@ -1,16 +1,21 @@
 import { DefinitionError } from "../errors.ts";
 import { isRecord } from "../is-record.ts";
 
+/** A call that the model asks for. */
 export interface ToolCall {
   readonly id: string;
   readonly name: string;
   /** Exactly as the model sent it. */
   readonly arguments: string;
 }
+
+/** What the model is told: the rules of a prompt, or a user's words. */
 export interface PromptMessage {
   readonly role: "system" | "user";
   readonly text: string;
 }
+
+/** A turn of the model's: text, calls, or both. */
 export interface AssistantMessage {
   readonly role: "assistant";
   readonly text: string;
@@ -18,6 +23,8 @@ export interface AssistantMessage {
   /** Opaque, replayed to the same provider: reasoning items, signatures. */
   readonly providerItems?: unknown;
 }
+
+/** The answer to one call. */
 export interface ToolMessage {
   readonly role: "tool";
   readonly callId: string;

@@ -3,9 +3,13 @@ import type { ReportedUsage } from "../limits/usage.ts";
 import type { JsonSchema } from "../schema.ts";
 import type { AssistantMessage, Message } from "./message.ts";
 
+/** Why the model stopped, the same names for all providers. */
 export type FinishReason = "stop" | "length" | "content-filter" | "tool-calls" | "other";
+
+/** Whether the model calls tools: as it likes, never, at least one, or a certain one. Default "auto". */
 export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string };
 
+/** A tool as a model is told of it. */
 export interface ToolSpec {
   readonly name: string;
   readonly description: string;
@@ -18,6 +22,7 @@ export interface ModelDelta {
   readonly text: string;
 }
 
+/** One request to a model; what a `generate` gets. */
 export interface ModelRequest {
   /** Grows by appending; a message object never changes, so what was made of it can be kept. */
   readonly messages: readonly Message[];
@@ -30,6 +35,7 @@ export interface ModelRequest {
   readonly onDelta?: (delta: ModelDelta) => void;
 }
 
+/** One answer of a model. */
 export interface ModelResponse {
   readonly failure?: undefined;
   readonly message: AssistantMessage;

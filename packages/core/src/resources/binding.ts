@@ -3,6 +3,7 @@ import type { ResourceKey } from "./key.ts";
 /** singleton: one in its scope; toolCall: one a call; prototype: one each time it is asked for. */
 export type ResourceScope = "singleton" | "toolCall" | "prototype";
 
+/** What stands for a resource key in an evaluation; made by `provide` and `provideFactory`. */
 export interface Binding<out T = unknown> {
   readonly key: ResourceKey<T>;
   readonly scope: ResourceScope;
@@ -12,6 +13,7 @@ export interface Binding<out T = unknown> {
   readonly close: ((instance: never) => void | Promise<void>) | undefined;
 }
 
+/** What a call's tools work with, by key. */
 export interface Resources {
   /**
    * What is there or can be made at once; a DefinitionError if unbound, or if its factory is asynchronous and was not

@@ -1,4 +1,6 @@
 declare const resource: unique symbol;
+
+/** Names a resource and its type; made by `resourceKey`. */
 export interface ResourceKey<out T> {
   readonly name: string;
   readonly [resource]: T;

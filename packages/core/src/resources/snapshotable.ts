@@ -15,6 +15,7 @@ export interface Snapshotable<S = unknown> {
   release?(snapshot: S): void | Promise<void>;
 }
 
+/** Whether a resource takes part in transactions: it has `snapshot` and `restore`. */
 export function isSnapshotable(value: unknown): value is Snapshotable {
   if (typeof value !== "object" || value === null) return false;
   const { snapshot, restore } = value as Partial<Snapshotable>;

@@ -1,3 +1,4 @@
+import { describeValue } from "../describe-value.ts";
 import { DefinitionError } from "../errors.ts";
 import { describeIssues, keysSchemaOf, parseWithSchemaSync, type ObjectSchema, type Schema } from "../schema.ts";
 import type { Tool } from "../tool/tool.ts";
@@ -8,10 +9,14 @@ import { isFrameworkEventType, type FrameworkEvent, type ToolInvoked } from "./e
  * Framework events belong to an evaluation, an application's own do not: `if (event.evaluationId)` tells them apart.
  */
 export type SessionEvent = FrameworkEvent | AppEvent;
+
+/** An event of the application, made by a type of `defineEvent`; its payload's fields stand beside `type`. */
 export interface AppEvent {
   readonly type: string;
   readonly evaluationId?: undefined;
 }
+
+/** Makes events of one type, and stands for them in reducers, listeners and `isEvent`. */
 export interface EventType<Name extends string = string, Payload = unknown> {
   /** @throws {DefinitionError} when the payload does not fit the schema. */
   (payload: Payload): { readonly type: Name } & Readonly<Payload>;
@@ -19,7 +24,10 @@ export interface EventType<Name extends string = string, Payload = unknown> {
   readonly schema: Schema<unknown, Payload>;
 }
 
-/** @throws {DefinitionError} when the name is a framework event's. */
+/**
+ * An event of the application: what it returns makes events, and picks them out in reducers, listeners and `isEvent`.
+ * @throws {DefinitionError} when the name is a framework event's.
+ */
 export function defineEvent<const Name extends string, S extends ObjectSchema>(
   type: Name,
   schema: S,
@@ -44,6 +52,8 @@ export function defineEvent<const Name extends string, S extends ObjectSchema>(
  * results by the tool.
  */
 export type EventFilter = FrameworkEvent["type"] | Pick<EventType, "type" | "schema"> | Tool;
+
+/** The event that a filter lets through. */
 export type EventOf<F> = F extends FrameworkEvent["type"]
   ? Extract<FrameworkEvent, { readonly type: F }>
   : F extends EventType<infer Name, infer Payload>
@@ -52,10 +62,18 @@ export type EventOf<F> = F extends FrameworkEvent["type"]
       ? ToolInvoked<Input, Value>
       : SessionEvent;
 
-/** The key under which reducers and listeners of a filter are kept: an event's type, or "tool:<name>". */
+/**
+ * The key under which reducers and listeners of a filter are kept: an event's type, or "tool:<name>".
+ * @throws {DefinitionError} for what is no filter.
+ */
 export function filterKey(filter: EventFilter): string {
   if (typeof filter === "string") return filter;
-  return "type" in filter ? filter.type : `tool:${filter.name}`;
+  const { type, name } = (filter ?? {}) as { readonly type?: unknown; readonly name?: unknown };
+  if (typeof type === "string") return type;
+  if (typeof filter === "object" && typeof name === "string") return `tool:${name}`;
+  throw new DefinitionError(
+    `Events are named by a framework event's type, by what defineEvent made or by a tool, not by ${describeValue(filter)}.`,
+  );
 }
 
 /** The keys that an event answers to. */

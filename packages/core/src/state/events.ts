@@ -16,6 +16,8 @@ export interface EventBase<Type extends string> {
   /** Epoch milliseconds, from the run's clock. */
   readonly at: number;
 }
+
+/** An evaluation begins: what the model will be shown. */
 export interface PromptRendered extends EventBase<"prompt.rendered"> {
   readonly promptName: string;
   readonly adapter: string;
@@ -28,42 +30,59 @@ export interface PromptRendered extends EventBase<"prompt.rendered"> {
     | { readonly tag: string; readonly applied: readonly string[]; readonly stale: readonly string[] }
     | undefined;
 }
+
+/** A request is about to be sent. */
 export interface ProviderRequested extends EventBase<"provider.requested"> {
   /** From 1. */
   readonly turn: number;
   /** From 1. */
   readonly attempt: number;
 }
+
+/** A request was refused for the moment, or not answered in time. */
 export interface ProviderThrottled extends EventBase<"provider.throttled"> {
+  /** From 1. */
   readonly turn: number;
+  /** The one that was refused, from 1. */
   readonly attempt: number;
   readonly kind: ThrottleKind;
   /** undefined: given up. */
   readonly delayMs: number | undefined;
+  /** Milliseconds that the provider asked to wait, if it said so. */
   readonly retryAfterMs: number | undefined;
 }
+
+/** A request was answered. */
 export interface ProviderResponded extends EventBase<"provider.responded"> {
+  /** From 1. */
   readonly turn: number;
   /** Of this turn alone. */
   readonly usage: Usage;
   readonly finishReason: FinishReason;
+  /** Milliseconds; repeated requests, and the waits between them, included. */
   readonly durationMs: number;
 }
+
+/** More of the answer's text, while it is streamed. */
 export interface TextDelta extends EventBase<"text.delta"> {
+  /** From 1. */
   readonly turn: number;
   readonly text: string;
 }
 /** A streamed attempt failed and is asked again: drop the deltas of this turn. */
 export interface TextReset extends EventBase<"text.reset"> {
+  /** From 1. */
   readonly turn: number;
 }
 /** What has arrived of a structured output so far. */
 export interface OutputDelta<Output = unknown> extends EventBase<"output.delta"> {
+  /** From 1. */
   readonly turn: number;
   readonly partial: PartialOutput<Output>;
 }
 /** A handler is about to run. */
 export interface ToolRequested extends EventBase<"tool.requested"> {
+  /** From 1. */
   readonly turn: number;
   readonly callId: string;
   readonly name: string;
@@ -72,11 +91,14 @@ export interface ToolRequested extends EventBase<"tool.requested"> {
 }
 /** A call is over, well or not. */
 export interface ToolInvoked<Input = unknown, Value = unknown> extends EventBase<"tool.invoked"> {
+  /** From 1. */
   readonly turn: number;
   readonly callId: string;
   readonly name: string;
+  /** What the handler got. */
   readonly params: Input | RejectedParams;
   readonly result: ToolResult<Value>;
+  /** Milliseconds. */
   readonly durationMs: number;
 }
 /** Of a call whose arguments did not validate. */
@@ -84,6 +106,8 @@ export interface RejectedParams {
   readonly rawArguments: string;
   readonly error: string;
 }
+
+/** Sections were opened by the model, or opened and closed by a handler. */
 export interface SectionsOpened extends EventBase<"sections.opened"> {
   readonly promptName: string;
   /** Dotted paths. */
@@ -92,28 +116,38 @@ export interface SectionsOpened extends EventBase<"sections.opened"> {
   readonly closed?: readonly string[];
   readonly reason: string;
 }
+
+/** A feedback provider's text was shown to the model, beside the result of the call `callId`. */
 export interface FeedbackGiven extends EventBase<"feedback.given"> {
   readonly promptName: string;
   readonly callId: string;
   readonly provider: string;
   readonly text: string;
 }
+
+/** An evaluation has answered: its last event. */
 export interface PromptExecuted extends EventBase<"prompt.executed"> {
   readonly promptName: string;
   readonly output: unknown;
   readonly text: string | null;
   /** The sum of all turns. */
   readonly usage: Usage;
+  /** Answers of the model. */
   readonly turns: number;
+  /** Milliseconds. */
   readonly durationMs: number;
 }
+
+/** An evaluation was rejected: its last event. */
 export interface PromptFailed extends EventBase<"prompt.failed"> {
   readonly promptName: string;
   readonly code: EvaluationFailure["code"];
   readonly phase: EvaluationPhase;
   readonly message: string;
   readonly usage: Usage;
+  /** Answers of the model. */
   readonly turns: number;
+  /** Milliseconds. */
   readonly durationMs: number;
 }
 /** Every step of an evaluation, told by the framework. */

@@ -10,6 +10,7 @@ export interface SessionState {
   get<State>(slice: Slice<State>): State;
 }
 
+/** State that outlives an evaluation, changed by events alone; made by `createSession` of @proviso/runtime. */
 export interface Session extends SessionState {
   /** Returns what ends it. "*" hears every event. */
   on<F extends EventFilter | "*">(filter: F, listener: (event: EventOf<F>) => void): () => void;
@@ -26,11 +27,14 @@ export interface Session extends SessionState {
   toJSON(): unknown;
 }
 
+/** Made by `snapshot`, for `restore`. */
 export interface SessionSnapshot {
   readonly sessionId: string;
 }
 
+/** What became of a dispatched event. */
 export interface DispatchResult {
   readonly ok: boolean;
+  /** What reducers, then listeners, threw; empty when `ok`. */
   readonly errors: readonly unknown[];
 }

@@ -2,6 +2,7 @@ import { DefinitionError } from "../errors.ts";
 import { describeIssues, parseWithSchemaSync, type Schema } from "../schema.ts";
 import { filterKey, type EventFilter, type EventOf } from "./event.ts";
 
+/** A named part of a session's state; made by `defineSlice`. */
 export interface Slice<out State = unknown> {
   readonly name: string;
   readonly initial: State;
@@ -32,6 +33,7 @@ export type Draft<T> = T extends
       ? Set<Draft<V>>
       : { -readonly [K in keyof T]: Draft<T[K]> };
 
+/** Registers how events change a slice's state. */
 export interface SliceReducers<State> {
   /** Several may answer one event: they run in the order in which they were registered. */
   on<F extends EventFilter>(event: F, reduce: (draft: Draft<State>, event: EventOf<F>) => State | void): void;
@@ -42,10 +44,14 @@ export interface SliceReducers<State> {
  * @throws {DefinitionError} when the initial state does not fit the schema.
  */
 export function defineSlice<State>(slice: {
+  /** Unique in a session. */
   readonly name: string;
+  /** The state's type comes from it: an empty list wants its own, `[] as readonly Task[]`. */
   readonly initial: State;
+  /** Default "state". */
   readonly kind?: "state" | "log" | undefined;
   readonly schema?: Schema<unknown, State> | undefined;
+  /** `({ on }) => on(added, (draft, { task }) => void draft.push(task))` */
   readonly reducers?: ((reducers: SliceReducers<State>) => void) | undefined;
 }): Slice<State> {
   if (typeof slice.name !== "string" || slice.name === "") throw new DefinitionError("A slice needs a name.");

@@ -3,8 +3,11 @@ import type { ToolContext } from "./tool.ts";
 
 /** Something said to the model beside a tool's result. */
 export interface FeedbackProvider {
+  /** In events and errors. */
   readonly name: string;
+  /** So many calls of tools, or milliseconds; of both, whichever comes first. It is looked at after a call. */
   readonly every: { readonly calls: number; readonly ms?: number } | { readonly ms: number };
+  /** What is said to the model; undefined: nothing this time. */
   provide(context: ToolContext): string | undefined;
 }
 

@@ -5,6 +5,7 @@ import type { Tool, ToolContext } from "./tool.ts";
 export type PolicyCall<T extends Tool = Tool> =
   T extends Tool<infer Input, infer Value> ? { readonly tool: Tool<Input, Value>; readonly input: Input } : never;
 
+/** Asked before a tool runs; made by `definePolicy`. One that throws denies the call. */
 export interface ToolPolicy {
   readonly name: string;
   /** Left out: all tools in its reach, which is its section and the sections below, or the whole prompt. */
@@ -24,14 +25,17 @@ export function definePolicy<const T extends readonly Tool[] = readonly Tool[]>(
   return Object.freeze({ ...policy }) as unknown as ToolPolicy;
 }
 
+/** What a policy answers with; made by `allow` and `deny`. */
 export type PolicyDecision =
   | { readonly allowed: true; /** In place of what the model sent; validated again. */ readonly input?: unknown }
   | { readonly allowed: false; readonly reason: string };
 
+/** Lets the call go on; with an input, that takes the place of the arguments and is validated again. */
 export function allow(input?: unknown): PolicyDecision {
   return input === undefined ? { allowed: true } : { allowed: true, input };
 }
 
+/** Keeps the tool from running; the model reads the reason. */
 export function deny(reason: string): PolicyDecision {
   return { allowed: false, reason };
 }

@@ -9,6 +9,7 @@ import type { SessionState } from "../state/session.ts";
 import type { OutputOf } from "../types.ts";
 import type { ToolReturn } from "./result.ts";
 
+/** What a model may call; made by `defineTool`. */
 export interface Tool<Input = unknown, Value = unknown> {
   /** `^[a-zA-Z0-9_-]{1,64}$`, as providers take it. */
   readonly name: string;
@@ -32,6 +33,7 @@ export interface Tool<Input = unknown, Value = unknown> {
   execute(input: Input, context: ToolContext): Value | ToolReturn<Value> | Promise<Value | ToolReturn<Value>>;
 }
 
+/** What `defineTool` takes: `execute`'s input is inferred from the `input` schema. */
 export interface ToolDefinition<IS extends ObjectSchema, Value> extends Omit<
   Tool<OutputOf<IS>, Value>,
   "input" | "examples"
@@ -50,7 +52,10 @@ export interface ToolDefinition<IS extends ObjectSchema, Value> extends Omit<
 
 const namePattern = /^[a-zA-Z0-9_-]{1,64}$/;
 
-/** @throws {DefinitionError} on a malformed name, an input that is not an object, a timeout that is not positive. */
+/**
+ * A function that a model may call: `execute` gets the arguments once they fit the schema, and its call is a transaction.
+ * @throws {DefinitionError} on a malformed name, an input that is not an object, a timeout that is not positive.
+ */
 export function defineTool<IS extends ObjectSchema, Value>(tool: ToolDefinition<IS, Value>): Tool<OutputOf<IS>, Value> {
   if (!namePattern.test(tool.name)) {
     throw new DefinitionError(`The tool name ${JSON.stringify(tool.name)} must match ${namePattern.source}.`);
@@ -68,6 +73,7 @@ export function defineTool<IS extends ObjectSchema, Value>(tool: ToolDefinition<
 /** What a handler, and a policy, may use while its call lasts. */
 export interface ToolContext {
   readonly callId: string;
+  /** From 1. */
   readonly turn: number;
   readonly evaluationId: string;
   readonly prompt: Prompt;

@@ -1,5 +1,6 @@
 import { isRecord } from "@proviso/core";
 
+/** A JSON object as it came over a wire: nothing in it is trusted. */
 export type Json = Readonly<Record<string, unknown>>;
 
 /** The object under a key; an empty one where there is none. */

@@ -12,11 +12,13 @@ export interface ModelSettings {
   readonly presencePenalty?: number | undefined;
   /** -2 to 2. */
   readonly frequencyPenalty?: number | undefined;
+  /** At most so many tokens of one answer, reasoning included; a whole number, at least 1. */
   readonly maxOutputTokens?: number | undefined;
   /** Milliseconds for one request, its body included. Default: 10 minutes. */
   readonly timeoutMs?: number | undefined;
   /** Milliseconds that a stream may stand still. Default: one minute, at most `timeoutMs`. */
   readonly stallMs?: number | undefined;
+  /** A whole number. */
   readonly seed?: number | undefined;
   readonly stop?: readonly string[] | undefined;
 }
@@ -31,6 +33,8 @@ const ranges = {
 
 /** Of the SDKs of the field. */
 export const defaultTimeoutMs = 600_000;
+
+/** Milliseconds that a stream may stand still where no `stallMs` is given. */
 export const defaultStallMs = 60_000;
 
 /** A timer of more milliseconds fires at once. */

@@ -55,10 +55,12 @@ export type ConformanceFault =
   | "unknown_fields"
   | "stream_split";
 
+/** What the service does with one request: answer it, or refuse it. */
 export type ConformanceStep = ConformanceAnswer | ConformanceRefusal;
 /** One step a request. */
 export type ConformanceScript = readonly ConformanceStep[];
 
+/** A message as the service read it. */
 export interface ConformanceMessage {
   readonly role: "system" | "user" | "assistant" | "tool";
   readonly text: string;
@@ -90,6 +92,7 @@ export interface ConformanceSettings {
   readonly random: () => number;
 }
 
+/** A wire with an adapter at its end; each case opens one and closes it. */
 export interface Connection {
   readonly adapter: ProviderAdapter;
   /** Grows with every request that the service took, whatever it answered. */
@@ -99,6 +102,7 @@ export interface Connection {
   close(): Promise<void>;
 }
 
+/** What `describeAdapter` needs of an adapter. */
 export interface ConformanceOptions {
   /** Opens a wire, at whose other end the script answers, and an adapter for it, with no setting but these. */
   start(script: ConformanceScript, settings: ConformanceSettings): Promise<Connection>;

@@ -7,6 +7,7 @@ import { priorQuantities, type Quantities } from "./priors.ts";
 import type { UsageHistory } from "./samples.ts";
 import { sizeOf, type PromptSize, type Unrendered } from "./size.ts";
 
+/** What `estimate` goes by. */
 export interface EstimateOptions {
   /** The one that would evaluate the prompt; nothing is asked of it. */
   readonly adapter: ProviderAdapter;

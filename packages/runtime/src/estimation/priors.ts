@@ -8,6 +8,7 @@ export interface Quantities {
   readonly outputTokens: Distribution;
   readonly outputTokensPerTurn: Distribution;
   readonly turns: Distribution;
+  /** Milliseconds. */
   readonly durationMs: Distribution;
 }
 

@@ -1,4 +1,6 @@
+/** A quantity that is not known yet: its median, and what it will hardly pass. */
 export interface Distribution {
+  /** The median. */
   readonly p50: number;
   /** Nine of ten evaluations stay at or below it. */
   readonly p90: number;

@@ -12,7 +12,9 @@ export interface UsageSample {
   readonly outputTokens: number;
   /** Of the turn with the most. */
   readonly largestOutputTokens: number;
+  /** Answers of the model. */
   readonly turns: number;
+  /** Milliseconds. */
   readonly durationMs: number;
   /** US dollars; left out where the provider reports none. */
   readonly costUsd?: number | undefined;

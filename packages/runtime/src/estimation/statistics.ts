@@ -11,6 +11,7 @@ import {
 import { memoryUsageStore } from "./memory-store.ts";
 import { samplesKept, type UsageHistory, type UsageSample, type UsageStore } from "./samples.ts";
 
+/** What evaluations have spent, collected from the events of sessions. */
 export interface UsageStatistics extends UsageHistory {
   /** Collects from this session until the returned function is called; once, however often it is asked. */
   observe(session: Session): () => void;

@@ -11,6 +11,7 @@ import { recover } from "./journal.ts";
 import { inOrder } from "./in-order.ts";
 import { mark, release, restore, undoLog, within, type Mark } from "./undo-log.ts";
 
+/** What `hostFilesystem` takes beside the folder. */
 export interface HostFilesystemOptions {
   /** Refuse every change. Default false. */
   readonly readOnly?: boolean | undefined;

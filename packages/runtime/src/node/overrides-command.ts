@@ -205,6 +205,13 @@ function parsed(args: readonly string[]) {
   }
 }
 
+function whyNotLoaded(error: unknown): string {
+  if (!(error instanceof Error)) return inspect(error);
+  if ((error as NodeJS.ErrnoException).code !== "ERR_UNKNOWN_FILE_EXTENSION") return error.message;
+  const instead = "give the JavaScript that it is compiled to; TypeScript files run on Node 22.18 or newer";
+  return `${error.message}; ${instead}`;
+}
+
 /** The templates among a module's exports, and those of its bound prompts. */
 async function templatesOf({ module, prompt, tag }: Request): Promise<readonly Template[]> {
   const path = resolve(module);
@@ -215,7 +222,7 @@ async function templatesOf({ module, prompt, tag }: Request): Promise<readonly T
   try {
     exported = (await import(pathToFileURL(path).href)) as Readonly<Record<string, unknown>>;
   } catch (error) {
-    throw new UsageError(`${path} could not be loaded: ${error instanceof Error ? error.message : inspect(error)}`);
+    throw new UsageError(`${path} could not be loaded: ${whyNotLoaded(error)}`);
   }
   const found = Object.values(exported).flatMap((value) => templateIn(value) ?? []);
   if (found.length === 0) {

@@ -8,10 +8,13 @@ import { refusalOf } from "./sqlite-statements.ts";
 
 /** What SQLite can hold in a column. */
 export type SqliteValue = null | number | bigint | string | Uint8Array;
+
+/** A row, by the names of its columns. */
 export type SqliteRow = Readonly<Record<string, SqliteValue>>;
 /** Numbered or anonymous parameters in order; named ones as a first object. */
 export type SqliteParameters = readonly (SqliteValue | Readonly<Record<string, SqliteValue>>)[];
 
+/** A prepared statement; as its database, it is not usable after the call that prepared it. */
 export interface SqliteStatement {
   all<Row extends { [K in keyof Row]: SqliteValue } = SqliteRow>(...parameters: SqliteParameters): readonly Row[];
   get<Row extends { [K in keyof Row]: SqliteValue } = SqliteRow>(...parameters: SqliteParameters): Row | undefined;

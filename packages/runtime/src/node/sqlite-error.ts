@@ -1,5 +1,6 @@
 import { ProvisoError } from "@proviso/core";
 
+/** Why a database refused; the `reason` of a SqliteError. */
 export type SqliteFault =
   | "refused"
   | "busy"

@@ -7,6 +7,7 @@ import { sqliteModule } from "./sqlite-module.ts";
 import { columnsOf, pragmaOf } from "./sqlite-rows.ts";
 import { schemaRefusal, transactionWordOf } from "./sqlite-statements.ts";
 
+/** What `sqliteResource` takes beside the path or database. */
 export interface SqliteOptions {
   /** Default `SqliteDatabase`; a second database needs one of its own. */
   readonly key?: ResourceKey<SqliteDatabase> | undefined;

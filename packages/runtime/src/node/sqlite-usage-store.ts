@@ -10,6 +10,7 @@ import { messageOf } from "../failures.ts";
 import { sqliteError } from "./sqlite-error.ts";
 import { sqliteModule } from "./sqlite-module.ts";
 
+/** Statistics of usage in a file, for several processes. */
 export interface SqliteUsageStore extends UsageStore {
   samples(query: UsageQuery): readonly UsageSample[];
   /** Ends the use of the file; a second time it does nothing. */
@@ -17,6 +18,7 @@ export interface SqliteUsageStore extends UsageStore {
   [Symbol.dispose](): void;
 }
 
+/** What `sqliteUsageStore` takes beside the path. */
 export interface SqliteUsageOptions {
   /**
    * How long another process's write is waited for, in milliseconds; nothing else runs meanwhile. Default 5,000: locks

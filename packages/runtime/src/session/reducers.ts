@@ -37,12 +37,19 @@ export function atOnce(returned: unknown): undefined {
 
 // List slices: the common reducers.
 
-/** The list with one more item. In a log slice that costs the same for any number of them. */
+/**
+ * The list with one more item: `on(added, (list, { item }) => append(list, item))`, in a slice whose state is
+ * `readonly T[]`. In a log slice that costs the same for any number of them.
+ */
 export function append<T>(list: readonly T[], item: T): readonly T[] {
   return appendedTo(list, item) ?? [...plain(list), item];
 }
 
-/** Replaces the item of the same key, or appends. */
+/**
+ * Makes a function that replaces the item of the same key, or appends. Make it once, beside the slice:
+ * `const put = upsertBy((task: Task) => task.id)`, then `on(changed, (list, { task }) => put(list, task))`,
+ * in a slice whose state is `readonly T[]`.
+ */
 export function upsertBy<T>(key: (item: T) => unknown): (list: readonly T[], item: T) => readonly T[] {
   return (list, item) => {
     const items = plain(list);
@@ -51,7 +58,7 @@ export function upsertBy<T>(key: (item: T) => unknown): (list: readonly T[], ite
   };
 }
 
-/** A list of one: the latest. */
+/** A list of one, the latest: `on(moved, (list, { place }) => replaceLatest(list, place))`. */
 export function replaceLatest<T>(_list: readonly T[], item: T): readonly T[] {
   return [item];
 }

@@ -8,6 +8,7 @@ import {
   type PromptResponse,
   type StreamEvent,
 } from "@proviso/core";
+import { hasUsableSignal } from "../check-options.ts";
 import { onAbort } from "../limits.ts";
 
 /** Unread events, until deltas are merged. */
@@ -20,8 +21,11 @@ export function startStream<Output>(
 ): EvaluationStream<Output> {
   const unread = openQueue();
   const leaving = new AbortController();
-  const stopListening = onAbort(options.signal, (reason) => leaving.abort(reason));
-  const response = evaluate({ ...options, signal: leaving.signal }, unread.push).finally(stopListening);
+  const usable = hasUsableSignal(options);
+  const stopListening = onAbort(usable ? options.signal : undefined, (reason) => leaving.abort(reason));
+  // What is wrong with the others, the evaluation says.
+  const own = usable ? { ...options, signal: leaving.signal } : options;
+  const response = evaluate(own, unread.push).finally(stopListening);
   let failure: { readonly error: unknown } | undefined;
   let executed = false;
   response.then(unread.close, (error: unknown) => {

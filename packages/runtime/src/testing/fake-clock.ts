@@ -3,6 +3,7 @@
 import type { Clock } from "@proviso/core";
 import type { Environment } from "../environment.ts";
 
+/** A clock that stands still until a test moves it. */
 export interface FakeClock extends Clock {
   /** Moves time by so many milliseconds, waking whoever is due, and lets what they began run as far as it can. */
   advance(ms: number): Promise<void>;

@@ -9,6 +9,7 @@ import {
   type ReportedUsage,
 } from "@proviso/core";
 
+/** What a scripted model does with one request. `usage` left out: 10 input and 5 output tokens. */
 export type ScriptedStep =
   | {
       readonly text?: string | undefined;
@@ -32,17 +33,24 @@ export type ScriptedStep =
   | { readonly error: Error }
   | ((request: ModelRequest) => ScriptedStep);
 
+/** A model that answers from a script and keeps what it was asked. */
 export interface ScriptedModel extends ModelProvider {
+  /** Grows as it is asked. */
   readonly requests: readonly ModelRequest[];
+  /** Requests so far. */
   readonly callCount: number;
   /** The text of the last request's last user message. */
   readonly lastPrompt: string | undefined;
   /** @throws {Error} when steps are left over. */
   assertDone(): void;
+  /** Forgets what it was asked and begins with the first step again. */
   reset(): void;
 }
 
-/** Answers from a script; an unexpected request and an unused step are both errors. `clock` serves `afterMs`. */
+/**
+ * Answers from a script. A request beyond it fails the evaluation with a ProviderError; that no step is left over,
+ * `assertDone` tells. `clock` serves `afterMs`; default: the system's.
+ */
 export function scriptedModel(
   steps: readonly ScriptedStep[],
   options: {

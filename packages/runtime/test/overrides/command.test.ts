@@ -162,6 +162,15 @@ test("OVR-7 a module that ends the process, or never ends loading, is not fine",
   }
 });
 
+test("OVR-7 a module in a language that this Node does not run is told so, and what to give instead", async () => {
+  const { folder, run } = await commandLine();
+  await writeFile(join(folder, "prompts.tsx"), "export {};");
+  const { code, stderr } = await run(["overrides", "check", "prompts.tsx"]);
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/^proviso: [^\n]*prompts\.tsx could not be loaded: [^\n]*\n$/);
+  expect(stderr).toContain("give the JavaScript that it is compiled to; TypeScript files run on Node 22.18 or newer");
+});
+
 test("OVR-6 an export that throws when it is looked at is no prompt, and the others are", async () => {
   const { folder, run } = await commandLine();
   const own = join(folder, "own.ts");

@@ -1,0 +1,92 @@
+import { definePrompt, DefinitionError, PromptRenderError, type EvaluateOptions } from "@proviso/core";
+import { describe, expect, test } from "vitest";
+import { createSession, modelAdapter } from "@proviso/runtime";
+import { scriptedModel } from "@proviso/runtime/testing";
+
+const prompt = definePrompt({ key: "greet", text: "Say hello." }).bind();
+
+describe("ERR-1 an option of the wrong kind is named, with what it must be", () => {
+  test.each<readonly [name: string, given: unknown, message: string]>([
+    [
+      "deadline",
+      1_000,
+      "The option deadline must be a deadline: deadlineIn(milliseconds) or deadlineAt(date), not 1000.",
+    ],
+    [
+      "deadline",
+      new Date(0),
+      "The option deadline must be a deadline: deadlineIn(milliseconds) or deadlineAt(date), not",
+    ],
+    [
+      "signal",
+      new AbortController(),
+      "The option signal must be an AbortSignal, the signal of a controller for example, not",
+    ],
+    [
+      "budget",
+      1_000,
+      "The option budget must be limits, { maxTotalTokens: 10_000 } for example, or a tracker of trackBudget, not 1000.",
+    ],
+    [
+      "overrides",
+      "latest",
+      'The option overrides must be { store, tag }, with a store such as memoryOverrides(), not "latest".',
+    ],
+    [
+      "policies",
+      [() => ({ allowed: true })],
+      "The option policies must be a list of what definePolicy makes: policies[0] has no check.",
+    ],
+    [
+      "policies",
+      { check: () => ({ allowed: true }) },
+      "The option policies must be a list of what definePolicy makes, not",
+    ],
+    ["session", {}, "This session was not made by createSession."],
+    ["maxTurns", "3", "The option maxTurns must be a positive whole number, not"],
+  ])("%s: %j", async (name, given, message) => {
+    const model = scriptedModel([{ text: "Hello." }]);
+    const adapter = modelAdapter(model);
+    const options = { [name]: given } as EvaluateOptions;
+    for (const evaluated of [adapter.evaluate(prompt, options), adapter.stream(prompt, options).response]) {
+      const error: unknown = await evaluated.catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(PromptRenderError);
+      expect((error as PromptRenderError).cause).toBeInstanceOf(DefinitionError);
+      expect((error as PromptRenderError).message).toContain(message);
+    }
+    expect(model.callCount).toBe(0);
+  });
+
+  test("no options at all", async () => {
+    const adapter = modelAdapter(scriptedModel([]));
+    const none = null as unknown as undefined;
+    for (const evaluated of [adapter.evaluate(prompt, none), adapter.stream(prompt, none).response])
+      await expect(evaluated).rejects.toThrow("The options of evaluate must be an object, not null.");
+  });
+});
+
+test("ERR-1 an option that is undefined is as if left out", async () => {
+  const options = {
+    deadline: undefined,
+    signal: undefined,
+    budget: undefined,
+    overrides: undefined,
+    policies: undefined,
+  };
+  const { output } = await modelAdapter(scriptedModel([{ text: "Hello." }])).evaluate(prompt, options);
+  expect(output).toBe("Hello.");
+});
+
+describe("ERR-1 what is no filter of events is refused", () => {
+  test.each([42, null, undefined, {}, { type: 7 }, () => {}])("%j", (filter) => {
+    expect(() => createSession().on(filter as unknown as "*", () => {})).toThrow(DefinitionError);
+  });
+});
+
+describe("ERR-1 what is no model is refused when the adapter is made", () => {
+  test.each([{}, null, undefined, "gpt-5.4", { capabilities: { tools: true, nativeOutput: true } }])("%j", (model) => {
+    expect(() => modelAdapter(model as unknown as ReturnType<typeof scriptedModel>)).toThrow(
+      /^modelAdapter needs a ModelProvider: \{ name, model, capabilities, generate \}/,
+    );
+  });
+});
