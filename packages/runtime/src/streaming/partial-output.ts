@@ -1,6 +1,7 @@
 // 1. Reading costs no more than a few times the whole text, however many deltas bring it.
 import { isRecord, wrapperKey, type OutputSpec } from "@proviso/core";
 import { Allow, parse } from "partial-json";
+import { jsonBlock } from "../output/fence.ts";
 
 /** A structured output as far as it can be read. */
 export interface PartialReader {
@@ -33,12 +34,11 @@ export function partialOutput(spec: OutputSpec<unknown>): PartialReader {
 
 /** The first ```json block, else the first object or array. */
 function parsePartial(text: string): { readonly value: unknown } | undefined {
-  const fence = /```json[^\n]*\n/i.exec(text);
-  const from = fence === null ? text.search(/[{[]/) : fence.index + fence[0].length;
-  if (from === -1) return undefined;
-  const rest = text.slice(from);
+  const block = jsonBlock(text)?.text;
+  const from = text.search(/[{[]/);
+  if (block === undefined && from === -1) return undefined;
   try {
-    return { value: parse(fence === null ? rest : (rest.split("```", 1)[0] ?? ""), allowed) };
+    return { value: parse(block ?? text.slice(from), allowed) };
   } catch {
     // Nothing to show yet, or no JSON at all: the whole answer decides.
     return undefined;
