@@ -1,10 +1,11 @@
-import type { ModelDelta, ModelResponse } from "@proviso/core";
+import { definePrompt, type ModelDelta, type ModelResponse } from "@proviso/core";
 import { openai, openaiModel } from "@proviso/adapter-openai";
 import { startSimulator, type AnswerStep } from "@proviso/simulator";
 import { answerOf, failureOf, lookUp, requestOf } from "@proviso/fault-matrix/requests";
 import { answering, startServer } from "@proviso/fault-matrix/loopback-server";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { z } from "zod";
 
 const apis = ["responses", "chat"] as const;
 const key = "sk-secret-0123456789";
@@ -196,3 +197,30 @@ test("OAI-13 SEC-1 the key is in no event of an evaluation, streamed or not", as
   await adapter.stream(prompt, { session }).response;
   expect(JSON.stringify(events)).not.toContain(key);
 });
+
+const noted = z.object({ title: z.string(), why: z.string().optional(), kept: z.string().nullable() });
+
+test.each(
+  apis.flatMap((api) => [
+    [api, noted, { title: "ab", why: null, kept: null }, { title: "ab", kept: null }] as const,
+    [api, z.array(noted), { items: [{ title: "a", why: null, kept: "b" }] }, [{ title: "a", kept: "b" }]] as const,
+  ]),
+)(
+  "STR-4 over api %s a null that stands for an absent key is in no part of the output",
+  async (api, output, sent, read) => {
+    await using simulator = await startSimulator({ steps: [{ output: sent }] });
+    const adapter = openai({ model: "gpt-test", api, apiKey: "sk-test", baseURL: simulator.baseURL });
+    const prompt = definePrompt({
+      ns: "tests",
+      key: "noted",
+      output,
+      sections: [{ key: "ask", text: "Note.", role: "user" }],
+    });
+    const stream = adapter.stream<unknown>(prompt.bind({}));
+    const partials: unknown[] = [];
+    for await (const event of stream) if (event.type === "output.delta") partials.push(event.partial);
+    expect((await stream.response).output).toEqual(read);
+    expect(partials.at(-1)).toStrictEqual(read);
+    expect(JSON.stringify(partials)).not.toContain('"why":null');
+  },
+);

@@ -54,7 +54,12 @@ function tighten(schema: unknown): JsonSchema {
   if (schema["type"] === "object") Object.assign(out, tightenObject(schema));
   const typed = ["type", "anyOf", "$ref", "enum"].some((keyword) => keyword in out);
   if (!typed || (schema["type"] === "array" && !("items" in out))) throw cannotBeStrict;
-  return out;
+  return "$ref" in out ? aloneIn(out) : out;
+}
+
+/** "$ref cannot have keywords": what is said beside a reference goes around it. */
+function aloneIn({ $ref, ...beside }: JsonSchema): JsonSchema {
+  return Object.keys(beside).length === 0 ? { $ref } : { anyOf: [{ $ref }], ...beside };
 }
 
 function tightenObject(schema: JsonSchema): JsonSchema {

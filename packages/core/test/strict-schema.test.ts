@@ -29,6 +29,18 @@ const Kind = z.discriminatedUnion("kind", [
 ]);
 
 describe("OUT-4 strict schemas", () => {
+  test("OUT-4 a reference stands alone, what is said of it goes around it", () => {
+    const { schema } = made(
+      z.object({ first: Named.describe("the first"), next: Named.describe("the next").optional(), plain: Named }),
+    );
+    const named = { $ref: "#/$defs/StrictNamed" };
+    expect(schema["properties"]).toEqual({
+      first: { anyOf: [named], description: "the first" },
+      next: { anyOf: [named, { type: "null" }], description: "the next" },
+      plain: named,
+    });
+  });
+
   test("OUT-4 all keys are required, optional ones nullable, and no others allowed", () => {
     const schema = z.object({ a: z.string(), b: z.number().optional(), c: z.object({ d: z.boolean().optional() }) });
     expect(made(schema).schema).toEqual({

@@ -306,6 +306,48 @@ test.each([
   expect(await parsed(point, text, payload)).toEqual({ output: { x: 1 }, text: null });
 });
 
+const page = z.object({ markdown: z.string(), note: z.string().optional() });
+const code = { markdown: 'Call ```js\nrun()\n``` "now", or ```json\n{}\n```.', note: "a ```b``` c" };
+
+test.each([
+  ["in a fence", `Here:\n\`\`\`json\n${JSON.stringify(code)}\n\`\`\`\nDone.`],
+  ["in a fence, over lines", `\`\`\`json\n${JSON.stringify(code, null, 2)}\n\`\`\``],
+  ["on its own, over lines", JSON.stringify(code, null, 2)],
+  ["after prose, over lines", `Here: ${JSON.stringify(code, null, 2)}`],
+])("OUT-1 an answer %s may hold blocks of code", async (_, text) => {
+  expect(await parsed(page, text)).toEqual({ output: code, text: null });
+});
+
+test.each([
+  "Sorry :[ here: ",
+  'The "{" opens, ',
+  "The set {1, 2, and ",
+  '[sic] "[" ',
+  'As {"x": ',
+  '{"x" 2} [01] ["a\nb"] ',
+])("OUT-1 the first JSON value is found after %j", async (prose) => {
+  expect(await parsed(point, `${prose}{"x": 1} (see [2]).`)).toEqual({ output: { x: 1 }, text: null });
+});
+
+test("OUT-1 of a value that is refused no part is taken instead", async () => {
+  const deep = `${"[".repeat(300)}${"]".repeat(300)}`;
+  const issueOf = async (text: string) => (await parsed(point, text)) as { issues?: readonly unknown[] };
+  expect((await issueOf('It is {"constructor":{"x":1}}')).issues).toEqual([
+    { path: "", message: 'the key "constructor" is not allowed' },
+  ]);
+  expect((await issueOf(`It is ${deep} {"x":1}`)).issues).toEqual([
+    { path: "", message: "nested deeper than 256 levels" },
+  ]);
+});
+
+test("OUT-1 brackets that never become JSON cost no more than reading them", async () => {
+  for (const noise of ["[", '["', '{"a":', '[\\"', "[1,"]) {
+    const startedAt = performance.now();
+    expect(await parsed(point, `It is ${noise.repeat(60_000)}x`)).toMatchObject({ code: "output" });
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+  }
+});
+
 test("OUT-1 a native payload or a fence that is invalid is an error, whatever else the text holds", async () => {
   expect(await parsed(point, '{"x":1}', { x: "no" })).toMatchObject({ code: "output", issues: [{ path: "x" }] });
   expect(await parsed(point, '{"x":1}\n```json\n{"x":\n```')).toMatchObject({ code: "output" });

@@ -1,31 +1,28 @@
 import { parseJson, type JsonResult } from "@proviso/core";
-import { closingBracket } from "./brackets.ts";
+import { jsonBlock } from "./fence.ts";
+import { endOfContainer } from "./json-prefix.ts";
 
 /** Answers are larger than arguments. */
 export const answerLimits = { maxDepth: 256, maxLength: 16 * 1024 * 1024 } as const;
 
 /** The first ```json block (invalid is an error), else the whole text, else the first JSON value in the text. */
 export function extractJson(text: string): JsonResult {
-  const fenced = /```json[^\n]*\n([\s\S]*?)```/i.exec(text)?.[1];
-  if (fenced !== undefined) return parseJson(fenced, answerLimits);
+  if (text.length > answerLimits.maxLength) return parseJson(text, answerLimits);
+  const block = jsonBlock(text);
+  if (block?.closed === true) return parseJson(block.text, answerLimits);
   const whole = parseJson(text, answerLimits);
   if (whole.ok) return whole;
   const found = firstValue(text);
   return found === undefined ? { ok: false, error: "there is no JSON in the answer" } : parseJson(found, answerLimits);
 }
 
-/** The first object or array that closes; brackets inside strings do not count. */
+/** The first object or array, from its first bracket to its last, or to the text's end where it nests too deep. */
 function firstValue(text: string): string | undefined {
-  for (let start = text.search(/[{[]/); start !== -1; start = nextOpening(text, start + 1)) {
-    const end = closingBracket(text, start);
-    if (end === undefined) return undefined;
-    const candidate = text.slice(start, end + 1);
-    if (parseJson(candidate, answerLimits).ok) return candidate;
+  const opening = /[{[]/g;
+  for (let found = opening.exec(text); found !== null; found = opening.exec(text)) {
+    const end = endOfContainer(text, found.index, answerLimits.maxDepth);
+    if (end === "deep") return text.slice(found.index);
+    if (end !== undefined) return text.slice(found.index, end);
   }
   return undefined;
-}
-
-function nextOpening(text: string, from: number): number {
-  const offset = text.slice(from).search(/[{[]/);
-  return offset === -1 ? -1 : from + offset;
 }

@@ -1,6 +1,7 @@
 // 1. Reading costs no more than a few times the whole text, however many deltas bring it.
-import { isRecord, wrapperKey, type OutputSpec } from "@proviso/core";
+import { isRecord, strictSchema, wrappedSchema, wrapperKey, type OutputSpec, type StrictSchema } from "@proviso/core";
 import { Allow, parse } from "partial-json";
+import { jsonBlock } from "../output/fence.ts";
 
 /** A structured output as far as it can be read. */
 export interface PartialReader {
@@ -18,10 +19,11 @@ const allowed = Allow.STR | Allow.OBJ | Allow.ARR;
 export function partialOutput(spec: OutputSpec<unknown>): PartialReader {
   let nextLength = 1;
   let last: string | undefined;
+  const strict = strictSchema(wrappedSchema(spec));
   const finish = (text: string): { readonly value: unknown } | undefined => {
     nextLength = Math.ceil(text.length * (1 + growth));
     const found = parsePartial(text);
-    const value = found === undefined ? undefined : unwrapped(spec, found.value);
+    const value = found === undefined ? undefined : unwrapped(spec, found.value, strict);
     if (value === undefined) return undefined;
     const json = JSON.stringify(value);
     if (json === last) return undefined;
@@ -33,19 +35,22 @@ export function partialOutput(spec: OutputSpec<unknown>): PartialReader {
 
 /** The first ```json block, else the first object or array. */
 function parsePartial(text: string): { readonly value: unknown } | undefined {
-  const fence = /```json[^\n]*\n/i.exec(text);
-  const from = fence === null ? text.search(/[{[]/) : fence.index + fence[0].length;
-  if (from === -1) return undefined;
-  const rest = text.slice(from);
+  const block = jsonBlock(text)?.text;
+  const from = text.search(/[{[]/);
+  if (block === undefined && from === -1) return undefined;
   try {
-    return { value: parse(fence === null ? rest : (rest.split("```", 1)[0] ?? ""), allowed) };
+    return { value: parse(block ?? text.slice(from), allowed) };
   } catch {
     // Nothing to show yet, or no JSON at all: the whole answer decides.
     return undefined;
   }
 }
 
-function unwrapped({ container }: OutputSpec<unknown>, value: unknown): unknown {
-  if (container === "object") return isRecord(value) ? value : undefined;
-  return isRecord(value) ? value[wrapperKey[container]] : value;
+/** The answer's own form: a strict provider writes null where an optional key is left out. */
+function unwrapped({ container }: OutputSpec<unknown>, value: unknown, strict: StrictSchema | undefined): unknown {
+  const restore = (wrapped: unknown): unknown => (strict === undefined ? wrapped : strict.restore(wrapped));
+  if (container === "object") return isRecord(value) ? restore(value) : undefined;
+  const key = wrapperKey[container];
+  const inner = isRecord(value) ? value[key] : value;
+  return inner === undefined ? undefined : (restore({ [key]: inner }) as Record<string, unknown>)[key];
 }

@@ -213,6 +213,19 @@ test.each([
   expect(partials.at(-1)).toEqual(whole);
 });
 
+test("STR-4 a block of code inside the output does not end it", async () => {
+  const output = { title: 'Use ```js\nrun()\n``` "now"', why: "or ```json" };
+  const schema = z.object({ title: z.string(), why: z.string() });
+  for (const json of [JSON.stringify(output), JSON.stringify(output, null, 2)]) {
+    for (const text of [json, `Here:\n\`\`\`json\n${json}\n\`\`\``]) {
+      const model = streamingModel([{ pieces: text.split(""), answer: answer(text) }]);
+      const events = await all(modelAdapter(model, fakeEnvironment()).stream(structured(schema)));
+      const partials = events.flatMap((event) => (event.type === "output.delta" ? [event.partial] : []));
+      expect(partials.at(-1)).toEqual(output);
+    }
+  }
+});
+
 test("STR-4 hostile keys reach no prototype, and text that is no JSON tells no output", async () => {
   for (const text of ['{"__proto__": {"polluted": true}, "title": "x"}', "No JSON here.", "[".repeat(50_000)]) {
     const model = streamingModel([{ pieces: [text.slice(0, 20), text.slice(20)], answer: answer(text) }]);
