@@ -25,8 +25,13 @@ export type { PlayedScript } from "./conformance.ts";
 export interface MatrixOptions {
   /** The API that the adapter speaks. */
   readonly api: "responses" | "chat";
-  /** An adapter for the server there; its times are the clock's. `timeoutMs` is for one request. */
-  make(connection: { readonly baseURL: string; readonly clock: Clock; readonly timeoutMs: number }): ProviderAdapter;
+  /** An adapter for the server there; its times are the clock's: of one request, and that a stream may stand still. */
+  make(connection: {
+    readonly baseURL: string;
+    readonly clock: Clock;
+    readonly timeoutMs: number;
+    readonly stallMs: number;
+  }): ProviderAdapter;
   /** Where an adapter's layers rightly come to something else, with the reason in a comment. */
   readonly expected?: { readonly [name in FaultName]?: Expected } | undefined;
   /** The same, where it is so of streams alone. */
@@ -36,14 +41,11 @@ export interface MatrixOptions {
 /** Each real millisecond is so many of the evaluation's. */
 const times = 25;
 /** Of a request that never ends; of others one that a busy machine does not need either. */
-const timeouts = { hanging: 20_000, other: 200_000 };
-const hanging: ReadonlySet<FaultName> = new Set([
-  "hang",
-  "hang_after_headers",
-  "body_stalls",
-  "short_body",
-  "stream_stalls",
-]);
+const limited = {
+  hanging: { timeoutMs: 20_000, stallMs: 10_000 },
+  other: { timeoutMs: 200_000, stallMs: 200_000 },
+};
+const hanging: ReadonlySet<FaultName> = new Set(["hang", "hang_after_headers", "body_stalls", "stream_stalls"]);
 const deadlineMs = 600_000;
 
 const noted = defineEvent("noted", z.object({ text: z.string() }));
@@ -112,8 +114,8 @@ async function check(options: MatrixOptions, fault: FaultName, { stream, positio
   ) as readonly SimulatorStep[];
   await using simulator = await startSimulator({ steps: script });
   const clock = fastClock(times);
-  const timeoutMs = hanging.has(fault) ? timeouts.hanging : timeouts.other;
-  const adapter = options.make({ baseURL: simulator.baseURL, clock, timeoutMs });
+  const waits = hanging.has(fault) ? limited.hanging : limited.other;
+  const adapter = options.make({ baseURL: simulator.baseURL, clock, ...waits });
   const controller = new AbortController();
   const session = createSession();
   const deadline = deadlineIn(deadlineMs, clock);
@@ -171,7 +173,7 @@ function failureOf(error: unknown): unknown {
 async function goOn(options: MatrixOptions, messages: readonly Message[], where: string): Promise<void> {
   await using simulator = await startSimulator({ steps: [{ text: "Gladly." }] });
   const clock = fastClock(times);
-  const adapter = options.make({ baseURL: simulator.baseURL, clock, timeoutMs: timeouts.other });
+  const adapter = options.make({ baseURL: simulator.baseURL, clock, ...limited.other });
   const { output } = await adapter.evaluate(again, { messages, deadline: deadlineIn(deadlineMs, clock) });
   expect(output, `${where}: the conversation goes on`).toBe("Gladly.");
 }

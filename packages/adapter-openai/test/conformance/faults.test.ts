@@ -7,12 +7,10 @@ const lean = leanFetch();
 for (const api of ["responses", "chat"] as const) {
   describeFaultMatrix(`openai over leanFetch, ${api}`, {
     api,
-    make: (connection) =>
-      openai({ model: "gpt-5.4", api, apiKey: "sk-matrix-0123456789", stallMs: 10_000, fetch: lean, ...connection }),
+    make: (connection) => openai({ model: "gpt-5.4", api, apiKey: "sk-matrix-0123456789", fetch: lean, ...connection }),
   });
   describeFaultMatrix(`openai, ${api}`, {
     api,
-    make: (connection) =>
-      openai({ model: "gpt-5.4", api, apiKey: "sk-matrix-0123456789", stallMs: 10_000, ...connection }),
+    make: (connection) => openai({ model: "gpt-5.4", api, apiKey: "sk-matrix-0123456789", ...connection }),
   });
 }
