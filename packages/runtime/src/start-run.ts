@@ -14,6 +14,7 @@ import {
 } from "@proviso/core";
 import { startConversation } from "./conversation.ts";
 import type { World } from "./environment.ts";
+import { checkEvaluateOptions } from "./evaluate-options.ts";
 import { isFailure, messageOf, type Failure } from "./failures.ts";
 import { openLimits, over, type Limits } from "./limits.ts";
 import type { Nesting } from "./nesting.ts";
@@ -41,7 +42,7 @@ export async function startRun(
 ): Promise<Run | Failure> {
   let limits: Limits | undefined;
   try {
-    checkOptions(options);
+    checkEvaluateOptions(options);
     if (typeof prompt?.render !== "function")
       throw new DefinitionError("evaluate takes a bound prompt: template.bind(params).");
     limits = openLimits(options, setup.world.clock, inheritedLimits(around.nesting));
@@ -234,6 +235,7 @@ function graceful({ clock }: World, limits: Limits, ms: number): Run["withinGrac
     waiting.abort(over);
   };
 }
+
 function checkedToolChoice(
   choice: ToolChoice | undefined,
   tools: ReadonlyMap<string, unknown>,
@@ -242,26 +244,4 @@ function checkedToolChoice(
     throw new DefinitionError(`toolChoice names "${choice.tool}", which is no tool of this prompt.`);
   }
   return choice;
-}
-
-function checkOptions(options: EvaluateOptions): void {
-  const { maxRepairs, expect } = options;
-  if (maxRepairs !== undefined && !(Number.isInteger(maxRepairs) && maxRepairs >= 0)) {
-    throw new DefinitionError(`The option maxRepairs must be a whole number from 0, not ${String(maxRepairs)}.`);
-  }
-  if (expect !== undefined) {
-    const tokens: unknown = (expect as Partial<typeof expect> | null)?.outputTokensPerTurn?.p90;
-    if (typeof tokens !== "number" || !Number.isFinite(tokens) || tokens < 0) {
-      const given = String(tokens);
-      throw new DefinitionError(
-        `The option expect must be an estimate: outputTokensPerTurn.p90 is a number from 0, not ${given}.`,
-      );
-    }
-  }
-  for (const name of ["maxTurns", "maxDepth"] as const) {
-    const value = options[name];
-    if (value !== undefined && !(Number.isInteger(value) && value > 0)) {
-      throw new DefinitionError(`The option ${name} must be a positive whole number, not ${String(value)}.`);
-    }
-  }
 }
