@@ -9,6 +9,7 @@ import {
   type ToolCall,
   type ToolMessage,
 } from "@proviso/core";
+import { elapsedMs } from "./elapsed.ts";
 import { isFailure, refusedRequest, type Failure } from "./failures.ts";
 import { whyUnusable } from "./inner-loop.ts";
 import { onAbort } from "./limits.ts";
@@ -85,7 +86,7 @@ export async function driveAgent(driver: AgentDriver, run: Run): Promise<ModelRe
   }
   if (answer.failure !== undefined) return refusedRequest(answer);
   deltas?.complete(answer.message.text);
-  return concluded(run, answer, usage, run.world.clock.now() - askedAt);
+  return concluded(run, answer, usage, elapsedMs(run.world.clock, askedAt));
 }
 
 /** What cannot be kept is refused, never passed over. */

@@ -20,9 +20,11 @@ import { rememberFacts } from "./adapter-facts.ts";
 import { driveAgent, type AgentDriver } from "./agent.ts";
 import { whatIsMissing } from "./completion.ts";
 import { resolveEnvironment, type Environment } from "./environment.ts";
+import { checkToolChoice } from "./evaluate-options.ts";
 import { errorOf, isFailure, messageOf, rememberFailure, type Failure } from "./failures.ts";
 import { runInnerLoop } from "./inner-loop.ts";
 import { registerEvaluator } from "./nesting.ts";
+import { elapsedMs } from "./elapsed.ts";
 import { parseOutput, repairRequest, type ParsedOutput } from "./output/parse.ts";
 import type { Run, Setup } from "./run.ts";
 import { startRun } from "./start-run.ts";
@@ -39,16 +41,17 @@ export interface AdapterOptions extends Environment {
 
 /**
  * For whoever takes options now and makes the adapter later.
- * @throws {DefinitionError} for a throttle policy that cannot be, or an empty secret.
+ * @throws {DefinitionError} for a throttle policy or a tool choice that cannot be, or an empty secret.
  */
 export function checkAdapterOptions(options: AdapterOptions): void {
   resolveEnvironment(options);
   throttlePolicy(options.throttle);
+  checkToolChoice(options.toolChoice);
 }
 
 /**
  * Every model adapter is this one line.
- * @throws {DefinitionError} for what is no model, a throttle policy that cannot be, or an empty secret.
+ * @throws {DefinitionError} for what is no model, a throttle policy or a tool choice that cannot be, or an empty secret.
  */
 export function modelAdapter(provider: ModelProvider, options: AdapterOptions = {}): ProviderAdapter {
   checkProvider(provider);
@@ -69,7 +72,7 @@ function checkProvider(provider: ModelProvider): void {
 /**
  * For what owns its loop: it answers in its own way and calls our tools through the one executor, so that
  * transactions, policies, limits and events are the same.
- * @throws {DefinitionError} for a throttle policy that cannot be, or an empty secret.
+ * @throws {DefinitionError} for a throttle policy or a tool choice that cannot be, or an empty secret.
  */
 export function agentAdapter(driver: AgentDriver, options: AdapterOptions = {}): ProviderAdapter {
   const setup = { provider: driver, takesTools: true, nativeOutput: false };
@@ -84,6 +87,7 @@ function makeAdapter(
   drive: Drive,
   options: AdapterOptions,
 ): ProviderAdapter {
+  checkToolChoice(options.toolChoice);
   const adapter: ProviderAdapter = Object.freeze({
     name: of.provider.name,
     evaluate: <Output>(prompt: Prompt<Output>, given: EvaluateOptions = {}) => evaluate(setup, prompt, given, {}),
@@ -179,7 +183,7 @@ function executed(run: Run, setup: Setup, { text, output, response }: Answer): P
     text,
     usage,
     turns,
-    durationMs: run.world.clock.now() - run.startedAt,
+    durationMs: elapsedMs(run.world.clock, run.startedAt),
   });
   const evaluated: PromptResponse<unknown> = Object.freeze({
     promptName,
@@ -223,7 +227,7 @@ function failed(run: Run, failure: Failure): EvaluationFailure {
     message: error.message,
     usage: run.usage,
     turns: run.turn,
-    durationMs: run.world.clock.now() - run.startedAt,
+    durationMs: elapsedMs(run.world.clock, run.startedAt),
   });
   return error;
 }

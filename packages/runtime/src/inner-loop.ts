@@ -8,6 +8,7 @@ import {
   type ToolSpec,
   type Usage,
 } from "@proviso/core";
+import { elapsedMs } from "./elapsed.ts";
 import { isFailure, providerFailure, type Failure } from "./failures.ts";
 import { refresh } from "./rendering.ts";
 import type { Run } from "./run.ts";
@@ -34,7 +35,7 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
     const message = withUniqueIds(response.message, run.world.newId);
     run.model = response.model ?? run.model;
     run.knownCost = knownCost(request, usage);
-    const durationMs = run.world.clock.now() - askedAt;
+    const durationMs = elapsedMs(run.world.clock, askedAt);
     run.emit({ type: "provider.responded", turn: run.turn, usage, finishReason: response.finishReason, durationMs });
 
     const unusable = whyUnusable(response);

@@ -12,9 +12,9 @@ import {
   type ToolChoice,
   type Usage,
 } from "@proviso/core";
-import { checkOptions } from "./check-options.ts";
 import { startConversation } from "./conversation.ts";
 import type { World } from "./environment.ts";
+import { checkEvaluateOptions } from "./evaluate-options.ts";
 import { isFailure, messageOf, type Failure } from "./failures.ts";
 import { openLimits, over, type Limits } from "./limits.ts";
 import type { Nesting } from "./nesting.ts";
@@ -42,7 +42,7 @@ export async function startRun(
 ): Promise<Run | Failure> {
   let limits: Limits | undefined;
   try {
-    checkOptions(options);
+    checkEvaluateOptions(options);
     if (typeof prompt?.render !== "function")
       throw new DefinitionError("evaluate takes a bound prompt: template.bind(params).");
     limits = openLimits(options, setup.world.clock, inheritedLimits(around.nesting));
@@ -235,6 +235,7 @@ function graceful({ clock }: World, limits: Limits, ms: number): Run["withinGrac
     waiting.abort(over);
   };
 }
+
 function checkedToolChoice(
   choice: ToolChoice | undefined,
   tools: ReadonlyMap<string, unknown>,

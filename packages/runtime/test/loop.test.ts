@@ -257,6 +257,53 @@ test.each([
   expect(model.callCount).toBe(0);
 });
 
+test.each([
+  ["deadline", { expiresAt: new Date(Number.NaN), remainingMs: () => Number.NaN }, "a deadline: deadlineIn("],
+  ["signal", null, "an AbortSignal, the signal of a controller for example, not null"],
+  ["overrides", { store: {} }, "{ store, tag }, with a store such as memoryOverrides(), not an object"],
+  ["toolChoice", "sometimes", '"auto", "none", "required" or { tool }, not "sometimes"'],
+])("ERR-1 the option %s given as %j is refused in words, evaluated and streamed", async (name, value, words) => {
+  const adapter = modelAdapter(scriptedModel([]));
+  const options = { [name]: value } as never;
+  for (const refused of [adapter.evaluate(promptWith(), options), adapter.stream(promptWith(), options).response]) {
+    const { message, code } = await rejection(refused);
+    expect(message).toContain(`The option ${name} must be ${words}`);
+    expect(code).toBe("render");
+  }
+});
+
+test("ERR-1 options that are none are refused, evaluated and streamed", async () => {
+  const adapter = modelAdapter(scriptedModel([]));
+  for (const options of [null, "fast", []] as never[]) {
+    for (const refused of [adapter.evaluate(promptWith(), options), adapter.stream(promptWith(), options).response])
+      expect((await rejection(refused)).message).toContain("The options of evaluate must be an object");
+  }
+});
+
+test("PRO-2 a tool choice that is none is refused when the adapter is made", () => {
+  expect(() => modelAdapter(scriptedModel([]), { toolChoice: "sometimes" as never })).toThrow(
+    'The option toolChoice must be "auto", "none", "required" or { tool }, not "sometimes".',
+  );
+});
+
+test("EVT-2 a clock that is set back makes no duration negative", async () => {
+  const session = createSession();
+  const events = recordEvents(session);
+  let now = 1e12;
+  const back = () => (now -= 60_000);
+  const turns = defineTool({
+    name: "turns",
+    description: "Turns.",
+    input: z.object({}),
+    execute: () => String(back()),
+  });
+  const model = scriptedModel([() => ({ text: String(back()), toolCalls: [call("turns")] }), { text: "done" }]);
+  const clock = { now: () => now, sleep: () => new Promise<void>(() => {}) };
+  await modelAdapter(model, { clock }).evaluate(promptWith(turns), { session });
+  const durations = events.flatMap((event) => ("durationMs" in event ? [event.durationMs] : []));
+  expect(durations).toEqual([0, 0, 0, 0]);
+});
+
 test("ERR-1 a model without tools refuses a prompt with some before any request", async () => {
   const model = scriptedModel([], { capabilities: { tools: false } });
   const error = await rejection(modelAdapter(model).evaluate(promptWith(echo)));

@@ -3,12 +3,13 @@
 // 3. Whoever leaves the iteration early ends the evaluation; `response` never becomes an unhandled rejection.
 import {
   DefinitionError,
+  isRecord,
   type EvaluateOptions,
   type EvaluationStream,
   type PromptResponse,
   type StreamEvent,
 } from "@proviso/core";
-import { hasUsableSignal } from "../check-options.ts";
+import { isAbortSignal } from "../evaluate-options.ts";
 import { onAbort } from "../limits.ts";
 
 /** Unread events, until deltas are merged. */
@@ -21,10 +22,11 @@ export function startStream<Output>(
 ): EvaluationStream<Output> {
   const unread = openQueue();
   const leaving = new AbortController();
-  const usable = hasUsableSignal(options);
-  const stopListening = onAbort(usable ? options.signal : undefined, (reason) => leaving.abort(reason));
-  // What is wrong with the others, the evaluation says.
-  const own = usable ? { ...options, signal: leaving.signal } : options;
+  const signal = (options as EvaluateOptions | null)?.signal;
+  // What cannot be listened to is the evaluation's to refuse.
+  const fits = isRecord(options) && (signal === undefined || isAbortSignal(signal));
+  const stopListening = fits ? onAbort(signal, (reason) => leaving.abort(reason)) : () => {};
+  const own = fits ? { ...options, signal: leaving.signal } : options;
   const response = evaluate(own, unread.push).finally(stopListening);
   let failure: { readonly error: unknown } | undefined;
   let executed = false;

@@ -1,4 +1,5 @@
 import type { AssistantMessage, RejectedParams, ToolCall, ToolInvoked, ToolMessage, ToolResult } from "@proviso/core";
+import { elapsedMs } from "../elapsed.ts";
 import { isFailure, messageOf, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import { failed, invoke, prepare, type Accepted, type Invocation } from "./call.ts";
@@ -140,7 +141,7 @@ function record(run: Run, call: ToolCall, params: unknown, result: ToolResult, s
     name: call.name,
     params,
     result,
-    durationMs: run.world.clock.now() - startedAt,
+    durationMs: elapsedMs(run.world.clock, startedAt),
     evaluationId: "",
     at: 0,
     sessionId: "",
