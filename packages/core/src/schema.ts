@@ -117,11 +117,18 @@ function findUnknownKeys(root: JsonSchema, value: unknown): readonly SchemaIssue
   if (isFlatAndKnown(root, value)) return none;
   const unknownKeys = (schema: unknown, at: unknown, path: string): readonly SchemaIssue[] => {
     if (!isRecord(schema) || typeof at !== "object" || at === null) return [];
-    if (typeof schema["$ref"] === "string") return unknownKeys(resolveRef(root, schema["$ref"]), at, path);
-    const { allOf, ...own } = schema;
-    if (Array.isArray(allOf)) return inAll("properties" in own ? [...allOf, own] : allOf, at, path);
-    const branches = schema["anyOf"] ?? schema["oneOf"];
+    const { $ref, allOf, anyOf, oneOf, ...own } = schema;
+    const branches = anyOf ?? oneOf;
+    const parts = [
+      ...(typeof $ref === "string" ? [resolveRef(root, $ref)] : []),
+      ...(Array.isArray(allOf) ? (allOf as unknown[]) : []),
+      ...(Array.isArray(branches) ? [{ anyOf: branches }] : []),
+    ];
+    // Keys may be named beside them too.
+    if (parts.length > 0 && "properties" in own) return inAll([...parts, own], at, path);
+    if (parts.length > 1 || Array.isArray(allOf)) return inAll(parts, at, path);
     if (Array.isArray(branches)) return inBranches(branches, at, path);
+    if (parts.length === 1) return unknownKeys(parts[0], at, path);
     if (Array.isArray(at)) {
       const prefix: unknown[] = Array.isArray(schema["prefixItems"]) ? schema["prefixItems"] : [];
       return at.flatMap((item, index) =>
@@ -145,9 +152,13 @@ function findUnknownKeys(root: JsonSchema, value: unknown): readonly SchemaIssue
   const inObject = (schema: JsonSchema, at: Record<string, unknown>, path: string): readonly SchemaIssue[] => {
     const properties = isRecord(schema["properties"]) ? schema["properties"] : {};
     const rest = schema["additionalProperties"];
-    const closed = (schema["type"] === "object" || "properties" in schema) && (rest === undefined || rest === false);
+    const patterns = isRecord(schema["patternProperties"]) ? Object.entries(schema["patternProperties"]) : [];
+    const said = schema["type"] === "object" || "properties" in schema;
+    const closed = said && (rest === false || (rest === undefined && patterns.length === 0));
     return Object.keys(at).flatMap((key) => {
       if (Object.hasOwn(properties, key)) return unknownKeys(properties[key], at[key], join(path, key));
+      const pattern = patterns.find(([source]) => new RegExp(source, "u").test(key));
+      if (pattern !== undefined) return unknownKeys(pattern[1], at[key], join(path, key));
       return closed ? [{ path: join(path, key), message: "unknown key" }] : unknownKeys(rest, at[key], join(path, key));
     });
   };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { describeIssues, parseWithSchema, parseWithSchemaSync, type Schema } from "@proviso/core";
+import { describeIssues, parseWithSchema, parseWithSchemaSync, type JsonSchema, type Schema } from "@proviso/core";
 
 const unknownIn = async (schema: Schema, value: unknown): Promise<readonly string[]> => {
   const result = await parseWithSchema(schema, value);
@@ -19,7 +19,41 @@ const Kind = z.discriminatedUnion("kind", [
   z.object({ kind: z.enum(["b", "c"]), b: z.string().optional() }),
 ]);
 
+const objectOf = (key: string): JsonSchema => ({ type: "object", properties: { [key]: { type: "string" } } });
+/** Of a library that leaves all keys to its JSON Schema. */
+const handwritten = (json: JsonSchema): Schema => ({
+  "~standard": {
+    version: 1,
+    vendor: "tests",
+    validate: (value) => ({ value }),
+    jsonSchema: { input: () => json, output: () => json },
+  },
+});
+
 describe("TOOL-2 unknown keys", () => {
+  test.each<[string, JsonSchema, unknown, readonly string[]]>([
+    ["a union", { oneOf: [objectOf("a"), objectOf("b")] }, { kind: "", b: "", y: "" }, ["y"]],
+    ["a reference", { $ref: "#/$defs/B", $defs: { B: objectOf("b") } }, { kind: "", b: "", y: "" }, ["y"]],
+    ["an intersection", { allOf: [objectOf("a"), objectOf("b")] }, { kind: "", a: "", b: "", y: "" }, ["y"]],
+    [
+      "patterns",
+      { patternProperties: { "^x_": objectOf("a") }, additionalProperties: false },
+      { kind: "", x_1: { a: "", z: "" }, y: "" },
+      ["x_1.z", "y"],
+    ],
+  ])("TOOL-2 keys named beside %s are known", async (_, beside, value, expected) => {
+    const json = { ...objectOf("kind"), ...beside };
+    expect(await unknownIn(handwritten(json), value)).toEqual(expected);
+  });
+
+  test("TOOL-2 a record whose keys have a pattern, and is loose beside it, takes them", async () => {
+    const phones = z.object({ name: z.string() }).and(z.looseRecord(z.string().regex(/_phone$/), Leaf));
+    expect(await unknownIn(phones, { name: "", home_phone: { x: "" } })).toEqual([]);
+    expect(await unknownIn(z.looseRecord(z.string().regex(/_phone$/), Leaf), { home_phone: { x: "", y: "" } })).toEqual(
+      ["home_phone.y"],
+    );
+  });
+
   test.each<[string, Schema, unknown, readonly string[]]>([
     ["the root", Leaf, { y: 1 }, ["y"]],
     ["a nested object", z.object({ a: z.object({ b: Leaf }) }), { a: { b: { y: 1 }, c: 1 } }, ["a.b.y", "a.c"]],

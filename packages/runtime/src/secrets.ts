@@ -23,11 +23,17 @@ export function redactor(given: readonly string[] = []): Redact {
     if (typeof secret !== "string" || secret === "") throw new DefinitionError("A secret must be a text, not empty.");
   }
   // Of two that overlap the longer one goes whole.
-  const secrets = [...new Set(given)].toSorted((a, b) => b.length - a.length);
+  const secrets = [...new Set(given.flatMap(asWritten))].toSorted((a, b) => b.length - a.length);
   if (secrets.length === 0) return (value) => value;
   const clean = (text: string): string =>
     secrets.reduce((left, secret) => (left.includes(secret) ? left.replaceAll(secret, replacement) : left), text);
   return (value) => redacted(value, clean, new Map()) as typeof value;
+}
+
+/** As it is, and as JSON text and JSON inside JSON text have it: arguments and payloads are told as they came. */
+function asWritten(secret: string): readonly string[] {
+  const escaped = JSON.stringify(secret).slice(1, -1);
+  return [secret, escaped, JSON.stringify(escaped).slice(1, -1)];
 }
 
 type Clean = (text: string) => string;

@@ -89,6 +89,21 @@ test("SEC-1 of two secrets where one begins with the other, the longer one goes 
   expect(events.find(({ type }) => type === "prompt.executed")).toMatchObject({ text: "[secret] and [secret]" });
 });
 
+test("SEC-1 a secret of several lines, with quotes, is in no raw arguments either", async () => {
+  const pem = '-----BEGIN KEY-----\nab"cd\\ef\n-----END KEY-----\n';
+  const session = createSession();
+  const events = recordEvents(session);
+  const raw = JSON.stringify({ text: `it is ${pem}` });
+  const calls = [raw, raw.slice(0, -1), JSON.stringify({ text: raw }), JSON.stringify({ text: "", [pem]: 1 })];
+  const model = scriptedModel([
+    { toolCalls: calls.map((given) => ({ name: "tell", arguments: given })) },
+    { text: pem },
+  ]);
+  await modelAdapter(model, { secrets: [pem] }).evaluate(prompt, { session });
+  expect(events.length).toBeGreaterThan(10);
+  expect(JSON.stringify(events)).not.toMatch(/BEGIN KEY|ab.{1,9}cd/);
+});
+
 test("SEC-1 an empty secret is refused when the adapter is made", () => {
   for (const secrets of [[""], [undefined as never]]) {
     expect(() => modelAdapter(scriptedModel([]), { secrets })).toThrow(DefinitionError);
