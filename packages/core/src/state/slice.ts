@@ -41,7 +41,7 @@ export interface SliceReducers<State> {
 
 /**
  * A part of the session's state and how events change it. A reducer changes the draft, or returns the new state.
- * @throws {DefinitionError} when the initial state does not fit the schema.
+ * @throws {DefinitionError} without a name, without an initial state, or when that does not fit the schema.
  */
 export function defineSlice<State>(slice: {
   /** Unique in a session. */
@@ -55,6 +55,7 @@ export function defineSlice<State>(slice: {
   readonly reducers?: ((reducers: SliceReducers<State>) => void) | undefined;
 }): Slice<State> {
   if (typeof slice.name !== "string" || slice.name === "") throw new DefinitionError("A slice needs a name.");
+  if (!Object.hasOwn(slice, "initial")) throw new DefinitionError(`The slice "${slice.name}" needs an initial state.`);
   if (slice.schema !== undefined) {
     const fits = parseWithSchemaSync(slice.schema, slice.initial);
     if (!fits.ok) {

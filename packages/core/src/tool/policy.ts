@@ -1,3 +1,4 @@
+import { DefinitionError } from "../errors.ts";
 import type { Slice } from "../state/slice.ts";
 import type { Tool, ToolContext } from "./tool.ts";
 
@@ -15,13 +16,16 @@ export interface ToolPolicy {
   check(call: PolicyCall, context: ToolContext): PolicyDecision | Promise<PolicyDecision>;
 }
 
-/** Infers the input's type from the tools it watches. */
+/** Infers the input's type from the tools it watches. @throws {DefinitionError} without a name or `check`. */
 export function definePolicy<const T extends readonly Tool[] = readonly Tool[]>(
   policy: Omit<ToolPolicy, "tools" | "check"> & {
     readonly tools?: T | undefined;
     check(call: PolicyCall<T[number]>, context: ToolContext): PolicyDecision | Promise<PolicyDecision>;
   },
 ): ToolPolicy {
+  const { name, check } = policy as { readonly [K in keyof typeof policy]: unknown };
+  if (typeof name !== "string" || name === "") throw new DefinitionError("A policy needs a name.");
+  if (typeof check !== "function") throw new DefinitionError(`The policy "${name}" needs check: a function.`);
   return Object.freeze({ ...policy }) as unknown as ToolPolicy;
 }
 

@@ -1,3 +1,4 @@
+import { describeValue } from "../describe-value.ts";
 import { DefinitionError } from "../errors.ts";
 import type { BudgetTracker } from "../limits/budget.ts";
 import type { Deadline } from "../limits/deadline.ts";
@@ -54,12 +55,17 @@ const namePattern = /^[a-zA-Z0-9_-]{1,64}$/;
 
 /**
  * A function that a model may call: `execute` gets the arguments once they fit the schema, and its call is a transaction.
- * @throws {DefinitionError} on a malformed name, an input that is not an object, a timeout that is not positive.
+ * @throws {DefinitionError} on a malformed name, without a description or `execute`, an input that is not an object, a timeout that is not positive.
  */
 export function defineTool<IS extends ObjectSchema, Value>(tool: ToolDefinition<IS, Value>): Tool<OutputOf<IS>, Value> {
-  if (!namePattern.test(tool.name)) {
-    throw new DefinitionError(`The tool name ${JSON.stringify(tool.name)} must match ${namePattern.source}.`);
+  const { name, description, execute } = tool as { readonly [K in keyof typeof tool]: unknown };
+  if (typeof name !== "string" || !namePattern.test(name)) {
+    throw new DefinitionError(
+      `The tool name ${typeof name === "string" ? JSON.stringify(name) : describeValue(name)} must match ${namePattern.source}.`,
+    );
   }
+  if (typeof description !== "string") throw new DefinitionError(`The tool "${name}" needs a description: a text.`);
+  if (typeof execute !== "function") throw new DefinitionError(`The tool "${name}" needs execute: a function.`);
   if (containerOf(jsonSchemaOf(tool.input, "input")) !== "object") {
     throw new DefinitionError(`The input of tool "${tool.name}" must be an object schema.`);
   }
