@@ -117,6 +117,16 @@ test.each([
   expect(answer(429, headers)).toMatchObject({ retryAfterMs });
 });
 
+test.each([Number.NaN, Infinity, -5, "5", null])(
+  "THR-3 a provider that asks for %j ms asked for nothing",
+  async (asked) => {
+    const plain = await evaluated([refused(), { text: "done" }]);
+    const odd = await evaluated([refused({ retryAfterMs: asked }), { text: "done" }]);
+    expect(odd).toEqual(plain);
+    expect(odd.outcome.output).toBe("done");
+  },
+);
+
 test("THR-3 Retry-After is the floor, jitter goes on top", async () => {
   const { delays, outcome } = await evaluated([refused({ retryAfterMs: 2_000 }), { text: "done" }], {
     random: () => 0.5,
@@ -172,7 +182,13 @@ test("THR-7 a retried request never repeats a tool; THR-8 nothing waits before a
 });
 
 test("THR-2 a policy that cannot be is refused when the adapter is made", async () => {
-  for (const throttle of [{ maxAttempts: 0 }, { baseDelayMs: -1 }, { maxDelayMs: Number.NaN }, { wrong: 1 }]) {
+  for (const throttle of [
+    { maxAttempts: 0 },
+    { maxAttempts: 1.5 },
+    { baseDelayMs: -1 },
+    { maxDelayMs: Number.NaN },
+    { wrong: 1 },
+  ]) {
     expect(() => modelAdapter(scriptedModel([]), { throttle })).toThrow(/throttle policy/);
   }
   void rejection;

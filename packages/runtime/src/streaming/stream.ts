@@ -78,10 +78,12 @@ function openQueue(): Queue {
   let events: StreamEvent[] = [];
   let read = 0;
   let closed = false;
-  let wake: (() => void) | undefined;
+  /** Readers may ask again before they were answered: all are, in their order. */
+  let waiting: (() => void)[] = [];
   const waking = (): void => {
-    wake?.();
-    wake = undefined;
+    const woken = waiting;
+    waiting = [];
+    for (const wake of woken) wake();
   };
   return {
     push(event) {
@@ -91,7 +93,7 @@ function openQueue(): Queue {
     },
     async next() {
       while (read >= events.length && !closed) {
-        await new Promise<void>((resolve) => (wake = resolve));
+        await new Promise<void>((resolve) => waiting.push(resolve));
       }
       if (read >= events.length) return undefined;
       const event = events[read];

@@ -18,9 +18,9 @@ export function throttlePolicy(given: Partial<ThrottlePolicy> = {}): ThrottlePol
   for (const [name, value] of Object.entries(policy)) {
     const least = name === "maxAttempts" ? 1 : 0;
     if (!Object.hasOwn(defaults, name)) throw new DefinitionError(`A throttle policy has no ${name}.`);
-    if (!Number.isFinite(value) || value < least) {
+    if (!Number.isFinite(value) || value < least || (least === 1 && !Number.isInteger(value))) {
       throw new DefinitionError(
-        `The throttle policy's ${name} must be at least ${least}, not ${describeValue(value)}.`,
+        `The throttle policy's ${name} must be ${least === 1 ? "a whole number from 1" : "at least 0"}, not ${describeValue(value)}.`,
       );
     }
   }

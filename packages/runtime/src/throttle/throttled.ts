@@ -121,7 +121,7 @@ async function sleep(run: Run, ms: number): Promise<undefined> {
 export async function asData(ask: () => Promise<unknown>): Promise<ModelResponse | ModelFailure> {
   try {
     const answer = await ask();
-    if (isModelAnswer(answer)) return answer;
+    if (isModelAnswer(answer)) return readable(answer);
     return {
       failure: "provider",
       reason: "invalid_response",
@@ -145,6 +145,15 @@ function isModelAnswer(answer: unknown): answer is ModelResponse | ModelFailure 
   if (failure !== undefined) return (failure === "throttle" || failure === "provider") && typeof message === "string";
   if (!isRecord(message) || typeof message["text"] !== "string" || !Array.isArray(message["toolCalls"])) return false;
   return message["toolCalls"].every((call) => isRecord(call) && typeof call["name"] === "string");
+}
+
+/** A wait that is no number of milliseconds is as if nothing was asked for. */
+function readable(answer: ModelResponse | ModelFailure): ModelResponse | ModelFailure {
+  if (answer.failure !== "throttle" || answer.retryAfterMs === undefined) return answer;
+  const asked: unknown = answer.retryAfterMs;
+  return typeof asked === "number" && Number.isFinite(asked) && asked >= 0
+    ? answer
+    : { ...answer, retryAfterMs: undefined };
 }
 
 /** Where what `fetch` met is not told as its cause. */

@@ -213,6 +213,22 @@ test.each([
   expect(partials.at(-1)).toEqual(whole);
 });
 
+test("STR-2 readers that ask before they were answered are answered in their order", async () => {
+  const model = streamingModel([{ pieces: ["a", "b"], answer: answer("ab") }]);
+  const reader = modelAdapter(model, fakeEnvironment()).stream(hello)[Symbol.asyncIterator]();
+  const read = await Promise.all(Array.from({ length: 8 }, () => reader.next()));
+  expect(read.map(({ value }) => (value as StreamEvent | undefined)?.type)).toEqual([
+    "prompt.rendered",
+    "provider.requested",
+    "text.delta",
+    "text.delta",
+    "provider.responded",
+    "prompt.executed",
+    undefined,
+    undefined,
+  ]);
+});
+
 test("STR-4 a block of code inside the output does not end it", async () => {
   const output = { title: 'Use ```js\nrun()\n``` "now"', why: "or ```json" };
   const schema = z.object({ title: z.string(), why: z.string() });
