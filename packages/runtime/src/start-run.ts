@@ -180,8 +180,10 @@ function safeLog(
 }
 
 async function closeRun(run: Run): Promise<void> {
-  const failed = (error: unknown): void => run.log("error", { error: messageOf(error) }, "resource.close.failed");
-  await run.withinGrace(run.resources.close(), failed);
+  const closing = run.resources.close();
+  if (closing !== undefined) {
+    await run.withinGrace(closing, (error) => run.log("error", { error: messageOf(error) }, "resource.close.failed"));
+  }
   run.limits.close();
 }
 

@@ -65,16 +65,18 @@ export async function openRunResources(
   const bindings: readonly Binding[] = Array.isArray(given) ? given : [];
   const around = shared ?? (nesting && hiding(nesting.run.resources, bindings));
   const opening = openContext(own, { given: bindings, outer: around });
-  const context = await limits.race(opening, "render");
+  const context = opening instanceof Promise ? await limits.race(opening, "render") : opening;
   if (isFailure(context)) {
     // Opened after all: nobody will use it.
-    opening.then((late) => late.close()).catch(() => {});
+    Promise.resolve(opening)
+      .then((late) => late.close())
+      .catch(() => {});
     throw new DefinitionError(context.message);
   }
   if (nesting !== undefined) {
     const included = await limits.race(include(nesting.transaction, context), "render");
     if (isFailure(included)) {
-      context.close().catch(() => {});
+      context.close()?.catch(() => {});
       throw new DefinitionError(included.message);
     }
   }

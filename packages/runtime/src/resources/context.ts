@@ -38,8 +38,8 @@ export interface ResourceContext {
   release(mark: ResourceMark): Promise<void> | undefined;
   /** Puts back what was marked; what was made since is discarded and closed. */
   rollback(mark: ResourceMark): Promise<void>;
-  /** @throws {AggregateError} when closing failed somewhere; everything was tried. */
-  close(): Promise<void>;
+  /** undefined where nothing was made. @throws {AggregateError} when closing failed somewhere; everything was tried. */
+  close(): Promise<void> | undefined;
 }
 export interface CallResources {
   readonly resources: Resources;
@@ -68,11 +68,11 @@ export function contextOf(resources: Resources): ResourceContext {
   return context;
 }
 
-/** Later bindings of a key win, so `given` over `own`; those of `outer` win over all. */
-export async function openContext(
+/** Later bindings of a key win, so `given` over `own`; those of `outer` win over all. At once where nothing is made. */
+export function openContext(
   own: readonly Binding[],
   { given = [], outer }: { readonly given?: readonly Binding[]; readonly outer?: ResourceContext | undefined } = {},
-): Promise<ResourceContext> {
+): ResourceContext | Promise<ResourceContext> {
   const bound = new Map<Key, Binding>([...own, ...given].map((binding) => [binding.key, binding]));
   const singletons = newStore();
   const state = { closed: false };
@@ -102,19 +102,24 @@ export async function openContext(
       return releasing.some((each) => each !== undefined) ? settleAll(releasing) : undefined;
     },
     rollback: (mark) => settleAll([rollbackStore(singletons, mark), mark.outer && outer?.rollback(mark.outer)]),
-    async close() {
-      if (state.closed) return;
+    close() {
+      if (state.closed) return undefined;
       state.closed = true;
       contexts.delete(root);
-      await closeStore(singletons);
+      return isEmpty(singletons) ? undefined : closeStore(singletons);
     },
   };
   contexts.set(root, context);
+  const first = inner.filter(madeAtOnce);
+  return first.length === 0 ? context : makeFirst(context, first);
+}
+
+async function makeFirst(context: ResourceContext, first: readonly Binding[]): Promise<ResourceContext> {
   try {
-    for (const { key } of inner.filter(madeAtOnce)) await root.open(key);
+    for (const { key } of first) await context.resources.open(key);
   } catch (error) {
     // Why it could not be opened counts, not what else went wrong then.
-    await context.close().catch(() => {});
+    await context.close()?.catch(() => {});
     throw error;
   }
   return context;
