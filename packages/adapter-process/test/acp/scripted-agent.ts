@@ -54,7 +54,7 @@ export async function startScriptedAgent(
       ).size,
     async close() {
       delete process.env[keyVariable];
-      rmSync(home, { recursive: true });
+      rmSync(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
     },
   };
 }

@@ -38,7 +38,7 @@ export async function startScriptedCommand(
     awaited: () => asked().filter(({ id }) => lives(id)).length,
     async close() {
       delete process.env[keyVariable];
-      rmSync(home, { recursive: true });
+      rmSync(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
     },
   };
 }
