@@ -196,14 +196,14 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a handler begins after its own time",
     file: runtime("tools/call.ts"),
-    find: "if (!calling.isLive() || time.isUp())",
-    replace: "if (time === undefined)",
+    find: "if (calling.isLive() && !time.isUp()) return undefined;",
+    replace: "return undefined;",
   },
   {
     name: "a handler begins after a listener's abort",
     file: runtime("tools/call.ts"),
-    find: 'const stop = run.limits.stopped("tool");\n    if (stop !== undefined) return',
-    replace: "const stop = undefined;\n    if (stop !== undefined) return",
+    find: 'const stop = run.limits.stopped("tool");\n  if (stop !== undefined) return',
+    replace: "const stop = undefined;\n  if (stop !== undefined) return",
   },
   {
     name: "a request begins after a listener's abort",

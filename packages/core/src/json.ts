@@ -15,7 +15,12 @@ export interface JsonLimits {
   readonly maxLength?: number | undefined;
 }
 
-const forbiddenKeys = new Set(["__proto__", "constructor", "prototype"]);
+const forbiddenKeys: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
+
+/** A key that could reach a prototype: no JSON that is read or kept may have it. */
+export function isForbiddenKey(key: string): boolean {
+  return forbiddenKeys.has(key);
+}
 
 /**
  * The one parser for JSON from models, files and the wire: bounded in size and depth, without keys that could reach a
@@ -55,7 +60,7 @@ function nestsDeeper(text: string, maxDepth: number): boolean {
 function findForbiddenKey(value: unknown): string | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   for (const key of Object.keys(value)) {
-    if (!Array.isArray(value) && forbiddenKeys.has(key)) return key;
+    if (!Array.isArray(value) && isForbiddenKey(key)) return key;
     const inner = findForbiddenKey((value as Record<string, unknown>)[key]);
     if (inner !== undefined) return inner;
   }

@@ -1,4 +1,5 @@
 import {
+  isForbiddenKey,
   isRecord,
   checkOverride,
   checkOverrideTexts,
@@ -47,7 +48,7 @@ export function parseOverride(json: unknown, where: string): PromptOverride {
   const record = (value: unknown, path: string, keys?: readonly string[]): Readonly<Record<string, unknown>> => {
     if (!isRecord(value)) throw fault(path, "must be an object");
     for (const key of Object.keys(value)) {
-      if (["__proto__", "constructor", "prototype"].includes(key)) throw fault(`${path}.${key}`, "is not allowed");
+      if (isForbiddenKey(key)) throw fault(`${path}.${key}`, "is not allowed");
       if (keys !== undefined && !keys.includes(key)) throw fault(`${path}.${key}`, "is not known");
     }
     return value;

@@ -1,4 +1,5 @@
 import { DefinitionError } from "../errors.ts";
+import { isForbiddenKey } from "../json.ts";
 import { jsonSchemaOf, type JsonSchema, type Schema } from "../schema.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { CompiledSection } from "./compile.ts";
@@ -176,11 +177,8 @@ function overridable(descriptor: PromptDescriptor, path: string): string | undef
   return descriptor.fixed?.includes(path) === true ? undefined : own(descriptor.sections, path);
 }
 
-/** Names that no stored JSON may have as keys. */
-const reserved: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
-
 function own(record: Readonly<Record<string, string>>, key: string): string | undefined {
-  return Object.hasOwn(record, key) && !reserved.has(key) ? record[key] : undefined;
+  return Object.hasOwn(record, key) && !isForbiddenKey(key) ? record[key] : undefined;
 }
 
 function propertiesOf(schema: JsonSchema): Readonly<Record<string, JsonSchema>> {
@@ -189,7 +187,7 @@ function propertiesOf(schema: JsonSchema): Readonly<Record<string, JsonSchema>> 
 
 function paramDescriptions(tool: Tool): Readonly<Record<string, string>> {
   const described = Object.entries(propertiesOf(jsonSchemaOf(tool.input, "input"))).flatMap(([name, property]) =>
-    typeof property["description"] === "string" && !reserved.has(name)
+    typeof property["description"] === "string" && !isForbiddenKey(name)
       ? [[name, property["description"]] as const]
       : [],
   );

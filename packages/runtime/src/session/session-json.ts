@@ -1,4 +1,5 @@
 import {
+  isForbiddenKey,
   isRecord,
   DefinitionError,
   describeIssues,
@@ -12,7 +13,6 @@ const format = "proviso.session";
 const version = 1;
 /** Levels of a state. */
 const deepest = 200;
-const forbiddenKeys = new Set(["__proto__", "constructor", "prototype"]);
 
 interface SavedSlice {
   readonly name: string;
@@ -137,7 +137,7 @@ function findOdd(value: unknown, depth: number): Odd | undefined {
   for (const key of Reflect.ownKeys(value)) {
     const item = (value as Record<PropertyKey, unknown>)[key];
     if (typeof key === "symbol") return within(key, odd("has a symbol as its key"));
-    if (forbiddenKeys.has(key)) return within(key, odd("is a key that is not allowed"));
+    if (isForbiddenKey(key)) return within(key, odd("is a key that is not allowed"));
     const inner = findOdd(item, depth + 1);
     if (inner !== undefined) return within(key, inner);
   }

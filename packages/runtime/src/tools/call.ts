@@ -13,7 +13,7 @@ import type { Run } from "../run.ts";
 import { parseArguments, validateInput } from "./arguments.ts";
 import { startCallTime, type CallTime } from "./call-time.ts";
 import { callContext, type CallContext } from "./context.ts";
-import { checkPolicies, nothingAsked, policiesFor } from "./policies.ts";
+import { checkPolicies, policiesFor } from "./policies.ts";
 import { openingOf, type Opening } from "./disclosure.ts";
 import type { Transaction } from "./transaction.ts";
 
@@ -85,20 +85,21 @@ async function handle(
   try {
     const opening = resources.open();
     if (opening !== undefined) await opening;
+    const before = notBegun(run, calling, time);
+    if (before !== undefined) return { params, ...before };
     const policies = policiesFor(run, tool);
-    const stop = run.limits.stopped("tool");
-    if (stop !== undefined) return { params, result: failed(`Not run: ${stop.message}`), stop };
-    const verdict = policies.length === 0 ? nothingAsked : await checkPolicies(policies, tool, input, calling.context);
-    if (verdict.denied !== undefined) return { params, result: failed(verdict.denied) };
-    if (verdict.replaced) {
-      const checked = await validateInput(tool, verdict.input);
-      if (!checked.ok) return { params, result: failed(checked.error) };
-      input = checked.input;
-      params = jsonOf(input);
+    if (policies.length > 0) {
+      const verdict = await checkPolicies(policies, tool, input, calling.context);
+      if (verdict.denied !== undefined) return { params, result: failed(verdict.denied) };
+      if (verdict.replaced) {
+        const checked = await validateInput(tool, verdict.input);
+        if (!checked.ok) return { params, result: failed(checked.error) };
+        input = checked.input;
+        params = jsonOf(input);
+      }
+      const after = notBegun(run, calling, time);
+      if (after !== undefined) return { params, ...after };
     }
-    const late = policies.length > 0 ? run.limits.stopped("tool") : undefined;
-    if (late !== undefined) return { params, result: failed(`Not run: ${late.message}`), stop: late };
-    if (!calling.isLive() || time.isUp()) return { params, result: failed("Not run: the call is over.") };
     calling.beginHandler();
     const result = resultOf(await tool.execute(input, calling.context));
     const why = result.success ? calling.refused() : result.message;
@@ -107,6 +108,14 @@ async function handle(
     if (error instanceof VisibilityExpansionRequired) return { params, ...openingOf(run, tool.name, error) };
     return { params, result: handlerFailed(run, call, messageOf(error)), stop: stopBehind(run, error) };
   }
+}
+
+/** Why neither policies nor the handler may begin any more: a listener aborted, or what was waited for came late. */
+function notBegun(run: Run, calling: CallContext, time: CallTime): Omit<Invocation, "params"> | undefined {
+  const stop = run.limits.stopped("tool");
+  if (stop !== undefined) return { result: failed(`Not run: ${stop.message}`), stop };
+  if (calling.isLive() && !time.isUp()) return undefined;
+  return { result: failed("Not run: the call is over.") };
 }
 
 /** The evaluation's own budget that a nested evaluation found spent; a narrower one of its own ends nothing here. */

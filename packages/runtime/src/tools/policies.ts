@@ -6,9 +6,6 @@ export type Verdict =
   | { readonly denied: string }
   | { readonly denied?: undefined; readonly replaced: boolean; readonly input: unknown };
 
-/** Of no policies. */
-export const nothingAsked: Verdict = Object.freeze({ replaced: false, input: undefined });
-
 /**
  * The section's policies, the prompt's, then the evaluation's; the first denial counts, and a policy that throws
  * denies.
