@@ -90,7 +90,7 @@ test("SEC-1 of two secrets where one begins with the other, the longer one goes 
 });
 
 test("SEC-1 a secret of several lines, with quotes, is in no raw arguments either", async () => {
-  const pem = '-----BEGIN KEY-----\nab"cd\\ef\n-----END KEY-----\n';
+  const pem = '-----BEGIN KEY-----\nquoted"mark\\slash\n-----END KEY-----\n';
   const session = createSession();
   const events = recordEvents(session);
   const raw = JSON.stringify({ text: `it is ${pem}` });
@@ -101,7 +101,7 @@ test("SEC-1 a secret of several lines, with quotes, is in no raw arguments eithe
   ]);
   await modelAdapter(model, { secrets: [pem] }).evaluate(prompt, { session });
   expect(events.length).toBeGreaterThan(10);
-  expect(JSON.stringify(events)).not.toMatch(/BEGIN KEY|ab.{1,9}cd/);
+  expect(JSON.stringify(events)).not.toMatch(/BEGIN KEY|quoted|mark|slash/);
 });
 
 test("SEC-1 an empty secret is refused when the adapter is made", () => {
