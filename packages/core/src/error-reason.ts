@@ -22,6 +22,8 @@ export type ErrorReason =
   | "aborted_error"
   | "listener_error"
   | "process_error"
+  | "restore_error"
+  | "deadlock_error"
   | "unknown_error";
 
 const throttleReasons = {
@@ -41,6 +43,8 @@ const failureReasons = {
   aborted: "aborted_error",
   listener: "listener_error",
   process: "process_error",
+  restore: "restore_error",
+  deadlock: "deadlock_error",
 } as const;
 
 /** A stable label for callers that sort failures; undefined for what is not ours. */

@@ -4,6 +4,7 @@ export {
   AbortedError,
   BudgetExceededError,
   DeadlineExceededError,
+  DeadlockError,
   DefinitionError,
   FilesystemError,
   isEvaluationFailure,
@@ -15,9 +16,11 @@ export {
   PromptRenderError,
   ProviderError,
   ProvisoError,
+  RestoreError,
   RevokedError,
   ThrottleError,
   TurnLimitError,
+  UnusableError,
   VisibilityExpansionRequired,
 } from "./errors.ts";
 export type {
@@ -26,10 +29,12 @@ export type {
   EvaluationPhase,
   FilesystemFault,
   ProviderErrorReason,
+  RestoreFault,
   ThrottleKind,
 } from "./errors.ts";
 export { describeValue } from "./describe-value.ts";
 export { isRecord } from "./is-record.ts";
+export { isThenable } from "./thenable.ts";
 export { canonicalJson, contentHash, isForbiddenKey, parseJson, toJsonValue } from "./json.ts";
 export type { JsonLimits, JsonResult } from "./json.ts";
 export { describeIssues, jsonSchemaOf, parseWithSchema, parseWithSchemaSync, validateWithSchema } from "./schema.ts";
@@ -59,11 +64,11 @@ export type { OpenedSections, Visibility } from "./prompt/visibility.ts";
 export type { CompletionChecker } from "./tool/completion.ts";
 export type { FeedbackProvider } from "./tool/feedback.ts";
 export { allow, definePolicy, deny } from "./tool/policy.ts";
-export type { PolicyCall, PolicyDecision, ToolPolicy } from "./tool/policy.ts";
+export type { ApprovalContext, PolicyCall, PolicyDecision, ToolPolicy } from "./tool/policy.ts";
 export { returnedResult, toolError, toolOk } from "./tool/result.ts";
 export type { ToolResult, ToolReturn } from "./tool/result.ts";
 export { defineTool } from "./tool/tool.ts";
-export type { Tool, ToolContext, ToolDefinition } from "./tool/tool.ts";
+export type { ContextFor, Tool, ToolContext, ToolDefinition } from "./tool/tool.ts";
 
 export { defineEvent, eventKeys, filterKey, isEvent } from "./state/event.ts";
 export type { AppEvent, EventFilter, EventOf, EventType, SessionEvent } from "./state/event.ts";
@@ -84,14 +89,17 @@ export type {
   TextReset,
   ToolInvoked,
   ToolRequested,
+  TransactionFailed,
 } from "./state/events.ts";
 export type { DispatchResult, Session, SessionSnapshot, SessionState } from "./state/session.ts";
 export { defineSlice } from "./state/slice.ts";
 export type { Draft, Slice, SliceReducers } from "./state/slice.ts";
 
 export { provide, provideFactory } from "./resources/binding.ts";
-export type { Binding, Resources, ResourceScope } from "./resources/binding.ts";
+export type { Binding, ResourceOf, Resources, ResourceScope, UsedResources } from "./resources/binding.ts";
 export { Filesystem } from "./resources/filesystem.ts";
+export { guardedFor, isGuardable } from "./resources/guard.ts";
+export type { CallGuard, Guardable } from "./resources/guard.ts";
 export { resourceKey } from "./resources/key.ts";
 export type { ResourceKey } from "./resources/key.ts";
 export { isSnapshotable } from "./resources/snapshotable.ts";

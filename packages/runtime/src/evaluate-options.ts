@@ -54,9 +54,9 @@ function isPositiveInteger(value: unknown): boolean {
 
 function checkPolicies(policies: unknown = []): void {
   (policies as readonly unknown[]).forEach((policy, index) => {
-    if (isRecord(policy) && typeof policy["check"] === "function") return;
+    if (isRecord(policy) && [policy["check"], policy["approve"]].some((step) => typeof step === "function")) return;
     throw new DefinitionError(
-      `The option policies must be a list of what definePolicy makes: policies[${index}] has no check.`,
+      `The option policies must be a list of what definePolicy makes: policies[${index}] has neither check nor approve.`,
     );
   });
 }

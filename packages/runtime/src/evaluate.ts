@@ -4,6 +4,7 @@ import {
   isRecord,
   ListenerError,
   noUsage,
+  RestoreError,
   toJsonValue,
   type EvaluateOptions,
   type EvaluationDetails,
@@ -174,8 +175,11 @@ function announce(run: Run, { adapter, provider }: Setup): void {
   });
 }
 
-function executed(run: Run, setup: Setup, { text, output, response }: Answer): PromptResponse<unknown> {
+function executed(run: Run, setup: Setup, answer: Answer): PromptResponse<unknown> {
+  // An answer that stands on changes which could not be undone or committed is no success.
+  if (run.faults.length > 0) throw emitFailed(run, restoreError(run, { response: responseOf(run, setup, answer) }));
   const { promptName, usage, turn: turns } = run;
+  const { text, output, response } = answer;
   const { errors } = run.emit({
     type: "prompt.executed",
     promptName,
@@ -185,20 +189,7 @@ function executed(run: Run, setup: Setup, { text, output, response }: Answer): P
     turns,
     durationMs: elapsedMs(run.world.clock, run.startedAt),
   });
-  const evaluated: PromptResponse<unknown> = Object.freeze({
-    promptName,
-    evaluationId: run.evaluationId,
-    provider: setup.provider.name,
-    model: run.model,
-    text,
-    output,
-    toolResults: run.toolResults,
-    usage,
-    turns,
-    messages: run.conversation.messages(),
-    finishReason: response.finishReason,
-    providerPayload: response.payload,
-  });
+  const evaluated = responseOf(run, setup, answer);
   if (errors.length === 0) return evaluated;
   const why = errors.map(messageOf).join("; ");
   throw new ListenerError(`A listener or reducer failed on prompt.executed: ${why}`, {
@@ -210,6 +201,37 @@ function executed(run: Run, setup: Setup, { text, output, response }: Answer): P
   });
 }
 
+function responseOf(run: Run, setup: Setup, { text, output, response }: Answer): PromptResponse<unknown> {
+  return Object.freeze({
+    promptName: run.promptName,
+    evaluationId: run.evaluationId,
+    provider: setup.provider.name,
+    model: run.model,
+    text,
+    output,
+    toolResults: run.toolResults,
+    usage: run.usage,
+    turns: run.turn,
+    messages: run.conversation.messages(),
+    finishReason: response.finishReason,
+    providerPayload: response.payload,
+  });
+}
+
+/** With the response or the failure that the evaluation would have come to. */
+function restoreError(run: Run, outcome: Pick<RestoreError, "response"> | Pick<RestoreError, "failure">): RestoreError {
+  const faults = run.redact([...run.faults]);
+  const [first] = faults;
+  const message = `Session and resources may disagree: ${faults.map((fault) => fault.message).join("; ")}`;
+  return new RestoreError(message, {
+    ...run.redact(spent(run)),
+    phase: "tool",
+    cause: first?.cause,
+    faults,
+    ...outcome,
+  });
+}
+
 function errorFor(failure: Failure, details: Parameters<typeof errorOf>[1]): EvaluationFailure {
   const error = errorOf(failure, details);
   rememberFailure(error, failure);
@@ -218,6 +240,10 @@ function errorFor(failure: Failure, details: Parameters<typeof errorOf>[1]): Eva
 
 function failed(run: Run, failure: Failure): EvaluationFailure {
   const error = errorFor(run.redact(failure), run.redact(spent(run)));
+  return emitFailed(run, run.faults.length === 0 ? error : restoreError(run, { failure: error }));
+}
+
+function emitFailed(run: Run, error: EvaluationFailure): EvaluationFailure {
   run.log("error", { code: error.code, phase: error.phase, error: error.message }, "prompt.error");
   run.emit({
     type: "prompt.failed",

@@ -3,6 +3,7 @@ import {
   AbortedError,
   BudgetExceededError,
   DeadlineExceededError,
+  DeadlockError,
   OutputParseError,
   ProcessError,
   PromptRenderError,
@@ -45,6 +46,7 @@ export type Failure = {
       readonly retryAfterMs: number | undefined;
       readonly attempts: number;
     }
+  | { readonly stop: "deadlock"; readonly waitedFor: string; readonly heldBy: string }
   | { readonly stop: "output"; readonly rawText: string; readonly issues: readonly SchemaIssue[] }
 );
 
@@ -115,6 +117,8 @@ export function errorOf(
       const { kind, retryAfterMs, attempts } = failure;
       return new ThrottleError(message, { ...details, kind, retryAfterMs, attempts });
     }
+    case "deadlock":
+      return new DeadlockError(message, { ...details, waitedFor: failure.waitedFor, heldBy: failure.heldBy });
     case "output":
       return new OutputParseError(message, { ...details, rawText: failure.rawText, issues: failure.issues });
   }

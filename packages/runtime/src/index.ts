@@ -10,5 +10,5 @@ export { append, replaceLatest, upsertBy } from "./session/reducers.ts";
 export { restoreSession } from "./session/restore.ts";
 export { createSession } from "./session/session.ts";
 export { modelFailureFrom } from "./throttle/retry-after.ts";
-export { createSnapshot, restoreSnapshot, transaction } from "./snapshots.ts";
-export type { Snapshot, TransactionScope } from "./snapshots.ts";
+export { createSnapshot, restoreSnapshot, transaction } from "./transactions/public.ts";
+export type { Snapshot, TransactionScope, TransactionViews } from "./transactions/public.ts";

@@ -8,6 +8,7 @@ import {
 import { isFailure, messageOf, type Failure } from "./failures.ts";
 import type { Run } from "./run.ts";
 import type { SessionCore } from "./session/session.ts";
+import { checkUses } from "./surroundings.ts";
 
 /** What a prompt is rendered with, beside its params. */
 export interface RenderInputs {
@@ -48,6 +49,7 @@ export async function refresh(run: Run): Promise<Failure | undefined> {
     const rendered = renderWith(run.prompt, run.renderInputs, opened);
     const extended = await run.limits.race(run.resources.extend(rendered.resources), "render");
     if (isFailure(extended)) return extended;
+    checkUses({ rendered, policies: run.policies, resources: run.resources });
     run.opened = opened;
     run.rendered = rendered;
     run.tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));

@@ -7,6 +7,7 @@ import type {
   ProviderAdapter,
   RenderedPrompt,
   ReportedUsage,
+  RestoreFault,
   StreamEvent,
   ThrottlePolicy,
   Tool,
@@ -22,7 +23,7 @@ import type { Nesting } from "./nesting.ts";
 import type { Opened, RenderInputs } from "./rendering.ts";
 import type { ResourceContext } from "./resources/context.ts";
 import type { SessionCore, UnnumberedEvent } from "./session/session.ts";
-import type { Gate } from "./gate.ts";
+import type { Enclosing } from "./transactions/enclosing.ts";
 import type { KnownCost } from "./usage.ts";
 
 /** A framework event without what every one has; it may have room for that, which saves memory where many are kept. */
@@ -79,8 +80,10 @@ export interface Run extends AsyncDisposable {
   /** 0 for an evaluation of its own. */
   readonly depth: number;
   readonly maxDepth: number;
-  /** What its transactions go through, so that they undo nobody else's changes. */
-  readonly gates: readonly Gate[];
+  /** The transaction in whose code it was begun, where that is no call around it. */
+  readonly enclosing: Enclosing;
+  /** Rollbacks and commits that failed: the evaluation cannot end well. */
+  readonly faults: RestoreFault[];
   /** Hears the evaluation's events as they happen; given: deltas are asked for. */
   readonly watch: ((event: StreamEvent) => void) | undefined;
   /** undefined: the provider's own default. */

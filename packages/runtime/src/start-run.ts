@@ -21,7 +21,10 @@ import type { Nesting } from "./nesting.ts";
 import { openedOf, renderWith, type Opened, type RenderInputs } from "./rendering.ts";
 import type { Run, Setup } from "./run.ts";
 import { coreOf, createSession, type SessionCore } from "./session/session.ts";
-import { depthOf, gatesOf, inheritedLimits, openRunResources, type Surroundings } from "./surroundings.ts";
+import { checkUses, depthOf, inheritedLimits, openRunResources, type Surroundings } from "./surroundings.ts";
+import { enclosing, noEnclosing, type Enclosing } from "./transactions/enclosing.ts";
+import { holderAround } from "./transactions/lock.ts";
+import { endlessWait } from "./transactions/transaction.ts";
 import { usageOf } from "./usage.ts";
 
 /**
@@ -52,7 +55,9 @@ export async function startRun(
       return stop;
     }
     const place = { ...around, ...depthOf(options, around.nesting) };
-    return await buildRun(setup, prompt, options, limits, place);
+    const built = await buildRun(setup, prompt, options, limits, place);
+    if (isFailure(built)) limits.close();
+    return built;
   } catch (cause) {
     const stop = limits?.stopped("render");
     limits?.close();
@@ -66,7 +71,7 @@ async function buildRun(
   options: EvaluateOptions,
   limits: Limits,
   { nesting, watch, depth, maxDepth }: Surroundings & Pick<Run, "depth" | "maxDepth">,
-): Promise<Run> {
+): Promise<Run | Failure> {
   const { world } = setup;
   const startedAt = world.clock.now();
   const evaluationId = world.newId();
@@ -85,6 +90,9 @@ async function buildRun(
   const tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));
   const toolChoice = checkedToolChoice(options.toolChoice ?? setup.toolChoice, tools);
   const conversation = startConversation(rendered, parseMessages(options.messages ?? []));
+  const around = nesting === undefined ? enclosing(options.session) : noEnclosing;
+  const endless = rendered.tools.length > 0 ? waitForCaller(core, around) : undefined;
+  if (endless !== undefined) return endless;
   const resources = await openRunResources(rendered.resources, options.resources, limits, nesting);
 
   const run: Run = {
@@ -99,7 +107,7 @@ async function buildRun(
     limits,
     throttle: setup.throttle,
     core,
-    resources: resources.context,
+    resources,
     conversation,
     tools,
     nativeOutput: setup.nativeOutput,
@@ -108,23 +116,35 @@ async function buildRun(
     nesting,
     depth,
     maxDepth,
-    gates: gatesOf(core, resources.shared, nesting),
+    enclosing: around,
     watch,
     toolChoice,
     model: setup.provider.model,
     ...nothingYet(),
-    emit: emitter(core, world, { evaluationId, nesting, watch, log }),
+    emit: emitter(core, world, { evaluationId, nesting, enclosing: around, watch, log }),
     spend: (reported, answered) => spend(run, reported, answered),
     redact: world.redact,
     log,
     withinGrace: graceful(world, limits, graceMs(depth)),
     [Symbol.asyncDispose]: () => closeRun(run),
   };
+  try {
+    checkUses(run);
+  } catch (error) {
+    await closeRun(run);
+    throw error;
+  }
   return run;
 }
 
-function nothingYet(): Pick<Run, "turn" | "usage" | "knownCost" | "toolResults"> {
-  return { turn: 0, usage: noUsage, knownCost: undefined, toolResults: [] };
+/** Its first call would wait for the call in whose code it was begun: it is refused before anything is spent. */
+function waitForCaller(core: SessionCore, { startedIn }: Enclosing): Failure | undefined {
+  const heldBy = startedIn && holderAround(startedIn, core.lock);
+  return heldBy === undefined ? undefined : { ...endlessWait("the session", heldBy), phase: "render" };
+}
+
+function nothingYet(): Pick<Run, "turn" | "usage" | "knownCost" | "toolResults" | "faults"> {
+  return { turn: 0, usage: noUsage, knownCost: undefined, toolResults: [], faults: [] };
 }
 
 function withDefaults({
@@ -146,15 +166,18 @@ function spend(run: Run, reported: ReportedUsage | undefined, answered: number):
 function emitter(
   core: SessionCore,
   { clock, redact }: World,
-  of: Pick<Run, "evaluationId" | "nesting" | "watch" | "log">,
+  of: Pick<Run, "evaluationId" | "nesting" | "enclosing" | "watch" | "log">,
 ): Run["emit"] {
   const { nesting, watch } = of;
+  const transaction = of.enclosing.parent;
+  // An evaluation in the body of a transaction is part of it.
+  const by = transaction && { evaluationId: of.evaluationId, parent: { evaluationId: transaction.id, callId: "" } };
   const parent = nesting && Object.freeze({ evaluationId: nesting.run.evaluationId, callId: nesting.callId });
   const { evaluationId } = of;
   return (bare) => {
     const filled = Object.assign(redact(bare), { evaluationId, at: clock.now() });
     const event = core.number(parent === undefined ? filled : { ...filled, parent });
-    const failedReducers = core.reduce(event);
+    const failedReducers = core.reduce(event, by);
     const failedListeners = core.notify(event);
     watch?.(event);
     if (failedReducers.length + failedListeners.length === 0) return { event, errors: failedListeners };

@@ -1,12 +1,18 @@
-import { DefinitionError, type Binding, type EvaluateOptions, type Resources, type StreamEvent } from "@proviso/core";
+import {
+  DefinitionError,
+  isRecord,
+  isThenable,
+  type Binding,
+  type EvaluateOptions,
+  type Resources,
+  type StreamEvent,
+  type Tool,
+} from "@proviso/core";
 import { isFailure } from "./failures.ts";
-import type { Gate } from "./gate.ts";
 import type { Limits, LimitOptions } from "./limits.ts";
 import type { Nesting } from "./nesting.ts";
-import { contextOf, openContext, type ResourceContext } from "./resources/context.ts";
+import { contextOf, openContext, type ContextSources, type ResourceContext } from "./resources/context.ts";
 import type { Run } from "./run.ts";
-import type { SessionCore } from "./session/session.ts";
-import { include } from "./tools/transaction.ts";
 
 const defaultMaxDepth = 3;
 
@@ -33,58 +39,68 @@ export function depthOf({ maxDepth }: EvaluateOptions, nesting: Nesting | undefi
   return { depth, maxDepth: Math.min(around.maxDepth, depth + (maxDepth ?? Infinity)) };
 }
 
-/** What the call around has gone through already is not gone through again. */
-export function gatesOf(
-  core: SessionCore,
-  shared: ResourceContext | undefined,
-  nesting: Nesting | undefined,
-): readonly Gate[] {
-  const first = nesting?.gate ?? core.gate;
-  if (shared === undefined || isHeld(shared.gate, nesting)) return [first];
-  return [first, shared.gate];
-}
-
-function isHeld(gate: Gate, nesting: Nesting | undefined): boolean {
-  return nesting !== undefined && (nesting.run.gates.includes(gate) || isHeld(gate, nesting.run.nesting));
-}
-
-export interface RunResources {
-  readonly context: ResourceContext;
-  /** Opened outside: other evaluations may use it at the same time. */
-  readonly shared: ResourceContext | undefined;
-}
-
 /** The resources of an evaluation: its prompt's, those given with it, and those around it. */
 export async function openRunResources(
   own: readonly Binding[],
   given: EvaluateOptions["resources"],
   limits: Limits,
   nesting: Nesting | undefined,
-): Promise<RunResources> {
-  const shared = given !== undefined && !Array.isArray(given) ? contextOf(given as Resources) : undefined;
-  const bindings: readonly Binding[] = Array.isArray(given) ? given : [];
-  const around = shared ?? (nesting && hiding(nesting.run.resources, bindings));
-  const opening = openContext(own, { given: bindings, outer: around });
-  const context = opening instanceof Promise ? await limits.race(opening, "render") : opening;
-  if (isFailure(context)) {
-    // Opened after all: nobody will use it.
-    Promise.resolve(opening)
-      .then((late) => late.close())
-      .catch(() => {});
-    throw new DefinitionError(context.message);
-  }
-  if (nesting !== undefined) {
-    const included = await limits.race(include(nesting.transaction, context), "render");
-    if (isFailure(included)) {
-      context.close()?.catch(() => {});
-      throw new DefinitionError(included.message);
-    }
-  }
-  return { context, shared };
+): Promise<ResourceContext> {
+  const opening = openContext({ own, ...sourcesOf(given, nesting?.run.resources) });
+  const context = isThenable(opening) ? await limits.race(opening, "render") : opening;
+  if (!isFailure(context)) return context;
+  // Opened after all: nobody will use it.
+  Promise.resolve(opening)
+    .then((late) => late.close())
+    .catch(() => {});
+  throw new DefinitionError(context.message);
 }
 
-/** The resources around, but for what is bound anew. */
-function hiding(around: ResourceContext, bindings: readonly Binding[]): ResourceContext {
-  const hidden = new Set(bindings.map(({ key }) => key));
-  return { ...around, binds: (key) => !hidden.has(key) && around.binds(key) };
+/** Of two for one key the later counts; what is given here hides what is around. */
+function sourcesOf(
+  given: EvaluateOptions["resources"] = [],
+  around: ResourceContext | undefined,
+): Omit<ContextSources, "own"> {
+  const list = (Array.isArray(given) ? given : [given]) as readonly (Binding | Resources)[];
+  const bindings: Binding[] = [];
+  const places = new Map<Binding["key"], number>();
+  const opened: { readonly context: ResourceContext; readonly place: number }[] = [];
+  for (const [place, item] of list.entries()) {
+    if (!isBinding(item)) {
+      opened.unshift({ context: contextOf(item), place });
+      continue;
+    }
+    bindings.push(item);
+    places.set(item.key, place);
+  }
+  const outers = [...opened.map(({ context }) => context), ...(around === undefined ? [] : [around])];
+  if (outers.length === 0) return { given: bindings };
+  return {
+    given: bindings,
+    outers,
+    outerOf(key) {
+      const bound = places.get(key) ?? -1;
+      const later = opened.find(({ context, place }) => place > bound && context.binds(key));
+      return later?.context ?? (bound === -1 && around?.binds(key) === true ? around : undefined);
+    },
+  };
+}
+
+function isBinding(item: Binding | Resources): item is Binding {
+  return isRecord(item) && "create" in item;
+}
+
+/** @throws {DefinitionError} for a tool, or a policy that watches it, which uses a key that nothing binds. */
+export function checkUses({ rendered, policies, resources }: Pick<Run, "rendered" | "policies" | "resources">): void {
+  for (const tool of rendered.tools) assertBound(`The tool "${tool.name}"`, tool.uses, resources);
+  for (const { name, uses } of [...policies, ...rendered.tools.flatMap((tool) => rendered.policiesOf(tool.name))]) {
+    assertBound(`The policy "${name}"`, uses, resources);
+  }
+}
+
+function assertBound(user: string, uses: Tool["uses"], resources: ResourceContext): void {
+  const missing = uses?.find((key) => !resources.binds(key));
+  if (missing === undefined) return;
+  const { name } = missing;
+  throw new DefinitionError(`${user} uses "${name}", which nothing binds: give resources: [provide(${name}, …)].`);
 }

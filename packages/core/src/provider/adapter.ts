@@ -35,8 +35,11 @@ export interface EvaluateOptions {
    */
   readonly expect?: { readonly outputTokensPerTurn: { readonly p90: number } } | undefined;
   // what goes in beside the prompt
-  /** Bindings, opened and closed with this evaluation; or what `openResources` opened, left open. */
-  readonly resources?: readonly Binding[] | Resources | undefined;
+  /**
+   * Bindings, opened and closed with this evaluation; what `openResources` opened, left open; or a list of both:
+   * `[shared, provide(Tenant, tenant)]`. Of two for one key, the later counts.
+   */
+  readonly resources?: readonly (Binding | Resources)[] | Resources | undefined;
   /** Run after the prompt's own: an approval, say. */
   readonly policies?: readonly ToolPolicy[] | undefined;
   /**

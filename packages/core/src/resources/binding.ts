@@ -13,6 +13,19 @@ export interface Binding<out T = unknown> {
   readonly close: ((instance: never) => void | Promise<void>) | undefined;
 }
 
+/** The instance that a key stands for. */
+export type ResourceOf<K> = K extends ResourceKey<infer T> ? T : never;
+
+/** Resources of which only these keys may be asked for: those that a tool declares with `uses`. */
+export interface UsedResources<K extends ResourceKey<unknown>> {
+  /** As `Resources.get`. @throws {DefinitionError} for a key that the tool does not declare. */
+  get<const Key extends K>(key: Key): ResourceOf<Key>;
+  /** As `Resources.find`. @throws {DefinitionError} for a key that the tool does not declare. */
+  find<const Key extends K>(key: Key): ResourceOf<Key> | undefined;
+  /** As `Resources.open`. @throws {DefinitionError} for a key that the tool does not declare. */
+  open<const Key extends K>(key: Key): Promise<ResourceOf<Key>>;
+}
+
 /** What a call's tools work with, by key. */
 export interface Resources {
   /**

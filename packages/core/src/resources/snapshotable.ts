@@ -1,18 +1,20 @@
-/** A resource that takes part in transactions. */
+/** A resource that takes part in transactions. Each method may return any thenable; it is awaited. */
 export interface Snapshotable<S = unknown> {
   /**
-   * Its state as it is now. Until the snapshot is released, a resource that outlives the process goes back to it when
-   * the process dies: a transaction has begun. Not so for a `savepoint`, which can only be restored: what happens after
-   * it stays.
+   * Captures the current state. Unless `savepoint` is true this also begins a crash-safe transaction: a durable resource
+   * must return to this state at its next start if the process dies before `release`. A savepoint is only ever restored.
    */
-  snapshot(options?: { readonly savepoint?: boolean | undefined }): S | Promise<S>;
-  /** As often as one likes, until it is released; also to a newer one than was restored last. */
-  restore(snapshot: S): void | Promise<void>;
+  snapshot(options?: { readonly savepoint?: boolean | undefined }): S | PromiseLike<S>;
   /**
-   * The transaction that began with it is over, well or not: it is not restored any more, what was kept for it can go,
-   * and what stands now stays even when the process dies at once. Without it a snapshot ends with the last reference.
+   * Restores `snapshot`. It may be called repeatedly until `release`, also with a snapshot newer than the one restored
+   * last, and is called a second time where the first call failed.
    */
-  release?(snapshot: S): void | Promise<void>;
+  restore(snapshot: S): void | PromiseLike<void>;
+  /**
+   * Ends the transaction that began with `snapshot`, after a commit or a rollback: the current state is permanent from
+   * here on, and what was kept for the snapshot can be deleted. Left out: a snapshot ends with its last reference.
+   */
+  release?(snapshot: S): void | PromiseLike<void>;
 }
 
 /** Whether a resource takes part in transactions: it has `snapshot` and `restore`. */

@@ -107,6 +107,18 @@ export interface RejectedParams {
   readonly error: string;
 }
 
+/**
+ * The changes of a tool call could not be undone, or could not be made permanent. The session is unusable from then on;
+ * the evaluation rejects with a RestoreError.
+ */
+export interface TransactionFailed extends EventBase<"transaction.failed"> {
+  /** From 1. */
+  readonly turn: number;
+  readonly operation: "rollback" | "commit";
+  readonly callIds: readonly string[];
+  readonly message: string;
+}
+
 /** Sections were opened by the model, or opened and closed by a handler. */
 export interface SectionsOpened extends EventBase<"sections.opened"> {
   readonly promptName: string;
@@ -161,6 +173,7 @@ export type FrameworkEvent =
   | OutputDelta
   | ToolRequested
   | ToolInvoked
+  | TransactionFailed
   | SectionsOpened
   | FeedbackGiven
   | PromptExecuted
@@ -176,6 +189,7 @@ const types: Record<FrameworkEvent["type"], true> = {
   "output.delta": true,
   "tool.requested": true,
   "tool.invoked": true,
+  "transaction.failed": true,
   "sections.opened": true,
   "feedback.given": true,
   "prompt.executed": true,

@@ -4,7 +4,8 @@ import type { BudgetTracker } from "../limits/budget.ts";
 import type { Deadline } from "../limits/deadline.ts";
 import type { Prompt, RenderedPrompt } from "../prompt/template.ts";
 import type { EvaluateOptions, PromptResponse, ProviderAdapter } from "../provider/adapter.ts";
-import type { Resources } from "../resources/binding.ts";
+import type { Resources, UsedResources } from "../resources/binding.ts";
+import { isResourceKey, type ResourceKey } from "../resources/key.ts";
 import { containerOf, jsonSchemaOf, type ObjectSchema, type Schema } from "../schema.ts";
 import type { SessionState } from "../state/session.ts";
 import type { OutputOf } from "../types.ts";
@@ -17,11 +18,16 @@ export interface Tool<Input = unknown, Value = unknown> {
   readonly description: string;
   readonly input: Schema<unknown, Input>;
   readonly output?: Schema<unknown, Value> | undefined;
-  /** Changes nothing: may overlap with other read-only calls of its turn. */
+  /** Changes nothing: it may overlap with other read-only calls of its turn. Default false. */
   readonly readOnly?: boolean | undefined;
+  /**
+   * The resources that the handler asks for. A call locks these alone, and `[]` locks none, so that such calls overlap.
+   * Left out: a call locks every snapshotable resource of its evaluation, and calls run one after another.
+   */
+  readonly uses?: readonly ResourceKey<unknown>[] | undefined;
   /** Doing it twice is the same as doing it once. */
   readonly idempotent?: boolean | undefined;
-  /** Milliseconds; left out: the evaluation's deadline alone. */
+  /** Milliseconds for policies' checks and the handler; left out: the evaluation's deadline alone. */
   readonly timeoutMs?: number | undefined;
   /** Shown to the model below the section's text; checked with the schemas when a prompt is defined. */
   readonly examples?:
@@ -34,13 +40,34 @@ export interface Tool<Input = unknown, Value = unknown> {
   execute(input: Input, context: ToolContext): Value | ToolReturn<Value> | Promise<Value | ToolReturn<Value>>;
 }
 
-/** What `defineTool` takes: `execute`'s input is inferred from the `input` schema. */
-export interface ToolDefinition<IS extends ObjectSchema, Value> extends Omit<
-  Tool<OutputOf<IS>, Value>,
-  "input" | "examples"
-> {
+/** The context of a tool that declares what it uses; without `uses`, every resource can be asked for. */
+export type ContextFor<Uses extends readonly ResourceKey<unknown>[] | undefined> = [Uses] extends [
+  readonly ResourceKey<unknown>[],
+]
+  ? Omit<ToolContext, "resources"> & { readonly resources: UsedResources<Uses[number]> }
+  : ToolContext;
+
+/** What `defineTool` takes: `execute`'s input is inferred from the `input` schema, its resources from `uses`. */
+export interface ToolDefinition<
+  IS extends ObjectSchema,
+  Value,
+  Uses extends readonly ResourceKey<unknown>[] | undefined = undefined,
+> extends Omit<Tool<OutputOf<IS>, Value>, "input" | "examples" | "uses" | "execute"> {
   /** An object schema. */
   readonly input: IS;
+  /**
+   * The resources that the handler asks for, and the only ones that its context offers. A call locks these alone; `[]`
+   * locks none, so that such calls of one turn overlap. Left out: all snapshotable resources of the evaluation.
+   */
+  readonly uses?: Uses;
+  /**
+   * Throw, or return toolError, to fail: the call's changes are undone and the model reads the message. Returning
+   * nothing is a success without a value.
+   */
+  execute(
+    input: OutputOf<IS>,
+    context: ContextFor<Uses>,
+  ): Value | ToolReturn<Value> | Promise<Value | ToolReturn<Value>>;
   /** Shown to the model below the section's text; checked with the schemas when a prompt is defined. */
   readonly examples?:
     | readonly {
@@ -54,11 +81,16 @@ export interface ToolDefinition<IS extends ObjectSchema, Value> extends Omit<
 const namePattern = /^[a-zA-Z0-9_-]{1,64}$/;
 
 /**
- * A function that a model may call: `execute` gets the arguments once they fit the schema, and its call is a transaction.
- * @throws {DefinitionError} on a malformed name, without a description or `execute`, an input that is not an object, a timeout that is not positive.
+ * A function that a model may call: `execute` gets the arguments, frozen, once they fit the schema, and its call is a
+ * transaction. Calls that are neither `readOnly` nor declare `uses: []` run one after another, also within a turn.
+ * @throws {DefinitionError} on a malformed name, without a description or `execute`, an input that is not an object, `uses` that holds no resource keys, a timeout that is not positive.
  */
-export function defineTool<IS extends ObjectSchema, Value>(tool: ToolDefinition<IS, Value>): Tool<OutputOf<IS>, Value> {
-  const { name, description, execute } = tool as { readonly [K in keyof typeof tool]: unknown };
+export function defineTool<
+  IS extends ObjectSchema,
+  Value,
+  const Uses extends readonly ResourceKey<unknown>[] | undefined = undefined,
+>(tool: ToolDefinition<IS, Value, Uses>): Tool<OutputOf<IS>, Value> {
+  const { name, description, execute, uses } = tool as { readonly [K in keyof typeof tool]: unknown };
   if (typeof name !== "string" || !namePattern.test(name)) {
     throw new DefinitionError(
       `The tool name ${typeof name === "string" ? JSON.stringify(name) : describeValue(name)} must match ${namePattern.source}.`,
@@ -68,6 +100,11 @@ export function defineTool<IS extends ObjectSchema, Value>(tool: ToolDefinition<
   if (typeof execute !== "function") throw new DefinitionError(`The tool "${name}" needs execute: a function.`);
   if (containerOf(jsonSchemaOf(tool.input, "input")) !== "object") {
     throw new DefinitionError(`The input of tool "${tool.name}" must be an object schema.`);
+  }
+  if (uses !== undefined && !(Array.isArray(uses) && uses.every(isResourceKey))) {
+    throw new DefinitionError(
+      `The uses of tool "${name}" must be a list of resource keys, [Filesystem] for example, not ${describeValue(uses)}.`,
+    );
   }
   if (tool.timeoutMs !== undefined && !(Number.isFinite(tool.timeoutMs) && tool.timeoutMs > 0)) {
     throw new DefinitionError(`The timeoutMs of tool "${tool.name}" must be a positive number, not ${tool.timeoutMs}.`);

@@ -1,6 +1,6 @@
-import { resourceKey, type ResourceKey, type Snapshotable } from "@proviso/core";
+import { resourceKey, type CallGuard, type ResourceKey, type Snapshotable } from "@proviso/core";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { guardedBy, type CallGuard } from "../resources/guard.ts";
+import { callOf, guardedBy } from "../resources/guard.ts";
 import { isReadOnlyFault, SqliteError, sqliteError } from "./sqlite-error.ts";
 import { pragmaOf } from "./sqlite-rows.ts";
 import { savepoints } from "./sqlite-savepoints.ts";
@@ -59,7 +59,7 @@ export function transactional(database: DatabaseSync): SqliteDatabase & Snapshot
     guard.assertLive();
     try {
       points.begin(guard.isReadOnly());
-      if (points.isMarked) users.add(guard);
+      if (points.isMarked) users.add(callOf(guard));
       return guard.isReadOnly() && isWritable ? withoutWriting(database, work) : work();
     } catch (error) {
       if (guard.isReadOnly() && isReadOnlyFault(error)) guard.assertMayChange("the database");

@@ -1,61 +1,56 @@
 // 1. A singleton is made once in its scope; whoever asks while it is being made waits for the same one.
 // 2. What the scope around binds is made, kept and closed there.
-// 3. Ready instances are there from the start, so that a snapshot covers what a call changes of them.
-import { DefinitionError, type Binding, type ResourceKey, type Resources } from "@proviso/core";
-import { createGate, type Gate } from "../gate.ts";
+// 3. Ready instances are there from the start, so that a call locks and snapshots them when it begins. What comes later
+//    is locked and snapshotted before anyone gets it.
+// 4. What a factory is given is guarded like what a handler is given.
+import { DefinitionError, isSnapshotable, type Binding, type Resources } from "@proviso/core";
+import type { Participant } from "../transactions/snapshots.ts";
+import { asker, type Asking, type Calling } from "./asker.ts";
+import { unguarded } from "./guard.ts";
 import {
   closeStore,
-  discardFrom,
+  discardSince,
   forget,
   isEmpty,
-  keep,
-  keepLater,
-  knownIn,
-  markStore,
   newStore,
-  releaseStore,
-  rollbackStore,
+  positionOf,
   type Key,
   type Store,
-  type StoreMark,
+  type StorePosition,
 } from "./store.ts";
 
+/** The resources of one evaluation, or those that `openResources` opened. */
 export interface ResourceContext {
+  /** For use outside a call. */
   readonly resources: Resources;
-  /** For transactions of evaluations that share it. */
-  readonly gate: Gate;
-  binds(key: ResourceKey<unknown>): boolean;
+  /** For factories of scopes inside this one. */
+  readonly injected: Resources;
+  binds(key: Key): boolean;
   /**
    * All bindings as they are now, the later of a key winning; ready instances and eager ones are made at once. What the
    * evaluation itself was given stays.
    */
   extend(bindings: readonly Binding[]): Promise<void>;
   /** Fresh `toolCall` resources for one call; the rest is shared. */
-  forCall(): CallResources;
-  /** All snapshotable resources as they are now; at once where none is asynchronous. See `markStore`. */
-  mark(options?: { readonly savepoint?: boolean }): ResourceMark | Promise<ResourceMark>;
-  /** Ends a mark that is no savepoint, after what it guarded was committed or put back. */
-  release(mark: ResourceMark): Promise<void> | undefined;
-  /** Puts back what was marked; what was made since is discarded and closed. */
-  rollback(mark: ResourceMark): Promise<void>;
+  forCall(call: Calling): CallResources;
+  /**
+   * What is there and can be snapshotted: of these keys with what their factories asked for, or everything.
+   */
+  participants(keys?: readonly Key[]): readonly Participant[];
+  position(): StorePosition;
+  /** Closes what was made after that position. @throws {AggregateError} */
+  discardSince(position: StorePosition): Promise<void>;
   /** undefined where nothing was made. @throws {AggregateError} when closing failed somewhere; everything was tried. */
   close(): Promise<void> | undefined;
 }
 export interface CallResources {
   readonly resources: Resources;
+  /** For the factories of this call's resources. */
+  readonly injected: Resources;
   /** Makes the eager ones; undefined where there are none. */
   open(): Promise<void> | undefined;
   /** undefined where nothing was made. */
   close(): Promise<void> | undefined;
-}
-export interface ResourceMark extends StoreMark {
-  readonly outer: ResourceMark | undefined;
-}
-
-interface Asking {
-  readonly path: readonly Binding[];
-  /** undefined outside a call. */
-  readonly call: { readonly store: Store; readonly outer: Resources | undefined } | undefined;
 }
 
 const contexts = new WeakMap<Resources, ResourceContext>();
@@ -64,30 +59,50 @@ const contexts = new WeakMap<Resources, ResourceContext>();
 export function contextOf(resources: Resources): ResourceContext {
   const context = contexts.get(resources);
   if (context === undefined)
-    throw new DefinitionError("These resources were not opened by openResources, or are closed.");
+    throw new DefinitionError(
+      "These resources are neither bindings nor opened by openResources, or they are closed. Give a list of bindings: resources: [provide(Filesystem, files)].",
+    );
   return context;
 }
 
-/** Later bindings of a key win, so `given` over `own`; those of `outer` win over all. At once where nothing is made. */
-export function openContext(
-  own: readonly Binding[],
-  { given = [], outer }: { readonly given?: readonly Binding[]; readonly outer?: ResourceContext | undefined } = {},
-): ResourceContext | Promise<ResourceContext> {
+/** Makes a view of an opened scope stand for it. */
+export function rememberContext(resources: Resources, context: ResourceContext): void {
+  contexts.set(resources, context);
+}
+
+/** What a scope is made of, and what is around it. */
+export interface ContextSources {
+  /** Of the prompt. */
+  readonly own: readonly Binding[];
+  /** Given with the evaluation: these win over the prompt's and over those around. */
+  readonly given?: readonly Binding[];
+  /** The scope that binds a key instead of this one. */
+  outerOf?(key: Key): ResourceContext | undefined;
+  readonly outers?: readonly ResourceContext[];
+}
+
+/** At once where nothing is made asynchronously. */
+export function openContext({
+  own,
+  given = [],
+  outerOf = () => undefined,
+  outers = [],
+}: ContextSources): ResourceContext | Promise<ResourceContext> {
   const bound = new Map<Key, Binding>([...own, ...given].map((binding) => [binding.key, binding]));
   const singletons = newStore();
   const state = { closed: false };
-  const ask = asker(bound, singletons, state, outer);
-  const root = ask({ path: [], call: undefined });
+  const ask = asker({ bound, singletons, state, outerOf, self: () => context });
+  const root = ask({ path: [], isInjected: false, call: undefined });
   const stays = new Set(given.map(({ key }) => key));
-  let inner = [...bound.values()].filter(({ key }) => outer?.binds(key) !== true);
+  let inner = [...bound.values()].filter(({ key }) => outerOf(key) === undefined);
   const context: ResourceContext = {
     resources: root,
-    gate: createGate(),
-    binds: (key) => bound.has(key) || outer?.binds(key) === true,
+    injected: ask({ path: [], isInjected: true, call: undefined }),
+    binds: (key) => bound.has(key) || outerOf(key) !== undefined,
     async extend(more) {
       const isNew = (binding: Binding): boolean => bound.get(binding.key) !== binding && !stays.has(binding.key);
       const latest = new Map(more.map((binding) => [binding.key, binding]));
-      const added = [...latest.values()].filter((each) => isNew(each) && outer?.binds(each.key) !== true);
+      const added = [...latest.values()].filter((each) => isNew(each) && outerOf(each.key) === undefined);
       for (const binding of added) {
         bound.set(binding.key, binding);
         forget(singletons, binding.key);
@@ -95,13 +110,14 @@ export function openContext(
       inner = [...inner.filter(({ key }) => added.every((binding) => binding.key !== key)), ...added];
       for (const { key } of added.filter(madeAtOnce)) await root.open(key);
     },
-    forCall: () => openCall(inner, ask, outer?.forCall()),
-    mark: ({ savepoint = false } = {}) => bothMarks(markStore(singletons, savepoint), outer?.mark({ savepoint })),
-    release(mark) {
-      const releasing = [releaseStore(mark), mark.outer && outer?.release(mark.outer)];
-      return releasing.some((each) => each !== undefined) ? settleAll(releasing) : undefined;
+    forCall: (call) => openCall(inner, ask, outers, call),
+    participants(keys) {
+      if (keys !== undefined) return participantsOf(keys, singletons, outerOf);
+      const around = outers.flatMap((outer) => outer.participants());
+      return singletons.made.length === 0 ? around : distinct([...singletons.made.flatMap(asParticipant), ...around]);
     },
-    rollback: (mark) => settleAll([rollbackStore(singletons, mark), mark.outer && outer?.rollback(mark.outer)]),
+    position: () => positionOf(singletons),
+    discardSince: (position) => discardSince(singletons, position),
     close() {
       if (state.closed) return undefined;
       state.closed = true;
@@ -132,126 +148,84 @@ function madeAtOnce({ scope, eager, close }: Binding): boolean {
 function openCall(
   bindings: readonly Binding[],
   ask: (asking: Asking) => Resources,
-  outer: CallResources | undefined,
+  outers: readonly ResourceContext[],
+  calling: Calling,
 ): CallResources {
   const store = newStore();
-  const resources = ask({ path: [], call: { store, outer: outer?.resources } });
+  const around = new Map(outers.map((outer) => [outer, outer.forCall(calling)]));
+  // It was made of the same list.
+  const outer = (context: ResourceContext): CallResources => around.get(context) as CallResources;
+  const call = { ...calling, store, outer };
+  const resources = ask({ path: [], isInjected: false, call });
+  const injected = ask({ path: [], isInjected: true, call });
   return {
     resources,
+    injected,
     open() {
-      const around = outer?.open();
       const eager = bindings.filter((binding) => binding.scope === "toolCall" && binding.eager);
-      return around === undefined && eager.length === 0 ? undefined : openAll(resources, eager, around);
+      const opening = [...around.values()].map((each) => each.open()).filter((each) => each !== undefined);
+      return opening.length + eager.length === 0 ? undefined : openAll(injected, eager, opening);
     },
     close() {
-      const around = outer?.close();
-      return around === undefined && isEmpty(store) ? undefined : settleAll([discardFrom(store, 0), around]);
+      const closing = [...around.values()].map((each) => each.close()).filter((each) => each !== undefined);
+      if (!isEmpty(store)) closing.push(discardSince(store, { made: 0, openings: new Set() }));
+      return closing.length === 0 ? undefined : settleAll(closing);
     },
   };
 }
 
 async function openAll(
   resources: Resources,
-  bindings: readonly Binding[],
-  around: Promise<void> | undefined,
+  eager: readonly Binding[],
+  first: readonly Promise<void>[],
 ): Promise<void> {
-  await around;
-  for (const { key } of bindings) await resources.open(key);
-}
-
-function bothMarks(
-  own: StoreMark | Promise<StoreMark>,
-  outer: ResourceMark | Promise<ResourceMark> | undefined,
-): ResourceMark | Promise<ResourceMark> {
-  if (!(own instanceof Promise) && !(outer instanceof Promise)) return { ...own, outer };
-  return Promise.all([own, outer]).then(([mark, around]) => ({ ...mark, outer: around }));
+  await settleAll(first);
+  for (const { key } of eager) await resources.open(key);
 }
 
 /** Waits for all, then throws what the first of them threw. */
-async function settleAll(given: readonly (Promise<void> | undefined)[]): Promise<void> {
-  const work = given.filter((promise) => promise !== undefined);
+async function settleAll(work: readonly Promise<void>[]): Promise<void> {
   await Promise.allSettled(work);
   await Promise.all(work);
 }
 
-/** Resources as one asker sees them: what is bound here, unless the scope around binds it. */
-function asker(
-  bound: ReadonlyMap<Key, Binding>,
+function asParticipant({ binding, instance }: Store["made"][number]): readonly Participant[] {
+  const resource: unknown = unguarded(instance);
+  return isSnapshotable(resource) ? [{ resource, name: binding.key.name }] : [];
+}
+
+function distinct(participants: readonly Participant[]): readonly Participant[] {
+  const known = new Map(participants.map((participant) => [participant.resource, participant] as const));
+  return known.size === participants.length ? participants : [...known.values()];
+}
+
+/** Of the keys, and of all that their factories asked for. */
+function participantsOf(
+  keys: readonly Key[],
   singletons: Store,
-  state: { readonly closed: boolean },
-  outer: ResourceContext | undefined,
-): (asking: Asking) => Resources {
-  /** The instance, or the promise of one that is being made. */
-  const make = (key: Key, { path, call }: Asking): unknown => {
-    if (state.closed) throw new DefinitionError(`The resource "${key.name}" is used after its scope was closed.`);
-    const binding = bound.get(key);
-    if (binding === undefined) throw new DefinitionError(`No resource is bound to ${pathText(path, key)}.`);
-    if (path.includes(binding)) {
-      throw new DefinitionError(`Resources need each other in a circle: ${pathText(path, key)}.`);
+  outerOf: (key: Key) => ResourceContext | undefined,
+): readonly Participant[] {
+  if (keys.length === 0) return [];
+  const seen = new Set(keys);
+  const found: Participant[] = [];
+  for (const key of seen) {
+    const outer = outerOf(key);
+    if (outer !== undefined) found.push(...outer.participants([key]));
+    else if (singletons.instances.has(key)) {
+      const binding = { key } as Binding;
+      found.push(...asParticipant({ binding, instance: singletons.instances.get(key) }));
     }
-    const store = storeFor(binding, path, call?.store, singletons);
-    const known = binding.scope === "prototype" ? undefined : knownIn(store, key);
-    if (known !== undefined) return known.instance;
-    const made = binding.create(ask({ path: [...path, binding], call }));
-    return made instanceof Promise ? keepLater(store, binding, made) : keep(store, binding, made);
-  };
-  /** The resources around, where they bind the key; a singleton gets none of a call's. */
-  const around = (key: Key, { path, call }: Asking): Resources | undefined => {
-    if (outer?.binds(key) !== true) return undefined;
-    return isHeld(path) ? outer.resources : (call?.outer ?? outer.resources);
-  };
-  const get = <T>(key: ResourceKey<T>, asking: Asking): T => {
-    const outside = around(key, asking);
-    if (outside !== undefined) return outside.get(key);
-    const instance = make(key, asking);
-    if (!(instance instanceof Promise)) return instance as T;
-    throw new DefinitionError(
-      `The resource "${key.name}" is made asynchronously: await resources.open(key) first, or bind it eager.`,
-    );
-  };
-  const binds = (key: Key): boolean => bound.has(key) || outer?.binds(key) === true;
-  const ask = (asking: Asking): Resources => ({
-    get: (key) => get(key, asking),
-    find: (key) => (binds(key) ? get(key, asking) : undefined),
-    async open<T>(key: ResourceKey<T>): Promise<T> {
-      return (await (around(key, asking)?.open(key) ?? make(key, asking))) as T;
-    },
-  });
-  return ask;
-}
-
-function isHeld(path: readonly Binding[]): boolean {
-  return path.some(({ scope }) => scope === "singleton");
-}
-
-/**
- * Where an instance is kept. @throws {DefinitionError} for a resource of a single call outside one, or held by a
- * singleton.
- */
-function storeFor(binding: Binding, path: readonly Binding[], call: Store | undefined, singletons: Store): Store {
-  const held = isHeld(path);
-  if (binding.scope === "singleton") return singletons;
-  if (binding.scope === "prototype") return held ? singletons : (call ?? singletons);
-  const { name } = binding.key;
-  if (held) {
-    throw new DefinitionError(
-      `A singleton would hold "${name}", a resource of a single call: ${pathText(path, binding.key)}.`,
-    );
+    for (const asked of singletons.asked.get(key) ?? []) seen.add(asked);
   }
-  if (call === undefined) throw new DefinitionError(`"${name}" has scope toolCall and exists in a tool call only.`);
-  return call;
-}
-
-function pathText(path: readonly Binding[], key: Key): string {
-  return [...path.map((binding) => binding.key), key].map(({ name }) => `"${name}"`).join(" → ");
+  return distinct(found);
 }
 
 /**
  * Opens bindings outside an evaluation, to share them between evaluations: `await using resources = await
- * openResources([...])`.
+ * openResources([...])`. They are used by several at once: each call locks what it uses.
  */
 export async function openResources(bindings: readonly Binding[]): Promise<Resources & AsyncDisposable> {
-  const context = await openContext(bindings);
+  const context = await openContext({ own: bindings });
   const opened: Resources & AsyncDisposable = {
     ...context.resources,
     async [Symbol.asyncDispose]() {

@@ -1,49 +1,83 @@
-import type { Filesystem } from "@proviso/core";
+import { guardedFor, isGuardable, type CallGuard, type Filesystem, type Guardable } from "@proviso/core";
+import { currentTransaction } from "../transactions/async-context.ts";
 
-/** What a resource may ask about the call that it is used in. */
-export interface CallGuard {
-  /** The handler may change nothing. */
-  isReadOnly(): boolean;
-  /** @throws {RevokedError} when the call is over. */
-  assertLive(): void;
-  /** The call fails when it does not, whatever its handler makes of the error. @throws {DefinitionError} in a read-only handler. */
-  assertMayChange(what: string): void;
-  /** The call fails, whatever its handler returns. */
-  fail(why: string): void;
-}
+/** Where a view names the resource behind it: locks go by that one's identity. */
+const resourceBehind = Symbol("resource behind the view");
+const behind = new WeakMap<object, object>();
 
-const views = new WeakMap<object, (guard: CallGuard) => object>();
-
-/** Says how a call sees this resource; it cannot use it any more when it is over. */
-export function guardedBy<View extends object, T extends View>(resource: T, view: (guard: CallGuard) => View): T {
-  views.set(resource, view);
-  return resource;
-}
-
-/** The resource as a call sees it; resources of other makes as they are. */
+/** The resource as this call may use it; one without `guardedFor` as it is. */
 export function guarded<T>(resource: T, guard: CallGuard): T {
-  if (typeof resource !== "object" || resource === null) return resource;
-  return (views.get(resource)?.(guard) ?? resource) as T;
+  if (!isGuardable(resource)) return resource;
+  const view = resource[guardedFor](guard);
+  // Ours say it themselves; a WeakMap entry is for those of other makes.
+  if (view !== resource && (view as Behind)[resourceBehind] === undefined) behind.set(view, unguarded(resource));
+  return view as T;
 }
 
-const changing = new Set<string>(["write", "remove", "mkdir", "restore"] satisfies (keyof Filesystem | "restore")[]);
+interface Behind {
+  readonly [resourceBehind]?: object;
+}
 
-/** Marks a filesystem as ours: a call that is over cannot use it any more, a read-only one cannot change it. */
+/** The resource itself, where a call's view of it is given. */
+export function unguarded<T>(resource: T): T {
+  if (typeof resource !== "object" || resource === null) return resource;
+  return ((resource as Behind)[resourceBehind] ?? behind.get(resource) ?? resource) as T;
+}
+
+/** Adds `guardedFor` to a resource of ours; it cannot be listed. */
+export function guardedBy<View extends object, T extends View>(
+  resource: T,
+  view: (guard: CallGuard) => View,
+): T & Guardable<View> {
+  const named = (guard: CallGuard): View => Object.defineProperty(view(guard), resourceBehind, { value: resource });
+  return Object.defineProperty(resource, guardedFor, { value: named }) as T & Guardable<View>;
+}
+
+type ReadingMethod = "read" | "readBytes" | "list" | "exists" | "glob" | "grep" | "snapshot" | "release";
+const reading = new Set<string>([
+  "read",
+  "readBytes",
+  "list",
+  "exists",
+  "glob",
+  "grep",
+  "snapshot",
+  "release",
+] satisfies ReadingMethod[]);
+
+/** A filesystem that a call cannot use when it is over, and a reading call cannot change: what is no reading method changes. */
 export function guardable<T extends Filesystem>(filesystem: T): T {
-  return guardedBy(
-    filesystem,
-    (guard) =>
-      new Proxy(filesystem, {
-        get(target, name) {
-          const member: unknown = Reflect.get(target, name);
-          if (typeof member !== "function") return member;
-          return async (...inputs: unknown[]): Promise<unknown> => {
-            guard.assertLive();
-            if (changing.has(String(name))) guard.assertMayChange("a file");
-            // Within a call a crash goes back to the call's own snapshot, whatever becomes of this one.
-            return member.apply(target, name === "snapshot" ? [{ savepoint: true }] : inputs);
-          };
-        },
-      }),
-  );
+  const view = (guard: CallGuard): T =>
+    new Proxy(filesystem, {
+      get(target, name) {
+        if (name === resourceBehind) return target;
+        const member: unknown = Reflect.get(target, name);
+        // What it has under a symbol is for the runtime: a view of the view, for an evaluation inside the call.
+        if (typeof member !== "function" || typeof name === "symbol") return member;
+        return async (...inputs: unknown[]): Promise<unknown> => {
+          guard.assertLive();
+          if (!reading.has(name)) guard.assertMayChange("a file");
+          // Within a call a crash goes back to the call's own snapshot, whatever becomes of this one.
+          return member.apply(target, name === "snapshot" ? [{ savepoint: true }] : inputs);
+        };
+      },
+    });
+  return Object.defineProperty(filesystem, guardedFor, { value: view });
+}
+
+/** The guard of the call that runs, for what a factory was given before there was a call. */
+export const guardOfCurrentCall: CallGuard = {
+  isReadOnly: () => currentGuard()?.isReadOnly() ?? false,
+  assertLive: () => currentGuard()?.assertLive(),
+  assertMayChange: (what) => currentGuard()?.assertMayChange(what),
+  fail: (why) => currentGuard()?.fail(why),
+};
+
+function currentGuard(): CallGuard | undefined {
+  return currentTransaction()?.guard;
+}
+
+/** One guard for each call, also of a handle that outlives it. */
+export function callOf(guard: CallGuard): CallGuard {
+  return guard === guardOfCurrentCall ? (currentGuard() ?? guard) : guard;
 }

@@ -1,10 +1,10 @@
 // 1. Everything that was made is closed once, in reverse order, whatever fails.
 // 2. What is still being made when it is discarded is closed as soon as it is there; nobody waits for it.
-import { DefinitionError, isSnapshotable, type Binding, type ResourceKey, type Snapshotable } from "@proviso/core";
+import { DefinitionError, type Binding, type ResourceKey } from "@proviso/core";
 import { messageOf } from "../failures.ts";
 
 export type Key = ResourceKey<unknown>;
-interface Made {
+export interface MadeResource {
   readonly binding: Binding;
   readonly instance: unknown;
 }
@@ -14,9 +14,9 @@ export interface Store {
   readonly pending: Map<Key, Promise<unknown>>;
   /** All that is being made, prototypes included. */
   readonly openings: Set<Opening>;
-  readonly made: Made[];
-  /** Closed here: there is nothing left to put back. */
-  readonly closed: WeakSet<object>;
+  readonly made: MadeResource[];
+  /** The keys that a factory asked for, while it ran or later. */
+  readonly asked: Map<Key, Set<Key>>;
 }
 interface Opening {
   readonly key: Key;
@@ -24,14 +24,13 @@ interface Opening {
   discarded: boolean;
 }
 /** How far a store was at some moment. */
-export interface StoreMark {
-  readonly snapshots: readonly (readonly [Snapshotable, unknown])[];
+export interface StorePosition {
   readonly made: number;
   readonly openings: ReadonlySet<Opening>;
 }
 
 export function newStore(): Store {
-  return { instances: new Map(), pending: new Map(), openings: new Set(), made: [], closed: new WeakSet() };
+  return { instances: new Map(), pending: new Map(), openings: new Set(), made: [], asked: new Map() };
 }
 
 /** Nothing was made, and nothing is being made. */
@@ -59,7 +58,12 @@ export function forget(store: Store, key: Key): void {
   for (const opening of store.openings) opening.discarded ||= opening.key === key;
 }
 
-export function keepLater(store: Store, binding: Binding, making: Promise<unknown>): Promise<unknown> {
+/** With the promise comes what discards the instance while it is being made, and after. */
+export function keepLater(
+  store: Store,
+  binding: Binding,
+  making: Promise<unknown>,
+): { readonly kept: Promise<unknown>; discard(): Promise<void> } {
   const settled = making.then(
     () => {},
     () => {},
@@ -76,110 +80,49 @@ export function keepLater(store: Store, binding: Binding, making: Promise<unknow
       store.openings.delete(opening);
       if (store.pending.get(binding.key) === kept) store.pending.delete(binding.key);
     });
-  // Told to whoever awaits it; `get` does not.
+  // Whoever awaits it gets the error; `get` does not await.
   kept.catch(() => {});
   if (binding.scope !== "prototype") store.pending.set(binding.key, kept);
-  return kept;
+  return {
+    kept,
+    async discard() {
+      if (!store.openings.has(opening)) return discard(store, await kept.catch(() => undefined));
+      opening.discarded = true;
+      store.pending.delete(opening.key);
+    },
+  };
 }
 
-/**
- * All snapshotable resources of the store as they are now; at once where none is asynchronous. A savepoint is not
- * released: it can be restored as long as somebody holds it.
- */
-export function markStore(store: Store, savepoint: boolean): StoreMark | Promise<StoreMark> {
-  const taken = snapshotables(store).map((resource) => [resource, snapshotOf(resource, savepoint)] as const);
-  const [made, openings] = [store.made.length, new Set(store.openings)];
-  if (!taken.some(([, snapshot]) => snapshot instanceof Promise)) return { snapshots: taken, made, openings };
-  return allOf(taken).then((snapshots) => ({ snapshots, made, openings }));
-}
-
-/** Where one fails, the others are let go. */
-async function allOf(taken: StoreMark["snapshots"]): Promise<StoreMark["snapshots"]> {
-  const settled = await Promise.allSettled(taken.map(async ([resource, state]) => [resource, await state] as const));
-  const snapshots = settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
-  const failed = settled.find((each) => each.status === "rejected");
-  if (failed === undefined) return snapshots;
-  await releaseAll(snapshots)?.catch(() => {});
-  throw failed.reason;
-}
-
-/** One that throws rejects, so that what the others began is awaited too. */
-function snapshotOf(resource: Snapshotable, savepoint: boolean): unknown {
-  try {
-    return resource.snapshot({ savepoint });
-  } catch (error) {
-    return Promise.reject(error);
-  }
-}
-
-function snapshotables(store: Store): readonly Snapshotable[] {
-  return [...new Set(store.made.map(({ instance }) => instance).filter(isSnapshotable))];
-}
-
-/** Puts back what was marked and discards what was made since; tries everything. @throws {AggregateError} */
-export async function rollbackStore(store: Store, mark: StoreMark): Promise<void> {
-  const errors: unknown[] = [];
-  for (const [resource, snapshot] of mark.snapshots) {
-    if (!store.closed.has(resource)) await attempt(errors, async () => resource.restore(snapshot));
-  }
-  await attempt(errors, () => discardFrom(store, mark.made, mark.openings));
-  throwAll(errors);
-}
-
-/** What was marked is not put back any more: what stands now stays. At once where nothing is asynchronous. */
-export function releaseStore(mark: StoreMark): Promise<void> | undefined {
-  return releaseAll(mark.snapshots);
-}
-
-function releaseAll(snapshots: StoreMark["snapshots"]): Promise<void> | undefined {
-  const releasing: Promise<void>[] = [];
-  for (const [resource, snapshot] of snapshots) {
-    try {
-      const released = resource.release?.(snapshot);
-      if (released instanceof Promise) releasing.push(released);
-    } catch (error) {
-      releasing.push(Promise.reject(error));
-    }
-  }
-  return releasing.length === 0 ? undefined : Promise.all(releasing).then(() => {});
+export function positionOf(store: Store): StorePosition {
+  return { made: store.made.length, openings: new Set(store.openings) };
 }
 
 /** Waits for what is being made and was not discarded, then closes everything. @throws {AggregateError} */
 export async function closeStore(store: Store): Promise<void> {
   await Promise.all([...store.openings].filter(({ discarded }) => !discarded).map(({ settled }) => settled));
-  await discardFrom(store, 0);
+  await discardSince(store, { made: 0, openings: new Set() });
 }
 
-/** Closes what was made after the first `from`, last first, and forgets it. @throws {AggregateError} */
-export async function discardFrom(store: Store, from: number, older: ReadonlySet<Opening> = new Set()): Promise<void> {
+/** Closes what was made after that position, last first, and forgets it. @throws {AggregateError} */
+export async function discardSince(store: Store, { made, openings }: StorePosition): Promise<void> {
   for (const opening of store.openings) {
-    if (older.has(opening)) continue;
+    if (openings.has(opening)) continue;
     opening.discarded = true;
     store.pending.delete(opening.key);
   }
   const errors: unknown[] = [];
-  for (const { binding, instance } of store.made.splice(from).toReversed()) {
-    const { close } = binding;
-    // A ready instance has no end here.
-    if (close === undefined) continue;
-    store.instances.delete(binding.key);
-    if (typeof instance === "object" && instance !== null) store.closed.add(instance);
-    await attempt(errors, async () => close(instance as never));
+  for (const each of store.made.slice(made).toReversed()) {
+    await discard(store, each.instance).catch((error: unknown) => errors.push(error));
   }
-  throwAll(errors);
+  if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join("; "));
 }
 
-async function attempt(errors: unknown[], work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    if (error instanceof AggregateError) errors.push(...(error.errors as unknown[]));
-    else errors.push(error);
-  }
-}
-
-function throwAll(errors: readonly unknown[]): void {
-  if (errors.length === 0) return;
-  const messages = errors.map(messageOf);
-  throw new AggregateError(errors, messages.join("; "));
+/** Closes one instance, and forgets it; a ready instance is not made here, and stays. */
+export async function discard(store: Store, instance: unknown): Promise<void> {
+  const at = store.made.findLastIndex((made) => made.instance === instance);
+  const { binding } = store.made[at] ?? {};
+  if (binding?.close === undefined) return;
+  store.made.splice(at, 1);
+  if (store.instances.get(binding.key) === instance) store.instances.delete(binding.key);
+  await binding.close(instance as never);
 }

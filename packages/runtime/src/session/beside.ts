@@ -14,7 +14,9 @@ export interface AnyEvent extends Origin {
   readonly type: string;
 }
 /** Somebody dispatched an event, or restored a snapshot. */
-type Change = { readonly event: AnyEvent; readonly by: Origin | undefined } | { readonly restored: SessionMark };
+type Change =
+  | { readonly event: AnyEvent; readonly by: Origin | undefined }
+  | { readonly restored: SessionMark; readonly by: Origin | undefined };
 
 /** Where undoing to a mark has to begin, and the events to reduce again from there. */
 export interface Kept {
@@ -64,14 +66,13 @@ export function createBeside(): Beside {
     remember(change) {
       if (owners.size === 0) return;
       changes.push([++last, change]);
-      if (!("event" in change)) return;
       const { evaluationId, parent } = change.by ?? {};
       if (evaluationId !== undefined && parent !== undefined) outer.set(evaluationId, parent);
     },
     undo(mark, calls) {
       const owner = owners.get(mark);
       const undone = ([order, change]: (typeof changes)[number]): boolean =>
-        order >= mark.order && "event" in change && belongs(change.by, owner, calls);
+        order >= mark.order && belongs(change.by, owner, calls);
       changes = changes.filter((each) => !undone(each));
       /** What stood at this moment: a snapshot may be of something that was undone since, and is back. */
       const stoodAt = (moment: number): Kept => {

@@ -4,15 +4,20 @@
 import {
   DefinitionError,
   isFrameworkEventType,
+  UnusableError,
   type AppEvent,
+  type DispatchResult,
   type FrameworkEvent,
   type Session,
   type SessionSnapshot,
   type Slice,
 } from "@proviso/core";
 import { systemId } from "../environment.ts";
-import { createGate, type Gate } from "../gate.ts";
+import { currentTransaction } from "../transactions/async-context.ts";
+import type { Transaction } from "../transactions/transaction.ts";
+import { createLock, type Lock } from "../transactions/lock.ts";
 import { sessionJson } from "./session-json.ts";
+import type { Origin } from "./beside.ts";
 import { createDispatcher, type Dispatcher } from "./dispatcher.ts";
 import { sliceStates, type SessionMark, type SliceStates } from "./slices.ts";
 
@@ -26,19 +31,22 @@ export type UnnumberedEvent = FrameworkEvent extends infer E
 /** The session as the runtime sees it: what the public one hides. */
 export interface SessionCore extends Pick<
   SliceStates,
-  "join" | "reduce" | "reduceBeside" | "mark" | "open" | "close" | "rollback"
+  "join" | "reduce" | "reduceBeside" | "mark" | "open" | "close" | "rollback" | "restore"
 > {
   readonly session: Session;
   /** For the transactions of its evaluations. */
-  readonly gate: Gate;
-  /** @throws {DefinitionError} for a poisoned session, with the reason. */
+  readonly lock: Lock;
+  /** @throws {UnusableError} for a session whose changes could not be undone or committed, with the reason. */
   assertUsable(): void;
   isUsable(): boolean;
   /** Tells the listeners; never throws. */
   notify(event: AppEvent | FrameworkEvent): readonly unknown[];
   /** Takes the object over, and freezes it. */
   number(event: UnnumberedEvent): FrameworkEvent;
-  poison(reason: Error): void;
+  /** Makes the session unusable. */
+  poison(operation: "rollback" | "commit", message: string, cause: unknown): void;
+  /** The application's dispatch; with a transaction it is undone with that. */
+  dispatch(event: AppEvent, by: Origin | undefined): DispatchResult;
   /** Puts a state in a slice's place: for what was saved or forked. */
   put(slice: Slice, state: unknown): void;
 }
@@ -69,20 +77,27 @@ export function createCore(id: string, firstSeq = 0): SessionCore {
   const states = sliceStates(id);
   const dispatcher = createDispatcher();
   let seq = firstSeq;
-  let poisonedBy: Error | undefined;
+  let poisoned: { readonly message: string; readonly details: UnusableDetails } | undefined;
 
   const assertUsable = (): void => {
-    if (poisonedBy === undefined) return;
-    throw new DefinitionError(`The session "${id}" cannot be used any more: ${poisonedBy.message}`, {
-      cause: poisonedBy,
-    });
+    if (poisoned !== undefined) throw new UnusableError(poisoned.message, poisoned.details);
   };
-  const session = publicSession(id, states, dispatcher, { assertUsable, nextSeq: () => seq });
+  const dispatch = (event: AppEvent, by: Origin | undefined): DispatchResult => {
+    assertUsable();
+    checkAppEvent(event);
+    dispatcher.finish();
+    const failed = by === undefined ? states.reduceBeside(event) : states.reduce(event, by);
+    const told = dispatcher.notify(event);
+    const errors = failed.length === 0 ? told : [...failed, ...told];
+    return { ok: errors.length === 0, errors };
+  };
+  const current = (): Origin | undefined => originIn(core);
+  const session = publicSession(id, states, dispatcher, { assertUsable, nextSeq: () => seq, dispatch, current });
   const core: SessionCore = {
     session,
-    gate: createGate(),
+    lock: createLock(),
     assertUsable,
-    isUsable: () => poisonedBy === undefined,
+    isUsable: () => poisoned === undefined,
     join(slices) {
       assertUsable();
       states.join(slices);
@@ -93,34 +108,72 @@ export function createCore(id: string, firstSeq = 0): SessionCore {
     open: states.open,
     close: states.close,
     rollback: states.rollback,
+    restore: states.restore,
     notify: dispatcher.notify,
     number: (event) => Object.freeze(Object.assign(event, { sessionId: id, seq: seq++ })) as FrameworkEvent,
     put: states.set,
-    poison(reason) {
-      poisonedBy ??= reason;
+    poison(operation, why, cause) {
+      const message = `The session "${id}" cannot be used any more: ${why}`;
+      poisoned ??= { message, details: { what: "session", id, operation, cause } };
     },
+    dispatch,
   };
   Object.freeze(Object.defineProperty(session, coreKey, { value: core }));
   return core;
+}
+
+type UnusableDetails = ConstructorParameters<typeof UnusableError>[1];
+
+interface PublicParts {
+  readonly assertUsable: () => void;
+  readonly nextSeq: () => number;
+  readonly dispatch: SessionCore["dispatch"];
+  /** The transaction of this session whose body is running. */
+  readonly current: () => Origin | undefined;
+}
+
+/** What the body of `transaction()` does to its session belongs to the transaction; a tool call has a door of its own. */
+function originIn(core: SessionCore): Origin | undefined {
+  const { transaction, guard } = currentTransaction() ?? {};
+  const isBody = transaction !== undefined && guard === undefined && !transaction.ended && transaction.core === core;
+  return isBody ? originOf(transaction) : undefined;
+}
+
+const transactions = new WeakMap<Session, Transaction>();
+
+/** The session as the body of a transaction uses it: what is dispatched through it is undone with the transaction. */
+export function sessionWithin(session: Session, transaction: Transaction): Session {
+  const core = coreOf(session);
+  const view: Session = { ...session, dispatch: (event) => core.dispatch(event, originOf(transaction)) };
+  transactions.set(view, transaction);
+  return Object.freeze(Object.defineProperty(view, coreKey, { value: core }));
+}
+
+/** The transaction whose body was given this session. */
+export function transactionOf(session: Session): Transaction | undefined {
+  return transactions.get(session);
+}
+
+/** The transaction as the one that caused an event. */
+export function originOf({ id, parent }: TransactionOrigin): Origin {
+  return parent === undefined
+    ? { evaluationId: id }
+    : { evaluationId: id, parent: { evaluationId: parent.id, callId: "" } };
+}
+interface TransactionOrigin {
+  readonly id: string;
+  readonly parent: { readonly id: string } | undefined;
 }
 
 function publicSession(
   id: string,
   states: SliceStates,
   dispatcher: Dispatcher,
-  { assertUsable, nextSeq }: { readonly assertUsable: () => void; readonly nextSeq: () => number },
+  { assertUsable, nextSeq, dispatch, current }: PublicParts,
 ): Session {
   return {
     id,
-    dispatch(event) {
-      assertUsable();
-      checkAppEvent(event);
-      dispatcher.finish();
-      const failed = states.reduceBeside(event);
-      const told = dispatcher.notify(event);
-      const errors = failed.length === 0 ? told : [...failed, ...told];
-      return { ok: errors.length === 0, errors };
-    },
+    dispatch: (event) => dispatch(event, current()),
     get<State>(slice: Slice<State>): State {
       assertUsable();
       return states.get(slice) as State;
@@ -144,7 +197,7 @@ function publicSession(
       if (missing.length > 0) {
         throw new DefinitionError(`The session "${id}" lacks slices of the snapshot: ${missing.join(", ")}.`);
       }
-      states.rollback(mark);
+      states.restore(mark, current());
     },
     fork({ id: forkId = systemId() }: { id?: string } = {}) {
       assertUsable();

@@ -50,6 +50,8 @@ export interface SliceStates {
    * mark's owner did is undone.
    */
   rollback(mark: SessionMark, calls?: ReadonlySet<string>): readonly unknown[];
+  /** Puts back what was marked, of which nothing is open: a change like any other, of the one that it is `by`. */
+  restore(mark: SessionMark, by?: Origin): void;
 }
 
 const none: readonly never[] = Object.freeze([]);
@@ -92,16 +94,15 @@ export function sliceStates(sessionId: string): SliceStates {
     open: (mark, owner) => beside.open(mark, owner),
     close: beside.close,
     rollback(mark, calls) {
-      if (!beside.isOpen(mark)) {
-        putBack(mark, mark.logs);
-        beside.remember({ restored: mark });
-        return none;
-      }
       const { from, events } = beside.undo(mark, calls);
       putBack(from, mark.logs);
       // Logs that were not cut have these entries.
       const undone = (step: Step): boolean => mark.logs !== undefined || step.place.slice.kind === "state";
       return events.flatMap((event) => run(plan.of(event).filter(undone), event));
+    },
+    restore(mark, by) {
+      putBack(mark, mark.logs);
+      beside.remember({ restored: mark, by });
     },
   };
 }

@@ -21,8 +21,8 @@ export async function invokeTool<Input, Value>(
   input: Input,
   options: {
     readonly session?: Session | undefined;
-    /** Bindings, opened and closed with the call; or what `openResources` opened, left open. */
-    readonly resources?: readonly Binding[] | Resources | undefined;
+    /** Bindings, opened and closed with the call; what `openResources` opened, left open; or a list of both. */
+    readonly resources?: readonly (Binding | Resources)[] | Resources | undefined;
     readonly policies?: readonly ToolPolicy[] | undefined;
   } & Environment = {},
 ): Promise<ToolInvoked<Input, Value>> {

@@ -2,22 +2,26 @@ import {
   returnedResult,
   toJsonValue,
   VisibilityExpansionRequired,
+  type FrameworkEvent,
   type RejectedParams,
   type Tool,
   type ToolCall,
+  type ToolPolicy,
   type ToolResult,
 } from "@proviso/core";
 import { failureBehind, isFailure, messageOf, type Failure } from "../failures.ts";
 import type { CallResources } from "../resources/context.ts";
 import type { Run } from "../run.ts";
-import { parseArguments, validateInput } from "./arguments.ts";
+import { runAsPartOf } from "../transactions/async-context.ts";
+import { LockFault, type Transaction } from "../transactions/transaction.ts";
+import { parseArguments } from "./arguments.ts";
 import { startCallTime, type CallTime } from "./call-time.ts";
 import { callContext, type CallContext } from "./context.ts";
-import { checkPolicies, policiesFor } from "./policies.ts";
 import { openingOf, type Opening } from "./disclosure.ts";
-import type { Transaction } from "./transaction.ts";
+import { frozenInput } from "./input.ts";
+import { checkPolicies } from "./policies.ts";
 
-/** What is told of a call in `tool.invoked`, and the limit that ended the evaluation meanwhile. */
+/** What is recorded of a call in `tool.invoked`, and the limit that ended the evaluation meanwhile. */
 export interface Invocation {
   readonly params: unknown;
   readonly result: ToolResult;
@@ -26,14 +30,25 @@ export interface Invocation {
   readonly opens?: Opening | undefined;
 }
 
-/** A call whose arguments fit. */
+/** A call whose arguments fit; its input is frozen. */
 export interface Accepted {
   readonly call: ToolCall;
   readonly tool: Tool;
   readonly input: unknown;
+  /** Given: its `tool.requested` was emitted before the transaction began. */
+  readonly announced?: FrameworkEvent | undefined;
 }
 
-/** The call with its arguments read and its handler announced, or why it cannot be run. */
+/** What the policies have to do with a call. */
+export interface Watched {
+  readonly policies: readonly ToolPolicy[];
+  /** The input that was approved, where somebody had to. */
+  readonly approved?: { readonly input: unknown } | undefined;
+  /** Only the policies' checks are asked: the handler comes later, once the call is approved. */
+  readonly checksOnly?: boolean;
+}
+
+/** The call with its arguments read, or why it cannot be run. */
 export async function prepare(run: Run, call: ToolCall): Promise<Accepted | Invocation> {
   const tool = run.tools.get(call.name);
   if (tool === undefined) return rejected(run, call, unknownTool(run, call));
@@ -43,73 +58,84 @@ export async function prepare(run: Run, call: ToolCall): Promise<Accepted | Invo
   if (!parsed.ok) return rejected(run, call, parsed.error);
   const passed = run.limits.stopped("tool");
   if (passed !== undefined) return { ...rejected(run, call, `Not run: ${passed.message}`), stop: passed };
-  run.emit({ type: "tool.requested", turn: run.turn, callId: call.id, name: call.name, arguments: call.arguments });
-  return { call, tool, input: parsed.input };
+  return { call, tool, input: frozenInput(parsed.input) };
 }
 
-/** Runs what was prepared, within the evaluation's limits and its own; afterwards nothing of its context works. */
-export async function invoke(run: Run, accepted: Accepted, transaction: Transaction): Promise<Invocation> {
+/** Emits `tool.requested`; inside the call's transaction, so that what reducers make of it is undone with the call. */
+export function announceCall(run: Run, { id: callId, name, arguments: given }: ToolCall): FrameworkEvent {
+  return run.emit({ type: "tool.requested", turn: run.turn, callId, name, arguments: given }).event;
+}
+
+/**
+ * Runs what was prepared, within the evaluation's limits and its own; afterwards nothing of its context works. Where only
+ * the checks are asked, a success holds the input that they let through.
+ */
+export async function invoke(
+  run: Run,
+  accepted: Accepted,
+  transaction: Transaction,
+  watched: Watched,
+): Promise<Invocation | Accepted> {
   const { call, tool, input } = accepted;
-  const resources = run.resources.forCall();
   const time = startCallTime(run, call, tool);
-  const context = callContext(run, accepted, transaction, resources.resources, time.signal);
+  const calling = callContext(run, accepted, transaction, time.signal);
   try {
-    const handling = handle(run, accepted, context, { resources, time });
+    const handling = runAsPartOf({ transaction, guard: calling.guard }, () =>
+      handle(run, accepted, { calling, resources: calling.resources, time }, watched),
+    );
     const ended = await run.limits.race(time.within(handling), "tool");
     if (ended === "timeout") return { params: jsonOf(input), result: handlerFailed(run, call, time.message) };
     if (!isFailure(ended)) return ended;
     return { params: jsonOf(input), result: failed(`Stopped: ${ended.message}`), stop: ended };
   } finally {
-    const ending = context.end();
+    const ending = calling.end();
     time.end();
     if (ending !== undefined) await run.withinGrace(ending, () => {});
-    const closing = resources.close();
-    if (closing !== undefined) {
-      await run.withinGrace(closing, (error) =>
-        run.log("error", { tool: call.name, error: messageOf(error) }, "resource.close.failed"),
-      );
-    }
+    // What it made may have to be restored yet: it is closed when the outermost transaction has ended.
+    transaction.closings.push(calling.resources.close);
   }
 }
 
-/** Policies, then the handler, unless the call is over by then; never rejects. */
+interface Handling {
+  readonly calling: CallContext;
+  readonly resources: CallResources;
+  readonly time: CallTime;
+}
+
+/** Checks, then the handler, unless the call is over by then; never rejects. */
 async function handle(
   run: Run,
-  { call, tool, input: given }: Accepted,
-  calling: CallContext,
-  { resources, time }: { readonly resources: CallResources; readonly time: CallTime },
-): Promise<Invocation> {
-  let input = given;
-  // A handler may change what it was given.
-  let params = jsonOf(input);
+  accepted: Accepted,
+  { calling, resources, time }: Handling,
+  { policies, approved, checksOnly = false }: Watched,
+): Promise<Invocation | Accepted> {
+  const { call, tool } = accepted;
+  let { input } = accepted;
   try {
     const opening = resources.open();
     if (opening !== undefined) await opening;
     const before = notBegun(run, calling, time);
-    if (before !== undefined) return { params, ...before };
-    const policies = policiesFor(run, tool);
+    if (before !== undefined) return { params: jsonOf(input), ...before };
     if (policies.length > 0) {
-      const verdict = await checkPolicies(policies, tool, input, calling.context);
-      if (verdict.denied !== undefined) return { params, result: failed(verdict.denied) };
-      if (verdict.replaced) {
-        const checked = await validateInput(tool, verdict.input);
-        if (!checked.ok) return { params, result: failed(checked.error) };
-        input = checked.input;
-        params = jsonOf(input);
-      }
+      const verdict = await checkPolicies(policies, accepted, calling.context, approved);
+      if (verdict.denied !== undefined) return { params: jsonOf(input), result: failed(verdict.denied) };
+      const refused = calling.refused();
+      if (refused !== undefined) return { params: jsonOf(input), result: failed(refused) };
+      input = verdict.input;
       const after = notBegun(run, calling, time);
-      if (after !== undefined) return { params, ...after };
+      if (after !== undefined) return { params: jsonOf(input), ...after };
     }
+    if (checksOnly) return { ...accepted, input };
     calling.beginHandler();
     const result = resultOf(await tool.execute(input, calling.context));
     const why = result.success ? calling.refused() : result.message;
-    return { params, result: why === undefined ? result : handlerFailed(run, call, why) };
+    return { params: jsonOf(input), result: why === undefined ? result : handlerFailed(run, call, why) };
   } catch (error) {
+    const params = jsonOf(input);
     if (error instanceof VisibilityExpansionRequired) return { params, ...openingOf(run, tool.name, error) };
     return { params, result: handlerFailed(run, call, messageOf(error)), stop: stopBehind(run, error) };
   }
 }
-
 /** Why neither policies nor the handler may begin any more: a listener aborted, or what was waited for came late. */
 function notBegun(run: Run, calling: CallContext, time: CallTime): Omit<Invocation, "params"> | undefined {
   const stop = run.limits.stopped("tool");
@@ -118,8 +144,9 @@ function notBegun(run: Run, calling: CallContext, time: CallTime): Omit<Invocati
   return { result: failed("Not run: the call is over.") };
 }
 
-/** The evaluation's own budget that a nested evaluation found spent; a narrower one of its own ends nothing here. */
+/** A wait for a lock that ended badly, or the evaluation's own budget that a nested evaluation found spent; a narrower one of its own ends nothing here. */
 function stopBehind(run: Run, error: unknown): Failure | undefined {
+  if (error instanceof LockFault) return error.failure;
   const failure = failureBehind(error);
   if (failure?.stop !== "budget" || failure.tracker !== run.limits.budget) return undefined;
   return { ...failure, phase: "tool" };
@@ -154,6 +181,6 @@ export function failed(message: string): ToolResult {
   return { success: false, message: message === "" ? "The tool failed." : message };
 }
 
-function jsonOf(value: unknown): unknown {
+export function jsonOf(value: unknown): unknown {
   return toJsonValue(value)?.value ?? null;
 }

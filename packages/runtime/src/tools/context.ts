@@ -2,21 +2,24 @@ import {
   DefinitionError,
   RevokedError,
   type AppEvent,
+  type CallGuard,
   type Resources,
   type SessionState,
   type Tool,
   type ToolCall,
   type ToolContext,
 } from "@proviso/core";
-import { guarded, type CallGuard } from "../resources/guard.ts";
+import type { CallResources } from "../resources/context.ts";
 import type { Run } from "../run.ts";
 import { checkAppEvent } from "../session/session.ts";
 import { nestedEvaluations, type NestedEvaluations } from "./nested-evaluations.ts";
-import type { Transaction } from "./transaction.ts";
+import type { Transaction } from "../transactions/transaction.ts";
 
 /** What one call may use while it lasts. */
 export interface CallContext {
   readonly context: ToolContext;
+  readonly guard: CallGuard;
+  readonly resources: CallResources;
   /** The handler's turn: what a read-only one may not change is refused from here on. */
   beginHandler(): void;
   /** Why the call fails though its handler does not say so. */
@@ -37,17 +40,31 @@ const signalProperty: PropertyDescriptor = {
 
 export function callContext(
   run: Run,
-  { call, tool }: { readonly call: ToolCall; readonly tool: Pick<Tool, "name" | "readOnly"> },
+  { call, tool }: { readonly call: ToolCall; readonly tool: Pick<Tool, "name" | "readOnly" | "uses"> },
   transaction: Transaction,
-  resources: Resources,
   signal: () => AbortSignal,
 ): CallContext {
-  const standing: Standing = { live: true, readOnly: false, refused: undefined };
-  const guards = callGuard(run, call, tool.name, standing);
+  const state: CallState = { live: true, phase: "policies", refused: undefined };
+  const isReadOnly = tool.readOnly === true || run.nesting?.readOnly === true;
+  // With `uses` a policy's check may hold a reader's lock only.
+  const mayChange = { handler: !isReadOnly, policies: !isReadOnly && tool.uses === undefined };
+  const guard = callGuard(run, { call, tool: tool.name, mayChange }, state);
   let nested: NestedEvaluations | undefined;
-  const { assertLive } = guards;
+  const { assertLive } = guard;
   const nestedOf = (): NestedEvaluations =>
-    (nested ??= nestedEvaluations(run, call, transaction, signal, { assertLive, isReadOnly: guards.isReadOnly }));
+    (nested ??= nestedEvaluations(run, call, transaction, signal, { assertLive, isReadOnly: guard.isReadOnly }));
+  const resources = run.resources.forCall({
+    transaction,
+    guard,
+    mode: () => (guard.isReadOnly() ? "read" : "write"),
+    assertMayAsk(key) {
+      if (state.phase !== "handler" || tool.uses === undefined || tool.uses.includes(key)) return;
+      const declared = tool.uses.map(({ name }) => `"${name}"`).join(", ") || "nothing";
+      throw new DefinitionError(
+        `${tool.name} asks for "${key.name}" and declares ${declared}: add the key to its uses.`,
+      );
+    },
+  });
   const context: Omit<ToolContext, "signal"> & { readonly [makeSignal]: () => AbortSignal } = {
     callId: call.id,
     turn: run.turn,
@@ -55,8 +72,11 @@ export function callContext(
     prompt: run.prompt,
     rendered: run.rendered,
     adapter: run.adapter,
-    session: callSession(run, call, transaction, guards),
-    resources: callResources(resources, guards),
+    session: callSession(run, call, transaction, {
+      assertLive,
+      assertMayDispatch: () => assertMayDispatch(state, guard),
+    }),
+    resources: liveResources(resources.resources, assertLive),
     deadline: run.limits.deadline,
     budget: run.limits.budget,
     [makeSignal]: signal,
@@ -64,45 +84,61 @@ export function callContext(
   };
   return {
     context: Object.freeze(Object.defineProperty(context, "signal", signalProperty)) as unknown as ToolContext,
-    beginHandler: () => void (standing.readOnly = tool.readOnly === true || run.nesting?.readOnly === true),
-    refused: () => standing.refused,
-    isLive: () => standing.live,
+    guard,
+    resources,
+    beginHandler: () => void (state.phase = "handler"),
+    refused: () => state.refused,
+    isLive: () => state.live,
     end() {
-      standing.live = false;
+      state.live = false;
       return nested?.end();
     },
   };
 }
 
-/** How a call stands. */
-interface Standing {
+/** How far a call is. */
+interface CallState {
   live: boolean;
-  readOnly: boolean;
+  phase: "policies" | "handler";
   refused: string | undefined;
 }
 
-function callGuard(run: Run, call: ToolCall, tool: string, standing: Standing): CallGuard {
+interface GuardedCall {
+  readonly call: ToolCall;
+  readonly tool: string;
+  readonly mayChange: Readonly<Record<CallState["phase"], boolean>>;
+}
+
+function callGuard(run: Run, { call, tool, mayChange }: GuardedCall, state: CallState): CallGuard {
   return {
-    isReadOnly: () => standing.readOnly,
+    isReadOnly: () => !mayChange[state.phase],
     assertLive() {
-      if (!standing.live)
+      if (!state.live)
         throw new RevokedError(`The call of ${call.name} (${call.id}) is over: its context cannot be used any more.`);
       run.nesting?.assertLive();
     },
     assertMayChange(what) {
-      if (!standing.readOnly) return;
-      standing.refused ??= `${tool} is read-only, but tried to change ${what}.`;
-      throw new DefinitionError(standing.refused);
+      if (mayChange[state.phase]) return;
+      state.refused ??=
+        state.phase === "handler"
+          ? `${tool} is read-only, but tried to change ${what}.`
+          : `A policy of ${tool} tried to change ${what}, which is not locked for it: a tool that declares what it uses, or is read-only, has policies that change no resource.`;
+      throw new DefinitionError(state.refused);
     },
-    fail: (why) => void (standing.refused ??= why),
+    fail: (why) => void (state.refused ??= why),
   };
+}
+
+/** A policy may dispatch, also for a tool that is read-only. */
+function assertMayDispatch({ phase }: CallState, guard: CallGuard): void {
+  if (phase === "handler") guard.assertMayChange("the session");
 }
 
 function callSession(
   run: Run,
   { id: callId }: ToolCall,
   transaction: Transaction,
-  { assertLive, assertMayChange }: CallGuard,
+  { assertLive, assertMayDispatch: assertMay }: { assertLive(): void; assertMayDispatch(): void },
 ): SessionState {
   const by = { evaluationId: run.evaluationId, callId };
   return {
@@ -111,10 +147,10 @@ function callSession(
       assertLive();
       run.core.assertUsable();
       checkAppEvent(event);
-      assertMayChange("the session");
-      const told = run.redact(event);
-      const errors = run.core.reduce(told, by);
-      transaction.unheard.push({ event: told, by: run });
+      assertMay();
+      const redacted = run.redact(event);
+      const errors = run.core.reduce(redacted, by);
+      transaction.pendingEvents.push({ event: redacted, by: run, callId });
       return { ok: errors.length === 0, errors };
     },
     get(slice) {
@@ -124,22 +160,21 @@ function callSession(
   };
 }
 
-function callResources(resources: Resources, guard: CallGuard): Resources {
-  const { assertLive } = guard;
+function liveResources(resources: Resources, assertLive: () => void): Resources {
   return {
     get(key) {
       assertLive();
-      return guarded(resources.get(key), guard);
+      return resources.get(key);
     },
     find(key) {
       assertLive();
-      return guarded(resources.find(key), guard);
+      return resources.find(key);
     },
     async open(key) {
       assertLive();
       const opened = await resources.open(key);
       assertLive();
-      return guarded(opened, guard);
+      return opened;
     },
   };
 }

@@ -1,13 +1,13 @@
-import type { AssistantMessage, RejectedParams, ToolCall, ToolInvoked, ToolMessage, ToolResult } from "@proviso/core";
-import { elapsedMs } from "../elapsed.ts";
+import type { AssistantMessage, RejectedParams, Tool, ToolCall, ToolMessage, ToolPolicy } from "@proviso/core";
 import { isFailure, messageOf, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
-import { failed, invoke, prepare, type Accepted, type Invocation } from "./call.ts";
-import { announceOpening } from "./disclosure.ts";
+import { endTransaction, rollback, type Transaction } from "../transactions/transaction.ts";
+import { beginCalls } from "./begin.ts";
+import { announceCall, failed, invoke, jsonOf, prepare, type Accepted, type Invocation } from "./call.ts";
 import { withFeedback } from "./feedback.ts";
 import { toolMessage } from "./message.ts";
-import { policiesFor } from "./policies.ts";
-import { beginTransaction, commit, end, rollback, type Transaction } from "./transaction.ts";
+import { askForApproval, policiesFor } from "./policies.ts";
+import { recordCall } from "./recording.ts";
 
 /** What came of a turn's calls: the model's answers, and the limit that ended the evaluation meanwhile. */
 export interface TurnOutcome {
@@ -36,118 +36,150 @@ export async function executeToolCalls(run: Run, message: AssistantMessage, pass
   return { answers, stop };
 }
 
-/** Neighbours that change nothing go together; one whose policies want to look at it goes alone. */
+/** Neighbours that exclude nobody go together: they change nothing, or use no resource. A watched call goes alone. */
 function batchesOf(run: Run, calls: readonly ToolCall[]): readonly (readonly ToolCall[])[] {
   const batches: ToolCall[][] = [];
-  let overlapping = false;
+  let before: "reading" | "using nothing" | undefined;
   for (const call of calls) {
     const tool = run.tools.get(call.name);
-    const overlaps = tool?.readOnly === true && policiesFor(run, tool).length === 0;
-    if (overlaps && overlapping) batches.at(-1)?.push(call);
+    const kind = tool === undefined || policiesFor(run, tool).length > 0 ? undefined : kindOf(tool);
+    if (kind !== undefined && kind === before) batches.at(-1)?.push(call);
     else batches.push([call]);
-    overlapping = overlaps;
+    before = kind;
   }
   return batches;
 }
 
-/** Calls in one transaction: one call, or several that change nothing. */
+function kindOf({ readOnly, uses }: Tool): "reading" | "using nothing" | undefined {
+  if (readOnly === true) return "reading";
+  return uses?.length === 0 ? "using nothing" : undefined;
+}
+
+/** One call, or several that overlap: prepared and approved first, then run in one transaction. */
 async function executeBatch(run: Run, calls: readonly ToolCall[]): Promise<TurnOutcome> {
   const startedAt = run.world.clock.now();
-  const transaction = await beginTransaction(run, calls.map(({ name }) => name).join(", "));
-  if (!("leave" in transaction)) return notBegun(run, calls, transaction, startedAt);
-  try {
-    const invocations = await invokeAll(run, calls, transaction);
-    const undone = calls.filter((_, index) => invocations[index]?.result.success !== true);
-    if (undone.length > 0) await rollback(run, transaction, undone);
-    const answers: ToolMessage[] = [];
-    for (const [index, call] of calls.entries()) {
-      const result = await conclude(run, call, invocations[index] as Invocation, transaction, startedAt);
-      answers.push(withFeedback(run, call, toolMessage(call, result), transaction));
-    }
-    return { answers, stop: invocations.find(({ stop }) => stop !== undefined)?.stop };
-  } finally {
-    await end(run, transaction);
-  }
-}
-
-/** Announced in the model's order, then run together. */
-async function invokeAll(
-  run: Run,
-  calls: readonly ToolCall[],
-  transaction: Transaction,
-): Promise<readonly Invocation[]> {
-  const prepared: (Accepted | Invocation)[] = [];
+  const prepared: Prepared[] = [];
   for (const call of calls) prepared.push(await prepare(run, call));
-  const invoked = async (each: Accepted | Invocation): Promise<Invocation> =>
-    "result" in each ? each : invoke(run, each, transaction);
-  const [only, ...others] = prepared;
-  return only !== undefined && others.length === 0 ? [await invoked(only)] : Promise.all(prepared.map(invoked));
+  const [only] = prepared;
+  const policies = only !== undefined && "tool" in only ? policiesFor(run, only.tool) : [];
+  if (only !== undefined && "tool" in only && policies.some(({ approve }) => approve !== undefined)) {
+    return executeApproved(run, only, policies, startedAt);
+  }
+  return runInTransaction(run, calls, prepared, { policies }, startedAt);
 }
 
-/** Recorded means committed: what could not be recorded did not happen. */
-async function conclude(
+type Prepared = Accepted | Invocation;
+
+/**
+ * The policies' checks come first, so that nobody is asked about a call that they deny; what they did is rolled back. Then
+ * whoever approves is asked, with no lock held; then the checks come again, and the handler.
+ */
+async function executeApproved(
   run: Run,
-  call: ToolCall,
-  { params, result, opens }: Invocation,
-  transaction: Transaction,
+  accepted: Accepted,
+  policies: readonly ToolPolicy[],
   startedAt: number,
-): Promise<ToolResult> {
-  if (!result.success) {
-    if (opens !== undefined) announceOpening(run, opens);
-    record(run, call, params, result, startedAt);
-    return result;
+): Promise<TurnOutcome> {
+  const { call } = accepted;
+  const checked = await checkFirst(run, announcedOutside(run, accepted), policies);
+  if ("result" in checked) return recordAlone(run, call, checked, startedAt);
+  const approvers = policies.filter(({ approve }) => approve !== undefined);
+  const approved = await askForApproval(run, approvers, checked);
+  if (isFailure(approved)) {
+    const result = failed(`Not run: ${approved.message}`);
+    return recordAlone(run, call, { params: jsonOf(checked.input), result, stop: approved }, startedAt);
   }
-  const beforeEvent = run.core.mark("all");
-  run.core.open(beforeEvent, run.evaluationId);
-  if (opens !== undefined) announceOpening(run, opens);
-  const errors = record(run, call, params, result, startedAt);
-  if (errors.length > 0) run.core.rollback(beforeEvent);
-  run.core.close(beforeEvent);
-  if (errors.length === 0) {
-    commit(run, transaction);
-    return result;
+  if (approved.denied !== undefined) {
+    return recordAlone(run, call, { params: jsonOf(checked.input), result: failed(approved.denied) }, startedAt);
   }
-  await rollback(run, transaction, [call]);
-  const vetoed = failed(`The call of ${call.name} could not be recorded: ${errors.map(messageOf).join("; ")}`);
-  record(run, call, params, vetoed, startedAt);
-  return vetoed;
+  const { input } = approved;
+  return runInTransaction(run, [call], [{ ...checked, input }], { policies, approved: { input } }, startedAt);
 }
 
-/** Without a snapshot nothing may change: no handler is run. */
-function notBegun(
+/** Whoever listens learns of the call before anyone is asked; in the session it counts from the transaction on. */
+function announcedOutside(run: Run, accepted: Accepted): Accepted {
+  const mark = run.core.mark();
+  run.core.open(mark, run.evaluationId);
+  const announced = announceCall(run, accepted.call);
+  run.core.rollback(mark, new Set([accepted.call.id]));
+  run.core.close(mark);
+  return { ...accepted, announced };
+}
+
+function announce(run: Run, { call, announced }: Accepted): void {
+  if (announced === undefined) announceCall(run, call);
+  else run.core.reduce(announced);
+}
+
+async function checkFirst(run: Run, accepted: Accepted, policies: readonly ToolPolicy[]): Promise<Prepared> {
+  if (policies.every(({ check }) => check === undefined)) return accepted;
+  const transaction = await beginCalls(run, [accepted], policies);
+  if (!("holds" in transaction)) return notBegun(accepted.call, transaction);
+  try {
+    announce(run, accepted);
+    const checked = await invoke(run, accepted, transaction, { policies, checksOnly: true });
+    await rollback(transaction);
+    return checked;
+  } finally {
+    await endTransaction(transaction);
+  }
+}
+
+async function runInTransaction(
   run: Run,
   calls: readonly ToolCall[],
-  why: Failure | { readonly error: unknown },
+  prepared: readonly Prepared[],
+  watched: { readonly policies: readonly ToolPolicy[]; readonly approved?: { readonly input: unknown } },
   startedAt: number,
-): TurnOutcome {
+): Promise<TurnOutcome> {
+  const accepted = prepared.filter((each) => "tool" in each);
+  if (accepted.length === 0) return conclude(run, calls, prepared as readonly Invocation[], undefined, startedAt);
+  const transaction = await beginCalls(run, accepted, watched.policies);
+  if (!("holds" in transaction)) {
+    const invocations = prepared.map((each) => ("tool" in each ? notBegun(each.call, transaction) : each));
+    return conclude(run, calls, invocations, undefined, startedAt);
+  }
+  try {
+    for (const each of accepted) announce(run, each);
+    const invoked = async (each: Prepared): Promise<Invocation> =>
+      ("result" in each ? each : await invoke(run, each, transaction, watched)) as Invocation;
+    const [only] = prepared;
+    const invocations =
+      only !== undefined && prepared.length === 1 ? [await invoked(only)] : await Promise.all(prepared.map(invoked));
+    const undone = calls.filter((_, index) => invocations[index]?.result.success !== true);
+    if (undone.length > 0) await rollback(transaction, new Set(undone.map(({ id }) => id)));
+    return await conclude(run, calls, invocations, transaction, startedAt);
+  } finally {
+    await endTransaction(transaction);
+  }
+}
+
+function recordAlone(run: Run, call: ToolCall, invocation: Invocation, startedAt: number): Promise<TurnOutcome> {
+  return conclude(run, [call], [invocation], undefined, startedAt);
+}
+
+/** Without its locks and snapshots no handler is run. */
+function notBegun(call: ToolCall, why: Failure | { readonly error: unknown }): Invocation {
   const message = isFailure(why)
     ? `Not run: ${why.message}`
     : `Not run: no snapshot could be made: ${messageOf(why.error)}`;
-  const result = failed(message);
-  const answers = calls.map((call) => {
-    const params: RejectedParams = { rawArguments: String(call.arguments), error: message };
-    record(run, call, params, result, startedAt);
-    return toolMessage(call, result);
-  });
-  return { answers, stop: isFailure(why) ? why : undefined };
+  const params: RejectedParams = { rawArguments: String(call.arguments), error: message };
+  return { params, result: failed(message), stop: isFailure(why) ? why : undefined };
 }
 
-/** `tool.invoked`, reduced and heard. */
-function record(run: Run, call: ToolCall, params: unknown, result: ToolResult, startedAt: number): readonly unknown[] {
-  const { event, errors } = run.emit({
-    type: "tool.invoked",
-    turn: run.turn,
-    callId: call.id,
-    name: call.name,
-    params,
-    result,
-    durationMs: elapsedMs(run.world.clock, startedAt),
-    evaluationId: "",
-    at: 0,
-    sessionId: "",
-    seq: 0,
-  });
-  // A vetoed success is followed by the failed result of the same call.
-  if (errors.length === 0 || !result.success) run.toolResults.push(event as ToolInvoked);
-  return errors;
+/** Each call recorded and answered, in the model's order. */
+async function conclude(
+  run: Run,
+  calls: readonly ToolCall[],
+  invocations: readonly Invocation[],
+  transaction: Transaction | undefined,
+  startedAt: number,
+): Promise<TurnOutcome> {
+  const answers: ToolMessage[] = [];
+  for (const [index, call] of calls.entries()) {
+    const result = await recordCall(run, call, invocations[index] as Invocation, transaction, startedAt);
+    const message = toolMessage(call, result);
+    answers.push(await withFeedback(run, call, message, transaction));
+  }
+  return { answers, stop: invocations.find(({ stop }) => stop !== undefined)?.stop };
 }

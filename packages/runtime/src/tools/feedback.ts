@@ -1,9 +1,10 @@
-import type { FeedbackProvider, ToolCall, ToolMessage } from "@proviso/core";
+import type { FeedbackProvider, Tool, ToolCall, ToolMessage } from "@proviso/core";
 import { messageOf } from "../failures.ts";
 import type { Run } from "../run.ts";
 import type { SessionCore } from "../session/session.ts";
+import { endTransaction, type Transaction } from "../transactions/transaction.ts";
+import { emptyTransaction } from "./begin.ts";
 import { callContext } from "./context.ts";
-import type { Transaction } from "./transaction.ts";
 
 /** Since a provider last spoke. */
 interface Cadence {
@@ -13,10 +14,24 @@ interface Cadence {
 
 const cadences = new WeakMap<SessionCore, Map<string, Cadence>>();
 
-/** The message with what is due, each in a block of its own. */
-export function withFeedback(run: Run, call: ToolCall, message: ToolMessage, transaction: Transaction): ToolMessage {
+/** The message with what is due, each in a block of its own; without a transaction the call was not run. */
+export async function withFeedback(
+  run: Run,
+  call: ToolCall,
+  message: ToolMessage,
+  transaction: Transaction | undefined,
+): Promise<ToolMessage> {
+  if (run.rendered.feedback.length === 0) return message;
+  if (transaction !== undefined) return withBlocks(run, call, message, transaction);
+  const tool = { ...run.rendered.tools[0], name: call.name, readOnly: true } as Tool;
+  const own = emptyTransaction(run, [{ call, tool }]);
+  const answer = withBlocks(run, call, message, own);
+  await endTransaction(own);
+  return answer;
+}
+
+function withBlocks(run: Run, call: ToolCall, message: ToolMessage, transaction: Transaction): ToolMessage {
   const providers = run.rendered.feedback;
-  if (providers.length === 0) return message;
   const due = providers.filter((provider, index) => isDue(run, provider, placeAmong(providers, index)));
   const blocks = due.flatMap((provider) => {
     const text = ask(run, call, provider, transaction);
@@ -56,7 +71,7 @@ function cadenceOf(run: Run, provider: string, place: number): Cadence {
 
 function ask(run: Run, call: ToolCall, provider: FeedbackProvider, transaction: Transaction): string | undefined {
   const tool = { name: provider.name, readOnly: true };
-  const calling = callContext(run, { call, tool }, transaction, run.resources.resources, () => run.limits.signal);
+  const calling = callContext(run, { call, tool }, transaction, () => run.limits.signal);
   calling.beginHandler();
   try {
     const text: unknown = provider.provide(calling.context);

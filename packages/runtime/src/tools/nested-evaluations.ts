@@ -9,7 +9,7 @@ import {
 import { onAbort } from "../limits.ts";
 import { evaluatorOf, type Nesting } from "../nesting.ts";
 import type { Run } from "../run.ts";
-import type { Transaction } from "./transaction.ts";
+import type { Transaction } from "../transactions/transaction.ts";
 
 /** The evaluations that one call begins. */
 export interface NestedEvaluations {
@@ -41,7 +41,6 @@ export function nestedEvaluations(
       callId: call.id,
       signal: ending.signal,
       transaction,
-      gate: transaction.inside,
       readOnly: isReadOnly(),
       assertLive,
     };

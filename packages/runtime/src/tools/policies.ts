@@ -1,35 +1,21 @@
-import type { PolicyDecision, Tool, ToolContext, ToolPolicy } from "@proviso/core";
-import { messageOf } from "../failures.ts";
+import type { ApprovalContext, Tool, ToolContext, ToolPolicy } from "@proviso/core";
+import { isFailure, messageOf, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
+import { validateInput } from "./arguments.ts";
+import type { Accepted } from "./call.ts";
+import { frozenInput, isSameInput } from "./input.ts";
 
-export type Verdict =
-  | { readonly denied: string }
-  | { readonly denied?: undefined; readonly replaced: boolean; readonly input: unknown };
-
-/**
- * The section's policies, the prompt's, then the evaluation's; the first denial counts, and a policy that throws
- * denies.
- */
-export async function checkPolicies(
-  policies: readonly ToolPolicy[],
-  tool: Tool,
-  given: unknown,
-  context: ToolContext,
-): Promise<Verdict> {
-  let input = given;
-  let replaced = false;
-  for (const policy of policies) {
-    const decision = await ask(policy, tool, input, context);
-    if (!decision.allowed) return { denied: decision.reason };
-    if (decision.input !== undefined) {
-      input = decision.input;
-      replaced = true;
-    }
-  }
-  return { replaced, input };
+/** A policy said no, and why; the model reads it. */
+export interface Denied {
+  readonly denied: string;
+}
+/** The input that the policies let through. */
+export interface Allowed {
+  readonly denied?: undefined;
+  readonly input: unknown;
 }
 
-/** All that watch the tool, in the order in which they are asked. */
+/** All that watch the tool, in the order in which they are asked: the section's, the prompt's, then the evaluation's. */
 export function policiesFor(run: Run, tool: Tool): readonly ToolPolicy[] {
   const own = run.rendered.policiesOf(tool.name);
   const all = run.policies.length === 0 ? own : [...own, ...run.policies];
@@ -38,10 +24,78 @@ export function policiesFor(run: Run, tool: Tool): readonly ToolPolicy[] {
     : all.filter(({ tools }) => tools === undefined || tools.some(({ name }) => name === tool.name));
 }
 
-async function ask(policy: ToolPolicy, tool: Tool, input: unknown, context: ToolContext): Promise<PolicyDecision> {
+/**
+ * Asks each policy's `check`; the first denial counts. `approved` is what was approved: a policy cannot change it any
+ * more.
+ */
+export async function checkPolicies(
+  policies: readonly ToolPolicy[],
+  { tool, input: given }: Pick<Accepted, "tool" | "input">,
+  context: ToolContext,
+  approved: { readonly input: unknown } | undefined,
+): Promise<Denied | Allowed> {
+  let input = given;
+  for (const policy of policies) {
+    if (policy.check === undefined) continue;
+    const decision = await decide(policy, tool, async () => policy.check?.({ tool, input }, context));
+    if (decision.denied !== undefined) return decision;
+    if (decision.input === undefined) continue;
+    const checked = await validateInput(tool, decision.input);
+    if (!checked.ok) return { denied: checked.error };
+    if (approved !== undefined && !isSameInput(checked.input, approved.input)) {
+      return { denied: `The policy ${policy.name} changed the input after it had been approved.` };
+    }
+    input = frozenInput(checked.input);
+  }
+  return { input };
+}
+
+/** A question may be asked again when a later one changed the input; that it is asked so often is a fault of the policies. */
+const maxRounds = 5;
+
+/** Asks each policy's `approve` until all have approved the same input, or a limit ends the wait. */
+export async function askForApproval(
+  run: Run,
+  policies: readonly ToolPolicy[],
+  { call, tool, input: given }: Accepted,
+): Promise<Denied | Allowed | Failure> {
+  const context = approvalContext(run, call.id);
+  const approved = new Map<ToolPolicy, unknown>();
+  let input = given;
+  for (let round = 0; round < maxRounds; round++) {
+    const open = policies.filter((policy) => !(approved.has(policy) && isSameInput(approved.get(policy), input)));
+    if (open.length === 0) return { input };
+    for (const policy of open) {
+      const asking = decide(policy, tool, async () => policy.approve?.({ tool, input }, context));
+      const decision = await run.limits.race(asking, "tool");
+      if (isFailure(decision) || decision.denied !== undefined) return decision;
+      if (decision.input !== undefined) {
+        const checked = await validateInput(tool, decision.input);
+        if (!checked.ok) return { denied: checked.error };
+        input = frozenInput(checked.input);
+      }
+      approved.set(policy, input);
+    }
+  }
+  return { denied: `The policies of ${tool.name} did not agree on its input.` };
+}
+
+function approvalContext(run: Run, callId: string): ApprovalContext {
+  const { evaluationId, prompt, rendered, adapter, turn, core, limits } = run;
+  const { deadline, budget, signal } = limits;
+  const session = Object.freeze({ id: core.session.id, get: core.session.get });
+  return Object.freeze({ callId, turn, evaluationId, prompt, rendered, adapter, deadline, budget, session, signal });
+}
+
+/** Only `{ allowed: true }` lets the call go on. */
+async function decide(policy: ToolPolicy, tool: Tool, ask: () => Promise<unknown>): Promise<Denied | Allowed> {
   try {
-    return await policy.check({ tool, input }, context);
+    const decision = (await ask()) as { allowed?: unknown; reason?: unknown; input?: unknown } | null | undefined;
+    if (decision?.allowed === true) return { input: decision.input };
+    const reason: unknown = decision?.allowed === false ? decision.reason : undefined;
+    if (typeof reason === "string" && reason.trim() !== "") return { denied: reason };
+    return { denied: `The policy ${policy.name} did not allow ${tool.name}.` };
   } catch (error) {
-    return { allowed: false, reason: `The policy ${policy.name} failed: ${messageOf(error)}` };
+    return { denied: `The policy ${policy.name} failed: ${messageOf(error)}` };
   }
 }

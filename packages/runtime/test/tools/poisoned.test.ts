@@ -1,4 +1,4 @@
-import { DefinitionError, defineTool, provide, provideFactory, resourceKey, type Snapshotable } from "@proviso/core";
+import { defineTool, provide, provideFactory, resourceKey, UnusableError, type Snapshotable } from "@proviso/core";
 import { createSession } from "@proviso/runtime";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -15,12 +15,14 @@ import {
 } from "./support.ts";
 
 const fragileKey = resourceKey<Snapshotable>("fragile");
-const fragile = provide(fragileKey, {
-  snapshot: () => 0,
-  restore: () => {
-    throw new Error("disk gone");
-  },
-});
+/** A resource of its own for each test: once it could not be restored, nothing uses it any more. */
+const fragile = () =>
+  provide(fragileKey, {
+    snapshot: () => 0,
+    restore: () => {
+      throw new Error("disk gone");
+    },
+  });
 const ran: string[] = [];
 const note = defineTool({
   name: "note",
@@ -38,7 +40,7 @@ const failing = { name: "note", arguments: { text: "a", fail: true } };
 test("TX-1 a restore that fails makes the session unusable, and every later use says why", async () => {
   const session = createSession({ id: "s", slices: [notes] });
   const snapshot = session.snapshot();
-  await evaluateCalls(promptOf({ tools: [note] }), [failing], { session, resources: [fragile] });
+  await rejectionOf(evaluateCalls(promptOf({ tools: [note] }), [failing], { session, resources: [fragile()] }));
   const uses = [
     () => session.get(notes),
     () => session.dispatch(noted({ text: "b" })),
@@ -50,8 +52,9 @@ test("TX-1 a restore that fails makes the session unusable, and every later use 
   ];
   for (const use of uses) {
     const error = thrownBy(use);
-    expect(error).toBeInstanceOf(DefinitionError);
-    expect(error.message).toMatch(/"s" cannot be used any more: .*note could not be undone.*disk gone/);
+    expect(error).toBeInstanceOf(UnusableError);
+    expect(error).toMatchObject({ what: "session", id: "s", operation: "rollback" });
+    expect(error.message).toMatch(/"s" cannot be used any more: .*note \(.*\) could not be undone.*disk gone/);
   }
   const error = await rejectionOf(evaluateCalls(promptOf(), [], { session }));
   expect([error["code"], error.message]).toEqual(["render", expect.stringContaining("disk gone")]);
@@ -60,10 +63,11 @@ test("TX-1 a restore that fails makes the session unusable, and every later use 
 test("TX-1 nothing more is run on a session that could not be restored, and every call is still answered", async () => {
   const session = createSession();
   ran.length = 0;
-  const { messages } = await evaluateCalls(
-    promptOf({ tools: [note] }),
-    [failing, { name: "note", arguments: { text: "b" } }],
-    { session, resources: [fragile] },
+  const { messages } = await rejectionOf(
+    evaluateCalls(promptOf({ tools: [note] }), [failing, { name: "note", arguments: { text: "b" } }], {
+      session,
+      resources: [fragile()],
+    }),
   );
   expect(ran).toEqual(["a"]);
   expect(toolMessages(messages).map(({ isError }) => isError)).toEqual([true, true]);
@@ -81,13 +85,15 @@ test("TX-1 a resource whose restore fails does not keep the others from being re
       await note.execute(input, context);
     },
   });
-  await evaluateCalls(promptOf({ tools: [use] }), [failing], {
-    resources: [
-      fragile,
-      provide(LedgerKey, ledger),
-      provideFactory(lateKey, () => "late", { close: (name) => void closed.push(name) }),
-    ],
-  });
+  await rejectionOf(
+    evaluateCalls(promptOf({ tools: [use] }), [failing], {
+      resources: [
+        fragile(),
+        provide(LedgerKey, ledger),
+        provideFactory(lateKey, () => "late", { close: (name) => void closed.push(name) }),
+      ],
+    }),
+  );
   expect([ledger.entries, closed]).toEqual([[], ["late"]]);
 });
 

@@ -1,4 +1,4 @@
-import { DefinitionError, Filesystem, provide, provideFactory, resourceKey } from "@proviso/core";
+import { DefinitionError, Filesystem, provide, provideFactory, resourceKey, UnusableError } from "@proviso/core";
 import {
   createSession,
   createSnapshot,
@@ -92,7 +92,7 @@ test("TX-9 a restore that fails makes the session unusable, and every later use 
     () => session.dispatch(noted({ text: "x" })),
     () => session.snapshot(),
   ]) {
-    expect(use).toThrow(DefinitionError);
+    expect(use).toThrow(UnusableError);
     expect(use).toThrow(/"migration".*disk gone/);
   }
   expect(error.message).toMatch(/"migration".*disk gone/);

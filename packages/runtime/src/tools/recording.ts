@@ -1,0 +1,79 @@
+import type { ToolCall, ToolInvoked, ToolResult } from "@proviso/core";
+import { elapsedMs } from "../elapsed.ts";
+import { messageOf } from "../failures.ts";
+import type { Run } from "../run.ts";
+import { rollback, type Transaction } from "../transactions/transaction.ts";
+import { failed, type Invocation } from "./call.ts";
+import { announceOpening } from "./disclosure.ts";
+
+/**
+ * Emits `tool.invoked`. Recorded means committed: where a reducer or a listener throws on a success, the call is undone and
+ * recorded as failed. Without a transaction the call did nothing, and has failed.
+ */
+export async function recordCall(
+  run: Run,
+  call: ToolCall,
+  { params, result, opens }: Invocation,
+  transaction: Transaction | undefined,
+  startedAt: number,
+): Promise<ToolResult> {
+  if (!result.success || transaction === undefined) {
+    if (opens !== undefined) announceOpening(run, opens);
+    record(run, call, params, result, startedAt);
+    return result;
+  }
+  const beforeEvent = run.core.mark("all");
+  run.core.open(beforeEvent, run.evaluationId);
+  if (opens !== undefined) announceOpening(run, opens);
+  const errors = record(run, call, params, result, startedAt);
+  if (errors.length > 0) run.core.rollback(beforeEvent);
+  run.core.close(beforeEvent);
+  if (errors.length === 0) {
+    deliver(run, call, transaction);
+    return result;
+  }
+  await rollback(transaction, new Set([call.id]));
+  const vetoed = failed(`The call of ${call.name} could not be recorded: ${errors.map(messageOf).join("; ")}`);
+  record(run, call, params, vetoed, startedAt);
+  return vetoed;
+}
+
+/** Delivers to the listeners what a committed call dispatched; what they throw is logged and undoes nothing. */
+function deliver(run: Run, { id }: ToolCall, { pendingEvents }: Transaction): void {
+  if (pendingEvents.length === 0) return;
+  const own = pendingEvents.filter(({ callId }) => callId === id);
+  const others = pendingEvents.filter(({ callId }) => callId !== id);
+  pendingEvents.splice(0, pendingEvents.length, ...others);
+  const { nesting } = run;
+  if (nesting !== undefined) {
+    // They belong to the enclosing call, and are delivered when that commits.
+    nesting.transaction.pendingEvents.push(...own.map((each) => ({ ...each, callId: nesting.callId })));
+    return;
+  }
+  for (const { event, by } of own) {
+    for (const error of run.core.notify(event)) {
+      run.log("error", { type: event.type, error: messageOf(error) }, "session.listener.failed");
+    }
+    by.watch?.({ type: "app", event });
+  }
+}
+
+/** `tool.invoked`, reduced and delivered. */
+function record(run: Run, call: ToolCall, params: unknown, result: ToolResult, startedAt: number): readonly unknown[] {
+  const { event, errors } = run.emit({
+    type: "tool.invoked",
+    turn: run.turn,
+    callId: call.id,
+    name: call.name,
+    params,
+    result,
+    durationMs: elapsedMs(run.world.clock, startedAt),
+    evaluationId: "",
+    at: 0,
+    sessionId: "",
+    seq: 0,
+  });
+  // A vetoed success is followed by the failed result of the same call.
+  if (errors.length === 0 || !result.success) run.toolResults.push(event as ToolInvoked);
+  return errors;
+}

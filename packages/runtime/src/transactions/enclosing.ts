@@ -1,0 +1,24 @@
+import type { Session } from "@proviso/core";
+import { transactionOf } from "../session/session.ts";
+import { currentTransaction } from "./async-context.ts";
+import type { Transaction } from "./transaction.ts";
+
+/** The transaction in whose code something begins. */
+export interface Enclosing {
+  /** Of the body of `transaction()`: what begins there is part of it. */
+  readonly parent: Transaction | undefined;
+  /** Of a tool call: it may wait for what begins there, which is no part of it. */
+  readonly startedIn: Transaction | undefined;
+}
+
+/** Of an evaluation inside a call, which is part of that call. */
+export const noEnclosing: Enclosing = { parent: undefined, startedIn: undefined };
+
+/** Known by the asynchronous context, or by the session that the body of a transaction was given. */
+export function enclosing(session: Session | undefined): Enclosing {
+  const current = currentTransaction();
+  const isLive = current !== undefined && !current.transaction.ended;
+  if (isLive && current.guard !== undefined) return { parent: undefined, startedIn: current.transaction };
+  const body = isLive ? current.transaction : session && transactionOf(session);
+  return body === undefined || body.ended ? noEnclosing : { parent: body, startedIn: undefined };
+}

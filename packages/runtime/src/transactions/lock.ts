@@ -1,0 +1,218 @@
+// Fair reader-writer locks, one for each session and each resource.
+//
+// 1. Locks are granted in the order in which they were asked for; neighbouring readers share.
+// 2. Transactions nest: one that begins inside another takes the inner lock of what the outer one holds. So an outer
+//    transaction holds everything that those inside it have held, until it ends.
+// 3. A wait that could never end is refused when it would begin, and is not left to a limit.
+// 4. Locks that are known together are taken in the order of their numbers. Those that a handler asks for later come in
+//    any order; rule 3 makes that safe.
+
+export type LockMode = "read" | "write";
+
+/** The lock of a session or resource, or of what one transaction holds of it. */
+export interface Lock {
+  /** The order in which locks are taken together. */
+  readonly number: number;
+  readonly holds: Hold[];
+  readonly queue: Wait[];
+}
+
+/** A transaction, as locks see it. */
+export interface LockOwner {
+  /** In words, for messages: `the call of publish (call_1)`. */
+  readonly name: string;
+  /** The transaction around it, whose locks it may pass. */
+  readonly parent: LockOwner | undefined;
+  /** The transaction in whose code it was begun without being part of it: that one may wait for it. */
+  readonly startedIn: LockOwner | undefined;
+  /** How it holds what a transaction inside it asks for; "none": it holds only what it began with. */
+  readonly takesForInner: LockMode | "none";
+  readonly holds: Hold[];
+  /** Its own waits, and those of transactions that were begun in it. */
+  readonly waits: Set<Wait>;
+  ended: boolean;
+}
+
+interface Hold {
+  /** The lock of the session or resource. */
+  readonly of: Lock;
+  /** The same, or the inner lock of the transaction around. */
+  readonly lock: Lock;
+  readonly owner: LockOwner;
+  mode: LockMode;
+  /** For transactions inside this one. */
+  inner: Lock | undefined;
+}
+
+/** What a transaction asks for. */
+export interface Wanted {
+  readonly of: Lock;
+  readonly mode: LockMode;
+}
+
+/** What cannot be had at once; `holder` is the transaction, this one or one around it, that lacks it. */
+export interface Blocked extends Wanted {
+  readonly lock: Lock;
+  readonly holder: LockOwner;
+}
+
+interface Wait extends Blocked {
+  readonly owner: LockOwner;
+  end(): void;
+}
+
+let created = 0;
+
+export function createLock(): Lock {
+  return { number: created++, holds: [], queue: [] };
+}
+
+/** Takes the lock at this transaction and at those around it, or returns what is not free. */
+export function tryAcquire(owner: LockOwner, { of, mode }: Wanted): Blocked | undefined {
+  const held = holdOf(owner, of);
+  if (held === undefined) {
+    const around = passed(owner.parent, of);
+    return "holder" in around ? around : takeAt(owner, around, of, mode);
+  }
+  if (mode === "read" || held.mode === "write") return undefined;
+  if (held.lock.holds.length > 1) return { of, mode, lock: held.lock, holder: owner };
+  held.mode = "write";
+  return undefined;
+}
+
+/** The lock to take inside `outer`, which takes its own first; or what is not free. */
+function passed(outer: LockOwner | undefined, of: Lock): Lock | Blocked {
+  if (outer === undefined) return of;
+  const held = holdOf(outer, of);
+  if (held !== undefined) return (held.inner ??= createLock());
+  const around = passed(outer.parent, of);
+  if ("holder" in around || outer.takesForInner === "none" || outer.ended) return around;
+  const blocked = takeAt(outer, around, of, outer.takesForInner);
+  return blocked ?? passed(outer, of);
+}
+
+function takeAt(owner: LockOwner, lock: Lock, of: Lock, mode: LockMode): Blocked | undefined {
+  if (!isFree(lock, owner, mode)) return { of, mode, lock, holder: owner };
+  hold(owner, lock, of, mode);
+  return undefined;
+}
+
+/** What this transaction itself holds. */
+export function holdOf(owner: LockOwner, of: Lock): Hold | undefined {
+  for (const each of owner.holds) if (each.of === of) return each;
+  return undefined;
+}
+
+function hold(owner: LockOwner, lock: Lock, of: Lock, mode: LockMode): void {
+  const taken: Hold = { of, lock, owner, mode, inner: undefined };
+  lock.holds.push(taken);
+  owner.holds.push(taken);
+}
+
+function isFree({ holds, queue }: Lock, owner: LockOwner, mode: LockMode): boolean {
+  if (holds.length === 0) return true;
+  if (mode === "write" || holds.some((held) => held.mode === "write")) return false;
+  // A reader that is begun in another's code would wait for ever behind a writer that waits for that one.
+  return queue.length === 0 || holds.some((held) => isAround(held.owner, owner));
+}
+
+/** A wait that has begun. */
+export interface Waiting {
+  /** Settles when it is worth trying again. */
+  readonly ready: Promise<void>;
+  /** The transaction that is waited for, in words. */
+  readonly heldBy: string;
+  cancel(): void;
+}
+
+/** Waits in line; `isEndless` where whoever holds the lock waits for this transaction in turn. */
+export function waitInLine(owner: LockOwner, blocked: Blocked): Waiting | { isEndless: true; heldBy: string } {
+  const { lock } = blocked;
+  const waitsBack = whoWaitsBack(lock, lock.queue.length, owner, new Set());
+  if (waitsBack !== undefined) return { isEndless: true, heldBy: waitsBack.name };
+  const { promise: ready, resolve: end } = Promise.withResolvers<void>();
+  const wait: Wait = { ...blocked, owner, end };
+  const heldBy = (lock.holds[0] ?? lock.queue[0] ?? wait).owner.name;
+  lock.queue.push(wait);
+  for (let one: LockOwner | undefined = owner; one !== undefined; one = outerOf(one)) one.waits.add(wait);
+  return {
+    ready,
+    heldBy,
+    cancel() {
+      leaveLine(wait);
+      admit(lock);
+    },
+  };
+}
+
+/** The transaction, this one or one around it, that holds the lock for writing; in words. */
+export function holderAround(owner: LockOwner, of: Lock): string | undefined {
+  return of.holds.find((held) => held.mode === "write" && isAround(held.owner, owner))?.owner.name;
+}
+
+/** Gives back all that a transaction holds; whoever is next in line gets it. */
+export function releaseAll(owner: LockOwner): void {
+  owner.ended = true;
+  for (const wait of [...owner.waits]) {
+    if (wait.owner !== owner) continue;
+    leaveLine(wait);
+    wait.end();
+    admit(wait.lock);
+  }
+  for (const held of owner.holds.splice(0)) {
+    held.lock.holds.splice(held.lock.holds.indexOf(held), 1);
+    admit(held.lock);
+    // Who still waits inside it tries again outside.
+    for (const wait of held.inner?.queue.slice() ?? []) {
+      leaveLine(wait);
+      wait.end();
+    }
+  }
+}
+
+/** Gives the lock to those at the head of the line that can have it now. */
+function admit(lock: Lock): void {
+  for (let next = lock.queue[0]; next !== undefined; next = lock.queue[0]) {
+    const { mode, holder, of } = next;
+    const isFreeNow = lock.holds.length === 0 || (mode === "read" && lock.holds.every((held) => held.mode === "read"));
+    if (!isFreeNow) return;
+    // Held from now on, so that nobody who asks later is first.
+    if (!holder.ended && holdOf(holder, of) === undefined) hold(holder, lock, of, mode);
+    // Several evaluations inside one transaction may have asked for it on its behalf.
+    for (const twin of lock.queue.filter((wait) => wait.holder === holder)) {
+      leaveLine(twin);
+      twin.end();
+    }
+  }
+}
+
+function leaveLine(wait: Wait): void {
+  const at = wait.lock.queue.indexOf(wait);
+  if (at !== -1) wait.lock.queue.splice(at, 1);
+  for (let one: LockOwner | undefined = wait.owner; one !== undefined; one = outerOf(one)) one.waits.delete(wait);
+}
+
+/** The first of those that hold the lock, or stand before this place in line, that cannot end before `owner` has. */
+function whoWaitsBack({ holds, queue }: Lock, place: number, owner: LockOwner, seen: Set<Wait>): LockOwner | undefined {
+  const inFront = [...holds.map((held) => held.owner), ...queue.slice(0, place).map((wait) => wait.owner)];
+  return inFront.find((other) => {
+    if (isAround(other, owner)) return true;
+    for (const wait of other.waits) {
+      if (seen.has(wait)) continue;
+      seen.add(wait);
+      if (whoWaitsBack(wait.lock, wait.lock.queue.indexOf(wait), owner, seen) !== undefined) return true;
+    }
+    return false;
+  });
+}
+
+/** Whether `outer` is `owner`, or cannot end before it. */
+function isAround(outer: LockOwner, owner: LockOwner): boolean {
+  let one: LockOwner | undefined = owner;
+  while (one !== undefined && one !== outer) one = outerOf(one);
+  return one === outer;
+}
+
+function outerOf({ parent, startedIn }: LockOwner): LockOwner | undefined {
+  return parent ?? startedIn;
+}

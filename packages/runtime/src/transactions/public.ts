@@ -1,0 +1,185 @@
+import { DefinitionError, noUsage, type Resources, type Session } from "@proviso/core";
+import { errorOf, isFailure } from "../failures.ts";
+import type { Calling } from "../resources/asker.ts";
+import { contextOf, rememberContext, type ResourceContext } from "../resources/context.ts";
+import { guardOfCurrentCall } from "../resources/guard.ts";
+import type { StorePosition } from "../resources/store.ts";
+import { coreOf, originOf, sessionWithin, type SessionCore } from "../session/session.ts";
+import type { SessionMark } from "../session/slices.ts";
+import { runAsPartOf } from "./async-context.ts";
+import { enclosing } from "./enclosing.ts";
+import { takeSavepoints, type Savepoint } from "./snapshots.ts";
+import {
+  beginTransaction,
+  endTransaction,
+  restoreSavepoints,
+  rollback,
+  type Transaction,
+  type TransactionHost,
+} from "./transaction.ts";
+
+/** Session and resources as one; the tag is for logs and errors. */
+export interface Snapshot {
+  readonly tag: string | undefined;
+}
+
+/** What is undone together. */
+export interface TransactionScope {
+  readonly session: Session;
+  /** What `openResources` opened. */
+  readonly resources: Resources;
+  readonly tag?: string | undefined;
+}
+
+/** Session and resources as the body of a transaction uses them. */
+export interface TransactionViews {
+  /** What is dispatched through it is undone with the transaction. */
+  readonly session: Session;
+  /** What is first made through it is undone with the transaction. */
+  readonly resources: Resources;
+}
+
+interface Snapshotted {
+  readonly core: SessionCore;
+  readonly context: ResourceContext;
+  readonly mark: SessionMark;
+  readonly position: StorePosition;
+  readonly savepoints: readonly Savepoint[];
+}
+const snapshots = new WeakMap<Snapshot, Snapshotted>();
+
+/**
+ * Session and resources as they are now. It waits for the calls that use them.
+ * @throws {DefinitionError} for a session or resources of other making.
+ * @throws {UnusableError} for a session or a resource that cannot be used any more.
+ * @throws {DeadlockError} inside a tool call that holds them: its changes are undone when it fails.
+ */
+export async function createSnapshot(scope: TransactionScope): Promise<Snapshot> {
+  return locked(scope, "locks", async ({ core, context }) => {
+    const savepoints = await takeSavepoints(context.participants());
+    const snapshot: Snapshot = Object.freeze({ tag: scope.tag });
+    snapshots.set(snapshot, { core, context, mark: core.mark(), position: context.position(), savepoints });
+    return snapshot;
+  });
+}
+
+/**
+ * Restores session and resources, as often as wanted. Events that were delivered stay delivered, log slices keep their
+ * entries.
+ * @throws {DefinitionError} for a snapshot of another session or of other resources.
+ * @throws {UnusableError} when a resource cannot be restored: the session is unusable from then on.
+ */
+export async function restoreSnapshot(scope: TransactionScope, snapshot: Snapshot): Promise<void> {
+  const known = snapshots.get(snapshot);
+  if (known?.core !== coreOf(scope.session) || known.context !== contextOf(scope.resources)) {
+    throw new DefinitionError(`The snapshot ${nameOf(snapshot.tag)} is not of this session and these resources.`);
+  }
+  await locked(scope, "locks", async ({ core, context, transaction: own }) => {
+    core.restore(known.mark, own.parent && originOf(own.parent));
+    await restoreSavepoints(own, known.savepoints, `the snapshot ${nameOf(snapshot.tag)} could not be restored`);
+    await context.discardSince(known.position);
+    core.assertUsable();
+  });
+}
+
+/**
+ * Undoes what the body did to session and resources when it throws, or calls `rollback` and goes on. Calls of other
+ * evaluations, and other transactions, over the same session or resources wait until it has ended; an evaluation that the
+ * body begins is part of it. What the body dispatches is delivered to listeners at once. Where the runtime has no
+ * AsyncLocalStorage, only what goes through the views is the body's.
+ * @throws what the body throws.
+ * @throws {UnusableError} when a resource cannot be restored or cannot commit: the session is unusable from then on.
+ * @throws {DeadlockError} inside a tool call that holds the session or a resource of it.
+ */
+export async function transaction<T>(
+  scope: TransactionScope,
+  body: (rollback: () => Promise<void>, views: TransactionViews) => Promise<T>,
+): Promise<T> {
+  return locked(scope, "snapshots", async ({ core, context, transaction: own }) => {
+    const undo = async (): Promise<void> => {
+      if (own.ended) throw new DefinitionError(`${own.name} is over: it cannot be rolled back any more.`);
+      await rollback(own);
+      core.assertUsable();
+    };
+    try {
+      const views = viewsOf(scope, context, own);
+      const result = await runAsPartOf({ transaction: own, guard: undefined }, () => body(undo, views));
+      await othersInside(own);
+      own.undone = false;
+      return result;
+    } catch (error) {
+      await othersInside(own);
+      await undo();
+      throw error;
+    }
+  });
+}
+
+interface Locked {
+  readonly core: SessionCore;
+  readonly context: ResourceContext;
+  readonly transaction: Transaction;
+}
+
+let begun = 0;
+
+/** Runs the work while the session and all resources of the scope are locked. */
+async function locked<T>(
+  scope: TransactionScope,
+  takes: "snapshots" | "locks",
+  work: (all: Locked) => Promise<T>,
+): Promise<T> {
+  const core = coreOf(scope.session);
+  const context = contextOf(scope.resources);
+  const around = enclosing(scope.session);
+  const own = await beginTransaction({
+    id: `transaction ${++begun}`,
+    name: `the transaction ${nameOf(scope.tag)}`,
+    core,
+    sessionMode: "write",
+    resources: context.participants().map((participant) => ({ ...participant, mode: "write" as const })),
+    mode: "write",
+    ...around,
+    takes,
+    scope: context,
+    host,
+  });
+  if ("error" in own) throw own.error;
+  if (isFailure(own))
+    throw errorOf(own, { promptName: scope.tag ?? "", usage: noUsage, messages: [], toolResults: [] });
+  let result: T;
+  try {
+    result = await work({ core, context, transaction: own });
+  } catch (error) {
+    await endTransaction(own);
+    throw error;
+  }
+  await endTransaction(own);
+  // A commit that failed: what the work has changed is lost.
+  core.assertUsable();
+  return result;
+}
+
+/** Nobody limits it, and nobody is told but who called. */
+const host: TransactionHost = {
+  within: (work) => work,
+  withinGrace: async (work, onError) => void (await work.catch(onError)),
+  report() {},
+  warn() {},
+};
+
+function viewsOf({ session }: TransactionScope, context: ResourceContext, own: Transaction): TransactionViews {
+  const calling: Calling = { transaction: own, guard: guardOfCurrentCall, mode: () => "write", assertMayAsk() {} };
+  const { resources } = context.forCall(calling);
+  rememberContext(resources, context);
+  return { session: sessionWithin(session, own), resources };
+}
+
+/** Evaluations that the body has begun may still be in a call. */
+async function othersInside(own: Transaction): Promise<void> {
+  if (own.inside > 0) await new Promise<void>((resolve) => (own.onIdle = resolve));
+}
+
+function nameOf(tag: string | undefined): string {
+  return tag === undefined ? "without a tag" : `"${tag}"`;
+}

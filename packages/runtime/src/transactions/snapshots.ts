@@ -1,0 +1,124 @@
+// The snapshots that transactions take of resources, and the resources that could not be restored or committed.
+import { isGuardable, isThenable, UnusableError, type Snapshotable } from "@proviso/core";
+import { messageOf } from "../failures.ts";
+import { createLock, holdOf, type Lock, type LockOwner } from "./lock.ts";
+
+/** A resource that takes part, with the name of its key. */
+export interface Participant {
+  readonly resource: Snapshotable;
+  readonly name: string;
+}
+
+/** A snapshot of one resource. */
+export interface Taken extends Participant {
+  snapshot: unknown;
+  /** Settles when `snapshot` is there; undefined once it is. */
+  taking: Promise<void> | undefined;
+}
+
+/** A transaction, as snapshots see it. */
+export interface SnapshotOwner extends LockOwner {
+  readonly parent: SnapshotOwner | undefined;
+  readonly snapshots: Taken[];
+}
+
+const locks = new WeakMap<object, Lock>();
+const unusable = new WeakMap<object, UnusableError>();
+
+/** By identity, however the resource is bound. */
+export function lockOf(resource: object): Lock {
+  let lock = locks.get(resource);
+  if (lock === undefined) locks.set(resource, (lock = createLock()));
+  return lock;
+}
+
+/** Snapshots for this transaction and those around it that hold the resource and have none yet. */
+export function takeSnapshots(transaction: SnapshotOwner, participant: Participant): Promise<void> | undefined {
+  const broken = unusable.get(participant.resource);
+  if (broken !== undefined) throw broken;
+  const around = transaction.parent && takeSnapshots(transaction.parent, participant);
+  if (around !== undefined) return around.then(() => takeSnapshot(transaction, participant));
+  return takeSnapshot(transaction, participant);
+}
+
+function takeSnapshot(transaction: SnapshotOwner, { resource, name }: Participant): Promise<void> | undefined {
+  const known = transaction.snapshots.find((taken) => taken.resource === resource);
+  if (known !== undefined) return known.taking;
+  const held = holdOf(transaction, lockOf(resource));
+  // What refuses every change of a reader has nothing to restore.
+  if (held === undefined || (held.mode === "read" && isGuardable(resource))) return undefined;
+  const snapshot: unknown = resource.snapshot({ savepoint: false });
+  const taken: Taken = { resource, name, snapshot, taking: undefined };
+  transaction.snapshots.push(taken);
+  if (!isThenable(snapshot)) return undefined;
+  taken.taking = Promise.resolve(snapshot).then(
+    (state) => {
+      taken.snapshot = state;
+      taken.taking = undefined;
+    },
+    (error: unknown) => {
+      transaction.snapshots.splice(transaction.snapshots.indexOf(taken), 1);
+      throw error;
+    },
+  );
+  return taken.taking;
+}
+
+/** A snapshot that can be restored as long as somebody holds it. */
+export interface Savepoint extends Participant {
+  readonly snapshot: unknown;
+}
+
+export async function takeSavepoints(participants: readonly Participant[]): Promise<readonly Savepoint[]> {
+  const taken: Savepoint[] = [];
+  for (const { resource, name } of participants) {
+    taken.push({ resource, name, snapshot: await resource.snapshot({ savepoint: true }) });
+  }
+  return taken;
+}
+
+/** A fault may pass, a lack of descriptors for example: a failed restore is tried once more. */
+export async function restore({ resource, name, snapshot }: Savepoint): Promise<void> {
+  const once = async (): Promise<void> => void (await resource.restore(snapshot));
+  try {
+    await once().catch(once);
+  } catch (cause) {
+    makeUnusable(resource, name, "rollback", cause);
+    throw cause;
+  }
+}
+
+/** Nothing uses it any more: its state is unknown. */
+function makeUnusable(resource: object, id: string, operation: "rollback" | "commit", cause: unknown): void {
+  const message = `The resource "${id}" cannot be used any more: its changes could not be ${participle[operation]}: ${messageOf(cause)}`;
+  if (!unusable.has(resource))
+    unusable.set(resource, new UnusableError(message, { what: "resource", id, operation, cause }));
+}
+
+export const participle = { rollback: "undone", commit: "committed" } as const;
+
+/** @throws what a release threw, as a rejection. */
+export function releaseSnapshots(snapshots: readonly Taken[], undone: boolean): Promise<void> | undefined {
+  const releasing: Promise<void>[] = [];
+  for (const { resource, name, snapshot } of snapshots.toReversed()) {
+    const failed = (cause: unknown): never => {
+      if (!undone) makeUnusable(resource, name, "commit", cause);
+      throw cause;
+    };
+    try {
+      const released = resource.release?.(snapshot);
+      if (isThenable(released)) releasing.push(Promise.resolve(released).catch(failed));
+    } catch (error) {
+      releasing.push(Promise.reject(error).catch(failed));
+    }
+  }
+  return releasing.length === 0
+    ? undefined
+    : Promise.allSettled(releasing)
+        .then(() => Promise.all(releasing))
+        .then(() => {});
+}
+
+export function isUnusable(resource: object): boolean {
+  return unusable.has(resource);
+}

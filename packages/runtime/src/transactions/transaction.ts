@@ -1,0 +1,383 @@
+// The only place where sessions and resources are locked, snapshotted, restored, released and made unusable.
+//
+// 1. Before its body runs, a transaction holds the locks of its session and resources and has a snapshot of each; unless
+//    it commits, all are restored. A resource that joins later is locked and snapshotted before anyone gets it.
+// 2. Locks are held until the snapshots are released, also where a rollback goes on after the evaluation has ended.
+// 3. A rollback or a commit that fails is reported, and makes the session and the resource unusable.
+// 4. Every snapshot is released once, after the commit or the rollback: until then a crash undoes the transaction.
+// 5. What is made inside a transaction is closed when the outermost one has ended: until then it may have to be restored.
+import { DefinitionError, type AppEvent } from "@proviso/core";
+import { abortedFailure, isFailure, messageOf, type Failure, type LimitFailure } from "../failures.ts";
+import type { ResourceContext } from "../resources/context.ts";
+import type { Run } from "../run.ts";
+import type { SessionCore } from "../session/session.ts";
+import type { SessionMark } from "../session/slices.ts";
+import {
+  holdOf,
+  releaseAll,
+  tryAcquire,
+  waitInLine,
+  type Blocked,
+  type LockMode,
+  type LockOwner,
+  type Wanted,
+} from "./lock.ts";
+import {
+  isUnusable,
+  lockOf,
+  participle,
+  releaseSnapshots,
+  restore,
+  takeSnapshots,
+  type Participant,
+  type Savepoint,
+  type Taken,
+} from "./snapshots.ts";
+
+export interface Transaction extends LockOwner {
+  /** Session events with this evaluation id, and of evaluations inside it, are what it does. */
+  readonly id: string;
+  readonly parent: Transaction | undefined;
+  readonly startedIn: Transaction | undefined;
+  readonly core: SessionCore;
+  /** How it holds resources that join later. */
+  readonly mode: LockMode;
+  /** Of the body of `transaction()`: the resources that it is over. */
+  readonly scope: ResourceContext | undefined;
+  readonly snapshots: Taken[];
+  /** Application events that were reduced and that listeners have not received yet, with the call that did it. */
+  readonly pendingEvents: PendingEvent[];
+  readonly made: Made[];
+  /** Each closes something that was made in it, or in a transaction inside it. */
+  readonly closings: (() => Promise<void> | undefined)[];
+  /** Restores that may end after the evaluation has; false where one failed. */
+  readonly restoring: Promise<boolean>[];
+  readonly host: TransactionHost;
+  mark: SessionMark | undefined;
+  undone: boolean;
+  /** How many inside it have not ended. */
+  inside: number;
+  /** Called when none is left. */
+  onIdle: (() => void) | undefined;
+}
+
+export interface PendingEvent {
+  readonly event: AppEvent;
+  readonly by: Run;
+  readonly callId: string;
+}
+
+/** What was made while the transaction ran, and goes with it when it fails. */
+export interface Made {
+  readonly instance: unknown;
+  discard(): Promise<void>;
+}
+
+/** What a transaction needs of whoever begins it. */
+export interface TransactionHost {
+  /** The work, or the limit that ends the wait for it. */
+  within<T>(work: Promise<T>): Promise<T | LimitFailure>;
+  /** Waits for work, but not past the evaluation's end: then it goes on behind. Never rejects. */
+  withinGrace(work: Promise<unknown>, onError: (error: unknown) => void): Promise<void>;
+  /** A rollback or a commit failed. */
+  report(operation: "rollback" | "commit", message: string, cause: unknown): void;
+  /** A failure that changes nothing any more. */
+  warn(message: string, error: unknown): void;
+}
+
+export interface TransactionOptions {
+  readonly id: string;
+  /** In words: `the call of publish (call_1)`. */
+  readonly name: string;
+  readonly core: SessionCore;
+  readonly sessionMode: LockMode;
+  readonly resources: readonly (Participant & { readonly mode: LockMode })[];
+  /** How it holds resources that join later. */
+  readonly mode: LockMode;
+  readonly parent: Transaction | undefined;
+  readonly startedIn: Transaction | undefined;
+  /** "locks": nothing is to be undone. Default "snapshots". */
+  readonly takes?: "snapshots" | "locks";
+  /** Given: what is no part of it does not join on behalf of transactions inside it. */
+  readonly scope?: ResourceContext;
+  readonly host: TransactionHost;
+}
+
+/** Why a transaction could not begin: a limit, a wait without end, or what was thrown. */
+export type NotBegun = Failure | { readonly error: unknown };
+
+/** Waits for the locks, then takes the snapshots. Where either fails, nothing is held any more. */
+export async function beginTransaction(options: TransactionOptions): Promise<Transaction | NotBegun> {
+  const { core, resources, host, takes = "snapshots" } = options;
+  const transaction = newTransaction(options);
+  try {
+    core.assertUsable();
+    for (const wanted of inOrder(options)) {
+      const blocked = tryAcquire(transaction, wanted);
+      const stop = blocked && (await waitUntilHeld(transaction, blocked, wanted));
+      if (stop === undefined) continue;
+      abandon(transaction);
+      return stop;
+    }
+    // It may have become so while this transaction waited.
+    core.assertUsable();
+    for (const participant of takes === "snapshots" ? resources : []) {
+      const taking = takeSnapshots(transaction, participant);
+      const stop = taking && (await host.within(taking));
+      if (!isFailure(stop)) continue;
+      abandon(transaction);
+      return stop;
+    }
+  } catch (error) {
+    abandon(transaction);
+    return { error };
+  }
+  if (takes === "snapshots") {
+    transaction.mark = core.mark();
+    core.open(transaction.mark, transaction.id);
+  }
+  if (transaction.parent !== undefined) transaction.parent.inside += 1;
+  return transaction;
+}
+
+/** Holds nothing yet. */
+export function newTransaction(options: TransactionOptions): Transaction {
+  const { id, name, core, mode, parent, startedIn, host, scope } = options;
+  return {
+    id,
+    name,
+    parent,
+    startedIn,
+    core,
+    mode,
+    scope,
+    takesForInner: scope === undefined ? mode : "none",
+    holds: [],
+    waits: new Set(),
+    snapshots: [],
+    pendingEvents: [],
+    made: [],
+    closings: [],
+    restoring: [],
+    host,
+    mark: undefined,
+    undone: false,
+    ended: false,
+    inside: 0,
+    onIdle: undefined,
+  };
+}
+
+interface Named extends Wanted {
+  readonly what: string;
+}
+
+function inOrder({ core, sessionMode, resources }: TransactionOptions): readonly Named[] {
+  const session: Named = { of: core.lock, mode: sessionMode, what: "the session" };
+  if (resources.length === 0) return [session];
+  const others = resources.map(({ resource, name, mode }) => ({ of: lockOf(resource), mode, what: `"${name}"` }));
+  return [session, ...others].toSorted((a, b) => a.of.number - b.of.number);
+}
+
+/** undefined: it is held now. */
+async function waitUntilHeld(
+  transaction: Transaction,
+  first: Blocked,
+  { what, ...wanted }: Named,
+): Promise<Failure | undefined> {
+  for (let blocked: Blocked | undefined = first; blocked; blocked = tryAcquire(transaction, wanted)) {
+    const waiting = waitInLine(transaction, blocked);
+    if ("isEndless" in waiting) return endlessWait(what, waiting.heldBy);
+    const ended = await transaction.host.within(waiting.ready);
+    if (isFailure(ended)) {
+      waiting.cancel();
+      return { ...ended, message: `${ended.message} It waited for ${waiting.heldBy}, which uses ${what}.` };
+    }
+    if (transaction.ended) return abortedFailure(undefined, "tool");
+  }
+  return undefined;
+}
+
+/** A wait that would never end: it is not begun. */
+export function endlessWait(waitedFor: string, heldBy: string): Failure {
+  const message = `A wait for ${waitedFor} would never end: it is held by ${heldBy}, which cannot end before this evaluation has. Inside a tool, evaluate with context.evaluate.`;
+  return { stop: "deadlock", phase: "tool", waitedFor, heldBy, message };
+}
+
+/** Whether the transaction holds it like this already, so that nothing has to join. */
+export function hasJoined(transaction: Transaction, resource: object, mode: LockMode): boolean {
+  const held = holdOf(transaction, lockOf(resource));
+  if (held === undefined || (held.mode === "read" && mode === "write")) return false;
+  return !transaction.snapshots.some((taken) => taken.resource === resource && taken.taking !== undefined);
+}
+
+/**
+ * Locks and snapshots a resource that is first used, or made, while the transaction runs; at once where nothing has to be
+ * waited for.
+ * @throws {UnusableError} for a resource that could not be restored earlier.
+ * @throws {LockFault} where a limit ends the wait, or it would never end.
+ */
+export function join(transaction: Transaction, participant: Participant): Promise<void> | undefined {
+  const wanted = { of: lockOf(participant.resource), mode: transaction.mode, what: `"${participant.name}"` };
+  const blocked = tryAcquire(transaction, wanted);
+  if (blocked === undefined) return takeSnapshots(transaction, participant);
+  return waitUntilHeld(transaction, blocked, wanted).then((stop) => {
+    if (stop !== undefined) throw new LockFault(stop);
+    return takeSnapshots(transaction, participant);
+  });
+}
+
+/** The same without a wait. @throws {DefinitionError} where the lock or the snapshot has to be waited for. */
+export function joinAtOnce(transaction: Transaction, participant: Participant): void {
+  const { resource, name } = participant;
+  const blocked = tryAcquire(transaction, { of: lockOf(resource), mode: transaction.mode });
+  if (blocked !== undefined) {
+    const holder = (blocked.lock.holds[0] ?? blocked.lock.queue[0])?.owner.name ?? "another call";
+    throw new DefinitionError(
+      `"${name}" is in use by ${holder}: await resources.open(key), which waits for it, or name the key in the tool's uses.`,
+    );
+  }
+  const taking = takeSnapshots(transaction, participant);
+  if (taking === undefined) return;
+  taking.catch((error: unknown) => transaction.host.warn("transaction.snapshot.failed", error));
+  throw new DefinitionError(
+    `"${name}" takes its snapshot asynchronously: await resources.open(key) first, or bind it eager.`,
+  );
+}
+
+/** Why a handler did not get a resource that it asked for late. */
+export class LockFault extends Error {
+  override readonly name = "LockFault";
+  readonly failure: Failure;
+  constructor(failure: Failure) {
+    super(failure.message);
+    this.failure = failure;
+  }
+}
+
+/**
+ * Session first, at once; then the resources, which may take their time. `calls`: only what these calls did in the session
+ * is undone.
+ */
+export async function rollback(transaction: Transaction, calls?: ReadonlySet<string>): Promise<void> {
+  const { core, mark, pendingEvents, snapshots, made } = transaction;
+  if (mark !== undefined) core.rollback(mark, calls);
+  const others = calls === undefined ? [] : pendingEvents.filter(({ callId }) => !calls.has(callId));
+  pendingEvents.splice(0, pendingEvents.length, ...others);
+  transaction.undone = true;
+  if (snapshots.length + made.length + transaction.restoring.length === 0) return;
+  const restoring = Promise.all(transaction.restoring).then(() => restoreAll(transaction));
+  const done = restoring.then(
+    () => true,
+    () => false,
+  );
+  for (let one: Transaction | undefined = transaction; one !== undefined; one = one.parent) one.restoring.push(done);
+  await transaction.host.withinGrace(restoring, (error) => fail(transaction, "rollback", error));
+}
+
+/** The last taken first; tries all of them, then discards what was made. @throws {AggregateError} */
+async function restoreAll(transaction: Transaction): Promise<void> {
+  const errors: unknown[] = [];
+  for (const taken of transaction.snapshots.toReversed()) {
+    await restore(taken).catch((cause: unknown) => errors.push(cause));
+  }
+  for (const { instance, discard } of transaction.made.splice(0).toReversed()) {
+    await forgetSnapshots(transaction, instance);
+    await discard().catch((error: unknown) => transaction.host.warn("resource.close.failed", error));
+  }
+  if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join("; "));
+}
+
+/** What is about to be closed is restored no more, here and in the transactions around. */
+async function forgetSnapshots(transaction: Transaction, instance: unknown): Promise<void> {
+  for (let one: Transaction | undefined = transaction; one !== undefined; one = one.parent) {
+    const at = one.snapshots.findIndex(({ resource }) => resource === instance);
+    const [taken] = at === -1 ? [] : one.snapshots.splice(at, 1);
+    // What could not be restored is not released: a resource that outlives the process may restore it yet.
+    if (taken === undefined || isUnusable(taken.resource)) continue;
+    try {
+      await taken.resource.release?.(taken.snapshot);
+    } catch (error) {
+      one.host.warn("transaction.release.failed", error);
+    }
+  }
+}
+
+/** The last taken first; where one cannot be restored, session and resource are unusable. */
+export async function restoreSavepoints(
+  transaction: Transaction,
+  savepoints: readonly Savepoint[],
+  failed: string,
+): Promise<void> {
+  for (const savepoint of savepoints.toReversed()) {
+    await restore(savepoint).catch((cause: unknown) => {
+      transaction.core.poison("rollback", `${failed}: ${messageOf(cause)}`, cause);
+    });
+  }
+}
+
+function fail(transaction: Transaction, operation: "rollback" | "commit", cause: unknown): void {
+  const message = `the changes of ${transaction.name} could not be ${participle[operation]}: ${messageOf(cause)}`;
+  transaction.core.poison(operation, message, cause);
+  transaction.host.report(operation, message, cause);
+}
+
+/**
+ * What stands now stays, even when the process dies; then whoever waits may begin. What could not be restored is not
+ * released: a resource that outlives the process may restore it yet.
+ */
+export async function endTransaction(transaction: Transaction): Promise<void> {
+  const { core, mark, parent, restoring, host } = transaction;
+  if (mark !== undefined) core.close(mark);
+  // Restored as a whole with the transaction around.
+  if (parent?.ended === false) {
+    parent.made.push(...transaction.made.splice(0));
+    parent.closings.push(...transaction.closings.splice(0));
+  }
+  const ending = restoring.length === 0 ? releaseAndClose(transaction) : releaseLater(transaction);
+  if (ending === undefined) return leave(transaction);
+  void ending.catch(() => {}).then(() => leave(transaction));
+  await host.withinGrace(ending, (error) => {
+    if (transaction.undone) host.warn("transaction.release.failed", error);
+    else fail(transaction, "commit", error);
+  });
+}
+
+function leave(transaction: Transaction): void {
+  const { parent } = transaction;
+  releaseAll(transaction);
+  if (parent !== undefined && --parent.inside === 0) parent.onIdle?.();
+}
+
+async function releaseLater(transaction: Transaction): Promise<void> {
+  const restored = await Promise.all(transaction.restoring);
+  if (restored.includes(false)) await closeAll(transaction);
+  else await releaseAndClose(transaction);
+}
+
+function releaseAndClose(transaction: Transaction): Promise<void> | undefined {
+  const releasing = releaseSnapshots(transaction.snapshots, transaction.undone);
+  if (releasing !== undefined) return releasing.finally(() => closeAll(transaction));
+  return closeAll(transaction);
+}
+
+/** In reverse order. A resource that cannot be closed is told in the log. */
+function closeAll({ closings, host }: Transaction): Promise<void> | undefined {
+  let closed: Promise<void> | undefined;
+  for (const close of closings.splice(0).toReversed()) {
+    const next = (): Promise<void> =>
+      Promise.resolve(close()).catch((error: unknown) => host.warn("resource.close.failed", error));
+    closed = closed === undefined ? next() : closed.then(next);
+  }
+  return closed;
+}
+
+/** It did not begin: a snapshot that comes yet is released, nobody waits for it. */
+function abandon(transaction: Transaction): void {
+  for (const taken of transaction.snapshots) {
+    Promise.resolve(taken.taking)
+      .then(() => taken.resource.release?.(taken.snapshot))
+      .catch(() => {});
+  }
+  releaseAll(transaction);
+}
