@@ -30,7 +30,7 @@ import type { Run, Setup } from "./run.ts";
 import { startRun } from "./start-run.ts";
 import { startStream } from "./streaming/stream.ts";
 import type { Surroundings } from "./surroundings.ts";
-import { throttlePolicy } from "./throttle/policy.ts";
+import { throttlePolicy } from "./request/policy.ts";
 
 /** The last part of every adapter's options. */
 export interface AdapterOptions extends Environment {
