@@ -1,12 +1,16 @@
 import { isRecord, type ModelFailure, type ModelResponse } from "@proviso/core";
 import { isNetworkError, isTimeoutError } from "../adapter/network-error.ts";
-import { messageOf } from "../failures.ts";
+import { isFailure, messageOf } from "../failures.ts";
+import type { Work } from "./attempt.ts";
 
-/** What a provider throws, as the data it should have been. */
-export async function asData(ask: () => Promise<unknown>): Promise<ModelResponse | ModelFailure> {
+/** Begins the work; what it throws is returned as the data that it should have been. Never rejects. */
+export async function asData(
+  work: Work,
+  onDelta: Parameters<Work["begin"]>[0],
+): Promise<ModelResponse | ModelFailure> {
   try {
-    const answer = await ask();
-    if (isModelAnswer(answer)) return readable(answer);
+    const answer = await work.begin(onDelta);
+    if (isModelAnswer(answer)) return readable(unmarked(answer));
     return {
       failure: "provider",
       reason: "invalid_response",
@@ -22,7 +26,7 @@ export async function asData(ask: () => Promise<unknown>): Promise<ModelResponse
   }
 }
 
-/** A provider may be anybody's: what it returns is looked at before it is trusted. */
+/** Anyone may have written the provider: what it returns is checked before it is trusted. */
 function isModelAnswer(answer: unknown): answer is ModelResponse | ModelFailure {
   if (!isRecord(answer)) return false;
   const { failure, message } = answer;
@@ -30,6 +34,11 @@ function isModelAnswer(answer: unknown): answer is ModelResponse | ModelFailure 
   if (failure !== undefined) return (failure === "throttle" || failure === "provider") && typeof message === "string";
   if (!isRecord(message) || typeof message["text"] !== "string" || !Array.isArray(message["toolCalls"])) return false;
   return message["toolCalls"].every((call) => isRecord(call) && typeof call["name"] === "string");
+}
+
+/** A `stop` is the mark of a Failure, which only the runtime makes. */
+function unmarked<T extends object>(answer: T): T {
+  return isFailure(answer) ? { ...answer, stop: undefined } : answer;
 }
 
 /** A wait that is no number of milliseconds is as if nothing was asked for. */
@@ -41,7 +50,7 @@ function readable(answer: ModelResponse | ModelFailure): ModelResponse | ModelFa
     : { ...answer, retryAfterMs: undefined };
 }
 
-/** Where what `fetch` met is not told as its cause. */
+/** `fetch` does not always name what it met as its cause. */
 function isFailedFetch(error: unknown): boolean {
   return error instanceof TypeError && ["fetch failed", "terminated"].includes(error.message);
 }

@@ -1,27 +1,13 @@
-import {
-  noUsage,
-  type ModelFailure,
-  type ModelProvider,
-  type ModelRequest,
-  type ModelResponse,
-  type Usage,
-} from "@proviso/core";
+import type { ModelFailure, ModelProvider, ModelRequest } from "@proviso/core";
 import { isFailure, refusedRequest, type Failure } from "../failures.ts";
 import type { WorstCase } from "../limits.ts";
 import type { Run } from "../run.ts";
 import { turnDeltas } from "../streaming/deltas.ts";
-import { charactersOf, worstCaseOf } from "../usage.ts";
+import { worstCaseOf } from "../usage.ts";
+import { attemptRequest, type Answered, type Work } from "./attempt.ts";
 import { nextDelay } from "./backoff.ts";
-import { asData } from "./model-answer.ts";
 
 type Refused = Extract<ModelFailure, { failure: "throttle" }>;
-
-/** An answer, what it cost, and the limit that it passed. */
-export interface Answered {
-  readonly response: ModelResponse;
-  readonly usage: Usage;
-  readonly stop: Failure | undefined;
-}
 
 /**
  * Asks until the provider answers, refuses for good, or the policy or a limit ends it. Only the request is repeated,
@@ -29,39 +15,14 @@ export interface Answered {
  */
 export async function throttled(run: Run, provider: ModelProvider, request: ModelRequest): Promise<Answered | Failure> {
   const deltas = run.watch === undefined ? undefined : turnDeltas(run);
+  const work: Work = {
+    worstCase: worstCase(run, provider, request),
+    begin: (onDelta) => provider.generate(onDelta === undefined ? request : { ...request, onDelta }),
+  };
   let waitedMs = 0;
   for (let attempt = 1; ; attempt++) {
-    const stop = run.limits.checkRequest();
-    if (stop !== undefined) return stop;
-    const reservation = run.limits.reserve(worstCase(run, provider, request));
-    if (isFailure(reservation)) return reservation;
-    run.emit({ type: "provider.requested", turn: run.turn, attempt });
-    const asked = deltas === undefined ? request : { ...request, onDelta: deltas.begin() };
-    // Who heard that may have aborted.
-    const ended = run.limits.stopped("request");
-    if (ended !== undefined) {
-      reservation.settle(noUsage);
-      return ended;
-    }
-    const answer = await run.limits.race(
-      asData(() => provider.generate(asked)),
-      "request",
-    );
-    const told = deltas?.end() ?? 0;
-    if (isFailure(answer)) {
-      reservation.settle(told === 0 ? noUsage : run.spend(undefined, told));
-      return answer;
-    }
-    if (answer.failure === undefined) {
-      const usage = run.spend(answer.usage, charactersOf(answer.message));
-      reservation.settle(usage);
-      // Looked at before others spend of a shared budget.
-      const passed = run.limits.check("response");
-      deltas?.complete(answer.message.text);
-      return { response: answer, usage, stop: passed };
-    }
-    const charged = answer.usage !== undefined || told > 0;
-    reservation.settle(charged ? run.spend(answer.usage, told) : noUsage);
+    const answer = await attemptRequest(run, attempt, work, deltas);
+    if (isFailure(answer) || answer.failure === undefined) return answer;
     if (answer.failure !== "throttle") return refusedRequest(answer);
     const { kind, retryAfterMs } = answer;
     const leftMs = run.limits.deadline?.remainingMs() ?? Infinity;
@@ -112,6 +73,6 @@ export function givenUp(refused: Refused, attempts: number): Failure {
 }
 
 async function sleep(run: Run, ms: number): Promise<undefined> {
-  // An abort is told by the race.
+  // The race around it returns the abort.
   await run.world.clock.sleep(ms, run.limits.signal).catch(() => {});
 }
