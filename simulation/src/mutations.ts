@@ -74,7 +74,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a budget is not looked at after a response",
-    file: runtime("request/repeated.ts"),
+    file: runtime("request/attempt.ts"),
     find: 'const passed = run.limits.check("response");',
     replace: "const passed = undefined;",
   },
@@ -105,9 +105,9 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a provider is waited for past the limits",
-    file: runtime("request/repeated.ts"),
-    find: 'await run.limits.race(\n      asData(() => provider.generate(asked)),\n      "request",\n    )',
-    replace: "await asData(() => provider.generate(asked))",
+    file: runtime("request/attempt.ts"),
+    find: 'run.limits.race(ending, "request")',
+    replace: "ending",
   },
   {
     name: "listeners stay on the caller's signal",
@@ -207,7 +207,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a request begins after a listener's abort",
-    file: runtime("request/repeated.ts"),
+    file: runtime("request/attempt.ts"),
     find: 'const ended = run.limits.stopped("request");',
     replace: "const ended = undefined;",
   },

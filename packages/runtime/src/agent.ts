@@ -26,7 +26,10 @@ import { charactersOf } from "./usage.ts";
 export interface AgentDriver {
   readonly name: string;
   readonly model: string;
-  /** One task, one final answer; it may throw what `fetch` throws, as a ModelProvider may. */
+  /**
+   * One task, one final answer; it may throw what `fetch` throws, as a ModelProvider may. A failure without `usage` is
+   * charged by estimate for the text and the calls before it; where there were none it costs nothing.
+   */
   drive(run: AgentRun): Promise<ModelResponse | ModelFailure>;
 }
 
@@ -37,9 +40,9 @@ export interface AgentRun {
   readonly messages: readonly Message[];
   readonly signal: AbortSignal;
   readonly deadline: Deadline | undefined;
-  /** One call after another, as in every evaluation: policies asked, changes undone if it fails, told as events. */
+  /** One call after another, as in every evaluation: with its policies, its events, and a rollback if it fails. */
   executeToolCall(call: ToolCall): Promise<ToolMessage>;
-  /** Heard when the evaluation is streamed. */
+  /** For text as it comes: streamed to who watches, and what a turn without a usage is charged for (LIM-8). */
   onDelta(delta: ModelDelta): void;
 }
 

@@ -40,8 +40,8 @@ const kinds: Readonly<Record<"model" | "agent", (answering: Answering) => Provid
 };
 
 /** Nothing was spent and nothing stays reserved. */
-function expectUnspent(error: { readonly usage?: unknown }, budget: BudgetTracker): void {
-  expect(error.usage).toMatchObject({ inputTokens: 0, outputTokens: 0, totalTokens: 0, estimated: false });
+function expectUnspent(error: Readonly<Record<string, unknown>>, budget: BudgetTracker): void {
+  expect(error["usage"]).toMatchObject({ inputTokens: 0, outputTokens: 0, totalTokens: 0, estimated: false });
   expect(budget.consumed.totalTokens).toBe(0);
   expect(budget.remaining().totalTokens).toBe(10_000);
 }
@@ -50,7 +50,30 @@ describe.each(["model", "agent"] as const)("a request to a %s", (kind) => {
   const adapterOf = kinds[kind];
   const newBudget = (): BudgetTracker => trackBudget({ maxTotalTokens: 10_000 });
 
-  test("LIM-2 LIM-8 does not begin when a listener of provider.requested has aborted, and costs nothing", async () => {
+  test("LOOP-8 has its event, is charged, passes the limit and is answered for in this order", async () => {
+    const session = createSession();
+    const budget = trackBudget({ maxTotalTokens: 12 });
+    const seen: unknown[] = [];
+    session.on("*", ({ type }) => void seen.push([type, budget.consumed.totalTokens]));
+    const adapter = adapterOf(async () => {
+      seen.push("begun");
+      return answer;
+    });
+    expect(await rejection(adapter.evaluate(prompt, { session, budget }))).toMatchObject({
+      code: "budget",
+      phase: "response",
+      usage: { totalTokens: 15 },
+    });
+    expect(seen).toEqual([
+      ["prompt.rendered", 0],
+      ["provider.requested", 0],
+      "begun",
+      ["provider.responded", 15],
+      ["prompt.failed", 15],
+    ]);
+  });
+
+  test("LOOP-8 LIM-2 LIM-8 does not begin when a listener of provider.requested has aborted, and costs nothing", async () => {
     let begun = 0;
     const adapter = adapterOf(async () => {
       begun += 1;
@@ -129,6 +152,17 @@ describe.each(["model", "agent"] as const)("a request to a %s", (kind) => {
       code: "process",
       phase: "request",
     });
+  });
+
+  test("PRO-5 may be answered at once, and an answer whose fields throw is a ProviderError", async () => {
+    expect((await adapterOf((() => answer) as never).evaluate(prompt)).output).toBe("done");
+    const hostile = {
+      get failure(): undefined {
+        throw new Error("hostile");
+      },
+    };
+    const error = await rejection(adapterOf(async () => hostile as never).evaluate(prompt));
+    expect(error).toMatchObject({ code: "provider", reason: "unknown", message: "hostile" });
   });
 });
 

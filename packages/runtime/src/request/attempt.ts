@@ -2,7 +2,7 @@
 // 2. What was reserved is settled once, whatever happens, with what the request cost.
 import { noUsage, type ModelDelta, type ModelFailure, type ModelResponse, type Usage } from "@proviso/core";
 import { isFailure, type Failure } from "../failures.ts";
-import type { WorstCase } from "../limits.ts";
+import type { Reservation, WorstCase } from "../limits.ts";
 import type { Run } from "../run.ts";
 import type { TurnDeltas } from "../streaming/deltas.ts";
 import { charactersOf } from "../usage.ts";
@@ -28,13 +28,18 @@ export interface Answered {
   readonly stop: Failure | undefined;
 }
 
-/** One request, to a model or to an agent: limits, reservation, event, limits again, the work itself, its cost. */
-export async function attemptRequest(
+type Outcome = Answered | ModelFailure | Failure;
+
+/**
+ * One request, to a model or to an agent: limits, reservation, event, limits again, the work itself, its cost. As an
+ * async function it would make one promise more for each request.
+ */
+export function attemptRequest(
   run: Run,
   attempt: number,
   work: Work,
   deltas: TurnDeltas | undefined,
-): Promise<Answered | ModelFailure | Failure> {
+): Promise<Outcome> | Failure {
   const stop = run.limits.checkRequest();
   if (stop !== undefined) return stop;
   const reservation = run.limits.reserve(work.worstCase);
@@ -48,14 +53,21 @@ export async function attemptRequest(
     return ended;
   }
   const answering = asData(work, onDelta);
-  const answer = await run.limits.race(
-    work.stopped === undefined ? answering : Promise.race([answering, work.stopped]),
-    "request",
-  );
+  const ending = work.stopped === undefined ? answering : Promise.race([answering, work.stopped]);
+  return run.limits.race(ending, "request").then((answer) => settled(run, work, deltas, reservation, answer));
+}
+
+/** Charges for the request as soon as it is over. */
+function settled(
+  run: Run,
+  work: Work,
+  deltas: TurnDeltas | undefined,
+  reservation: Reservation,
+  answer: ModelResponse | ModelFailure | Failure,
+): Outcome {
   const streamed = deltas?.end() ?? 0;
   if (isFailure(answer) || answer.failure !== undefined) {
-    const produced = work.produced?.() ?? streamed;
-    reservation.settle(costOfNoAnswer(run, answer, produced));
+    reservation.settle(costOfNoAnswer(run, answer, work.produced?.() ?? streamed));
     return answer;
   }
   const usage = run.spend(answer.usage, charactersOf(answer.message));

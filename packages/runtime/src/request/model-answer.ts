@@ -4,26 +4,29 @@ import { isFailure, messageOf } from "../failures.ts";
 import type { Work } from "./attempt.ts";
 
 /** Begins the work; what it throws is returned as the data that it should have been. Never rejects. */
-export async function asData(
-  work: Work,
-  onDelta: Parameters<Work["begin"]>[0],
-): Promise<ModelResponse | ModelFailure> {
+export function asData(work: Work, onDelta: Parameters<Work["begin"]>[0]): Promise<ModelResponse | ModelFailure> {
   try {
-    const answer = await work.begin(onDelta);
-    if (isModelAnswer(answer)) return readable(unmarked(answer));
-    return {
-      failure: "provider",
-      reason: "invalid_response",
-      message: "The provider returned no message.",
-      payload: answer,
-    };
+    return Promise.resolve(work.begin(onDelta)).then(checked, thrown);
   } catch (cause) {
-    if (isTimeoutError(cause)) return { failure: "throttle", kind: "timeout", message: messageOf(cause), cause };
-    if (isNetworkError(cause) || isFailedFetch(cause)) {
-      return { failure: "throttle", kind: "unknown", message: messageOf(cause), cause };
-    }
-    return { failure: "provider", reason: "unknown", message: messageOf(cause), cause };
+    return Promise.resolve(thrown(cause));
   }
+}
+
+function checked(answer: unknown): ModelResponse | ModelFailure {
+  try {
+    if (isModelAnswer(answer)) return readable(unmarked(answer));
+  } catch (cause) {
+    return thrown(cause);
+  }
+  const message = "The provider returned no message.";
+  return { failure: "provider", reason: "invalid_response", message, payload: answer };
+}
+
+function thrown(cause: unknown): ModelFailure {
+  const message = messageOf(cause);
+  if (isTimeoutError(cause)) return { failure: "throttle", kind: "timeout", message, cause };
+  if (isNetworkError(cause) || isFailedFetch(cause)) return { failure: "throttle", kind: "unknown", message, cause };
+  return { failure: "provider", reason: "unknown", message, cause };
 }
 
 /** Anyone may have written the provider: what it returns is checked before it is trusted. */
