@@ -38,31 +38,31 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a Retry-After is ignored",
-    file: runtime("throttle/backoff.ts"),
+    file: runtime("request/backoff.ts"),
     find: "const asked = refusal.retryAfterMs ?? 0;",
     replace: "const asked = 0;",
   },
   {
     name: "the jitter is dropped",
-    file: runtime("throttle/backoff.ts"),
+    file: runtime("request/backoff.ts"),
     find: "const jitter = random() *",
     replace: "const jitter = 0 *",
   },
   {
     name: "waits are not added up",
-    file: runtime("throttle/backoff.ts"),
+    file: runtime("request/backoff.ts"),
     find: "policy.maxTotalDelayMs - refusal.waitedMs",
     replace: "policy.maxTotalDelayMs",
   },
   {
     name: "a wait does not look at the deadline",
-    file: runtime("throttle/backoff.ts"),
+    file: runtime("request/backoff.ts"),
     find: ", refusal.leftMs)",
     replace: ")",
   },
   {
     name: "attempts are not counted",
-    file: runtime("throttle/backoff.ts"),
+    file: runtime("request/backoff.ts"),
     find: "if (refusal.attempt >= policy.maxAttempts) return undefined;",
     replace: "",
   },
@@ -74,13 +74,13 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a budget is not looked at after a response",
-    file: runtime("throttle/throttled.ts"),
+    file: runtime("request/attempt.ts"),
     find: 'const passed = run.limits.check("response");',
     replace: "const passed = undefined;",
   },
   {
     name: "a request is not reserved",
-    file: runtime("throttle/throttled.ts"),
+    file: runtime("request/repeated.ts"),
     find: "  return worstCaseOf(",
     replace: "  if (maxOutputTokens >= 0) return { inputTokens: 0, outputTokens: 0 };\n  return worstCaseOf(",
   },
@@ -105,9 +105,9 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a provider is waited for past the limits",
-    file: runtime("throttle/throttled.ts"),
-    find: 'await run.limits.race(\n      asData(() => provider.generate(asked)),\n      "request",\n    )',
-    replace: "await asData(() => provider.generate(asked))",
+    file: runtime("request/attempt.ts"),
+    find: 'run.limits.race(ending, "request")',
+    replace: "ending",
   },
   {
     name: "listeners stay on the caller's signal",
@@ -207,7 +207,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a request begins after a listener's abort",
-    file: runtime("throttle/throttled.ts"),
+    file: runtime("request/attempt.ts"),
     find: 'const ended = run.limits.stopped("request");',
     replace: "const ended = undefined;",
   },
@@ -219,7 +219,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a wait is told after an abort",
-    file: runtime("throttle/throttled.ts"),
+    file: runtime("request/repeated.ts"),
     find: 'const late = run.limits.stopped("request");',
     replace: "const late = undefined;",
   },

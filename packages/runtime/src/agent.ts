@@ -12,11 +12,12 @@ import {
 import { elapsedMs } from "./elapsed.ts";
 import { isFailure, refusedRequest, type Failure } from "./failures.ts";
 import { whyUnusable } from "./inner-loop.ts";
-import { onAbort } from "./limits.ts";
+import { onAbort, type WorstCase } from "./limits.ts";
 import { refresh } from "./rendering.ts";
+import { attemptRequest, type Answered, type Work } from "./request/attempt.ts";
+import { givenUp, reportThrottle } from "./request/repeated.ts";
 import type { Run } from "./run.ts";
-import { turnDeltas } from "./streaming/deltas.ts";
-import { asData, givenUp, reportThrottle } from "./throttle/throttled.ts";
+import { textOf, turnDeltas } from "./streaming/deltas.ts";
 import { withUniqueIds } from "./tools/calls.ts";
 import { executeToolCalls } from "./tools/executor.ts";
 import { charactersOf } from "./usage.ts";
@@ -25,7 +26,10 @@ import { charactersOf } from "./usage.ts";
 export interface AgentDriver {
   readonly name: string;
   readonly model: string;
-  /** One task, one final answer; it may throw what `fetch` throws, as a ModelProvider may. */
+  /**
+   * One task, one final answer; it may throw what `fetch` throws, as a ModelProvider may. A failure without `usage` is
+   * charged by estimate for the text and the calls before it; where there were none it costs nothing.
+   */
   drive(run: AgentRun): Promise<ModelResponse | ModelFailure>;
 }
 
@@ -36,9 +40,9 @@ export interface AgentRun {
   readonly messages: readonly Message[];
   readonly signal: AbortSignal;
   readonly deadline: Deadline | undefined;
-  /** One call after another, as in every evaluation: policies asked, changes undone if it fails, told as events. */
+  /** One call after another, as in every evaluation: with its policies, its events, and a rollback if it fails. */
   executeToolCall(call: ToolCall): Promise<ToolMessage>;
-  /** Heard when the evaluation is streamed. */
+  /** For text as it comes: streamed to who watches, and what a turn without a usage is charged for (LIM-8). */
   onDelta(delta: ModelDelta): void;
 }
 
@@ -50,43 +54,17 @@ export async function driveAgent(driver: AgentDriver, run: Run): Promise<ModelRe
   const unasked = (await refresh(run)) ?? whyUnkept(driver, run);
   if (unasked !== undefined) return unasked;
   run.turn += 1;
-  const stop = run.limits.checkRequest();
-  if (stop !== undefined) return stop;
-  const reservation = run.limits.reserve({ inputTokens: 0, outputTokens: 0 });
-  if (isFailure(reservation)) return reservation;
   const askedAt = run.world.clock.now();
-  run.emit({ type: "provider.requested", turn: run.turn, attempt: 1 });
-
-  const deltas = run.watch === undefined ? undefined : turnDeltas(run);
-  const work = startWork(run);
-  const answering = asData(() =>
-    driver.drive({
-      get rendered() {
-        return run.rendered;
-      },
-      messages: run.conversation.request(),
-      signal: work.signal,
-      deadline: run.limits.deadline,
-      executeToolCall: work.executeToolCall,
-      onDelta: deltas?.begin() ?? (() => {}),
-    }),
-  );
-  const answer = await run.limits.race(Promise.race([answering, work.stopped]), "request");
-  const told = deltas?.end() ?? 0;
-  await work.end();
-
-  const response = isFailure(answer) || answer.failure !== undefined ? undefined : answer;
-  const reported = isFailure(answer) ? undefined : answer.usage;
-  const usage = run.spend(reported, response === undefined ? told : charactersOf(response.message));
-  reservation.settle(usage);
+  const work = startWork(driver, run);
+  const answer = await attemptRequest(run, 1, work, run.watch === undefined ? undefined : turnDeltas(run));
+  const late = await work.end();
   if (isFailure(answer)) return answer;
   if (answer.failure === "throttle") {
     reportThrottle(run, answer, 1, undefined);
     return givenUp(answer, 1);
   }
   if (answer.failure !== undefined) return refusedRequest(answer);
-  deltas?.complete(answer.message.text);
-  return concluded(run, answer, usage, elapsedMs(run.world.clock, askedAt));
+  return concluded(run, answer, elapsedMs(run.world.clock, askedAt)) ?? late ?? answer.response;
 }
 
 /** What cannot be kept is refused, never passed over. */
@@ -96,62 +74,75 @@ function whyUnkept({ name }: AgentDriver, { toolChoice = "auto", tools }: Run): 
   return { stop: "provider", phase: "request", reason: "bad_request", message };
 }
 
-function concluded(
-  run: Run,
-  response: ModelResponse,
-  usage: Run["usage"],
-  durationMs: number,
-): ModelResponse | Failure {
+/** Records the turn; returns why its answer cannot be used, or the limit that it passed. */
+function concluded(run: Run, { response, usage, stop }: Answered, durationMs: number): Failure | undefined {
   run.model = response.model ?? run.model;
   run.emit({ type: "provider.responded", turn: run.turn, usage, finishReason: response.finishReason, durationMs });
   const unusable = whyUnusable(response);
   if (unusable !== undefined) return unusable;
-  // Its calls have been run while it worked.
+  // Its calls ran while it worked.
   run.conversation.append({ ...response.message, toolCalls: [] }, []);
-  return run.limits.check("response") ?? response;
+  return stop ?? run.limits.stopped("response");
 }
 
-interface AgentWork {
-  /** Fires with the evaluation's, when a tool met a limit, and at the end. */
-  readonly signal: AbortSignal;
-  readonly stopped: Promise<Failure>;
-  executeToolCall(call: ToolCall): Promise<ToolMessage>;
-  /** No call begins any more; those that have begun are waited for. */
-  end(): Promise<void>;
+interface AgentWork extends Work {
+  /** No call begins after this; waits for those that have begun, and returns what one of them failed with. */
+  end(): Promise<Failure | undefined>;
 }
 
-function startWork(run: Run): AgentWork {
+const nothingReserved: WorstCase = { inputTokens: 0, outputTokens: 0 };
+
+function startWork(driver: AgentDriver, run: Run): AgentWork {
   const controller = new AbortController();
   const stopListening = onAbort(run.limits.signal, (reason) => controller.abort(reason));
   const { promise: stopped, resolve: stop } = Promise.withResolvers<Failure>();
   let queue: Promise<unknown> = Promise.resolve();
-  let over = false;
+  let isOver = false;
+  let met: Failure | undefined;
+  let produced = 0;
 
   const execute = async (call: ToolCall): Promise<ToolMessage> => {
-    if (over) throw new RevokedError(`The agent's turn is over: ${call.name} is not run any more.`);
+    if (isOver) throw new RevokedError(`The agent's turn is over: ${call.name} is not run any more.`);
     const message = withUniqueIds({ role: "assistant", text: "", toolCalls: [call] }, run.world.newId);
+    produced += charactersOf(message);
     const outcome = await executeToolCalls(run, message);
-    const failure = outcome.stop ?? (await refresh(run));
-    if (failure !== undefined) {
-      over = true;
-      stop(failure);
+    met = outcome.stop ?? (await refresh(run));
+    if (met !== undefined) {
+      isOver = true;
+      stop(met);
       controller.abort();
     }
     return outcome.answers[0] as ToolMessage;
   };
+  const executeToolCall = (call: ToolCall): Promise<ToolMessage> => {
+    const answer = queue.then(() => execute(call));
+    queue = answer.catch(() => {});
+    return answer;
+  };
   return {
-    signal: controller.signal,
+    worstCase: nothingReserved,
+    begin: (onDelta) =>
+      driver.drive({
+        get rendered() {
+          return run.rendered;
+        },
+        messages: run.conversation.request(),
+        signal: controller.signal,
+        deadline: run.limits.deadline,
+        executeToolCall,
+        onDelta(delta) {
+          produced += textOf(delta).length;
+          onDelta?.(delta);
+        },
+      }),
     stopped,
-    executeToolCall(call) {
-      const answer = queue.then(() => execute(call));
-      queue = answer.catch(() => {});
-      return answer;
-    },
+    produced: () => produced,
     async end() {
-      over = true;
+      isOver = true;
       stopListening();
       controller.abort();
       await queue;
+      return met;
     },
   };
 }

@@ -17,21 +17,20 @@ import {
   type ThrottlePolicy,
   type ToolChoice,
 } from "@proviso/core";
-import { rememberFacts } from "./adapter-facts.ts";
+import { rememberInternals } from "./adapter-internals.ts";
 import { driveAgent, type AgentDriver } from "./agent.ts";
 import { whatIsMissing } from "./completion.ts";
 import { resolveEnvironment, type Environment } from "./environment.ts";
 import { checkToolChoice } from "./evaluate-options.ts";
 import { errorOf, isFailure, messageOf, rememberFailure, type Failure } from "./failures.ts";
 import { runInnerLoop } from "./inner-loop.ts";
-import { registerEvaluator } from "./nesting.ts";
 import { elapsedMs } from "./elapsed.ts";
 import { parseOutput, repairRequest, type ParsedOutput } from "./output/parse.ts";
 import type { Run, Setup } from "./run.ts";
 import { startRun } from "./start-run.ts";
 import { startStream } from "./streaming/stream.ts";
 import type { Surroundings } from "./surroundings.ts";
-import { throttlePolicy } from "./throttle/policy.ts";
+import { throttlePolicy } from "./request/policy.ts";
 
 /** The last part of every adapter's options. */
 export interface AdapterOptions extends Environment {
@@ -55,29 +54,33 @@ export function checkAdapterOptions(options: AdapterOptions): void {
  * @throws {DefinitionError} for what is no model, a throttle policy or a tool choice that cannot be, or an empty secret.
  */
 export function modelAdapter(provider: ModelProvider, options: AdapterOptions = {}): ProviderAdapter {
-  checkProvider(provider);
+  checkDriver(provider, "modelAdapter needs a ModelProvider", modelProviderFields);
   const { tools, nativeOutput } = provider.capabilities;
   return makeAdapter({ provider, takesTools: tools, nativeOutput }, (run) => runInnerLoop(provider, run), options);
-}
-
-/** Which of them are missing would be known with the first request only. */
-function checkProvider(provider: ModelProvider): void {
-  const { name, model, capabilities, generate } = (provider ?? {}) as Partial<ModelProvider>;
-  const named = typeof name === "string" && typeof model === "string";
-  if (named && isRecord(capabilities) && typeof generate === "function") return;
-  throw new DefinitionError(
-    `modelAdapter needs a ModelProvider: { name, model, capabilities, generate }, not ${describeValue(provider)}.`,
-  );
 }
 
 /**
  * For what owns its loop: it answers in its own way and calls our tools through the one executor, so that
  * transactions, policies, limits and events are the same.
- * @throws {DefinitionError} for a throttle policy or a tool choice that cannot be, or an empty secret.
+ * @throws {DefinitionError} for what is no driver, a throttle policy or a tool choice that cannot be, or an empty secret.
  */
 export function agentAdapter(driver: AgentDriver, options: AdapterOptions = {}): ProviderAdapter {
+  checkDriver(driver, "agentAdapter needs an AgentDriver", agentDriverFields);
   const setup = { provider: driver, takesTools: true, nativeOutput: false };
   return makeAdapter(setup, (run) => driveAgent(driver, run), options);
+}
+
+type Fields = Readonly<Record<string, "string" | "function" | "object">>;
+const modelProviderFields: Fields = { name: "string", model: "string", capabilities: "object", generate: "function" };
+const agentDriverFields: Fields = { name: "string", model: "string", drive: "function" };
+
+/** Without it, a field that is missing would show only with the first request. */
+function checkDriver(given: unknown, needed: string, fields: Fields): void {
+  const values = (given ?? {}) as Readonly<Record<string, unknown>>;
+  const fits = ([name, type]: readonly [string, string]): boolean =>
+    type === "object" ? isRecord(values[name]) : typeof values[name] === type;
+  if (Object.entries(fields).every(fits)) return;
+  throw new DefinitionError(`${needed}: { ${Object.keys(fields).join(", ")} }, not ${describeValue(given)}.`);
 }
 
 /** Asks until there is a final answer. */
@@ -103,13 +106,11 @@ function makeAdapter(
     throttle: throttlePolicy(options.throttle),
     toolChoice: options.toolChoice,
   };
-  rememberFacts(adapter, {
-    model: of.provider.model,
-    nativeOutput: of.nativeOutput,
-    maxOutputTokens: of.provider.maxOutputTokens,
-    clock: setup.world.clock,
+  const { model, maxOutputTokens } = of.provider;
+  rememberInternals(adapter, {
+    evaluate: (prompt, given, nesting) => evaluate(setup, prompt, given, { nesting }),
+    facts: { model, nativeOutput: of.nativeOutput, maxOutputTokens, clock: setup.world.clock },
   });
-  registerEvaluator(adapter, (prompt, given, nesting) => evaluate(setup, prompt, given, { nesting }));
   return adapter;
 }
 

@@ -9,6 +9,6 @@ export { joinSlices } from "./session/join.ts";
 export { append, replaceLatest, upsertBy } from "./session/reducers.ts";
 export { restoreSession } from "./session/restore.ts";
 export { createSession } from "./session/session.ts";
-export { modelFailureFrom } from "./throttle/retry-after.ts";
+export { modelFailureFrom } from "./request/http-failure.ts";
 export { createSnapshot, restoreSnapshot, transaction } from "./transactions/public.ts";
 export type { Snapshot, TransactionScope, TransactionViews } from "./transactions/public.ts";

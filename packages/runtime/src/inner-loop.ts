@@ -12,7 +12,7 @@ import { elapsedMs } from "./elapsed.ts";
 import { isFailure, providerFailure, type Failure } from "./failures.ts";
 import { refresh } from "./rendering.ts";
 import type { Run } from "./run.ts";
-import { throttled } from "./throttle/throttled.ts";
+import { throttled } from "./request/repeated.ts";
 import { withUniqueIds } from "./tools/calls.ts";
 import { executeToolCalls } from "./tools/executor.ts";
 import type { KnownCost } from "./usage.ts";

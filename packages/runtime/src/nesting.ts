@@ -1,4 +1,3 @@
-import type { EvaluateOptions, Prompt, PromptResponse, ProviderAdapter } from "@proviso/core";
 import type { Run } from "./run.ts";
 import type { Transaction } from "./transactions/transaction.ts";
 
@@ -13,21 +12,4 @@ export interface Nesting {
   readonly readOnly: boolean;
   /** @throws {RevokedError} when the call is over. */
   assertLive(): void;
-}
-
-export type Evaluator = <Output>(
-  prompt: Prompt<Output>,
-  options: EvaluateOptions,
-  nesting: Nesting | undefined,
-) => Promise<PromptResponse<Output>>;
-
-const evaluators = new WeakMap<ProviderAdapter, Evaluator>();
-
-export function registerEvaluator(adapter: ProviderAdapter, evaluator: Evaluator): void {
-  evaluators.set(adapter, evaluator);
-}
-
-/** undefined for an adapter of other making. */
-export function evaluatorOf(adapter: ProviderAdapter): Evaluator | undefined {
-  return evaluators.get(adapter);
 }

@@ -1,7 +1,8 @@
-import { definePrompt, type ModelDelta, type ToolMessage } from "@proviso/core";
-import { agentAdapter, createSession, modelAdapter, type AgentDriver } from "@proviso/runtime";
+import { definePrompt, defineTool, trackBudget, type ModelDelta, type ToolMessage } from "@proviso/core";
+import { agentAdapter, createSession, modelAdapter, type AgentDriver, type AgentRun } from "@proviso/runtime";
 import { fakeEnvironment, recordEvents, scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { digestOfState, notes, promptOf, rejectionOf, world, write, writing } from "./tools/support.ts";
 
 const asCall = ({ name, arguments: given }: ReturnType<typeof writing>, id: string) => ({
@@ -17,6 +18,16 @@ const done = (text: string) =>
   }) as const;
 const agent = (drive: AgentDriver["drive"]): AgentDriver => ({ name: "agent", model: "agent-model", drive });
 const prompt = promptOf({ tools: [write] });
+
+const nest = defineTool({
+  name: "nest",
+  description: "Spends.",
+  input: z.object({}),
+  execute: async (_, context) => {
+    const model = scriptedModel([{ text: "dear", usage: { inputTokens: 900, outputTokens: 0 } }]);
+    await context.evaluate(promptOf({}, "dear"), { adapter: modelAdapter(model) });
+  },
+});
 
 test("TX-1 TX-2 an agent's calls go through the same executor: good ones stay, failed ones leave no trace", async () => {
   const { session, resources, ledger } = world();
@@ -104,17 +115,6 @@ test("LIM-4 a limit met in a call ends the agent's work", async () => {
     }),
     fakeEnvironment(),
   );
-  const { defineTool } = await import("@proviso/core");
-  const { z } = await import("zod");
-  const nest = defineTool({
-    name: "nest",
-    description: "Spends.",
-    input: z.object({}),
-    execute: async (_, context) => {
-      const model = scriptedModel([{ text: "dear", usage: { inputTokens: 900, outputTokens: 0 } }]);
-      await context.evaluate(promptOf({}, "dear"), { adapter: modelAdapter(model) });
-    },
-  });
   const session = createSession();
   const evaluating = adapter.evaluate(promptOf({ tools: [nest] }), { session, budget: { maxTotalTokens: 100 } });
   expect(await rejectionOf(evaluating)).toMatchObject({ code: "budget", phase: "tool" });
@@ -193,6 +193,66 @@ test.each([
   ["answers emptily", async () => done("")],
 ])("ERR-1 an agent that %s is a ProviderError", async (_, drive) => {
   expect(await rejectionOf(agentAdapter(agent(drive)).evaluate(prompt))).toMatchObject({ code: "provider" });
+});
+
+const said = async ({ onDelta }: AgentRun): Promise<unknown> => onDelta({ kind: "text", text: "x".repeat(40) });
+const called = ({ executeToolCall }: AgentRun): Promise<unknown> => executeToolCall(asCall(writing("x"), "1"));
+
+test.each([
+  ["says something", said, 10],
+  ["calls a tool", called, Math.ceil(("write".length + JSON.stringify({ text: "x" }).length) / 4)],
+] as const)(
+  "LIM-8 an agent that %s before it fails or is aborted costs an estimate, streamed or not",
+  async (_, act, outputTokens) => {
+    for (const isAborted of [false, true]) {
+      for (const isStreamed of [false, true]) {
+        const controller = new AbortController();
+        const drive: AgentDriver["drive"] = async (run) => {
+          await act(run);
+          if (isAborted) controller.abort();
+          return { failure: "provider", reason: "unknown", message: "broken" };
+        };
+        const adapter = agentAdapter(agent(drive), fakeEnvironment());
+        const budget = trackBudget({ maxTotalTokens: 10_000 });
+        const options = { budget, resources: world().resources, signal: controller.signal };
+        const answering = isStreamed ? adapter.stream(prompt, options).response : adapter.evaluate(prompt, options);
+        const error = await rejectionOf(answering);
+        expect(error).toMatchObject({
+          code: isAborted ? "aborted" : "provider",
+          usage: { outputTokens, estimated: true },
+        });
+        expect(budget.consumed.inputTokens).toBeGreaterThan(0);
+        expect(budget.remaining().totalTokens).toBe(10_000 - budget.consumed.totalTokens);
+      }
+    }
+  },
+);
+
+test("LIM-8 a call that an agent makes after its turn is over costs nothing", async () => {
+  let late: (() => Promise<unknown>) | undefined;
+  const adapter = agentAdapter(
+    agent(async (run) => {
+      late = () => called(run);
+      return { failure: "provider", reason: "unknown", message: "broken" };
+    }),
+  );
+  const budget = trackBudget({ maxTotalTokens: 10_000 });
+  await rejectionOf(adapter.evaluate(prompt, { budget, resources: world().resources }));
+  expect(await rejectionOf((late as () => Promise<unknown>)())).toMatchObject({ code: "revoked" });
+  expect(budget.consumed.totalTokens).toBe(0);
+});
+
+test("LIM-4 a budget that is passed in a call which the agent did not wait for ends the evaluation", async () => {
+  const adapter = agentAdapter(
+    agent(async ({ executeToolCall }) => {
+      void executeToolCall({ id: "1", name: "nest", arguments: "{}" });
+      await Promise.resolve();
+      return done("finished");
+    }),
+    fakeEnvironment(),
+  );
+  const evaluating = adapter.evaluate(promptOf({ tools: [nest] }), { budget: { maxTotalTokens: 100 } });
+  expect(await rejectionOf(evaluating)).toMatchObject({ code: "budget" });
 });
 
 test("STR-1 an agent's deltas are told when it is streamed", async () => {

@@ -181,6 +181,28 @@ test("THR-7 a retried request never repeats a tool; THR-8 nothing waits before a
   expect(model.requests[2]?.messages).toEqual(model.requests[1]?.messages);
 });
 
+test("LIM-8 of several attempts each costs what was reported for it, and nothing where nothing was", async () => {
+  const usage = { inputTokens: 4, outputTokens: 1, totalTokens: 5 };
+  const steps = [refused(), refused({ usage }), { text: "done", usage: { inputTokens: 10, outputTokens: 5 } }];
+  const { outcome, requests } = await evaluated(steps);
+  expect(requests).toBe(3);
+  expect(outcome["usage"]).toMatchObject({ inputTokens: 14, outputTokens: 6, totalTokens: 20, estimated: false });
+});
+
+test("LIM-2 no attempt begins when a listener of its provider.requested has aborted", async () => {
+  const environment = fakeEnvironment(7);
+  const session = createSession();
+  const controller = new AbortController();
+  session.on("provider.requested", ({ attempt }) => void (attempt === 2 && controller.abort()));
+  const model = scriptedModel([refused(), { text: "never" }]);
+  const evaluating = rejection(
+    modelAdapter(model, environment).evaluate(promptWith(), { session, signal: controller.signal }),
+  );
+  await environment.clock.advance(600_000);
+  expect(await evaluating).toMatchObject({ code: "aborted", phase: "request", usage: { totalTokens: 0 } });
+  expect(model.callCount).toBe(1);
+});
+
 test("THR-2 a policy that cannot be is refused when the adapter is made", async () => {
   for (const throttle of [
     { maxAttempts: 0 },

@@ -1,8 +1,8 @@
 import { acpAgent } from "@proviso/adapter-process";
-import { ProcessError, ProviderError } from "@proviso/core";
+import { ProcessError, ProviderError, trackBudget } from "@proviso/core";
 import { createSession } from "@proviso/runtime";
 import { recordEvents } from "@proviso/runtime/testing";
-import { chmodSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { failureOf, folder, gone, idsIn } from "../support/command.ts";
@@ -18,6 +18,27 @@ test("CMD-29 an agent that does not exist is a ProcessError that says what to do
   expect(error).toMatchObject({ code: "process", phase: "request", exitCode: null, signal: null, stderr: "" });
   expect(error.message).toContain('"proviso-no-such-agent" was not found');
   expect(events.map(({ type }) => type)).toEqual(["prompt.rendered", "provider.requested", "prompt.failed"]);
+});
+
+test.each([
+  ["is not there", acpAgent({ command: "/no/such/agent" })],
+  ["asks for a login", acting("auth")],
+  ["exits before it has said anything", acting("early-exit", "4")],
+])("LIM-8 CMD-29 an agent that %s costs nothing", async (_, agent) => {
+  const budget = trackBudget({ maxTotalTokens: 1_000 });
+  const { usage } = await failureOf(agent.evaluate(hello, { budget }));
+  expect(usage).toMatchObject({ totalTokens: 0, estimated: false });
+  expect(budget.consumed.totalTokens).toBe(0);
+});
+
+test("LIM-2 CMD-31 an agent is not started when a listener of provider.requested has aborted", async () => {
+  const noted = join(folder(), "notes");
+  const controller = new AbortController();
+  const session = createSession();
+  session.on("provider.requested", () => controller.abort());
+  const error = await failureOf(acting("cancellable", noted).evaluate(hello, { session, signal: controller.signal }));
+  expect(error).toMatchObject({ code: "aborted", usage: { totalTokens: 0 } });
+  expect(existsSync(noted)).toBe(false);
 });
 
 test("CMD-29 a folder that does not exist, and a file that is no program, are told as such", async () => {

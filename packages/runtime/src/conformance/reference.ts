@@ -1,5 +1,5 @@
 import { type ModelFailure, type ModelProvider, type ModelRequest, type ModelResponse } from "@proviso/core";
-import { modelFailureFrom } from "../throttle/retry-after.ts";
+import { modelFailureFrom } from "../request/http-failure.ts";
 import type { ConformanceAnswer, ConformanceScript } from "./script.ts";
 
 /** A model in process that answers from the script: what every adapter is compared with. */

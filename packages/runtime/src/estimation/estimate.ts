@@ -1,5 +1,5 @@
 import { DefinitionError, systemClock, type Message, type Prompt, type ProviderAdapter } from "@proviso/core";
-import { factsOf } from "../adapter-facts.ts";
+import { internalsOf } from "../adapter-internals.ts";
 import { costFromPriors, costFromSamples, type CostEstimate } from "./cost.ts";
 import { learnedFrom, type Learned } from "./learned.ts";
 import { pricingOf } from "./prices.ts";
@@ -44,7 +44,7 @@ const priorConfidence = 0.05;
  */
 export async function estimate(prompt: Prompt, options: EstimateOptions): Promise<Estimate> {
   checkArguments(prompt, options);
-  const facts = factsOf(options.adapter);
+  const facts = internalsOf(options.adapter)?.facts;
   const model = options.model ?? facts?.model;
   const size = sizeOf(prompt, facts, options.messages);
   if (isUnrendered(size)) return nothingSpent(size);

@@ -6,7 +6,7 @@ import {
   type Prompt,
   type RenderedPrompt,
 } from "@proviso/core";
-import type { AdapterFacts } from "../adapter-facts.ts";
+import type { AdapterFacts } from "../adapter-internals.ts";
 import { messageOf } from "../failures.ts";
 import { charactersOf } from "../usage.ts";
 

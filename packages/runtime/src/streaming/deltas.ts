@@ -43,8 +43,9 @@ export function turnDeltas(run: Run): TurnDeltas {
       takeBack();
       const attempt = ++attempts;
       current = attempt;
-      return ({ kind, text }) => {
-        if (attempt === current && kind === "text" && typeof text === "string" && text !== "") tell(text);
+      return (delta) => {
+        const text = textOf(delta);
+        if (attempt === current && text !== "") tell(text);
       };
     },
     end() {
@@ -58,4 +59,9 @@ export function turnDeltas(run: Run): TurnDeltas {
       if (partial !== undefined) tellOutput(partial.finish(told));
     },
   };
+}
+
+/** "" for a delta of another kind, or one without a text. */
+export function textOf({ kind, text }: ModelDelta): string {
+  return kind === "text" && typeof text === "string" ? text : "";
 }

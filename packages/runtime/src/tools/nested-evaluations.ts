@@ -6,8 +6,9 @@ import {
   type ToolCall,
   type ToolContext,
 } from "@proviso/core";
+import { internalsOf } from "../adapter-internals.ts";
 import { onAbort } from "../limits.ts";
-import { evaluatorOf, type Nesting } from "../nesting.ts";
+import type { Nesting } from "../nesting.ts";
 import type { Run } from "../run.ts";
 import type { Transaction } from "../transactions/transaction.ts";
 
@@ -50,11 +51,11 @@ export function nestedEvaluations(
     { adapter = run.adapter, ...options }: NonNullable<Parameters<ToolContext["evaluate"]>[1]>,
   ): Promise<PromptResponse<Output>> => {
     state.assertLive();
-    const evaluate = evaluatorOf(adapter);
-    if (evaluate === undefined) {
+    const internals = internalsOf(adapter);
+    if (internals === undefined) {
       throw new DefinitionError("An adapter inside a tool call has to be made by modelAdapter or agentAdapter.");
     }
-    return evaluate(prompt, options, nestingOf());
+    return internals.evaluate(prompt, options, nestingOf());
   };
   return {
     evaluate<Output>(prompt: Prompt<Output>, options: Parameters<ToolContext["evaluate"]>[1] = {}) {

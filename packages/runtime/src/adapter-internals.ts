@@ -1,0 +1,35 @@
+import type { Clock, EvaluateOptions, Prompt, PromptResponse, ProviderAdapter } from "@proviso/core";
+import type { Nesting } from "./nesting.ts";
+
+/** What is known of an adapter before it is asked anything. */
+export interface AdapterFacts {
+  readonly model: string;
+  readonly nativeOutput: boolean;
+  /** Of one request. */
+  readonly maxOutputTokens: number | undefined;
+  readonly clock: Clock;
+}
+
+/** Evaluates inside the tool call that `nesting` describes; undefined: an evaluation of its own. */
+type Evaluator = <Output>(
+  prompt: Prompt<Output>,
+  options: EvaluateOptions,
+  nesting: Nesting | undefined,
+) => Promise<PromptResponse<Output>>;
+
+/** What the runtime keeps of an adapter beyond its public members. */
+export interface AdapterInternals {
+  readonly evaluate: Evaluator;
+  readonly facts: AdapterFacts;
+}
+
+const internals = new WeakMap<ProviderAdapter, AdapterInternals>();
+
+export function rememberInternals(adapter: ProviderAdapter, known: AdapterInternals): void {
+  internals.set(adapter, known);
+}
+
+/** undefined for an adapter that neither modelAdapter nor agentAdapter made. */
+export function internalsOf(adapter: ProviderAdapter): AdapterInternals | undefined {
+  return internals.get(adapter);
+}
