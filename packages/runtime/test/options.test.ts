@@ -35,7 +35,7 @@ describe("ERR-1 an option of the wrong kind is named, with what it must be", () 
     [
       "policies",
       [() => ({ allowed: true })],
-      "The option policies must be a list of what definePolicy makes: policies[0] has no check.",
+      "The option policies must be a list of what definePolicy makes: policies[0] has neither check nor approve.",
     ],
     [
       "policies",

@@ -9,7 +9,6 @@ import {
   type Resources,
   type Slice,
   type Tool,
-  type ToolContext,
   type ToolPolicy,
 } from "@proviso/core";
 
@@ -38,6 +37,7 @@ export function sequentialDependency(options: {
     name,
     tools: [tool],
     slices: [succeeded],
+    uses: [],
     check(_, { session }) {
       const missing = after.filter((other) => !session.get(succeeded).includes(other.name));
       if (missing.length === 0) return allow();
@@ -150,17 +150,20 @@ export type Approval =
   | { readonly approved: true; /** In place of the model's arguments. */ readonly input?: unknown }
   | { readonly approved: false; readonly reason?: string | undefined };
 
-/** What is asked for: `signal` fires when nobody waits for the answer any more. */
+/** A call that waits for its approval. */
 export interface ApprovalRequest {
   readonly tool: Tool;
+  /** Validated and frozen: what is approved is what runs. */
   readonly input: unknown;
   readonly callId: string;
+  /** Fires when nobody waits for the answer any more. */
   readonly signal: AbortSignal;
 }
 
 /**
  * Asks before a tool runs: `evaluate(prompt, { policies: [requireApproval(ask)] })`. An answer that is none denies, and
- * so does an error; the wait ends with the evaluation.
+ * so does an error; the wait ends with the evaluation. While somebody decides, no lock is held and the tool's `timeoutMs`
+ * does not run. The checks of all policies run before the question, and again on the input that was approved.
  */
 export function requireApproval(
   ask: (request: ApprovalRequest) => Approval | Promise<Approval>,
@@ -170,12 +173,12 @@ export function requireApproval(
   return definePolicy({
     name: "require-approval",
     ...(tools === undefined ? {} : { tools }),
-    async check({ tool, input }, { callId, signal }: ToolContext): Promise<PolicyDecision> {
+    async approve({ tool, input }, { callId, signal }): Promise<PolicyDecision> {
       if (tools === undefined && tool.readOnly === true) return allow();
       const approval: Approval | undefined = await ask({ tool, input, callId, signal });
       if (approval?.approved === true) return allow(approval.input);
-      const why = approval?.reason ? `: ${approval.reason}` : "";
-      return deny(`${tool.name} was not approved${why}.`);
+      const why = approval?.reason?.trim().replace(/[.]+$/u, "");
+      return deny(why ? `${tool.name} was not approved: ${why}.` : `${tool.name} was not approved.`);
     },
   });
 }

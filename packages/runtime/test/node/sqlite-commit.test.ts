@@ -1,4 +1,4 @@
-import { defineEvent, definePrompt, defineSlice } from "@proviso/core";
+import { defineEvent, definePrompt, defineSlice, RestoreError } from "@proviso/core";
 import { createSession, modelAdapter, openResources, transaction } from "@proviso/runtime";
 import { sqliteResource, SqliteDatabase } from "@proviso/runtime/node";
 import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
@@ -31,10 +31,19 @@ test("TX-2 RES-6 a session whose call could not be committed is never apart from
     { toolCalls: [{ name: "add", arguments: {} }] },
     { text: "Done." },
   ]);
-  const { toolResults } = await modelAdapter(model, fakeEnvironment()).evaluate(prompt.bind(), { session, resources });
+  const error = await modelAdapter(model, fakeEnvironment())
+    .evaluate(prompt.bind(), { session, resources })
+    .catch((rejected: unknown) => rejected);
+  expect(error).toBeInstanceOf(RestoreError);
+  const { code, faults, response, toolResults } = error as RestoreError;
+  expect([code, response?.text, faults.map(({ operation, callIds }) => [operation, callIds])]).toEqual([
+    "restore",
+    "Done.",
+    [["commit", ["call_1"]]],
+  ]);
   expect(toolResults.at(-1)?.result).toMatchObject({ success: false, message: expect.stringContaining("committed") });
   expect(database.prepare("SELECT * FROM late").all()).toEqual([]);
-  expect(() => session.get(count)).toThrow("the changes of add could not be committed");
+  expect(() => session.get(count)).toThrow("the changes of the call of add (call_1) could not be committed");
 });
 
 test("TX-9 RES-6 a transaction that cannot be committed says why, and the session is unusable", async () => {

@@ -203,7 +203,8 @@ test("RES-6 a commit that fails is told by every later use, and the lock is let 
   const database = memoryDatabase("CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT)");
   await using resources = await openResources([sqliteResource(database)]);
   database.exec("CREATE TABLE late (a REFERENCES notes DEFERRABLE INITIALLY DEFERRED)");
-  await call(resources, (mine) => mine.run("INSERT INTO late VALUES (9)"));
+  const lost = call(resources, (mine) => mine.run("INSERT INTO late VALUES (9)"));
+  await expect(lost).rejects.toMatchObject({ code: "restore", faults: [{ operation: "commit" }] });
   expect(database.prepare("SELECT * FROM late").all()).toEqual([]);
   expect(database.isTransaction).toBe(false);
   expect(await call(resources, () => 1)).toMatchObject({
