@@ -194,7 +194,8 @@ function leaveLine(wait: Wait): void {
 
 /** The first of those that hold the lock, or stand before this place in line, that cannot end before `owner` has. */
 function whoWaitsBack({ holds, queue }: Lock, place: number, owner: LockOwner, seen: Set<Wait>): LockOwner | undefined {
-  const inFront = [...holds.map((held) => held.owner), ...queue.slice(0, place).map((wait) => wait.owner)];
+  // Who gets it on behalf of a transaction inside keeps it for longer than that one.
+  const inFront = [...holds.map((held) => held.owner), ...queue.slice(0, place).map((wait) => wait.holder)];
   return inFront.find((other) => {
     if (isAround(other, owner)) return true;
     for (const wait of other.waits) {
