@@ -28,8 +28,11 @@ export interface Kept {
 export interface Beside {
   /** One later than everything before. */
   next(): number;
-  /** `owner` is an evaluation: its framework events, and those of evaluations inside it, belong to the mark. */
-  open(mark: SessionMark, owner: string | undefined): void;
+  /**
+   * `owner` is an evaluation or a transaction: its events, and those of evaluations inside it, belong to the mark. `parent`
+   * is what a transaction is inside of.
+   */
+  open(mark: SessionMark, owner: string | undefined, parent?: Origin["parent"]): void;
   close(mark: SessionMark): void;
   isOpen(mark: SessionMark): boolean;
   remember(change: Change): void;
@@ -58,7 +61,10 @@ export function createBeside(): Beside {
   };
   return {
     next: () => ++last,
-    open: (mark, owner) => void owners.set(mark, owner),
+    open(mark, owner, parent) {
+      owners.set(mark, owner);
+      if (owner !== undefined && parent !== undefined) outer.set(owner, parent);
+    },
     close(mark) {
       bases.delete(mark);
       if (!owners.delete(mark) || owners.size > 0) return;

@@ -42,7 +42,7 @@ export interface SliceStates {
    * events of evaluations other than `owner` and those inside it, and restored snapshots. Marks may be open inside each
    * other.
    */
-  open(mark: SessionMark, owner?: string): void;
+  open(mark: SessionMark, owner?: string, parent?: Origin["parent"]): void;
   close(mark: SessionMark): void;
   /**
    * Puts back exactly what was marked, and clears state slices that came later. What others did since an open mark is
@@ -91,7 +91,7 @@ export function sliceStates(sessionId: string): SliceStates {
       const logs = which === "all" ? places.logMarks() : undefined;
       return { session: places, order: beside.next(), slices: places.joined(), states: places.share(), logs };
     },
-    open: (mark, owner) => beside.open(mark, owner),
+    open: beside.open,
     close: beside.close,
     rollback(mark, calls) {
       const { from, events } = beside.undo(mark, calls);
