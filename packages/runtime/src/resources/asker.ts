@@ -9,7 +9,7 @@ import {
 } from "@proviso/core";
 import { currentTransaction } from "../transactions/async-context.ts";
 import type { LockMode } from "../transactions/lock.ts";
-import type { Participant } from "../transactions/snapshots.ts";
+import { wasUsedBefore, type Participant } from "../transactions/snapshots.ts";
 import { hasJoined, join, joinAtOnce, type Transaction } from "../transactions/transaction.ts";
 import type { CallResources, ResourceContext } from "./context.ts";
 import { guarded, guardOfCurrentCall, unguarded } from "./guard.ts";
@@ -60,11 +60,21 @@ export function asker({ bound, singletons, state, outerOf, self }: AskerSources)
     const made = binding.create(ask({ path: [...path, binding], isInjected: true, call }));
     const within = usedIn(asking, self)?.transaction;
     if (!isThenable(made)) {
-      within?.made.push({ instance: unguarded(made), discard: () => discard(store, made) });
+      within?.made.push({ instance: newlyMade(made), discard: () => discard(store, made) });
       return keep(store, binding, made);
     }
-    const later = keepLater(store, binding, Promise.resolve(made));
-    within?.made.push({ instance: undefined, discard: later.discard });
+    let instance: unknown;
+    const making = Promise.resolve(made).then((ready) => {
+      instance = newlyMade(ready);
+      return ready;
+    });
+    const later = keepLater(store, binding, making);
+    within?.made.push({
+      get instance() {
+        return instance;
+      },
+      discard: later.discard,
+    });
     return later.kept;
   };
   /** The resources around, where they bind the key; a singleton gets none of a call's. */
@@ -115,6 +125,12 @@ export function asker({ bound, singletons, state, outerOf, self }: AskerSources)
     open: (key) => open(key, asking),
   });
   return ask;
+}
+
+/** The instance, unless the factory only returned one that others use, too: the snapshots that they have of it stay. */
+function newlyMade(made: unknown): unknown {
+  const instance: unknown = unguarded(made);
+  return wasUsedBefore(instance) ? undefined : instance;
 }
 
 /** In which transaction the asker uses what it gets. */

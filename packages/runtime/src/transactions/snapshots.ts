@@ -32,6 +32,11 @@ export function lockOf(resource: object): Lock {
   return lock;
 }
 
+/** Some transaction has used it: a factory that returns it has not made it. */
+export function wasUsedBefore(resource: unknown): boolean {
+  return typeof resource === "object" && resource !== null && locks.has(resource);
+}
+
 /** Snapshots for this transaction and those around it that hold the resource and have none yet. */
 export function takeSnapshots(transaction: SnapshotOwner, participant: Participant): Promise<void> | undefined {
   const broken = unusable.get(participant.resource);
@@ -101,6 +106,8 @@ export const participle = { rollback: "undone", commit: "committed" } as const;
 export function releaseSnapshots(snapshots: readonly Taken[], undone: boolean): Promise<void> | undefined {
   const releasing: Promise<void>[] = [];
   for (const { resource, name, snapshot } of snapshots.toReversed()) {
+    // A resource that outlives the process may restore it yet.
+    if (unusable.has(resource)) continue;
     const failed = (cause: unknown): never => {
       if (!undone) makeUnusable(resource, name, "commit", cause);
       throw cause;

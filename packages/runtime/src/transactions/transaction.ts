@@ -134,7 +134,10 @@ export async function beginTransaction(options: TransactionOptions): Promise<Tra
   }
   if (takes === "snapshots") {
     transaction.mark = core.mark();
-    core.open(transaction.mark, transaction.id);
+    // An evaluation says by its events what it is inside of; a body may dispatch nothing by itself.
+    const { parent, scope } = transaction;
+    const around = scope && parent && { evaluationId: parent.id, callId: "" };
+    core.open(transaction.mark, transaction.id, around);
   }
   if (transaction.parent !== undefined) transaction.parent.inside += 1;
   return transaction;
@@ -278,6 +281,8 @@ export async function rollback(transaction: Transaction, calls?: ReadonlySet<str
 /** The last taken first; tries all of them, then discards what was made. @throws {AggregateError} */
 async function restoreAll(transaction: Transaction): Promise<void> {
   const errors: unknown[] = [];
+  // What was being taken when the call ended, of a resource that joined late, is there first.
+  await allTaken(transaction);
   for (const taken of transaction.snapshots.toReversed()) {
     await restore(taken).catch((cause: unknown) => errors.push(cause));
   }
@@ -350,12 +355,19 @@ function leave(transaction: Transaction): void {
 }
 
 async function releaseLater(transaction: Transaction): Promise<void> {
-  const restored = await Promise.all(transaction.restoring);
-  if (restored.includes(false)) await closeAll(transaction);
-  else await releaseAndClose(transaction);
+  await Promise.all(transaction.restoring);
+  await releaseAndClose(transaction);
+}
+
+/** undefined where no snapshot is still being taken; one that cannot be taken is no longer in the list then. */
+function allTaken({ snapshots }: Transaction): Promise<unknown> | undefined {
+  const pending = snapshots.filter(({ taking }) => taking !== undefined);
+  return pending.length === 0 ? undefined : Promise.allSettled(pending.map(({ taking }) => taking));
 }
 
 function releaseAndClose(transaction: Transaction): Promise<void> | undefined {
+  const pending = allTaken(transaction);
+  if (pending !== undefined) return pending.then(() => releaseAndClose(transaction));
   const releasing = releaseSnapshots(transaction.snapshots, transaction.undone);
   if (releasing !== undefined) return releasing.finally(() => closeAll(transaction));
   return closeAll(transaction);
