@@ -65,7 +65,7 @@ function checkFailure({ book, shape, openings }: World, watched: Watched, { code
     turns: () => turn === maxTurns,
     restore: () => watched.isTorn,
     throttled: () => intent?.kind === "throttle" && watched.throttled !== undefined,
-    render: () => openings.failed > 0 && intent?.kind === "calls" && message.includes("nothing to open"),
+    render: () => openings.failed > 0 && intent !== undefined && message.includes("nothing to open"),
     provider: () => intent?.kind === "refused",
     output: () => intent?.kind === "final" && !intent.fits && watched.misfits > watched.maxRepairs,
   } satisfies Partial<Record<PromptFailed["code"], () => boolean>>;

@@ -1,0 +1,99 @@
+import type { Session } from "@proviso/core";
+import { createSnapshot, restoreSnapshot, transaction, type TransactionViews } from "@proviso/runtime";
+import type { Operation, Store } from "./record.ts";
+import { cellKeys, hasFailed, tallied, textsOf, type Opened, type Stage } from "./stage.ts";
+import { work, type Worker } from "./steps.ts";
+
+interface Scope {
+  readonly session: Session;
+  readonly resources: Opened;
+}
+
+/** A body that works, rolls back and goes on, has a transaction inside, throws or commits. */
+export async function runTransaction(stage: Stage, scope: Scope, parent: Operation | undefined, depth: number): Promise<void> {
+  const { random, record, book } = stage;
+  const operation = record.begin(parent);
+  const tag = operation.id;
+  stage.note(`${tag} is a transaction${parent === undefined ? "" : ` in ${parent.id}`}`);
+  let isOnPurpose = false;
+  const body = async (rollback: () => Promise<void>, views: TransactionViews): Promise<void> => {
+    const worker = workerOf(stage, scope, operation, views, depth);
+    await work(stage, worker);
+    if (random.chance(0.3)) {
+      await rollback();
+      record.undo(operation);
+      stage.note(`${tag} rolls back and goes on`);
+      await work(stage, worker);
+    }
+    if (depth < 1 && random.chance(0.3)) await runTransaction(stage, scope, operation, depth + 1);
+    isOnPurpose = random.chance(0.35);
+    if (isOnPurpose) throw new Error("on purpose");
+  };
+  const outcome = await transaction({ ...scope, tag }, body).then(
+    () => undefined,
+    (error: unknown) => error as Error & { readonly code?: string },
+  );
+  if (outcome !== undefined) record.undo(operation);
+  operation.ended = true;
+  operation.finished = outcome === undefined;
+  stage.note(`${tag} ends with ${outcome?.message ?? "a commit"}`);
+  if (outcome?.code === "unusable") stage.ends.unusable += 1;
+  if (outcome === undefined || isOnPurpose) return;
+  // What an evaluation inside throws passes through, also where it waited for somebody who waited for this one.
+  const isExpected = (outcome.code === "deadlock" && !stage.orderly) || hasFailed(stage) || stage.faulty;
+  book.demand(isExpected, `TX-9 ${tag} ends with ${outcome.stack}`);
+}
+
+function workerOf(stage: Stage, { session, resources }: Scope, operation: Operation, views: TransactionViews, depth: number): Worker {
+  const { random } = stage;
+  // By its views, or as everybody else: it is known by the asynchronous context.
+  const ownSession = random.chance(0.5) ? views.session : session;
+  const ownResources = random.chance(0.5) ? views.resources : resources;
+  return {
+    operation,
+    view: ownSession,
+    session,
+    store: stage.sessions.get(session) as Store,
+    keys: cellKeys,
+    holdsAll: true,
+    isInBody: true,
+    kind: "body",
+    depth,
+    signal: undefined,
+    open: (key) => ownResources.open(key),
+    evaluate: ({ prompt, adapter }) => adapter.evaluate(prompt, { session: ownSession, resources: ownResources }),
+  };
+}
+
+/** Session and cells as they are now; some time later, they are again. */
+export async function goBack(stage: Stage, scope: Scope): Promise<void> {
+  const { random, record, environment, cells, sessions } = stage;
+  const { clock } = environment;
+  const stores = [...cells.map(({ store }) => store), sessions.get(scope.session) as Store];
+  try {
+    const snapshot = await createSnapshot({ ...scope, tag: "back" });
+    const marks = stores.map((store) => [store, record.texts(store)] as const);
+    for (let times = 1 + random.int(2); times > 0; times--) {
+      await clock.sleep(random.int(400));
+      await restoreSnapshot({ ...scope, tag: "back" }, snapshot);
+      for (const [store, texts] of marks) record.restored(store, texts);
+      stage.note("goes back to a snapshot");
+    }
+  } catch (error) {
+    const { code } = error as { readonly code?: string };
+    if (code === "unusable") stage.ends.unusable += 1;
+    stage.book.demand(hasFailed(stage) || stage.faulty, `TX-9 a snapshot ends with ${(error as Error).stack}`);
+  }
+}
+
+/** The application dispatches while others work: that stands, whatever they come to. */
+export async function visit(stage: Stage, session: Session): Promise<void> {
+  const { random, record, environment, sessions } = stage;
+  for (let times = 1 + random.int(4); times > 0; times--) {
+    await environment.clock.sleep(random.int(150));
+    if (textsOf(stage, session) === undefined) return;
+    const text = `application-${random.int(1_000)}`;
+    session.dispatch(tallied({ text }));
+    record.did(sessions.get(session) as Store, undefined, text);
+  }
+}
