@@ -4,7 +4,6 @@ export {
   AbortedError,
   BudgetExceededError,
   DeadlineExceededError,
-  DeadlockError,
   DefinitionError,
   FilesystemError,
   isEvaluationFailure,
@@ -16,11 +15,9 @@ export {
   PromptRenderError,
   ProviderError,
   ProvisoError,
-  RestoreError,
   RevokedError,
   ThrottleError,
   TurnLimitError,
-  UnusableError,
   VisibilityExpansionRequired,
 } from "./errors.ts";
 export type {
@@ -29,9 +26,10 @@ export type {
   EvaluationPhase,
   FilesystemFault,
   ProviderErrorReason,
-  RestoreFault,
   ThrottleKind,
 } from "./errors.ts";
+export { DeadlockError, RestoreError, UnusableError } from "./transaction-errors.ts";
+export type { RestoreFault } from "./transaction-errors.ts";
 export { describeValue } from "./describe-value.ts";
 export { isRecord } from "./is-record.ts";
 export { isThenable } from "./thenable.ts";

@@ -78,15 +78,10 @@ async function buildRun(
   const promptName = prompt.template.name;
   const log = safeLog(world, { promptName, evaluationId });
   const core = joinSession(options, prompt, world, nesting);
-  const renderInputs = {
-    overrides: await resolveOverrides(options, prompt, limits),
-    nativeOutput: setup.nativeOutput,
-    core,
-  };
+  const overrides = await resolveOverrides(options, prompt, limits);
+  const renderInputs = { overrides, nativeOutput: setup.nativeOutput, core };
   const opened = openedOf(core, promptName);
   const rendered = renderFor(prompt, renderInputs, opened, log);
-  // An override may summarise what the prompt itself never does.
-  if (rendered.summarised.length > 0) core.join([openedSections]);
   const tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));
   const toolChoice = checkedToolChoice(options.toolChoice ?? setup.toolChoice, tools);
   const conversation = startConversation(rendered, parseMessages(options.messages ?? []));
@@ -128,13 +123,18 @@ async function buildRun(
     withinGrace: graceful(world, limits, graceMs(depth)),
     [Symbol.asyncDispose]: () => closeRun(run),
   };
+  return checked(run);
+}
+
+/** @throws {DefinitionError} for a key that a tool uses and nothing binds; nothing is left open then. */
+async function checked(run: Run): Promise<Run> {
   try {
     checkUses(run);
+    return run;
   } catch (error) {
     await closeRun(run);
     throw error;
   }
-  return run;
 }
 
 /** Its first call would wait for the call in whose code it was begun: it is refused before anything is spent. */
@@ -228,6 +228,8 @@ function renderFor(prompt: Prompt, inputs: RenderInputs, opened: Opened, log: Ru
   const rendered = renderWith(prompt, inputs, opened);
   const { stale = [], tag } = rendered.overrides ?? {};
   if (stale.length > 0) log("warn", { tag, stale }, "prompt.overrides.stale");
+  // An override may summarise what the prompt itself never does.
+  if (rendered.summarised.length > 0) inputs.core.join([openedSections]);
   log("debug", { characters: rendered.text.length, tools: rendered.tools.length }, "prompt.render.complete");
   return rendered;
 }

@@ -49,7 +49,8 @@ export interface CallResources {
   readonly injected: Resources;
   /** Makes the eager ones; undefined where there are none. */
   open(): Promise<void> | undefined;
-  /** undefined where nothing was made. */
+  /** Nothing was made: there is nothing to close. */
+  isEmpty(): boolean;
   close(): Promise<void> | undefined;
 }
 
@@ -166,6 +167,7 @@ function openCall(
       const opening = [...around.values()].map((each) => each.open()).filter((each) => each !== undefined);
       return opening.length + eager.length === 0 ? undefined : openAll(injected, eager, opening);
     },
+    isEmpty: () => isEmpty(store) && [...around.values()].every((each) => each.isEmpty()),
     close() {
       const closing = [...around.values()].map((each) => each.close()).filter((each) => each !== undefined);
       if (!isEmpty(store)) closing.push(discardSince(store, { made: 0, openings: new Set() }));

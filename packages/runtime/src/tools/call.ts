@@ -92,7 +92,7 @@ export async function invoke(
     time.end();
     if (ending !== undefined) await run.withinGrace(ending, () => {});
     // What it made may have to be restored yet: it is closed when the outermost transaction has ended.
-    transaction.closings.push(calling.resources.close);
+    if (!calling.resources.isEmpty()) transaction.closings.push(calling.resources.close);
   }
 }
 

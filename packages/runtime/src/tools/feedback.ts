@@ -2,7 +2,8 @@ import type { FeedbackProvider, Tool, ToolCall, ToolMessage } from "@proviso/cor
 import { messageOf } from "../failures.ts";
 import type { Run } from "../run.ts";
 import type { SessionCore } from "../session/session.ts";
-import { endTransaction, type Transaction } from "../transactions/transaction.ts";
+import { endTransaction } from "../transactions/ending.ts";
+import type { Transaction } from "../transactions/transaction.ts";
 import { emptyTransaction } from "./begin.ts";
 import { callContext } from "./context.ts";
 

@@ -79,7 +79,9 @@ export async function takeSavepoints(participants: readonly Participant[]): Prom
 
 /** A fault may pass, a lack of descriptors for example: a failed restore is tried once more. */
 export async function restore({ resource, name, snapshot }: Savepoint): Promise<void> {
-  const once = async (): Promise<void> => void (await resource.restore(snapshot));
+  const once = async (): Promise<void> => {
+    await resource.restore(snapshot);
+  };
   try {
     await once().catch(once);
   } catch (cause) {
