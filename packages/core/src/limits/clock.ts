@@ -51,7 +51,10 @@ export function setAlarm(clock: Clock, ms: number, ring: () => void): () => void
   }
   let timer: ReturnType<typeof setTimeout>;
   const wait = (left: number): void => {
-    timer = setTimeout(() => (left > longestTimerMs ? wait(left - longestTimerMs) : ring()), Math.min(left, longestTimerMs));
+    timer = setTimeout(
+      () => (left > longestTimerMs ? wait(left - longestTimerMs) : ring()),
+      Math.min(left, longestTimerMs),
+    );
   };
   wait(ms);
   return () => clearTimeout(timer);
