@@ -59,8 +59,13 @@ function start(name: string, baseURL: string, concurrency: number): ChildProcess
 }
 
 async function ask(client: ChildProcess, slice: Ask): Promise<Measured> {
+  const answering = once(client, "message") as Promise<[Measured]>;
+  const ended = once(client, "exit").then(() => {
+    throw new Error(`The contender ${client.spawnargs.join(" ")} ended before it answered.`);
+  });
   client.send(slice);
-  const [answer] = (await once(client, "message")) as [Measured];
+  const [answer] = await Promise.race([answering, ended]);
+  ended.catch(() => {});
   return answer;
 }
 

@@ -99,7 +99,7 @@ async function prepare(client: OpenAI, path: string, timeoutMs: number | undefin
 function connectionError(thrown: unknown): APIConnectionError {
   const cause = thrown instanceof Error ? thrown : new Error(String(thrown));
   const { name, cause: behind } = cause;
-  const isTimeout = name === "AbortError" || /timed? ?out/i.test(`${String(cause)}${String(behind ?? "")}`);
+  const isTimeout = name === "AbortError" || /timed? ?out/i.test([cause, behind].map(String).join(" "));
   if (isTimeout) return Object.assign(new APIConnectionTimeoutError(), { cause });
   return new APIConnectionError({ cause });
 }
