@@ -60,7 +60,7 @@ describe("EVT-2 JSON values", () => {
 
   test("EVT-2 what JSON does not have is not in the copy: symbols, absent values, -0", () => {
     const told = toJsonValue({ a: { [Symbol("s")]: 1, b: -0 }, c: undefined, d: [{ e: -0 }] });
-    expect(told?.value).toStrictEqual({ a: { b: 0 }, d: [{ e: 0 }] });
-    expect(Object.getOwnPropertySymbols((told?.value as { readonly a: object }).a)).toEqual([]);
+    // Symbols count in a strict comparison.
+    expect(told).toStrictEqual({ value: { a: { b: 0 }, d: [{ e: 0 }] } });
   });
 });
