@@ -105,7 +105,7 @@ export type { Snapshotable } from "./resources/snapshotable.ts";
 
 export { trackBudget } from "./limits/budget.ts";
 export type { Budget, BudgetTracker } from "./limits/budget.ts";
-export { systemClock } from "./limits/clock.ts";
+export { setAlarm, systemClock } from "./limits/clock.ts";
 export type { Clock } from "./limits/clock.ts";
 export { deadlineAt, deadlineIn } from "./limits/deadline.ts";
 export type { Deadline } from "./limits/deadline.ts";

@@ -57,4 +57,10 @@ describe("EVT-2 JSON values", () => {
     value.list.push(2);
     expect(told).toEqual({ value: { list: [1] } });
   });
+
+  test("EVT-2 what JSON does not have is not in the copy: symbols, absent values, -0", () => {
+    const told = toJsonValue({ a: { [Symbol("s")]: 1, b: -0 }, c: undefined, d: [{ e: -0 }] });
+    // Symbols count in a strict comparison.
+    expect(told).toStrictEqual({ value: { a: { b: 0 }, d: [{ e: 0 }] } });
+  });
 });
