@@ -27,6 +27,7 @@ import { registerEvaluator } from "./nesting.ts";
 import { elapsedMs } from "./elapsed.ts";
 import { parseOutput, repairRequest, type ParsedOutput } from "./output/parse.ts";
 import type { Run, Setup } from "./run.ts";
+import { redactionOf } from "./secrets/structure.ts";
 import { startRun } from "./start-run.ts";
 import { startStream } from "./streaming/stream.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -122,7 +123,7 @@ async function evaluate<Output>(
   if (isFailure(started)) {
     const promptName = prompt?.template?.name ?? "(no prompt)";
     const spentNothing = { promptName, usage: noUsage, messages: [], toolResults: [] };
-    throw errorFor(setup.world.redact(started), spentNothing);
+    throw errorFor(redactionOf(setup.world.secrets).failure(started), spentNothing);
   }
   await using run = started;
   announce(run, setup);
@@ -200,14 +201,15 @@ function executed(run: Run, setup: Setup, { text, output, response }: Answer): P
     providerPayload: response.payload,
   });
   if (errors.length === 0) return evaluated;
-  const why = errors.map(messageOf).join("; ");
-  throw new ListenerError(`A listener or reducer failed on prompt.executed: ${why}`, {
-    ...spent(run),
-    phase: "response",
-    providerPayload: response.payload,
-    errors,
+  const { value } = run.redaction;
+  const why = value(errors.map(messageOf).join("; "));
+  const error = new ListenerError(`A listener or reducer failed on prompt.executed: ${why}`, {
+    ...run.redaction.details({ ...spent(run), phase: "response", providerPayload: response.payload }),
+    errors: value(errors),
     response: evaluated,
   });
+  // Nothing paid for is lost, but who prints the error does not print the answer as it came.
+  throw Object.defineProperty(error, "response", { enumerable: false });
 }
 
 function errorFor(failure: Failure, details: Parameters<typeof errorOf>[1]): EvaluationFailure {
@@ -217,7 +219,7 @@ function errorFor(failure: Failure, details: Parameters<typeof errorOf>[1]): Eva
 }
 
 function failed(run: Run, failure: Failure): EvaluationFailure {
-  const error = errorFor(run.redact(failure), run.redact(spent(run)));
+  const error = errorFor(run.redaction.failure(failure), run.redaction.details(spent(run)));
   run.log("error", { code: error.code, phase: error.phase, error: error.message }, "prompt.error");
   run.emit({
     type: "prompt.failed",

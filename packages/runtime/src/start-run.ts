@@ -17,9 +17,11 @@ import type { World } from "./environment.ts";
 import { checkEvaluateOptions } from "./evaluate-options.ts";
 import { isFailure, messageOf, type Failure } from "./failures.ts";
 import { openLimits, over, type Limits } from "./limits.ts";
+import { logSafely } from "./logging.ts";
 import type { Nesting } from "./nesting.ts";
 import { openedOf, renderWith, type Opened, type RenderInputs } from "./rendering.ts";
 import type { Run, Setup } from "./run.ts";
+import { redactionOf, type Redaction } from "./secrets/structure.ts";
 import { coreOf, createSession, type SessionCore } from "./session/session.ts";
 import { depthOf, gatesOf, inheritedLimits, openRunResources, type Surroundings } from "./surroundings.ts";
 import { usageOf } from "./usage.ts";
@@ -71,7 +73,8 @@ async function buildRun(
   const startedAt = world.clock.now();
   const evaluationId = world.newId();
   const promptName = prompt.template.name;
-  const log = safeLog(world, { promptName, evaluationId });
+  const redaction = redactionOf(world.secrets, prompt.template.descriptor.tools);
+  const log = safeLog(world, redaction, { promptName, evaluationId });
   const core = joinSession(options, prompt, world, nesting);
   const renderInputs = {
     overrides: await resolveOverrides(options, prompt, limits),
@@ -113,9 +116,10 @@ async function buildRun(
     toolChoice,
     model: setup.provider.model,
     ...nothingYet(),
-    emit: emitter(core, world, { evaluationId, nesting, watch, log }),
+    emit: emitter(core, world, { evaluationId, nesting, watch, log, redaction }),
     spend: (reported, answered) => spend(run, reported, answered),
-    redact: world.redact,
+    redaction,
+    redact: redaction.appEvent,
     log,
     withinGrace: graceful(world, limits, graceMs(depth)),
     [Symbol.asyncDispose]: () => closeRun(run),
@@ -145,14 +149,14 @@ function spend(run: Run, reported: ReportedUsage | undefined, answered: number):
 /** Numbers an event, reduces it, tells the listeners and whoever watches. */
 function emitter(
   core: SessionCore,
-  { clock, redact }: World,
-  of: Pick<Run, "evaluationId" | "nesting" | "watch" | "log">,
+  { clock }: World,
+  of: Pick<Run, "evaluationId" | "nesting" | "watch" | "log" | "redaction">,
 ): Run["emit"] {
-  const { nesting, watch } = of;
+  const { nesting, watch, redaction } = of;
   const parent = nesting && Object.freeze({ evaluationId: nesting.run.evaluationId, callId: nesting.callId });
   const { evaluationId } = of;
   return (bare) => {
-    const filled = Object.assign(redact(bare), { evaluationId, at: clock.now() });
+    const filled = Object.assign(redaction.event(bare), { evaluationId, at: clock.now() });
     const event = core.number(parent === undefined ? filled : { ...filled, parent });
     const failedReducers = core.reduce(event);
     const failedListeners = core.notify(event);
@@ -165,18 +169,13 @@ function emitter(
   };
 }
 
-/** A logger that throws is no reason to fail. */
 function safeLog(
-  { logger, redact }: World,
+  { logger }: World,
+  redaction: Redaction,
   of: { readonly promptName: string; readonly evaluationId: string },
 ): Run["log"] {
-  return (level, fields, message) => {
-    try {
-      logger[level](redact({ ...of, ...fields }), message);
-    } catch {
-      // There is nowhere left to say so.
-    }
-  };
+  if (logger === undefined) return () => {};
+  return (level, fields, message) => logSafely(logger, level, redaction.log({ ...of, ...fields }), message);
 }
 
 async function closeRun(run: Run): Promise<void> {
