@@ -17,11 +17,17 @@ function encodings(secret: string): readonly string[] {
   return [secret, ...jsonTexts(secret), ...urlTexts(secret), ...base64Texts(secret)];
 }
 
-/** In JSON and in JSON inside JSON text: arguments and payloads are shown as they came. Some write ASCII only, or `\/`. */
+/** JSON text inside JSON text, so many times: a tool's arguments in the body of an answer in the payload of an error. */
+const jsonInJson = 4;
+
+/** In JSON, and in JSON inside JSON: payloads are shown as they came. Some write ASCII only, or `\/`. */
 function jsonTexts(secret: string): readonly string[] {
   const once = jsonText(secret);
   const ascii = once.replaceAll(/[\u007f-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
-  return [...new Set([once, ascii, once.replaceAll("/", "\\/")])].flatMap((text) => [text, jsonText(text)]);
+  let texts = [...new Set([once, ascii, once.replaceAll("/", "\\/")])];
+  const all = [...texts];
+  for (let depth = 1; depth < jsonInJson; depth++) all.push(...(texts = texts.map(jsonText)));
+  return all;
 }
 
 function jsonText(text: string): string {
