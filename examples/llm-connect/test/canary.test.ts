@@ -92,7 +92,8 @@ const scenarios: readonly (readonly [string, readonly SimulatorStep[], Prompt<un
   ["refuses to answer", [{ refusal: said }], talk],
 ];
 
-const options = (more: object) => ({ throttle: { maxAttempts: 1 }, secrets: [canary], ...more }) satisfies AdapterOptions;
+const options = (more: object) =>
+  ({ throttle: { maxAttempts: 1 }, secrets: [canary], ...more }) satisfies AdapterOptions;
 const headers = { "x-gateway-key": keyed };
 
 const services: readonly (readonly [string, (baseURL: string, more: object) => ProviderAdapter])[] = [
@@ -100,12 +101,14 @@ const services: readonly (readonly [string, (baseURL: string, more: object) => P
     (api) =>
       [
         `openai, ${api}`,
-        (baseURL: string, more: object) => openai({ model: "m", api, apiKey: `${keyed}\n`, baseURL, headers, ...options(more) }),
+        (baseURL: string, more: object) =>
+          openai({ model: "m", api, apiKey: `${keyed}\n`, baseURL, headers, ...options(more) }),
       ] as const,
   ),
   [
     "aiSdk",
-    (baseURL, more) => aiSdk({ model: createOpenAICompatible({ name: "here", apiKey: "x", baseURL })("m"), headers, ...options(more) }),
+    (baseURL, more) =>
+      aiSdk({ model: createOpenAICompatible({ name: "here", apiKey: "x", baseURL })("m"), headers, ...options(more) }),
   ],
   ["litellm", (baseURL, more) => litellm({ model: "m", apiKey: keyed, baseURL, headers, ...options(more) })],
 ];
@@ -123,7 +126,10 @@ function assertSilent(what: string, value: unknown): void {
 }
 
 /** Everything that an evaluation shows, in one call and streamed. The answer itself is the caller's, as it came. */
-async function assertNothingShown(adapterWith: (more: object) => ProviderAdapter, prompt: Prompt<unknown>): Promise<string> {
+async function assertNothingShown(
+  adapterWith: (more: object) => ProviderAdapter,
+  prompt: Prompt<unknown>,
+): Promise<string> {
   const logs: unknown[] = [];
   const log = (...record: readonly unknown[]): void => void logs.push(record);
   const adapter = adapterWith({ logger: { debug: log, info: log, warn: log, error: log } });
@@ -158,11 +164,14 @@ function saved(session: ReturnType<typeof createSession>): unknown {
 }
 
 describe.each(services)("%s", (_, adapterAt) => {
-  test.each(scenarios)("SEC-1 a canary is in nothing that is shown when the service %s", async (_name, steps, prompt) => {
-    await using simulator = await startSimulator({ steps: [...steps, ...steps] });
-    const shown = await assertNothingShown((more) => adapterAt(simulator.baseURL, more), prompt);
-    expect(shown).toContain("[secret]");
-  });
+  test.each(scenarios)(
+    "SEC-1 a canary is in nothing that is shown when the service %s",
+    async (_name, steps, prompt) => {
+      await using simulator = await startSimulator({ steps: [...steps, ...steps] });
+      const shown = await assertNothingShown((more) => adapterAt(simulator.baseURL, more), prompt);
+      expect(shown).toContain("[secret]");
+    },
+  );
 });
 
 /** Prints what it was given: a variable, an argument. */
@@ -182,26 +191,33 @@ const program = `
 `;
 
 describe("commandLine", () => {
-  const adapterDoing = (what: string, command = process.execPath) => (more: object) =>
-    commandLine({
-      command,
-      args: ["-e", program, what, `--api-key=${keyed}`],
-      env: ["CNRY_TOKEN", "CNRY_ADDRESS"],
-      throttle: { maxAttempts: 1 },
-      secrets: [canary],
-      ...more,
-    });
+  const adapterDoing =
+    (what: string, command = process.execPath) =>
+    (more: object) =>
+      commandLine({
+        command,
+        args: ["-e", program, what, `--api-key=${keyed}`],
+        env: ["CNRY_TOKEN", "CNRY_ADDRESS"],
+        throttle: { maxAttempts: 1 },
+        secrets: [canary],
+        ...more,
+      });
 
-  test.each(["text", "json", "call", "exit", "garbage"])("SEC-1 a canary is in nothing that is shown when the command does: %s", async (what) => {
-    vi.stubEnv("CNRY_TOKEN", `${keyed}\n`);
-    vi.stubEnv("CNRY_ADDRESS", `postgres://user:${encodeURIComponent(keyed)}@host/db`);
-    const shown = await assertNothingShown(adapterDoing(what), what === "call" ? talk : plain);
-    expect(shown).toContain("[secret]");
-  });
+  test.each(["text", "json", "call", "exit", "garbage"])(
+    "SEC-1 a canary is in nothing that is shown when the command does: %s",
+    async (what) => {
+      vi.stubEnv("CNRY_TOKEN", `${keyed}\n`);
+      vi.stubEnv("CNRY_ADDRESS", `postgres://user:${encodeURIComponent(keyed)}@host/db`);
+      const shown = await assertNothingShown(adapterDoing(what), what === "call" ? talk : plain);
+      expect(shown).toContain("[secret]");
+    },
+  );
 
   test("SEC-1 a canary is in nothing that is shown when the command cannot be started", async () => {
     await assertNothingShown(adapterDoing("text", "/no/such/command"), plain);
   });
 });
 
-const plain: Prompt<unknown> = definePrompt({ key: "canary", params, text: "The key is {{key}}." }).bind({ key: canary });
+const plain: Prompt<unknown> = definePrompt({ key: "canary", params, text: "The key is {{key}}." }).bind({
+  key: canary,
+});

@@ -7,7 +7,14 @@ import {
   type ModelResponse,
 } from "@proviso/core";
 import type { Environment } from "@proviso/runtime";
-import { defaultStallMs, defaultTimeoutMs, failureRedactor, guardRequest, logOf, type RequestGuard } from "@proviso/runtime/adapter";
+import {
+  defaultStallMs,
+  defaultTimeoutMs,
+  failureRedactor,
+  guardRequest,
+  logOf,
+  type RequestGuard,
+} from "@proviso/runtime/adapter";
 import { aiSdkFailure, refusedAnswer } from "./ai-sdk-error.ts";
 import { fromAiSdk } from "./from-ai-sdk.ts";
 import { fromStream, type StreamFault } from "./from-stream.ts";

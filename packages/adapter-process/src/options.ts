@@ -63,7 +63,8 @@ export function environmentFor({ env }: CheckedOptions): Record<string, string> 
 }
 
 /** PWD and OLDPWD are folders. */
-const secretName = /key|token|secret|passw|passphrase|pass(?![a-z])|auth(?![a-z])|authorization|credential|(?<!^|^old)pwd/i;
+const secretName =
+  /key|token|secret|passw|passphrase|pass(?![a-z])|auth(?![a-z])|authorization|credential|(?<!^|^old)pwd/i;
 
 /**
  * A command may print what it was given: variables whose name says that they hold a secret, passwords in addresses, and

@@ -48,7 +48,10 @@ function base64Texts(secret: string): readonly string[] {
   const binary = Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
   const pieces = [0, 1, 2].map((before) =>
     // Letters that hold bits of a neighbour are not the secret's own.
-    btoa("\0".repeat(before) + binary).slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6)),
+    btoa("\0".repeat(before) + binary).slice(
+      Math.ceil((before * 8) / 6),
+      Math.floor(((before + bytes.length) * 8) / 6),
+    ),
   );
   const texts = [btoa(binary), ...pieces].filter((text) => text.length >= shortestPiece);
   return texts.flatMap((text) => [text, text.replaceAll("+", "-").replaceAll("/", "_")]);

@@ -35,7 +35,8 @@ function compiled(forms: readonly string[]): Node {
   const root: Node = { code: -1, depth: 0, child: undefined, sibling: undefined, fail: undefined, found: 0, held: 0 };
   for (const form of forms) {
     let node = root;
-    for (let at = 0; at < form.length; at++) node = childOf(node, form.charCodeAt(at)) ?? grown(node, form.charCodeAt(at));
+    for (let at = 0; at < form.length; at++)
+      node = childOf(node, form.charCodeAt(at)) ?? grown(node, form.charCodeAt(at));
     node.found = form.length;
   }
   const queue = [root];

@@ -48,7 +48,9 @@ export function textOf(value: object): string | undefined {
 /** Adds all that an object or a function shows, its properties' names included. */
 export function partsOf(value: object, into: unknown[]): void {
   if (ArrayBuffer.isView(value)) {
-    into.push(attempt(() => new TextDecoder().decode(new Uint8Array(value.buffer, value.byteOffset, value.byteLength))));
+    into.push(
+      attempt(() => new TextDecoder().decode(new Uint8Array(value.buffer, value.byteOffset, value.byteLength))),
+    );
     return;
   }
   if (Array.isArray(value)) for (const item of value) into.push(item);
@@ -80,7 +82,11 @@ function ownWordsOf(value: object): readonly unknown[] {
     const { url, headers } = value as { readonly url?: unknown; readonly headers?: unknown };
     return [url, headers];
   }
-  const { toJSON, toString, [customInspect]: inspected } = (attempt(() => ({
+  const {
+    toJSON,
+    toString,
+    [customInspect]: inspected,
+  } = (attempt(() => ({
     toJSON: (value as { toJSON?: unknown }).toJSON,
     toString: (value as { toString?: unknown }).toString,
     [customInspect]: (value as { [customInspect]?: unknown })[customInspect],

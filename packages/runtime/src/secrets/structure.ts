@@ -19,12 +19,12 @@ import type { Secrets } from "../secrets.ts";
 import type { Redact } from "./values.ts";
 
 /**
- * How a field is treated. "kept": a name, an id, a number or a word of ours. "told": a text or data of somebody else's,
+ * How a field is treated. "kept": a name, an id, a number or a word of ours. "data": a text or data of somebody else's,
  * with the keys in it. "tool": kept where the prompt has a tool of that name; others are a model's invention. A shape:
  * an object of ours whose keys stay, or a list of such objects.
  */
-type Treatment = "kept" | "told" | "tool" | Shape;
-/** What it does not name is "told". */
+type Treatment = "kept" | "data" | "tool" | Shape;
+/** What it does not name is "data". */
 type Shape = { readonly [field: string]: Treatment };
 
 type KeyOf<T> = T extends unknown ? keyof T : never;
@@ -33,19 +33,19 @@ type ShapeOf<T, Left extends PropertyKey = never> = { readonly [K in Exclude<Key
 type OfEveryEvent = "type" | "sessionId" | "evaluationId" | "parent" | "seq" | "at";
 
 const kept = "kept";
-const told = "told";
+const data = "data";
 
-const rejectedParams: ShapeOf<RejectedParams> = { rawArguments: told, error: told };
-const toolResult: ShapeOf<ToolResult> = { success: kept, message: told, value: told, hideValue: kept };
+const rejectedParams: ShapeOf<RejectedParams> = { rawArguments: data, error: data };
+const toolResult: ShapeOf<ToolResult> = { success: kept, message: data, value: data, hideValue: kept };
 
 const events: { readonly [E in FrameworkEvent as E["type"]]: ShapeOf<E, OfEveryEvent> } = {
   "prompt.rendered": {
     promptName: kept,
     adapter: kept,
     model: kept,
-    text: told,
+    text: data,
     tools: kept,
-    params: told,
+    params: data,
     descriptor: kept,
     overrides: kept,
   },
@@ -55,8 +55,8 @@ const events: { readonly [E in FrameworkEvent as E["type"]]: ShapeOf<E, OfEveryE
   // Redacted before it is cut into events: a secret may come in pieces.
   "text.delta": { turn: kept, text: kept },
   "text.reset": { turn: kept },
-  "output.delta": { turn: kept, partial: told },
-  "tool.requested": { turn: kept, callId: kept, name: "tool", arguments: told },
+  "output.delta": { turn: kept, partial: data },
+  "tool.requested": { turn: kept, callId: kept, name: "tool", arguments: data },
   "tool.invoked": {
     turn: kept,
     callId: kept,
@@ -65,26 +65,26 @@ const events: { readonly [E in FrameworkEvent as E["type"]]: ShapeOf<E, OfEveryE
     result: toolResult,
     durationMs: kept,
   },
-  "sections.opened": { promptName: kept, keys: kept, closed: kept, reason: told },
-  "feedback.given": { promptName: kept, callId: kept, provider: kept, text: told },
-  "prompt.executed": { promptName: kept, output: told, text: told, usage: kept, turns: kept, durationMs: kept },
+  "sections.opened": { promptName: kept, keys: kept, closed: kept, reason: data },
+  "feedback.given": { promptName: kept, callId: kept, provider: kept, text: data },
+  "prompt.executed": { promptName: kept, output: data, text: data, usage: kept, turns: kept, durationMs: kept },
   "prompt.failed": {
     promptName: kept,
     code: kept,
     phase: kept,
-    message: told,
+    message: data,
     usage: kept,
     turns: kept,
     durationMs: kept,
   },
 };
 
-const toolCall: ShapeOf<ToolCall> = { id: kept, name: "tool", arguments: told };
+const toolCall: ShapeOf<ToolCall> = { id: kept, name: "tool", arguments: data };
 const message: ShapeOf<Message> = {
   role: kept,
-  text: told,
+  text: data,
   toolCalls: toolCall,
-  providerItems: told,
+  providerItems: data,
   callId: kept,
   name: "tool",
   isError: kept,
@@ -92,21 +92,21 @@ const message: ShapeOf<Message> = {
 const details: ShapeOf<EvaluationDetails> = {
   phase: kept,
   promptName: kept,
-  providerPayload: told,
+  providerPayload: data,
   usage: kept,
   messages: message,
   // Events, which were redacted when they were made.
   toolResults: kept,
-  cause: told,
+  cause: data,
 };
-const issue: ShapeOf<SchemaIssue> = { path: told, message: told };
+const issue: ShapeOf<SchemaIssue> = { path: data, message: data };
 const failure: ShapeOf<Failure | ModelFailure> = {
   stop: kept,
   failure: kept,
   phase: kept,
-  message: told,
-  cause: told,
-  payload: told,
+  message: data,
+  cause: data,
+  payload: data,
   usage: kept,
   expiresAt: kept,
   dimension: kept,
@@ -115,11 +115,11 @@ const failure: ShapeOf<Failure | ModelFailure> = {
   status: kept,
   exitCode: kept,
   signal: kept,
-  stderr: told,
+  stderr: data,
   kind: kept,
   retryAfterMs: kept,
   attempts: kept,
-  rawText: told,
+  rawText: data,
   issues: issue,
 };
 /** Of records; their keys are all ours. */
@@ -168,7 +168,7 @@ export function redactionOf(secrets: Secrets | undefined, tools: object = {}): R
   const fields = <T extends object>(object: T, shape: Shape, key: (name: string) => string): T => {
     const entries = Object.entries(object).map(([name, value]: [string, unknown]) => {
       const how = Object.hasOwn(shape, name) ? shape[name] : undefined;
-      return [how === undefined ? key(name) : name, treat(value, how ?? told), name, value] as const;
+      return [how === undefined ? key(name) : name, treat(value, how ?? data), name, value] as const;
     });
     const changed = entries.some(([name, value, nameBefore, before]) => name !== nameBefore || value !== before);
     return changed ? (Object.fromEntries(entries) as T) : object;
@@ -176,7 +176,7 @@ export function redactionOf(secrets: Secrets | undefined, tools: object = {}): R
   return {
     event: (event) => {
       let copy: Record<string, unknown> | undefined;
-      for (const [field, how] of toldOf.get(event.type) ?? []) {
+      for (const [field, how] of dataOf.get(event.type) ?? []) {
         const value: unknown = (event as unknown as Record<string, unknown>)[field];
         const shown = treat(value, how);
         if (shown !== value) (copy ??= { ...event })[field] = shown;
@@ -192,7 +192,7 @@ export function redactionOf(secrets: Secrets | undefined, tools: object = {}): R
 }
 
 /** What has to be looked at in an event. */
-const toldOf: ReadonlyMap<string, readonly (readonly [string, Treatment])[]> = new Map(
+const dataOf: ReadonlyMap<string, readonly (readonly [string, Treatment])[]> = new Map(
   Object.entries(events).map(([type, shape]) => [
     type,
     Object.entries<Treatment>(shape).filter(([, how]) => how !== "kept"),

@@ -20,7 +20,8 @@ export function valueRedactor(clean: (text: string) => string, numbers: boolean)
     if (typeof value === "symbol") return shows(value.description ?? "");
     return numbers && (typeof value === "number" || typeof value === "bigint") && shows(String(value));
   };
-  return (value) => (holds(value, shows) ? (rebuild(value, { clean, shows, made: new Map() }, 0) as typeof value) : value);
+  return (value) =>
+    holds(value, shows) ? (rebuild(value, { clean, shows, made: new Map() }, 0) as typeof value) : value;
 }
 
 type Shows = (value: unknown) => boolean;

@@ -2,7 +2,7 @@ import { checkBaseURL, credentialsIn, headerSecrets } from "@proviso/runtime/ada
 import { DefinitionError } from "@proviso/core";
 import { expect, test } from "vitest";
 
-test("SEC-1 what headers carry is a secret, but for the few that are known to carry none", () => {
+test("SEC-5 what headers carry is a secret, but for the few that are known to carry none", () => {
   const basic = Buffer.from("user:pa55w0rd!").toString("base64");
   const headers = {
     "Content-Type": "application/json",
@@ -26,7 +26,7 @@ test("SEC-1 what headers carry is a secret, but for the few that are known to ca
   expect(headerSecrets(undefined)).toEqual([]);
 });
 
-test("SEC-1 a password in an address is a secret", () => {
+test("SEC-5 a password in an address is a secret", () => {
   expect(credentialsIn("postgres://user:p%40ssw0rd@host/db")).toEqual(["user:p%40ssw0rd@", "p%40ssw0rd", "p@ssw0rd"]);
   expect(credentialsIn("http://host/")).toEqual([]);
   expect(credentialsIn("no address")).toEqual([]);
@@ -39,7 +39,7 @@ test.each([
   "user:pa55w0rd@host/v1",
   "http://user:pa55w0rd@host:port",
   "pa55w0rd",
-])("SEC-1 the base URL %s is refused, and not shown", (address) => {
+])("SEC-5 the base URL %s is refused, and not shown", (address) => {
   const refused = (): string => {
     try {
       return checkBaseURL(address);

@@ -17,12 +17,15 @@ async function streamed(text: string, pieces: readonly string[], secrets: readon
   return all(modelAdapter(model, { ...fakeEnvironment(), secrets }).stream(hello));
 }
 
-test.each([1, 3, 4, 7, 100])("STR-1 SEC-1 a secret in pieces of %d characters is in no delta, and they add up", async (size) => {
-  const text = `it is ${secret}, ${secret.slice(0, 9)} and ${secret}`;
-  const events = await streamed(text, cut(text, size), [secret]);
-  expect(textsOf(events).join("")).toBe("it is [secret], hunter2-l and [secret]");
-  expect(events.at(-1)).toMatchObject({ type: "prompt.executed", text: textsOf(events).join("") });
-});
+test.each([1, 3, 4, 7, 100])(
+  "STR-1 SEC-1 a secret in pieces of %d characters is in no delta, and they add up",
+  async (size) => {
+    const text = `it is ${secret}, ${secret.slice(0, 9)} and ${secret}`;
+    const events = await streamed(text, cut(text, size), [secret]);
+    expect(textsOf(events).join("")).toBe("it is [secret], hunter2-l and [secret]");
+    expect(events.at(-1)).toMatchObject({ type: "prompt.executed", text: textsOf(events).join("") });
+  },
+);
 
 test("STR-1 SEC-1 what cannot become a secret any more is shown at once", async () => {
   const pieces = ["it is ", "hun", "ger", "hunter2", "-long-", "secret", "!"];

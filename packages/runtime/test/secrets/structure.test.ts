@@ -30,7 +30,9 @@ const prompt = definePrompt({
   key: "executed",
   sections: [{ key: "rendered", text: "Ask postgres.", tools: [postgres], slices: [calls] }],
 }).bind();
-const calling = (sql: string): ScriptedStep => ({ toolCalls: [{ name: "postgres", arguments: { sql }, id: "call-postgres" }] });
+const calling = (sql: string): ScriptedStep => ({
+  toolCalls: [{ name: "postgres", arguments: { sql }, id: "call-postgres" }],
+});
 
 /** Words that the framework uses itself, and names and ids of this prompt. */
 const words = [
@@ -39,7 +41,7 @@ const words = [
   ..."assistant role error provider unknown request stop promptName evaluationId sk-call message".split(" "),
 ];
 
-test("SEC-1 with a tool's name as a secret its events keep it: slices and listeners go on to hear of its calls", async () => {
+test("SEC-4 with a tool's name as a secret its events keep it: slices and listeners go on to hear of its calls", async () => {
   const session = createSession();
   const heard: string[] = [];
   session.on(postgres, ({ name }) => void heard.push(name));
@@ -49,7 +51,7 @@ test("SEC-1 with a tool's name as a secret its events keep it: slices and listen
   expect(session.get(calls)).toEqual(["postgres.queried select [secret]", "postgres true"]);
 });
 
-test("SEC-1 a secret that is a word of ours changes no type, name, id or key of ours, only texts", async () => {
+test("SEC-4 a secret that is a word of ours changes no type, name, id or key of ours, only texts", async () => {
   const run = async (secrets: readonly string[]) => {
     const session = createSession({ id: "session" });
     const events = recordEvents(session);
@@ -77,7 +79,10 @@ test("SEC-1 a secret that is a word of ours changes no type, name, id or key of 
     }),
     error: [error["code"], error["phase"], error["reason"], error["promptName"]],
     messages: (error["messages"] as readonly Record<string, unknown>[]).map(({ role, callId, name, toolCalls }) => {
-      const ids = (toolCalls as readonly Record<string, unknown>[] | undefined)?.map((call) => [call["id"], call["name"]]);
+      const ids = (toolCalls as readonly Record<string, unknown>[] | undefined)?.map((call) => [
+        call["id"],
+        call["name"],
+      ]);
       return { role, callId, name, ids };
     }),
     logs: logs.map(({ error: _, ...fields }) => fields),
@@ -87,20 +92,31 @@ test("SEC-1 a secret that is a word of ours changes no type, name, id or key of 
   expect(printed(redacted.events)).toContain("[secret]:select");
 });
 
-test("SEC-1 messages of an error can be given to the next evaluation, whatever word is a secret", async () => {
-  const model = scriptedModel([calling("select"), { failure: "provider", reason: "unknown", message: "no" }, { text: "done" }]);
+test("SEC-4 messages of an error can be given to the next evaluation, whatever word is a secret", async () => {
+  const model = scriptedModel([
+    calling("select"),
+    { failure: "provider", reason: "unknown", message: "no" },
+    { text: "done" },
+  ]);
   const adapter = modelAdapter(model, { secrets: words });
   const error = await rejection(adapter.evaluate(prompt));
+  expect(error).toMatchObject({
+    code: "provider",
+    messages: [{ role: "user" }, { role: "assistant" }, { role: "tool" }],
+  });
   const { text } = await adapter.evaluate(prompt, { messages: error["messages"] as never });
   expect(text).toBe("done");
 });
 
-test("SEC-1 the name of a tool that a model invents is a text: a secret in it is hidden", async () => {
+test("SEC-4 the name of a tool that a model invents is a text: a secret in it is hidden", async () => {
   const key = "sk-invented-0123";
   const session = createSession();
   const events = recordEvents(session);
   const logger = recordingLogger();
-  const model = scriptedModel([{ toolCalls: [{ name: key, arguments: {} }] }, { failure: "provider", reason: "unknown", message: "no" }]);
+  const model = scriptedModel([
+    { toolCalls: [{ name: key, arguments: {} }] },
+    { failure: "provider", reason: "unknown", message: "no" },
+  ]);
   const error = await rejection(modelAdapter(model, { logger, secrets: [key] }).evaluate(prompt, { session }));
   expect(events.find(({ type }) => type === "tool.invoked")).toMatchObject({ name: "[secret]" });
   for (const shown of [events, logger.records, error]) expect(printed(shown)).not.toContain(key);

@@ -101,8 +101,17 @@ circle["self"] = { circle };
 const deep = Array.from({ length: 5_000 }).reduce<object>((inner) => ({ inner }), { secret });
 const named = Object.assign(new Error("no"), { name: secret });
 const function_ = Object.assign(() => 1, { secret });
-const hidden = { get secret(): string { return secret; } };
-const throwing = { get it(): string { throw new Error("no"); }, secret };
+const hidden = {
+  get secret(): string {
+    return secret;
+  },
+};
+const throwing = {
+  get it(): string {
+    throw new Error("no");
+  },
+  secret,
+};
 
 test.each<[string, unknown]>([
   ["Headers", new Headers({ authorization: `Bearer ${encodeURIComponent(secret)}` })],
@@ -111,7 +120,14 @@ test.each<[string, unknown]>([
   ["a Set", new Set([[secret]])],
   ["a URL", new URL(`http://host/?key=${encodeURIComponent(secret)}`)],
   ["URLSearchParams", new URLSearchParams({ secret })],
-  ["FormData", (() => { const form = new FormData(); form.set("key", secret); return form; })()],
+  [
+    "FormData",
+    (() => {
+      const form = new FormData();
+      form.set("key", secret);
+      return form;
+    })(),
+  ],
   ["a Request", new Request("http://host/", { headers: { authorization: encodeURIComponent(secret) } })],
   ["bytes", Buffer.from(`key ${secret}`)],
   ["a class's property", new Told()],
@@ -146,7 +162,12 @@ test.each<[string, unknown]>([
 
 test("SEC-1 what takes a secret's place keeps its form as far as there is one", async () => {
   const key = "sk-plain-0123";
-  const payload = { map: new Map([["a", key]]), set: new Set([key]), url: new URL(`http://host/${key}`), told: { ["__proto__"]: key } };
+  const payload = {
+    map: new Map([["a", key]]),
+    set: new Set([key]),
+    url: new URL(`http://host/${key}`),
+    told: { ["__proto__"]: key },
+  };
   const { error } = await shownBy([key], [{ failure: "provider", reason: "unknown", message: "no", payload }], hello);
   expect(error?.["providerPayload"]).toEqual({
     map: new Map([["a", "[secret]"]]),
