@@ -21,7 +21,7 @@ import { logSafely } from "./logging.ts";
 import type { Nesting } from "./nesting.ts";
 import { openedOf, renderWith, type Opened, type RenderInputs } from "./rendering.ts";
 import type { Run, Setup } from "./run.ts";
-import { redactionOf, type Redaction } from "./secrets/structure.ts";
+import { redactionOf } from "./secrets/structure.ts";
 import { coreOf, createSession, type SessionCore } from "./session/session.ts";
 import { depthOf, gatesOf, inheritedLimits, openRunResources, type Surroundings } from "./surroundings.ts";
 import { usageOf } from "./usage.ts";
@@ -73,8 +73,8 @@ async function buildRun(
   const startedAt = world.clock.now();
   const evaluationId = world.newId();
   const promptName = prompt.template.name;
-  const redaction = redactionOf(world.secrets, prompt.template.descriptor.tools);
-  const log = safeLog(world, redaction, { promptName, evaluationId });
+  const showing = showingOf(world, prompt, evaluationId);
+  const { log } = showing;
   const core = joinSession(options, prompt, world, nesting);
   const renderInputs = {
     overrides: await resolveOverrides(options, prompt, limits),
@@ -116,11 +116,9 @@ async function buildRun(
     toolChoice,
     model: setup.provider.model,
     ...nothingYet(),
-    emit: emitter(core, world, { evaluationId, nesting, watch, log, redaction }),
+    emit: emitter(core, world, { evaluationId, nesting, watch, ...showing }),
     spend: (reported, answered) => spend(run, reported, answered),
-    redaction,
-    redact: redaction.appEvent,
-    log,
+    ...showing,
     withinGrace: graceful(world, limits, graceMs(depth)),
     [Symbol.asyncDispose]: () => closeRun(run),
   };
@@ -169,13 +167,19 @@ function emitter(
   };
 }
 
-function safeLog(
-  { logger }: World,
-  redaction: Redaction,
-  of: { readonly promptName: string; readonly evaluationId: string },
-): Run["log"] {
-  if (logger === undefined) return () => {};
-  return (level, fields, message) => logSafely(logger, level, redaction.log({ ...of, ...fields }), message);
+/** What is shown of an evaluation goes through these. Where there is no logger, nothing is redacted for it. */
+function showingOf(
+  { logger, secrets }: World,
+  { template }: Prompt,
+  evaluationId: string,
+): Pick<Run, "redaction" | "redact" | "log"> {
+  const redaction = redactionOf(secrets, template.descriptor.tools);
+  const of = { promptName: template.name, evaluationId };
+  const log: Run["log"] =
+    logger === undefined
+      ? () => {}
+      : (level, fields, message) => logSafely(logger, level, redaction.log({ ...of, ...fields }), message);
+  return { redaction, redact: redaction.appEvent, log };
 }
 
 async function closeRun(run: Run): Promise<void> {

@@ -42,7 +42,9 @@ export function propertiesOf(value: object): readonly (readonly [string | symbol
 
 /** What is a text in all but name. */
 export function textOf(value: object): string | undefined {
-  return ["URL", "String"].includes(tagOf(value)) ? attempt(() => String(value)) : undefined;
+  return ["URL", "String"].includes(tagOf(value))
+    ? attempt(() => (value as { toString(): string }).toString())
+    : undefined;
 }
 
 /** Adds all that an object or a function shows, its properties' names included. */

@@ -34,6 +34,8 @@ const calling = (sql: string): ScriptedStep => ({
   toolCalls: [{ name: "postgres", arguments: { sql }, id: "call-postgres" }],
 });
 
+/** Fields of events that hold texts and data. */
+const values = new Set(["params", "result", "output", "arguments", "reason", "text", "message", "postgres"]);
 /** Words that the framework uses itself, and names and ids of this prompt. */
 const words = [
   "postgres",
@@ -72,10 +74,10 @@ test("SEC-4 a secret that is a word of ours changes no type, name, id or key of 
   const shapeOf = (value: object) => Object.keys(value);
   const structure = ({ events, error, logs }: typeof plain) => ({
     events: events.map((event) => {
-      const { params, result, output, arguments: given, reason, ...rest } = event as unknown as Record<string, object>;
-      const { text, message, ...kept } = rest as Record<string, unknown>;
+      const { params, result } = event as unknown as Record<string, object | undefined>;
       const rejected = params !== undefined && "rawArguments" in params ? shapeOf(params) : [];
-      return { ...kept, keys: shapeOf(event), rejected, result: result && shapeOf(result) };
+      const kept = Object.entries(event).filter(([key]) => !values.has(key));
+      return { kept, keys: shapeOf(event), rejected, result: result && shapeOf(result) };
     }),
     error: [error["code"], error["phase"], error["reason"], error["promptName"]],
     messages: (error["messages"] as readonly Record<string, unknown>[]).map(({ role, callId, name, toolCalls }) => {

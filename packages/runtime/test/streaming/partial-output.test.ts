@@ -3,7 +3,7 @@ import { fakeEnvironment } from "@proviso/runtime/testing";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { all, answer, streamingModel, structured } from "./support.ts";
+import { answer, streamingModel, structured } from "./support.ts";
 
 /** Every partial output that is shown while the text comes one character after the other. */
 async function partialsOf(text: string, schema: z.ZodType): Promise<readonly unknown[]> {
