@@ -1,7 +1,7 @@
 // 1. A text without any of the forms costs about one look at every so many characters as the shortest form has.
 
 /** Values of `hash`. */
-const buckets = 1 << 14;
+const buckets = 1 << 12;
 
 /** Does a text hold one of these? Looks at pairs of characters and skips what cannot be part of any (Wu and Manber). */
 export function searchFor(forms: readonly string[]): (text: string) => boolean {

@@ -55,9 +55,12 @@ export function partsOf(value: object, into: unknown[]): void {
     );
     return;
   }
-  if (Array.isArray(value)) for (const item of value) into.push(item);
-  else for (const property of propertiesOf(value)) into.push(...property);
-  switch (kindOf(value)) {
+  const kind = kindOf(value);
+  if (kind === "list") for (const item of value as readonly unknown[]) into.push(item);
+  else if (kind !== "plain" || !addPlain(value, into)) {
+    for (const property of propertiesOf(value)) into.push(...property);
+  }
+  switch (kind) {
     case "error": {
       const { name, message, stack, cause, errors } = readError(value as Error);
       into.push(name, message, stack, cause, errors);
@@ -71,6 +74,16 @@ export function partsOf(value: object, into: unknown[]): void {
       break;
     case "list":
     case "plain":
+  }
+}
+
+/** The common case, without a closure for each property; false where one throws, or has a symbol for its name. */
+function addPlain(value: object, into: unknown[]): boolean {
+  try {
+    for (const key of Object.keys(value)) into.push(key, (value as Record<string, unknown>)[key]);
+    return Object.getOwnPropertySymbols(value).length === 0;
+  } catch {
+    return false;
   }
 }
 
