@@ -9,10 +9,15 @@ const customInspect = Symbol.for("nodejs.util.inspect.custom");
 
 export type Kind = "list" | "plain" | "error" | "collection" | "other";
 
+/** A proxy that was revoked is of no kind. */
 export function kindOf(value: object): Kind {
+  return attempt(() => readKind(value)) ?? "other";
+}
+
+function readKind(value: object): Kind {
   if (Array.isArray(value)) return "list";
   if (value instanceof Error) return "error";
-  const prototype: unknown = attempt(() => Object.getPrototypeOf(value));
+  const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype === Object.prototype || prototype === null) return "plain";
   return collections.has(tagOf(value)) ? "collection" : "other";
 }
@@ -37,7 +42,7 @@ export function propertiesOf(value: object): readonly (readonly [string | symbol
   const keys = attempt(() => Reflect.ownKeys(value)) ?? [];
   return keys
     .filter((key) => attempt(() => Object.prototype.propertyIsEnumerable.call(value, key)) === true)
-    .map((key) => [key, attempt(() => (value as Record<string | symbol, unknown>)[key])] as const);
+    .map((key) => [key, read(value, key)] as const);
 }
 
 /** What is a text in all but name. */
@@ -92,20 +97,9 @@ function ownWordsOf(value: object): readonly unknown[] {
   const tag = tagOf(value);
   if (harmless.has(tag)) return [];
   if (typeof value === "function") return [attempt(() => value.name)];
-  if (value instanceof ArrayBuffer) return [attempt(() => new TextDecoder().decode(value))];
-  if (messages.has(tag)) {
-    const { url, headers } = value as { readonly url?: unknown; readonly headers?: unknown };
-    return [url, headers];
-  }
-  const {
-    toJSON,
-    toString,
-    [customInspect]: inspected,
-  } = (attempt(() => ({
-    toJSON: (value as { toJSON?: unknown }).toJSON,
-    toString: (value as { toString?: unknown }).toString,
-    [customInspect]: (value as { [customInspect]?: unknown })[customInspect],
-  })) ?? {}) as Record<string | symbol, unknown>;
+  if (tag === "ArrayBuffer") return [attempt(() => new TextDecoder().decode(value as ArrayBuffer))];
+  if (messages.has(tag)) return [read(value, "url"), read(value, "headers")];
+  const [toJSON, toString, inspected] = ["toJSON", "toString", customInspect].map((name) => read(value, name));
   return [
     typeof toJSON === "function" ? attempt(() => toJSON.call(value)) : undefined,
     typeof toString === "function" && toString !== Object.prototype.toString
@@ -122,14 +116,17 @@ export function readError(error: Error): {
   readonly cause: unknown;
   readonly errors: unknown;
 } {
-  const read = (key: string): unknown => attempt(() => (error as unknown as Record<string, unknown>)[key]);
   return {
-    name: read("name"),
-    message: read("message"),
-    stack: read("stack"),
-    cause: read("cause"),
-    errors: error instanceof AggregateError ? read("errors") : undefined,
+    name: read(error, "name"),
+    message: read(error, "message"),
+    stack: read(error, "stack"),
+    cause: read(error, "cause"),
+    errors: error instanceof AggregateError ? read(error, "errors") : undefined,
   };
+}
+
+function read(value: object, name: string | symbol): unknown {
+  return attempt(() => (value as Record<string | symbol, unknown>)[name]);
 }
 
 /** What throws shows nothing. */

@@ -1,6 +1,6 @@
 // 1. No key that could reach a prototype, and no depth beyond the limit, is ever read: such a text holds nothing.
 // 2. Reads the text once, from its beginning.
-import { isForbiddenKey } from "@proviso/core";
+import { isForbiddenKey, parseJson } from "@proviso/core";
 
 /** Characters of a string up to the text's end. */
 type Cut = (unfinished: string) => string;
@@ -37,6 +37,7 @@ const unreadable = Symbol("unreadable");
 
 const space = /[ \t\n\r]*/y;
 const word = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
+const words = { true: true, false: false, null: null } as const;
 /** What may yet become a number or a word. */
 const unfinishedWord = /[-+.\w]*$/y;
 
@@ -121,11 +122,9 @@ function readString(reader: Reader): string {
 }
 
 function decoded(json: string): string {
-  try {
-    return JSON.parse(json) as string;
-  } catch {
-    throw unreadable;
-  }
+  const read = parseJson(json, { maxLength: json.length });
+  if (!read.ok) throw unreadable;
+  return read.value as string;
 }
 
 /** A number at the text's end may go on. */
@@ -136,7 +135,7 @@ function readWord(reader: Reader): unknown {
   const isLast = unfinishedWord.test(reader.text);
   if (found !== undefined && !(isLast && /\d/.test(found))) {
     reader.at += found.length;
-    return JSON.parse(found);
+    return Object.hasOwn(words, found) ? words[found as keyof typeof words] : Number(found);
   }
   if (!isLast) throw unreadable;
   reader.ended = true;

@@ -15,11 +15,11 @@ async function causeShown(cause: unknown): Promise<Error> {
   return rejection(adapter.evaluate(hello));
 }
 
-function jsonOf(value: unknown): string {
+/** Nothing where there is a circle, or what throws. */
+function textBy(write: () => string | undefined): string {
   try {
-    return JSON.stringify(value) ?? "";
+    return write() ?? "";
   } catch {
-    // A circle, or what throws.
     return "";
   }
 }
@@ -73,6 +73,9 @@ test("SEC-1 a secret of digits is hidden in numbers, too", async () => {
   const { events } = await shownBy(["4111222233334444"], [{ text: '{"card":4111222233334444}' }], prompt);
   expect(events.at(-1)).toMatchObject({ output: { card: "[secret]" } });
 });
+
+const { proxy: revoked, revoke } = Proxy.revocable({}, {});
+revoke();
 
 class Held {
   readonly #token = secret;
@@ -145,6 +148,7 @@ test.each<[string, unknown]>([
   ["an error's cause", new Error("a", { cause: new Error("b", { cause: secret }) })],
   ["one of several errors", new AggregateError([new Error(secret)], "several")],
   ["a boxed text", Object(secret)],
+  ["a list beside a revoked proxy", [revoked, secret]],
   ["a null object", Object.assign(Object.create(null) as object, { secret })],
 ])("SEC-1 a secret in %s of an error or a payload is not shown", async (_, held) => {
   const forms = [secret, encodeURIComponent(secret), json(secret), base64(secret)];
@@ -155,7 +159,12 @@ test.each<[string, unknown]>([
     hello,
   );
   for (const shown of [error, error.cause, (error.cause as Error).cause, refused, refused?.["providerPayload"]]) {
-    const texts = [printed(shown), String(shown), jsonOf(shown), inspect(shown, { showHidden: true, depth: 8 })];
+    const texts = [
+      printed(shown),
+      textBy(() => String(shown)),
+      textBy(() => JSON.stringify(shown)),
+      inspect(shown, { showHidden: true, depth: 8 }),
+    ];
     for (const text of texts) for (const form of forms) expect(text).not.toContain(form);
   }
 });
