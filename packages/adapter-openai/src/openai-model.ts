@@ -8,9 +8,8 @@ import {
 import {
   defaultStallMs,
   defaultTimeoutMs,
+  failureRedactor,
   guardRequest,
-  isSecret,
-  redactor,
   type RequestGuard,
 } from "@proviso/runtime/adapter";
 import { connect, send, type Connection } from "./client.ts";
@@ -20,6 +19,7 @@ import { openaiFailure } from "./openai-error.ts";
 import { checkOptions, type CheckedOptions, type OpenAIOptions } from "./options.ts";
 import { receive, type Received } from "./receive.ts";
 import { receiveStream } from "./receive-stream.ts";
+import { secretsOf } from "./secrets.ts";
 import { chatReader } from "./stream-chat.ts";
 import { responsesReader } from "./stream-responses.ts";
 
@@ -30,7 +30,7 @@ import { responsesReader } from "./stream-responses.ts";
 export function openaiModel(given: OpenAIOptions): ModelProvider {
   const options = checkOptions(given);
   const connection = connect(options);
-  const redact = redactor([options.apiKey].filter(isSecret));
+  const redact = failureRedactor(secretsOf(options));
   return Object.freeze({
     name: "openai",
     model: options.model,

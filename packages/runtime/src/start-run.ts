@@ -17,9 +17,11 @@ import type { World } from "./environment.ts";
 import { checkEvaluateOptions } from "./evaluate-options.ts";
 import { isFailure, messageOf, type Failure } from "./failures.ts";
 import { openLimits, over, type Limits } from "./limits.ts";
+import { logSafely } from "./logging.ts";
 import type { Nesting } from "./nesting.ts";
 import { openedOf, renderWith, type Opened, type RenderInputs } from "./rendering.ts";
 import type { Run, Setup } from "./run.ts";
+import { redactionOf } from "./secrets/structure.ts";
 import { coreOf, createSession, type SessionCore } from "./session/session.ts";
 import { checkUses, depthOf, inheritedLimits, openRunResources, type Surroundings } from "./surroundings.ts";
 import { enclosing, noEnclosing, type Enclosing } from "./transactions/enclosing.ts";
@@ -76,7 +78,8 @@ async function buildRun(
   const startedAt = world.clock.now();
   const evaluationId = world.newId();
   const promptName = prompt.template.name;
-  const log = safeLog(world, { promptName, evaluationId });
+  const showing = showingOf(world, prompt, evaluationId);
+  const { log } = showing;
   const core = joinSession(options, prompt, world, nesting);
   const overrides = await resolveOverrides(options, prompt, limits);
   const renderInputs = { overrides, nativeOutput: setup.nativeOutput, core };
@@ -116,10 +119,9 @@ async function buildRun(
     toolChoice,
     model: setup.provider.model,
     ...nothingYet(),
-    emit: emitter(core, world, { evaluationId, nesting, enclosing: around, watch, log }),
+    emit: emitter(core, world, { evaluationId, nesting, enclosing: around, watch, ...showing }),
     spend: (reported, answered) => spend(run, reported, answered),
-    redact: world.redact,
-    log,
+    ...showing,
     withinGrace: graceful(world, limits, graceMs(depth)),
     [Symbol.asyncDispose]: () => closeRun(run),
   };
@@ -165,17 +167,17 @@ function spend(run: Run, reported: ReportedUsage | undefined, answered: number):
 /** Numbers an event, reduces it, tells the listeners and whoever watches. */
 function emitter(
   core: SessionCore,
-  { clock, redact }: World,
-  of: Pick<Run, "evaluationId" | "nesting" | "enclosing" | "watch" | "log">,
+  { clock }: World,
+  of: Pick<Run, "evaluationId" | "nesting" | "enclosing" | "watch" | "log" | "redaction">,
 ): Run["emit"] {
-  const { nesting, watch } = of;
+  const { nesting, watch, redaction } = of;
   const transaction = of.enclosing.parent;
   // An evaluation in the body of a transaction is part of it.
   const by = transaction && { evaluationId: of.evaluationId, parent: { evaluationId: transaction.id, callId: "" } };
   const parent = nesting && Object.freeze({ evaluationId: nesting.run.evaluationId, callId: nesting.callId });
   const { evaluationId } = of;
   return (bare) => {
-    const filled = Object.assign(redact(bare), { evaluationId, at: clock.now() });
+    const filled = Object.assign(redaction.event(bare), { evaluationId, at: clock.now() });
     const event = core.number(parent === undefined ? filled : { ...filled, parent });
     const failedReducers = core.reduce(event, by);
     const failedListeners = core.notify(event);
@@ -188,18 +190,19 @@ function emitter(
   };
 }
 
-/** A logger that throws is no reason to fail. */
-function safeLog(
-  { logger, redact }: World,
-  of: { readonly promptName: string; readonly evaluationId: string },
-): Run["log"] {
-  return (level, fields, message) => {
-    try {
-      logger[level](redact({ ...of, ...fields }), message);
-    } catch {
-      // There is nowhere left to say so.
-    }
-  };
+/** What is shown of an evaluation goes through these. Where there is no logger, nothing is redacted for it. */
+function showingOf(
+  { logger, secrets }: World,
+  { template }: Prompt,
+  evaluationId: string,
+): Pick<Run, "redaction" | "redact" | "log"> {
+  const redaction = redactionOf(secrets, template.descriptor.tools);
+  const of = { promptName: template.name, evaluationId };
+  const log: Run["log"] =
+    logger === undefined
+      ? () => {}
+      : (level, fields, message) => logSafely(logger, level, redaction.log({ ...of, ...fields }), message);
+  return { redaction, redact: redaction.appEvent, log };
 }
 
 async function closeRun(run: Run): Promise<void> {

@@ -4,7 +4,7 @@
 //    is locked and snapshotted before anyone gets it.
 // 4. What a factory is given is guarded like what a handler is given.
 import { DefinitionError, isSnapshotable, type Binding, type Resources } from "@proviso/core";
-import type { Participant } from "../transactions/snapshots.ts";
+import { allSettled, type Participant } from "../transactions/snapshots.ts";
 import { asker, type Asking, type Calling } from "./asker.ts";
 import { unguarded } from "./guard.ts";
 import {
@@ -171,7 +171,7 @@ function openCall(
     close() {
       const closing = [...around.values()].map((each) => each.close()).filter((each) => each !== undefined);
       if (!isEmpty(store)) closing.push(discardSince(store, { made: 0, openings: new Set() }));
-      return closing.length === 0 ? undefined : settleAll(closing);
+      return closing.length === 0 ? undefined : allSettled(closing);
     },
   };
 }
@@ -181,14 +181,8 @@ async function openAll(
   eager: readonly Binding[],
   first: readonly Promise<void>[],
 ): Promise<void> {
-  await settleAll(first);
+  await allSettled(first);
   for (const { key } of eager) await resources.open(key);
-}
-
-/** Waits for all, then throws what the first of them threw. */
-async function settleAll(work: readonly Promise<void>[]): Promise<void> {
-  await Promise.allSettled(work);
-  await Promise.all(work);
 }
 
 function asParticipant({ binding, instance }: Store["made"][number]): readonly Participant[] {

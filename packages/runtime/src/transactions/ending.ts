@@ -28,7 +28,7 @@ export async function rollback(transaction: Transaction, calls?: ReadonlySet<str
 async function restoreAll(transaction: Transaction): Promise<void> {
   const errors: unknown[] = [];
   for (const taken of transaction.snapshots.toReversed()) {
-    await restore(taken).catch((cause: unknown) => errors.push(cause));
+    await restore(taken, transaction.host).catch((cause: unknown) => errors.push(cause));
   }
   for (const { instance, discard } of transaction.made.splice(0).toReversed()) {
     await forgetSnapshots(transaction, instance);
@@ -59,16 +59,17 @@ export async function restoreSavepoints(
   failed: string,
 ): Promise<void> {
   for (const savepoint of savepoints.toReversed()) {
-    await restore(savepoint).catch((cause: unknown) => {
+    await restore(savepoint, transaction.host).catch((cause: unknown) => {
       transaction.core.poison("rollback", `${failed}: ${messageOf(cause)}`, cause);
     });
   }
 }
 
-function fail(transaction: Transaction, operation: "rollback" | "commit", cause: unknown): void {
-  const message = `the changes of ${transaction.name} could not be ${participle[operation]}: ${messageOf(cause)}`;
-  transaction.core.poison(operation, message, cause);
-  transaction.host.report(operation, message, cause);
+function fail({ name, core, host }: Transaction, operation: "rollback" | "commit", error: unknown): void {
+  const cause = host.redact(error);
+  const message = `the changes of ${name} could not be ${participle[operation]}: ${messageOf(cause)}`;
+  core.poison(operation, message, cause);
+  host.report(operation, message, cause);
 }
 
 /**
@@ -105,7 +106,7 @@ async function releaseLater(transaction: Transaction): Promise<void> {
 }
 
 function releaseAndClose(transaction: Transaction): Promise<void> | undefined {
-  const releasing = releaseSnapshots(transaction.snapshots, transaction.undone);
+  const releasing = releaseSnapshots(transaction);
   if (releasing === undefined) return closeAll(transaction);
   return releaseThenClose(transaction, releasing);
 }

@@ -158,6 +158,7 @@ async function locked<T>(
 const host: TransactionHost = {
   within: (work) => work,
   withinGrace: async (work, onError) => void (await work.catch(onError)),
+  redact: (value) => value,
   report() {},
   warn() {},
 };

@@ -69,6 +69,8 @@ export interface TransactionHost {
   within<T>(work: Promise<T>): Promise<T | LimitFailure>;
   /** Waits for work, but not past the evaluation's end: then it goes on behind. Never rejects. */
   withinGrace(work: Promise<unknown>, onError: (error: unknown) => void): Promise<void>;
+  /** The same value without the secrets. */
+  redact<T>(value: T): T;
   /** A rollback or a commit failed. */
   report(operation: "rollback" | "commit", message: string, cause: unknown): void;
   /** A failure that changes nothing any more. */
