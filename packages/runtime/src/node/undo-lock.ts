@@ -2,10 +2,13 @@
 // 2. Who takes a dead owner's place makes the next number, so that of several only one does, and then looks whether the
 //    dead one's lock is still there: else the place was taken and left again meanwhile.
 import { isRecord, FilesystemError, parseJson } from "@proviso/core";
-import { readdirSync, readFileSync, readlinkSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
+import { readdirSync, readlinkSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { reservedName } from "../resources/paths.ts";
-import { statOf, type Folder } from "./folders.ts";
+import { lacksDescriptors, lacksRoom, system, systemError } from "./faults.ts";
+import { decodeText } from "../resources/reading.ts";
+import { readOwn, statOf, type Folder } from "./folders.ts";
 import { lifeOf, thisProcess, type Owner } from "./owner.ts";
+import { withRoomOf } from "./undo-reserve.ts";
 
 const prefix = "lock-";
 
@@ -30,9 +33,9 @@ export function takeLock(store: Folder, hasLog: boolean, takeOver: boolean): num
   const without = text === undefined && !hasLog ? "dead" : "unknown";
   const life = owner === undefined ? without : lifeOf(owner);
   if (life === "alive" || (life === "unknown" && !takeOver)) throw busy(owner, life);
-  if (!makeLock(store, held + 1)) return undefined;
+  if (!withRoomOf(store, () => makeLock(store, held + 1))) return undefined;
   if (held === 0 || readLock(store, held) === text) return held + 1;
-  unlinkSync(store.at(lockName(held + 1)));
+  system(reservedName, () => unlinkSync(store.at(lockName(held + 1))));
   return undefined;
 }
 
@@ -57,19 +60,24 @@ function makeLock(store: Folder, number: number): boolean {
     const { code } = error as NodeJS.ErrnoException;
     // The folder itself may be gone.
     if (code === "EEXIST" || code === "ENOENT") return false;
+    if (lacksRoom(error) || lacksDescriptors(error)) throw systemError(reservedName, error);
     // No links here.
-    writeFileSync(store.at(lockName(number)), text, { flag: "wx" });
+    system(reservedName, () => writeFileSync(store.at(lockName(number)), text, { flag: "wx" }));
   }
   return true;
 }
 
-/** undefined: there is none. */
+const longestLock = 4_096;
+
+/** undefined: there is none. @throws {FilesystemError} when it is neither a link nor a file. */
 function readLock(store: Folder, number: number): string | undefined {
-  const stats = statOf(store, lockName(number));
-  if (stats === undefined) return undefined;
+  const name = lockName(number);
+  if (statOf(store, name)?.isSymbolicLink() !== true) {
+    const bytes = readOwn(store, name, longestLock);
+    return bytes === undefined ? undefined : decodeText(bytes);
+  }
   try {
-    const at = store.at(lockName(number));
-    return stats.isSymbolicLink() ? readlinkSync(at) : readFileSync(at, "utf8");
+    return readlinkSync(store.at(name));
   } catch {
     return undefined;
   }
