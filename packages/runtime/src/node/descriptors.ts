@@ -1,6 +1,7 @@
 // 1. Of all readers of this process only so many have something open at once; the others wait, first come first served.
-// 2. Whoever holds a place never waits for another one.
-// 3. Who finds no descriptor left, since others have taken them, tries again whenever a reader has closed his.
+// 2. A reader that has a place never asks for a second one.
+// 3. A reader that finds no descriptor left tries again when another one has ended. One that finds none while no
+//    other reads is refused.
 import { lacksDescriptors } from "./faults.ts";
 
 /** Enough for the four threads that read; each place may need two descriptors. */
@@ -39,14 +40,20 @@ export async function opened<T extends Disposable>(open: () => T): Promise<{ rea
 
 async function untilOpened<T>(work: () => T | Promise<T>): Promise<T> {
   for (;;) {
+    const wasAlone = isAlone();
     try {
       return await work();
     } catch (error) {
-      const othersRead = open - stalled.length > 1;
-      if (!lacksDescriptors(error) || !othersRead) throw error;
-      await new Promise<void>((resolve) => stalled.push(resolve));
+      if (!lacksDescriptors(error) || (wasAlone && isAlone())) throw error;
+      // The last one of those who tried at once tries again without them.
+      if (!isAlone()) await new Promise<void>((resolve) => stalled.push(resolve));
     }
   }
+}
+
+/** No other reader has, or is about to have, something open. */
+function isAlone(): boolean {
+  return open - stalled.length <= 1;
 }
 
 async function enter(): Promise<void> {

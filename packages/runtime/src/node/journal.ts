@@ -154,7 +154,7 @@ function assertInPlace(root: string, store: Folder): void {
   });
 }
 
-/** The changes that are written down. What is told is on disk when it resolves. */
+/** The changes that are written down. Each function resolves when what it wrote is on disk. */
 function logIn(
   root: string,
   store: Folder,
@@ -170,7 +170,7 @@ function logIn(
       await Promise.all([flushFile(fd), flushFolder(store)]);
       size += bytes.length;
     } catch (error) {
-      // What it told of does not happen.
+      // The change does not happen.
       ftruncateSync(fd, size);
       throw error;
     }

@@ -41,7 +41,7 @@ export function recover(root: string, takeOver: boolean): void {
   }
 }
 
-/** Whoever uses a root that is not is told then. */
+/** One that is not fails at its first use. */
 function isReachable(root: string): boolean {
   try {
     using top = openFolder(root, []);
@@ -146,7 +146,7 @@ function undoAll(root: string, store: Folder, { changes, kept }: UndoHistory, fr
       }
       // What was new gives its room back at once.
       if (change.now === undefined) wipeNow(store, [displaced], fresh);
-      // One is cut off before the next one is undone: it could not be told apart any more.
+      // One is cut off before the next one is undone: it would not be known which of the two is undone.
       ftruncateSync(fd, at);
       fsyncSync(fd);
     }

@@ -148,7 +148,7 @@ async function goBack(log: UndoLog, store: Folder, position: number): Promise<vo
     assertKept(store, change);
     undo(log, store, change);
     log.changes.pop();
-    // One is cut off before the next one is undone: it could not be told apart any more.
+    // One is cut off before the next one is undone: it would not be known which of the two is undone.
     await flush(log);
     // What was new gives its room back at once.
     await journal.forget(log.displaced.splice(0));

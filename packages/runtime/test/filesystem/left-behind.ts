@@ -11,7 +11,7 @@ export function logLine(record: object): string {
 
 /** As a process leaves it that dies in a call which had written over file.txt. */
 export async function leftBehind(
-  { root }: Host,
+  { root }: Pick<Host, "root">,
   owner: object | undefined,
   records: readonly object[] = [{ path: "file.txt", had: true, was: "1" }],
   identity: object = {},

@@ -109,8 +109,18 @@ test("FS-3 a call that used up the descriptors is undone without any", async () 
   expect(await everything()).toEqual(before);
 });
 
-test("FS-5 hundreds of readers at once need few descriptors", async () => {
+test.each([
+  ["passes", 3, "undefined"],
+  ["lasts for a while", 7, "failed"],
+])("FS-3 a fault of the system that %s does not make a folder unusable", async (_, refusals, told) => {
+  const { root, everything } = await host({ "keep.txt": "kept", "folder/a.txt": "a" });
+  const before = await everything();
+  expect(await ended(root, ["wait", `${refusals}`])).toEqual({ output: told, code: 0, signal: null });
+  expect(await everything()).toEqual(before);
+});
+
+test.each([40, 6])("FS-5 hundreds of readers at once need few descriptors: %i", async (descriptors) => {
   const files = Array.from({ length: 50 }, (_, n) => [`${n}.txt`, `first\n${"more\n".repeat(n)}`] as const);
   const { root } = await host({ ...Object.fromEntries(files), "file.txt": "first" });
-  expect(await ended(root, ["read"], 120)).toEqual({ output: "0 0", code: 0, signal: null });
+  expect(await ended(root, ["read", `${descriptors}`], 120)).toEqual({ output: "0 0", code: 0, signal: null });
 });

@@ -1,7 +1,9 @@
-// node scarce.ts <root> fill | undo | read: what a process does that has no room on the disk, or no descriptors.
+// node scarce.ts <root> fill | undo | wait | read: what a process does that has no room on the disk, no descriptors, or a
+// system that refuses now and then.
 import { isSnapshotable } from "@proviso/core";
 import { hostFilesystem } from "@proviso/runtime/node";
-import { closeSync, openSync, readdirSync, writeSync } from "node:fs";
+import fs, { closeSync, openSync, readdirSync, writeSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 
 const [, , root = "", what = ""] = process.argv;
 const files = hostFilesystem(root);
@@ -44,8 +46,24 @@ if (what === "undo") {
   writeSync(1, String(refused));
 }
 
+if (what === "wait") {
+  const snapshot = await files.snapshot();
+  await files.write("folder/a.txt", "changed");
+  await files.write("new/b.txt", "new");
+  let refusals = 0;
+  const { renameSync } = fs;
+  fs.renameSync = (from, to) => {
+    if (refusals++ < Number(process.argv[4])) throw Object.assign(new Error("EBUSY"), { code: "EBUSY" });
+    renameSync(from, to);
+  };
+  syncBuiltinESMExports();
+  const failed = await Promise.resolve(files.restore(snapshot)).catch((error: { reason: string }) => error.reason);
+  await files.release?.(snapshot);
+  writeSync(1, String(failed));
+}
+
 if (what === "read") {
-  takeDescriptors(40);
+  takeDescriptors(Number(process.argv[4]));
   const names = readdirSync(root);
   const all = [
     ...Array.from({ length: 300 }, (_, n) => files.read(names[n % names.length] as string)),
@@ -56,6 +74,7 @@ if (what === "read") {
   const settled = await Promise.allSettled(all);
   const failed = settled.filter(({ status }) => status === "rejected");
   // Nothing is passed over for want of a descriptor.
-  const short = settled.slice(400).filter((one) => one.status === "fulfilled" && one.value.length !== names.length);
+  const lengths = settled.slice(400).map((one) => (one.status === "fulfilled" ? (one.value as unknown[]).length : 0));
+  const short = lengths.filter((length) => length !== names.length);
   writeSync(1, `${failed.length} ${short.length}`);
 }
