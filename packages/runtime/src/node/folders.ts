@@ -189,6 +189,17 @@ export function readOwn(folder: Folder, name: string, most: number): Uint8Array 
   }
 }
 
+/** What tells a folder from a copy of it. */
+export interface Identity {
+  readonly device: string;
+  readonly inode: string;
+}
+
+export function identityOf(folder: Folder): Identity {
+  const { dev, ino } = system(".", () => statSync(folder.at("."), { bigint: true }));
+  return { device: String(dev), inode: String(ino) };
+}
+
 export function sameThing(one: Stats, other: Stats): boolean {
   return one.ino === other.ino && one.dev === other.dev;
 }

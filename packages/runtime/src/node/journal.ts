@@ -9,7 +9,7 @@ import { closeSync, ftruncateSync, unlinkSync } from "node:fs";
 import { reservedName } from "../resources/paths.ts";
 import type { Change } from "./exchange.ts";
 import { systemAsync } from "./faults.ts";
-import { openFolder, sameThing, statOf, type Folder } from "./folders.ts";
+import { identityOf, openFolder, sameThing, statOf, type Folder, type Identity } from "./folders.ts";
 import { claim, type Claim } from "./recovery.ts";
 import { encodeChange, encodeHeader, encodeKept } from "./undo-records.ts";
 import { reserveIn, type Reserve } from "./undo-reserve.ts";
@@ -18,7 +18,7 @@ import {
   flushFile,
   flushFolder,
   folderIfThere,
-  identityOf,
+  leaveOpened,
   leaveStore,
   leftovers,
   logName,
@@ -57,18 +57,21 @@ export interface Journal {
  */
 export function beginJournal(root: string, takeOver: boolean): Journal {
   const claimed = claim(root, takeOver);
-  const store = openStore(root);
-  const reserve = reserveIn(store, reservedName);
-  let fd: number | undefined;
+  const begun: Disposable[] = [];
   try {
+    const store = openStore(root);
+    begun.push(store);
     askToIgnore(store);
-    fd = openLog(store);
+    const fd = openLog(store);
+    begun.push({ [Symbol.dispose]: () => closeSync(fd) });
+    const reserve = reserveIn(store, reservedName);
+    begun.push({ [Symbol.dispose]: reserve.close });
     reserve.fill();
-    return journalOf(root, { ...claimed, store, reserve, fd });
+    return journalOf(root, { ...claimed, store, reserve, fd, identity: identityOf(store) });
   } catch (error) {
-    reserve.close();
-    if (fd !== undefined) closeSync(fd);
-    endStore(root, store, claimed);
+    for (const each of begun) each[Symbol.dispose]();
+    // Nothing was changed: who comes next deletes what is in it.
+    leaveStore(root, claimed.lock);
     throw error;
   }
 }
@@ -78,23 +81,11 @@ interface Parts extends Claim {
   readonly reserve: Reserve;
   /** Of the log. */
   readonly fd: number;
+  readonly identity: Identity;
 }
 
-/** Nothing was changed: what was begun goes. */
-function endStore(root: string, store: Folder, { lock, fresh }: Claim): void {
-  try {
-    for (const _ of wipe(store, leftovers(store), fresh));
-    using top = openFolder(root, []);
-    leaveStore(top, store, lock);
-  } catch {
-    // Who comes next takes it away.
-  } finally {
-    store[Symbol.dispose]();
-  }
-}
-
-function journalOf(root: string, { store, reserve, fd, lock, fresh }: Parts): Journal {
-  const log = logIn(root, store, fd);
+function journalOf(root: string, { store, reserve, fd, identity, lock, fresh }: Parts): Journal {
+  const log = logIn(root, store, fd, identity);
   const internal = <T>(work: () => Promise<T>): Promise<T> => systemAsync(reservedName, work);
   const forget = async (names: readonly string[]): Promise<void> => {
     // What cannot be deleted now does no harm, and is tried again when the journal ends.
@@ -133,8 +124,8 @@ function journalOf(root: string, { store, reserve, fd, lock, fresh }: Parts): Jo
         try {
           await flushFolder(store);
           await forget(leftovers(store));
-          leaveStore(top, store, lock);
         } finally {
+          leaveOpened(top, store, lock);
           store[Symbol.dispose]();
         }
       }),
@@ -159,8 +150,8 @@ function logIn(
   root: string,
   store: Folder,
   fd: number,
+  identity: Identity,
 ): Pick<Journal, "cut" | "keep"> & { append(change: Change): Promise<void> } {
-  const identity = identityOf(store);
   /** Where each change begins. */
   const starts: number[] = [];
   let [size, turn, kept, isFlushed] = [0, 0, 0, true];

@@ -6,20 +6,18 @@ import { closeSync, fsyncSync, ftruncateSync, unlinkSync } from "node:fs";
 import { reservedName } from "../resources/paths.ts";
 import { folderOf, putBack, type Change } from "./exchange.ts";
 import { system } from "./faults.ts";
-import { openFolder, readOwn, statOf, type Folder } from "./folders.ts";
-import { lockName, takeLock } from "./undo-lock.ts";
+import { identityOf, openFolder, readOwn, statOf, type Folder } from "./folders.ts";
+import { dropLock, takeLock, type Lock } from "./undo-lock.ts";
 import { longestHeader, readHistory, readIdentity, type UndoHistory } from "./undo-records.ts";
 import { withRoomOf } from "./undo-reserve.ts";
 import {
   flushFolderNow,
   folderIfThere,
-  identityOf,
   leaveStore,
   logName,
   makeStore,
   namesInStore,
   openLog,
-  openStore,
   storeIfThere,
 } from "./undo-store.ts";
 import { wipe } from "./wipe.ts";
@@ -32,10 +30,7 @@ export function recover(root: string, takeOver: boolean): void {
     if (found === undefined) return;
   }
   try {
-    const { lock } = claim(root, takeOver);
-    using store = openStore(root);
-    using top = openFolder(root, []);
-    leaveStore(top, store, lock);
+    leaveStore(root, claim(root, takeOver).lock);
   } catch (error) {
     if (!(error instanceof FilesystemError && error.reason === "busy")) throw error;
   }
@@ -55,8 +50,7 @@ const mostTries = 20;
 
 /** What one has who owns the folder. */
 export interface Claim {
-  /** The number of the lock. */
-  readonly lock: number;
+  readonly lock: Lock;
   /** A name that nothing in the folder has. */
   fresh(): string;
 }
@@ -78,13 +72,12 @@ export function claim(root: string, takeOver: boolean): Claim {
 function lockAndUndo(root: string, takeOver: boolean): Claim | undefined {
   using store = storeIfThere(root);
   if (store === undefined) return undefined;
-  assertOwn(store, takeOver);
-  const lock = takeLock(store, hasLog(store), takeOver);
+  const lock = takeLock(store, assertOwn(store, takeOver), takeOver);
   if (lock === undefined) return undefined;
   try {
     return { lock, fresh: system(reservedName, () => undone(root, store, lock, takeOver)) };
   } catch (error) {
-    system(reservedName, () => unlinkSync(store.at(lockName(lock))));
+    dropLock(store, lock);
     throw error;
   }
 }
@@ -93,16 +86,19 @@ function hasLog(store: Folder): boolean {
   return statOf(store, logName) !== undefined;
 }
 
-/** @throws {FilesystemError} when the log was not written in this folder, or by another version. */
-function assertOwn(store: Folder, takeOver: boolean): void {
+/**
+ * Whether there is a log.
+ * @throws {FilesystemError} when it was not written in this folder, or by another version.
+ */
+function assertOwn(store: Folder, takeOver: boolean): boolean {
   const found = readIdentity(readOwn(store, logName, longestHeader) ?? new Uint8Array());
-  if (found === undefined) return;
+  if (found === undefined) return false;
   if (found === "another version") {
     throw busy("The root has unfinished changes of another version of Proviso, which has to undo them.");
   }
   const { device, inode } = identityOf(store);
   // The same disk may have another number after a restart.
-  if (found.inode === inode && (found.device === device || takeOver)) return;
+  if (found.inode === inode && (found.device === device || takeOver)) return true;
   const way =
     found.inode === inode ? "If that is not so, open the filesystem with { takeOver: true } to undo them." : "";
   throw busy(
@@ -115,7 +111,7 @@ function busy(message: string): FilesystemError {
 }
 
 /** Undoes what is in the log and deletes all that is left, but for the lock. @returns names that nobody has, or will look for. */
-function undone(root: string, store: Folder, lock: number, takeOver: boolean): () => string {
+function undone(root: string, store: Folder, lock: Lock, takeOver: boolean): () => string {
   // It may be another one by now.
   assertOwn(store, takeOver);
   const history = readHistory(readOwn(store, logName, Infinity) ?? new Uint8Array());
@@ -123,7 +119,7 @@ function undone(root: string, store: Folder, lock: number, takeOver: boolean): (
   const fresh = numbersAfter(namesInStore(store), changes);
   if (history !== undefined) undoAll(root, store, history, fresh);
   if (hasLog(store)) unlinkSync(store.at(logName));
-  const left = namesInStore(store).filter((name) => name !== lockName(lock));
+  const left = namesInStore(store).filter((name) => name !== lock.name);
   wipeNow(store, left, fresh);
   return fresh;
 }

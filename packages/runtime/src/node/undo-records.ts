@@ -5,12 +5,7 @@ import { parseJson } from "@proviso/core";
 import { crc32 } from "node:zlib";
 import { decodeText } from "../resources/reading.ts";
 import { namesOf, type Change } from "./exchange.ts";
-
-/** The folder that a log was written in, as the system numbers it; a copy has another number. */
-export interface Identity {
-  readonly device: string;
-  readonly inode: string;
-}
+import type { Identity } from "./folders.ts";
 
 /** A change that is written down, and where its line begins. */
 export interface WrittenChange {
@@ -19,6 +14,7 @@ export interface WrittenChange {
 }
 
 export interface UndoHistory {
+  /** Of the folder that it was written in. */
   readonly identity: Identity;
   /** In the order in which they happened. */
   readonly changes: readonly WrittenChange[];

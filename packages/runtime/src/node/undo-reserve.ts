@@ -7,7 +7,7 @@ import { statOf, type Folder } from "./folders.ts";
 
 /** Bytes on the disk: for a lock or two, and for a longer folder. */
 const room = 16 * 1024;
-const roomName = "reserve";
+export const roomName = "reserve";
 /** For a folder on the way to a path, the one in it, and what is deleted in that. */
 const descriptorsAside = 4;
 

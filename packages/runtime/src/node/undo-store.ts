@@ -10,7 +10,6 @@ import {
   openSync,
   readdirSync,
   rmdirSync,
-  statSync,
   unlinkSync,
   writeFileSync,
   writeSync,
@@ -19,11 +18,13 @@ import { promisify } from "node:util";
 import { reservedName } from "../resources/paths.ts";
 import { isPassing, system } from "./faults.ts";
 import { openFolder, specialFile, statOf, type Folder } from "./folders.ts";
-import { isLock, lockName } from "./undo-lock.ts";
-import type { Identity } from "./undo-records.ts";
+import { roomName } from "./undo-reserve.ts";
+import { abandonLock, dropLock, isLock, type Lock } from "./undo-lock.ts";
 
 export const logName = "log";
 const ignoreName = ".gitignore";
+/** What is there before the first change. */
+const ownNames = [logName, roomName];
 
 /** @throws {FilesystemError} "not_found" where none is. */
 export function openStore(root: string): Folder {
@@ -60,18 +61,31 @@ export function askToIgnore(store: Folder): void {
   }
 }
 
-/** Deletes what is left in the folder, and the folder; also when somebody else has begun one meanwhile. */
-export function leaveStore(top: Folder, store: Folder, lock: number): void {
-  system(reservedName, () => {
-    for (const name of [ignoreName, lockName(lock)]) {
-      if (statOf(store, name) !== undefined) unlinkSync(store.at(name));
-    }
-  });
+/** Gives up a folder in which no change is written down, and deletes it unless somebody else has begun one meanwhile. Never fails. */
+export function leaveStore(root: string, lock: Lock): void {
   try {
-    rmdirSync(top.at(reservedName));
+    using store = openStore(root);
+    using top = openFolder(root, []);
+    for (const name of ownNames) tryTo(() => unlinkSync(store.at(name)));
+    leaveOpened(top, store, lock);
   } catch {
-    // Somebody else uses it by now, or it stays: an empty one does no harm.
+    abandonLock(lock);
   }
+}
+
+function tryTo(work: () => void): void {
+  try {
+    work();
+  } catch {
+    // It is not there, somebody else uses it by now, or it stays: it does no harm.
+  }
+}
+
+/** The same, where both are held open and nothing else is in it. */
+export function leaveOpened(top: Folder, store: Folder, lock: Lock): void {
+  tryTo(() => unlinkSync(store.at(ignoreName)));
+  dropLock(store, lock);
+  tryTo(() => rmdirSync(top.at(reservedName)));
 }
 
 export function namesInStore(store: Folder): readonly string[] {
@@ -81,12 +95,6 @@ export function namesInStore(store: Folder): readonly string[] {
 /** What is there to be deleted when nothing has to be undone any more. */
 export function leftovers(store: Folder): readonly string[] {
   return namesInStore(store).filter((name) => !isLock(name) && name !== ignoreName);
-}
-
-/** What tells the folder from a copy of it. */
-export function identityOf(store: Folder): Identity {
-  const { dev, ino } = system(reservedName, () => statSync(store.at("."), { bigint: true }));
-  return { device: String(dev), inode: String(ino) };
 }
 
 const { O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;

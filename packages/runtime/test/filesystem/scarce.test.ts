@@ -10,8 +10,6 @@ import { rejectionOf } from "../state/support.ts";
 import { host, later } from "./host-support.ts";
 import { digestOfFolder, undoFolder } from "./temporary.ts";
 
-const script = join(import.meta.dirname, "processes/scarce.ts");
-
 /** A disk of its own in memory; undefined where this process may not mount one. */
 function smallDisk(options: string): string | undefined {
   const root = mkdtempSync(join(tmpdir(), "proviso-disk-"));
@@ -88,7 +86,8 @@ test.for(disks)("FS-3 the next process undoes it on the still full disk: %s", as
 });
 
 /** Plays the script in a process of its own, with so many descriptors at most. */
-function ended(root: string, inputs: readonly string[], descriptors = 1_024): Promise<Ended> {
+function ended(root: string, inputs: readonly string[], descriptors = 1_024, name = "scarce.ts"): Promise<Ended> {
+  const script = join(import.meta.dirname, "processes", name);
   const command = `ulimit -n ${descriptors} && exec "$0" "$@"`;
   const options = ["-c", command, process.execPath, "--conditions=@proviso/source", script, root, ...inputs];
   const child = spawn("/bin/sh", options, { stdio: ["ignore", "pipe", "inherit"] });
@@ -124,3 +123,15 @@ test.each([40, 6])("FS-5 hundreds of readers at once need few descriptors: %i", 
   const { root } = await host({ ...Object.fromEntries(files), "file.txt": "first" });
   expect(await ended(root, ["read", `${descriptors}`], 120)).toEqual({ output: "0 0", code: 0, signal: null });
 });
+
+test.each(["EIO", "ENOSPC", "EMFILE", "EBUSY"])(
+  "FS-6 FS-3 whichever call of the system fails once with %s, the error is a FilesystemError, and all can be undone",
+  async (code) => {
+    const { root } = await host();
+    const { output } = await ended(root, [code], 1_024, "faulty.ts");
+    const { calls, wrong } = JSON.parse(output) as { calls: number; wrong: readonly string[] };
+    expect(calls).toBeGreaterThan(150);
+    expect(wrong).toEqual([]);
+  },
+  60_000,
+);

@@ -1,7 +1,6 @@
 // node faulty.ts <folder> <code>: opens a root that a dead process left, changes it and goes back, again and again; each
 // time another call of the system fails once. Writes what went wrong, and how many calls there were.
 import { FilesystemError, isSnapshotable } from "@proviso/core";
-import { hostFilesystem } from "@proviso/runtime/node";
 import fs, { mkdirSync, writeFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { hostname } from "node:os";
@@ -21,7 +20,17 @@ for (const name of names.split(" ") as "renameSync"[]) {
     return call(...inputs);
   };
 }
+for (const name of ["fsync", "write", "read"] as "fsync"[]) {
+  const call = fs[name] as (...inputs: unknown[]) => void;
+  (fs as Record<string, unknown>)[name] = (...inputs: unknown[]) => {
+    const answer = inputs.at(-1) as (error: Error) => void;
+    if (++calls === failAt) return answer(Object.assign(new Error(`${name}: ${code}`), { code, syscall: name }));
+    return call(...inputs);
+  };
+}
 syncBuiltinESMExports();
+// It takes these functions when it is imported.
+const { hostFilesystem } = await import("@proviso/runtime/node");
 
 const wrong: string[] = [];
 /** @returns whether it went well. */
