@@ -124,11 +124,11 @@ test.each([40, 6])("FS-5 hundreds of readers at once need few descriptors: %i", 
   expect(await ended(root, ["read", `${descriptors}`], 120)).toEqual({ output: "0 0", code: 0, signal: null });
 });
 
-test.each(["EIO", "ENOSPC", "EMFILE", "EBUSY"])(
+test.each([["EIO"], ["ENOSPC"], ["EMFILE"], ["EBUSY"], ["EIO", "forward"], ["EMFILE", "forward"]])(
   "FS-6 FS-3 whichever call of the system fails once with %s, the error is a FilesystemError, and all can be undone",
-  async (code) => {
+  async (...inputs) => {
     const { root } = await host();
-    const { output } = await ended(root, [code], 1_024, "faulty.ts");
+    const { output } = await ended(root, inputs, 1_024, "faulty.ts");
     const { calls, wrong } = JSON.parse(output) as { calls: number; wrong: readonly string[] };
     expect(calls).toBeGreaterThan(150);
     expect(wrong).toEqual([]);

@@ -1,5 +1,6 @@
-// node faulty.ts <folder> <code>: opens a root that a dead process left, changes it and goes back, again and again; each
-// time another call of the system fails once. Writes what went wrong, and how many calls there were.
+// node faulty.ts <folder> <code> [forward]: opens a root that a dead process left, changes it and goes back, again and
+// again; each time another call of the system fails once. "forward": so that one can go forward again. Writes what went
+// wrong, and how many calls there were.
 import { FilesystemError, isSnapshotable } from "@proviso/core";
 import fs, { mkdirSync, writeFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
@@ -8,7 +9,7 @@ import { join } from "node:path";
 import { leftBehind } from "../left-behind.ts";
 import { digestOfFolder } from "../temporary.ts";
 
-const [, , folder = "", code = ""] = process.argv;
+const [, , folder = "", code = "", forward] = process.argv;
 const nobody = { host: hostname(), boot: "an earlier one", space: "", pid: 1, startedAt: "1" };
 const names =
   "renameSync linkSync unlinkSync mkdirSync rmdirSync symlinkSync writeFileSync writeSync fsyncSync ftruncateSync openSync readdirSync readSync fstatSync lstatSync statSync readlinkSync";
@@ -62,10 +63,19 @@ for (let at = 1; calls < at ? at === 1 : calls >= failAt; at++) {
   await attempt("write", () => files.write("new/c.txt", "new"));
   await attempt("remove", () => files.remove("folder"));
   await attempt("list", () => files.list());
+  const changed = (await digestOfFolder(root, [".proviso-undo"])).join("\n");
+  const newer = forward === undefined ? undefined : await snapshot({ savepoint: true });
   await attempt("restore", () => restore(taken));
   const reached = calls;
   failAt = 0;
   if (!(await attempt("restore again", () => restore(taken)))) wrong.push(`call ${at}: it cannot be undone`);
+  if (newer !== undefined) {
+    if (!(await attempt("forward", () => restore(newer)))) wrong.push(`call ${at}: it cannot go forward`);
+    const now = (await digestOfFolder(root, [".proviso-undo"])).join("\n");
+    if (now !== changed) wrong.push(`call ${at}: forward the tree is ${now}`);
+    await restore(taken);
+    await files.release?.(newer);
+  }
   await files.release?.(taken);
   // What the dead process had changed is undone as well.
   before[before.findIndex((line) => line.startsWith("file.txt "))] = "";
