@@ -1,21 +1,26 @@
 /**
- * Writes each package's JavaScript, one file an entry and what entries share beside them: a module that has to be found
+ * Writes each package's JavaScript, one file for each entry and one for what entries share: a module that has to be found
  * and read costs more at a start than its code. The declarations are TypeScript's.
  */
 import { globSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, isAbsolute, join } from "node:path";
 import { rolldown } from "rolldown";
 
 interface Manifest {
   readonly exports: Readonly<Record<string, string | { readonly default: string; readonly "@proviso/source": string }>>;
   readonly bin?: Readonly<Record<string, string>>;
+  readonly engines?: { readonly node?: string };
 }
 
-const root = join(import.meta.dirname, "..");
+/** The syntax that a bundle may have: that of the lowest Node in `engines.node`, `>=22.13` for example. */
+export function syntaxOf(engines: string | undefined): string {
+  const [, lowest] = /^>=(\d+(?:\.\d+)*)$/.exec(engines ?? "") ?? [];
+  if (lowest === undefined)
+    throw new Error(`engines.node must have the form ">=22.13", not ${JSON.stringify(engines)}.`);
+  return `node${lowest}`;
+}
 
-await Promise.all(globSync("packages/*/package.json", { cwd: root }).map((path) => bundle(join(root, dirname(path)))));
-
-async function bundle(folder: string): Promise<void> {
+export async function bundle(folder: string): Promise<void> {
   const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
   const built = Object.values(manifest.exports).flatMap((entry) => (typeof entry === "string" ? [] : [entry.default]));
   const names = [...built, ...Object.values(manifest.bin ?? {})].map((path) =>
@@ -23,9 +28,10 @@ async function bundle(folder: string): Promise<void> {
   );
   const bundled = await rolldown({
     input: Object.fromEntries(names.map((name) => [name, join(folder, "src", `${name}.ts`)])),
-    // A package's own modules alone: dependencies stay the reader's to install, once.
-    external: (id) => !/^[./]/.test(id),
+    external: (id) => !isOwn(id),
     platform: "node",
+    // Without a target the sources' newest syntax reaches users: Node 22 cannot parse `using`.
+    transform: { target: syntaxOf(manifest.engines?.node) },
   });
   await bundled.write({
     dir: join(folder, "dist"),
@@ -35,4 +41,15 @@ async function bundle(folder: string): Promise<void> {
     sourcemap: true,
   });
   await bundled.close();
+}
+
+/** A package's own modules, and rolldown's helpers for older syntax. Dependencies stay the reader's to install, once. */
+function isOwn(id: string): boolean {
+  return id.startsWith(".") || isAbsolute(id) || id.startsWith("\0") || id.startsWith("@oxc-project/");
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const root = join(import.meta.dirname, "..");
+  const folders = globSync("packages/*/package.json", { cwd: root }).map((path) => join(root, dirname(path)));
+  await Promise.all(folders.map(bundle));
 }
