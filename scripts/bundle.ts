@@ -2,26 +2,12 @@
  * Writes each package's JavaScript, one file for each entry and one for what entries share: a module that has to be found
  * and read costs more at a start than its code. The declarations are TypeScript's.
  */
-import { globSync, readFileSync } from "node:fs";
-import { dirname, isAbsolute, join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { rolldown } from "rolldown";
-
-interface Manifest {
-  readonly exports: Readonly<Record<string, string | { readonly default: string; readonly "@proviso/source": string }>>;
-  readonly bin?: Readonly<Record<string, string>>;
-  readonly engines?: { readonly node?: string };
-}
-
-/** The syntax that a bundle may have: that of the lowest Node in `engines.node`, `>=22.13` for example. */
-export function syntaxOf(engines: string | undefined): string {
-  const [, lowest] = /^>=(\d+(?:\.\d+)*)$/.exec(engines ?? "") ?? [];
-  if (lowest === undefined)
-    throw new Error(`engines.node must have the form ">=22.13", not ${JSON.stringify(engines)}.`);
-  return `node${lowest}`;
-}
+import { lowestNode, manifestIn, packagesIn, root } from "./packages.ts";
 
 export async function bundle(folder: string): Promise<void> {
-  const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
+  const manifest = manifestIn(folder);
   const built = Object.values(manifest.exports).flatMap((entry) => (typeof entry === "string" ? [] : [entry.default]));
   const names = [...built, ...Object.values(manifest.bin ?? {})].map((path) =>
     path.slice("./dist/".length, -".js".length),
@@ -31,7 +17,7 @@ export async function bundle(folder: string): Promise<void> {
     external: (id) => !isOwn(id),
     platform: "node",
     // Without a target the sources' newest syntax reaches users: Node 22 cannot parse `using`.
-    transform: { target: syntaxOf(manifest.engines?.node) },
+    transform: { target: `node${lowestNode(manifest.engines?.node)}` },
   });
   await bundled.write({
     dir: join(folder, "dist"),
@@ -49,7 +35,5 @@ function isOwn(id: string): boolean {
 }
 
 if (process.argv[1] === import.meta.filename) {
-  const root = join(import.meta.dirname, "..");
-  const folders = globSync("packages/*/package.json", { cwd: root }).map((path) => join(root, dirname(path)));
-  await Promise.all(folders.map(bundle));
+  await Promise.all(packagesIn(root).map(({ folder }) => bundle(folder)));
 }

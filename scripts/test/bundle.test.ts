@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { bundle, syntaxOf } from "../bundle.ts";
+import { bundle } from "../bundle.ts";
+import { lowestNode } from "../packages.ts";
 
 /** A package with these sources, bundled; its entry's JavaScript. */
 async function bundled(files: Readonly<Record<string, string>>): Promise<string> {
@@ -49,14 +50,9 @@ test("DOC-10 a bundle has the package's own modules, and imports its dependencie
   expect(text).toMatch(/^import \{ z \} from "zod";$/m);
 });
 
-test.each([
-  [">=22.13", "node22.13"],
-  [">=24", "node24"],
-])("DOC-10 engines %s are built for %s", (engines, target) => {
-  expect(syntaxOf(engines)).toBe(target);
-});
-
-test("DOC-10 engines of another form are refused, not guessed", () => {
-  expect(() => syntaxOf("^22.13 || >=24")).toThrow(/engines\.node/);
-  expect(() => syntaxOf(undefined)).toThrow(/engines\.node/);
+test("DOC-10 the lowest Node is read from engines, and another form is refused, not guessed", () => {
+  expect(lowestNode(">=22.13")).toBe("22.13");
+  expect(lowestNode(">=24")).toBe("24");
+  expect(() => lowestNode("^22.13 || >=24")).toThrow(/engines\.node/);
+  expect(() => lowestNode(undefined)).toThrow(/engines\.node/);
 });
