@@ -36,23 +36,27 @@ const quietly = ["--no-audit", "--no-fund", "--prefer-offline", "--ignore-script
 const folder = mkdtempSync(join(tmpdir(), "proviso-install-"));
 
 async function check(): Promise<void> {
-  const [lowest, ...rest] = await Promise.all([
-    step("fetch the lowest Node of engines", () => fetched(node(lowestNode(packages[0]?.manifest.engines?.node)))),
-    ...others.map((other) => fetched(other).catch((error: unknown) => skip(other.name, reasonOf(error)))),
-  ]);
+  const alternatives = Promise.all(
+    others.map((other) => fetched(other).catch((error: unknown) => skip(other.name, reasonOf(error)))),
+  );
+  const lowest = await step("fetch the lowest Node of engines", () =>
+    fetched(node(lowestNode(packages[0]?.manifest.engines?.node))),
+  );
   const tarballs = await step(`pack ${packages.length} packages`, async () => pack(packages, folder));
-  if (tarballs === undefined || lowest === undefined) return;
-  const runtimes = [lowest, ownNode, ...rest.filter((runtime) => runtime !== undefined)];
-  await Promise.all([
-    firstSteps(tarballs, runtimes, lowest).then(() => besideOlder([...tarballs.values()])),
-    everything([...tarballs.values()], runtimes, lowest),
-  ]);
+  if (tarballs !== undefined && lowest !== undefined) {
+    const runtimes = alternatives.then((found) => [lowest, ownNode, ...found.filter((one) => one !== undefined)]);
+    await Promise.all([
+      firstSteps(tarballs, runtimes, lowest).then(() => besideOlder([...tarballs.values()])),
+      everything([...tarballs.values()], runtimes, lowest),
+    ]);
+  }
+  await alternatives;
 }
 
 /** As README says: an empty folder, `npm init -y`, its line of Install, and its first program by the name it gives. */
 async function firstSteps(
   tarballs: ReadonlyMap<string, string>,
-  runtimes: readonly Runtime[],
+  runtimes: Promise<readonly Runtime[]>,
   lowest: Runtime,
 ): Promise<void> {
   const here = join(folder, "first");
@@ -69,7 +73,7 @@ async function firstSteps(
   );
   const compiled = await step(`compile ${name}`, () => compile(here, first));
   if (compiled === undefined) return;
-  for (const runtime of runtimes) {
+  for (const runtime of await runtimes) {
     await step(`README's first program as ${name} on ${runtime.name}`, () =>
       runAll(here, first, runtime, runtime === lowest),
     );
@@ -77,12 +81,16 @@ async function firstSteps(
 }
 
 /** All packages at once, and vitest: an older one than 5 lets nobody import it but its own runner. */
-async function everything(tarballs: readonly string[], runtimes: readonly Runtime[], lowest: Runtime): Promise<void> {
+async function everything(
+  tarballs: readonly string[],
+  runtimes: Promise<readonly Runtime[]>,
+  lowest: Runtime,
+): Promise<void> {
   const here = join(folder, "all");
   const names = [...tarballs, "zod", asHere("vitest"), typesOfNode];
   const installed = await step(`install all packages, with ${lowest.name}`, () => install(here, names, lowest));
   if (installed === undefined) return;
-  for (const runtime of runtimes) {
+  for (const runtime of await runtimes) {
     await step(`import ${entries.length} entries on ${runtime.name}`, () => importAll(here, runtime));
   }
   const all = new Map(programs(readme).map((program, index) => [`program-${index + 1}.mts`, program]));
