@@ -12,6 +12,7 @@ interface ObjectKeys {
   readonly schema: JsonSchema;
   readonly properties: Readonly<Record<string, unknown>>;
   readonly patterns: readonly (readonly [RegExp, unknown])[];
+  readonly required: ReadonlySet<unknown>;
   /** Takes no key beside these. */
   readonly isClosed: boolean;
 }
@@ -133,5 +134,6 @@ function objectKeys(schema: JsonSchema): ObjectKeys | undefined {
   const isClosed = isObject && (rest === false || (rest === undefined && patterns.length === 0));
   const isSilent = !isClosed && patterns.length === 0 && Object.keys(properties).length === 0 && !isRecord(rest);
   if (isSilent && schema["items"] === undefined && schema["prefixItems"] === undefined) return undefined;
-  return { schema, properties, patterns, isClosed };
+  const required = new Set<unknown>(Array.isArray(schema["required"]) ? schema["required"] : []);
+  return { schema, properties, patterns, required, isClosed };
 }

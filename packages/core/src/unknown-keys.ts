@@ -139,7 +139,7 @@ function lookAtKeys(
   const after = isPlainObject(made?.value) ? made.value : undefined;
   const dropped = new Set<string>();
   const below = new Map<string, Below>();
-  let [unexplained, isComparable] = [0, after !== undefined];
+  let [unexplained, isComparable, isPreprocessed] = [0, after !== undefined, false];
   for (const key of Object.keys(given)) {
     const { knows, place } = keys.child(objects, key);
     const isKept = after !== undefined && Object.hasOwn(after, key);
@@ -153,11 +153,14 @@ function lookAtKeys(
     below.set(key, { place, item: given[key], made: isKept ? { value: after[key] } : undefined });
   }
   for (const key of Object.keys(after ?? {})) {
-    if (Object.hasOwn(given, key) || keys.child(objects, key).knows !== "no") continue;
+    if (Object.hasOwn(given, key)) continue;
+    // What was required and not given was made of other keys, before the schema looked.
+    if (objects.some(({ required }) => required.has(key))) isPreprocessed = true;
+    if (keys.child(objects, key).knows !== "no") continue;
     unexplained += 1;
     isComparable = false;
   }
-  const refusedKeys = isComparable || isExact ? dropped : new Set<string>();
+  const refusedKeys = !isPreprocessed && (isComparable || isExact) ? dropped : new Set<string>();
   return { unexplained, refused: refusedKeys.size, refusedKeys, below };
 }
 
