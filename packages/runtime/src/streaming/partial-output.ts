@@ -2,6 +2,7 @@
 import { isRecord, strictSchema, wrappedSchema, wrapperKey, type OutputSpec, type StrictSchema } from "@proviso/core";
 import { Allow, parse } from "partial-json";
 import { jsonBlock } from "../output/fence.ts";
+import { isJsonSoFar } from "../output/json-prefix.ts";
 
 /** A structured output as far as it can be read. */
 export interface PartialReader {
@@ -38,8 +39,11 @@ function parsePartial(text: string): { readonly value: unknown } | undefined {
   const block = jsonBlock(text)?.text;
   const from = text.search(/[{[]/);
   if (block === undefined && from === -1) return undefined;
+  const json = (block ?? text.slice(from)).trimStart();
+  // The parser looks through the whole text again for each wrong value that it meets in a list.
+  if (/^[{[]/.test(json) && !isJsonSoFar(json, 0)) return undefined;
   try {
-    return { value: parse(block ?? text.slice(from), allowed) };
+    return { value: parse(json, allowed) };
   } catch {
     // Nothing to show yet, or no JSON at all: the whole answer decides.
     return undefined;
