@@ -29,6 +29,7 @@ export type {
   ThrottleKind,
 } from "./errors.ts";
 export { describeValue } from "./describe-value.ts";
+export { textFinder } from "./find-text.ts";
 export { isRecord } from "./is-record.ts";
 export { canonicalJson, contentHash, isForbiddenKey, parseJson, toJsonValue } from "./json.ts";
 export type { JsonLimits, JsonResult } from "./json.ts";

@@ -8,7 +8,7 @@ export function* tokensOf(sql: string): Generator<string> {
   // SQLite reads up to the first NUL.
   const nul = sql.indexOf("\0");
   const text = nul === -1 ? sql : sql.slice(0, nul);
-  for (let at = 0; at < text.length; ) {
+  for (let at = 0; at < text.length;) {
     const char = text[at] as string;
     const closing = closingQuote[char];
     if (closing !== undefined) {
