@@ -26,8 +26,9 @@ export interface KnownKeys {
   readonly root: Place;
   /** The branches of a union that may be meant by the value. */
   branches(union: readonly unknown[], value: object): readonly Place[];
-  child(objects: Objects, key: string): { readonly knows: Knows; readonly place: Place };
-  item(objects: Objects, index: number): Place;
+  knows(objects: Objects, key: string): Knows;
+  below(objects: Objects, key: string): Place;
+  items(objects: Objects): (index: number) => Place;
 }
 
 /** Nothing is said: any key may stand there. */
@@ -44,7 +45,8 @@ export function knownKeys(root: JsonSchema): KnownKeys {
 
 function readKeys(root: JsonSchema): KnownKeys {
   const ids = new Map<unknown, number>();
-  const places = new Map<string, Place>();
+  const single = new Map<unknown, Place>();
+  const several = new Map<string, Place>();
   const idOf = (schema: unknown): number => {
     const id = ids.get(schema) ?? ids.size;
     ids.set(schema, id);
@@ -52,37 +54,44 @@ function readKeys(root: JsonSchema): KnownKeys {
   };
   /** What these schemas say together: the same place for the same schemas, so that it can be remembered. */
   const placeOf = (schemas: readonly unknown[]): Place => {
-    const unique = [...new Set(schemas.map(idOf))];
-    const name = unique.join(",");
-    const place = places.get(name) ?? readPlace(root, schemas);
-    places.set(name, place);
-    return place;
+    const [only, ...others] = schemas;
+    if (others.length > 0) return remember(several, schemas.map(idOf).join(","), () => readPlace(root, schemas));
+    return schemas.length === 0 ? anywhere : remember(single, only, () => readPlace(root, schemas));
   };
   return {
     root: placeOf([root]),
     branches: (union, value) =>
       union.filter((branch) => isRecord(branch) && mayFit(root, branch, value)).map((branch) => placeOf([branch])),
-    child(objects, key) {
+    knows(objects, key) {
       let knows: Knows = objects.length === 0 ? "open" : "no";
-      const below: unknown[] = [];
       for (const each of objects) {
-        const found = schemaBelow(each, key);
-        if (found === undefined) continue;
-        if (knows !== "named") knows = found.knows;
-        below.push(found.schema);
+        const known = schemaBelow(each, key)?.knows;
+        if (known === "named") return known;
+        knows = known ?? knows;
       }
-      return { knows, place: below.length === 0 ? anywhere : placeOf(below) };
+      return knows;
     },
-    item(objects, index) {
-      if (objects.length === 0) return anywhere;
-      return placeOf(
-        objects.map(({ schema }) => {
-          const prefix: unknown[] = Array.isArray(schema["prefixItems"]) ? schema["prefixItems"] : [];
-          return prefix[index] ?? schema["items"];
-        }),
+    below(objects, key) {
+      const found = objects.map((each) => schemaBelow(each, key)).filter((below) => below !== undefined);
+      return placeOf(found.map(({ schema }) => schema));
+    },
+    items(objects) {
+      const prefixes = objects.map(({ schema }): readonly unknown[] =>
+        Array.isArray(schema["prefixItems"]) ? schema["prefixItems"] : [],
       );
+      const longest = Math.max(0, ...prefixes.map(({ length }) => length));
+      const placeAt = (index: number): Place =>
+        placeOf(objects.map(({ schema }, at) => prefixes[at]?.[index] ?? schema["items"]));
+      const rest = placeAt(longest);
+      return (index) => (index < longest ? placeAt(index) : rest);
     },
   };
+}
+
+function remember<K>(places: Map<K, Place>, key: K, read: () => Place): Place {
+  const place = places.get(key) ?? read();
+  places.set(key, place);
+  return place;
 }
 
 /** What an object's schema says below a key; undefined where it does not know the key. */

@@ -2,7 +2,7 @@ import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/sp
 import { DefinitionError } from "./errors.ts";
 import { isRecord } from "./is-record.ts";
 import type { JsonSchema } from "./json-schema.ts";
-import { unknownKeysIn, type Validated } from "./unknown-keys.ts";
+import { notValidated, unknownKeysIn } from "./unknown-keys.ts";
 
 export type { JsonSchema } from "./json-schema.ts";
 
@@ -140,7 +140,7 @@ function settle<T>(
 ): SchemaResult<T> {
   const own = result.issues ?? [];
   const listed = own.slice(0, mostIssues).map(({ path, message }) => ({ path: pathText(path ?? []), message }));
-  const validated = result.issues === undefined ? { value: result.value } : undefined;
+  const validated = result.issues === undefined ? result.value : notValidated;
   const unknown = unknownIssues(schema, known, given, validated);
   if (result.issues === undefined && unknown.count === 0) return { ok: true, value: result.value };
   const paths = new Set(listed.map(({ path }) => path));
@@ -154,10 +154,10 @@ function unknownIssues(
   schema: Schema,
   known: JsonSchema,
   given: unknown,
-  validated: Validated,
+  validated: unknown,
 ): { readonly issues: readonly SchemaIssue[]; readonly count: number } {
   const isExact = exactVendors.has(schema["~standard"].vendor);
-  if ((validated === undefined && !isExact) || isFlatAndKnown(known, given)) return noIssues;
+  if ((validated === notValidated && !isExact) || isFlatAndKnown(known, given)) return noIssues;
   const { paths, count } = unknownKeysIn({ schema: known, isExact, most: mostIssues }, given, validated);
   return { issues: paths.map((path) => ({ path: pathText(path), message: "unknown key" })), count };
 }
