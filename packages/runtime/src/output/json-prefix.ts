@@ -33,9 +33,10 @@ export function containersIn(text: string, maxDepth: number): Containers {
   };
 }
 
-/** Whether the object or array that begins there is JSON as far as the text goes. */
-export function isJsonSoFar(text: string, start: number): boolean {
-  return readContainer(readerOf(text), start, Infinity).end !== "wrong";
+/** Whether the object or array that begins there is JSON as far as the text goes, and nests no deeper. */
+export function isJsonSoFar(text: string, start: number, maxDepth: number): boolean {
+  const { end } = readContainer(readerOf(text), start, maxDepth);
+  return end !== "wrong" && end !== "deep";
 }
 
 interface Read {

@@ -1,6 +1,7 @@
-// 1. Reading costs no more than a few times the whole text, however many deltas bring it.
+// 1. Reading costs no more than some times the whole text, however many deltas bring it, and nothing beyond 256 KiB.
 import { isRecord, strictSchema, wrappedSchema, wrapperKey, type OutputSpec, type StrictSchema } from "@proviso/core";
 import { Allow, parse } from "partial-json";
+import { answerLimits } from "../output/extract.ts";
 import { jsonBlock } from "../output/fence.ts";
 import { isJsonSoFar } from "../output/json-prefix.ts";
 
@@ -12,8 +13,10 @@ export interface PartialReader {
   finish(text: string): { readonly value: unknown } | undefined;
 }
 
-/** A short text is read with each delta, a longer one whenever it has grown by this part. */
-const growth = 1 / 16;
+/** A short text is read with each delta, a longer one whenever it has grown by this part, a long one by more. */
+const growthOf = (length: number): number => (length < 64 * 1024 ? 1 / 16 : 1 / 4);
+/** A longer text is shown no more until it is the answer: each reading would hold the process up. */
+const longestShown = 256 * 1024;
 /** Half a string is shown; half a number, or half a word such as true, is not. */
 const allowed = Allow.STR | Allow.OBJ | Allow.ARR;
 
@@ -22,7 +25,8 @@ export function partialOutput(spec: OutputSpec<unknown>): PartialReader {
   let last: string | undefined;
   const strict = strictSchema(wrappedSchema(spec));
   const finish = (text: string): { readonly value: unknown } | undefined => {
-    nextLength = Math.ceil(text.length * (1 + growth));
+    nextLength = Math.ceil(text.length * (1 + growthOf(text.length)));
+    if (text.length > longestShown) return undefined;
     const found = parsePartial(text);
     const value = found === undefined ? undefined : unwrapped(spec, found.value, strict);
     if (value === undefined) return undefined;
@@ -41,7 +45,7 @@ function parsePartial(text: string): { readonly value: unknown } | undefined {
   if (block === undefined && from === -1) return undefined;
   const json = (block ?? text.slice(from)).trimStart();
   // The parser looks through the whole text again for each wrong value that it meets in a list.
-  if (/^[{[]/.test(json) && !isJsonSoFar(json, 0)) return undefined;
+  if (/^[{[]/.test(json) && !isJsonSoFar(json, 0, answerLimits.maxDepth)) return undefined;
   try {
     return { value: parse(json, allowed) };
   } catch {
