@@ -97,7 +97,7 @@ const sql = defineTool({
   name: "sql",
   description: "Runs a script.",
   input: z.object({ script: z.string() }),
-  execute: ({ script }, { resources }) => void resources.get(SqliteDatabase).exec(script),
+  execute: ({ script }, { resources }) => resources.get(SqliteDatabase).exec(script),
 });
 const running = (script: string) => {
   const resources = [sqliteResource(new DatabaseSync(":memory:"))];
