@@ -168,6 +168,7 @@ export class OutputParseError extends PromptEvaluationError {
   readonly code = "output";
   override readonly name = "OutputParseError";
   readonly rawText: string;
+  /** The first 100; the message says how many there are. */
   readonly issues: readonly { readonly path: string; readonly message: string }[];
   constructor(
     message: string,

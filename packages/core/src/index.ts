@@ -31,6 +31,7 @@ export type {
 export { DeadlockError, RestoreError, UnusableError } from "./transaction-errors.ts";
 export type { RestoreFault } from "./transaction-errors.ts";
 export { describeValue } from "./describe-value.ts";
+export { textFinder } from "./find-text.ts";
 export { isRecord } from "./is-record.ts";
 export { isThenable } from "./thenable.ts";
 export { canonicalJson, contentHash, isForbiddenKey, parseJson, toJsonValue } from "./json.ts";

@@ -152,7 +152,7 @@ async function answerOf(setup: Setup & { readonly drive: Drive }, run: Run): Pro
     const parsed = await run.limits.race(parseOutput(run.rendered.output, response), "response");
     if (isFailure(parsed)) {
       if (parsed.stop !== "output" || repairs++ >= run.maxRepairs) return parsed;
-      run.conversation.say(repairRequest(parsed.issues));
+      run.conversation.say(repairRequest(parsed));
       continue;
     }
     const missing = await whatIsMissing(run, parsed.output, completions++);

@@ -60,7 +60,7 @@ export function defineSlice<State>(slice: {
     const fits = parseWithSchemaSync(slice.schema, slice.initial);
     if (!fits.ok) {
       throw new DefinitionError(
-        `The initial state of slice "${slice.name}" does not fit: ${describeIssues(fits.issues)}.`,
+        `The initial state of slice "${slice.name}" does not fit: ${describeIssues(fits.issues, fits.unlisted)}.`,
       );
     }
   }

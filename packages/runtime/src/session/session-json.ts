@@ -92,7 +92,7 @@ function fittingState({ kind, initial, schema }: Slice, state: unknown, path: st
   if (listed && !Array.isArray(state)) throw fault(path, "must be a list");
   if (schema !== undefined) {
     const result = parseWithSchemaSync(schema, state);
-    if (!result.ok) throw fault(path, `does not fit the slice: ${describeIssues(result.issues)}`);
+    if (!result.ok) throw fault(path, `does not fit the slice: ${describeIssues(result.issues, result.unlisted)}`);
     return result.value;
   }
   if (isRecord(initial) && !isRecord(state) && state !== null) throw fault(path, "must be an object");

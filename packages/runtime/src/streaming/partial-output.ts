@@ -1,4 +1,4 @@
-// 1. Reading costs no more than a few times the whole text, however many deltas bring it.
+// 1. Reading costs no more than some times the whole text, however many deltas bring it, and nothing beyond 256 KiB.
 import { isRecord, strictSchema, wrappedSchema, wrapperKey, type OutputSpec, type StrictSchema } from "@proviso/core";
 import { answerLimits } from "../output/extract.ts";
 import { jsonBlock } from "../output/fence.ts";
@@ -12,8 +12,10 @@ export interface PartialReader {
   finish(text: string): { readonly value: unknown } | undefined;
 }
 
-/** A short text is read with each delta, a longer one whenever it has grown by this part. */
-const growth = 1 / 16;
+/** A short text is read with each delta, a longer one whenever it has grown by this part, a long one by more. */
+const growthOf = (length: number): number => (length < 64 * 1024 ? 1 / 16 : 1 / 4);
+/** A longer text is shown no more until it is the answer: each reading would hold the process up. */
+const longestShown = 256 * 1024;
 
 /** `cut` takes from a string that is not complete what may become a secret. */
 export function partialOutput(spec: OutputSpec<unknown>, cut: (unfinished: string) => string): PartialReader {
@@ -21,7 +23,8 @@ export function partialOutput(spec: OutputSpec<unknown>, cut: (unfinished: strin
   let last: string | undefined;
   const strict = strictSchema(wrappedSchema(spec));
   const finish = (text: string): { readonly value: unknown } | undefined => {
-    nextLength = Math.ceil(text.length * (1 + growth));
+    nextLength = Math.ceil(text.length * (1 + growthOf(text.length)));
+    if (text.length > longestShown) return undefined;
     const found = parsePartial(text, cut);
     const value = found === undefined ? undefined : unwrapped(spec, found.value, strict);
     if (value === undefined) return undefined;

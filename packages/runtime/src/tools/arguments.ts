@@ -33,7 +33,10 @@ export function validateInput(tool: Tool, given: unknown): Arguments | Promise<A
 
 function checked(tool: Tool, result: SchemaResult<unknown>): Arguments {
   if (result.ok) return { ok: true, input: result.value };
-  return { ok: false, error: `The arguments of ${tool.name} do not fit: ${describeIssues(result.issues)}.` };
+  return {
+    ok: false,
+    error: `The arguments of ${tool.name} do not fit: ${describeIssues(result.issues, result.unlisted)}.`,
+  };
 }
 
 /** Missing, null and "" mean `{}`. */
