@@ -124,6 +124,7 @@ const failure: ShapeOf<Failure | ModelFailure> = {
   heldBy: data,
   rawText: data,
   issues: issue,
+  unlisted: kept,
 };
 /** Of records; their keys are all ours. */
 const logFields: Shape = {
