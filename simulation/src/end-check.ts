@@ -27,6 +27,8 @@ export function checkEnd(world: World, watched: Watched, event: PromptExecuted |
   const { turn } = watched;
   const isTurn = event.turns === turn || (event.type === "prompt.failed" && event.turns === turn + 1);
   book.demand(isTurn, `LOOP-6 ${id} tells ${event.turns} turns instead of ${turn}`);
+  const isRestore = event.type === "prompt.failed" && event.code === "restore";
+  book.demand(isRestore === watched.isTorn, `TX-13 ${id} ends with ${event.type} although its rollback failed`);
   if (event.type === "prompt.failed") checkFailure(world, watched, event);
   else checkAnswer(world, watched, event);
 }
@@ -61,6 +63,7 @@ function checkFailure({ book, shape, openings }: World, watched: Watched, { code
         return tracker.exceeded() !== undefined || least <= (shape.honest ? 100_000 : 0);
       }),
     turns: () => turn === maxTurns,
+    restore: () => watched.isTorn,
     throttled: () => intent?.kind === "throttle" && watched.throttled !== undefined,
     render: () => openings.failed > 0 && intent?.kind === "calls" && message.includes("nothing to open"),
     provider: () => intent?.kind === "refused",

@@ -152,7 +152,10 @@ function checkError(
 
 interface Limits {
   readonly options: EvaluateOptions;
-  readonly bounds: Pick<Settings, "deadlines" | "trackers" | "hasHiddenBudget" | "maxTurns" | "abortedAt" | "abort">;
+  readonly bounds: Pick<
+    Settings,
+    "deadlines" | "trackers" | "hasHiddenBudget" | "maxTurns" | "abortedAt" | "mayBeAborted" | "abort"
+  >;
   readonly signal: AbortSignal;
   /** Something ends it, whatever it waits for. */
   readonly mayHang: boolean;
@@ -199,6 +202,7 @@ function randomLimits({ random, clock, shape, shared }: World): Limits {
       hasHiddenBudget: budget === own,
       maxTurns,
       abortedAt: () => abortedAt,
+      mayBeAborted: () => false,
       abort,
     },
     signal: controller.signal,

@@ -56,9 +56,12 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
   /** By evaluation and call id: ids may come again in a later turn. */
   const latest = new Map<string, string>();
   const over = new Set<string>();
+  const left = new Set<string>();
   const open = new Set<string>();
   /** Calls that may overlap with others. */
   const reading = new Set<string>();
+  /** Calls whose recording a listener refused, until that is told. */
+  const vetoed = new Set<string>();
   const logs = new Map<string, { readonly journal: string[]; readonly successes: string[] }>();
   let due: Due | undefined;
   /** What was opened right before now. */
@@ -106,8 +109,10 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
       return;
     }
     if (again) {
-      book.demand(successes.at(-1) === key, `TX-5 ${key} is told twice`);
-      successes.pop();
+      const at = successes.lastIndexOf(key);
+      if (at !== -1) successes.splice(at, 1);
+      const isLast = at !== -1 && at === successes.length;
+      book.demand(vetoed.delete(key) || isLast, `TX-5 ${key} is told twice`);
     }
     opening = undefined;
     facts = facts.filter((fact) => !isWithin(fact.call, key));
@@ -125,7 +130,8 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
       around.set(evaluationId, outer);
     }
     const outer = around.get(evaluationId);
-    if (outer !== undefined) {
+    // A rollback may go on behind a call that a limit has ended.
+    if (outer !== undefined && event.type !== "transaction.failed") {
       book.demand(!over.has(outer), `TX-8 ${event.type} of ${evaluationId} comes after the call around it is over`);
     }
     if (event.type === "tool.invoked") {
@@ -178,9 +184,16 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
     },
     /** A listener is about to throw at a `tool.invoked`: nothing more is told of its call. */
     vetoes(event: ToolInvoked): void {
-      if (due?.call === keyOf(event)) due.texts.length = 0;
+      const key = keyOf(event);
+      if (due?.call === key) due.texts.length = 0;
+      if (event.result.success) vetoed.add(key);
     },
+    /** It is cut from the logs, and others may be recorded before that is told. */
+    isVetoed: (key: string): boolean => vetoed.has(key),
     isOver: (name: CallName): boolean => over.has(keyOf(name)),
+    /** Its handler is done: what it began and did not wait for is aborted. */
+    leaves: (name: CallName): void => void left.add(keyOf(name)),
+    isLeft: (name: CallName): boolean => left.has(keyOf(name)) || over.has(keyOf(name)),
     /** The call in which an evaluation runs is over, or one around that. */
     isOrphaned(evaluationId: string): boolean {
       for (let at = around.get(evaluationId); at !== undefined; at = around.get(evaluationOf.get(at) ?? ""))
@@ -199,7 +212,7 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
     },
     /** What the census says of calls that go on: one of several overlapping reads may have failed, and be undone. */
     unsure(): ReadonlySet<string> {
-      const going = [...open].filter((key) => reading.has(key) && !over.has(key));
+      const going = [...open].filter((key) => reading.has(key) && (vetoed.has(key) || !over.has(key)));
       const inside = facts.filter(
         ({ call, deed }) => deed.kind === "event" && going.some((key) => isWithin(call, key)),
       );

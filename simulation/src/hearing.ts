@@ -34,7 +34,9 @@ export function hearAll(
     const odd = oddIn(told);
     book.demand(odd === undefined, `EVT-2 ${told.type} is no plain JSON: ${odd}`);
     const watched = told.type === "prompt.rendered" ? registry.rendered(told) : registry.of(told.evaluationId);
-    if (watched === undefined || watched.hasEnded) {
+    // A rollback may go on behind an evaluation that a limit has ended.
+    const isBehind = told.type === "transaction.failed" && watched?.passed() !== undefined;
+    if (watched === undefined || (watched.hasEnded && !isBehind)) {
       const when = watched === undefined ? "before it was rendered" : "after its end";
       book.demand(false, `LOOP-1 ${told.type} of ${told.evaluationId} comes ${when}`);
       return;
@@ -59,6 +61,10 @@ function step(world: World, watched: Watched, event: FrameworkEvent): void {
   checkThrottle(book, watched, event);
   if (event.type === "provider.throttled") watched.throttled = event;
   if (event.type === "tool.requested") checkSpent(world, watched);
+  if (event.type === "transaction.failed") {
+    book.demand(world.vault.hasFailed, "TX-13 transaction.failed comes without a fault");
+    for (let one: Watched | undefined = watched; one !== undefined; one = one.around) one.isTorn = true;
+  }
   if (event.type === "tool.invoked") {
     checkFinished(world, event);
     const signal = world.signals.get(keyOf(event));
@@ -124,6 +130,8 @@ function detailOf(event: FrameworkEvent): string {
       return ` ${event.finishReason} ${event.usage.totalTokens}`;
     case "text.delta":
       return ` ${JSON.stringify(event.text)}`;
+    case "transaction.failed":
+      return ` ${event.operation} ${event.message}`;
     case "feedback.given":
     case "output.delta":
     case "prompt.executed":
@@ -153,7 +161,8 @@ export function checkState(world: World, session: Session, when: string): void {
     const isUndone = !isSame(actual, of(view)) && views().some((other) => isSame(actual, of(other)));
     if (!isUndone) book.same(actual, of(view), `TX-1 TX-2 the ${what} ${when}`);
   };
-  compare("recorded successes", state.successes, (other) => other.of(session.id).successes);
+  const recorded = (keys: readonly string[]): readonly string[] => keys.filter((key) => !expected.isVetoed(key));
+  compare("recorded successes", recorded(state.successes), (other) => recorded(other.of(session.id).successes));
   compare("session's state", state.ledger, (other) => other.of(session.id).ledger);
   compare("open sections", state.opened, (other) => other.of(session.id).opened);
   const unsure = isSame(state.census, wanted.census) ? new Set<string>() : expected.unsure();

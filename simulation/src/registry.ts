@@ -24,6 +24,8 @@ export interface Bounds {
   readonly maxTurns: number;
   /** When it was aborted, in epoch milliseconds. */
   abortedAt(): number | undefined;
+  /** The handler in which it runs is done, and it will be aborted at any moment. */
+  mayBeAborted(): boolean;
   abort(): void;
 }
 
@@ -43,6 +45,10 @@ export interface Settings extends Bounds {
 export interface Watched extends Settings {
   readonly id: string;
   readonly isNested: boolean;
+  /** The evaluation around it. */
+  readonly around: Watched | undefined;
+  /** A rollback or a commit failed, in it or in an evaluation inside it. */
+  isTorn: boolean;
   /** Which of its limits is passed. */
   passed(): string | undefined;
   intent: Intent | undefined;
@@ -83,6 +89,8 @@ export function createRegistry() {
         ...settings,
         id: evaluationId,
         isNested: parent !== undefined,
+        around: parent && byId.get(parent.evaluationId),
+        isTorn: false,
         passed() {
           if (settings.abortedAt() !== undefined) return "its abort";
           const leftMs = Math.min(Infinity, ...settings.deadlines.map((deadline) => deadline.remainingMs()));

@@ -70,7 +70,7 @@ export async function simulate(seed: number): Promise<Outcome> {
   checkSaved(world);
   await passTime(world, Promise.resolve(resources[Symbol.asyncDispose]()));
   await clock.advance(60_000);
-  checkThings(book, world.things);
+  checkThings(book, world.things, world.vault.hangs);
   book.demand(clock.pending === 0, `SEC-3 ${clock.pending} still sleep`);
   const isClean = Object.getOwnPropertyNames(Object.prototype).join() === untouched;
   book.demand(isClean && !("polluted" in {}), "SEC-3 Object.prototype was touched");

@@ -20,7 +20,7 @@ export function checkThrottle(book: Book, watched: Watched, event: FrameworkEven
 
 function checkWait(
   book: Book,
-  { throttle: policy, waits, deadlines, drawn, intent, abortedAt }: Watched,
+  { throttle: policy, waits, deadlines, drawn, intent, abortedAt, mayBeAborted }: Watched,
   { attempt, kind, delayMs, retryAfterMs, at }: ProviderThrottled,
 ): void {
   book.demand(intent?.kind === "throttle", `THR-1 ${kind} after an answer that was no refusal`);
@@ -30,7 +30,7 @@ function checkWait(
   const room = Math.min(policy.maxTotalDelayMs - waits.total, leftMs);
   const shares = drawn();
   waits.until = undefined;
-  const isAborted = abortedAt() !== undefined;
+  const isAborted = abortedAt() !== undefined || (mayBeAborted() && delayMs === undefined);
   if (attempt >= policy.maxAttempts || floor > room || room <= 0 || isAborted) {
     const why = `floor ${floor}, room ${room}, attempt ${attempt} of ${policy.maxAttempts}`;
     book.demand(delayMs === undefined, `THR-4 a wait of ${delayMs} ms was begun that could not be (${why})`);

@@ -231,7 +231,7 @@ async function lookInside(
 }
 
 async function evaluateInside(
-  { clock, narrowed, crowd }: World,
+  { clock, narrowed, crowd, expected }: World,
   context: ToolContext,
   prompt: Prompt,
   how: z.infer<typeof nesting>["how"],
@@ -241,7 +241,12 @@ async function evaluateInside(
   const one = async (): Promise<unknown> => context.evaluate(prompt, limits);
   if (how === "await") await one();
   if (how === "both") crowd();
-  if (how === "both") await Promise.all([one(), one()]);
+  if (how === "both") {
+    await Promise.all([one(), one()]).catch((error: unknown) => {
+      expected.leaves(context);
+      throw error;
+    });
+  }
   if (how === "swallow") await one().catch(() => {});
   if (how === "leave") {
     one().catch(() => {});

@@ -184,6 +184,7 @@ function narrowed(
       given: [],
       hasOutput: false,
       abortedAt: () => around.abortedAt() ?? (expected.isOver(call) ? clock.now() : undefined),
+      mayBeAborted: () => around.mayBeAborted() || expected.isLeft(call),
     },
   };
 }

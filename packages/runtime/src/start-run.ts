@@ -5,6 +5,7 @@ import {
   openedSections,
   parseMessages,
   type EvaluateOptions,
+  type FrameworkEvent,
   type Prompt,
   type PromptOverride,
   type RenderedPrompt,
@@ -22,6 +23,7 @@ import type { Nesting } from "./nesting.ts";
 import { openedOf, renderWith, type Opened, type RenderInputs } from "./rendering.ts";
 import type { Run, Setup } from "./run.ts";
 import { redactionOf } from "./secrets/structure.ts";
+import type { Origin } from "./session/beside.ts";
 import { coreOf, createSession, type SessionCore } from "./session/session.ts";
 import { checkUses, depthOf, inheritedLimits, openRunResources, type Surroundings } from "./surroundings.ts";
 import { enclosing, noEnclosing, type Enclosing } from "./transactions/enclosing.ts";
@@ -172,14 +174,16 @@ function emitter(
 ): Run["emit"] {
   const { nesting, watch, redaction } = of;
   const transaction = of.enclosing.parent;
-  // An evaluation in the body of a transaction is part of it.
-  const by = transaction && { evaluationId: of.evaluationId, parent: { evaluationId: transaction.id, callId: "" } };
+  // An evaluation in the body of a transaction is part of it; what its calls do is still theirs, and undone with them.
+  const body = transaction && { evaluationId: transaction.id, callId: "" };
+  const originOf = (event: FrameworkEvent): Origin | undefined =>
+    body && { evaluationId: event.evaluationId, callId: "callId" in event ? event.callId : undefined, parent: body };
   const parent = nesting && Object.freeze({ evaluationId: nesting.run.evaluationId, callId: nesting.callId });
   const { evaluationId } = of;
   return (bare) => {
     const filled = Object.assign(redaction.event(bare), { evaluationId, at: clock.now() });
     const event = core.number(parent === undefined ? filled : { ...filled, parent });
-    const failedReducers = core.reduce(event, by);
+    const failedReducers = core.reduce(event, originOf(event));
     const failedListeners = core.notify(event);
     watch?.(event);
     if (failedReducers.length + failedListeners.length === 0) return { event, errors: failedListeners };

@@ -44,6 +44,8 @@ export function createBeside(): Beside {
   const owners = new Map<SessionMark, string | undefined>();
   /** Which evaluation another one is inside of. */
   const outer = new Map<string, NonNullable<Origin["parent"]>>();
+  /** For marks whose states hold what was undone since: the mark from which they are made anew. */
+  const bases = new Map<SessionMark, SessionMark>();
   let changes: (readonly [order: number, Change])[] = [];
   let last = 0;
 
@@ -58,6 +60,7 @@ export function createBeside(): Beside {
     next: () => ++last,
     open: (mark, owner) => void owners.set(mark, owner),
     close(mark) {
+      bases.delete(mark);
       if (!owners.delete(mark) || owners.size > 0) return;
       changes = [];
       outer.clear();
@@ -73,16 +76,21 @@ export function createBeside(): Beside {
       const owner = owners.get(mark);
       const undone = ([order, change]: (typeof changes)[number]): boolean =>
         order >= mark.order && belongs(change.by, owner, calls);
-      changes = changes.filter((each) => !undone(each));
+      const kept = changes.filter((each) => !undone(each));
+      const base = bases.get(mark) ?? mark;
+      if (kept.length < changes.length) {
+        for (const other of owners.keys()) if (other.order > mark.order) bases.set(other, base);
+      }
+      changes = kept;
       /** What stood at this moment: a snapshot may be of something that was undone since, and is back. */
       const stoodAt = (moment: number): Kept => {
-        const earlier = changes.filter(([order]) => order >= mark.order && order < moment);
+        const earlier = changes.filter(([order]) => order >= base.order && order < moment);
         const last = earlier.findLastIndex(([, change]) => "restored" in change);
         const events = earlier.slice(last + 1).flatMap(([, change]) => ("event" in change ? [change.event] : []));
         const change = earlier[last]?.[1];
-        if (change === undefined || "event" in change) return { from: mark, events };
+        if (change === undefined || "event" in change) return { from: base, events };
         const { restored } = change;
-        const isWithin = restored.session === mark.session && restored.order > mark.order;
+        const isWithin = restored.session === base.session && restored.order > base.order;
         const back = isWithin ? stoodAt(restored.order) : { from: restored, events: [] };
         return { from: back.from, events: [...back.events, ...events] };
       };

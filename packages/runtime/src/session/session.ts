@@ -132,11 +132,15 @@ interface PublicParts {
   readonly current: () => Origin | undefined;
 }
 
-/** What the body of `transaction()` does to its session belongs to the transaction; a tool call has a door of its own. */
+/**
+ * What the body of `transaction()` does to its session belongs to the transaction, also where it is done by a listener or a
+ * handler of an evaluation in it. Of a tool call it is no part: that has a door of its own.
+ */
 function originIn(core: SessionCore): Origin | undefined {
-  const { transaction, guard } = currentTransaction() ?? {};
-  const isBody = transaction !== undefined && guard === undefined && !transaction.ended && transaction.core === core;
-  return isBody ? originOf(transaction) : undefined;
+  for (let one = currentTransaction()?.transaction; one !== undefined; one = one.parent) {
+    if (one.scope !== undefined && !one.ended && one.core === core) return originOf(one);
+  }
+  return undefined;
 }
 
 const transactions = new WeakMap<Session, Transaction>();

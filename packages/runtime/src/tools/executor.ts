@@ -82,6 +82,8 @@ async function executeApproved(
   startedAt: number,
 ): Promise<TurnOutcome> {
   const { call } = accepted;
+  const stop = run.limits.stopped("tool");
+  if (stop !== undefined) return recordAlone(run, call, notBegun(call, stop), startedAt);
   const checked = await checkFirst(run, announcedOutside(run, accepted), policies);
   if ("result" in checked) return recordAlone(run, call, checked, startedAt);
   const approvers = policies.filter(({ approve }) => approve !== undefined);
@@ -110,6 +112,14 @@ function announcedOutside(run: Run, accepted: Accepted): Accepted {
 function announce(run: Run, { call, announced }: Accepted): void {
   if (announced === undefined) announceCall(run, call);
   else run.core.reduce(announced);
+}
+
+/** A limit may have passed since the call was prepared, or a listener may have aborted at the call before it. */
+function announceUnlessStopped(run: Run, accepted: Accepted): Prepared {
+  const stop = run.limits.stopped("tool");
+  if (stop !== undefined) return notBegun(accepted.call, stop);
+  announce(run, accepted);
+  return accepted;
 }
 
 async function checkFirst(run: Run, accepted: Accepted, policies: readonly ToolPolicy[]): Promise<Prepared> {
@@ -141,12 +151,12 @@ async function runInTransaction(
     return conclude(run, calls, invocations, undefined, startedAt);
   }
   try {
-    for (const each of accepted) announce(run, each);
+    const begun = prepared.map((each) => ("tool" in each ? announceUnlessStopped(run, each) : each));
     const invoked = async (each: Prepared): Promise<Invocation> =>
       ("result" in each ? each : await invoke(run, each, transaction, watched)) as Invocation;
-    const [only] = prepared;
+    const [only] = begun;
     const invocations =
-      only !== undefined && prepared.length === 1 ? [await invoked(only)] : await Promise.all(prepared.map(invoked));
+      only !== undefined && begun.length === 1 ? [await invoked(only)] : await Promise.all(begun.map(invoked));
     const undone = calls.filter((_, index) => invocations[index]?.result.success !== true);
     if (undone.length > 0) await rollback(transaction, new Set(undone.map(({ id }) => id)));
     return await conclude(run, calls, invocations, transaction, startedAt);
