@@ -85,6 +85,7 @@ export type {
   ToolInvoked,
   ToolRequested,
 } from "./state/events.ts";
+export { frozenInDepth, frozenState, pathText } from "./state/frozen.ts";
 export type { DispatchResult, Session, SessionSnapshot, SessionState } from "./state/session.ts";
 export { defineSlice } from "./state/slice.ts";
 export type { Draft, Slice, SliceReducers } from "./state/slice.ts";
