@@ -192,7 +192,7 @@ function executed(run: Run, setup: Setup, { text, output, response }: Answer): P
     model: run.model,
     text,
     output,
-    toolResults: run.toolResults,
+    toolResults: Object.freeze([...run.toolResults]),
     usage,
     turns,
     messages: run.conversation.messages(),
@@ -234,5 +234,5 @@ function failed(run: Run, failure: Failure): EvaluationFailure {
 
 function spent(run: Run): Pick<EvaluationDetails, "promptName" | "usage" | "messages" | "toolResults"> {
   const { promptName, usage, conversation, toolResults } = run;
-  return { promptName, usage, messages: conversation.messages(), toolResults: [...toolResults] };
+  return { promptName, usage, messages: conversation.messages(), toolResults: Object.freeze([...toolResults]) };
 }

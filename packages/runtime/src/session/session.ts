@@ -3,6 +3,7 @@
 // 3. A poisoned session refuses everything and says why.
 import {
   DefinitionError,
+  frozenInDepth,
   isFrameworkEventType,
   type AppEvent,
   type FrameworkEvent,
@@ -11,6 +12,8 @@ import {
   type Slice,
 } from "@proviso/core";
 import { systemId } from "../environment.ts";
+import { messageOf } from "../failures.ts";
+import { frozenJson } from "../frozen-json.ts";
 import { createGate, type Gate } from "../gate.ts";
 import { sessionJson } from "./session-json.ts";
 import { createDispatcher, type Dispatcher } from "./dispatcher.ts";
@@ -36,7 +39,7 @@ export interface SessionCore extends Pick<
   isUsable(): boolean;
   /** Tells the listeners; never throws. */
   notify(event: AppEvent | FrameworkEvent): readonly unknown[];
-  /** Takes the object over, and freezes it. */
+  /** Takes the event over, and freezes it at every depth. */
   number(event: UnnumberedEvent): FrameworkEvent;
   poison(reason: Error): void;
   /** Puts a state in a slice's place: for what was saved or forked. */
@@ -87,14 +90,15 @@ export function createCore(id: string, firstSeq = 0): SessionCore {
       assertUsable();
       states.join(slices);
     },
-    reduce: states.reduce,
+    // With `by` it is an application's: as the caller made it, or a copy without secrets.
+    reduce: (event, by) => states.reduce(by === undefined ? event : frozenEvent(event), by),
     reduceBeside: states.reduceBeside,
     mark: states.mark,
     open: states.open,
     close: states.close,
     rollback: states.rollback,
     notify: dispatcher.notify,
-    number: (event) => Object.freeze(Object.assign(event, { sessionId: id, seq: seq++ })) as FrameworkEvent,
+    number: (event) => frozenJson(Object.assign(event, { sessionId: id, seq: seq++ })) as FrameworkEvent,
     put: states.set,
     poison(reason) {
       poisonedBy ??= reason;
@@ -115,6 +119,7 @@ function publicSession(
     dispatch(event) {
       assertUsable();
       checkAppEvent(event);
+      frozenEvent(event);
       dispatcher.finish();
       const failed = states.reduceBeside(event);
       const told = dispatcher.notify(event);
@@ -166,4 +171,16 @@ export function checkAppEvent(event: AppEvent): void {
   if (typeof type !== "string" || type === "") throw new DefinitionError("An event needs a type.");
   if (type === "*" || type.startsWith("tool:") || isFrameworkEventType(type))
     throw new DefinitionError(`"${type}" events are the framework's own to dispatch.`);
+}
+
+/**
+ * From here on reducers, listeners and a rollback that reduces it again have the same event.
+ * @throws {DefinitionError} for one that cannot be frozen.
+ */
+function frozenEvent<E extends { readonly type: string }>(event: E): E {
+  try {
+    return frozenInDepth(event);
+  } catch (cause) {
+    throw new DefinitionError(`The event "${event.type}" cannot be frozen: ${messageOf(cause)}`, { cause });
+  }
 }
