@@ -30,7 +30,7 @@ export type {
 } from "./errors.ts";
 export { describeValue } from "./describe-value.ts";
 export { isRecord } from "./is-record.ts";
-export { canonicalJson, contentHash, isForbiddenKey, parseJson, toJsonValue } from "./json.ts";
+export { canonicalJson, contentHash, frozenJson, isForbiddenKey, parseJson, toJsonValue } from "./json.ts";
 export type { JsonLimits, JsonResult } from "./json.ts";
 export { describeIssues, jsonSchemaOf, parseWithSchema, parseWithSchemaSync, validateWithSchema } from "./schema.ts";
 export type { JsonSchema, ObjectSchema, Schema, SchemaIssue, SchemaResult } from "./schema.ts";

@@ -65,9 +65,10 @@ type Kind = "list" | "object" | "map" | "set" | undefined;
 function kindOf(value: object): Kind {
   if (typeof value === "function") return undefined;
   const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype === Object.prototype) return "object";
   // In another realm, a test runner's say, the prototype of lists is a list, too; that of a subclass is none.
   if (Array.isArray(value)) return Array.isArray(prototype) ? "list" : undefined;
-  if (prototype === Object.prototype || prototype === null) return "object";
+  if (prototype === null) return "object";
   if (prototype === Map.prototype) return "map";
   if (prototype === Set.prototype) return "set";
   return isForeignObjectPrototype(prototype as object) ? "object" : undefined;
@@ -171,13 +172,22 @@ function freezeMembers(
 function freezeFields(value: object, before: unknown, walk: Walk): Odd | undefined {
   const old = isHeld(before) ? (before as Readonly<Record<PropertyKey, unknown>>) : nothing;
   const fields = value as Readonly<Record<PropertyKey, unknown>>;
-  for (const key of Object.keys(value)) {
-    const odd = freezeItem(fields[key], old[key], walk);
+  // V8 reads fields in such a loop twice as fast as in any other way; plain objects inherit none.
+  for (const key in fields) {
+    const item = fields[key];
+    if (!isHeld(item) || item === old[key]) continue;
+    const odd = freezeNew(item, old[key], walk);
     if (odd !== undefined) return within(key, odd);
   }
-  for (const key of Object.getOwnPropertySymbols(value)) {
-    // What is hidden under a symbol is its owner's affair, and no data.
-    if (!Object.prototype.propertyIsEnumerable.call(value, key)) continue;
+  return walk.strict ? freezeSymbols(fields, old, walk) : undefined;
+}
+
+function freezeSymbols(
+  fields: Readonly<Record<PropertyKey, unknown>>,
+  old: Readonly<Record<PropertyKey, unknown>>,
+  walk: Walk,
+): Odd | undefined {
+  for (const key of Object.getOwnPropertySymbols(fields)) {
     const odd = freezeItem(fields[key], old[key], walk);
     if (odd !== undefined) return within(key, odd);
   }

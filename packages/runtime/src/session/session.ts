@@ -4,6 +4,7 @@
 import {
   DefinitionError,
   frozenInDepth,
+  frozenJson,
   isFrameworkEventType,
   type AppEvent,
   type FrameworkEvent,
@@ -13,7 +14,6 @@ import {
 } from "@proviso/core";
 import { systemId } from "../environment.ts";
 import { messageOf } from "../failures.ts";
-import { frozenJson } from "../frozen-json.ts";
 import { createGate, type Gate } from "../gate.ts";
 import { sessionJson } from "./session-json.ts";
 import { createDispatcher, type Dispatcher } from "./dispatcher.ts";

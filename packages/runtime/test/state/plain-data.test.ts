@@ -1,3 +1,4 @@
+import { runInNewContext } from "node:vm";
 import { defineEvent, defineSlice, defineTool, DefinitionError } from "@proviso/core";
 import { createSession, restoreSession } from "@proviso/runtime";
 import { expect, test } from "vitest";
@@ -183,6 +184,17 @@ test("SES-5 what is no JSON and cannot be changed in place may be kept in memory
   expect(session.get(slice)).toBe(held);
   expect(session.dispatch(came({ value: { ...held, more: [undefined] } })).ok).toBe(true);
   expect(session.dispatch(came({ value: structuredClone([held.byName, new Set(["x"])]) })).ok).toBe(true);
+});
+
+test("SES-5 lists and objects of another realm are plain data, its Map and its instances are not", () => {
+  const define = (script: string) => defineSlice<unknown>({ name: "foreign", initial: runInNewContext(script) });
+  const { initial } = define("({ list: [{ a: 1 }] })") as { initial: { list: object[] } };
+  expect([initial, initial.list, initial.list[0]].every((each) => Object.isFrozen(each))).toBe(true);
+  expect(thrownBy(() => define("({ at: new Map() })")).message).toContain("at is a Map.");
+  expect(thrownBy(() => define("class A {}; [new A()]")).message).toContain("[0] is a A.");
+  expect(thrownBy(() => define("class A {}; Object.setPrototypeOf(A.prototype, null); new A()")).message).toContain(
+    "it is a A.",
+  );
 });
 
 test("SES-5 a circle of many frozen objects is gone round once", () => {
