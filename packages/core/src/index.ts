@@ -34,7 +34,7 @@ export { describeValue } from "./describe-value.ts";
 export { textFinder } from "./find-text.ts";
 export { isRecord } from "./is-record.ts";
 export { isThenable } from "./thenable.ts";
-export { canonicalJson, contentHash, isForbiddenKey, parseJson, toJsonValue } from "./json.ts";
+export { canonicalJson, contentHash, frozenJson, isForbiddenKey, parseJson, toJsonValue } from "./json.ts";
 export type { JsonLimits, JsonResult } from "./json.ts";
 export { describeIssues, jsonSchemaOf, parseWithSchema, parseWithSchemaSync, validateWithSchema } from "./schema.ts";
 export type { JsonSchema, ObjectSchema, Schema, SchemaIssue, SchemaResult } from "./schema.ts";
@@ -90,6 +90,7 @@ export type {
   ToolRequested,
   TransactionFailed,
 } from "./state/events.ts";
+export { frozenInDepth, frozenState, pathText } from "./state/frozen.ts";
 export type { DispatchResult, Session, SessionSnapshot, SessionState } from "./state/session.ts";
 export { defineSlice } from "./state/slice.ts";
 export type { Draft, Slice, SliceReducers } from "./state/slice.ts";

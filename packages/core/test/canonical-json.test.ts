@@ -63,4 +63,13 @@ describe("EVT-2 JSON values", () => {
     // Symbols count in a strict comparison.
     expect(told).toStrictEqual({ value: { a: { b: 0 }, d: [{ e: 0 }] } });
   });
+
+  test("EVT-2 EVT-5 the copy is frozen at every depth, whichever way it was made; the value is not", () => {
+    for (const at of ["now", new Date(0)]) {
+      const value = { list: [{ at }] };
+      const copy = toJsonValue(value)?.value as { readonly list: readonly object[] };
+      expect([copy, copy.list, copy.list[0]].map((each) => Object.isFrozen(each))).toEqual([true, true, true]);
+      expect([value, value.list, value.list[0]].some((each) => Object.isFrozen(each))).toBe(false);
+    }
+  });
 });

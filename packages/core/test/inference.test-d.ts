@@ -289,6 +289,20 @@ describe("slices", () => {
     });
   });
 
+  test("a draft has no place for a Date", () => {
+    defineSlice({
+      name: "s",
+      initial: { at: undefined as Date | string | undefined, byName: new Map<string, { readonly n: number }>() },
+      reducers({ on }) {
+        on(noted, (draft) => {
+          expectTypeOf(draft).toEqualTypeOf<{ at: string | undefined; byName: Map<string, { n: number }> }>();
+          // @ts-expect-error not a time as a text
+          draft.at = new Date();
+        });
+      },
+    });
+  });
+
   test("the schema and the initial state have to agree", () => {
     const typed = defineSlice({ name: "s", schema: z.array(z.string()).readonly(), initial: [] });
     expectTypeOf(typed.initial).toEqualTypeOf<readonly string[]>();

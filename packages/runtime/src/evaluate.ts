@@ -212,7 +212,7 @@ function responseOf(run: Run, setup: Setup, { text, output, response }: Answer):
     model: run.model,
     text,
     output,
-    toolResults: run.toolResults,
+    toolResults: Object.freeze([...run.toolResults]),
     usage: run.usage,
     turns: run.turn,
     messages: run.conversation.messages(),
@@ -264,5 +264,5 @@ function emitFailed(run: Run, error: EvaluationFailure): EvaluationFailure {
 
 function spent(run: Run): Pick<EvaluationDetails, "promptName" | "usage" | "messages" | "toolResults"> {
   const { promptName, usage, conversation, toolResults } = run;
-  return { promptName, usage, messages: conversation.messages(), toolResults: [...toolResults] };
+  return { promptName, usage, messages: conversation.messages(), toolResults: Object.freeze([...toolResults]) };
 }

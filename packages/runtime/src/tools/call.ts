@@ -18,7 +18,6 @@ import { parseArguments } from "./arguments.ts";
 import { startCallTime, type CallTime } from "./call-time.ts";
 import { callContext, type CallContext } from "./context.ts";
 import { openingOf, type Opening } from "./disclosure.ts";
-import { frozenInput } from "./input.ts";
 import { checkPolicies } from "./policies.ts";
 
 /** What is recorded of a call in `tool.invoked`, and the limit that ended the evaluation meanwhile. */
@@ -58,7 +57,7 @@ export async function prepare(run: Run, call: ToolCall): Promise<Accepted | Invo
   if (!parsed.ok) return rejected(run, call, parsed.error);
   const passed = run.limits.stopped("tool");
   if (passed !== undefined) return { ...rejected(run, call, `Not run: ${passed.message}`), stop: passed };
-  return { call, tool, input: frozenInput(parsed.input) };
+  return { call, tool, input: parsed.input };
 }
 
 /** Emits `tool.requested`; inside the call's transaction, so that what reducers make of it is undone with the call. */
