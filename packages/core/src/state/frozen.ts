@@ -1,5 +1,5 @@
 // State is plain data that nothing can change in place: what is frozen at every depth needs no copy to be put back.
-// Events are frozen in the same way: everyone who reads one reads the same.
+// Events are frozen in the same way: all of their readers see the same.
 import { DefinitionError } from "../errors.ts";
 
 /** From here on moved items are looked up: most of a list was moved, not brought in. */
