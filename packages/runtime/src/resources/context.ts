@@ -33,6 +33,8 @@ export interface ResourceContext {
   extend(bindings: readonly Binding[]): Promise<void>;
   /** Fresh `toolCall` resources for one call; the rest is shared. */
   forCall(call: Calling): CallResources;
+  /** Something is made anew for each call, asked for or not. */
+  makesForCalls(): boolean;
   /**
    * What is there and can be snapshotted: of these keys with what their factories asked for, or everything.
    */
@@ -112,6 +114,7 @@ export function openContext({
       for (const { key } of added.filter(madeAtOnce)) await root.open(key);
     },
     forCall: (call) => openCall(inner, ask, outers, call),
+    makesForCalls: () => inner.some(madeForCalls) || outers.some((outer) => outer.makesForCalls()),
     participants(keys) {
       if (keys !== undefined) return participantsOf(keys, singletons, outerOf);
       const around = outers.flatMap((outer) => outer.participants());
@@ -146,6 +149,10 @@ function madeAtOnce({ scope, eager, close }: Binding): boolean {
   return scope === "singleton" && (eager || close === undefined);
 }
 
+function madeForCalls({ scope, eager }: Binding): boolean {
+  return scope === "toolCall" && eager;
+}
+
 function openCall(
   bindings: readonly Binding[],
   ask: (asking: Asking) => Resources,
@@ -157,13 +164,12 @@ function openCall(
   // It was made of the same list.
   const outer = (context: ResourceContext): CallResources => around.get(context) as CallResources;
   const call = { ...calling, store, outer };
-  const resources = ask({ path: [], isInjected: false, call });
   const injected = ask({ path: [], isInjected: true, call });
   return {
-    resources,
+    resources: ask({ path: [], isInjected: false, call }),
     injected,
     open() {
-      const eager = bindings.filter((binding) => binding.scope === "toolCall" && binding.eager);
+      const eager = bindings.filter(madeForCalls);
       const opening = [...around.values()].map((each) => each.open()).filter((each) => each !== undefined);
       return opening.length + eager.length === 0 ? undefined : openAll(injected, eager, opening);
     },
