@@ -1,31 +1,23 @@
 /**
- * Writes each package's JavaScript, one file an entry and what entries share beside them: a module that has to be found
+ * Writes each package's JavaScript, one file for each entry and one for what entries share: a module that has to be found
  * and read costs more at a start than its code. The declarations are TypeScript's.
  */
-import { globSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { rolldown } from "rolldown";
+import { lowestNode, manifestIn, packagesIn, root } from "./packages.ts";
 
-interface Manifest {
-  readonly exports: Readonly<Record<string, string | { readonly default: string; readonly "@proviso/source": string }>>;
-  readonly bin?: Readonly<Record<string, string>>;
-}
-
-const root = join(import.meta.dirname, "..");
-
-await Promise.all(globSync("packages/*/package.json", { cwd: root }).map((path) => bundle(join(root, dirname(path)))));
-
-async function bundle(folder: string): Promise<void> {
-  const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
+export async function bundle(folder: string): Promise<void> {
+  const manifest = manifestIn(folder);
   const built = Object.values(manifest.exports).flatMap((entry) => (typeof entry === "string" ? [] : [entry.default]));
   const names = [...built, ...Object.values(manifest.bin ?? {})].map((path) =>
     path.slice("./dist/".length, -".js".length),
   );
   const bundled = await rolldown({
     input: Object.fromEntries(names.map((name) => [name, join(folder, "src", `${name}.ts`)])),
-    // A package's own modules alone: dependencies stay the reader's to install, once.
-    external: (id) => !/^[./]/.test(id),
+    external: (id) => !isOwn(id),
     platform: "node",
+    // Without a target the sources' newest syntax reaches users: Node 22 cannot parse `using`.
+    transform: { target: `node${lowestNode(manifest.engines?.node)}` },
   });
   await bundled.write({
     dir: join(folder, "dist"),
@@ -35,4 +27,13 @@ async function bundle(folder: string): Promise<void> {
     sourcemap: true,
   });
   await bundled.close();
+}
+
+/** A package's own modules, and rolldown's helpers for older syntax. Dependencies stay the reader's to install, once. */
+function isOwn(id: string): boolean {
+  return id.startsWith(".") || isAbsolute(id) || id.startsWith("\0") || id.startsWith("@oxc-project/");
+}
+
+if (process.argv[1] === import.meta.filename) {
+  await Promise.all(packagesIn(root).map(({ folder }) => bundle(folder)));
 }

@@ -1,71 +1,66 @@
 /**
  * `pnpm pack:check`: builds each package from nothing, packs it as it would be published, and asks publint and attw about
- * the tarball. Tests and build information must not be in it.
+ * the tarball. Its links, its guides and what a registry shows of it have to be right.
  */
-import { execFileSync } from "node:child_process";
-import { globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { join, sep } from "node:path";
+import { guidesIn } from "./guides.ts";
+import { packageFaults } from "./package-faults.ts";
+import { manifestIn, pack, packagesIn, root, run } from "./packages.ts";
 
-const root = join(import.meta.dirname, "..");
-const bin = join(root, "node_modules/.bin");
 const folder = mkdtempSync(join(tmpdir(), "proviso-pack-"));
+const packages = packagesIn(root);
+const guides = guidesIn(root);
 let faults = 0;
 
-function run(command: string, args: string[], cwd: string): string {
-  return execFileSync(command, args, {
-    cwd,
-    encoding: "utf8",
-    env: { ...process.env, PATH: [bin, process.env["PATH"]].join(delimiter), NO_COLOR: "1" },
-    shell: process.platform === "win32",
-  });
-}
-
-function check(name: string, step: () => string | undefined): void {
+function check<T>(name: string, step: () => T): T | undefined {
   try {
-    const fault = step();
-    if (fault === undefined) return;
-    console.error(`${name}: ${fault}`);
+    return step();
   } catch (error) {
     const { stdout = "", stderr = "" } = error as { stdout?: string; stderr?: string };
-    console.error(`${name}: ${(error as Error).message}\n${stdout}${stderr}`);
+    fault(`${name}: ${(error as Error).message}\n${stdout}${stderr}`);
+    return undefined;
   }
+}
+
+function fault(text: string): void {
+  console.error(text);
   faults++;
 }
 
-/** `pnpm pack` rewrites `catalog:`, `workspace:` and `publishConfig`, as publishing does. */
-function pack(packageFolder: string): string {
-  const before = new Set(globSync("*.tgz", { cwd: folder }));
-  const pnpm = process.env["npm_execpath"];
-  const args = ["pack", "--pack-destination", folder];
-  if (pnpm?.match(/\.[cm]?js$/)) run(process.execPath, [pnpm, ...args], packageFolder);
-  else run(pnpm ?? "pnpm", args, packageFolder);
-  const tarball = globSync("*.tgz", { cwd: folder }).find((file) => !before.has(file));
-  if (tarball === undefined) throw new Error(`pnpm pack wrote no tarball for ${packageFolder}`);
-  return join(folder, tarball);
-}
-
-function unwanted(tarball: string): string | undefined {
-  const files = run("tar", ["-tzf", tarball], root).trim().split("\n");
-  const wrong = files.filter((file) => /tsbuildinfo|\.test\.|\/test\/|\.tsc\//.test(file));
-  if (wrong.length > 0) return `the package holds ${wrong.join(", ")}`;
-  return files.some((file) => file.startsWith("package/LICENSE")) ? undefined : "the package holds no LICENSE";
+/** Where a tarball was unpacked. */
+function unpacked(tarball: string, id: string): string {
+  const into = join(folder, id);
+  mkdirSync(into);
+  run("tar", ["-xzf", tarball, "-C", into], root);
+  return join(into, "package");
 }
 
 for (const path of globSync("packages/*/{dist,.tsc}", { cwd: root })) rmSync(join(root, path), { recursive: true });
-check("build", () => {
+const tarballs = check("build", () => {
   run("tsc", ["-b"], root);
-  run(process.execPath, ["scripts/bundle.ts"], root);
-  return undefined;
+  for (const script of ["bundle.ts", "guides.ts"]) run(process.execPath, [`scripts/${script}`], root);
+  return pack(packages, folder);
 });
 
-for (const path of globSync("packages/*/package.json", { cwd: root }).toSorted()) {
-  const { name } = JSON.parse(readFileSync(join(root, path), "utf8")) as { name: string };
-  check(name, () => {
-    const tarball = pack(join(root, path, ".."));
+for (const { id, manifest } of packages) {
+  const tarball = tarballs?.get(manifest.name);
+  if (tarball === undefined) continue;
+  check(manifest.name, () => {
+    const inside = unpacked(tarball, id);
+    const entries = globSync("**/*", { cwd: inside, withFileTypes: true }).filter((entry) => entry.isFile());
+    const paths = entries.map(({ parentPath, name }) =>
+      join(parentPath, name)
+        .slice(inside.length + 1)
+        .replaceAll(sep, "/"),
+    );
+    const files = { paths, text: (path: string) => readFileSync(join(inside, path), "utf8") };
+    for (const text of packageFaults(id, manifestIn(inside), files, guides.get(id)?.keys() ?? [])) {
+      fault(`${manifest.name}: ${text}`);
+    }
     run("publint", ["run", tarball, "--strict"], root);
     run("attw", [tarball, "--profile", "esm-only"], root);
-    return unwanted(tarball);
   });
 }
 

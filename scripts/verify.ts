@@ -1,6 +1,6 @@
 /**
  * `pnpm verify [--without-tests]`: everything CI runs, by the names of the scripts in package.json.
- * The output of a step is shown when it fails.
+ * The output of a step is shown when it fails; that of the installation and of the tests always.
  */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -16,9 +16,11 @@ const steps = [
   "knip",
   "specs:check",
   "pack:check",
-
+  "install:check",
   "test",
 ];
+/** What they skip has to be seen. */
+const shown = new Set(["install:check", "test"]);
 const path = [join(root, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
 const failed: string[] = [];
 
@@ -29,14 +31,14 @@ for (const step of process.argv.includes("--without-tests") ? steps.filter((name
     env: { ...process.env, PATH: path },
     encoding: "utf8",
     shell: true,
-    stdio: step === "test" ? "inherit" : ["ignore", "pipe", "pipe"],
+    stdio: shown.has(step) ? "inherit" : ["ignore", "pipe", "pipe"],
     maxBuffer: 2 ** 28,
   });
   const seconds = ((Date.now() - started) / 1000).toFixed(1);
   console.log(`${status === 0 ? "ok    " : "FAILED"} ${step} (${seconds} s)`);
   if (status === 0) continue;
   failed.push(step);
-  if (step !== "test") console.log(`${stdout}${stderr}`.trimEnd());
+  if (!shown.has(step)) console.log(`${stdout}${stderr}`.trimEnd());
 }
 
 if (failed.length > 0) console.error(`verify failed: ${failed.join(", ")}`);

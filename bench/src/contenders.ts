@@ -1,18 +1,12 @@
 import { Agent, run, setTracingDisabled, tool as agentTool, Usage, type Model } from "@openai/agents";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { openai as proviso } from "@proviso/adapter-openai";
-import {
-  deadlineIn,
-  definePrompt,
-  defineTool,
-  type ModelProvider,
-  type ModelResponse,
-  type ProviderAdapter,
-  type Session,
-} from "@proviso/core";
-import { createSession, modelAdapter } from "@proviso/runtime";
+import type { ModelProvider, ModelResponse, Session } from "@proviso/core";
+import { modelAdapter } from "@proviso/runtime";
 import { generateText, isStepCount, Output, tool } from "ai";
 import { OpenAI } from "openai";
+import type { Work } from "./measure.ts";
+import { evaluating } from "./proviso.ts";
 import {
   add,
   argumentsText,
@@ -24,10 +18,9 @@ import {
   tokens,
   type Scenario,
 } from "./scenarios.ts";
+import { sdkLoop } from "./sdk-loop.ts";
 
 setTracingDisabled(true);
-
-export type Work = () => Promise<unknown>;
 
 /** The loop alone: what no framework can do without. `serialises`: each request is written as JSON, as a wire would. */
 export function bareLoop(scenario: Scenario, serialises: boolean): Work {
@@ -58,28 +51,6 @@ export function bareLoop(scenario: Scenario, serialises: boolean): Work {
 /** The `openai` SDK by hand, over a `fetch` that answers in process. */
 export function sdkByHand(scenario: Scenario): Work {
   return sdkLoop(new OpenAI({ apiKey: "x", maxRetries: 0, fetch: cannedFetch(scenario) as never }));
-}
-
-/** Asks, runs the calls, asks again. */
-export function sdkLoop(client: OpenAI): Work {
-  const parameters = inputSchema["~standard"].jsonSchema.input({ target: "draft-2020-12" });
-  const tools = [{ type: "function", function: { name: "add", description: "Adds.", parameters } }] as never;
-  return async () => {
-    const messages: never[] = [
-      { role: "system", content: instructions } as never,
-      { role: "user", content: question } as never,
-    ];
-    for (;;) {
-      const answer = await client.chat.completions.create({ model: "m", messages, tools });
-      const message = answer.choices[0]?.message;
-      messages.push(message as never);
-      if (message?.tool_calls === undefined || message.tool_calls.length === 0) return message?.content;
-      for (const call of message.tool_calls as { id: string; function: { arguments: string } }[]) {
-        const value = add(inputSchema.parse(JSON.parse(call.function.arguments)));
-        messages.push({ role: "tool", tool_call_id: call.id, content: JSON.stringify(value) } as never);
-      }
-    }
-  };
 }
 
 /** Which turn is asked for, of evaluations one after the other: looking through the history would cost what grows. */
@@ -188,14 +159,6 @@ export function agentsOf(scenario: Scenario): Work {
   return () => run(agent as unknown as Agent, question, { maxTurns: 1_000 });
 }
 
-const adding = defineTool({ name: "add", description: "Adds.", input: inputSchema, execute: add });
-const sections = [
-  { key: "guide", text: instructions, tools: [adding] },
-  { key: "question", text: question, role: "user" },
-] as const;
-const plainPrompt = definePrompt({ key: "plain", sections }).bind();
-const structuredPrompt = definePrompt({ key: "structured", sections, output: outputSchema }).bind();
-
 /** Ours, with session, transactions, events, budget and deadline on. */
 export function provisoOf(scenario: Scenario, prepare?: (session: Session) => void): Work {
   const turnOf = turnCounter(scenario);
@@ -212,25 +175,6 @@ export function provisoOf(scenario: Scenario, prepare?: (session: Session) => vo
 export function provisoOverSdk(scenario: Scenario): Work {
   const client = new OpenAI({ apiKey: "x", maxRetries: 0, fetch: cannedFetch(scenario) as never });
   return evaluating(proviso({ model: "m", api: "chat", client: client as never }), scenario);
-}
-
-export function evaluating(
-  adapter: ProviderAdapter,
-  { structured }: Pick<Scenario, "structured">,
-  prepare: (session: Session) => void = () => {},
-): Work {
-  const prepared = (): Session => {
-    const session = createSession();
-    prepare(session);
-    return session;
-  };
-  const options = () => ({
-    session: prepared(),
-    deadline: deadlineIn(60_000),
-    budget: { maxTotalTokens: 1_000_000_000 },
-    maxTurns: 1_000,
-  });
-  return () => (structured ? adapter.evaluate(structuredPrompt, options()) : adapter.evaluate(plainPrompt, options()));
 }
 
 function cannedAnswer(scenario: Scenario, turn: number): ModelResponse {

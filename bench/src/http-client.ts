@@ -1,55 +1,39 @@
-import { openai as proviso } from "@proviso/adapter-openai";
-import { leanFetch } from "@proviso/adapter-openai/node";
-import { createOpenAI } from "@ai-sdk/openai";
-import { generateText, isStepCount, tool } from "ai";
-import { OpenAI } from "openai";
-import { evaluating, sdkLoop, type Work } from "./contenders.ts";
-import { add, inputSchema, instructions, question } from "./scenarios.ts";
+import { isAsk, makers, type Ask, type ContenderName, type Measured } from "./http-contenders.ts";
 
-// One contender in a process of its own: so many evaluations at once, for so long; prints what came of it.
-const [name = "", baseURL = "", concurrencyText = "1", secondsText = "3"] = process.argv.slice(2);
+// One contender in a process of its own, over the built packages. It works when it is asked to, so many evaluations at
+// once. The contenders take turns, so that what else the machine does falls on all of them.
+const [name = "", baseURL = "", concurrencyText = "1"] = process.argv.slice(2);
 const concurrency = Number(concurrencyText);
-const work = contender();
+const work = await makers[name as ContenderName](baseURL);
 
-let done = 0;
-let counting = false;
-let over = false;
-const worker = async (): Promise<void> => {
-  while (!over) {
-    await work();
-    if (counting) done += 1;
-  }
-};
-const workers = Array.from({ length: concurrency }, worker);
-await new Promise((resolve) => setTimeout(resolve, 1_500));
-counting = true;
-const startedAt = performance.now();
-await new Promise((resolve) => setTimeout(resolve, Number(secondsText) * 1_000));
-counting = false;
-const perSecond = (done * 1_000) / (performance.now() - startedAt);
-const rssMB = process.memoryUsage().rss / 1024 / 1024;
-over = true;
-await Promise.all(workers);
-process.stdout.write(JSON.stringify({ perSecond, rssMB }));
-process.exit(0);
+process.on("message", (message: unknown) => {
+  if (isAsk(message)) void slice(message).then((measured) => process.send?.(measured));
+});
 
-function contender(): Work {
-  switch (name) {
-    case "proviso":
-      return evaluating(proviso({ model: "m", api: "chat", apiKey: "x", baseURL }), { structured: false });
-    case "proviso lean":
-      return evaluating(proviso({ model: "m", api: "chat", apiKey: "x", baseURL, fetch: leanFetch() }), {
-        structured: false,
-      });
-    case "sdk":
-      return sdkLoop(new OpenAI({ apiKey: "x", baseURL, maxRetries: 0 }));
-    case "ai": {
-      const model = createOpenAI({ apiKey: "x", baseURL }).chat("m");
-      const tools = { add: tool({ description: "Adds.", inputSchema, execute: async (input) => add(input) }) };
-      return () =>
-        generateText({ model, instructions, prompt: question, tools, stopWhen: isStepCount(5), maxRetries: 0 });
+/** A number of evaluations, not a length of time: a machine that is busy elsewhere does not end a slice early. */
+async function slice({ warmUp, evaluations }: Ask): Promise<Measured> {
+  let done = 0;
+  const { promise: finished, resolve: finish } = Promise.withResolvers<Measured>();
+  let startedAt = 0;
+  let cpuBefore = process.cpuUsage();
+  const count = (): void => {
+    done += 1;
+    if (done === warmUp) {
+      startedAt = performance.now();
+      cpuBefore = process.cpuUsage();
+    } else if (done === warmUp + evaluations) {
+      const { user, system } = process.cpuUsage(cpuBefore);
+      const perSecond = (evaluations * 1_000) / (performance.now() - startedAt);
+      const rssMB = process.memoryUsage().rss / 1024 / 1024;
+      finish({ perSecond, cpuMicros: (user + system) / evaluations, rssMB });
     }
-    default:
-      throw new Error(`There is no contender ${name}.`);
-  }
+  };
+  const worker = async (): Promise<void> => {
+    while (done < warmUp + evaluations) {
+      await work();
+      count();
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, worker));
+  return finished;
 }

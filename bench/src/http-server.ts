@@ -26,7 +26,8 @@ const server = createServer((request, response) => {
     }, latencyMs);
   });
 });
-server.keepAliveTimeout = 60_000;
+// Longer than the others' turns take: a connection that is closed meanwhile fails its next request.
+server.keepAliveTimeout = 600_000;
 server.listen(0, "127.0.0.1", 4_096, () => {
   const address = server.address();
   process.stdout.write(`${typeof address === "object" ? address?.port : ""}\n`);

@@ -1,3 +1,6 @@
+/** One evaluation, or what stands for one. */
+export type Work = () => Promise<unknown>;
+
 /** One line of the table. */
 export interface Row {
   readonly what: string;
@@ -21,8 +24,8 @@ export function isReached({ ratio, bound }: Row): boolean | undefined {
 }
 
 /**
- * Median microseconds of each contender's work. They take turns, round after round, so that what else the machine
- * does falls on all of them.
+ * Median microseconds of CPU time of each contender's work, garbage collection included. They take turns, round after
+ * round, so that what else the machine does falls on all of them.
  */
 export async function race<Name extends string>(
   contenders: Readonly<Record<Name, () => unknown>>,
@@ -32,13 +35,14 @@ export async function race<Name extends string>(
   const samples = new Map<Name, number[]>(names.map((name) => [name, []]));
   for (let round = -2; round < rounds; round++) {
     for (const name of names) {
-      const startedAt = performance.now();
+      const before = process.cpuUsage();
       for (let i = 0; i < times; i++) {
         const working = contenders[name]();
         if (working instanceof Promise) await working;
       }
+      const { user, system } = process.cpuUsage(before);
       // The first two rounds warm up.
-      if (round >= 0) samples.get(name)?.push(((performance.now() - startedAt) * 1_000) / times);
+      if (round >= 0) samples.get(name)?.push((user + system) / times);
     }
   }
   return Object.fromEntries(names.map((name) => [name, median(samples.get(name) ?? [])])) as Record<Name, number>;

@@ -105,10 +105,12 @@ function explain(error: EvaluationFailure): string {
       if (error.reason === "api_key") return `the key was refused: ${error.message} Check OPENAI_API_KEY.`;
       return `${errorReason(error)}: ${error.message}`;
     case "aborted":
+    case "deadlock":
     case "listener":
     case "output":
     case "process":
     case "render":
+    case "restore":
     case "turns":
       return error.message;
   }

@@ -60,6 +60,12 @@ test("a test in an example counts", () => {
   expect(check(files).faults).toEqual([]);
 });
 
+test("a test of the scripts counts, but not the one of this check", () => {
+  const files = { "packages/a/test/tx.test.ts": "", "scripts/test/a.test.ts": 'test("TX-1", () => {});' };
+  expect(check(files).faults).toEqual([]);
+  expect(check({ "scripts/test/check-specs.test.ts": 'test("TX-9", () => {});' }).faults).toEqual([]);
+});
+
 test("a test that cites an id that no spec has is a fault", () => {
   expect(check({ "packages/a/test/b.test.ts": '\ntest("TX-9 x, and UTF-8", () => {});' }).faults).toEqual([
     "packages/a/test/b.test.ts:2: a test cites TX-9, which no spec has",

@@ -7,13 +7,21 @@ import {
   type ModelResponse,
 } from "@proviso/core";
 import type { Environment } from "@proviso/runtime";
-import { defaultStallMs, defaultTimeoutMs, guardRequest, type RequestGuard } from "@proviso/runtime/adapter";
+import {
+  defaultStallMs,
+  defaultTimeoutMs,
+  failureRedactor,
+  guardRequest,
+  logOf,
+  type RequestGuard,
+} from "@proviso/runtime/adapter";
 import { aiSdkFailure, refusedAnswer } from "./ai-sdk-error.ts";
 import { fromAiSdk } from "./from-ai-sdk.ts";
 import { fromStream, type StreamFault } from "./from-stream.ts";
 import { checkOptions, type AiSdkOptions, type AiSdkSettings, type LanguageModel } from "./options.ts";
 import type { Answer } from "./parts.ts";
 import { modelSource, type ModelSource } from "./resolve-model.ts";
+import { secretsOf } from "./secrets.ts";
 import { isTextWire, toAiSdk, type Call } from "./to-ai-sdk.ts";
 
 /**
@@ -21,7 +29,8 @@ import { isTextWire, toAiSdk, type Call } from "./to-ai-sdk.ts";
  * @throws {DefinitionError} for an option that is out of range, a model that is none, and an id that nobody resolves.
  */
 export function aiSdkModel(given: AiSdkOptions): ModelProvider {
-  const options = checkOptions(given);
+  const checked = checkOptions(given);
+  const options = { ...checked, secrets: secretsOf(checked) };
   const { model, capabilities, nativeOutput = true } = options;
   return providerOf(modelSource(model), options, {
     tools: capabilities?.tools ?? true,
@@ -61,7 +70,8 @@ export function providerOf(
   settings: AiSdkSettings & Environment,
   { tools, nativeOutput, textOnly }: Abilities,
 ): ModelProvider {
-  const warn = warnings(settings.logger, source);
+  const warn = warnings(settings, source);
+  const redact = failureRedactor(settings.secrets ?? []);
   let call: Promise<Call> | undefined;
   const load = async (): Promise<Call> => ({
     settings,
@@ -74,24 +84,25 @@ export function providerOf(
     model: source.modelId,
     ...(settings.maxOutputTokens === undefined ? {} : { maxOutputTokens: settings.maxOutputTokens }),
     capabilities: Object.freeze({ tools, nativeOutput }),
-    generate: async (request: ModelRequest) => generate(await (call ??= load()), request, warn),
+    generate: async (request: ModelRequest) => {
+      const answer = await generate(await (call ??= load()), request, warn);
+      // The service may have repeated the key.
+      return answer.failure === undefined ? answer : redact(answer);
+    },
   });
 }
 
 type Warn = (warnings: Answer["warnings"]) => void;
 
-/** Each warning once, as a log record; a logger that throws is no reason to fail. */
-function warnings(logger: Environment["logger"], { name, modelId }: ModelSource): Warn {
+/** Each warning once, as a log record. */
+function warnings(environment: Environment, { name, modelId }: ModelSource): Warn {
   const told = new Set<string>();
+  const log = logOf(environment);
   const tell = (warning: SharedV4Warning): void => {
     const text = JSON.stringify(warning);
     if (told.has(text)) return;
     told.add(text);
-    try {
-      logger?.warn({ provider: name, model: modelId, warning }, "provider.warning");
-    } catch {
-      // There is nowhere left to say so.
-    }
+    log("warn", { provider: name, model: modelId, warning }, "provider.warning");
   };
   return (given) => given?.forEach(tell);
 }

@@ -2,6 +2,7 @@ import type { ProviderAdapter } from "@proviso/core";
 import { modelAdapter } from "@proviso/runtime";
 import { aiSdkModel } from "./ai-sdk-model.ts";
 import type { AiSdkOptions } from "./options.ts";
+import { secretsOf } from "./secrets.ts";
 
 export { aiSdkModel, validateAiSdkOptions } from "./ai-sdk-model.ts";
 export { litellm, validateLitellmOptions } from "./litellm.ts";
@@ -9,10 +10,10 @@ export type { LiteLLMOptions } from "./litellm.ts";
 export type { AiSdkOptions, AiSdkSettings, LanguageModel } from "./options.ts";
 
 /**
- * Evaluates prompts with any model of the ai ecosystem. A key that only the model knows can be kept out of errors and
- * logs with `secrets`.
+ * Evaluates prompts with any model of the ai ecosystem. What `headers` carry, and the gateway's key where the model is an
+ * id, are secrets; a key that only the model knows can be kept out of errors and logs with `secrets`.
  * @throws {DefinitionError} as `aiSdkModel` does.
  */
 export function aiSdk(options: AiSdkOptions): ProviderAdapter {
-  return modelAdapter(aiSdkModel(options), options);
+  return modelAdapter(aiSdkModel(options), { ...options, secrets: secretsOf(options) });
 }

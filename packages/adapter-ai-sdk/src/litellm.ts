@@ -1,6 +1,6 @@
 import { DefinitionError, describeValue, type ProviderAdapter } from "@proviso/core";
 import { checkAdapterOptions, modelAdapter, type AdapterOptions } from "@proviso/runtime";
-import { checkBaseURL, environmentVariable, isSecret } from "@proviso/runtime/adapter";
+import { checkBaseURL, environmentVariable, headerSecrets, isSecret } from "@proviso/runtime/adapter";
 import { providerOf } from "./ai-sdk-model.ts";
 import { checkSettings, plainCopy, type AiSdkSettings } from "./options.ts";
 import { demand, loaded, type ModelSource } from "./resolve-model.ts";
@@ -24,14 +24,10 @@ export interface LiteLLMOptions extends AiSdkSettings, AdapterOptions {
  */
 export function litellm(given: LiteLLMOptions): ProviderAdapter {
   const options = checkProxyOptions(given);
-  const { apiKey, secrets = [] } = options;
   demand(packageName, "litellm");
   const abilities = { tools: true, nativeOutput: true, textOnly: true };
   const provider = providerOf(proxySource(options), options, abilities);
-  return modelAdapter(provider, {
-    ...options,
-    secrets: isSecret(apiKey) ? [...secrets, apiKey] : secrets,
-  });
+  return modelAdapter(provider, options);
 }
 
 /**
@@ -62,9 +58,12 @@ function checkProxyOptions(given: LiteLLMOptions): ProxyOptions {
     throw new DefinitionError('litellm needs a model, for example { model: "anthropic/claude-sonnet-4-5" }.');
   }
   checkAdapterOptions(given);
+  const apiKey = keyOf(given);
+  const { secrets = [], headers } = given;
   return {
     ...checkSettings(given),
-    apiKey: keyOf(given),
+    apiKey,
+    secrets: [...secrets, ...[apiKey].filter(isSecret), ...headerSecrets(headers)],
     baseURL: addressOf(given),
     ...(extraBody === undefined ? {} : { extraBody: plainCopy("extraBody", extraBody) }),
   };

@@ -43,3 +43,11 @@ test("AIS-9 a logger that throws, and a model without a list, are no reason to f
   const provider = aiSdkModel({ model: mockModel([{ warnings: [warning] }, without]), logger: broken });
   for (let i = 0; i < 2; i++) answerOf(await provider.generate(requestOf()));
 });
+
+test("SEC-1 AIS-9 a secret is in no warning's record", async () => {
+  const records: unknown[] = [];
+  const model = mockModel([{ warnings: [{ type: "other", message: "Not key-in-a-header-01." }] }]);
+  const headers = { "x-api-key": "key-in-a-header-01" };
+  await aiSdkModel({ model, headers, logger: loggerInto(records) }).generate(requestOf());
+  expect(records).toMatchObject([{ warning: { type: "other", message: "Not [secret]." } }]);
+});

@@ -1,10 +1,25 @@
 import type { ModelRequest } from "@proviso/core";
 import { OpenAI } from "openai";
+import { directClient, type DirectClient } from "./direct.ts";
 import type { CheckedOptions, OpenAIClient } from "./options.ts";
+import type { StreamResponse } from "./receive-stream.ts";
 import { chatFormat } from "./to-chat.ts";
 import { responsesFormat } from "./to-responses.ts";
 
-export function newClient(options: CheckedOptions): OpenAIClient {
+/** What requests go through. */
+export interface Connection {
+  readonly client: OpenAIClient;
+  /** Only for a client that was made here. */
+  readonly direct: DirectClient | undefined;
+}
+
+export function connect(options: CheckedOptions): Connection {
+  if (options.client !== undefined) return { client: options.client, direct: undefined };
+  const client = newClient(options);
+  return { client, direct: directClient(client, options) };
+}
+
+function newClient(options: CheckedOptions): OpenAI {
   const { apiKey, baseURL, organization, headers, fetch } = options;
   return new OpenAI({
     apiKey,
@@ -18,28 +33,32 @@ export function newClient(options: CheckedOptions): OpenAIClient {
   });
 }
 
-export interface Sent {
-  /** The SDK's `APIPromise`, or what a stand-in for the client returned. */
-  readonly answer: unknown;
+export type Sent =
   /** Nobody else looks at the answer. */
-  readonly direct: boolean;
-}
+  | { readonly response: Promise<StreamResponse> }
+  /** The SDK's `APIPromise`, or what a stand-in for the client returned. */
+  | { readonly response?: undefined; readonly answer: unknown };
 
-export function send(options: CheckedOptions, client: OpenAIClient, request: ModelRequest, signal: AbortSignal): Sent {
+export function send(options: CheckedOptions, to: Connection, request: ModelRequest, signal: AbortSignal): Sent {
   const { api, timeoutMs } = options;
-  const perRequest = { maxRetries: 0, signal, ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }) };
+  const { client, direct } = to;
   const format = api === "responses" ? responsesFormat : chatFormat;
-  if (isUntouched(client)) {
-    const answer = client.post(format.path, {
+  const untouched = isUntouched(client) ? client : undefined;
+  if (untouched !== undefined && direct?.isAvailable() === true) {
+    return { response: direct.post(format.path, format.json(options, request), signal) };
+  }
+  const perRequest = { maxRetries: 0, signal, ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }) };
+  if (untouched !== undefined) {
+    const answer = untouched.post(format.path, {
       ...perRequest,
       body: format.json(options, request),
       headers: { "content-type": "application/json" },
       stream: request.onDelta !== undefined,
     });
-    return { answer, direct: true };
+    return { response: answer.asResponse() };
   }
   const resource = api === "responses" ? client.responses : client.chat.completions;
-  return { answer: resource.create(format.object(options, request) as never, perRequest as never), direct: false };
+  return { answer: resource.create(format.object(options, request) as never, perRequest as never) };
 }
 
 /**

@@ -20,3 +20,6 @@ export interface LeanResponse {
   text(): Promise<string>;
   json(): Promise<unknown>;
 }
+
+/** Those that take headers as an object that is the same for every request, and leave it as it is. */
+export const takesRecords = new WeakSet<LeanFetch>();

@@ -8,18 +8,18 @@ import {
 import {
   defaultStallMs,
   defaultTimeoutMs,
+  failureRedactor,
   guardRequest,
-  isSecret,
-  redactor,
   type RequestGuard,
 } from "@proviso/runtime/adapter";
-import { newClient, send } from "./client.ts";
+import { connect, send, type Connection } from "./client.ts";
 import { fromChat } from "./from-chat.ts";
 import { fromResponses } from "./from-responses.ts";
 import { openaiFailure } from "./openai-error.ts";
-import { checkOptions, type CheckedOptions, type OpenAIClient, type OpenAIOptions } from "./options.ts";
+import { checkOptions, type CheckedOptions, type OpenAIOptions } from "./options.ts";
 import { receive, type Received } from "./receive.ts";
 import { receiveStream } from "./receive-stream.ts";
+import { secretsOf } from "./secrets.ts";
 import { chatReader } from "./stream-chat.ts";
 import { responsesReader } from "./stream-responses.ts";
 
@@ -29,15 +29,15 @@ import { responsesReader } from "./stream-responses.ts";
  */
 export function openaiModel(given: OpenAIOptions): ModelProvider {
   const options = checkOptions(given);
-  const client = options.client ?? newClient(options);
-  const redact = redactor([options.apiKey].filter(isSecret));
+  const connection = connect(options);
+  const redact = failureRedactor(secretsOf(options));
   return Object.freeze({
     name: "openai",
     model: options.model,
     ...(options.maxOutputTokens === undefined ? {} : { maxOutputTokens: options.maxOutputTokens }),
     capabilities: Object.freeze({ tools: true, nativeOutput: options.nativeOutput ?? true }),
     generate: async (request: ModelRequest) => {
-      const answer = await answerTo(options, client, request);
+      const answer = await answerTo(options, connection, request);
       // The service may have repeated the key.
       return answer.failure === undefined ? answer : redact(answer);
     },
@@ -56,13 +56,13 @@ export function validateOpenAIOptions(options: OpenAIOptions): boolean {
 
 async function answerTo(
   options: CheckedOptions,
-  client: OpenAIClient,
+  connection: Connection,
   request: ModelRequest,
 ): Promise<ModelResponse | ModelFailure> {
   const { signal, output } = request;
-  using guard = guardRequest(signal, options.clock ?? systemClock, timeoutOf(options, client));
+  using guard = guardRequest(signal, options.clock ?? systemClock, timeoutOf(options, connection));
   try {
-    const received = await receivedFrom(options, client, request, guard);
+    const received = await receivedFrom(options, connection, request, guard);
     // An aborted stream ends as if it were whole.
     guard.signal.throwIfAborted();
     guard.done();
@@ -76,19 +76,19 @@ async function answerTo(
 
 function receivedFrom(
   options: CheckedOptions,
-  client: OpenAIClient,
+  connection: Connection,
   request: ModelRequest,
   guard: RequestGuard,
 ): Promise<Received | ModelFailure> {
   const { onDelta } = request;
-  const { answer, direct } = send(options, client, request, guard.signal);
-  if (onDelta === undefined) return receive(answer);
-  const { api, stallMs = Math.min(timeoutOf(options, client), defaultStallMs) } = options;
+  const sent = send(options, connection, request, guard.signal);
+  if (onDelta === undefined) return receive(sent);
+  const { api, stallMs = Math.min(timeoutOf(options, connection), defaultStallMs) } = options;
   const reader = api === "responses" ? responsesReader(onDelta) : chatReader(onDelta);
-  return receiveStream(answer, reader, { guard, stallMs }, direct);
+  return receiveStream(sent, reader, { guard, stallMs });
 }
 
-function timeoutOf({ timeoutMs }: CheckedOptions, client: OpenAIClient): number {
+function timeoutOf({ timeoutMs }: CheckedOptions, { client }: Connection): number {
   const { timeout } = client as { readonly timeout?: unknown };
   return timeoutMs ?? (typeof timeout === "number" ? timeout : defaultTimeoutMs);
 }

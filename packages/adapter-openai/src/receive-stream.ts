@@ -6,17 +6,17 @@ import {
   unreadableBody,
   type RequestGuard,
 } from "@proviso/runtime/adapter";
+import type { Sent } from "./client.ts";
 import { receiveBody, type RawResponse, type Received } from "./receive.ts";
 import { serverSentEvents } from "./server-sent-events.ts";
 import type { StreamReader } from "./stream-responses.ts";
 
 /** What is used of the SDK's `APIPromise` of a stream. */
 interface RawStream {
-  asResponse(): Promise<StreamResponse>;
   withResponse(): Promise<{ readonly data: unknown; readonly response: StreamResponse }>;
 }
 
-type StreamResponse = RawResponse & { readonly body: unknown };
+export type StreamResponse = RawResponse & { readonly body: unknown };
 
 export interface StallGuard {
   readonly guard: RequestGuard;
@@ -25,17 +25,16 @@ export interface StallGuard {
 }
 
 /**
- * The answer that a stream adds up to. The bytes are read here if nobody else looks at them (`direct`), or else
+ * The answer that a stream adds up to. The bytes are read here if nobody else looks at them, or else
  * the SDK's events: somebody who was put around it may follow them. A server that sends JSON instead is read as JSON. Throws what the SDK and the
  * network throw.
  */
 export async function receiveStream(
-  sent: unknown,
+  sent: Sent,
   reader: StreamReader,
   { guard, stallMs }: StallGuard,
-  direct: boolean,
 ): Promise<Received | ModelFailure> {
-  const { data, response } = await opened(sent, direct);
+  const { data, response } = await opened(sent);
   if (response !== undefined && !isStream(response.headers)) return receiveBody(response);
   // A stand-in for the client that does not stream.
   if (response === undefined && !isIterable(data)) return { body: data, costUsd: undefined };
@@ -50,9 +49,10 @@ export async function receiveStream(
   return "failure" in result ? result : { body: result.body, costUsd: response && reportedCost(response.headers) };
 }
 
-async function opened(sent: unknown, direct: boolean): Promise<{ data?: unknown; response?: StreamResponse }> {
-  if (!isRaw(sent)) return { data: await sent };
-  return direct ? { response: await sent.asResponse() } : sent.withResponse();
+async function opened(sent: Sent): Promise<{ data?: unknown; response?: StreamResponse }> {
+  if (sent.response !== undefined) return { response: await sent.response };
+  const { answer } = sent;
+  return isRaw(answer) ? answer.withResponse() : { data: await answer };
 }
 
 /** Events on their way to the reader; an error among them is the end. */
@@ -97,8 +97,8 @@ async function readBody(
   for await (const { data, event } of serverSentEvents(body, heard)) if (read(data, event)) break;
 }
 
-function isRaw(sent: unknown): sent is RawStream {
-  return typeof (sent as Partial<RawStream> | undefined)?.withResponse === "function";
+function isRaw(answer: unknown): answer is RawStream {
+  return typeof (answer as Partial<RawStream> | undefined)?.withResponse === "function";
 }
 
 function isStream(headers: Headers): boolean {

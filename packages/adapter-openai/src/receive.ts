@@ -1,5 +1,6 @@
 import type { ModelFailure } from "@proviso/core";
 import { parseBody, reportedCost, unreadableBody } from "@proviso/runtime/adapter";
+import type { Sent } from "./client.ts";
 
 /** A body that was read, with what the headers say of its cost in US dollars. */
 export interface Received {
@@ -19,11 +20,13 @@ export type RawResponse = Pick<Response, "headers" | "text"> & Partial<Pick<Resp
  * The answer's body, read here: the SDK's own reading throws at a wrong shape and loses the body. A stand-in for the
  * client gives its body as it is. Throws what the SDK and the network throw.
  */
-export async function receive(sent: unknown): Promise<Received | ModelFailure> {
-  if (!isRaw(sent)) return { body: await sent, costUsd: undefined };
-  const response = await sent.asResponse();
+export async function receive(sent: Sent): Promise<Received | ModelFailure> {
+  if (sent.response !== undefined) return receiveBody(await sent.response);
+  const { answer } = sent;
+  if (!isRaw(answer)) return { body: await answer, costUsd: undefined };
+  const response = await answer.asResponse();
   // Somebody reads along, a tracer say: what the SDK made of the body is there for both.
-  if (response.bodyUsed === true) return { body: await (sent as unknown), costUsd: reportedCost(response.headers) };
+  if (response.bodyUsed === true) return { body: await (answer as unknown), costUsd: reportedCost(response.headers) };
   return receiveBody(response);
 }
 
@@ -35,6 +38,6 @@ export async function receiveBody(response: RawResponse): Promise<Received | Mod
   return unreadableBody(text, json.error);
 }
 
-function isRaw(sent: unknown): sent is RawAnswer {
-  return typeof (sent as Partial<RawAnswer> | undefined)?.asResponse === "function";
+function isRaw(answer: unknown): answer is RawAnswer {
+  return typeof (answer as Partial<RawAnswer> | undefined)?.asResponse === "function";
 }

@@ -5,7 +5,8 @@ import { openaiModel, type OpenAIOptions } from "@proviso/adapter-openai";
 import { type ModelFailure, type ModelProvider } from "@proviso/core";
 import { answerOf, failureOf, requestOf } from "@proviso/fault-matrix/requests";
 import { answering, startServer, type LoopbackServer } from "@proviso/fault-matrix/loopback-server";
-import { describe, expect, test } from "vitest";
+import { OpenAI } from "openai";
+import { describe, expect, test, vi } from "vitest";
 import { fixture } from "./support/fixture.ts";
 
 const apiKey = "sk-test-secret-0123456789";
@@ -180,6 +181,34 @@ test("SEC-1 a key that the service repeats is in no message, payload or cause", 
   expect(inspect(failure, { depth: null })).not.toContain(apiKey);
   const other = await failureFor(answering(401, { error: { message: "No." } }));
   expect(other.cause).toBeInstanceOf(Error);
+});
+
+test("OAI-13 SEC-5 the key as it is sent, and what headers carry, are in no failure, also without an adapter", async () => {
+  const headers = { "api-key": "key-in-a-header-01", "x-request-id": "request-0123" };
+  const error = { message: "Not sk-padded-key-0123, not key-in-a-header-01, in request-0123." };
+  const failure = await failureFor(answering(401, { error }), { apiKey: " sk-padded-key-0123\n", headers });
+  expect(failure.message).toBe("Not [secret], not [secret], in request-0123.");
+  expect(inspect(failure, { depth: null })).not.toMatch(/padded-key|in-a-header/);
+});
+
+test("OAI-13 SEC-5 headers and the address of a client that is given ready are secrets", async () => {
+  const said = "Not key-in-a-header-01, sk-own-0123456789 or pa55w0rd!.";
+  const client = new OpenAI({
+    apiKey: "sk-own-0123456789",
+    baseURL: "http://user:pa55w0rd!@host/v1",
+    defaultHeaders: { "api-key": "key-in-a-header-01" },
+    fetch: async () => Response.json({ error: { message: said } }, { status: 401 }),
+    maxRetries: 0,
+  });
+  const failure = await failureOf(openaiModel({ model: "m", client, api: "chat" }));
+  expect(failure.message).toBe("Not [secret], [secret] or [secret].");
+});
+
+test("OAI-13 SEC-5 headers that the SDK takes from the environment are secrets", async () => {
+  vi.stubEnv("OPENAI_CUSTOM_HEADERS", "x-gateway: key-of-a-gateway\nx-title: The Title");
+  const failure = await failureFor(answering(401, { error: { message: "Not key-of-a-gateway, The Title." } }));
+  vi.unstubAllEnvs();
+  expect(failure.message).toBe("Not [secret], The Title.");
 });
 
 test.each([

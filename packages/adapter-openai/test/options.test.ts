@@ -22,6 +22,7 @@ describe("PRO-2 what is out of range is refused when the adapter is made", () =>
     ["a model that is no text", { model: 5 }],
     ["an unknown api", { api: "completions" }],
     ["a base URL that is none", { baseURL: "localhost:8080" }],
+    ["a base URL with a password", { baseURL: "http://user:pa55w0rd@host/v1" }],
     ["temperature", { temperature: 2.1 }],
     ["temperature as NaN", { temperature: Number.NaN }],
     ["temperature as text", { temperature: "1" }],

@@ -5,10 +5,11 @@ import {
   type ModelRequest,
   type ModelResponse,
 } from "@proviso/core";
+import { failureRedactor } from "@proviso/runtime/adapter";
 import { basename } from "node:path";
 import { fromOutput, payloadOf } from "./from-output.ts";
 import { whyNotStarted } from "./not-started.ts";
-import { checkOptions, environmentFor, type CheckedOptions, type CommandLineOptions } from "./options.ts";
+import { checkOptions, environmentFor, secretsOf, type CheckedOptions, type CommandLineOptions } from "./options.ts";
 import { largestOutput, runCommand, type Ended } from "./run-command.ts";
 import { toPrompt } from "./to-prompt.ts";
 
@@ -18,11 +19,16 @@ import { toPrompt } from "./to-prompt.ts";
  */
 export function commandLineModel(given: CommandLineOptions): ModelProvider {
   const options = checkOptions(given);
+  const redact = failureRedactor(secretsOf(options));
   return Object.freeze({
     name: "command-line",
     model: basename(options.command),
     capabilities: Object.freeze({ tools: true, nativeOutput: false }),
-    generate: (request: ModelRequest) => generate(options, request),
+    generate: async (request: ModelRequest) => {
+      const answer = await generate(options, request);
+      // The command may have printed what it was given.
+      return answer.failure === undefined ? answer : redact(answer);
+    },
   });
 }
 

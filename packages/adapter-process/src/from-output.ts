@@ -42,12 +42,23 @@ function readOutput(stdout: Buffer): Read {
   } catch {
     return { problem: "it is not UTF-8" };
   }
-  const inner = /^\s*```(?:json)?\s*\n([\s\S]*?)\n?```\s*$/.exec(text)?.[1] ?? text;
+  const inner = withoutFence(text);
   if (!/^\s*\{/.test(inner)) return plain(text);
   const json = parseJson(inner, limits);
   if (json.ok) return isAnswer(json.value) ? fromAnswer(json.value) : plain(text);
   // What begins as an answer was meant as one.
   return /^\s*\{\s*"(?:text|toolCalls|usage)"\s*:/.test(inner) ? { problem: json.error } : plain(text);
+}
+
+const fence = "```";
+
+/** What is in the block of code that the whole text is; the text where it is none. */
+function withoutFence(text: string): string {
+  const block = text.trim();
+  if (block.length < 2 * fence.length || !block.startsWith(fence) || !block.endsWith(fence)) return text;
+  const inner = block.slice(fence.length, -fence.length).replace(/^json/, "");
+  const content = inner.trimStart();
+  return inner.slice(0, inner.length - content.length).includes("\n") ? content : text;
 }
 
 /** Without the line feed that a command prints last. */

@@ -10,7 +10,7 @@ export type { AcpAgentOptions, AgentPermission, AgentPermissions } from "./acp/i
 
 /**
  * Evaluates prompts with a command that reads the prompt on standard input and answers on standard output. What the
- * variables named in `env` hold is a secret where the name says so (…KEY, …TOKEN, …SECRET, …PASSWORD).
+ * variables named in `env` hold is a secret where the name says so (KEY, TOKEN, SECRET, PASSWORD, AUTH in it, say).
  * @throws {DefinitionError} as `commandLineModel` does.
  */
 export function commandLine(options: CommandLineOptions): ProviderAdapter {

@@ -1,6 +1,6 @@
 import { DefinitionError } from "@proviso/core";
 import { checkAdapterOptions, type AdapterOptions } from "@proviso/runtime";
-import { checkModelSettings, defaultTimeoutMs, isSecret } from "@proviso/runtime/adapter";
+import { checkModelSettings, credentialsIn, defaultTimeoutMs, isSecret } from "@proviso/runtime/adapter";
 
 /** What `commandLine` takes. */
 export interface CommandLineOptions extends AdapterOptions {
@@ -62,8 +62,24 @@ export function environmentFor({ env }: CheckedOptions): Record<string, string> 
   );
 }
 
-/** A command may show on standard error what it was given. */
-export function secretsOf({ secrets = [], env = [] }: CommandLineOptions): readonly string[] {
-  const named = env.filter((name) => /key|token|secret|password/i.test(name)).map((name) => process.env[name]);
-  return [...secrets, ...named.filter(isSecret)];
+/** PWD and OLDPWD are folders. */
+const secretName =
+  /key|token|secret|passw|passphrase|pass(?![a-z])|auth(?![a-z])|authorization|credential|(?<!^|^old)pwd/i;
+
+/**
+ * A command may print what it was given: variables whose name says that they hold a secret, passwords in addresses, and
+ * what follows an option of such a name (`--api-key sk-…`, `--api-key=sk-…`).
+ */
+export function secretsOf({ secrets = [], env = [], args = [] }: CommandLineOptions): readonly string[] {
+  const variables = env.map((name) => [name, process.env[name]?.trim()] as const);
+  const named = variables.filter(([name]) => secretName.test(name)).map(([, value]) => value);
+  const addresses = [...variables.map(([, value]) => value), ...args].flatMap(credentialsIn);
+  return [...secrets, ...[...named, ...argumentsOf(args)].filter(isSecret), ...addresses];
+}
+
+function argumentsOf(args: readonly string[]): readonly (string | undefined)[] {
+  return args.flatMap((arg, index) => {
+    const [, name = "", value] = /^--?([\w-]+)(?:=(.*))?$/s.exec(arg) ?? [];
+    return secretName.test(name) ? [value ?? args[index + 1]] : [];
+  });
 }

@@ -112,8 +112,14 @@ export function started({ command, args, cwd, variables }: Command): ChildProces
       windowsHide: true,
     });
   } catch (error) {
-    return error instanceof Error ? error : new Error(String(error));
+    return withoutArguments(error instanceof Error ? error : new Error(String(error)));
   }
+}
+
+/** Why a command could not be started, without its arguments, which the system's error holds: a key may be among them. */
+export function withoutArguments(error: Error): Error {
+  delete (error as { spawnargs?: unknown }).spawnargs;
+  return error;
 }
 
 interface Watched {
@@ -130,7 +136,7 @@ function watch(
   { stdout, stderr }: { readonly stdout: OutputBuffer; readonly stderr: OutputBuffer },
 ): Watched {
   const exited = new Promise<Exit>((resolve) => {
-    child.on("error", (error) => resolve({ ...noExit, error }));
+    child.on("error", (error) => resolve({ ...noExit, error: withoutArguments(error) }));
     child.on("exit", (exitCode, signal) => resolve({ exitCode, signal }));
   });
   const closed = new Promise<"closed">((resolve) => child.on("close", () => resolve("closed")));

@@ -1,7 +1,8 @@
-import { commandLine } from "@proviso/adapter-process";
+import { acpAgent, commandLine } from "@proviso/adapter-process";
 import { deadlineIn, type ProcessError, systemClock } from "@proviso/core";
 import { fakeClock } from "@proviso/runtime/testing";
 import { join } from "node:path";
+import { inspect } from "node:util";
 import { expect, test } from "vitest";
 import { doing, failureOf, folder, gone, hello, idsIn, saying } from "./support/command.ts";
 
@@ -104,5 +105,22 @@ test("CMD-8 what a variable with a secret's name holds is in no error", async ()
     expect(JSON.stringify(error.providerPayload)).not.toContain("Something");
   } finally {
     delete process.env["PROVISO_TEST_KEY"];
+  }
+});
+
+test("CMD-8 a folder in PWD is no secret, nor what follows an option that only begins like one", async () => {
+  const program = "process.stderr.write(process.argv.slice(1).join(' ')); process.exit(3)";
+  const args = ["-e", program, "--", "--author=Nobody Special", "--token=tkn-0123456789", "--db-pwd", "pwd-0123456789"];
+  const adapter = commandLine({ command: process.execPath, args, env: ["PWD"], throttle: { maxAttempts: 1 } });
+  const error = (await failureOf(adapter.evaluate(hello))) as ProcessError;
+  expect(error.stderr).toBe("--author=Nobody Special --token=[secret] --db-pwd [secret]");
+});
+
+test("CMD-8 the arguments of a command that cannot be started are in no cause", async () => {
+  const args = ["positional-0123456789"];
+  for (const made of [commandLine, acpAgent]) {
+    const error = await failureOf(made({ command: "proviso-no-such-command", args }).evaluate(hello));
+    expect(error.cause).toMatchObject({ code: "ENOENT" });
+    expect(inspect(error, { depth: null })).not.toContain("positional");
   }
 });

@@ -3,6 +3,7 @@ import type { Message } from "./provider/message.ts";
 import type { PromptResponse } from "./provider/adapter.ts";
 import type { ToolInvoked } from "./state/events.ts";
 import type { Visibility } from "./prompt/visibility.ts";
+import type { DeadlockError, RestoreError } from "./transaction-errors.ts";
 
 /** Where an evaluation was when it failed. */
 export type EvaluationPhase = "render" | "request" | "tool" | "response";
@@ -78,34 +79,6 @@ export class FilesystemError extends ProvisoError {
 export class RevokedError extends ProvisoError {
   readonly code = "revoked";
   override readonly name = "RevokedError";
-}
-
-/**
- * A session or a resource that cannot be used any more: a rollback or a commit of its changes failed, so that session and
- * resources may disagree. The cause is what failed. Make the session anew, and open the resource anew.
- */
-export class UnusableError extends ProvisoError {
-  readonly code = "unusable";
-  override readonly name = "UnusableError";
-  readonly what: "session" | "resource";
-  /** The session's id, or the name of the resource's key. */
-  readonly id: string;
-  /** What failed: the changes of a call could not be undone ("rollback") or made permanent ("commit"). */
-  readonly operation: "rollback" | "commit";
-  constructor(
-    message: string,
-    details: {
-      readonly what: "session" | "resource";
-      readonly id: string;
-      readonly operation: "rollback" | "commit";
-      readonly cause?: unknown;
-    },
-  ) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause });
-    this.what = details.what;
-    this.id = details.id;
-    this.operation = details.operation;
-  }
 }
 
 /** What a failed evaluation has to tell beside its message. */
@@ -195,6 +168,7 @@ export class OutputParseError extends PromptEvaluationError {
   readonly code = "output";
   override readonly name = "OutputParseError";
   readonly rawText: string;
+  /** The first 100; the message says how many there are. */
   readonly issues: readonly { readonly path: string; readonly message: string }[];
   constructor(
     message: string,
@@ -278,61 +252,6 @@ export class ProcessError extends PromptEvaluationError {
     this.exitCode = details.exitCode;
     this.signal = details.signal;
     this.stderr = details.stderr;
-  }
-}
-
-/** A rollback or a commit that failed, as a RestoreError lists it. */
-export interface RestoreFault {
-  readonly operation: "rollback" | "commit";
-  /** The calls whose changes are concerned. */
-  readonly callIds: readonly string[];
-  readonly message: string;
-  readonly cause: unknown;
-}
-
-/**
- * The changes of a tool call could not be undone, or could not be made permanent: session and resources may disagree.
- * The session is unusable from then on. What the evaluation would have come to is in `response` or `failure`.
- */
-export class RestoreError extends PromptEvaluationError {
-  readonly code = "restore";
-  override readonly name = "RestoreError";
-  /** At least one, in the order in which they happened. */
-  readonly faults: readonly RestoreFault[];
-  /** The answer, where the evaluation had one. */
-  readonly response: PromptResponse<unknown> | undefined;
-  /** Why the evaluation failed besides, where it did. */
-  readonly failure: EvaluationFailure | undefined;
-  constructor(
-    message: string,
-    details: EvaluationDetails & {
-      readonly faults: readonly RestoreFault[];
-      readonly response?: PromptResponse<unknown> | undefined;
-      readonly failure?: EvaluationFailure | undefined;
-    },
-  ) {
-    super(message, details);
-    this.faults = details.faults;
-    this.response = details.response;
-    this.failure = details.failure;
-  }
-}
-
-/**
- * A wait for a lock that could never end: two transactions wait for each other, or an evaluation waits for the very call
- * it was begun in. Inside a tool, evaluate with `context.evaluate`.
- */
-export class DeadlockError extends PromptEvaluationError {
-  readonly code = "deadlock";
-  override readonly name = "DeadlockError";
-  /** What was waited for: the session ("session") or the name of a resource's key. */
-  readonly waitedFor: string;
-  /** Who holds it: a call or a transaction, in words. */
-  readonly heldBy: string;
-  constructor(message: string, details: EvaluationDetails & { readonly waitedFor: string; readonly heldBy: string }) {
-    super(message, details);
-    this.waitedFor = details.waitedFor;
-    this.heldBy = details.heldBy;
   }
 }
 

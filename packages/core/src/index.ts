@@ -4,7 +4,6 @@ export {
   AbortedError,
   BudgetExceededError,
   DeadlineExceededError,
-  DeadlockError,
   DefinitionError,
   FilesystemError,
   isEvaluationFailure,
@@ -16,11 +15,9 @@ export {
   PromptRenderError,
   ProviderError,
   ProvisoError,
-  RestoreError,
   RevokedError,
   ThrottleError,
   TurnLimitError,
-  UnusableError,
   VisibilityExpansionRequired,
 } from "./errors.ts";
 export type {
@@ -29,13 +26,15 @@ export type {
   EvaluationPhase,
   FilesystemFault,
   ProviderErrorReason,
-  RestoreFault,
   ThrottleKind,
 } from "./errors.ts";
+export { DeadlockError, RestoreError, UnusableError } from "./transaction-errors.ts";
+export type { RestoreFault } from "./transaction-errors.ts";
 export { describeValue } from "./describe-value.ts";
+export { textFinder } from "./find-text.ts";
 export { isRecord } from "./is-record.ts";
 export { isThenable } from "./thenable.ts";
-export { canonicalJson, contentHash, isForbiddenKey, parseJson, toJsonValue } from "./json.ts";
+export { canonicalJson, contentHash, frozenJson, isForbiddenKey, parseJson, toJsonValue } from "./json.ts";
 export type { JsonLimits, JsonResult } from "./json.ts";
 export { describeIssues, jsonSchemaOf, parseWithSchema, parseWithSchemaSync, validateWithSchema } from "./schema.ts";
 export type { JsonSchema, ObjectSchema, Schema, SchemaIssue, SchemaResult } from "./schema.ts";
@@ -91,6 +90,7 @@ export type {
   ToolRequested,
   TransactionFailed,
 } from "./state/events.ts";
+export { frozenInDepth, frozenState, pathText } from "./state/frozen.ts";
 export type { DispatchResult, Session, SessionSnapshot, SessionState } from "./state/session.ts";
 export { defineSlice } from "./state/slice.ts";
 export type { Draft, Slice, SliceReducers } from "./state/slice.ts";
@@ -107,7 +107,7 @@ export type { Snapshotable } from "./resources/snapshotable.ts";
 
 export { trackBudget } from "./limits/budget.ts";
 export type { Budget, BudgetTracker } from "./limits/budget.ts";
-export { systemClock } from "./limits/clock.ts";
+export { setAlarm, systemClock } from "./limits/clock.ts";
 export type { Clock } from "./limits/clock.ts";
 export { deadlineAt, deadlineIn } from "./limits/deadline.ts";
 export type { Deadline } from "./limits/deadline.ts";

@@ -1,6 +1,10 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import { DefinitionError } from "./errors.ts";
 import { isRecord } from "./is-record.ts";
+import type { JsonSchema } from "./json-schema.ts";
+import { notValidated, unknownKeysIn } from "./unknown-keys.ts";
+
+export type { JsonSchema } from "./json-schema.ts";
 
 /** Any Standard Schema that also prints JSON Schema: zod ≥ 4.2, valibot, arktype. */
 export interface Schema<Input = unknown, Output = unknown> {
@@ -9,20 +13,27 @@ export interface Schema<Input = unknown, Output = unknown> {
 /** What params, tool inputs and event payloads are: an object. */
 export type ObjectSchema = Schema<unknown, object>;
 
-/** A JSON Schema as plain data, as providers take it. */
-export type JsonSchema = { readonly [key: string]: unknown };
-/** What a schema found wrong, with a dotted path ("" is the value itself). */
+/** What a schema found wrong, with a dotted path ("" is the value itself); of a very long one its beginning. */
 export interface SchemaIssue {
   readonly path: string;
   readonly message: string;
 }
 
-/** What a validation answers with: the value as the schema made it, or all that it found wrong. */
+/** What a validation answers with: the value as the schema made it, or what it found wrong. */
 export type SchemaResult<T> =
   | { readonly ok: true; readonly value: T }
-  | { readonly ok: false; readonly issues: readonly SchemaIssue[] };
+  | {
+      readonly ok: false;
+      /** The first 100. */
+      readonly issues: readonly SchemaIssue[];
+      /** How many more there are. Default 0. */
+      readonly unlisted?: number | undefined;
+    };
 
-/** Validates with the schema and refuses keys it does not name, at any depth; a loose schema takes them. */
+/**
+ * Validates with the schema and refuses keys, at any depth, that validation dropped because the schema does not name
+ * them; a loose schema keeps them. What a transform made another object of is not compared.
+ */
 export async function parseWithSchema<T>(schema: Schema<unknown, T>, value: unknown): Promise<SchemaResult<T>> {
   return validateWithSchema(schema, value);
 }
@@ -32,26 +43,44 @@ export function validateWithSchema<T>(
   schema: Schema<unknown, T>,
   value: unknown,
 ): SchemaResult<T> | Promise<SchemaResult<T>> {
-  const unknownKeys = findUnknownKeys(keysSchemaOf(schema, "input"), value);
+  const known = keysSchemaOf(schema, "input");
   const result = schema["~standard"].validate(value);
-  return result instanceof Promise ? result.then((late) => settle(late, unknownKeys)) : settle(result, unknownKeys);
+  if (result instanceof Promise) return result.then((late) => settle(schema, known, value, late));
+  return settle(schema, known, value, result);
 }
 
 /** The same, at once. A DefinitionError when the schema validates asynchronously. */
 export function parseWithSchemaSync<T>(schema: Schema<unknown, T>, value: unknown): SchemaResult<T> {
-  const unknownKeys = findUnknownKeys(keysSchemaOf(schema, "input"), value);
+  const known = keysSchemaOf(schema, "input");
   const result = schema["~standard"].validate(value);
   if (result instanceof Promise) {
     // Nobody waits for it any more.
     result.catch(() => {});
     throw new DefinitionError("An asynchronous schema cannot be used here.");
   }
-  return settle(result, unknownKeys);
+  return settle(schema, known, value, result);
 }
 
-/** "path: message; path: message", as a model or a person reads it. */
-export function describeIssues(issues: readonly SchemaIssue[]): string {
-  return issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`)).join("; ");
+const mostIssues = 100;
+const mostDescribed = 20;
+/** UTF-16 units: of a path in an issue, and of a path and a message that are described. */
+const [longestPath, longestShownPath, longestMessage] = [1_000, 200, 1_000];
+
+/**
+ * "path: message; path: message", as a model or a person reads it: the first 20, and how many more there are. A path is
+ * cut at 200 characters, a message at 1,000. `unlisted` counts issues that the list leaves out. Default 0.
+ */
+export function describeIssues(issues: readonly SchemaIssue[], unlisted = 0): string {
+  const described = issues.slice(0, mostDescribed).map(({ path, message }) => {
+    const cut = shortened(message, longestMessage);
+    return path === "" ? cut : `${shortened(path, longestShownPath)}: ${cut}`;
+  });
+  const more = issues.length - described.length + unlisted;
+  return [...described, ...(more > 0 ? [`and ${more.toLocaleString("en-US")} more`] : [])].join("; ");
+}
+
+function shortened(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, most).toWellFormed()}…`;
 }
 
 type Side = "input" | "output";
@@ -100,72 +129,51 @@ export function containerOf(json: JsonSchema): "object" | "array" | "value" {
   return json["type"] === "array" ? "array" : "value";
 }
 
-function settle<T>(result: StandardSchemaV1.Result<T>, unknownKeys: readonly SchemaIssue[]): SchemaResult<T> {
-  if (result.issues === undefined) {
-    return unknownKeys.length === 0 ? { ok: true, value: result.value } : { ok: false, issues: unknownKeys };
+/** Their JSON Schema names every object that takes further keys; others print it like one that drops them. */
+const exactVendors = new Set(["zod"]);
+
+function settle<T>(
+  schema: Schema<unknown, T>,
+  known: JsonSchema,
+  given: unknown,
+  result: StandardSchemaV1.Result<T>,
+): SchemaResult<T> {
+  const own = result.issues ?? [];
+  const listed = own.slice(0, mostIssues).map(({ path, message }) => ({ path: pathText(path ?? []), message }));
+  const validated = result.issues === undefined ? result.value : notValidated;
+  const unknown = unknownIssues(schema, known, given, validated);
+  if (result.issues === undefined && unknown.count === 0) return { ok: true, value: result.value };
+  const paths = new Set(listed.map(({ path }) => path));
+  const added = unknown.issues.filter(({ path }) => !paths.has(path));
+  const issues = [...listed, ...added].slice(0, mostIssues);
+  const unlisted = own.length + unknown.count - (unknown.issues.length - added.length) - issues.length;
+  return { ok: false, issues, ...(unlisted > 0 ? { unlisted } : {}) };
+}
+
+function unknownIssues(
+  schema: Schema,
+  known: JsonSchema,
+  given: unknown,
+  validated: unknown,
+): { readonly issues: readonly SchemaIssue[]; readonly count: number } {
+  const isExact = exactVendors.has(schema["~standard"].vendor);
+  if ((validated === notValidated && !isExact) || isFlatAndKnown(known, given)) return noIssues;
+  const { paths, count } = unknownKeysIn({ schema: known, isExact, most: mostIssues }, given, validated);
+  return { issues: paths.map((path) => ({ path: pathText(path), message: "unknown key" })), count };
+}
+
+const noIssues = Object.freeze({ issues: [], count: 0 });
+
+/** Keys with dots between: not put together beyond what is shown, for a key may be as long as the whole text. */
+function pathText(path: NonNullable<StandardSchemaV1.Issue["path"]>): string {
+  let text = "";
+  for (const [index, part] of path.entries()) {
+    if (text.length > longestPath) break;
+    const key = String(typeof part === "object" ? part.key : part);
+    text += index === 0 ? key : `.${key}`;
   }
-  const issues = result.issues.map(({ path, message }) => ({ path: pathText(path), message }));
-  return { ok: false, issues: [...issues, ...unknownKeys.filter((own) => !issues.some((i) => i.path === own.path))] };
+  return shortened(text, longestPath);
 }
-
-function pathText(path: StandardSchemaV1.Issue["path"]): string {
-  return (path ?? []).map((part) => String(typeof part === "object" ? part.key : part)).join(".");
-}
-
-/** Keys that the JSON Schema does not name, where it does not allow others. */
-function findUnknownKeys(root: JsonSchema, value: unknown): readonly SchemaIssue[] {
-  if (isFlatAndKnown(root, value)) return none;
-  const unknownKeys = (schema: unknown, at: unknown, path: string): readonly SchemaIssue[] => {
-    if (!isRecord(schema) || typeof at !== "object" || at === null) return [];
-    const { $ref, allOf, anyOf, oneOf, ...own } = schema;
-    const branches = anyOf ?? oneOf;
-    const parts = [
-      ...(typeof $ref === "string" ? [resolveRef(root, $ref)] : []),
-      ...(Array.isArray(allOf) ? (allOf as unknown[]) : []),
-      ...(Array.isArray(branches) ? [{ anyOf: branches }] : []),
-    ];
-    // Keys may be named beside them too.
-    if (parts.length > 0 && "properties" in own) return inAll([...parts, own], at, path);
-    if (parts.length > 1 || Array.isArray(allOf)) return inAll(parts, at, path);
-    if (Array.isArray(branches)) return inBranches(branches, at, path);
-    if (parts.length === 1) return unknownKeys(parts[0], at, path);
-    if (Array.isArray(at)) {
-      const prefix: unknown[] = Array.isArray(schema["prefixItems"]) ? schema["prefixItems"] : [];
-      return at.flatMap((item, index) =>
-        unknownKeys(prefix[index] ?? schema["items"], item, join(path, String(index))),
-      );
-    }
-    return inObject(schema, at as Record<string, unknown>, path);
-  };
-  // Of a union's branches the one that leaves least unexplained counts.
-  const inBranches = (branches: readonly unknown[], at: object, path: string): readonly SchemaIssue[] => {
-    const fitting = branches.filter((branch) => isRecord(branch) && mayFit(root, branch, at));
-    const found = fitting.map((branch) => unknownKeys(branch, at, path));
-    return found.toSorted((a, b) => a.length - b.length)[0] ?? [];
-  };
-  // Of an intersection's parts one has to know a key: only what all find unknown, itself or with its parent, is.
-  const inAll = (parts: readonly unknown[], at: object, path: string): readonly SchemaIssue[] => {
-    const found = parts.map((part) => unknownKeys(part, at, path));
-    const byAll = found.flat().filter((issue) => found.every((issues) => issues.some((other) => holds(other, issue))));
-    return byAll.filter((issue, index) => byAll.findIndex((other) => other.path === issue.path) === index);
-  };
-  const inObject = (schema: JsonSchema, at: Record<string, unknown>, path: string): readonly SchemaIssue[] => {
-    const properties = isRecord(schema["properties"]) ? schema["properties"] : {};
-    const rest = schema["additionalProperties"];
-    const patterns = isRecord(schema["patternProperties"]) ? Object.entries(schema["patternProperties"]) : [];
-    const said = schema["type"] === "object" || "properties" in schema;
-    const closed = said && (rest === false || (rest === undefined && patterns.length === 0));
-    return Object.keys(at).flatMap((key) => {
-      if (Object.hasOwn(properties, key)) return unknownKeys(properties[key], at[key], join(path, key));
-      const pattern = patterns.find(([source]) => new RegExp(source, "u").test(key));
-      if (pattern !== undefined) return unknownKeys(pattern[1], at[key], join(path, key));
-      return closed ? [{ path: join(path, key), message: "unknown key" }] : unknownKeys(rest, at[key], join(path, key));
-    });
-  };
-  return unknownKeys(root, value, "");
-}
-
-const none: readonly never[] = Object.freeze([]);
 
 /** The usual case, seen at a glance: an object of plain values, all of them named. */
 function isFlatAndKnown({ type, properties, allOf, anyOf, oneOf }: JsonSchema, value: unknown): boolean {
@@ -175,40 +183,4 @@ function isFlatAndKnown({ type, properties, allOf, anyOf, oneOf }: JsonSchema, v
     if (!Object.hasOwn(properties, key) || (typeof value[key] === "object" && value[key] !== null)) return false;
   }
   return true;
-}
-
-/** A branch fits when its type does, and the properties that are constants or enums (a discriminator). */
-export function mayFit(root: JsonSchema, branch: JsonSchema, at: object): boolean {
-  const schema = typeof branch["$ref"] === "string" ? resolveRef(root, branch["$ref"]) : branch;
-  if (!isRecord(schema)) return false;
-  const type = schema["type"];
-  if (type !== undefined && ![type].flat().includes(Array.isArray(at) ? "array" : "object")) return false;
-  const properties = isRecord(schema["properties"]) ? schema["properties"] : {};
-  return Object.entries(properties).every(([key, property]) => {
-    if (!isRecord(property) || !Object.hasOwn(at, key)) return true;
-    const value = (at as Record<string, unknown>)[key];
-    if ("const" in property) return property["const"] === value;
-    return !Array.isArray(property["enum"]) || property["enum"].includes(value);
-  });
-}
-
-function holds(outer: SchemaIssue, inner: SchemaIssue): boolean {
-  return inner.path === outer.path || inner.path.startsWith(`${outer.path}.`);
-}
-
-/** A local reference ("#/$defs/Name" or "#"); undefined when it leads nowhere. */
-export function resolveRef(root: JsonSchema, ref: string): unknown {
-  if (!ref.startsWith("#")) return undefined;
-  const names = ref
-    .slice(1)
-    .split("/")
-    .filter((name) => name !== "");
-  return names.reduce<unknown>((at, name) => {
-    const key = name.replaceAll("~1", "/").replaceAll("~0", "~");
-    return isRecord(at) && Object.hasOwn(at, key) ? at[key] : undefined;
-  }, root);
-}
-
-function join(path: string, key: string): string {
-  return path === "" ? key : `${path}.${key}`;
 }

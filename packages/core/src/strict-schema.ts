@@ -1,5 +1,5 @@
 import { isRecord } from "./is-record.ts";
-import { mayFit, resolveRef, type JsonSchema } from "./schema.ts";
+import { mayFit, resolveRef, type JsonSchema } from "./json-schema.ts";
 
 /** A schema as a strict provider takes it, and the way back for what it answers. */
 export interface StrictSchema {

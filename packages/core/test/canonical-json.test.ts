@@ -57,4 +57,19 @@ describe("EVT-2 JSON values", () => {
     value.list.push(2);
     expect(told).toEqual({ value: { list: [1] } });
   });
+
+  test("EVT-2 what JSON does not have is not in the copy: symbols, absent values, -0", () => {
+    const told = toJsonValue({ a: { [Symbol("s")]: 1, b: -0 }, c: undefined, d: [{ e: -0 }] });
+    // Symbols count in a strict comparison.
+    expect(told).toStrictEqual({ value: { a: { b: 0 }, d: [{ e: 0 }] } });
+  });
+
+  test("EVT-2 EVT-5 the copy is frozen at every depth, whichever way it was made; the value is not", () => {
+    for (const at of ["now", new Date(0)]) {
+      const value = { list: [{ at }] };
+      const copy = toJsonValue(value)?.value as { readonly list: readonly object[] };
+      expect([copy, copy.list, copy.list[0]].map((each) => Object.isFrozen(each))).toEqual([true, true, true]);
+      expect([value, value.list, value.list[0]].some((each) => Object.isFrozen(each))).toBe(false);
+    }
+  });
 });

@@ -13,7 +13,11 @@ describe("PRM-6 a definition that lacks what it needs says what", () => {
     ["execute", () => defineTool({ ...tool, execute: undefined as never }), '"look" needs execute: a function'],
     ["an input", () => defineTool({ ...tool, input: undefined as never }), "schema"],
     ["a policy's name", () => definePolicy({ ...policy, name: "" }), "A policy needs a name"],
-    ["check", () => definePolicy({ ...policy, check: undefined as never }), '"open" needs check: a function'],
+    [
+      "check",
+      () => definePolicy({ ...policy, check: undefined as never }),
+      '"open" needs check or approve: a function',
+    ],
     ["a slice's name", () => defineSlice({ ...slice, name: "" }), "A slice needs a name"],
     ["an initial state", () => defineSlice({ name: "seen" } as never), '"seen" needs an initial state'],
   ])("%s", (_, define, message) => {

@@ -9,6 +9,7 @@ import {
   defineSection,
   defineSlice,
   defineTool,
+  Filesystem,
   isEvent,
   provide,
   resourceKey,
@@ -288,6 +289,20 @@ describe("slices", () => {
     });
   });
 
+  test("a draft has no place for a Date", () => {
+    defineSlice({
+      name: "s",
+      initial: { at: undefined as Date | string | undefined, byName: new Map<string, { readonly n: number }>() },
+      reducers({ on }) {
+        on(noted, (draft) => {
+          expectTypeOf(draft).toEqualTypeOf<{ at: string | undefined; byName: Map<string, { n: number }> }>();
+          // @ts-expect-error not a time as a text
+          draft.at = new Date();
+        });
+      },
+    });
+  });
+
   test("the schema and the initial state have to agree", () => {
     const typed = defineSlice({ name: "s", schema: z.array(z.string()).readonly(), initial: [] });
     expectTypeOf(typed.initial).toEqualTypeOf<readonly string[]>();
@@ -349,6 +364,10 @@ describe("ERR-1 failures", () => {
           return error.response.promptName;
         case "process":
           return error.exitCode ?? error.stderr;
+        case "restore":
+          return error.faults[0]?.operation ?? error.message;
+        case "deadlock":
+          return error.heldBy;
         case "render":
         case "turns":
         case "aborted":
@@ -356,5 +375,42 @@ describe("ERR-1 failures", () => {
       }
     };
     expectTypeOf(told).returns.toEqualTypeOf<string | number>();
+  });
+});
+
+test("TOOL-13 a tool's context offers what it declares, with its types, and nothing else", () => {
+  const Count = resourceKey<{ value: number }>("Count");
+  const Name = resourceKey<string>("Name");
+  defineTool({
+    name: "t",
+    description: "d",
+    input: z.object({ a: z.number() }),
+    uses: [Count, Filesystem],
+    execute({ a }, { resources }) {
+      expectTypeOf(a).toEqualTypeOf<number>();
+      expectTypeOf(resources.get(Count)).toEqualTypeOf<{ value: number }>();
+      expectTypeOf(resources.find(Filesystem)).toEqualTypeOf<Filesystem | undefined>();
+      expectTypeOf(resources.open(Count)).toEqualTypeOf<Promise<{ value: number }>>();
+      // @ts-expect-error it is not declared
+      resources.get(Name);
+      return 1;
+    },
+  });
+  const plain = defineTool({
+    name: "t",
+    description: "d",
+    input: z.object({}),
+    execute: (_, { resources }) => resources.get(Name),
+  });
+  expectTypeOf(plain).toExtend<Tool<object, string>>();
+  defineTool({
+    name: "t",
+    description: "d",
+    input: z.object({}),
+    uses: [],
+    execute(_, { resources }) {
+      // @ts-expect-error it uses nothing
+      resources.get(Name);
+    },
   });
 });

@@ -76,6 +76,32 @@ describe("SES-4 defineSlice", () => {
     expect(defineSlice({ name: "s", schema: z.map(z.string(), z.bigint()), initial }).initial).toBe(initial);
   });
 
+  test("SES-5 what a slice begins with is plain data, frozen at every depth; anything else is refused with its path", () => {
+    const initial = { list: [{ tags: ["a"] }], byName: new Map([["a", new Set([1n])]]) };
+    const made = defineSlice({ name: "s", initial });
+    expect(made.initial).toBe(initial);
+    expect(() => initial.list[0]?.tags.push("b")).toThrow(TypeError);
+    expect(() => initial.byName.get("a")?.add(2n)).toThrow(TypeError);
+    const at = new Date(0);
+    for (const [path, odd] of [
+      ["it", at],
+      ["list[2].at", { list: [1, 2, { at }] }],
+      ["byName.a", { byName: new Map([["a", at]]) }],
+    ] as const) {
+      const error = caught(() => defineSlice<unknown>({ name: "s", initial: odd, schema: z.unknown() }));
+      expect(error).toBeInstanceOf(DefinitionError);
+      expect(error.message).toContain(`The slice "s" cannot hold this state: ${path} is a Date.`);
+    }
+  });
+
+  test("SES-5 of a long path the error shows the beginning", () => {
+    let deep: unknown = () => 1;
+    for (let level = 0; level < 30; level++) deep = { in: deep };
+    const { message } = caught(() => defineSlice<unknown>({ name: "s", initial: deep }));
+    expect(message).toContain("in.in.in… is a function");
+    expect(message.length).toBeLessThan(250);
+  });
+
   test("SES-4 a slice is frozen, holds state unless it is a log, and keeps its reducers in order by event", () => {
     const happened = defineEvent("happened", z.object({}));
     const [first, second, third] = [() => 1, () => 2, () => 3];

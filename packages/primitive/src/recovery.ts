@@ -111,7 +111,7 @@ async function taking<Output>(
   if (typeof decision === "object" && decision !== null && "data" in decision) {
     const checked = await parseWithSchema(schema, decision.data);
     if (checked.ok) return { kind: "data", data: checked.value };
-    throw new DefinitionError(`its data does not fit the output: ${describeIssues(checked.issues)}`);
+    throw new DefinitionError(`its data does not fit the output: ${describeIssues(checked.issues, checked.unlisted)}`);
   }
   throw new DefinitionError(`it must return { retry }, { data } or "bubble", not ${describeValue(decision)}`);
 }

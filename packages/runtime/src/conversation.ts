@@ -1,6 +1,12 @@
 // 1. Only grows, at its end; a message in it never changes, but for the prompt's own texts when sections open.
 // 2. A turn's calls and the answers to all of them are appended as one: no call is ever without its answer.
-import type { AssistantMessage, Message, RenderedPrompt, ToolMessage } from "@proviso/core";
+import {
+  frozenInDepth,
+  type AssistantMessage,
+  type Message,
+  type RenderedPrompt,
+  type ToolMessage,
+} from "@proviso/core";
 import { charactersOf, utf8Length } from "./usage.ts";
 
 export interface Conversation {
@@ -22,7 +28,7 @@ export interface Conversation {
 
 export function startConversation(rendered: RenderedPrompt, earlier: readonly Message[]): Conversation {
   let system = systemOf(rendered);
-  const messages: Message[] = earlier.filter(({ role }) => role !== "system");
+  const messages: Message[] = earlier.filter(({ role }) => role !== "system").map(freeze);
   const ownMessage = messages.length;
   // What renders to nothing was refused, and without a user section all of it is the user's.
   messages.push(freeze({ role: "user", text: rendered.user }));
@@ -36,7 +42,7 @@ export function startConversation(rendered: RenderedPrompt, earlier: readonly Me
   };
   return {
     request: () => [...system, ...messages],
-    messages: () => [...messages],
+    messages: () => Object.freeze([...messages]),
     characters: () => characters,
     bytesFrom(index) {
       const all = system.length + messages.length;
@@ -81,5 +87,11 @@ function toJsonText(items: unknown): string {
 }
 
 function freeze(message: Message): Message {
-  return Object.freeze(message);
+  if (message.role !== "assistant") return Object.freeze(message);
+  try {
+    return frozenInDepth(message);
+  } catch {
+    // A provider's own items may be anything; what cannot be frozen is left as it came.
+    return message;
+  }
 }

@@ -1,5 +1,5 @@
 import { systemClock, type Clock } from "@proviso/core";
-import { redactor, type Redact } from "./secrets.ts";
+import { openSecrets, type Secrets } from "./secrets.ts";
 
 /** pino and console satisfy it. */
 export interface Logger {
@@ -20,7 +20,11 @@ export interface Environment {
   readonly newId?: (() => string) | undefined;
   /** Left out: nothing is printed. */
   readonly logger?: Logger | undefined;
-  /** Texts that no event, error, log or snapshot of an evaluation may show. API keys are always among them. */
+  /**
+   * Texts that no event, error, log or snapshot of an evaluation may show, however they are written there: as they are,
+   * without the blanks around them, escaped in JSON or an address, in base64. The keys and headers that an adapter is
+   * given are always among them. What `evaluate` returns is the model's answer as it came.
+   */
   readonly secrets?: readonly string[] | undefined;
 }
 
@@ -29,25 +33,25 @@ export interface World {
   readonly clock: Clock;
   readonly random: () => number;
   readonly newId: () => string;
-  readonly logger: Logger;
-  readonly redact: Redact;
+  /** undefined: nothing is logged. */
+  readonly logger: Logger | undefined;
+  /** undefined: there are none. */
+  readonly secrets: Secrets | undefined;
 }
 
 /** An id of the system's own making, for what is made outside a run. */
 export const systemId = (): string => globalThis.crypto.randomUUID();
 
-const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} };
-
 /**
  * The system's own wherever nothing is given: the only randomness and ids that are not injected.
- * @throws {DefinitionError} for a secret that is empty.
+ * @throws {DefinitionError} for a secret that is no text, or a blank one.
  */
 export function resolveEnvironment(given: Environment): World {
   return {
     clock: given.clock ?? systemClock,
     random: given.random ?? Math.random,
     newId: given.newId ?? systemId,
-    logger: given.logger ?? silent,
-    redact: redactor(given.secrets),
+    logger: given.logger,
+    secrets: openSecrets(given.secrets),
   };
 }

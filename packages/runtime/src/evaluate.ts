@@ -27,6 +27,7 @@ import { runInnerLoop } from "./inner-loop.ts";
 import { elapsedMs } from "./elapsed.ts";
 import { parseOutput, repairRequest, type ParsedOutput } from "./output/parse.ts";
 import type { Run, Setup } from "./run.ts";
+import { redactionOf } from "./secrets/structure.ts";
 import { startRun } from "./start-run.ts";
 import { startStream } from "./streaming/stream.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -124,7 +125,7 @@ async function evaluate<Output>(
   if (isFailure(started)) {
     const promptName = prompt?.template?.name ?? "(no prompt)";
     const spentNothing = { promptName, usage: noUsage, messages: [], toolResults: [] };
-    throw errorFor(setup.world.redact(started), spentNothing);
+    throw errorFor(redactionOf(setup.world.secrets).failure(started), spentNothing);
   }
   await using run = started;
   announce(run, setup);
@@ -151,7 +152,7 @@ async function answerOf(setup: Setup & { readonly drive: Drive }, run: Run): Pro
     const parsed = await run.limits.race(parseOutput(run.rendered.output, response), "response");
     if (isFailure(parsed)) {
       if (parsed.stop !== "output" || repairs++ >= run.maxRepairs) return parsed;
-      run.conversation.say(repairRequest(parsed.issues));
+      run.conversation.say(repairRequest(parsed));
       continue;
     }
     const missing = await whatIsMissing(run, parsed.output, completions++);
@@ -192,14 +193,15 @@ function executed(run: Run, setup: Setup, answer: Answer): PromptResponse<unknow
   });
   const evaluated = responseOf(run, setup, answer);
   if (errors.length === 0) return evaluated;
-  const why = errors.map(messageOf).join("; ");
-  throw new ListenerError(`A listener or reducer failed on prompt.executed: ${why}`, {
-    ...spent(run),
-    phase: "response",
-    providerPayload: response.payload,
-    errors,
+  const { value } = run.redaction;
+  const why = value(errors.map(messageOf).join("; "));
+  const error = new ListenerError(`A listener or reducer failed on prompt.executed: ${why}`, {
+    ...run.redaction.details({ ...spent(run), phase: "response", providerPayload: response.payload }),
+    errors: value(errors),
     response: evaluated,
   });
+  // Nothing paid for is lost, but who prints the error does not print the answer as it came.
+  throw Object.defineProperty(error, "response", { enumerable: false });
 }
 
 function responseOf(run: Run, setup: Setup, { text, output, response }: Answer): PromptResponse<unknown> {
@@ -210,7 +212,7 @@ function responseOf(run: Run, setup: Setup, { text, output, response }: Answer):
     model: run.model,
     text,
     output,
-    toolResults: run.toolResults,
+    toolResults: Object.freeze([...run.toolResults]),
     usage: run.usage,
     turns: run.turn,
     messages: run.conversation.messages(),
@@ -221,11 +223,12 @@ function responseOf(run: Run, setup: Setup, { text, output, response }: Answer):
 
 /** With the response or the failure that the evaluation would have come to. */
 function restoreError(run: Run, outcome: Pick<RestoreError, "response"> | Pick<RestoreError, "failure">): RestoreError {
-  const faults = run.redact([...run.faults]);
+  // Redacted when they were reported.
+  const faults = [...run.faults];
   const [first] = faults;
   const message = `Session and resources may disagree: ${faults.map((fault) => fault.message).join("; ")}`;
   return new RestoreError(message, {
-    ...run.redact(spent(run)),
+    ...run.redaction.details(spent(run)),
     phase: "tool",
     cause: first?.cause,
     faults,
@@ -240,7 +243,7 @@ function errorFor(failure: Failure, details: Parameters<typeof errorOf>[1]): Eva
 }
 
 function failed(run: Run, failure: Failure): EvaluationFailure {
-  const error = errorFor(run.redact(failure), run.redact(spent(run)));
+  const error = errorFor(run.redaction.failure(failure), run.redaction.details(spent(run)));
   return emitFailed(run, run.faults.length === 0 ? error : restoreError(run, { failure: error }));
 }
 
@@ -261,5 +264,5 @@ function emitFailed(run: Run, error: EvaluationFailure): EvaluationFailure {
 
 function spent(run: Run): Pick<EvaluationDetails, "promptName" | "usage" | "messages" | "toolResults"> {
   const { promptName, usage, conversation, toolResults } = run;
-  return { promptName, usage, messages: conversation.messages(), toolResults: [...toolResults] };
+  return { promptName, usage, messages: conversation.messages(), toolResults: Object.freeze([...toolResults]) };
 }

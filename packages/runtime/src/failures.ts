@@ -47,12 +47,21 @@ export type Failure = {
       readonly attempts: number;
     }
   | { readonly stop: "deadlock"; readonly waitedFor: string; readonly heldBy: string }
-  | { readonly stop: "output"; readonly rawText: string; readonly issues: readonly SchemaIssue[] }
+  | {
+      readonly stop: "output";
+      readonly rawText: string;
+      readonly issues: readonly SchemaIssue[];
+      /** How many more there are. */
+      readonly unlisted: number;
+    }
 );
 
 export function isFailure(value: unknown): value is Failure {
   return isRecord(value) && typeof value["stop"] === "string";
 }
+
+/** An answer that does not fit. */
+export type OutputFailure = Extract<Failure, { readonly stop: "output" }>;
 
 /** The deadline's or the caller's end, whichever the signal carries. */
 export type LimitFailure = Extract<Failure, { readonly stop: "deadline" | "aborted" }>;

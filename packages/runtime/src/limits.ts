@@ -1,7 +1,15 @@
 // 1. One signal for the whole evaluation: it fires once, at the deadline or when the caller's own fires.
 // 2. `close` takes the timer and the listeners away; nothing of the limits outlives the evaluation.
 // 3. After the signal has fired, `check` fails: nothing begins any more.
-import type { Budget, BudgetTracker, Clock, Deadline, EvaluationPhase, Usage } from "@proviso/core";
+import {
+  setAlarm,
+  type Budget,
+  type BudgetTracker,
+  type Clock,
+  type Deadline,
+  type EvaluationPhase,
+  type Usage,
+} from "@proviso/core";
 import { openBudgets } from "./budgets.ts";
 import { abortedFailure, deadlineFailure, type Failure, type LimitFailure } from "./failures.ts";
 
@@ -44,7 +52,6 @@ export function openLimits(options: LimitOptions, clock: Clock, inherited: Limit
   const budgets = openBudgets(options.budget, inherited.budget);
   const deadline = [options.deadline, budgets.deadline, inherited.deadline].reduce(earliest, undefined);
   const controller = new AbortController();
-  const closing = new AbortController();
   const waiting = new Set<() => void>();
   let firedBy: LimitFailure | undefined;
 
@@ -65,7 +72,7 @@ export function openLimits(options: LimitOptions, clock: Clock, inherited: Limit
       const failure = deadlineFailure(deadline, "request");
       fire(failure, new DOMException(failure.message, "TimeoutError"));
     };
-    clock.sleep(Math.max(0, deadline.remainingMs()), closing.signal).then(expire, () => {});
+    stopListening.push(setAlarm(clock, Math.max(0, deadline.remainingMs()), expire));
   }
 
   const stopped = (phase: EvaluationPhase): LimitFailure | undefined => {
@@ -99,7 +106,6 @@ export function openLimits(options: LimitOptions, clock: Clock, inherited: Limit
     },
     close() {
       for (const stop of stopListening) stop();
-      closing.abort(over);
     },
   };
 }

@@ -5,12 +5,12 @@ import {
   checkOverrideTexts,
   checkTag,
   DefinitionError,
+  frozenJson,
   overrideOf,
   type OverridesStore,
   type PromptDescriptor,
   type PromptOverride,
 } from "@proviso/core";
-import { frozen } from "./session/frozen.ts";
 
 /** Overrides kept in memory, for tests and for what is made anew each time. */
 export function memoryOverrides(): OverridesStore {
@@ -77,5 +77,5 @@ export function parseOverride(json: unknown, where: string): PromptOverride {
     }
   }
   // Every part of it was looked at.
-  return frozen(structuredClone({ tag, sections, tools })) as PromptOverride;
+  return frozenJson(structuredClone({ tag, sections, tools })) as unknown as PromptOverride;
 }

@@ -2,6 +2,7 @@
 // 2. `emit` is the only way to a framework event, `spend` the only way to a usage.
 // 3. After disposal no timer, listener or resource of the evaluation is left.
 import type {
+  AppEvent,
   FrameworkEvent,
   Prompt,
   ProviderAdapter,
@@ -23,6 +24,7 @@ import type { Nesting } from "./nesting.ts";
 import type { Opened, RenderInputs } from "./rendering.ts";
 import type { ResourceContext } from "./resources/context.ts";
 import type { SessionCore, UnnumberedEvent } from "./session/session.ts";
+import type { Redaction } from "./secrets/structure.ts";
 import type { Enclosing } from "./transactions/enclosing.ts";
 import type { KnownCost } from "./usage.ts";
 
@@ -100,8 +102,10 @@ export interface Run extends AsyncDisposable {
   emit(event: BareEvent): { readonly event: FrameworkEvent; readonly errors: readonly unknown[] };
   /** Adds what a request cost to the evaluation's usage; what was not reported is estimated, of so many characters answered. */
   spend(reported: ReportedUsage | undefined, answered: number): Usage;
-  /** The same value without the secrets. */
-  redact<T>(value: T): T;
+  /** What is shown of the evaluation goes through it. */
+  readonly redaction: Redaction;
+  /** An application's event without the secrets in it. */
+  redact<T extends AppEvent>(event: T): T;
   log(level: keyof Logger, fields: object, message: string): void;
   /** Waits for the work, but not past the evaluation's end: then it goes on behind. Never rejects. */
   withinGrace(work: Promise<unknown>, onError: (error: unknown) => void): Promise<void>;

@@ -18,9 +18,11 @@ import type { World } from "./environment.ts";
 import { checkEvaluateOptions } from "./evaluate-options.ts";
 import { isFailure, messageOf, type Failure } from "./failures.ts";
 import { openLimits, over, type Limits } from "./limits.ts";
+import { logSafely } from "./logging.ts";
 import type { Nesting } from "./nesting.ts";
 import { openedOf, renderWith, type Opened, type RenderInputs } from "./rendering.ts";
 import type { Run, Setup } from "./run.ts";
+import { redactionOf } from "./secrets/structure.ts";
 import type { Origin } from "./session/beside.ts";
 import { coreOf, createSession, type SessionCore } from "./session/session.ts";
 import { checkUses, depthOf, inheritedLimits, openRunResources, type Surroundings } from "./surroundings.ts";
@@ -78,17 +80,13 @@ async function buildRun(
   const startedAt = world.clock.now();
   const evaluationId = world.newId();
   const promptName = prompt.template.name;
-  const log = safeLog(world, { promptName, evaluationId });
+  const showing = showingOf(world, prompt, evaluationId);
+  const { log } = showing;
   const core = joinSession(options, prompt, world, nesting);
-  const renderInputs = {
-    overrides: await resolveOverrides(options, prompt, limits),
-    nativeOutput: setup.nativeOutput,
-    core,
-  };
+  const overrides = await resolveOverrides(options, prompt, limits);
+  const renderInputs = { overrides, nativeOutput: setup.nativeOutput, core };
   const opened = openedOf(core, promptName);
   const rendered = renderFor(prompt, renderInputs, opened, log);
-  // An override may summarise what the prompt itself never does.
-  if (rendered.summarised.length > 0) core.join([openedSections]);
   const tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));
   const toolChoice = checkedToolChoice(options.toolChoice ?? setup.toolChoice, tools);
   const conversation = startConversation(rendered, parseMessages(options.messages ?? []));
@@ -97,6 +95,7 @@ async function buildRun(
   if (endless !== undefined) return endless;
   const resources = await openRunResources(rendered.resources, options.resources, limits, nesting);
 
+  const behind = new Set<Promise<unknown>>();
   const run: Run = {
     evaluationId,
     promptName,
@@ -123,20 +122,24 @@ async function buildRun(
     toolChoice,
     model: setup.provider.model,
     ...nothingYet(),
-    emit: emitter(core, world, { evaluationId, nesting, enclosing: around, watch, log }),
+    emit: emitter(core, world, { evaluationId, nesting, enclosing: around, watch, ...showing }),
     spend: (reported, answered) => spend(run, reported, answered),
-    redact: world.redact,
-    log,
-    withinGrace: graceful(world, limits, graceMs(depth)),
-    [Symbol.asyncDispose]: () => closeRun(run),
+    ...showing,
+    withinGrace: graceful(world, limits, graceMs(depth), behind),
+    [Symbol.asyncDispose]: () => closeRun(run, behind),
   };
+  return checked(run);
+}
+
+/** @throws {DefinitionError} for a key that a tool uses and nothing binds; nothing is left open then. */
+async function checked(run: Run): Promise<Run> {
   try {
     checkUses(run);
+    return run;
   } catch (error) {
-    await closeRun(run);
+    await run[Symbol.asyncDispose]();
     throw error;
   }
-  return run;
 }
 
 /** Its first call would wait for the call in whose code it was begun: it is refused before anything is spent. */
@@ -167,10 +170,10 @@ function spend(run: Run, reported: ReportedUsage | undefined, answered: number):
 /** Numbers an event, reduces it, tells the listeners and whoever watches. */
 function emitter(
   core: SessionCore,
-  { clock, redact }: World,
-  of: Pick<Run, "evaluationId" | "nesting" | "enclosing" | "watch" | "log">,
+  { clock }: World,
+  of: Pick<Run, "evaluationId" | "nesting" | "enclosing" | "watch" | "log" | "redaction">,
 ): Run["emit"] {
-  const { nesting, watch } = of;
+  const { nesting, watch, redaction } = of;
   const transaction = of.enclosing.parent;
   // An evaluation in the body of a transaction is part of it; what its calls do is still theirs, and undone with them.
   const body = transaction && { evaluationId: transaction.id, callId: "" };
@@ -179,7 +182,7 @@ function emitter(
   const parent = nesting && Object.freeze({ evaluationId: nesting.run.evaluationId, callId: nesting.callId });
   const { evaluationId } = of;
   return (bare) => {
-    const filled = Object.assign(redact(bare), { evaluationId, at: clock.now() });
+    const filled = Object.assign(redaction.event(bare), { evaluationId, at: clock.now() });
     const event = core.number(parent === undefined ? filled : { ...filled, parent });
     const failedReducers = core.reduce(event, originOf(event));
     const failedListeners = core.notify(event);
@@ -192,22 +195,24 @@ function emitter(
   };
 }
 
-/** A logger that throws is no reason to fail. */
-function safeLog(
-  { logger, redact }: World,
-  of: { readonly promptName: string; readonly evaluationId: string },
-): Run["log"] {
-  return (level, fields, message) => {
-    try {
-      logger[level](redact({ ...of, ...fields }), message);
-    } catch {
-      // There is nowhere left to say so.
-    }
-  };
+/** What is shown of an evaluation goes through these. Where there is no logger, nothing is redacted for it. */
+function showingOf(
+  { logger, secrets }: World,
+  { template }: Prompt,
+  evaluationId: string,
+): Pick<Run, "redaction" | "redact" | "log"> {
+  const redaction = redactionOf(secrets, template.descriptor.tools);
+  const of = { promptName: template.name, evaluationId };
+  const log: Run["log"] =
+    logger === undefined
+      ? () => {}
+      : (level, fields, message) => logSafely(logger, level, redaction.log({ ...of, ...fields }), message);
+  return { redaction, redact: redaction.appEvent, log };
 }
 
-async function closeRun(run: Run): Promise<void> {
-  const closing = run.resources.close();
+/** What goes on behind the evaluation's end, a rollback for example, needs the resources until it is done. */
+async function closeRun(run: Run, behind: ReadonlySet<Promise<unknown>>): Promise<void> {
+  const closing = behind.size === 0 ? run.resources.close() : Promise.all(behind).then(() => run.resources.close());
   if (closing !== undefined) {
     await run.withinGrace(closing, (error) => run.log("error", { error: messageOf(error) }, "resource.close.failed"));
   }
@@ -232,6 +237,8 @@ function renderFor(prompt: Prompt, inputs: RenderInputs, opened: Opened, log: Ru
   const rendered = renderWith(prompt, inputs, opened);
   const { stale = [], tag } = rendered.overrides ?? {};
   if (stale.length > 0) log("warn", { tag, stale }, "prompt.overrides.stale");
+  // An override may summarise what the prompt itself never does.
+  if (rendered.summarised.length > 0) inputs.core.join([openedSections]);
   log("debug", { characters: rendered.text.length, tools: rendered.tools.length }, "prompt.render.complete");
   return rendered;
 }
@@ -247,10 +254,17 @@ function joinSession(
   return core;
 }
 
-function graceful({ clock }: World, limits: Limits, ms: number): Run["withinGrace"] {
+function graceful(
+  { clock }: World,
+  limits: Limits,
+  ms: number,
+  behind: Set<Promise<unknown>>,
+): Run["withinGrace"] {
   let until: number | undefined;
   return async (work, onError) => {
     const settled = work.catch(onError);
+    behind.add(settled);
+    void settled.finally(() => behind.delete(settled));
     if (!limits.signal.aborted) {
       const done = await limits.race(
         settled.then(() => "done" as const),

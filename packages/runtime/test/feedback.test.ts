@@ -101,3 +101,36 @@ test("TOOL-11 two providers of one name have a cadence each", async () => {
     ["one", "two"],
   ]);
 });
+
+test("SEC-3 TOOL-11 a provider that returns a promise is passed over and logged, and its rejection is nobody's", async () => {
+  const rejections: unknown[] = [];
+  const hear = (reason: unknown): void => void rejections.push(reason);
+  const late = (name: string, provide: () => Promise<string>): FeedbackProvider => ({
+    name,
+    every: { calls: 1 },
+    provide: provide as never,
+  });
+  const records: unknown[] = [];
+  const log = (fields: object, message: string): void => void records.push({ ...fields, message });
+  const logger = { debug() {}, info() {}, warn: log, error: log };
+  const feedback = [
+    late("rejects", () => Promise.reject(new Error("no"))),
+    late("resolves", () => Promise.resolve("late")),
+    says("fine", { calls: 1 }),
+  ];
+  process.on("unhandledRejection", hear);
+  try {
+    const model = scriptedModel([{ toolCalls: [{ name: "work", arguments: {} }] }, { text: "done" }]);
+    const { messages } = await modelAdapter(model, { ...environment, logger }).evaluate(promptWith(...feedback));
+    expect(toolMessages(messages)[0]?.text).toBe('worked\n\n<feedback from="fine">\nfine\n</feedback>');
+    await new Promise((resolve) => setImmediate(resolve));
+  } finally {
+    process.off("unhandledRejection", hear);
+  }
+  expect(rejections).toEqual([]);
+  const told = { message: "feedback.failed", error: expect.stringContaining("must return a text") };
+  expect(records).toMatchObject([
+    { ...told, provider: "rejects" },
+    { ...told, provider: "resolves" },
+  ]);
+});

@@ -70,3 +70,26 @@ test("EVT-4 console is a logger, and one that throws changes nothing", async () 
     console.debug = debug;
   }
 });
+
+test("SEC-3 EVT-4 a logger whose promise rejects changes nothing, and nothing is left unhandled", async () => {
+  const rejections: unknown[] = [];
+  const hear = (reason: unknown): void => void rejections.push(reason);
+  const fails = async (): Promise<void> => {
+    throw new Error("disk full");
+  };
+  const thenable = (): object => ({
+    then: (_: unknown, reject: (error: Error) => void) => reject(new Error("disk full")),
+  });
+  process.on("unhandledRejection", hear);
+  try {
+    for (const log of [fails, thenable]) {
+      const logger = { debug: log, info: log, warn: log, error: log } as unknown as Logger;
+      const { output } = await modelAdapter(scriptedModel([{ text: "done" }]), { logger }).evaluate(promptWith());
+      expect(output).toBe("done");
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+  } finally {
+    process.off("unhandledRejection", hear);
+  }
+  expect(rejections).toEqual([]);
+});

@@ -3,12 +3,14 @@ import {
   defineTool,
   Filesystem,
   FilesystemError,
+  textFinder,
   toolError,
   type Tool,
   type ToolContext,
   type ToolReturn,
 } from "@proviso/core";
 import { z } from "zod";
+import { editOf } from "./edit-text.ts";
 
 /** What `filesystemTools` takes. */
 export interface FilesystemToolsOptions {
@@ -133,7 +135,10 @@ function grepFiles(limits: Limits) {
           maxMatches: limits.entriesAnAnswer + 1,
         });
         if (found.length === 0) return "No line contains it.";
-        const matches = found.map(({ path: at, line, text: whole }) => `${named(at)}:${line}: ${around(whole, text)}`);
+        const find = textFinder(text);
+        const matches = found.map(({ path: at, line, text: whole }) => {
+          return `${named(at)}:${line}: ${around(whole, find(whole), text.length)}`;
+        });
         const { shown, count } = fitting(matches, limits);
         return count < found.length ? `${shown}\n(more: narrow it with a glob or a longer text)` : shown;
       }),
@@ -168,17 +173,10 @@ function editFile() {
       working(context, async (files) => {
         const text = decoded(await files.readBytes(file));
         if (text === undefined) return toolError(`${file} is not UTF-8 text: it cannot be edited.`);
-        const times = text.split(find).length - 1;
-        if (times === 0 && text.includes(find.replaceAll(/\r?\n/g, "\r\n")))
-          return toolError(`The lines of ${file} end with \\r\\n: write it so in find and replace.`);
-        if (times === 0) return toolError(`${file} does not contain that text. Read the file and copy it exactly.`);
-        if (times > 1 && !all)
-          return toolError(`${file} contains that text ${times} times. Give more of it, or set all.`);
-        await files.write(
-          file,
-          text.replaceAll(find, () => replace),
-        );
-        return `Replaced ${times} in ${file}.`;
+        const edit = editOf(text, { file, find, replace, all });
+        if ("refusal" in edit) return toolError(edit.refusal);
+        await files.write(file, edit.text);
+        return `Replaced ${edit.times} in ${file}.`;
       }),
   });
 }
@@ -269,10 +267,10 @@ function wholeLines(
 const longestMatch = 400;
 
 /** Of a long line what is around the text that was looked for. */
-function around(line: string, text: string): string {
+function around(line: string, at: number, length: number): string {
   if (line.length <= longestMatch) return line;
-  const from = Math.max(0, line.indexOf(text) - longestMatch / 4);
-  const to = Math.max(from + longestMatch, from + longestMatch / 4 + text.length);
+  const from = Math.max(0, at - longestMatch / 4);
+  const to = Math.max(from + longestMatch, from + longestMatch / 4 + length);
   return `${from > 0 ? "…" : ""}${line.slice(from, to)}${to < line.length ? "…" : ""}`;
 }
 

@@ -152,3 +152,13 @@ test("KIT-2 a name with a line break is one entry", async () => {
   expect(await invoked(tools, "glob_files", { pattern: "*" }, odd)).toMatch(/^"a\\nb"\nc\n\(1 more paths/);
   expect(await invoked(tools, "grep_files", { text: "needle" }, odd)).toBe('"a\\nb":1: needle\nc:1: needle');
 });
+
+test("KIT-4 an edit makes no file longer than 16 MiB of characters, and changes nothing then", async () => {
+  const edit = (replace: string) => call("edit_file", { path: "a", find: "a", replace, all: true });
+  const text = "a".repeat(1_000_000);
+  const tools = filesystemTools();
+  const { results, filesystem } = await work({ tools }, [edit("b".repeat(500)), edit("b".repeat(16))], { a: text });
+  expect(results[0]).toMatch(/would have 500000000 characters.*no file longer than 16777216/);
+  expect(results[1]).toBe("Replaced 1000000 in a.");
+  expect((await filesystem.read("a")).text.length).toBe(16_000_000);
+});

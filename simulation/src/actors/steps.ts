@@ -5,7 +5,7 @@ import type { Sheet } from "./cells.ts";
 import { createEvaluation } from "./evaluations.ts";
 import type { Operation, Store } from "./record.ts";
 import { addSession } from "./sessions.ts";
-import { cellKeys, extraKey, hasFailed, randomGiven, tally, tallied, textsOf, type CellKey, type Given, type Stage } from "./stage.ts";
+import { cellKeys, extraBinding, extraKey, hasFailed, randomGiven, tally, tallied, textsOf, type CellKey, type Given, type Stage } from "./stage.ts";
 
 /** One who works: a tool's handler, or the body of a transaction. */
 export interface Worker {
@@ -124,8 +124,8 @@ async function note(stage: Stage, worker: Worker): Promise<void> {
 async function nest(stage: Stage, worker: Worker): Promise<void> {
   const { random } = stage;
   const { operation, session, depth, isInBody } = worker;
-  const given = isInBody || random.chance(0.5) ? undefined : randomGiven(stage);
-  const mayAsk = worker.kind === "body" || given !== undefined ? cellKeys : worker.keys;
+  const given = isInBody || random.chance(0.5) ? undefined : innerGiven(stage);
+  const mayAsk = given !== undefined ? [...cellKeys, extraKey] : worker.kind === "body" ? cellKeys : worker.keys;
   const inner = (): Promise<unknown> => {
     const { readOnly } = operation;
     const keys = mayAsk.length === 0 ? cellKeys : mayAsk;
@@ -135,6 +135,12 @@ async function nest(stage: Stage, worker: Worker): Promise<void> {
   const all = await Promise.allSettled(random.chance(0.25) ? [inner(), inner()] : [inner()]);
   const failed = all.find((one) => one.status === "rejected");
   if (failed !== undefined && random.chance(0.6)) throw failed.reason;
+}
+
+/** Cells that the outer call may not hold, and a resource that ends with the inner evaluation. */
+function innerGiven(stage: Stage): Given {
+  const given = randomGiven(stage);
+  return [...(Array.isArray(given) ? given : [given]), extraBinding(stage)] as Given;
 }
 
 /** A wait for what this very call holds could never end: it is refused, and no time passes. */
@@ -158,13 +164,16 @@ async function selfish(stage: Stage, worker: Worker): Promise<void> {
     ...(own === undefined || own.name.startsWith("extra") ? [] : [() => evaluateOver(stage, own)]),
   ];
   const before = clock.now();
-  const code = await random.pick(ways)().then(
+  const way = random.int(ways.length);
+  const code = await (ways[way] as (typeof ways)[number])().then(
     () => "nothing",
     (error: unknown) => (error as { readonly code?: string }).code,
   );
   if (worker.signal?.aborted === true) return;
   book.demand(code === "deadlock", `TX-12 ${operation.id} waits for itself, which ends with ${code}`);
-  book.demand(clock.now() === before, `TX-12 ${operation.id} waits for itself for ${clock.now() - before} ms`);
+  // Public ones may wait for others first, where their locks come earlier.
+  const isAtOnce = way !== 1 && way !== 2;
+  book.demand(!isAtOnce || clock.now() === before, `TX-12 ${operation.id} waits for itself for ${clock.now() - before} ms`);
 }
 
 /** In another session; `always` writes in that cell. */

@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import { lastBytes } from "../output-buffer.ts";
 import { endGroup, holdGroup, letGo } from "../process-group.ts";
-import { keptErrors, noExit, reapMs, started, type Command, type Exit } from "../run-command.ts";
+import { keptErrors, noExit, reapMs, started, withoutArguments, type Command, type Exit } from "../run-command.ts";
 import { within } from "../within.ts";
 
 /** An agent that runs in a process group of its own. */
@@ -23,7 +23,7 @@ export function startAgent(command: Command): AgentProcess | Exit {
   if (child instanceof Error) return { ...noExit, error: child };
   const errors = lastBytes(keptErrors);
   const exited = new Promise<Exit>((resolve) => {
-    child.on("error", (error) => resolve({ ...noExit, error }));
+    child.on("error", (error) => resolve({ ...noExit, error: withoutArguments(error) }));
     child.on("exit", (exitCode, signal) => resolve({ exitCode, signal }));
   });
   // Without descriptors left there are no streams.

@@ -35,3 +35,27 @@ function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
     signal?.addEventListener("abort", abort, { once: true });
   });
 }
+
+/** Why a sleep is not needed any more: the default reason, an error with a stack, costs more than the timer. */
+const over = "over";
+
+/**
+ * Calls `ring` once, when so many milliseconds of this clock have passed, unless what is returned is called before. On
+ * the system's clock it is a timer and nothing else: a sleep would add a signal, a listener and three promises.
+ */
+export function setAlarm(clock: Clock, ms: number, ring: () => void): () => void {
+  if (clock !== systemClock) {
+    const stopped = new AbortController();
+    clock.sleep(ms, stopped.signal).then(ring, () => {});
+    return () => stopped.abort(over);
+  }
+  let timer: ReturnType<typeof setTimeout>;
+  const wait = (left: number): void => {
+    timer = setTimeout(
+      () => (left > longestTimerMs ? wait(left - longestTimerMs) : ring()),
+      Math.min(left, longestTimerMs),
+    );
+  };
+  wait(ms);
+  return () => clearTimeout(timer);
+}

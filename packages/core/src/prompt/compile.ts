@@ -1,6 +1,7 @@
 import { DefinitionError } from "../errors.ts";
 import { isRecord } from "../is-record.ts";
-import { keysSchemaOf, resolveRef, type JsonSchema, type Schema } from "../schema.ts";
+import { resolveRef, type JsonSchema } from "../json-schema.ts";
+import { keysSchemaOf, type Schema } from "../schema.ts";
 import type { Slice } from "../state/slice.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
 import type { Tool } from "../tool/tool.ts";

@@ -112,7 +112,9 @@ function plainSchema<T>(
       version: 1,
       vendor: "proviso",
       validate(value) {
-        const found = issuesIn((value ?? {}) as Readonly<Record<string, unknown>>);
+        const given = (value ?? {}) as Readonly<Record<string, unknown>>;
+        const unknown = Object.keys(given).filter((key) => !Object.hasOwn(json["properties"] as object, key));
+        const found = [...issuesIn(given), ...unknown.map((path) => ({ path, message: "unknown key" }))];
         if (found.length === 0) return { value: value as T };
         return { issues: found.map(({ path, message }) => ({ path: [path], message })) };
       },

@@ -40,7 +40,7 @@ export function checkTaskExamples(
 
 function check(schema: Schema, value: unknown, what: string): void {
   const result = parseWithSchemaSync(schema, value);
-  if (!result.ok) throw new DefinitionError(`${what} does not fit: ${describeIssues(result.issues)}.`);
+  if (!result.ok) throw new DefinitionError(`${what} does not fit: ${describeIssues(result.issues, result.unlisted)}.`);
 }
 
 /** The examples of a section's tools, below its text. */

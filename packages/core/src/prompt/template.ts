@@ -245,7 +245,8 @@ function checkedParams(
     throw new DefinitionError(`The prompt "${name}" takes no params, but was given: ${given.join(", ")}.`);
   }
   const result = parseWithSchemaSync(schema, params);
-  if (!result.ok) throw new DefinitionError(`The params of "${name}" do not fit: ${describeIssues(result.issues)}.`);
+  if (!result.ok)
+    throw new DefinitionError(`The params of "${name}" do not fit: ${describeIssues(result.issues, result.unlisted)}.`);
   return frozenCopy({ ...result.value }) as Readonly<Record<string, unknown>>;
 }
 

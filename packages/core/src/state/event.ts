@@ -41,7 +41,9 @@ export function defineEvent<const Name extends string, S extends ObjectSchema>(
   const make = (payload: unknown): object => {
     const result = parseWithSchemaSync(schema, payload);
     if (!result.ok)
-      throw new DefinitionError(`The event "${type}" does not fit its schema: ${describeIssues(result.issues)}.`);
+      throw new DefinitionError(
+        `The event "${type}" does not fit its schema: ${describeIssues(result.issues, result.unlisted)}.`,
+      );
     return Object.freeze({ ...result.value, type });
   };
   return Object.freeze(Object.assign(make, { type, schema })) as unknown as EventType<Name, OutputOf<S>>;

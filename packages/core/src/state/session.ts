@@ -4,7 +4,12 @@ import type { Slice } from "./slice.ts";
 /** What tools, policies and checkers see of the session. */
 export interface SessionState {
   readonly id: string;
-  /** Reduced at once; listeners hear of it when the call commits. */
+  /**
+   * Reduced at once; listeners hear of it when the call commits. The event is frozen at every depth: reducers and
+   * listeners have the very object, and nobody can change it any more. A Date, a typed array or an instance of a class
+   * in it cannot be frozen: write a time as a text or as milliseconds.
+   * @throws {DefinitionError} for what is no event of an application, or cannot be frozen.
+   */
   dispatch(event: AppEvent): DispatchResult;
   /** The same reference until it changes. A slice the session has not met answers with its initial state. */
   get<State>(slice: Slice<State>): State;

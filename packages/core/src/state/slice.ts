@@ -1,10 +1,12 @@
 import { DefinitionError } from "../errors.ts";
 import { describeIssues, parseWithSchemaSync, type Schema } from "../schema.ts";
 import { filterKey, type EventFilter, type EventOf } from "./event.ts";
+import { frozenState } from "./frozen.ts";
 
 /** A named part of a session's state; made by `defineSlice`. */
 export interface Slice<out State = unknown> {
   readonly name: string;
+  /** Frozen at every depth. */
   readonly initial: State;
   /** "log" slices keep their entries when a transaction is rolled back. */
   readonly kind: "state" | "log";
@@ -15,7 +17,7 @@ export interface Slice<out State = unknown> {
   readonly registered: readonly { readonly key: string; readonly reduce: (state: never, event: never) => unknown }[];
 }
 
-/** State as a reducer may change it. */
+/** State as a reducer may change it. No state holds a Date: it could be changed in place. */
 export type Draft<T> = T extends
   | string
   | number
@@ -24,14 +26,15 @@ export type Draft<T> = T extends
   | symbol
   | null
   | undefined
-  | Date
   | ((...args: never[]) => unknown)
   ? T
-  : T extends ReadonlyMap<infer K, infer V>
-    ? Map<K, Draft<V>>
-    : T extends ReadonlySet<infer V>
-      ? Set<Draft<V>>
-      : { -readonly [K in keyof T]: Draft<T[K]> };
+  : T extends Date
+    ? never
+    : T extends ReadonlyMap<infer K, infer V>
+      ? Map<K, Draft<V>>
+      : T extends ReadonlySet<infer V>
+        ? Set<Draft<V>>
+        : { -readonly [K in keyof T]: Draft<T[K]> };
 
 /** Registers how events change a slice's state. */
 export interface SliceReducers<State> {
@@ -41,12 +44,17 @@ export interface SliceReducers<State> {
 
 /**
  * A part of the session's state and how events change it. A reducer changes the draft, or returns the new state.
- * @throws {DefinitionError} without a name, without an initial state, or when that does not fit the schema.
+ * A state is plain data: what JSON has, and undefined, bigint, Map and Set. A reducer whose next state holds anything
+ * else fails, and its slice stays as it was.
+ * @throws {DefinitionError} without a name, without an initial state, when that does not fit the schema, or when it
+ * holds what could be changed in place: a Date, a typed array, an instance of a class, a function.
  */
 export function defineSlice<State>(slice: {
   /** Unique in a session. */
   readonly name: string;
-  /** The state's type comes from it: an empty list wants its own, `[] as readonly Task[]`. */
+  /**
+   * The state's type comes from it: an empty list wants its own, `[] as readonly Task[]`. It is frozen at every depth.
+   */
   readonly initial: State;
   /** Default "state". */
   readonly kind?: "state" | "log" | undefined;
@@ -60,10 +68,11 @@ export function defineSlice<State>(slice: {
     const fits = parseWithSchemaSync(slice.schema, slice.initial);
     if (!fits.ok) {
       throw new DefinitionError(
-        `The initial state of slice "${slice.name}" does not fit: ${describeIssues(fits.issues)}.`,
+        `The initial state of slice "${slice.name}" does not fit: ${describeIssues(fits.issues, fits.unlisted)}.`,
       );
     }
   }
+  const initial = frozenState(slice.name, slice.initial);
   const reducers = new Map<string, ((state: never, event: never) => unknown)[]>();
   const registered: Slice["registered"][number][] = [];
   slice.reducers?.({
@@ -75,7 +84,7 @@ export function defineSlice<State>(slice: {
   });
   return Object.freeze({
     name: slice.name,
-    initial: slice.initial,
+    initial,
     kind: slice.kind ?? "state",
     ...(slice.schema === undefined ? {} : { schema: slice.schema }),
     reducers,

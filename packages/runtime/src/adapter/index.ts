@@ -7,9 +7,10 @@ export { invalidResponse, longestBody, parseBody, unreadableBody } from "./body.
 export { deepestMessage, isNetworkError, isTimeoutError } from "./network-error.ts";
 export { errorObjectFailure, errorObjectIn } from "./error-object.ts";
 export { reportedCost } from "./cost.ts";
+export { credentialsIn, headerSecrets } from "./credentials.ts";
 export { checkBaseURL, checkModelSettings, defaultStallMs, defaultTimeoutMs, environmentVariable } from "./options.ts";
 export type { ModelSettings } from "./options.ts";
-export { isSecret, redactor } from "../secrets.ts";
-export type { Redact } from "../secrets.ts";
+export { failureRedactor, logOf } from "./showing.ts";
+export { isSecret } from "../secrets.ts";
 export { guardRequest } from "./request-guard.ts";
 export type { RequestGuard } from "./request-guard.ts";

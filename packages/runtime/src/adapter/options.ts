@@ -70,10 +70,20 @@ function refused(name: string, expected: string, value: unknown): DefinitionErro
   return new DefinitionError(`The option ${name} must be ${expected}, not ${describeValue(value)}.`);
 }
 
-/** The address of a service, as given. @throws {DefinitionError} for one that is none of HTTP's. */
+/**
+ * The address of a service, as given.
+ * @throws {DefinitionError} for one that is none of HTTP's, or that holds a user name or a password; it shows neither.
+ */
 export function checkBaseURL(address: string): string {
-  if (/^https?:$/.test(URL.parse(address)?.protocol ?? "")) return address;
-  throw new DefinitionError(`The base URL must begin with http:// or https://, not ${describeValue(address)}.`);
+  const url = URL.parse(address);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new DefinitionError("The base URL must be an address that begins with http:// or https://.");
+  }
+  if (url.username === "" && url.password === "") return address;
+  throw new DefinitionError(
+    "The base URL must not hold a user name or a password: no request can be made with such an address. Send them " +
+      'in a header: { headers: { authorization: "Basic …" } }.',
+  );
 }
 
 /** An environment variable, without the space around it; blank is as if left out. */

@@ -1,4 +1,4 @@
-import type { Clock } from "@proviso/core";
+import { setAlarm, type Clock } from "@proviso/core";
 
 /**
  * Ends a request when its signal fires, when it takes too long, or when a stream of it stands still. Times are
@@ -22,7 +22,7 @@ const over = new DOMException("The request is over.", "AbortError");
 /** Leaves no timer, no listener and nothing that is still read behind once it is disposed of. */
 export function guardRequest(signal: AbortSignal, clock: Clock, timeoutMs: number): RequestGuard {
   const controller = new AbortController();
-  const settled = new AbortController();
+  const alarms: (() => void)[] = [];
   let heardAt = 0;
   let isDone = false;
   let end: (reason: unknown) => void = () => {};
@@ -37,19 +37,27 @@ export function guardRequest(signal: AbortSignal, clock: Clock, timeoutMs: numbe
   else signal.addEventListener("abort", onAbort, { once: true });
 
   /** One timer at a time, whatever is heard in between. */
-  async function watch(ms: number, since: () => number, message: string): Promise<void> {
-    for (let left = ms; left > 0; left = since() + ms - clock.now()) await clock.sleep(left, settled.signal);
-    stop(new DOMException(message, "TimeoutError"));
+  function watch(ms: number, since: () => number, message: string): void {
+    let cancel = (): void => {};
+    const wait = (left: number): void => {
+      cancel = setAlarm(clock, left, () => {
+        const more = since() + ms - clock.now();
+        if (more > 0) wait(more);
+        else stop(new DOMException(message, "TimeoutError"));
+      });
+    };
+    alarms.push(() => cancel());
+    wait(ms);
   }
   const startedAt = clock.now();
-  watch(timeoutMs, () => startedAt, `No answer within ${timeoutMs} ms.`).catch(() => {});
+  watch(timeoutMs, () => startedAt, `No answer within ${timeoutMs} ms.`);
 
   return {
     signal: controller.signal,
     ended,
     expect(ms) {
       heardAt = clock.now();
-      watch(ms, () => heardAt, `The stream stood still for ${ms} ms.`).catch(() => {});
+      watch(ms, () => heardAt, `The stream stood still for ${ms} ms.`);
     },
     heard() {
       heardAt = clock.now();
@@ -59,7 +67,7 @@ export function guardRequest(signal: AbortSignal, clock: Clock, timeoutMs: numbe
     },
     [Symbol.dispose]() {
       signal.removeEventListener("abort", onAbort);
-      settled.abort(over);
+      for (const cancel of alarms) cancel();
       // An SDK may go on reading what nobody waits for.
       if (!isDone) controller.abort(over);
     },

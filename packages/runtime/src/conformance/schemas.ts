@@ -17,7 +17,7 @@ export function schemaFrom<T>(json: JsonSchema): Schema<unknown, T> {
 
 /** The path of the first value that does not fit. */
 function misfit(schema: JsonSchema, value: unknown, path: readonly string[]): readonly string[] | undefined {
-  const { type, properties = {}, items } = schema as { type?: unknown; properties?: JsonSchema; items?: JsonSchema };
+  const { type, properties = {}, items, additionalProperties } = schema as ObjectOrList;
   if (type === "array") {
     if (!Array.isArray(value)) return path;
     return first(value.map((item, index) => misfit(items ?? {}, item, [...path, String(index)])));
@@ -27,7 +27,16 @@ function misfit(schema: JsonSchema, value: unknown, path: readonly string[]): re
   const found = Object.entries(properties).map(([key, property]) =>
     misfit(property as JsonSchema, value[key], [...path, key]),
   );
-  return first(found);
+  const unknown = Object.keys(value).find((key) => !Object.hasOwn(properties, key));
+  const isClosed = additionalProperties === false && unknown !== undefined;
+  return first(found) ?? (isClosed ? [...path, unknown] : undefined);
+}
+
+interface ObjectOrList {
+  readonly type?: unknown;
+  readonly properties?: JsonSchema;
+  readonly items?: JsonSchema;
+  readonly additionalProperties?: boolean;
 }
 
 function first<T>(found: readonly (T | undefined)[]): T | undefined {

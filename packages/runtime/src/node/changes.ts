@@ -10,15 +10,18 @@ import {
   fsync,
   openSync,
   readdirSync,
+  unlinkSync,
   write,
   type Stats,
 } from "node:fs";
 import { promisify } from "node:util";
 import { isReserved, notADirectory, notAFile } from "../resources/paths.ts";
 import { changedMeanwhile, keepAlso, makeFolders, placeFile, replaceFile, takeAway } from "./exchange.ts";
-import { locate, lookAt, openFolder, statOf, system, systemError, type Folder } from "./folders.ts";
+import { codeOf, system, systemAsync } from "./faults.ts";
+import { locate, lookAt, openFolder, statOf, type Folder } from "./folders.ts";
 import type { Journal } from "./journal.ts";
-import { journalOf, perform, type UndoLog } from "./undo-log.ts";
+import { perform } from "./undo-log.ts";
+import { journalOf, type UndoLog } from "./undo-state.ts";
 
 /** The ways in which a tree changes, each undone by the log. */
 export interface Changes {
@@ -35,7 +38,7 @@ export function changesOf(root: string, log: UndoLog): Changes {
       const found = names.length > 0 ? [names] : namesIn(root).map((name) => [name]);
       if (found.length === 0) return;
       const journal = journalOf(log);
-      using store = journal.open();
+      const store = journal.store();
       for (const each of found) await removeOne(root, log, journal, store, each);
     },
     async makeFolder(names, path) {
@@ -43,7 +46,7 @@ export function changesOf(root: string, log: UndoLog): Changes {
       if (stats?.isFile() === true) throw notADirectory(path);
       if (found === names.length) return;
       const journal = journalOf(log);
-      using store = journal.open();
+      const store = journal.store();
       const change = { path: names.slice(0, found + 1).join("/"), had: false, was: journal.fresh() };
       await perform(log, store, change, (begun) => makeFolders(root, names.slice(0, found), names.slice(found), begun));
     },
@@ -81,7 +84,7 @@ async function writeFile(
   if (names.length === 0 || before.stats?.isDirectory() === true) throw notAFile(path);
   if (before.stats !== undefined) assertWritable(root, names, path);
   const journal = journalOf(log);
-  using store = journal.open();
+  const store = journal.store();
   const source = journal.fresh();
   await writeContent(store.at(source), content, before.stats ?? likeFolder(root, names.slice(0, before.found)), path);
 
@@ -103,7 +106,7 @@ async function writeFile(
   await perform(log, store, { path: names.slice(0, found + 1).join("/"), had: false, was }, (begun) => {
     makeFolders(root, names.slice(0, found), above.slice(found), begun);
     using folder = openFolder(root, above, path);
-    placeFile(folder, name, path, store, source);
+    placeFile(folder, name, path, store, { source, begun });
   });
 }
 
@@ -142,7 +145,7 @@ const [writeSome, flush] = [promisify(write), promisify(fsync)];
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
 const chunk = 1024 * 1024;
 
-/** A new file with that content, on disk when it resolves. */
+/** A new file with that content, on disk when it resolves. Half of it is deleted: it would take room for nothing. */
 async function writeContent(
   at: string,
   content: Uint8Array,
@@ -151,18 +154,24 @@ async function writeContent(
 ): Promise<void> {
   const fd = system(path, () => openSync(at, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o666));
   try {
-    for (let done = 0; done < content.length;) {
-      const { bytesWritten } = await writeSome(fd, content, done, Math.min(chunk, content.length - done), done);
-      done += bytesWritten;
-    }
-    if (like !== undefined) makeLike(fd, like);
-    await flush(fd);
+    await systemAsync(path, async () => {
+      for (let done = 0; done < content.length;) {
+        const { bytesWritten } = await writeSome(fd, content, done, Math.min(chunk, content.length - done), done);
+        done += bytesWritten;
+      }
+      if (like !== undefined) makeLike(fd, like);
+      await flush(fd);
+    });
   } catch (error) {
-    throw systemError(path, error);
+    unlinkSync(at);
+    throw error;
   } finally {
     closeSync(fd);
   }
 }
+
+/** Without the bits that make a program run as its owner or group: as when the file itself is written to. */
+const handedOn = 0o1777;
 
 /** Owner and group as far as this process may give them away, then the mode, which giving away could change. */
 function makeLike(fd: number, { uid, gid, mode }: Partial<Stats>): void {
@@ -171,8 +180,8 @@ function makeLike(fd: number, { uid, gid, mode }: Partial<Stats>): void {
     try {
       fchownSync(fd, uid ?? own.uid, gid ?? own.gid);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EPERM") throw error;
+      if (codeOf(error) !== "EPERM") throw error;
     }
   }
-  if (mode !== undefined) fchmodSync(fd, mode & 0o7777);
+  if (mode !== undefined) fchmodSync(fd, mode & handedOn);
 }

@@ -4,8 +4,9 @@
 import { FilesystemError } from "@proviso/core";
 import { linkSync, mkdirSync, renameSync, unlinkSync } from "node:fs";
 import { messageOf } from "../failures.ts";
-import { pathNames } from "../resources/paths.ts";
-import { openFolder, sameThing, statOf, system, type Folder } from "./folders.ts";
+import { pathNames, storedNames } from "../resources/paths.ts";
+import { system } from "./faults.ts";
+import { openFolder, sameThing, statOf, type Folder } from "./folders.ts";
 
 /** One change of one path, as it has to be known before it happens. */
 export interface Change {
@@ -19,9 +20,20 @@ export interface Change {
   readonly now?: string | undefined;
 }
 
+/** The names of a path that is written down: also those of files that others made. */
+export function namesOf(path: string): readonly string[] {
+  // There, other names than those of `pathNames` could lead anywhere.
+  return process.platform === "win32" ? pathNames(path) : storedNames(path);
+}
+
+/** The folder that a change is made in. */
+export function folderOf({ path }: Pick<Change, "path">): string {
+  return path.split("/").slice(0, -1).join("/");
+}
+
 /** Whether something is at the path of a change, now. */
 export function isThere(root: string, { path }: Change): boolean {
-  const names = pathNames(path);
+  const names = namesOf(path);
   using folder = parentOf(root, names, path, false);
   return folder !== undefined && statOf(folder, names.at(-1) as string, path) !== undefined;
 }
@@ -60,7 +72,13 @@ export function replaceFile(
 }
 
 /** Puts a file of the store where nothing is. @throws {FilesystemError} when something is; nothing is changed then. */
-export function placeFile(folder: Folder, name: string, path: string, store: Folder, source: string): void {
+export function placeFile(
+  folder: Folder,
+  name: string,
+  path: string,
+  store: Folder,
+  { source, begun }: { readonly source: string; begun(): void },
+): void {
   try {
     linkSync(store.at(source), folder.at(name));
   } catch (error) {
@@ -70,7 +88,8 @@ export function placeFile(folder: Folder, name: string, path: string, store: Fol
     system(path, () => renameSync(store.at(source), folder.at(name)));
     return;
   }
-  unlinkSync(store.at(source));
+  begun();
+  system(path, () => unlinkSync(store.at(source)));
 }
 
 /** Moves what is there into the store. */
@@ -97,7 +116,7 @@ export function putBack(root: string, store: Folder, change: Change, displaced: 
   const { path, had, was } = change;
   const kept = had ? statOf(store, was) : undefined;
   if (had && kept === undefined) return;
-  const names = pathNames(path);
+  const names = namesOf(path);
   const name = names.at(-1) as string;
   const parent = parentOf(root, names, path, had);
   if (parent === undefined) return;

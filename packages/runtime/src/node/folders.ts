@@ -11,12 +11,14 @@ import {
   lstatSync,
   openSync,
   readlinkSync,
+  readSync,
   realpathSync,
   statSync,
   type Stats,
 } from "node:fs";
 import { join } from "node:path";
 import { notAFile, notFound } from "../resources/paths.ts";
+import { codeOf, system, systemError } from "./faults.ts";
 
 export interface Folder extends Disposable {
   /** How a child is reached. */
@@ -70,7 +72,8 @@ function held(fd: number): Folder & { readonly fd: number } {
 }
 
 function descriptorPath({ fd }: { readonly fd?: number | undefined }): string {
-  return readlinkSync(`/proc/self/fd/${fd}`);
+  const at = `/proc/self/fd/${fd}`;
+  return system(at, () => readlinkSync(at));
 }
 
 function lookedAt(root: string, names: readonly string[], path: string): Folder {
@@ -153,6 +156,50 @@ export function openFile(root: string, names: readonly string[], path: string): 
   }
 }
 
+/**
+ * The first bytes of a file that this filesystem keeps for itself; undefined where none is.
+ * @throws {FilesystemError} "special_file" when it is no file: somebody else put it there.
+ */
+export function readOwn(folder: Folder, name: string, most: number): Uint8Array | undefined {
+  // A pipe would block without O_NONBLOCK.
+  const open = (): number => openSync(folder.at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  const stats = statOf(folder, name);
+  if (stats === undefined) return undefined;
+  if (!stats.isFile()) throw specialFile(name);
+  let fd: number;
+  try {
+    fd = open();
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw systemError(name, error);
+  }
+  try {
+    return system(name, () => {
+      const { size } = fstatSync(fd);
+      if (!fstatSync(fd).isFile()) throw specialFile(name);
+      const bytes = new Uint8Array(Math.min(most, size));
+      let length = 0;
+      for (let read = -1; read !== 0 && length < bytes.length; length += read) {
+        read = readSync(fd, bytes, length, bytes.length - length, length);
+      }
+      return bytes.subarray(0, length);
+    });
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** What tells a folder from a copy of it. */
+export interface Identity {
+  readonly device: string;
+  readonly inode: string;
+}
+
+export function identityOf(folder: Folder): Identity {
+  const { dev, ino } = system(".", () => statSync(folder.at("."), { bigint: true }));
+  return { device: String(dev), inode: String(ino) };
+}
+
 export function sameThing(one: Stats, other: Stats): boolean {
   return one.ino === other.ino && one.dev === other.dev;
 }
@@ -161,31 +208,6 @@ function replaced(path: string): FilesystemError {
   return new FilesystemError(`${path} was replaced while it was opened.`, { reason: "outside_root", path });
 }
 
-function specialFile(path: string): FilesystemError {
+export function specialFile(path: string): FilesystemError {
   return new FilesystemError(`${path} is a special file.`, { reason: "special_file", path });
-}
-
-/** What the system refuses, as an error of ours that names the path as it was given. */
-export function system<T>(path: string, call: () => T): T {
-  try {
-    return call();
-  } catch (cause) {
-    throw systemError(path, cause);
-  }
-}
-
-export function systemError(path: string, cause: unknown): FilesystemError {
-  if (cause instanceof FilesystemError) return cause;
-  const { code } = cause as NodeJS.ErrnoException;
-  if (code === "ENOENT" || code === "ENOTDIR") return notFound(path);
-  const details = { path, cause };
-  if (code === "ELOOP") {
-    const message = `${path} is a symbolic link; links are not followed.`;
-    return new FilesystemError(message, { reason: "outside_root", ...details });
-  }
-  if (code === "ERR_FS_FILE_TOO_LARGE") {
-    return new FilesystemError(`${path} is too large to be read at once.`, { reason: "too_large", ...details });
-  }
-  const message = `${path === "" ? "The root" : path}: the system refused (${code ?? "unknown error"}).`;
-  return new FilesystemError(message, { reason: "failed", ...details });
 }

@@ -5,11 +5,14 @@ import { guardable } from "../resources/guard.ts";
 import { pathNames } from "../resources/paths.ts";
 import { grepFiles, type SearchedFile } from "../resources/reading.ts";
 import { changesOf } from "./changes.ts";
+import { withDescriptor } from "./descriptors.ts";
+import { isPassing, system, systemAsync } from "./faults.ts";
 import { locate } from "./folders.ts";
 import { chunksOf, filesBelow, listFolder, readBytes, readText } from "./host-reading.ts";
-import { recover } from "./journal.ts";
-import { inOrder } from "./in-order.ts";
-import { mark, release, restore, undoLog, within, type Mark } from "./undo-log.ts";
+import { inOrder, type InOrder } from "./in-order.ts";
+import { recover } from "./recovery.ts";
+import { isStuck, release, restore, within } from "./undo-log.ts";
+import { mark, undoLog, type Mark, type UndoLog } from "./undo-state.ts";
 
 /** What `hostFilesystem` takes beside the folder. */
 export interface HostFilesystemOptions {
@@ -32,42 +35,74 @@ export function hostFilesystem(folder: string, options: HostFilesystemOptions = 
   // The process may go elsewhere later.
   const root = resolve(folder);
   const { readOnly = false, takeOver = false } = options;
-  return guardable(readOnly ? { ...reading(root), ...refusing() } : { ...reading(root), ...changing(root, takeOver) });
+  if (readOnly) return guardable({ ...reading(root, async () => {}), ...refusing() });
+  system("", () => recover(root, takeOver));
+  const queue = inOrder();
+  const log = undoLog(root, takeOver);
+  // What is half undone is shown only where it cannot be helped.
+  const ready = async (): Promise<void> => {
+    if (log.stuck !== undefined) await queue.run(() => isStuck(log));
+  };
+  return guardable({ ...reading(root, ready), ...changing(root, log, queue) });
 }
 
 type Reading = Pick<Filesystem, "read" | "readBytes" | "list" | "exists" | "glob" | "grep">;
 type Changing = Pick<Filesystem, "write" | "remove" | "mkdir">;
 
-function reading(root: string): Reading {
+/** Each begins when `ready` has ended. */
+function reading(root: string, ready: () => Promise<unknown>): Reading {
+  const look = async <T>(path: string, work: () => Promise<T>): Promise<T> => {
+    await ready();
+    return systemAsync(path, work);
+  };
   return {
-    read: async (path, range) => readText(root, pathNames(path), path, range),
-    readBytes: async (path) => readBytes(root, pathNames(path), path),
-    list: async (path = "") => listFolder(root, pathNames(path), path),
-    async exists(path) {
-      try {
-        locate(root, pathNames(path), path);
-        return true;
-      } catch (error) {
-        if (error instanceof FilesystemError && error.reason === "not_found") return false;
-        throw error;
-      }
-    },
+    read: async (path, range) => look(path, () => readText(root, pathNames(path), path, range)),
+    readBytes: async (path) => look(path, () => readBytes(root, pathNames(path), path)),
+    list: async (path = "") => look(path, () => listFolder(root, pathNames(path), path)),
+    exists: async (path) => look(path, () => isThere(root, pathNames(path), path)),
     async glob(pattern) {
       const fits = globMatcher(pattern);
-      const found: string[] = [];
-      for await (const names of filesBelow(root)) if (fits(names.join("/"))) found.push(names.join("/"));
-      return found.toSorted();
+      return look("", async () => {
+        const found: string[] = [];
+        for await (const names of filesBelow(root)) if (fits(names.join("/"))) found.push(names.join("/"));
+        return found.toSorted();
+      });
     },
-    async grep(text, range) {
-      async function* all(): AsyncGenerator<SearchedFile> {
-        for await (const names of filesBelow(root)) {
-          const path = names.join("/");
-          yield { path, chunks: () => chunksOf(root, names, path) };
-        }
-      }
-      return grepFiles(all(), text, range);
-    },
+    grep: async (text, range) => look("", () => grepBelow(root, text, range)),
   };
+}
+
+async function isThere(root: string, names: readonly string[], path: string): Promise<boolean> {
+  try {
+    await withDescriptor(() => locate(root, names, path));
+    return true;
+  } catch (error) {
+    if (error instanceof FilesystemError && error.reason === "not_found") return false;
+    throw error;
+  }
+}
+
+async function grepBelow(
+  root: string,
+  text: string,
+  range: Parameters<Filesystem["grep"]>[1],
+): ReturnType<Filesystem["grep"]> {
+  const faults: unknown[] = [];
+  async function* chunks(names: readonly string[]): AsyncGenerator<Uint8Array> {
+    try {
+      yield* chunksOf(root, names, names.join("/"));
+    } catch (error) {
+      // What cannot be read is passed over; what could be read a moment later would be missing.
+      if (isPassing(error)) faults.push(error);
+      throw error;
+    }
+  }
+  async function* all(): AsyncGenerator<SearchedFile> {
+    for await (const names of filesBelow(root)) yield { path: names.join("/"), chunks: () => chunks(names) };
+  }
+  const found = await grepFiles(all(), text, range);
+  if (faults.length > 0) throw faults[0];
+  return found;
 }
 
 function refusing(): Changing {
@@ -81,10 +116,9 @@ function refusing(): Changing {
 const encoder = new TextEncoder();
 
 /** One change after another, however they are asked for. */
-function changing(root: string, takeOver: boolean): Changing & Snapshotable<object> {
-  recover(root, takeOver);
-  const queue = inOrder();
-  const log = undoLog(root, takeOver);
+function changing(root: string, log: UndoLog, queue: InOrder): Changing & Snapshotable<object> {
+  const change = (path: string, work: () => Promise<void>): Promise<void> =>
+    queue.run(() => systemAsync(path, () => within(log, work)));
   const changes = changesOf(root, log);
   const marks = new WeakMap<object, Mark>();
   const forgetting = new FinalizationRegistry<Mark>((taken) => {
@@ -102,25 +136,30 @@ function changing(root: string, takeOver: boolean): Changing & Snapshotable<obje
     async write(path, content) {
       const names = pathNames(path);
       const bytes = typeof content === "string" ? encoder.encode(content) : Uint8Array.from(content);
-      await queue.run(() => within(log, () => changes.write(names, path, bytes)));
+      await change(path, () => changes.write(names, path, bytes));
     },
     async remove(path) {
       const names = pathNames(path);
-      await queue.run(() => within(log, () => changes.remove(names, path)));
+      await change(path, () => changes.remove(names, path));
     },
     async mkdir(path) {
       const names = pathNames(path);
-      await queue.run(() => within(log, () => changes.makeFolder(names, path)));
+      await change(path, () => changes.makeFolder(names, path));
     },
     snapshot: ({ savepoint = false } = {}) =>
-      queue.isIdle() ? take(savepoint) : queue.run(async () => take(savepoint)),
+      queue.isIdle() && log.stuck === undefined
+        ? take(savepoint)
+        : queue.run(async () => {
+            await isStuck(log);
+            return take(savepoint);
+          }),
     async restore(snapshot) {
       const taken = marks.get(snapshot);
       if (taken === undefined || !log.marks.has(taken)) {
         const message = "What is to be restored is no snapshot of this filesystem, or was released.";
         throw new FilesystemError(message, { reason: "failed", path: "" });
       }
-      await queue.run(() => restore(log, taken));
+      await queue.run(() => systemAsync("", () => restore(log, taken)));
     },
     release(snapshot) {
       const taken = marks.get(snapshot);
@@ -128,7 +167,7 @@ function changing(root: string, takeOver: boolean): Changing & Snapshotable<obje
       forgetting.unregister(snapshot);
       // Nothing has changed: nothing is waited for.
       if (log.journal === undefined && queue.isIdle()) return void log.marks.delete(taken);
-      return queue.run(() => release(log, taken));
+      return queue.run(() => systemAsync("", () => release(log, taken)));
     },
   };
 }

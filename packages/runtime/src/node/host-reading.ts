@@ -3,23 +3,23 @@ import { constants } from "node:buffer";
 import { read, readFile, type Dirent } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { promisify } from "node:util";
-import { deepest, isReserved, notADirectory } from "../resources/paths.ts";
+import { deepest, isName, notADirectory } from "../resources/paths.ts";
 import { decodeText, readLines, selectLines } from "../resources/reading.ts";
-import { locate, openFile, openFolder, systemError } from "./folders.ts";
+import { opened, withDescriptor } from "./descriptors.ts";
+import { isPassing, systemAsync } from "./faults.ts";
+import { locate, openFile, openFolder } from "./folders.ts";
 
 type Entry = Awaited<ReturnType<Filesystem["list"]>>[number];
 
 const [readOpened, readSome] = [promisify(readFile), promisify(read)];
 
 export async function readBytes(root: string, names: readonly string[], path: string): Promise<Uint8Array> {
-  using file = openFile(root, names, path);
-  try {
-    const bytes = await readOpened(file.fd);
+  return withDescriptor(async () => {
+    using file = openFile(root, names, path);
+    const bytes = await systemAsync(path, () => readOpened(file.fd));
     file.assertSame();
     return bytes;
-  } catch (error) {
-    throw systemError(path, error);
-  }
+  });
 }
 
 const chunkSize = 1024 * 1024;
@@ -31,7 +31,7 @@ export async function readText(
   path: string,
   range: Parameters<Filesystem["read"]>[1] = {},
 ): ReturnType<Filesystem["read"]> {
-  const { size } = locate(root, names, path);
+  const { size } = await withDescriptor(() => locate(root, names, path));
   const wantsLines = range.offset !== undefined || range.limit !== undefined;
   try {
     if (wantsLines && size > chunkSize) return await readLines(chunksOf(root, names, path), range);
@@ -45,12 +45,11 @@ export async function readText(
 }
 
 export async function* chunksOf(root: string, names: readonly string[], path: string): AsyncGenerator<Uint8Array> {
-  using file = openFile(root, names, path);
+  using reading = await opened(() => openFile(root, names, path));
+  const file = reading.it;
   for (let position = 0; ;) {
-    const { bytesRead, buffer } = await readSome(file.fd, Buffer.allocUnsafe(chunkSize), 0, chunkSize, position).catch(
-      (error: unknown) => {
-        throw systemError(path, error);
-      },
+    const { bytesRead, buffer } = await systemAsync(path, () =>
+      readSome(file.fd, Buffer.allocUnsafe(chunkSize), 0, chunkSize, position),
     );
     if (bytesRead === 0) break;
     position += bytesRead;
@@ -61,18 +60,14 @@ export async function* chunksOf(root: string, names: readonly string[], path: st
 
 /** Sorted by name; links and special files are passed over. */
 export async function listFolder(root: string, names: readonly string[], path: string): Promise<readonly Entry[]> {
-  if (locate(root, names, path).isFile()) throw notADirectory(path);
-  using folder = openFolder(root, names, path);
-  try {
-    const found = await readdir(folder.at("."));
-    const entries = await Promise.all(
-      found.filter((name) => !isReserved(name)).map((name) => entryOf(folder.at(name), name)),
-    );
+  return withDescriptor(async () => {
+    if (locate(root, names, path).isFile()) throw notADirectory(path);
+    using folder = openFolder(root, names, path);
+    const found = await systemAsync(path, () => readdir(folder.at(".")));
+    const entries = await Promise.all(found.filter(isName).map((name) => entryOf(folder.at(name), name)));
     folder.assertSame();
     return entries.filter((entry) => entry !== undefined).toSorted((a, b) => (a.name < b.name ? -1 : 1));
-  } catch (error) {
-    throw systemError(path, error);
-  }
+  });
 }
 
 /** undefined: a link, a special file, or gone. */
@@ -84,7 +79,7 @@ async function entryOf(at: string, name: string): Promise<Entry | undefined> {
 
 /** All files below, sorted by path; what cannot be opened, or lies deeper than paths go, is passed over. */
 export async function* filesBelow(root: string, names: readonly string[] = []): AsyncGenerator<readonly string[]> {
-  const entries = await namesIn(root, names).catch(() => []);
+  const entries = await namesIn(root, names).catch(passedOver);
   for (const entry of entries.toSorted((a, b) => (sortName(a) < sortName(b) ? -1 : 1))) {
     const inner = [...names, entry.name];
     if (inner.length > deepest) continue;
@@ -93,11 +88,20 @@ export async function* filesBelow(root: string, names: readonly string[] = []): 
   }
 }
 
-async function namesIn(root: string, names: readonly string[]): Promise<readonly Dirent[]> {
-  using folder = openFolder(root, names);
-  const entries = await readdir(folder.at("."), { withFileTypes: true });
-  folder.assertSame();
-  return entries.filter(({ name }) => !isReserved(name));
+/** A fault that passes would make what is found less than what is there. */
+function passedOver(error: unknown): readonly Dirent[] {
+  if (isPassing(error)) throw error;
+  return [];
+}
+
+function namesIn(root: string, names: readonly string[]): Promise<readonly Dirent[]> {
+  const path = names.join("/");
+  return withDescriptor(async () => {
+    using folder = openFolder(root, names);
+    const entries = await systemAsync(path, () => readdir(folder.at("."), { withFileTypes: true }));
+    folder.assertSame();
+    return entries.filter(({ name }) => isName(name));
+  });
 }
 
 /** As its files' paths are sorted: a folder's go on with a slash. */

@@ -1,6 +1,8 @@
 // What a call may not run, because its changes could not be undone any more, or would be undone behind its back. SQLite's
 // authorizer is not asked: it is the application's own, is not told of OR ROLLBACK, and Node has it from 24.10 on only.
 
+import { tokensOf } from "./sqlite-tokens.ts";
+
 /** Why a script may not run in a call; undefined where it may. */
 export function refusalOf(sql: string): string | undefined {
   for (const explained of statementsOf(sql)) {
@@ -61,8 +63,8 @@ function undoneBehind(words: readonly string[]): string | undefined {
 }
 
 /**
- * The unquoted words in upper case, and the other tokens, one character each; statements end with a semicolon, a
- * trigger's with END. Source: https://www.sqlite.org/lang_createtrigger.html, https://www.sqlite.org/lang_comment.html
+ * The tokens of each statement; statements end with a semicolon, a trigger's with END.
+ * Source: https://www.sqlite.org/lang_createtrigger.html
  */
 function statementsOf(sql: string): readonly (readonly string[])[] {
   const statements: string[][] = [];
@@ -76,8 +78,11 @@ function statementsOf(sql: string): readonly (readonly string[])[] {
   return [...statements, words].filter((each) => each.length > 0);
 }
 
+/** Longest beginning that tells what a statement is: EXPLAIN QUERY PLAN CREATE TEMP TRIGGER. */
+const longestBeginning = 6;
+
 function isTrigger(words: readonly string[]): boolean {
-  const [create, second, third] = withoutExplain(words);
+  const [create, second, third] = withoutExplain(words.slice(0, longestBeginning));
   if (create !== "CREATE") return false;
   return second === "TRIGGER" || ((second === "TEMP" || second === "TEMPORARY") && third === "TRIGGER");
 }
@@ -85,18 +90,4 @@ function isTrigger(words: readonly string[]): boolean {
 function withoutExplain(words: readonly string[]): readonly string[] {
   if (words[0] !== "EXPLAIN") return words;
   return words.slice(words[1] === "QUERY" ? 3 : 1);
-}
-
-const tokenPattern =
-  /[\s\uFEFF]+|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|'(?:[^']|'')*(?:'|$)|"(?:[^"]|"")*(?:"|$)|`(?:[^`]|``)*(?:`|$)|\[[^\]]*(?:\]|$)|([A-Za-z_\u{80}-\u{10FFFF}][\w$\u{80}-\u{10FFFF}]*)|([\s\S])/gu;
-
-function* tokensOf(sql: string): Generator<string> {
-  // SQLite reads up to the first NUL.
-  const [read = ""] = sql.split("\0", 1);
-  for (const [all, word, other] of read.matchAll(tokenPattern)) {
-    if (word !== undefined) yield word.toUpperCase();
-    else if (other !== undefined) yield other;
-    // A quoted name or text is a token, though its content is nobody's business; a space or a comment is none.
-    else if (/^['"`[]/.test(all)) yield "'";
-  }
 }

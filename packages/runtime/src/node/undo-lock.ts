@@ -2,10 +2,13 @@
 // 2. Who takes a dead owner's place makes the next number, so that of several only one does, and then looks whether the
 //    dead one's lock is still there: else the place was taken and left again meanwhile.
 import { isRecord, FilesystemError, parseJson } from "@proviso/core";
-import { readdirSync, readFileSync, readlinkSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
+import { readdirSync, readlinkSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { reservedName } from "../resources/paths.ts";
-import { statOf, type Folder } from "./folders.ts";
+import { lacksDescriptors, lacksRoom, system, systemError } from "./faults.ts";
+import { decodeText } from "../resources/reading.ts";
+import { identityOf, readOwn, statOf, type Folder } from "./folders.ts";
 import { lifeOf, thisProcess, type Owner } from "./owner.ts";
+import { withRoomOf } from "./undo-reserve.ts";
 
 const prefix = "lock-";
 
@@ -13,27 +16,64 @@ export function isLock(name: string): boolean {
   return name.startsWith(prefix);
 }
 
-export function lockName(number: number): string {
+function lockName(number: number): string {
   return `${prefix}${number}`;
 }
 
+/** A lock of this process. */
+export interface Lock {
+  readonly name: string;
+  /** Tells it from the locks of other folders. */
+  readonly key: string;
+}
+
+/** Locks of this process that nothing holds any more, and that could not be deleted. */
+const abandoned = new Set<string>();
+
 /**
- * The number of the lock that was made; undefined: somebody was quicker, look again.
+ * The lock that was made; undefined: somebody was quicker, look again.
  * @throws {FilesystemError} "busy" when somebody else is, or may be, at it.
  */
-export function takeLock(store: Folder, hasLog: boolean, takeOver: boolean): number | undefined {
+export function takeLock(store: Folder, hasLog: boolean, takeOver: boolean): Lock | undefined {
   const held = highestLock(store);
   if (held === undefined) return undefined;
+  const { device, inode } = identityOf(store);
+  const lockOf = (number: number): Lock => ({ name: lockName(number), key: `${device} ${inode} ${number}` });
   const text = held === 0 ? undefined : readLock(store, held);
   if (held > 0 && text === undefined) return undefined;
   const owner = text === undefined ? undefined : ownerIn(text);
   const without = text === undefined && !hasLog ? "dead" : "unknown";
-  const life = owner === undefined ? without : lifeOf(owner);
+  const isAbandoned = text === ownText() && abandoned.has(lockOf(held).key);
+  const life = isAbandoned ? "dead" : owner === undefined ? without : lifeOf(owner);
   if (life === "alive" || (life === "unknown" && !takeOver)) throw busy(owner, life);
-  if (!makeLock(store, held + 1)) return undefined;
-  if (held === 0 || readLock(store, held) === text) return held + 1;
-  unlinkSync(store.at(lockName(held + 1)));
+  if (!withRoomOf(store, () => makeLock(store, held + 1))) return undefined;
+  const made = lockOf(held + 1);
+  try {
+    if (held === 0 || readLock(store, held) === text) return made;
+  } catch (error) {
+    dropLock(store, made);
+    throw error;
+  }
+  dropLock(store, made);
   return undefined;
+}
+
+/** Never fails: where it cannot be deleted, this process may take its place. */
+export function dropLock(store: Folder, lock: Lock): void {
+  try {
+    unlinkSync(store.at(lock.name));
+  } catch {
+    abandonLock(lock);
+  }
+}
+
+/** The folder cannot be reached: this process may take the lock's place. */
+export function abandonLock({ key }: Lock): void {
+  abandoned.add(key);
+}
+
+function ownText(): string {
+  return JSON.stringify(thisProcess());
 }
 
 /** 0: there is none; undefined: the folder is gone. */
@@ -50,26 +90,31 @@ function numberOf(name: string): number {
 }
 
 function makeLock(store: Folder, number: number): boolean {
-  const text = JSON.stringify(thisProcess());
+  const text = ownText();
   try {
     symlinkSync(text, store.at(lockName(number)));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     // The folder itself may be gone.
     if (code === "EEXIST" || code === "ENOENT") return false;
+    if (lacksRoom(error) || lacksDescriptors(error)) throw systemError(reservedName, error);
     // No links here.
-    writeFileSync(store.at(lockName(number)), text, { flag: "wx" });
+    system(reservedName, () => writeFileSync(store.at(lockName(number)), text, { flag: "wx" }));
   }
   return true;
 }
 
-/** undefined: there is none. */
+const longestLock = 4_096;
+
+/** undefined: there is none. @throws {FilesystemError} when it is neither a link nor a file. */
 function readLock(store: Folder, number: number): string | undefined {
-  const stats = statOf(store, lockName(number));
-  if (stats === undefined) return undefined;
+  const name = lockName(number);
+  if (statOf(store, name)?.isSymbolicLink() !== true) {
+    const bytes = readOwn(store, name, longestLock);
+    return bytes === undefined ? undefined : decodeText(bytes);
+  }
   try {
-    const at = store.at(lockName(number));
-    return stats.isSymbolicLink() ? readlinkSync(at) : readFileSync(at, "utf8");
+    return readlinkSync(store.at(name));
   } catch {
     return undefined;
   }

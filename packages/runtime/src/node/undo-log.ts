@@ -4,90 +4,34 @@
 //    is forgotten.
 // 3. A crash undoes what came after the oldest transaction that is still open, and nothing else.
 // 4. What no living snapshot can lead back to is deleted: without snapshots there is no journal.
-// 5. Everything here happens one after the other: whoever calls it sees to that.
+// 5. Where undoing gets stuck, whatever comes next tries first to end it, and changes nothing until that goes well.
+// 6. Everything here happens one after the other: whoever calls it sees to that.
 import { FilesystemError } from "@proviso/core";
+import { lstat } from "node:fs/promises";
 import { messageOf } from "../failures.ts";
-import { isThere, putBack, type Change } from "./exchange.ts";
+import { folderOf, isThere, putBack, type Change } from "./exchange.ts";
+import { isPassing } from "./faults.ts";
 import { statOf, type Folder } from "./folders.ts";
-import { beginJournal, folderOf, type Journal } from "./journal.ts";
-
-/** A point to go back to. */
-export interface Mark {
-  position: number;
-  /** A crash goes back to it. */
-  readonly open: boolean;
-}
-
-export interface UndoLog {
-  readonly root: string;
-  readonly takeOver: boolean;
-  readonly marks: Set<Mark>;
-  journal: Journal | undefined;
-  /** The position of the first change that is known. */
-  first: number;
-  /** The position of the journal's first record. */
-  base: number;
-  changes: Change[];
-  /** How many changes the journal counts, and how many of these stay whatever happens. */
-  written: { readonly length: number; readonly kept: number };
-  /** Folders that are not on disk yet. */
-  readonly touched: Set<string>;
-  /** In the journal for nothing. */
-  displaced: string[];
-  /** Where undoing got stuck: until it can be ended, nothing else is changed, and nothing is forgotten. */
-  stuck: { readonly mark: Mark; readonly error: unknown } | undefined;
-}
-
-export function undoLog(root: string, takeOver: boolean): UndoLog {
-  return {
-    root,
-    takeOver,
-    marks: new Set(),
-    journal: undefined,
-    first: 0,
-    base: 0,
-    changes: [],
-    written: { length: 0, kept: 0 },
-    touched: new Set(),
-    displaced: [],
-    stuck: undefined,
-  };
-}
-
-export function mark(log: UndoLog, open: boolean): Mark {
-  const made = { position: end(log), open };
-  log.marks.add(made);
-  return made;
-}
+import { end, flush, isOpen, journalOf, lowest, mark, settle, tell, type Mark, type UndoLog } from "./undo-state.ts";
 
 /** It is not gone back to any more. */
 export async function release(log: UndoLog, taken: Mark): Promise<void> {
-  if (log.stuck !== undefined) return;
+  if (await isStuck(log)) return void log.stuck?.released.add(taken);
   log.marks.delete(taken);
   await settle(log);
 }
 
 /** Runs the work as a transaction of its own, unless one is open; then lets stay, and forgets, what it can. */
 export async function within(log: UndoLog, work: () => Promise<void>): Promise<void> {
-  assertNotStuck(log);
-  const isOpen = [...log.marks].some(({ open }) => open);
-  const own = isOpen ? undefined : mark(log, true);
+  await assertNotStuck(log);
+  const hasOpen = [...log.marks].some(isOpen);
+  const own = hasOpen ? undefined : mark(log, true);
   try {
     await work();
   } finally {
     if (own !== undefined) log.marks.delete(own);
-    await settle(log);
+    if (log.stuck === undefined) await settle(log);
   }
-}
-
-/** Begun if need be. @throws {FilesystemError} "busy" when somebody else has one. */
-export function journalOf(log: UndoLog): Journal {
-  if (log.journal === undefined) {
-    log.journal = beginJournal(log.root, log.takeOver);
-    log.base = end(log);
-    log.written = { length: 0, kept: 0 };
-  }
-  return log.journal;
 }
 
 /**
@@ -100,71 +44,136 @@ export async function perform(
   change: Change,
   work: (begun: () => void) => void,
 ): Promise<void> {
-  await journalOf(log).write(change);
-  log.written = { ...log.written, length: log.written.length + 1 };
+  const journal = journalOf(log);
+  // What a failed change left in it would count.
+  await journal.cut(end(log) - log.base);
+  await journal.write(change);
   log.changes.push(change);
   log.touched.add(folderOf(change));
-  let hasBegun = false;
   try {
-    work(() => void (hasBegun = true));
+    work(() => void (log.hasHalf = true));
+    log.hasHalf = false;
   } catch (error) {
-    if (hasBegun) undo(log, store, change);
-    log.changes.pop();
-    log.displaced.push(change.was);
+    await withdraw(log, store);
     throw error;
   }
 }
 
-/** When it fails, nothing can be changed until it is asked for again and ends well. */
+/** Takes back the last change, which failed. */
+async function withdraw(log: UndoLog, store: Folder): Promise<void> {
+  const change = log.changes.at(-1) as Change;
+  try {
+    await patiently(log, () => {
+      if (log.hasHalf) undo(log, store, change);
+    });
+  } catch (error) {
+    log.stuck ??= { mark: undefined, error, released: new Set() };
+    throw error;
+  }
+  log.hasHalf = false;
+  log.changes.pop();
+  log.displaced.push(change.was);
+  await tell(log, log.kept);
+}
+
+/** When it fails, nothing can be changed until it goes well: everything that comes next tries that first. */
 export async function restore(log: UndoLog, taken: Mark): Promise<void> {
-  if (log.stuck?.mark === taken) log.stuck = undefined;
-  assertNotStuck(log);
-  if (taken.position === end(log)) return;
-  try {
-    using store = journalOf(log).open();
-    const hasNewer = [...log.marks].some(({ position }) => position > taken.position);
-    if (hasNewer) await within(log, () => goBackAndKeep(log, store, taken));
-    else await goBack(log, store, taken.position);
-  } catch (error) {
-    log.stuck = { mark: taken, error };
-    throw error;
-  }
-  await settle(log);
+  if (log.stuck?.mark !== taken) await assertNotStuck(log);
+  await undoTo(log, taken);
 }
 
-function assertNotStuck({ stuck }: UndoLog): void {
-  if (stuck === undefined) return;
-  const why = messageOf(stuck.error);
-  const message = `Nothing can be changed: earlier changes could not be undone. ${why} Restore the same snapshot again.`;
-  throw new FilesystemError(message, { reason: "failed", path: "", cause: stuck.error });
+/** Also takes back a change that failed on its way. */
+async function undoTo(log: UndoLog, taken: Mark | undefined): Promise<void> {
+  const released = log.stuck?.released ?? new Set();
+  try {
+    await patiently(log, async () => {
+      if (log.hasHalf) await withdraw(log, journalOf(log).store());
+      if (taken !== undefined && taken.position < end(log)) await goTo(log, taken);
+      for (const mark of released) log.marks.delete(mark);
+      await settle(log);
+    });
+    log.stuck = undefined;
+  } catch (error) {
+    log.stuck = { mark: taken, error, released };
+    throw error;
+  }
+}
+
+async function goTo(log: UndoLog, taken: Mark): Promise<void> {
+  const store = journalOf(log).store();
+  const hasNewer = [...log.marks].some(({ position }) => position > taken.position);
+  if (hasNewer) await goBackAndKeep(log, store, taken);
+  else await goBack(log, store, taken.position);
+}
+
+const mostTries = 5;
+
+/** Tries it again while something is in the way that passes. */
+async function patiently(log: UndoLog, work: () => void | Promise<void>): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isPassing(error) || tries === mostTries) throw error;
+      // Others have their turn.
+      await lstat(log.root).catch(() => {});
+    }
+  }
+}
+
+/** Whether undoing is still stuck when it was tried again. */
+export async function isStuck(log: UndoLog): Promise<boolean> {
+  if (log.stuck === undefined) return false;
+  try {
+    await undoTo(log, log.stuck.mark);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+async function assertNotStuck(log: UndoLog): Promise<void> {
+  if (!(await isStuck(log))) return;
+  const error = log.stuck?.error;
+  const message = `Nothing can be changed: earlier changes could not be undone, and this is tried again each time. ${messageOf(error)}`;
+  throw new FilesystemError(message, { reason: "failed", path: "", cause: error });
 }
 
 async function goBack(log: UndoLog, store: Folder, position: number): Promise<void> {
+  const journal = journalOf(log);
   // A crash from here on ends it: half of it would be neither before nor after.
-  const kept = Math.min(position, lowest(log, isOpen));
-  await writeCounts(log, kept);
+  await tell(log, Math.min(position, lowest(log, isOpen)));
   while (end(log) > position) {
     const change = log.changes.at(-1) as Change;
     assertKept(store, change);
     undo(log, store, change);
     log.changes.pop();
-    // One is told to be undone before the next one is: it could not be told apart any more.
-    await writeCounts(log, kept);
+    // One is cut off before the next one is undone: it would not be known which of the two is undone.
+    await flush(log);
+    // What was new gives its room back at once.
+    await journal.forget(log.displaced.splice(0));
+    await journal.cut(end(log) - log.base);
   }
 }
 
 async function goBackAndKeep(log: UndoLog, store: Folder, taken: Mark): Promise<void> {
-  for (const change of log.changes.slice(taken.position - log.first).toReversed()) {
-    assertKept(store, change);
-    // What is in its place goes home, so that older changes find it there.
-    const { path, was, now = journalOf(log).fresh() } = change;
-    const inverse = { path, had: isThere(log.root, change), was: now, now: was };
-    await perform(log, store, inverse, (begun) => {
-      begun();
-      putBack(log.root, store, change, now);
-    });
+  const journal = journalOf(log);
+  const own = [...log.marks].some(isOpen) ? undefined : mark(log, true);
+  try {
+    for (const change of log.changes.slice(taken.position - log.first).toReversed()) {
+      assertKept(store, change);
+      // What is in its place goes home, so that older changes find it there.
+      const { path, was, now = journal.fresh() } = change;
+      const inverse = { path, had: isThere(log.root, change), was: now, now: was };
+      await perform(log, store, inverse, (begun) => {
+        begun();
+        journal.undoing(() => putBack(log.root, store, change, now));
+      });
+    }
+    taken.position = end(log);
+  } finally {
+    if (own !== undefined) log.marks.delete(own);
   }
-  taken.position = end(log);
 }
 
 /** What is in its place goes where it came from, or can be deleted. */
@@ -172,53 +181,7 @@ function undo(log: UndoLog, store: Folder, change: Change): void {
   const { now = journalOf(log).fresh() } = change;
   if (change.now === undefined) log.displaced.push(now);
   log.touched.add(folderOf(change));
-  putBack(log.root, store, change, now);
-}
-
-/** Lets stay what no open transaction can undo, and forgets what no snapshot can. */
-async function settle(log: UndoLog): Promise<void> {
-  if (log.journal === undefined) return;
-  const oldest = lowest(log, () => true);
-  if (oldest === end(log)) {
-    await flush(log);
-    await log.journal.close();
-    log.journal = undefined;
-    [log.changes, log.first, log.displaced] = [[], oldest, []];
-    return;
-  }
-  await writeCounts(log, lowest(log, isOpen));
-  const gone = log.changes.splice(0, oldest - log.first);
-  log.first = oldest;
-  const names = [...log.displaced, ...gone.map(({ was }) => was)];
-  log.displaced = [];
-  if (names.length > 0) await log.journal.forget(names);
-}
-
-async function writeCounts(log: UndoLog, kept: number): Promise<void> {
-  const counts = { length: end(log) - log.base, kept: kept - log.base };
-  if (counts.length === log.written.length && counts.kept === log.written.kept) return;
-  // On disk before it is forgotten how to undo it.
-  await flush(log);
-  await journalOf(log).write(counts);
-  log.written = counts;
-}
-
-async function flush(log: UndoLog): Promise<void> {
-  await journalOf(log).flush(log.touched);
-  log.touched.clear();
-}
-
-function end({ first, changes }: UndoLog): number {
-  return first + changes.length;
-}
-
-function isOpen({ open }: Mark): boolean {
-  return open;
-}
-
-/** The lowest position of the marks that fit; where there is none, the end. */
-function lowest(log: UndoLog, fits: (mark: Mark) => boolean): number {
-  return Math.min(end(log), ...[...log.marks].filter(fits).map(({ position }) => position));
+  journalOf(log).undoing(() => putBack(log.root, store, change, now));
 }
 
 /** @throws {FilesystemError} when the journal lost it: nothing is undone that could not be wholly undone. */

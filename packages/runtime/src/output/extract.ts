@@ -1,6 +1,6 @@
 import { parseJson, type JsonResult } from "@proviso/core";
 import { jsonBlock } from "./fence.ts";
-import { endOfContainer } from "./json-prefix.ts";
+import { containersIn } from "./json-prefix.ts";
 
 /** Answers are larger than arguments. */
 export const answerLimits = { maxDepth: 256, maxLength: 16 * 1024 * 1024 } as const;
@@ -19,8 +19,9 @@ export function extractJson(text: string): JsonResult {
 /** The first object or array, from its first bracket to its last, or to the text's end where it nests too deep. */
 function firstValue(text: string): string | undefined {
   const opening = /[{[]/g;
+  const containers = containersIn(text, answerLimits.maxDepth);
   for (let found = opening.exec(text); found !== null; found = opening.exec(text)) {
-    const end = endOfContainer(text, found.index, answerLimits.maxDepth);
+    const end = containers.endOf(found.index);
     if (end === "deep") return text.slice(found.index);
     if (end !== undefined) return text.slice(found.index, end);
   }

@@ -8,7 +8,7 @@ import {
   type SchemaIssue,
   type SchemaResult,
 } from "@proviso/core";
-import { messageOf, type Failure } from "../failures.ts";
+import { messageOf, type Failure, type OutputFailure } from "../failures.ts";
 import { extractJson } from "./extract.ts";
 
 export interface ParsedOutput {
@@ -27,12 +27,12 @@ export async function parseOutput(
   const read = response.parsed === undefined ? extractJson(text) : ({ ok: true, value: response.parsed } as const);
   if (!read.ok) return outputFailure(response, [{ path: "", message: read.error }]);
   const result = await validate(spec, read.value).catch(unchecked);
-  return result.ok ? { text: null, output: result.value } : outputFailure(response, result.issues);
+  return result.ok ? { text: null, output: result.value } : outputFailure(response, result.issues, result.unlisted);
 }
 
-/** What the model is told when its answer does not fit. */
-export function repairRequest(issues: readonly SchemaIssue[]): string {
-  return `Your answer does not fit the output that was asked for: ${describeIssues(issues)}. Answer again, whole and with these mended.`;
+/** What the model is told when its answer does not fit: the first issues, each cut, and how many more there are. */
+export function repairRequest({ issues, unlisted }: Pick<OutputFailure, "issues" | "unlisted">): string {
+  return `Your answer does not fit the output that was asked for: ${describeIssues(issues, unlisted)}. Answer again, whole and with these mended.`;
 }
 
 /** A schema of the user's that throws. */
@@ -52,16 +52,14 @@ async function validate(spec: OutputSpec<unknown>, value: unknown): Promise<Sche
   return bare.ok ? bare : inner;
 }
 
-function outputFailure(
-  response: ModelResponse,
-  issues: Extract<SchemaResult<unknown>, { ok: false }>["issues"],
-): Failure {
+function outputFailure(response: ModelResponse, issues: readonly SchemaIssue[], unlisted = 0): OutputFailure {
   return {
     stop: "output",
     phase: "response",
-    message: `The answer is not the output that was asked for: ${describeIssues(issues)}.`,
+    message: `The answer is not the output that was asked for: ${describeIssues(issues, unlisted)}.`,
     rawText: response.message.text,
     issues,
+    unlisted,
     payload: response.payload,
   };
 }

@@ -44,39 +44,9 @@ export interface AskerSources {
 }
 
 /** Makes the resources as one asker sees them: what is bound here, unless the scope around binds it. */
-export function asker({ bound, singletons, state, outerOf, self }: AskerSources): (asking: Asking) => Resources {
-  /** The instance, or the promise of one that is being made. */
-  const make = (key: Key, asking: Asking): unknown => {
-    const { path, call } = asking;
-    if (state.closed) throw new DefinitionError(`The resource "${key.name}" is used after its scope was closed.`);
-    const binding = bound.get(key);
-    if (binding === undefined) throw new DefinitionError(`No resource is bound to ${pathText(path, key)}.`);
-    if (path.includes(binding)) {
-      throw new DefinitionError(`Resources need each other in a circle: ${pathText(path, key)}.`);
-    }
-    const store = storeFor(binding, path, call?.store, singletons);
-    const known = binding.scope === "prototype" ? undefined : knownIn(store, key);
-    if (known !== undefined) return known.instance;
-    const made = binding.create(ask({ path: [...path, binding], isInjected: true, call }));
-    const within = usedIn(asking, self)?.transaction;
-    if (!isThenable(made)) {
-      within?.made.push({ instance: newlyMade(made), discard: () => discard(store, made) });
-      return keep(store, binding, made);
-    }
-    let instance: unknown;
-    const making = Promise.resolve(made).then((ready) => {
-      instance = newlyMade(ready);
-      return ready;
-    });
-    const later = keepLater(store, binding, making);
-    within?.made.push({
-      get instance() {
-        return instance;
-      },
-      discard: later.discard,
-    });
-    return later.kept;
-  };
+export function asker(sources: AskerSources): (asking: Asking) => Resources {
+  const { bound, singletons, outerOf, self } = sources;
+  const make = maker(sources, (asking) => ask(asking));
   /** The resources around, where they bind the key; a singleton gets none of a call's. */
   const around = (key: Key, { path, call, isInjected }: Asking): Resources | undefined => {
     const outer = outerOf(key);
@@ -125,6 +95,44 @@ export function asker({ bound, singletons, state, outerOf, self }: AskerSources)
     open: (key) => open(key, asking),
   });
   return ask;
+}
+
+/** Returns the instance, or the promise of one that is being made. */
+function maker(
+  { bound, singletons, state, self }: AskerSources,
+  ask: (asking: Asking) => Resources,
+): (key: Key, asking: Asking) => unknown {
+  return (key, asking) => {
+    const { path, call } = asking;
+    if (state.closed) throw new DefinitionError(`The resource "${key.name}" is used after its scope was closed.`);
+    const binding = bound.get(key);
+    if (binding === undefined) throw new DefinitionError(`No resource is bound to ${pathText(path, key)}.`);
+    if (path.includes(binding)) {
+      throw new DefinitionError(`Resources need each other in a circle: ${pathText(path, key)}.`);
+    }
+    const store = storeFor(binding, path, call?.store, singletons);
+    const known = binding.scope === "prototype" ? undefined : knownIn(store, key);
+    if (known !== undefined) return known.instance;
+    const made = binding.create(ask({ path: [...path, binding], isInjected: true, call }));
+    const within = usedIn(asking, self)?.transaction;
+    if (!isThenable(made)) {
+      within?.made.push({ instance: newlyMade(made), discard: () => discard(store, made) });
+      return keep(store, binding, made);
+    }
+    let instance: unknown;
+    const making = Promise.resolve(made).then((ready) => {
+      instance = newlyMade(ready);
+      return ready;
+    });
+    const later = keepLater(store, binding, making);
+    within?.made.push({
+      get instance() {
+        return instance;
+      },
+      discard: later.discard,
+    });
+    return later.kept;
+  };
 }
 
 /** The instance, unless the factory only returned one that others use, too: the snapshots that they have of it stay. */

@@ -4,7 +4,7 @@
 //    is locked and snapshotted before anyone gets it.
 // 4. What a factory is given is guarded like what a handler is given.
 import { DefinitionError, isSnapshotable, type Binding, type Resources } from "@proviso/core";
-import type { Participant } from "../transactions/snapshots.ts";
+import { allSettled, type Participant } from "../transactions/snapshots.ts";
 import { asker, type Asking, type Calling } from "./asker.ts";
 import { unguarded } from "./guard.ts";
 import {
@@ -33,6 +33,8 @@ export interface ResourceContext {
   extend(bindings: readonly Binding[]): Promise<void>;
   /** Fresh `toolCall` resources for one call; the rest is shared. */
   forCall(call: Calling): CallResources;
+  /** Something is made anew for each call, asked for or not. */
+  makesForCalls(): boolean;
   /**
    * What is there and can be snapshotted: of these keys with what their factories asked for, or everything.
    */
@@ -49,7 +51,8 @@ export interface CallResources {
   readonly injected: Resources;
   /** Makes the eager ones; undefined where there are none. */
   open(): Promise<void> | undefined;
-  /** undefined where nothing was made. */
+  /** Nothing was made: there is nothing to close. */
+  isEmpty(): boolean;
   close(): Promise<void> | undefined;
 }
 
@@ -111,6 +114,7 @@ export function openContext({
       for (const { key } of added.filter(madeAtOnce)) await root.open(key);
     },
     forCall: (call) => openCall(inner, ask, outers, call),
+    makesForCalls: () => inner.some(madeForCalls) || outers.some((outer) => outer.makesForCalls()),
     participants(keys) {
       if (keys !== undefined) return participantsOf(keys, singletons, outerOf);
       const around = outers.flatMap((outer) => outer.participants());
@@ -145,6 +149,10 @@ function madeAtOnce({ scope, eager, close }: Binding): boolean {
   return scope === "singleton" && (eager || close === undefined);
 }
 
+function madeForCalls({ scope, eager }: Binding): boolean {
+  return scope === "toolCall" && eager;
+}
+
 function openCall(
   bindings: readonly Binding[],
   ask: (asking: Asking) => Resources,
@@ -156,20 +164,20 @@ function openCall(
   // It was made of the same list.
   const outer = (context: ResourceContext): CallResources => around.get(context) as CallResources;
   const call = { ...calling, store, outer };
-  const resources = ask({ path: [], isInjected: false, call });
   const injected = ask({ path: [], isInjected: true, call });
   return {
-    resources,
+    resources: ask({ path: [], isInjected: false, call }),
     injected,
     open() {
-      const eager = bindings.filter((binding) => binding.scope === "toolCall" && binding.eager);
+      const eager = bindings.filter(madeForCalls);
       const opening = [...around.values()].map((each) => each.open()).filter((each) => each !== undefined);
       return opening.length + eager.length === 0 ? undefined : openAll(injected, eager, opening);
     },
+    isEmpty: () => isEmpty(store) && [...around.values()].every((each) => each.isEmpty()),
     close() {
       const closing = [...around.values()].map((each) => each.close()).filter((each) => each !== undefined);
       if (!isEmpty(store)) closing.push(discardSince(store, { made: 0, openings: new Set() }));
-      return closing.length === 0 ? undefined : settleAll(closing);
+      return closing.length === 0 ? undefined : allSettled(closing);
     },
   };
 }
@@ -179,14 +187,8 @@ async function openAll(
   eager: readonly Binding[],
   first: readonly Promise<void>[],
 ): Promise<void> {
-  await settleAll(first);
+  await allSettled(first);
   for (const { key } of eager) await resources.open(key);
-}
-
-/** Waits for all, then throws what the first of them threw. */
-async function settleAll(work: readonly Promise<void>[]): Promise<void> {
-  await Promise.allSettled(work);
-  await Promise.all(work);
 }
 
 function asParticipant({ binding, instance }: Store["made"][number]): readonly Participant[] {

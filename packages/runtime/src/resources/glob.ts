@@ -1,11 +1,12 @@
 import { FilesystemError } from "@proviso/core";
+import { expandBraces } from "./braces.ts";
 
 const longestPattern = 1_000;
 
 /**
  * Whether a path fits: `*` and `?` within a name, `**` across folders, `[abc]`, `{a,b}`.
- * Matched without a regular expression, in time bounded by pattern × path.
- * @throws {FilesystemError} for a pattern that is too long, absolute, or has an open bracket.
+ * Matched without a regular expression, in time bounded by pattern × path; what is longer than a path is passed over.
+ * @throws {FilesystemError} for a pattern that is too long, absolute, or has too many alternatives.
  */
 export function globMatcher(pattern: string): (path: string) => boolean {
   if (pattern.length > longestPattern || pattern.startsWith("/") || pattern.includes("\0")) {
@@ -14,69 +15,71 @@ export function globMatcher(pattern: string): (path: string) => boolean {
       path: pattern,
     });
   }
-  const alternatives = expandBraces(pattern).map((plain) => plain.replace(/^\.\//, "").split("/"));
-  return (path) => alternatives.some((names) => matchNames(names, path.split("/")));
+  const alternatives = expandBraces(pattern).map((plain) =>
+    matcher(plain.replace(/^\.\//, "").split("/"), (name) => name === "**", nameMatcher),
+  );
+  return (path) => {
+    const names = path.split("/").map((name) => Array.from(name));
+    return alternatives.some((fits) => fits(names));
+  };
 }
 
-const mostAlternatives = 256;
+type Fits<T> = (item: T) => boolean;
 
-function expandBraces(pattern: string): readonly string[] {
-  // One that has none inside, so that nested ones are taken from within.
-  const found = /^(.*)\{([^{}]*)\}(.*)$/s.exec(pattern);
-  if (found === null) return [pattern];
-  const [, before = "", inner = "", after = ""] = found;
-  const choices = inner.split(",").flatMap((choice) => expandBraces(`${before}${choice}${after}`));
-  const expanded = [...new Set(choices)];
-  if (expanded.length <= mostAlternatives) return expanded;
-  throw new FilesystemError(`The pattern has more than ${mostAlternatives} alternatives.`, {
-    reason: "invalid_path",
-    path: pattern,
-  });
+/** Matches a name, given as its characters. */
+function nameMatcher(pattern: string): Fits<readonly string[]> {
+  return matcher(tokens(pattern), (token) => token === "*", characterMatcher);
 }
 
-/** Both by dynamic programming: no pattern makes it backtrack. */
-function matchNames(pattern: readonly string[], names: readonly string[]): boolean {
-  return matchSequence(pattern, names, (part) => part === "**", matchName);
-}
-
-function matchName(pattern: string, name: string): boolean {
-  return matchSequence(tokens(pattern), Array.from(name), (token) => token === "*", matchCharacter);
-}
-
-function matchSequence(
-  pattern: readonly string[],
-  items: readonly string[],
+/** Matches a list of items with a list of parts, some of which stand for any number of items. */
+function matcher<T>(
+  parts: readonly string[],
   isMany: (part: string) => boolean,
-  matchesOne: (part: string, item: string) => boolean,
-): boolean {
-  let reachable = Array.from({ length: items.length + 1 }, () => false);
-  reachable[0] = true;
-  for (const part of pattern) {
-    const next = Array.from({ length: items.length + 1 }, () => false);
-    for (let at = 0; at <= items.length; at++) {
-      if (isMany(part)) next[at] = reachable[at] === true || (at > 0 && next[at - 1] === true);
-      else next[at] = at > 0 && reachable[at - 1] === true && matchesOne(part, items[at - 1] as string);
-    }
-    reachable = next;
+  fitting: (part: string) => Fits<T>,
+): Fits<readonly T[]> {
+  const runs: Fits<T>[][] = [[]];
+  for (const part of parts) {
+    if (isMany(part)) runs.push([]);
+    else runs.at(-1)?.push(fitting(part));
   }
-  return reachable[items.length] === true;
+  const fewest = runs.reduce((sum, { length }) => sum + length, 0);
+  const [first = [], ...others] = runs;
+  const last = others.pop();
+  return (items) => {
+    if (items.length < fewest || !fitsAt(first, items, 0)) return false;
+    if (last === undefined) return items.length === fewest;
+    const end = items.length - last.length;
+    if (!fitsAt(last, items, end)) return false;
+    // The first place where a run fits leaves most to those after it: nothing is tried again.
+    let at = first.length;
+    for (const run of others) {
+      while (at + run.length <= end && !fitsAt(run, items, at)) at += 1;
+      at += run.length;
+      if (at > end) return false;
+    }
+    return true;
+  };
+}
+
+function fitsAt<T>(run: readonly Fits<T>[], items: readonly T[], at: number): boolean {
+  return run.every((fits, index) => fits(items[at + index] as T));
 }
 
 function tokens(pattern: string): readonly string[] {
   return pattern.match(/\[[^\]]+\]|[\s\S]/gu) ?? [];
 }
 
-function matchCharacter(token: string, character: string): boolean {
-  if (token === "?") return true;
-  if (token.length === 1 || !token.startsWith("[")) return token === character;
-  const negated = /^\[[!^]/.test(token);
-  const set = Array.from(token.slice(negated ? 2 : 1, -1));
-  let within = false;
+function characterMatcher(token: string): Fits<string> {
+  if (token === "?") return () => true;
+  if (token.length === 1 || !token.startsWith("[")) return (character) => character === token;
+  const isNegated = /^\[[!^]/.test(token);
+  const set = Array.from(token.slice(isNegated ? 2 : 1, -1));
+  const ranges: (readonly [string, string])[] = [];
   for (let at = 0; at < set.length; at++) {
     const from = set[at] as string;
     const to = set[at + 1] === "-" ? set[at + 2] : undefined;
-    within ||= to === undefined ? from === character : character >= from && character <= to;
+    ranges.push([from, to ?? from]);
     if (to !== undefined) at += 2;
   }
-  return within !== negated;
+  return (character) => ranges.some(([from, to]) => character >= from && character <= to) !== isNegated;
 }

@@ -7,28 +7,62 @@ export const reservedName = ".proviso-undo";
 const encoder = new TextEncoder();
 
 /**
- * The names of a relative POSIX path; [] is the root.
- * @throws {FilesystemError} for an absolute path, `..`, NUL, a reserved name, a name over 255 bytes, more than 64 levels.
+ * The names of a relative POSIX path; [] is the root. What Windows would take for something else is refused on every
+ * system, so that the same path means the same everywhere.
+ * @throws {FilesystemError} for an absolute path, `..`, NUL, a reserved name, a name over 255 bytes, more than 64
+ *   levels, a backslash, a colon, a name that ends with a dot or a space, and the name of a device of Windows.
  */
 export function pathNames(path: string): readonly string[] {
-  const refuse = (rule: string): never => {
-    throw new FilesystemError(`The path ${JSON.stringify(path)} ${rule}.`, { reason: "invalid_path", path });
-  };
-  if (typeof path !== "string") return refuse("is not text");
-  if (!path.isWellFormed()) return refuse("is not well-formed text");
-  if (path.includes("\0")) return refuse("contains NUL");
-  if (path.startsWith("/")) return refuse("is absolute; give one relative to the root");
-  const names = path.split("/").filter((name) => name !== "" && name !== ".");
-  if (names.includes("..")) return refuse('contains ".."; paths stay below the root');
-  if (names.length > deepest) return refuse(`is deeper than ${deepest} levels`);
-  if (names.some(isReserved)) return refuse(`has the name ${reservedName}, which is kept for undoing changes`);
-  const long = names.find((name) => encoder.encode(name).length > longestNameBytes);
-  return long === undefined ? names : refuse(`has a name longer than ${longestNameBytes} bytes`);
+  const names = storedNames(path);
+  const rule = names.map(whyNotPortable).find((found) => found !== undefined);
+  return rule === undefined ? names : refuse(path, rule);
 }
 
-/** Some systems do not tell upper from lower case. */
+/** As `pathNames`, but also for the names of files that somebody else made. */
+export function storedNames(path: string): readonly string[] {
+  if (typeof path !== "string") return refuse(path, "is not text");
+  if (!path.isWellFormed()) return refuse(path, "is not well-formed text");
+  if (path.includes("\0")) return refuse(path, "contains NUL");
+  if (path.startsWith("/")) return refuse(path, "is absolute; give one relative to the root");
+  const names = path.split("/").filter((name) => name !== "" && name !== ".");
+  if (names.includes("..")) return refuse(path, 'contains ".."; paths stay below the root');
+  if (names.length > deepest) return refuse(path, `is deeper than ${deepest} levels`);
+  if (names.some(isReserved)) return refuse(path, `has the name ${reservedName}, which is kept for undoing changes`);
+  const long = names.find((name) => encoder.encode(name).length > longestNameBytes);
+  return long === undefined ? names : refuse(path, `has a name longer than ${longestNameBytes} bytes`);
+}
+
+function refuse(path: string, rule: string): never {
+  throw new FilesystemError(`The path ${JSON.stringify(path)} ${rule}.`, { reason: "invalid_path", path });
+}
+
+/** Whether a path can have this name: what has another one is not shown. */
+export function isName(name: string): boolean {
+  return whyNotPortable(name) === undefined && !isReserved(name);
+}
+
+/** Also with an extension, and with the superscript digits that Windows takes for digits. */
+const device = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9\u00b9\u00b2\u00b3]) *(?:\.|$)/i;
+
+function whyNotPortable(name: string): string | undefined {
+  if (name.includes("\\")) return 'has a backslash; folders are separated by "/"';
+  if (name.includes(":")) return "has a colon, which names a drive or a stream on Windows";
+  if (/[. ]$/.test(name)) return "has a name that ends with a dot or a space, which Windows drops";
+  return device.test(name) ? "has a name that is a device on Windows" : undefined;
+}
+
+/** As Windows abbreviates it. */
+const shortName = /^provis~\d$/;
+
+/**
+ * Some systems do not tell upper from lower case, or a letter from a variant of it, and pass over letters that do not
+ * show.
+ */
 export function isReserved(name: string): boolean {
-  return name.length === reservedName.length && name.toLowerCase() === reservedName;
+  const visible = name.replace(/\p{Default_Ignorable_Code_Point}/gu, "").normalize("NFKC");
+  // By upper case, "\u017f" becomes "s" and "\u0131" becomes "i".
+  const folded = visible.toUpperCase().toLowerCase();
+  return folded === reservedName || shortName.test(folded);
 }
 
 export function notFound(path: string): FilesystemError {

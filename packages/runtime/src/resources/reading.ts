@@ -1,4 +1,4 @@
-import { FilesystemError, type Filesystem } from "@proviso/core";
+import { FilesystemError, textFinder, type Filesystem } from "@proviso/core";
 import { globMatcher } from "./glob.ts";
 
 /** The part of a text that `read` was asked for. Lines end with \n; a last line without one counts. */
@@ -76,22 +76,28 @@ export async function grepFiles(
   const matches: Match[] = [];
   const fits = glob === undefined ? () => true : globMatcher(glob);
   if (text === "") return matches;
+  const find = textFinder(text);
+  const contains = (line: string): boolean => find(line) !== -1;
   for await (const file of files) {
     if (!fits(file.path)) continue;
-    for (const match of await matchesIn(file, text, maxMatches - matches.length)) matches.push(match);
+    for (const match of await matchesIn(file, contains, maxMatches - matches.length)) matches.push(match);
     if (matches.length >= maxMatches) return matches;
   }
   return matches;
 }
 
-async function matchesIn(file: SearchedFile, text: string, most: number): Promise<readonly Match[]> {
+async function matchesIn(
+  file: SearchedFile,
+  contains: (line: string) => boolean,
+  most: number,
+): Promise<readonly Match[]> {
   const matches: Match[] = [];
   let number = 0;
   try {
     for await (const lines of linesOf(withoutNul(file.chunks()))) {
       for (const line of lines) {
         number++;
-        if (matches.length < most && line.includes(text)) matches.push({ path: file.path, line: number, text: line });
+        if (matches.length < most && contains(line)) matches.push({ path: file.path, line: number, text: line });
       }
     }
     return matches;

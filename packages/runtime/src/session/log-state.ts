@@ -1,8 +1,7 @@
 // 1. Recording costs the same however many entries there are: they are pushed, and cut off again.
 // 2. What was handed out never changes: it is a copy, made when somebody asks and kept until the next entry.
 // 3. Marks end last in, first out: a cut ends those that were taken after its own.
-import { DefinitionError } from "@proviso/core";
-import { frozen } from "./frozen.ts";
+import { DefinitionError, frozenState } from "@proviso/core";
 import { draftLog, logChange, type DraftScope, type LogChange } from "./log-draft.ts";
 import { atOnce } from "./reducers.ts";
 
@@ -23,21 +22,22 @@ export interface LogMark {
   readonly length: number;
 }
 
-/** `initial` is frozen at every depth. */
-export function logState(initial: readonly unknown[]): LogState {
+/** `initial` is frozen at every depth; `slice` names it in errors. */
+export function logState(slice: string, initial: readonly unknown[]): LogState {
   // Never changed but by pushing and cutting; any other change takes a new one.
   let entries: unknown[] = [...initial];
   let view: readonly unknown[] | undefined = initial;
 
   const replace = (list: readonly unknown[]): void => {
     // The copy is frozen with what is in it; the entries stay a list that can be pushed to.
-    entries = [...(frozen([...list], entries) as readonly unknown[])];
+    entries = [...frozenState(slice, [...list], entries)];
     view = undefined;
   };
   const take = ({ added, replaced }: LogChange): void => {
     if (replaced !== undefined) return replace(replaced);
     if (added.length === 0) return;
-    for (const item of added) frozen(item);
+    // All of them, before the first is kept.
+    for (const item of added) frozenState(slice, item);
     for (const item of added) entries.push(item);
     view = undefined;
   };

@@ -1,6 +1,5 @@
 // A slice has one place for good: the order of joining is the order of the places.
-import { DefinitionError, type Slice } from "@proviso/core";
-import { frozen } from "./frozen.ts";
+import { DefinitionError, frozenState, type Slice } from "@proviso/core";
 import { logState, type LogMark, type LogState } from "./log-state.ts";
 import { stateTable } from "./state-table.ts";
 
@@ -24,7 +23,7 @@ export interface Places {
   states(): readonly unknown[];
   /** A frozen state, of a place that has no log. */
   set(place: Place, state: unknown): void;
-  /** Any state. */
+  /** Any state. @throws {DefinitionError} for one that is no plain data. */
   put(place: Place, state: unknown): void;
   /** @throws {DefinitionError} for a slice that has not joined. */
   of(slice: Slice): Place;
@@ -48,11 +47,11 @@ export function createPlaces(sessionId: string): Places {
     throw new DefinitionError(`The session "${sessionId}" has another slice named "${slice.name}".`);
   };
   const add = (slice: Slice): Place => {
-    const initial = initialOf(slice);
-    const log = slice.kind === "log" && Array.isArray(initial) ? logState(initial as readonly unknown[]) : undefined;
-    if (slice.kind === "log" && log === undefined) looseLogs += 1;
+    const { name, initial, kind } = slice;
+    const log = kind === "log" && Array.isArray(initial) ? logState(name, initial as readonly unknown[]) : undefined;
+    if (kind === "log" && log === undefined) looseLogs += 1;
     const place: Place = { slice, at: joined.length, log };
-    byName.set(slice.name, place);
+    byName.set(name, place);
     joined = [...joined, slice];
     table.put(place.at, initial);
     return place;
@@ -70,13 +69,13 @@ export function createPlaces(sessionId: string): Places {
     joined: () => joined,
     get(slice) {
       const place = find(slice);
-      if (place === undefined) return initialOf(slice);
+      if (place === undefined) return slice.initial;
       return place.log === undefined ? table.states()[place.at] : place.log.get();
     },
     states: table.states,
     set: ({ at }, state) => table.put(at, state),
-    put({ at, log }, state) {
-      if (log === undefined) table.put(at, frozen(state));
+    put({ slice, at, log }, state) {
+      if (log === undefined) table.put(at, frozenState(slice.name, state));
       else log.replace(state as readonly unknown[]);
     },
     of(slice) {
@@ -103,17 +102,6 @@ function arranged(
   return joined.map((slice, at) => {
     if (slice.kind === "log") return now[at];
     const from = marked[at] === slice ? at : marked.indexOf(slice);
-    return from === -1 ? initialOf(slice) : states[from];
+    return from === -1 ? slice.initial : states[from];
   });
-}
-
-const initials = new WeakSet<Slice>();
-
-/** Frozen at every depth. */
-function initialOf(slice: Slice): unknown {
-  if (!initials.has(slice)) {
-    frozen(slice.initial);
-    initials.add(slice);
-  }
-  return slice.initial;
 }

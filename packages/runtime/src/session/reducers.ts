@@ -1,27 +1,29 @@
-import { DefinitionError } from "@proviso/core";
+import { DefinitionError, frozenState } from "@proviso/core";
 import { current, enableArrayMethods, enableMapSet, Immer, isDraft } from "immer";
-import { frozen } from "./frozen.ts";
 import { appendedTo } from "./log-draft.ts";
 
 enableMapSet();
 enableArrayMethods();
-// It would look at every item of a list that changed; `frozen` looks at those that are new.
+// It would look at every item of a list that changed; `frozenState` looks at those that are new.
 const immer = new Immer({ autoFreeze: false });
 /** V8 copies a frozen list sixty times slower than one that is not. */
 const worthThawing = 64;
 
 export type Reducer = (state: never, event: never) => unknown;
 
-/** The next state. A reducer changes the draft, or returns the new state. */
-export function reduced(before: unknown, reduce: Reducer, event: object): unknown {
+/**
+ * The next state. A reducer changes the draft, or returns the new state.
+ * @throws {DefinitionError} for a state that is no plain data, or a promise.
+ */
+export function reduced(slice: string, before: unknown, reduce: Reducer, event: object): unknown {
   if (typeof before !== "object" || before === null) {
     // A state that is not an object has no draft.
     const next = atOnce(reduce(before as never, event as never));
-    return next === undefined ? before : frozen(next);
+    return next === undefined ? before : frozenState(slice, next);
   }
   const base: object = Array.isArray(before) && before.length > worthThawing ? [...(before as unknown[])] : before;
   const next: unknown = immer.produce(base, (draft: unknown) => atOnce(reduce(draft as never, event as never)));
-  return next === base ? before : frozen(next, base);
+  return next === base ? before : frozenState(slice, next, base);
 }
 
 /**

@@ -4,6 +4,7 @@ import {
   DefinitionError,
   describeIssues,
   parseWithSchemaSync,
+  pathText,
   type Session,
   type Slice,
 } from "@proviso/core";
@@ -92,7 +93,7 @@ function fittingState({ kind, initial, schema }: Slice, state: unknown, path: st
   if (listed && !Array.isArray(state)) throw fault(path, "must be a list");
   if (schema !== undefined) {
     const result = parseWithSchemaSync(schema, state);
-    if (!result.ok) throw fault(path, `does not fit the slice: ${describeIssues(result.issues)}`);
+    if (!result.ok) throw fault(path, `does not fit the slice: ${describeIssues(result.issues, result.unlisted)}`);
     return result.value;
   }
   if (isRecord(initial) && !isRecord(state) && state !== null) throw fault(path, "must be an object");
@@ -161,14 +162,4 @@ const within = (key: PropertyKey, { path, problem }: Odd): Odd => ({ path: [key,
 function nameOfClass(value: object): string {
   const { name } = (value.constructor ?? {}) as { readonly name?: unknown };
   return typeof name === "string" && name !== "" ? name : "special object";
-}
-
-/** `a[1].b`; of a long one its beginning. */
-function pathText(start: string, path: readonly PropertyKey[]): string {
-  const shown = path.slice(0, 12);
-  const text = shown.reduce<string>((before, key) => {
-    if (typeof key === "number") return `${before}[${key}]`;
-    return before === "" ? String(key) : `${before}.${String(key)}`;
-  }, start);
-  return shown.length < path.length ? `${text}…` : text;
 }

@@ -3,6 +3,8 @@
 // 3. A poisoned session refuses everything and says why.
 import {
   DefinitionError,
+  frozenInDepth,
+  frozenJson,
   isFrameworkEventType,
   UnusableError,
   type AppEvent,
@@ -13,6 +15,7 @@ import {
   type Slice,
 } from "@proviso/core";
 import { systemId } from "../environment.ts";
+import { messageOf } from "../failures.ts";
 import { currentTransaction } from "../transactions/async-context.ts";
 import type { Transaction } from "../transactions/transaction.ts";
 import { createLock, type Lock } from "../transactions/lock.ts";
@@ -41,7 +44,7 @@ export interface SessionCore extends Pick<
   isUsable(): boolean;
   /** Tells the listeners; never throws. */
   notify(event: AppEvent | FrameworkEvent): readonly unknown[];
-  /** Takes the object over, and freezes it. */
+  /** Takes the event over, and freezes it at every depth. */
   number(event: UnnumberedEvent): FrameworkEvent;
   /** Makes the session unusable. */
   poison(operation: "rollback" | "commit", message: string, cause: unknown): void;
@@ -85,6 +88,7 @@ export function createCore(id: string, firstSeq = 0): SessionCore {
   const dispatch = (event: AppEvent, by: Origin | undefined): DispatchResult => {
     assertUsable();
     checkAppEvent(event);
+    frozenEvent(event);
     dispatcher.finish();
     const failed = by === undefined ? states.reduceBeside(event) : states.reduce(event, by);
     const told = dispatcher.notify(event);
@@ -102,7 +106,8 @@ export function createCore(id: string, firstSeq = 0): SessionCore {
       assertUsable();
       states.join(slices);
     },
-    reduce: states.reduce,
+    // With `by` it is an application's: as the caller made it, or a copy without secrets.
+    reduce: (event, by) => states.reduce(by === undefined ? event : frozenEvent(event), by),
     reduceBeside: states.reduceBeside,
     mark: states.mark,
     open: states.open,
@@ -110,7 +115,7 @@ export function createCore(id: string, firstSeq = 0): SessionCore {
     rollback: states.rollback,
     restore: states.restore,
     notify: dispatcher.notify,
-    number: (event) => Object.freeze(Object.assign(event, { sessionId: id, seq: seq++ })) as FrameworkEvent,
+    number: (event) => frozenJson(Object.assign(event, { sessionId: id, seq: seq++ })) as FrameworkEvent,
     put: states.set,
     poison(operation, why, cause) {
       const message = `The session "${id}" cannot be used any more: ${why}`;
@@ -223,4 +228,16 @@ export function checkAppEvent(event: AppEvent): void {
   if (typeof type !== "string" || type === "") throw new DefinitionError("An event needs a type.");
   if (type === "*" || type.startsWith("tool:") || isFrameworkEventType(type))
     throw new DefinitionError(`"${type}" events are the framework's own to dispatch.`);
+}
+
+/**
+ * From here on reducers, listeners and a rollback that reduces it again have the same event.
+ * @throws {DefinitionError} for one that cannot be frozen.
+ */
+function frozenEvent<E extends { readonly type: string }>(event: E): E {
+  try {
+    return frozenInDepth(event);
+  } catch (cause) {
+    throw new DefinitionError(`The event "${event.type}" cannot be frozen: ${messageOf(cause)}`, { cause });
+  }
 }

@@ -118,8 +118,9 @@ function reducing(places: Places): {
     if (running) throw new DefinitionError("A reducer only makes the next state: it can neither dispatch nor restore.");
   };
   const step = ({ place, reduce }: Step, event: AnyEvent): void => {
-    if (place.log === undefined) places.set(place, reduced(places.states()[place.at], reduce, event));
-    else place.log.reduce((draft) => reduce(draft as never, event as never));
+    const { at, log, slice } = place;
+    if (log === undefined) places.set(place, reduced(slice.name, places.states()[at], reduce, event));
+    else log.reduce((draft) => reduce(draft as never, event as never));
   };
   return {
     assertIdle,

@@ -1,5 +1,6 @@
 // 1. What an attempt tells after its end is not heard.
-// 2. The deltas since the last reset are what the turn's text begins with; once it is complete they are all of it.
+// 2. The deltas since the last reset are what the turn's text begins with; once it is complete they are all of it. What
+//    may become a secret is held back, so that the deltas add up to the text as other events show it.
 import type { ModelDelta } from "@proviso/core";
 import type { Run } from "../run.ts";
 import { partialOutput, type PartialReader } from "./partial-output.ts";
@@ -17,26 +18,37 @@ export interface TurnDeltas {
 export function turnDeltas(run: Run): TurnDeltas {
   const { turn } = run;
   const spec = run.rendered.output;
+  const { secrets } = run.world;
   let told = "";
+  let isShown = false;
   let attempts = 0;
   let current = 0;
+  let pieces = secrets?.pieces();
   let partial: PartialReader | undefined;
 
+  const show = (text: string): void => {
+    if (text === "") return;
+    isShown = true;
+    run.emit({ type: "text.delta", turn, text });
+  };
   const tell = (text: string): void => {
     told += text;
-    run.emit({ type: "text.delta", turn, text });
+    show(pieces === undefined ? text : pieces.add(text));
     if (spec === undefined) return;
-    partial ??= partialOutput(spec);
-    tellOutput(partial.read(told));
+    partial ??= partialOutput(spec, (unfinished) => secrets?.pieces().add(unfinished) ?? unfinished);
+    showOutput(partial.read(told));
   };
-  const tellOutput = (read: ReturnType<PartialReader["read"]>): void => {
-    if (read !== undefined) run.emit({ type: "output.delta", turn, partial: read.value as never });
+  const showOutput = (read: ReturnType<PartialReader["read"]>): void => {
+    if (read === undefined) return;
+    isShown = true;
+    run.emit({ type: "output.delta", turn, partial: read.value as never });
   };
   const takeBack = (): void => {
-    if (told === "") return;
     told = "";
     partial = undefined;
-    run.emit({ type: "text.reset", turn });
+    pieces = secrets?.pieces();
+    if (isShown) run.emit({ type: "text.reset", turn });
+    isShown = false;
   };
   return {
     begin() {
@@ -56,7 +68,8 @@ export function turnDeltas(run: Run): TurnDeltas {
       // A provider may have told nothing of its text, only a part, or something else.
       if (!text.startsWith(told)) takeBack();
       if (told.length < text.length) tell(text.slice(told.length));
-      if (partial !== undefined) tellOutput(partial.finish(told));
+      if (pieces !== undefined) show(pieces.end());
+      if (partial !== undefined) showOutput(partial.finish(told));
     },
   };
 }

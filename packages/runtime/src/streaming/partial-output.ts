@@ -1,7 +1,8 @@
-// 1. Reading costs no more than a few times the whole text, however many deltas bring it.
+// 1. Reading costs no more than some times the whole text, however many deltas bring it, and nothing beyond 256 KiB.
 import { isRecord, strictSchema, wrappedSchema, wrapperKey, type OutputSpec, type StrictSchema } from "@proviso/core";
-import { Allow, parse } from "partial-json";
+import { answerLimits } from "../output/extract.ts";
 import { jsonBlock } from "../output/fence.ts";
+import { parsePartialJson } from "./partial-json.ts";
 
 /** A structured output as far as it can be read. */
 export interface PartialReader {
@@ -11,18 +12,20 @@ export interface PartialReader {
   finish(text: string): { readonly value: unknown } | undefined;
 }
 
-/** A short text is read with each delta, a longer one whenever it has grown by this part. */
-const growth = 1 / 16;
-/** Half a string is shown; half a number, or half a word such as true, is not. */
-const allowed = Allow.STR | Allow.OBJ | Allow.ARR;
+/** A short text is read with each delta, a longer one whenever it has grown by this part, a long one by more. */
+const growthOf = (length: number): number => (length < 64 * 1024 ? 1 / 16 : 1 / 4);
+/** A longer text is shown no more until it is the answer: each reading would hold the process up. */
+const longestShown = 256 * 1024;
 
-export function partialOutput(spec: OutputSpec<unknown>): PartialReader {
+/** `cut` takes from a string that is not complete what may become a secret. */
+export function partialOutput(spec: OutputSpec<unknown>, cut: (unfinished: string) => string): PartialReader {
   let nextLength = 1;
   let last: string | undefined;
   const strict = strictSchema(wrappedSchema(spec));
   const finish = (text: string): { readonly value: unknown } | undefined => {
-    nextLength = Math.ceil(text.length * (1 + growth));
-    const found = parsePartial(text);
+    nextLength = Math.ceil(text.length * (1 + growthOf(text.length)));
+    if (text.length > longestShown) return undefined;
+    const found = parsePartial(text, cut);
     const value = found === undefined ? undefined : unwrapped(spec, found.value, strict);
     if (value === undefined) return undefined;
     const json = JSON.stringify(value);
@@ -34,16 +37,14 @@ export function partialOutput(spec: OutputSpec<unknown>): PartialReader {
 }
 
 /** The first ```json block, else the first object or array. */
-function parsePartial(text: string): { readonly value: unknown } | undefined {
+function parsePartial(text: string, cut: (unfinished: string) => string): { readonly value: unknown } | undefined {
+  const { maxDepth, maxLength } = answerLimits;
+  if (text.length > maxLength) return undefined;
   const block = jsonBlock(text)?.text;
+  if (block !== undefined) return parsePartialJson(block, 0, { maxDepth, cut });
   const from = text.search(/[{[]/);
-  if (block === undefined && from === -1) return undefined;
-  try {
-    return { value: parse(block ?? text.slice(from), allowed) };
-  } catch {
-    // Nothing to show yet, or no JSON at all: the whole answer decides.
-    return undefined;
-  }
+  // Where it is no JSON there is nothing to show: the whole answer decides.
+  return from === -1 ? undefined : parsePartialJson(text, from, { maxDepth, cut });
 }
 
 /** The answer's own form: a strict provider writes null where an optional key is left out. */

@@ -1,6 +1,7 @@
 import {
-  isRecord,
   describeIssues,
+  frozenInDepth,
+  isRecord,
   parseJson,
   validateWithSchema,
   type SchemaResult,
@@ -17,14 +18,18 @@ export function parseArguments(tool: Tool, call: ToolCall): Arguments | Promise<
   return given.ok ? validateInput(tool, given.input) : given;
 }
 
-/** What the model, or a policy in its place, wants done, checked with the tool's schema. */
+/**
+ * What the model, or a policy in its place, wants done: checked with the tool's schema, then frozen at every depth, so
+ * that what a policy approves is what is recorded and what the handler gets. A Date or an instance of a class, which only
+ * a transforming schema brings in, cannot be frozen.
+ */
 export function validateInput(tool: Tool, given: unknown): Arguments | Promise<Arguments> {
   const unchecked = (error: unknown): Arguments => {
     return { ok: false, error: `The arguments of ${tool.name} could not be checked: ${messageOf(error)}` };
   };
   try {
     const result = validateWithSchema(tool.input, given);
-    if (result instanceof Promise) return result.then((late) => checked(tool, late), unchecked);
+    if (result instanceof Promise) return result.then((late) => checked(tool, late)).catch(unchecked);
     return checked(tool, result);
   } catch (error) {
     return unchecked(error);
@@ -32,8 +37,11 @@ export function validateInput(tool: Tool, given: unknown): Arguments | Promise<A
 }
 
 function checked(tool: Tool, result: SchemaResult<unknown>): Arguments {
-  if (result.ok) return { ok: true, input: result.value };
-  return { ok: false, error: `The arguments of ${tool.name} do not fit: ${describeIssues(result.issues)}.` };
+  if (result.ok) return { ok: true, input: isRecord(result.value) ? frozenInDepth(result.value) : result.value };
+  return {
+    ok: false,
+    error: `The arguments of ${tool.name} do not fit: ${describeIssues(result.issues, result.unlisted)}.`,
+  };
 }
 
 /** Missing, null and "" mean `{}`. */

@@ -83,6 +83,7 @@ function hostOf(run: Run, callIds: readonly string[]): TransactionHost {
   return {
     within: (work) => run.limits.race(work, "tool"),
     withinGrace: run.withinGrace,
+    redact: run.redaction.value,
     report(operation, message, cause) {
       const fault = { operation, callIds, message, cause };
       for (let one: Run | undefined = run; one !== undefined; one = one.nesting?.run) one.faults.push(fault);

@@ -10,7 +10,6 @@ import {
   type ToolResult,
 } from "@proviso/core";
 import { failureBehind, isFailure, messageOf, type Failure } from "../failures.ts";
-import type { CallResources } from "../resources/context.ts";
 import type { Run } from "../run.ts";
 import { runAsPartOf } from "../transactions/async-context.ts";
 import { LockFault, type Transaction } from "../transactions/transaction.ts";
@@ -18,7 +17,6 @@ import { parseArguments } from "./arguments.ts";
 import { startCallTime, type CallTime } from "./call-time.ts";
 import { callContext, type CallContext } from "./context.ts";
 import { openingOf, type Opening } from "./disclosure.ts";
-import { frozenInput } from "./input.ts";
 import { checkPolicies } from "./policies.ts";
 
 /** What is recorded of a call in `tool.invoked`, and the limit that ended the evaluation meanwhile. */
@@ -58,7 +56,7 @@ export async function prepare(run: Run, call: ToolCall): Promise<Accepted | Invo
   if (!parsed.ok) return rejected(run, call, parsed.error);
   const passed = run.limits.stopped("tool");
   if (passed !== undefined) return { ...rejected(run, call, `Not run: ${passed.message}`), stop: passed };
-  return { call, tool, input: frozenInput(parsed.input) };
+  return { call, tool, input: parsed.input };
 }
 
 /** Emits `tool.requested`; inside the call's transaction, so that what reducers make of it is undone with the call. */
@@ -81,7 +79,7 @@ export async function invoke(
   const calling = callContext(run, accepted, transaction, time.signal);
   try {
     const handling = runAsPartOf({ transaction, guard: calling.guard }, () =>
-      handle(run, accepted, { calling, resources: calling.resources, time }, watched),
+      handle(run, accepted, { calling, time }, watched),
     );
     const ended = await run.limits.race(time.within(handling), "tool");
     if (ended === "timeout") return { params: jsonOf(input), result: handlerFailed(run, call, time.message) };
@@ -92,13 +90,13 @@ export async function invoke(
     time.end();
     if (ending !== undefined) await run.withinGrace(ending, () => {});
     // What it made may have to be restored yet: it is closed when the outermost transaction has ended.
-    transaction.closings.push(calling.resources.close);
+    const close = calling.closeResources();
+    if (close !== undefined) transaction.closings.push(close);
   }
 }
 
 interface Handling {
   readonly calling: CallContext;
-  readonly resources: CallResources;
   readonly time: CallTime;
 }
 
@@ -106,13 +104,13 @@ interface Handling {
 async function handle(
   run: Run,
   accepted: Accepted,
-  { calling, resources, time }: Handling,
+  { calling, time }: Handling,
   { policies, approved, checksOnly = false }: Watched,
 ): Promise<Invocation | Accepted> {
   const { call, tool } = accepted;
   let { input } = accepted;
   try {
-    const opening = resources.open();
+    const opening = calling.openResources();
     if (opening !== undefined) await opening;
     const before = notBegun(run, calling, time);
     if (before !== undefined) return { params: jsonOf(input), ...before };

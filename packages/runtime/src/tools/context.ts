@@ -9,6 +9,7 @@ import {
   type ToolCall,
   type ToolContext,
 } from "@proviso/core";
+import type { Calling } from "../resources/asker.ts";
 import type { CallResources } from "../resources/context.ts";
 import type { Run } from "../run.ts";
 import { checkAppEvent } from "../session/session.ts";
@@ -19,7 +20,10 @@ import type { Transaction } from "../transactions/transaction.ts";
 export interface CallContext {
   readonly context: ToolContext;
   readonly guard: CallGuard;
-  readonly resources: CallResources;
+  /** Makes what is made anew for each call; undefined where nothing is. */
+  openResources(): Promise<void> | undefined;
+  /** Closes what was made for the call; undefined where nothing was. */
+  closeResources(): (() => Promise<void> | undefined) | undefined;
   /** The handler's turn: what a read-only one may not change is refused from here on. */
   beginHandler(): void;
   /** Why the call fails though its handler does not say so. */
@@ -53,7 +57,10 @@ export function callContext(
   const { assertLive } = guard;
   const nestedOf = (): NestedEvaluations =>
     (nested ??= nestedEvaluations(run, call, transaction, signal, { assertLive, isReadOnly: guard.isReadOnly }));
-  const resources = run.resources.forCall({
+  let opened: CallResources | undefined;
+  // Most calls ask for nothing.
+  const resourcesOf = (): CallResources => (opened ??= run.resources.forCall(calling));
+  const calling: Calling = {
     transaction,
     guard,
     mode: () => (guard.isReadOnly() ? "read" : "write"),
@@ -64,7 +71,7 @@ export function callContext(
         `${tool.name} asks for "${key.name}" and declares ${declared}: add the key to its uses.`,
       );
     },
-  });
+  };
   const context: Omit<ToolContext, "signal"> & { readonly [makeSignal]: () => AbortSignal } = {
     callId: call.id,
     turn: run.turn,
@@ -76,7 +83,7 @@ export function callContext(
       assertLive,
       assertMayDispatch: () => assertMayDispatch(state, guard),
     }),
-    resources: liveResources(resources.resources, assertLive),
+    resources: liveResources(() => resourcesOf().resources, assertLive),
     deadline: run.limits.deadline,
     budget: run.limits.budget,
     [makeSignal]: signal,
@@ -85,7 +92,8 @@ export function callContext(
   return {
     context: Object.freeze(Object.defineProperty(context, "signal", signalProperty)) as unknown as ToolContext,
     guard,
-    resources,
+    openResources: () => (run.resources.makesForCalls() ? resourcesOf().open() : undefined),
+    closeResources: () => (opened === undefined || opened.isEmpty() ? undefined : opened.close),
     beginHandler: () => void (state.phase = "handler"),
     refused: () => state.refused,
     isLive: () => state.live,
@@ -160,19 +168,19 @@ function callSession(
   };
 }
 
-function liveResources(resources: Resources, assertLive: () => void): Resources {
+function liveResources(resources: () => Resources, assertLive: () => void): Resources {
   return {
     get(key) {
       assertLive();
-      return resources.get(key);
+      return resources().get(key);
     },
     find(key) {
       assertLive();
-      return resources.find(key);
+      return resources().find(key);
     },
     async open(key) {
       assertLive();
-      const opened = await resources.open(key);
+      const opened = await resources().open(key);
       assertLive();
       return opened;
     },

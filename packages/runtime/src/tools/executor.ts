@@ -1,7 +1,8 @@
 import type { AssistantMessage, RejectedParams, Tool, ToolCall, ToolMessage, ToolPolicy } from "@proviso/core";
 import { isFailure, messageOf, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
-import { endTransaction, rollback, type Transaction } from "../transactions/transaction.ts";
+import { endTransaction, rollback } from "../transactions/ending.ts";
+import type { Transaction } from "../transactions/transaction.ts";
 import { beginCalls } from "./begin.ts";
 import { announceCall, failed, invoke, jsonOf, prepare, type Accepted, type Invocation } from "./call.ts";
 import { withFeedback } from "./feedback.ts";

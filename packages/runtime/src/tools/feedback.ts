@@ -1,8 +1,10 @@
-import type { FeedbackProvider, Tool, ToolCall, ToolMessage } from "@proviso/core";
+import { describeValue, type FeedbackProvider, type Tool, type ToolCall, type ToolMessage } from "@proviso/core";
 import { messageOf } from "../failures.ts";
+import { ignoreRejection } from "../logging.ts";
 import type { Run } from "../run.ts";
 import type { SessionCore } from "../session/session.ts";
-import { endTransaction, type Transaction } from "../transactions/transaction.ts";
+import { endTransaction } from "../transactions/ending.ts";
+import type { Transaction } from "../transactions/transaction.ts";
 import { emptyTransaction } from "./begin.ts";
 import { callContext } from "./context.ts";
 
@@ -75,7 +77,12 @@ function ask(run: Run, call: ToolCall, provider: FeedbackProvider, transaction: 
   calling.beginHandler();
   try {
     const text: unknown = provider.provide(calling.context);
-    return typeof text === "string" && text !== "" ? text : undefined;
+    if (text === undefined || text === null || text === "") return undefined;
+    if (typeof text === "string") return text;
+    ignoreRejection(text);
+    const error = `provide must return a text or undefined, and at once: not ${describeValue(text)}.`;
+    run.log("warn", { provider: provider.name, error }, "feedback.failed");
+    return undefined;
   } catch (error) {
     run.log("warn", { provider: provider.name, error: messageOf(error) }, "feedback.failed");
     return undefined;

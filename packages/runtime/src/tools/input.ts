@@ -1,19 +1,3 @@
-/**
- * The input, unchangeable at every depth: what a policy approved is what is recorded and what the handler gets. Dates and
- * instances of classes, which only a transforming schema brings in, cannot be frozen.
- */
-export function frozenInput<T>(input: T): T {
-  if (!isObject(input)) return input;
-  const found = new Set<object>([input]);
-  // A Set goes on with what is added while it is gone through.
-  for (const each of found) {
-    if (!Array.isArray(each) && !isPlain(each)) continue;
-    for (const item of Object.values(each) as unknown[]) if (isObject(item)) found.add(item);
-    Object.freeze(each);
-  }
-  return input;
-}
-
 /** Whether both are the same data. What is no plain data is the same only as itself. */
 export function isSameInput(one: unknown, other: unknown, depth = 0): boolean {
   if (Object.is(one, other)) return true;

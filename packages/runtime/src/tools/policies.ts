@@ -3,7 +3,7 @@ import { isFailure, messageOf, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import { validateInput } from "./arguments.ts";
 import type { Accepted } from "./call.ts";
-import { frozenInput, isSameInput } from "./input.ts";
+import { isSameInput } from "./input.ts";
 
 /** A policy said no, and why; the model reads it. */
 export interface Denied {
@@ -45,7 +45,7 @@ export async function checkPolicies(
     if (approved !== undefined && !isSameInput(checked.input, approved.input)) {
       return { denied: `The policy ${policy.name} changed the input after it had been approved.` };
     }
-    input = frozenInput(checked.input);
+    input = checked.input;
   }
   return { input };
 }
@@ -72,7 +72,7 @@ export async function askForApproval(
       if (decision.input !== undefined) {
         const checked = await validateInput(tool, decision.input);
         if (!checked.ok) return { denied: checked.error };
-        input = frozenInput(checked.input);
+        input = checked.input;
       }
       approved.set(policy, input);
     }

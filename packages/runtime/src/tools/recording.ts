@@ -2,7 +2,8 @@ import type { ToolCall, ToolInvoked, ToolResult } from "@proviso/core";
 import { elapsedMs } from "../elapsed.ts";
 import { messageOf } from "../failures.ts";
 import type { Run } from "../run.ts";
-import { rollback, type Transaction } from "../transactions/transaction.ts";
+import { rollback } from "../transactions/ending.ts";
+import type { Transaction } from "../transactions/transaction.ts";
 import { failed, type Invocation } from "./call.ts";
 import { announceOpening } from "./disclosure.ts";
 

@@ -153,8 +153,7 @@ export function holderAround(owner: LockOwner, of: Lock): string | undefined {
 /** Gives back all that a transaction holds; whoever is next in line gets it. */
 export function releaseAll(owner: LockOwner): void {
   owner.ended = true;
-  for (const wait of [...owner.waits]) {
-    if (wait.owner !== owner) continue;
+  for (const wait of Array.from(owner.waits).filter((each) => each.owner === owner)) {
     leaveLine(wait);
     wait.end();
     admit(wait.lock);

@@ -9,14 +9,8 @@ import type { SessionMark } from "../session/slices.ts";
 import { runAsPartOf } from "./async-context.ts";
 import { enclosing } from "./enclosing.ts";
 import { takeSavepoints, type Savepoint } from "./snapshots.ts";
-import {
-  beginTransaction,
-  endTransaction,
-  restoreSavepoints,
-  rollback,
-  type Transaction,
-  type TransactionHost,
-} from "./transaction.ts";
+import { endTransaction, restoreSavepoints, rollback } from "./ending.ts";
+import { beginTransaction, type Transaction, type TransactionHost } from "./transaction.ts";
 
 /** Session and resources as one; the tag is for logs and errors. */
 export interface Snapshot {
@@ -164,6 +158,7 @@ async function locked<T>(
 const host: TransactionHost = {
   within: (work) => work,
   withinGrace: async (work, onError) => void (await work.catch(onError)),
+  redact: (value) => value,
   report() {},
   warn() {},
 };

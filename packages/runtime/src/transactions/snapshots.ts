@@ -82,34 +82,48 @@ export async function takeSavepoints(participants: readonly Participant[]): Prom
   return taken;
 }
 
+/** How a fault is shown: without secrets. */
+interface Showing {
+  redact<T>(value: T): T;
+}
+
 /** A fault may pass, a lack of descriptors for example: a failed restore is tried once more. */
-export async function restore({ resource, name, snapshot }: Savepoint): Promise<void> {
-  const once = async (): Promise<void> => void (await resource.restore(snapshot));
+export async function restore({ resource, name, snapshot }: Savepoint, host: Showing): Promise<void> {
+  const once = async (): Promise<void> => {
+    await resource.restore(snapshot);
+  };
   try {
     await once().catch(once);
   } catch (cause) {
-    makeUnusable(resource, name, "rollback", cause);
+    makeUnusable(resource, name, "rollback", host.redact(cause));
     throw cause;
   }
 }
 
 /** Nothing uses it any more: its state is unknown. */
 function makeUnusable(resource: object, id: string, operation: "rollback" | "commit", cause: unknown): void {
-  const message = `The resource "${id}" cannot be used any more: its changes could not be ${participle[operation]}: ${messageOf(cause)}`;
-  if (!unusable.has(resource))
-    unusable.set(resource, new UnusableError(message, { what: "resource", id, operation, cause }));
+  if (unusable.has(resource)) return;
+  const why = `its changes could not be ${participle[operation]}: ${messageOf(cause)}`;
+  const message = `The resource "${id}" cannot be used any more: ${why}`;
+  unusable.set(resource, new UnusableError(message, { what: "resource", id, operation, cause }));
 }
 
 export const participle = { rollback: "undone", commit: "committed" } as const;
 
-/** @throws what a release threw, as a rejection. */
-export function releaseSnapshots(snapshots: readonly Taken[], undone: boolean): Promise<void> | undefined {
+interface Ending {
+  readonly snapshots: readonly Taken[];
+  readonly undone: boolean;
+  readonly host: Showing;
+}
+
+/** At once where no release is asynchronous. @throws what a release threw, as a rejection. */
+export function releaseSnapshots({ snapshots, undone, host }: Ending): Promise<void> | undefined {
   const releasing: Promise<void>[] = [];
   for (const { resource, name, snapshot } of snapshots.toReversed()) {
     // A resource that outlives the process may restore it yet.
     if (unusable.has(resource)) continue;
     const failed = (cause: unknown): never => {
-      if (!undone) makeUnusable(resource, name, "commit", cause);
+      if (!undone) makeUnusable(resource, name, "commit", host.redact(cause));
       throw cause;
     };
     try {
@@ -119,11 +133,13 @@ export function releaseSnapshots(snapshots: readonly Taken[], undone: boolean): 
       releasing.push(Promise.reject(error).catch(failed));
     }
   }
-  return releasing.length === 0
-    ? undefined
-    : Promise.allSettled(releasing)
-        .then(() => Promise.all(releasing))
-        .then(() => {});
+  return releasing.length === 0 ? undefined : allSettled(releasing);
+}
+
+/** Waits for all, then throws what the first of them threw. */
+export async function allSettled(work: readonly Promise<void>[]): Promise<void> {
+  await Promise.allSettled(work);
+  await Promise.all(work);
 }
 
 export function isUnusable(resource: object): boolean {

@@ -7,7 +7,7 @@
 // 4. Every snapshot is released once, after the commit or the rollback: until then a crash undoes the transaction.
 // 5. What is made inside a transaction is closed when the outermost one has ended: until then it may have to be restored.
 import { DefinitionError, type AppEvent } from "@proviso/core";
-import { abortedFailure, isFailure, messageOf, type Failure, type LimitFailure } from "../failures.ts";
+import { abortedFailure, isFailure, type Failure, type LimitFailure } from "../failures.ts";
 import type { ResourceContext } from "../resources/context.ts";
 import type { Run } from "../run.ts";
 import type { SessionCore } from "../session/session.ts";
@@ -22,17 +22,7 @@ import {
   type LockOwner,
   type Wanted,
 } from "./lock.ts";
-import {
-  isUnusable,
-  lockOf,
-  participle,
-  releaseSnapshots,
-  restore,
-  takeSnapshots,
-  type Participant,
-  type Savepoint,
-  type Taken,
-} from "./snapshots.ts";
+import { lockOf, takeSnapshots, type Participant, type Taken } from "./snapshots.ts";
 
 export interface Transaction extends LockOwner {
   /** Session events with this evaluation id, and of evaluations inside it, are what it does. */
@@ -79,6 +69,8 @@ export interface TransactionHost {
   within<T>(work: Promise<T>): Promise<T | LimitFailure>;
   /** Waits for work, but not past the evaluation's end: then it goes on behind. Never rejects. */
   withinGrace(work: Promise<unknown>, onError: (error: unknown) => void): Promise<void>;
+  /** The same value without the secrets. */
+  redact<T>(value: T): T;
   /** A rollback or a commit failed. */
   report(operation: "rollback" | "commit", message: string, cause: unknown): void;
   /** A failure that changes nothing any more. */
@@ -258,138 +250,12 @@ export class LockFault extends Error {
   }
 }
 
-/**
- * Session first, at once; then the resources, which may take their time. `calls`: only what these calls did in the session
- * is undone.
- */
-export async function rollback(transaction: Transaction, calls?: ReadonlySet<string>): Promise<void> {
-  const { core, mark, pendingEvents, snapshots, made } = transaction;
-  if (mark !== undefined) core.rollback(mark, calls);
-  const others = calls === undefined ? [] : pendingEvents.filter(({ callId }) => !calls.has(callId));
-  pendingEvents.splice(0, pendingEvents.length, ...others);
-  transaction.undone = true;
-  if (snapshots.length + made.length + transaction.restoring.length === 0) return;
-  const restoring = Promise.all(transaction.restoring).then(() => restoreAll(transaction));
-  const done = restoring.then(
-    () => true,
-    () => false,
-  );
-  for (let one: Transaction | undefined = transaction; one !== undefined; one = one.parent) one.restoring.push(done);
-  await transaction.host.withinGrace(restoring, (error) => fail(transaction, "rollback", error));
-}
-
-/** The last taken first; tries all of them, then discards what was made. @throws {AggregateError} */
-async function restoreAll(transaction: Transaction): Promise<void> {
-  const errors: unknown[] = [];
-  // What was being taken when the call ended, of a resource that joined late, is there first.
-  await allTaken(transaction);
-  for (const taken of transaction.snapshots.toReversed()) {
-    await restore(taken).catch((cause: unknown) => errors.push(cause));
-  }
-  for (const { instance, discard } of transaction.made.splice(0).toReversed()) {
-    await forgetSnapshots(transaction, instance);
-    await discard().catch((error: unknown) => transaction.host.warn("resource.close.failed", error));
-  }
-  if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join("; "));
-}
-
-/** What is about to be closed is restored no more, here and in the transactions around. */
-async function forgetSnapshots(transaction: Transaction, instance: unknown): Promise<void> {
-  for (let one: Transaction | undefined = transaction; one !== undefined; one = one.parent) {
-    const at = one.snapshots.findIndex(({ resource }) => resource === instance);
-    const [taken] = at === -1 ? [] : one.snapshots.splice(at, 1);
-    // What could not be restored is not released: a resource that outlives the process may restore it yet.
-    if (taken === undefined || isUnusable(taken.resource)) continue;
-    try {
-      await taken.resource.release?.(taken.snapshot);
-    } catch (error) {
-      one.host.warn("transaction.release.failed", error);
-    }
-  }
-}
-
-/** The last taken first; where one cannot be restored, session and resource are unusable. */
-export async function restoreSavepoints(
-  transaction: Transaction,
-  savepoints: readonly Savepoint[],
-  failed: string,
-): Promise<void> {
-  for (const savepoint of savepoints.toReversed()) {
-    await restore(savepoint).catch((cause: unknown) => {
-      transaction.core.poison("rollback", `${failed}: ${messageOf(cause)}`, cause);
-    });
-  }
-}
-
-function fail(transaction: Transaction, operation: "rollback" | "commit", cause: unknown): void {
-  const message = `the changes of ${transaction.name} could not be ${participle[operation]}: ${messageOf(cause)}`;
-  transaction.core.poison(operation, message, cause);
-  transaction.host.report(operation, message, cause);
-}
-
-/**
- * What stands now stays, even when the process dies; then whoever waits may begin. What could not be restored is not
- * released: a resource that outlives the process may restore it yet.
- */
-export async function endTransaction(transaction: Transaction): Promise<void> {
-  const { core, mark, parent, restoring, host } = transaction;
-  if (mark !== undefined) core.close(mark);
-  // Restored as a whole with the transaction around.
-  if (parent?.ended === false) {
-    parent.made.push(...transaction.made.splice(0));
-    parent.closings.push(...transaction.closings.splice(0));
-  }
-  const ending = restoring.length === 0 ? releaseAndClose(transaction) : releaseLater(transaction);
-  if (ending === undefined) return leave(transaction);
-  void ending.catch(() => {}).then(() => leave(transaction));
-  await host.withinGrace(ending, (error) => {
-    if (transaction.undone) host.warn("transaction.release.failed", error);
-    else fail(transaction, "commit", error);
-  });
-}
-
-function leave(transaction: Transaction): void {
-  const { parent } = transaction;
-  releaseAll(transaction);
-  if (parent !== undefined && --parent.inside === 0) parent.onIdle?.();
-}
-
-async function releaseLater(transaction: Transaction): Promise<void> {
-  await Promise.all(transaction.restoring);
-  await releaseAndClose(transaction);
-}
-
-/** undefined where no snapshot is still being taken; one that cannot be taken is no longer in the list then. */
-function allTaken({ snapshots }: Transaction): Promise<unknown> | undefined {
-  const pending = snapshots.filter(({ taking }) => taking !== undefined);
-  return pending.length === 0 ? undefined : Promise.allSettled(pending.map(({ taking }) => taking));
-}
-
-function releaseAndClose(transaction: Transaction): Promise<void> | undefined {
-  const pending = allTaken(transaction);
-  if (pending !== undefined) return pending.then(() => releaseAndClose(transaction));
-  const releasing = releaseSnapshots(transaction.snapshots, transaction.undone);
-  if (releasing !== undefined) return releasing.finally(() => closeAll(transaction));
-  return closeAll(transaction);
-}
-
-/** In reverse order. A resource that cannot be closed is told in the log. */
-function closeAll({ closings, host }: Transaction): Promise<void> | undefined {
-  let closed: Promise<void> | undefined;
-  for (const close of closings.splice(0).toReversed()) {
-    const next = (): Promise<void> =>
-      Promise.resolve(close()).catch((error: unknown) => host.warn("resource.close.failed", error));
-    closed = closed === undefined ? next() : closed.then(next);
-  }
-  return closed;
-}
-
-/** It did not begin: a snapshot that comes yet is released, nobody waits for it. */
+/** It did not begin: nobody waits for it, but its locks are held until a snapshot that comes yet is released. */
 function abandon(transaction: Transaction): void {
-  for (const taken of transaction.snapshots) {
-    Promise.resolve(taken.taking)
-      .then(() => taken.resource.release?.(taken.snapshot))
-      .catch(() => {});
-  }
-  releaseAll(transaction);
+  if (transaction.snapshots.length === 0) return releaseAll(transaction);
+  const releasing = transaction.snapshots.map(async (taken) => {
+    await taken.taking;
+    await taken.resource.release?.(taken.snapshot);
+  });
+  void Promise.allSettled(releasing).then(() => releaseAll(transaction));
 }

@@ -54,8 +54,49 @@ const invalid = {
   "a name of 256 bytes": "é".repeat(128),
   "the folder for undoing": ".proviso-undo/log",
   "the folder for undoing, inside": "src/.Proviso-Undo",
+  "the folder for undoing, by a letter that counts as another one": ".provi\u017fo-undo/log",
+  "the folder for undoing, by one without its dot": ".prov\u0131so-undo",
+  "the folder for undoing, with a letter that does not show": ".proviso\u200b-undo",
+  "the folder for undoing, abbreviated": "PROVIS~1/log",
   "half a character": "src/\ud800.ts",
+  "a backslash": "..\\secret.txt",
+  "a drive": "C:/secret.txt",
+  "a stream": "README.md:stream",
+  "a dot at the end of a name": "src./a.ts",
+  "three dots": "src/...",
+  "a space at the end of a name": "src/.. /secret.txt",
+  ...Object.fromEntries(
+    [
+      "CON",
+      "prn",
+      "aux.c",
+      "src/NUL",
+      "nul .txt",
+      "com1",
+      "COM0.log",
+      "LPT9/x",
+      "lpt\u00b2",
+      "CONIN$",
+      "conout$.txt",
+    ].map((path) => [`the device ${path}`, path]),
+  ),
 };
+
+/** Much like what is refused. */
+const valid = [
+  ".proviso-undone",
+  "a~1",
+  "console",
+  "con-tact/nul-l",
+  "com",
+  "com10",
+  "lpt",
+  "auxiliary.c",
+  ".. x",
+  " a",
+  ".x",
+  "..x",
+];
 
 function describeReading(open: (files: Tree) => Promise<Opened>): void {
   let opened: Opened;
@@ -91,7 +132,11 @@ function describeReading(open: (files: Tree) => Promise<Opened>): void {
   test("FS-1 empty names and dots are passed over; dots in a name are not", async () => {
     expect((await files.read("./src//a.ts")).totalLines).toBe(3);
     expect(await files.list(".")).toEqual(await files.list());
-    expect(await files.exists("...")).toBe(false);
+    expect(await files.exists("..a")).toBe(false);
+  });
+
+  test("FS-1 names that are only much like refused ones are taken", async () => {
+    for (const path of valid) expect(await files.exists(path)).toBe(false);
   });
 
   test("FS-1 read tells the text, the number of its lines, and whether there is more", async () => {
@@ -183,8 +228,16 @@ function describeReading(open: (files: Tree) => Promise<Opened>): void {
     expect(await files.glob(pattern)).toEqual(found);
   });
 
-  test("FS-1 a glob that is absolute, too long or has too many alternatives is refused", async () => {
-    for (const pattern of ["/etc/*", "x".repeat(1_001), "a\0b", "{a,b}".repeat(9)]) {
+  const longAlternatives = `${"{a,b}".repeat(8)}${"*?".repeat(400)}`;
+  test("FS-1 FS-4 a glob that is absolute, too long or has too many alternatives is refused", async () => {
+    for (const pattern of [
+      "/etc/*",
+      "x".repeat(1_001),
+      "a\0b",
+      "{a,b}".repeat(9),
+      "{,}".repeat(300),
+      longAlternatives,
+    ]) {
       expect(await faultOf(files.glob(pattern))).toBe("invalid_path");
     }
   });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { rejectionOf, thrownBy } from "../state/support.ts";
-import { host } from "./host-support.ts";
+import { host, type Undoable } from "./host-support.ts";
 import { undoFolder } from "./temporary.ts";
 
 const run = promisify(execFile);
@@ -22,6 +22,62 @@ test("FS-3 a file that is written over keeps its mode, and gets the very file ba
   await files.restore(snapshot);
   expect(await tree()).toEqual(before);
   expect((await lstat(join(root, "script.sh"))).ino).toBe(ino);
+});
+
+test("FS-2 a write takes away the bits by which a program runs as its owner or group, and undoing gives them back", async () => {
+  const { files, root, tree } = await host({ "user.sh": "old", "group.sh": "old", "sticky.sh": "old" });
+  for (const [path, mode] of [
+    ["user.sh", 0o4755],
+    ["group.sh", 0o2755],
+    ["sticky.sh", 0o1644],
+  ] as const) {
+    await chmod(join(root, path), mode);
+  }
+  const before = await tree();
+  const snapshot = await files.snapshot();
+  for (const path of ["user.sh", "group.sh", "sticky.sh"]) await files.write(path, "new");
+  const modes = ["user.sh", "group.sh", "sticky.sh"].map(async (path) => (await lstat(join(root, path))).mode & 0o7777);
+  expect(await Promise.all(modes)).toEqual([0o755, 0o755, 0o1644]);
+  await files.restore(snapshot);
+  expect(await tree()).toEqual(before);
+});
+
+test("FS-3 an undoing that got stuck is ended by whatever comes next, once it can be", async () => {
+  const uses: readonly ((files: Undoable) => unknown)[] = [
+    (files) => files.write("c.txt", "x"),
+    (files) => files.read("b.txt"),
+    (files) => files.snapshot(),
+    (files) => files.glob("**"),
+  ];
+  for (const use of uses) {
+    const { files, root, tree } = await host({ "folder/a.txt": "a", "b.txt": "b" });
+    const before = await tree();
+    const snapshot = await files.snapshot();
+    await files.write("b.txt", "x");
+    await files.write("folder/a.txt", "x");
+    await rename(join(root, "folder"), join(root, "elsewhere"));
+    expect(await rejectionOf(Promise.resolve(files.restore(snapshot)))).toMatchObject({ reason: "failed" });
+    await files.release?.(snapshot);
+    expect(await rejectionOf(files.write("c.txt", "x"))).toMatchObject({ reason: "failed" });
+    await rename(join(root, "elsewhere"), join(root, "folder"));
+    await use(files);
+    expect((await tree()).filter((line) => !line.startsWith("c.txt "))).toEqual(before);
+    // What was released meanwhile is forgotten.
+    expect(await readdir(root)).not.toContain(undoFolder);
+  }
+});
+
+test("FS-3 files of odd names, which no path reaches, are not shown, and come back when all is removed and undone", async () => {
+  const { files, root, everything } = await host({ "a.txt": "text", "b:c.txt": "text", "d\\e": "text", "f.": "text" });
+  const before = await everything();
+  expect((await files.list()).map(({ name }) => name)).toEqual(["a.txt", "file.txt"]);
+  expect(await files.glob("**")).toEqual(["a.txt", "file.txt"]);
+  expect((await files.grep("text")).map(({ path }) => path)).toEqual(["a.txt"]);
+  const snapshot = await files.snapshot();
+  await files.remove("");
+  expect(await readdir(root)).toEqual([undoFolder]);
+  await files.restore(snapshot);
+  expect(await everything()).toEqual(before);
 });
 
 test("FS-3 a removed folder comes back with its links, pipes, modes and odd names", async () => {

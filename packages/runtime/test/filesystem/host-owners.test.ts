@@ -1,14 +1,14 @@
 import { hostFilesystem } from "@proviso/runtime/node";
 import { spawn } from "node:child_process";
-import { mkdir, readFile, readdir, readlink, rm, symlink, writeFile } from "node:fs/promises";
+import { readFile, readdir, readlink, rm, symlink, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { crc32 } from "node:zlib";
 import { expect, test } from "vitest";
 import { rejectionOf, thrownBy } from "../state/support.ts";
-import { host, later, type Host } from "./host-support.ts";
+import { host, later } from "./host-support.ts";
+import { leftBehind, logLine } from "./left-behind.ts";
 import { undoFolder } from "./temporary.ts";
 
 /** Begins a call in another process and stays in it. */
@@ -29,17 +29,6 @@ async function elsewhere(root: string): Promise<{ pid: number; kill(): Promise<v
   later(kill);
   await new Promise((resolve) => child.stdout.once("data", resolve));
   return { pid: child.pid as number, kill };
-}
-
-/** As a process leaves it that dies in a call which had written over file.txt. */
-async function leftBehind({ root }: Host, owner: object | undefined, records?: readonly object[]): Promise<void> {
-  const store = join(root, undoFolder);
-  await mkdir(store);
-  const told = records ?? [{ path: "file.txt", had: true, was: "1" }];
-  const lines = [{ proviso: 1 }, ...told].map((record) => JSON.stringify(record));
-  await writeFile(join(store, "log"), lines.map((json) => `${crc32(json).toString(16)} ${json}\n`).join(""));
-  await writeFile(join(store, "1"), "before");
-  if (owner !== undefined) await symlink(JSON.stringify(owner), join(store, "lock-1"));
 }
 
 const nobody = { host: hostname(), boot: "an earlier one", space: "", pid: 1, startedAt: "1" };
@@ -121,11 +110,19 @@ test("FS-3 a process of the same number that began at another time is another on
   expect(snapshot).toBeDefined();
 });
 
-test("FS-3 a log of a later version, and one that was cut off, do no harm", async () => {
-  const later2 = await host();
-  await leftBehind(later2, nobody, [{ path: "file.txt", had: true, was: "1" }]);
-  await writeFile(join(later2.root, undoFolder, "log"), `${crc32('{"proviso":2}').toString(16)} {"proviso":2}\n`);
-  expect(await rejectionOf(later2.files.write("x", "x"))).toMatchObject({ reason: "busy" });
+test.each([1, 3])("FS-3 a log of version %i is not read, and does no harm", async (proviso) => {
+  const made = await host();
+  await leftBehind(made, nobody);
+  const log = join(made.root, undoFolder, "log");
+  await writeFile(log, logLine({ proviso }) + logLine({ path: "file.txt", had: true, was: "1" }));
+  const before = await made.everything();
+  made.open({ takeOver: true });
+  const error = await rejectionOf(made.files.write("x", "x"));
+  expect(error).toMatchObject({ reason: "busy", message: expect.stringContaining("another version") });
+  expect(await made.everything()).toEqual(before);
+});
+
+test("FS-3 a log that was cut off does no harm", async () => {
   const cut = await host();
   await leftBehind(cut, nobody);
   const log = join(cut.root, undoFolder, "log");

@@ -136,3 +136,13 @@ test.each([
     cause: { reason: "refused", message: expect.stringContaining(`${name} cannot take part in transactions`) },
   });
 });
+
+test("RES-4 a literal may be as long as SQLite takes", async () => {
+  const resources = [sqliteResource(memoryDatabase())];
+  const long = 12_000_000;
+  const result = await call(
+    resources,
+    (mine) => mine.get(`SELECT length('${"x".repeat(long)}') AS length`)?.["length"],
+  );
+  expect(result).toMatchObject({ success: true, value: long });
+});

@@ -1,4 +1,12 @@
-import { defineTool, provide, provideFactory, resourceKey, UnusableError, type Snapshotable } from "@proviso/core";
+import {
+  defineTool,
+  provide,
+  provideFactory,
+  resourceKey,
+  UnusableError,
+  type RestoreError,
+  type Snapshotable,
+} from "@proviso/core";
 import { createSession } from "@proviso/runtime";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -63,12 +71,12 @@ test("TX-1 a restore that fails makes the session unusable, and every later use 
 test("TX-1 nothing more is run on a session that could not be restored, and every call is still answered", async () => {
   const session = createSession();
   ran.length = 0;
-  const { messages } = await rejectionOf(
+  const { messages } = (await rejectionOf(
     evaluateCalls(promptOf({ tools: [note] }), [failing, { name: "note", arguments: { text: "b" } }], {
       session,
       resources: [fragile()],
     }),
-  );
+  )) as unknown as RestoreError;
   expect(ran).toEqual(["a"]);
   expect(toolMessages(messages).map(({ isError }) => isError)).toEqual([true, true]);
   expect(toolMessages(messages)[1]?.text).toContain("disk gone");

@@ -27,7 +27,7 @@ test("TX-12 nested evaluations that wait for each other's resources: one is refu
   ]);
   await environment.clock.advance(100);
   const results = (await evaluating).map(({ toolResults }) => toolResults[0]?.result.success);
-  expect(results.toSorted()).toEqual([false, true]);
+  expect(results.filter((success) => success === true)).toHaveLength(1);
   // The one that went on has added to both.
   expect([a.value, b.value]).toEqual([1, 1]);
   expect(errors).toHaveLength(1);
@@ -91,7 +91,10 @@ test("TX-12 an evaluation of one's own in a call's code, with nothing of the cal
 test("TX-12 a reader's code may read beside a writer that waits", async () => {
   const environment = fakeEnvironment();
   const shared = await openResources([provide(CounterKey, new Counter())]);
-  const inner = promptOf({ tools: [toolOf("inner", ({ resources }) => resources.get(CounterKey).value, { readOnly: true })] }, "inner");
+  const inner = promptOf(
+    { tools: [toolOf("inner", ({ resources }) => resources.get(CounterKey).value, { readOnly: true })] },
+    "inner",
+  );
   const outer = toolOf(
     "outer",
     async () => {

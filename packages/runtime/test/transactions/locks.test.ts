@@ -1,5 +1,6 @@
 import {
   deadlineIn,
+  defineEvent,
   DefinitionError,
   Filesystem,
   provide,
@@ -12,9 +13,12 @@ import {
 import { createSession, memoryFilesystem, openResources } from "@proviso/runtime";
 import { fakeEnvironment } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { calling, Counter, CounterKey, OtherKey, promptOf, rejectionOf, slowAdd, toolOf } from "./support.ts";
 
 type Given = NonNullable<EvaluateOptions["resources"]>;
+
+const did = defineEvent("did", z.object({ name: z.string() }));
 
 /** Ways of giving one instance to two evaluations. */
 const ways: Record<string, (counter: Counter) => Promise<readonly [Given, Given]>> = {
@@ -41,7 +45,10 @@ const ways: Record<string, (counter: Counter) => Promise<readonly [Given, Given]
   },
   "opened beside a binding of one's own": async (counter) => {
     const opened = await openResources([provide(CounterKey, counter)]);
-    return [[opened, provide(OtherKey, new Counter())], [provide(OtherKey, new Counter()), opened]];
+    return [
+      [opened, provide(OtherKey, new Counter())],
+      [provide(OtherKey, new Counter()), opened],
+    ];
   },
   "made by a factory of each": async (counter) => {
     const given = (): Given => [provideFactory(CounterKey, () => counter, { eager: true, close() {} })];
@@ -49,26 +56,29 @@ const ways: Record<string, (counter: Counter) => Promise<readonly [Given, Given]
   },
 };
 
-test.each(Object.keys(ways))("TX-2 TX-11 a call undoes nothing of another evaluation's, the instance %s", async (way) => {
-  for (const [failing, good] of [
-    [100, 20],
-    [20, 100],
-  ] as const) {
-    const environment = fakeEnvironment();
-    const counter = new Counter();
-    const [one, other] = await (ways[way] as (typeof ways)[string])(counter);
-    const bad = promptOf({ tools: [slowAdd(environment, { ms: failing, fail: true })] });
-    const fine = promptOf({ tools: [slowAdd(environment, { ms: good })] });
-    const evaluating = Promise.all([
-      calling(environment, "add").evaluate(bad, { resources: one }),
-      calling(environment, "add").evaluate(fine, { resources: other }),
-      calling(environment, "add").evaluate(fine, { resources: one }),
-    ]);
-    await environment.clock.advance(1_000);
-    const results = (await evaluating).map(({ toolResults }) => toolResults[0]?.result.success);
-    expect([results, counter.value]).toEqual([[false, true, true], 2]);
-  }
-});
+test.each(Object.keys(ways))(
+  "TX-2 TX-11 a call undoes nothing of another evaluation's, the instance %s",
+  async (way) => {
+    for (const [failing, good] of [
+      [100, 20],
+      [20, 100],
+    ] as const) {
+      const environment = fakeEnvironment();
+      const counter = new Counter();
+      const [one, other] = await (ways[way] as (typeof ways)[string])(counter);
+      const bad = promptOf({ tools: [slowAdd(environment, { ms: failing, fail: true })] });
+      const fine = promptOf({ tools: [slowAdd(environment, { ms: good })] });
+      const evaluating = Promise.all([
+        calling(environment, "add").evaluate(bad, { resources: one }),
+        calling(environment, "add").evaluate(fine, { resources: other }),
+        calling(environment, "add").evaluate(fine, { resources: one }),
+      ]);
+      await environment.clock.advance(1_000);
+      const results = (await evaluating).map(({ toolResults }) => toolResults[0]?.result.success);
+      expect([results, counter.value]).toEqual([[false, true, true], 2]);
+    }
+  },
+);
 
 test("TX-11 the view that a call gets of a filesystem has the lock of the filesystem", async () => {
   const environment = fakeEnvironment();
@@ -118,9 +128,12 @@ test.each([
   ["only read what they declare", { readOnly: true, uses: [CounterKey] }, 300],
   ["declare that they use it", { uses: [CounterKey] }, 6_000],
   ["declare nothing", {}, 6_000],
-] as const)("TOOL-13 TX-11 of 20 evaluations over one scope, calls of tools that %s take %o: %i ms", async (_, uses, ms) => {
-  expect(await timeOf(20, uses)).toBe(ms);
-});
+] as const)(
+  "TOOL-13 TX-11 of 20 evaluations over one scope, calls of tools that %s take %o: %i ms",
+  async (_, uses, ms) => {
+    expect(await timeOf(20, uses)).toBe(ms);
+  },
+);
 
 test("TOOL-13 calls of tools that use different resources of one scope overlap", async () => {
   const environment = fakeEnvironment();
@@ -144,7 +157,7 @@ test("TOOL-6 TOOL-13 calls of one turn that use nothing overlap, keep their orde
     toolOf(
       name,
       async ({ session }) => {
-        session.dispatch({ type: "did", name });
+        session.dispatch(did({ name }));
         await environment.clock.sleep(300 - index * 100);
         ended.push(name);
         if (name === "b") throw new Error("it failed");
@@ -155,7 +168,8 @@ test("TOOL-6 TOOL-13 calls of one turn that use nothing overlap, keep their orde
   const session = createSession();
   const events: unknown[] = [];
   session.on("*", (event) => {
-    if (event.type === "did" || event.type === "tool.invoked") events.push([event.type, (event as { name?: string }).name]);
+    if (event.type === "did" || event.type === "tool.invoked")
+      events.push([event.type, (event as { name?: string }).name]);
   });
   const evaluating = calling(environment, "a", "b", "c").evaluate(promptOf({ tools }), { session });
   await environment.clock.advance(300);
@@ -204,16 +218,20 @@ test("TOOL-13 what a declared resource's factory asked for is locked with it", a
   const Repo = resourceKey<{ add(): Promise<void> }>("Repo");
   const bindings: readonly Binding[] = [
     provide(CounterKey, counter),
-    provideFactory(Repo, (from) => {
-      const mine = from.get(CounterKey);
-      return {
-        async add() {
-          const { value } = mine;
-          await environment.clock.sleep(20);
-          mine.value = value + 1;
-        },
-      };
-    }, { eager: true }),
+    provideFactory(
+      Repo,
+      (from) => {
+        const mine = from.get(CounterKey);
+        return {
+          async add() {
+            const { value } = mine;
+            await environment.clock.sleep(20);
+            mine.value = value + 1;
+          },
+        };
+      },
+      { eager: true },
+    ),
   ];
   const shared = await openResources(bindings);
   const add = toolOf("add", ({ resources }) => resources.get(Repo).add(), { uses: [Repo] });
@@ -251,10 +269,14 @@ test("TX-11 readers do not starve a writer", async () => {
   const shared = await openResources([provide(CounterKey, new Counter())]);
   const order: string[] = [];
   const slow = (name: string, readOnly: boolean) =>
-    toolOf(name, async () => {
-      order.push(name);
-      await environment.clock.sleep(100);
-    }, { readOnly });
+    toolOf(
+      name,
+      async () => {
+        order.push(name);
+        await environment.clock.sleep(100);
+      },
+      { readOnly },
+    );
   const evaluate = (name: string, readOnly: boolean) =>
     calling(environment, name).evaluate(promptOf({ tools: [slow(name, readOnly)] }), { resources: shared });
   const evaluating = [evaluate("r1", true), evaluate("w", false), evaluate("r2", true), evaluate("r3", true)];

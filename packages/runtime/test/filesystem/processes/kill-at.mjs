@@ -6,7 +6,7 @@ import { syncBuiltinESMExports } from "node:module";
 const killAt = Number(process.env["KILL_AT"]);
 let calls = 0;
 const changing =
-  "renameSync linkSync unlinkSync mkdirSync rmdirSync symlinkSync writeFileSync writeSync write fsync fsyncSync fchmodSync";
+  "renameSync linkSync unlinkSync mkdirSync rmdirSync symlinkSync writeFileSync writeSync write fsync fsyncSync fchmodSync ftruncateSync";
 
 for (const name of changing.split(" ")) {
   const call = fs[name];

@@ -4,7 +4,7 @@ import { createSession, modelAdapter } from "@proviso/runtime";
 import { fakeEnvironment, recordEvents, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { rejection } from "./support.ts";
+import { rejection } from "../support.ts";
 
 const secret = "sk-very-secret-1234";
 const told = defineEvent("told", z.object({ text: z.string() }));

@@ -1,0 +1,209 @@
+// What is structure in what an evaluation shows of itself, and what is somebody's text or data: only that is redacted.
+// A secret may be a word that we use ourselves, or the name of a tool.
+import {
+  builtInTools,
+  isRecord,
+  type AppEvent,
+  type EvaluationDetails,
+  type FrameworkEvent,
+  type Message,
+  type ModelFailure,
+  type RejectedParams,
+  type SchemaIssue,
+  type ToolCall,
+  type ToolResult,
+} from "@proviso/core";
+import type { Failure } from "../failures.ts";
+import type { BareEvent } from "../run.ts";
+import type { Secrets } from "../secrets.ts";
+import type { Redact } from "./values.ts";
+
+/**
+ * How a field is treated. "kept": a name, an id, a number or a word of ours. "data": a text or data of somebody else's,
+ * with the keys in it. "tool": kept where the prompt has a tool of that name; others are a model's invention. A shape:
+ * an object of ours whose keys stay, or a list of such objects.
+ */
+type Treatment = "kept" | "data" | "tool" | Shape;
+/** What it does not name is "data". */
+type Shape = { readonly [field: string]: Treatment };
+
+type KeyOf<T> = T extends unknown ? keyof T : never;
+/** Names every field: a new one has to be decided on. */
+type ShapeOf<T, Left extends PropertyKey = never> = { readonly [K in Exclude<KeyOf<T>, Left>]-?: Treatment };
+type OfEveryEvent = "type" | "sessionId" | "evaluationId" | "parent" | "seq" | "at";
+
+const kept = "kept";
+const data = "data";
+
+const rejectedParams: ShapeOf<RejectedParams> = { rawArguments: data, error: data };
+const toolResult: ShapeOf<ToolResult> = { success: kept, message: data, value: data, hideValue: kept };
+
+const events: { readonly [E in FrameworkEvent as E["type"]]: ShapeOf<E, OfEveryEvent> } = {
+  "prompt.rendered": {
+    promptName: kept,
+    adapter: kept,
+    model: kept,
+    text: data,
+    tools: kept,
+    params: data,
+    descriptor: kept,
+    overrides: kept,
+  },
+  "provider.requested": { turn: kept, attempt: kept },
+  "provider.throttled": { turn: kept, attempt: kept, kind: kept, delayMs: kept, retryAfterMs: kept },
+  "provider.responded": { turn: kept, usage: kept, finishReason: kept, durationMs: kept },
+  // Redacted before it is cut into events: a secret may come in pieces.
+  "text.delta": { turn: kept, text: kept },
+  "text.reset": { turn: kept },
+  "output.delta": { turn: kept, partial: data },
+  "tool.requested": { turn: kept, callId: kept, name: "tool", arguments: data },
+  "tool.invoked": {
+    turn: kept,
+    callId: kept,
+    name: "tool",
+    params: rejectedParams,
+    result: toolResult,
+    durationMs: kept,
+  },
+  "transaction.failed": { turn: kept, operation: kept, callIds: kept, message: data },
+  "sections.opened": { promptName: kept, keys: kept, closed: kept, reason: data },
+  "feedback.given": { promptName: kept, callId: kept, provider: kept, text: data },
+  "prompt.executed": { promptName: kept, output: data, text: data, usage: kept, turns: kept, durationMs: kept },
+  "prompt.failed": {
+    promptName: kept,
+    code: kept,
+    phase: kept,
+    message: data,
+    usage: kept,
+    turns: kept,
+    durationMs: kept,
+  },
+};
+
+const toolCall: ShapeOf<ToolCall> = { id: kept, name: "tool", arguments: data };
+const message: ShapeOf<Message> = {
+  role: kept,
+  text: data,
+  toolCalls: toolCall,
+  providerItems: data,
+  callId: kept,
+  name: "tool",
+  isError: kept,
+};
+const details: ShapeOf<EvaluationDetails> = {
+  phase: kept,
+  promptName: kept,
+  providerPayload: data,
+  usage: kept,
+  messages: message,
+  // Events, which were redacted when they were made.
+  toolResults: kept,
+  cause: data,
+};
+const issue: ShapeOf<SchemaIssue> = { path: data, message: data };
+const failure: ShapeOf<Failure | ModelFailure> = {
+  stop: kept,
+  failure: kept,
+  phase: kept,
+  message: data,
+  cause: data,
+  payload: data,
+  usage: kept,
+  expiresAt: kept,
+  dimension: kept,
+  tracker: kept,
+  reason: kept,
+  status: kept,
+  exitCode: kept,
+  signal: kept,
+  stderr: data,
+  kind: kept,
+  retryAfterMs: kept,
+  attempts: kept,
+  waitedFor: kept,
+  heldBy: data,
+  rawText: data,
+  issues: issue,
+  unlisted: kept,
+};
+/** Of records; their keys are all ours. */
+const logFields: Shape = {
+  promptName: kept,
+  evaluationId: kept,
+  callId: kept,
+  tool: "tool",
+  code: kept,
+  phase: kept,
+  kind: kept,
+  type: kept,
+  checker: kept,
+  provider: kept,
+  model: kept,
+};
+const appEvent: Shape = { type: kept };
+
+/** Redacts what an evaluation shows of itself. */
+export interface Redaction {
+  readonly event: (event: BareEvent) => BareEvent;
+  /** Of the application; its schema names its keys. */
+  readonly appEvent: <T extends AppEvent>(event: T) => T;
+  readonly failure: <T extends Failure | ModelFailure>(failure: T) => T;
+  readonly details: <T extends Partial<EvaluationDetails>>(details: T) => T;
+  readonly log: (fields: object) => object;
+  readonly value: Redact;
+}
+
+const same = <T>(value: T): T => value;
+const none: Redaction = { event: same, appEvent: same, failure: same, details: same, log: same, value: same };
+
+/** `tools`: the keys are the names of those that the prompt has. */
+export function redactionOf(secrets: Secrets | undefined, tools: object = {}): Redaction {
+  if (secrets === undefined) return none;
+  const { redact } = secrets;
+  const isTool = (name: unknown): boolean =>
+    typeof name === "string" && (Object.hasOwn(tools, name) || builtInTools.some((own) => own === name));
+
+  const treat = (value: unknown, how: Treatment): unknown => {
+    if (how === "kept" || (how === "tool" && isTool(value))) return value;
+    if (typeof how !== "object") return redact(value);
+    if (Array.isArray(value)) return listOf(value, (item) => treat(item, how));
+    return isRecord(value) ? fields(value, how, redact) : redact(value);
+  };
+  const fields = <T extends object>(object: T, shape: Shape, key: (name: string) => string): T => {
+    const entries = Object.entries(object).map(([name, value]: [string, unknown]) => {
+      const how = Object.hasOwn(shape, name) ? shape[name] : undefined;
+      return [how === undefined ? key(name) : name, treat(value, how ?? data), name, value] as const;
+    });
+    const changed = entries.some(([name, value, nameBefore, before]) => name !== nameBefore || value !== before);
+    return changed ? (Object.fromEntries(entries) as T) : object;
+  };
+  return {
+    event: (event) => {
+      let copy: Record<string, unknown> | undefined;
+      for (const [field, how] of dataOf.get(event.type) ?? []) {
+        const value: unknown = (event as unknown as Record<string, unknown>)[field];
+        const shown = treat(value, how);
+        if (shown !== value) (copy ??= { ...event })[field] = shown;
+      }
+      return (copy as BareEvent | undefined) ?? event;
+    },
+    appEvent: (event) => fields(event, appEvent, same),
+    failure: (given) => fields(given, failure, same),
+    details: (given) => fields(given, details, same),
+    log: (record) => fields(record, logFields, same),
+    value: redact,
+  };
+}
+
+/** What has to be looked at in an event. */
+const dataOf: ReadonlyMap<string, readonly (readonly [string, Treatment])[]> = new Map(
+  Object.entries(events).map(([type, shape]) => [
+    type,
+    Object.entries<Treatment>(shape).filter(([, how]) => how !== "kept"),
+  ]),
+);
+
+function listOf(list: readonly unknown[], each: (item: unknown) => unknown): readonly unknown[] {
+  const items = list.map(each);
+  return items.some((item, index) => item !== list[index]) ? items : list;
+}

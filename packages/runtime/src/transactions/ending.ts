@@ -1,0 +1,144 @@
+// How a transaction ends: by a rollback, then or without it by the release of its snapshots and locks.
+import { messageOf } from "../failures.ts";
+import { releaseAll } from "./lock.ts";
+import { isUnusable, participle, releaseSnapshots, restore, type Savepoint } from "./snapshots.ts";
+import type { Transaction } from "./transaction.ts";
+
+/**
+ * Session first, at once; then the resources, which may take their time. `calls`: only what these calls did in the session
+ * is undone.
+ */
+export async function rollback(transaction: Transaction, calls?: ReadonlySet<string>): Promise<void> {
+  const { core, mark, pendingEvents, snapshots, made } = transaction;
+  if (mark !== undefined) core.rollback(mark, calls);
+  const others = calls === undefined ? [] : pendingEvents.filter(({ callId }) => !calls.has(callId));
+  pendingEvents.splice(0, pendingEvents.length, ...others);
+  transaction.undone = true;
+  if (snapshots.length + made.length + transaction.restoring.length === 0) return;
+  const restoring = Promise.all(transaction.restoring).then(() => restoreAll(transaction));
+  const done = restoring.then(
+    () => true,
+    () => false,
+  );
+  for (let one: Transaction | undefined = transaction; one !== undefined; one = one.parent) one.restoring.push(done);
+  await transaction.host.withinGrace(restoring, (error) => fail(transaction, "rollback", error));
+}
+
+/** The last taken first; tries all of them, then discards what was made. @throws {AggregateError} */
+async function restoreAll(transaction: Transaction): Promise<void> {
+  const errors: unknown[] = [];
+  // What was being taken when the call ended, of a resource that joined late, is there first.
+  await allTaken(transaction);
+  for (const taken of transaction.snapshots.toReversed()) {
+    await restore(taken, transaction.host).catch((cause: unknown) => errors.push(cause));
+  }
+  for (const { instance, discard } of transaction.made.splice(0).toReversed()) {
+    await forgetSnapshots(transaction, instance);
+    await discard().catch((error: unknown) => transaction.host.warn("resource.close.failed", error));
+  }
+  if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join("; "));
+}
+
+/** What is about to be closed is restored no more, here and in the transactions around. */
+async function forgetSnapshots(transaction: Transaction, instance: unknown): Promise<void> {
+  for (let one: Transaction | undefined = transaction; one !== undefined; one = one.parent) {
+    const at = one.snapshots.findIndex(({ resource }) => resource === instance);
+    const [taken] = at === -1 ? [] : one.snapshots.splice(at, 1);
+    // What could not be restored is not released: a resource that outlives the process may restore it yet.
+    if (taken === undefined || isUnusable(taken.resource)) continue;
+    try {
+      await taken.resource.release?.(taken.snapshot);
+    } catch (error) {
+      one.host.warn("transaction.release.failed", error);
+    }
+  }
+}
+
+/** The last taken first; where one cannot be restored, session and resource are unusable. */
+export async function restoreSavepoints(
+  transaction: Transaction,
+  savepoints: readonly Savepoint[],
+  failed: string,
+): Promise<void> {
+  for (const savepoint of savepoints.toReversed()) {
+    await restore(savepoint, transaction.host).catch((cause: unknown) => {
+      transaction.core.poison("rollback", `${failed}: ${messageOf(cause)}`, cause);
+    });
+  }
+}
+
+function fail({ name, core, host }: Transaction, operation: "rollback" | "commit", error: unknown): void {
+  const cause = host.redact(error);
+  const message = `the changes of ${name} could not be ${participle[operation]}: ${messageOf(cause)}`;
+  core.poison(operation, message, cause);
+  host.report(operation, message, cause);
+}
+
+/**
+ * What stands now stays, even when the process dies; then whoever waits may begin. What could not be restored is not
+ * released: a resource that outlives the process may restore it yet.
+ */
+export async function endTransaction(transaction: Transaction): Promise<void> {
+  const { core, mark, parent, restoring, host } = transaction;
+  if (mark !== undefined) core.close(mark);
+  // Restored as a whole with the transaction around.
+  if (parent?.ended === false) {
+    parent.made.push(...transaction.made.splice(0));
+    parent.closings.push(...transaction.closings.splice(0));
+  }
+  const ending = restoring.length === 0 ? releaseAndClose(transaction) : releaseLater(transaction);
+  if (ending === undefined) return leave(transaction);
+  void ending.catch(() => {}).then(() => leave(transaction));
+  await host.withinGrace(ending, (error) => {
+    if (transaction.undone) host.warn("transaction.release.failed", error);
+    else fail(transaction, "commit", error);
+  });
+}
+
+function leave(transaction: Transaction): void {
+  const { parent } = transaction;
+  releaseAll(transaction);
+  if (parent !== undefined && --parent.inside === 0) parent.onIdle?.();
+}
+
+async function releaseLater(transaction: Transaction): Promise<void> {
+  await Promise.all(transaction.restoring);
+  await releaseAndClose(transaction);
+}
+
+/** undefined where no snapshot is still being taken; one that cannot be taken is no longer in the list then. */
+function allTaken({ snapshots }: Transaction): Promise<unknown> | undefined {
+  const pending = snapshots.filter(({ taking }) => taking !== undefined);
+  return pending.length === 0 ? undefined : Promise.allSettled(pending.map(({ taking }) => taking));
+}
+
+function releaseAndClose(transaction: Transaction): Promise<void> | undefined {
+  const pending = allTaken(transaction);
+  if (pending !== undefined) return pending.then(() => releaseAndClose(transaction));
+  const releasing = releaseSnapshots(transaction);
+  if (releasing === undefined) return closeAll(transaction);
+  return releaseThenClose(transaction, releasing);
+}
+
+async function releaseThenClose(transaction: Transaction, releasing: Promise<void>): Promise<void> {
+  try {
+    await releasing;
+  } finally {
+    await closeAll(transaction);
+  }
+}
+
+/** In reverse order, one after another; undefined where nothing has to be waited for. */
+function closeAll({ closings, host }: Transaction): Promise<void> | undefined {
+  const closing = closings.splice(0).toReversed();
+  if (closing.length === 0) return undefined;
+  return (async () => {
+    for (const close of closing) {
+      try {
+        await close();
+      } catch (error) {
+        host.warn("resource.close.failed", error);
+      }
+    }
+  })();
+}

@@ -1,0 +1,54 @@
+import { textFinder } from "@proviso/core";
+
+/** UTF-16 units that an edit may make of a file. */
+const longestEdited = 16 * 1024 * 1024;
+
+/** What to replace by what, and in which file, as the model says it. */
+export interface WantedEdit {
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+  /** Each place; otherwise there must be one. */
+  readonly all: boolean;
+}
+
+/** The edited text and how many places were replaced, or why it cannot be edited so. */
+export function editOf(
+  text: string,
+  { file, find, replace, all }: WantedEdit,
+): { readonly text: string; readonly times: number } | { readonly refusal: string } {
+  const places = placesOf(find, text);
+  const times = places.length;
+  if (times === 0) {
+    const isOtherLineEnd = textFinder(find.replaceAll(/\r?\n/g, "\r\n"))(text) !== -1;
+    if (isOtherLineEnd) return { refusal: `The lines of ${file} end with \\r\\n: write it so in find and replace.` };
+    return { refusal: `${file} does not contain that text. Read the file and copy it exactly.` };
+  }
+  if (times > 1 && !all) {
+    return { refusal: `${file} contains that text ${times} times. Give more of it, or set all.` };
+  }
+  const length = text.length + times * (replace.length - find.length);
+  if (length > Math.max(longestEdited, text.length)) {
+    const limit = `an edit makes no file longer than ${longestEdited}`;
+    return { refusal: `${file} would have ${length} characters, and ${limit}. Replace less.` };
+  }
+  return { text: replaced(text, places, find.length, replace), times };
+}
+
+/** Where a text stands in another, from left to right, none over another. */
+function placesOf(find: string, text: string): readonly number[] {
+  const next = textFinder(find);
+  const places: number[] = [];
+  for (let at = next(text); at !== -1; at = next(text, at + find.length)) places.push(at);
+  return places;
+}
+
+function replaced(text: string, places: readonly number[], length: number, by: string): string {
+  const kept: string[] = [];
+  let from = 0;
+  for (const place of places) {
+    kept.push(text.slice(from, place));
+    from = place + length;
+  }
+  return [...kept, text.slice(from)].join(by);
+}

@@ -1,0 +1,173 @@
+/**
+ * `pnpm install:check`: what newcomers do, with the tarballs that would be published. In empty folders outside of the
+ * repository, on the lowest Node of `engines`, on the Node that runs this, on Bun and on Deno: installs what README says,
+ * runs its programs, imports each entry of each package; and installs into projects that have older versions of peers.
+ * A runtime that cannot be started here is skipped with the reason.
+ */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { compilerOptions, firstProgramName, installLine, programs, type Program } from "./install/readme.ts";
+import { fetched, node, others, ownNode, type Runtime } from "./install/runtimes.ts";
+import { countFaults, output, reasonOf, skip, step } from "./install/steps.ts";
+import { entriesOf, lowestNode, manifestIn, pack, packagesIn, root } from "./packages.ts";
+
+const packages = packagesIn(root);
+const readme = readFileSync(join(root, "README.md"), "utf8");
+const entries = packages.flatMap(({ manifest }) => entriesOf(manifest));
+const typesOfNode = asHere("@types/node");
+/** What projects may have already. */
+const projects: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  "vitest 3, zod 3 and ai 5": projectOf({ vitest: 3, zod: 3, ai: 5 }),
+  "vitest 4, zod 3 and ai 6": projectOf({ vitest: 4, zod: 3, ai: 6 }),
+};
+
+/** In the version that the repository has. */
+function asHere(name: string): string {
+  return `${name}@${manifestIn(join(root, "node_modules", name)).version}`;
+}
+
+function projectOf(majors: Readonly<Record<"vitest" | "zod" | "ai", number>>): Readonly<Record<string, string>> {
+  const ofTheSameTime = { "@ai-sdk/openai": majors.ai - 3, "@ai-sdk/openai-compatible": majors.ai - 4 };
+  return Object.fromEntries(Object.entries({ ...majors, ...ofTheSameTime }).map(([name, major]) => [name, `${major}`]));
+}
+
+const quietly = ["--no-audit", "--no-fund", "--prefer-offline", "--ignore-scripts"];
+const folder = mkdtempSync(join(tmpdir(), "proviso-install-"));
+
+async function check(): Promise<void> {
+  const alternatives = Promise.all(
+    others.map((other) => fetched(other).catch((error: unknown) => skip(other.name, reasonOf(error)))),
+  );
+  const lowest = await step("fetch the lowest Node of engines", () =>
+    fetched(node(lowestNode(packages[0]?.manifest.engines?.node))),
+  );
+  const tarballs = await step(`pack ${packages.length} packages`, async () => pack(packages, folder));
+  if (tarballs !== undefined && lowest !== undefined) {
+    const runtimes = alternatives.then((found) => [lowest, ownNode, ...found.filter((one) => one !== undefined)]);
+    await Promise.all([
+      firstSteps(tarballs, runtimes, lowest).then(() => besideOlder([...tarballs.values()])),
+      everything([...tarballs.values()], runtimes, lowest),
+    ]);
+  }
+  await alternatives;
+}
+
+/** As README says: an empty folder, `npm init -y`, its line of Install, and its first program by the name it gives. */
+async function firstSteps(
+  tarballs: ReadonlyMap<string, string>,
+  runtimes: Promise<readonly Runtime[]>,
+  lowest: Runtime,
+): Promise<void> {
+  const here = join(folder, "first");
+  const names = installLine(readme).map((name) => tarballs.get(name) ?? name);
+  const installed = await step(`install what README says, with ${ownNode.name}`, () =>
+    install(here, [...names, typesOfNode], ownNode),
+  );
+  if (installed === undefined) return;
+  const name = firstProgramName(readme);
+  const first = new Map(
+    programs(readme)
+      .slice(0, 1)
+      .map((program) => [name, program]),
+  );
+  const compiled = await step(`compile ${name}`, () => compile(here, first));
+  if (compiled === undefined) return;
+  for (const runtime of await runtimes) {
+    await step(`README's first program as ${name} on ${runtime.name}`, () =>
+      runAll(here, first, runtime, runtime === lowest),
+    );
+  }
+}
+
+/** All packages at once, and vitest: an older one than 5 lets nobody import it but its own runner. */
+async function everything(
+  tarballs: readonly string[],
+  runtimes: Promise<readonly Runtime[]>,
+  lowest: Runtime,
+): Promise<void> {
+  const here = join(folder, "all");
+  const names = [...tarballs, "zod", asHere("vitest"), typesOfNode];
+  const installed = await step(`install all packages, with ${lowest.name}`, () => install(here, names, lowest));
+  if (installed === undefined) return;
+  for (const runtime of await runtimes) {
+    await step(`import ${entries.length} entries on ${runtime.name}`, () => importAll(here, runtime));
+  }
+  const all = new Map(programs(readme).map((program, index) => [`program-${index + 1}.mts`, program]));
+  const compiled = await step(`compile README's ${all.size} programs`, () => compile(here, all));
+  if (compiled === undefined) return;
+  for (const runtime of [lowest, ownNode]) {
+    await step(`README's ${all.size} programs and the commands on ${runtime.name}`, async () => {
+      await runAll(here, all, runtime, runtime === lowest);
+      await startCommands(here, runtime);
+    });
+  }
+}
+
+/** With `--engine-strict`, a dependency that wants a newer Node is a failure too. */
+async function install(here: string, names: readonly string[], { command }: Runtime): Promise<string> {
+  mkdirSync(here);
+  const bin = dirname(command);
+  await output("npm", ["init", "-y"], here, bin);
+  return output("npm", ["install", "--engine-strict", ...quietly, ...names], here, bin);
+}
+
+/** What the lowest Node, which has no TypeScript, runs instead: README says to compile there. With it, the types are checked. */
+async function compile(here: string, named: ReadonlyMap<string, Program>): Promise<string> {
+  for (const [name, { text }] of named) writeFileSync(join(here, name), text);
+  const options = ["--strict", ...compilerOptions(readme), "--outDir", "compiled"];
+  return output(join(root, "node_modules/.bin/tsc"), [...options, ...named.keys()], here);
+}
+
+/** @throws where a program does not print what README says. */
+async function runAll(
+  here: string,
+  named: ReadonlyMap<string, Program>,
+  { command, args }: Runtime,
+  asCompiled: boolean,
+): Promise<void> {
+  for (const [name, program] of named) {
+    const file = asCompiled ? join("compiled", name.replace(/\.mts$/, ".mjs")) : name;
+    const printed = await output(command, [...args, file], here);
+    if (printed !== program.prints) throw new Error(`${file} prints\n${printed}and not\n${program.prints}`);
+  }
+}
+
+async function importAll(here: string, { command, args }: Runtime): Promise<void> {
+  const lines = entries.map((entry) => `await import("${entry}").catch((error) => failed.push("${entry}: " + error));`);
+  writeFileSync(
+    join(here, "entries.mjs"),
+    ["const failed = [];", ...lines, 'console.log(failed.join("\\n"));'].join("\n"),
+  );
+  const failed = (await output(command, [...args, "entries.mjs"], here)).trim();
+  if (failed !== "") throw new Error(failed);
+}
+
+async function startCommands(here: string, { command }: Runtime): Promise<void> {
+  for (const { manifest } of packages) {
+    for (const file of Object.values(manifest.bin ?? {})) {
+      await output(command, [join("node_modules", manifest.name, file), "--help"], here);
+    }
+  }
+}
+
+/** npm refuses a peer out of its range (ERESOLVE), also an optional one. Nothing is installed. */
+async function besideOlder(tarballs: readonly string[]): Promise<void> {
+  for (const [name, dependencies] of Object.entries(projects)) {
+    const here = join(folder, name);
+    mkdirSync(here);
+    writeFileSync(join(here, "package.json"), JSON.stringify({ dependencies }));
+    await step(`npm takes all packages beside ${name}`, () =>
+      output("npm", ["install", "--dry-run", ...quietly, ...tarballs], here),
+    );
+  }
+}
+
+const started = performance.now();
+try {
+  await check();
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+console.log(`install: ${countFaults()} faults (${((performance.now() - started) / 1000).toFixed(0)} s)`);
+process.exitCode = countFaults() > 0 ? 1 : 0;

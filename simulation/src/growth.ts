@@ -1,0 +1,220 @@
+/**
+ * How the work grows that a model's text causes: `node growth.ts [name]` reads each text at lengths n, 2n and 4n, three
+ * times, and prints a line of JSON for each: the name and the least time of the processor at each length, in ms.
+ */
+import { commandLine } from "@proviso/adapter-process";
+import {
+  definePrompt,
+  defineTool,
+  Filesystem,
+  provide,
+  type ModelProvider,
+  type Schema,
+  type Tool,
+} from "@proviso/core";
+import { memoryFilesystem, modelAdapter } from "@proviso/runtime";
+import { sqliteResource, SqliteDatabase } from "@proviso/runtime/node";
+import { scriptedModel } from "@proviso/runtime/testing";
+import { filesystemTools } from "@proviso/toolkit";
+import { DatabaseSync } from "node:sqlite";
+import { z } from "zod";
+
+interface Reader {
+  readonly name: string;
+  /** Characters, keys or levels of the shortest text. */
+  readonly n: number;
+  /** Made before the time is taken. */
+  prepare(length: number): () => Promise<unknown>;
+}
+
+const promptOf = (...tools: readonly Tool[]) =>
+  definePrompt({ ns: "growth", key: "tools", sections: [{ key: "s", text: "Work.", tools }] }).bind({});
+
+/** One call of a tool, over these files. */
+const calling = (tool: Tool, given: object, files: Readonly<Record<string, string>> = {}) => {
+  const resources = [provide(Filesystem, memoryFilesystem(files))];
+  const text = JSON.stringify(given);
+  return () =>
+    modelAdapter(scriptedModel([{ toolCalls: [{ name: tool.name, arguments: text }] }, { text: "done" }])).evaluate(
+      promptOf(tool),
+      { resources },
+    );
+};
+const workspaceTool = (name: string): Tool => filesystemTools().find((tool) => tool.name === name) as Tool;
+const takes = (input: Schema<unknown, object>): Tool =>
+  defineTool({ name: "take", description: "Takes it.", input, execute: () => 1 }) as Tool;
+
+const part = (key: string): object => ({ type: "object", properties: { [key]: {} } });
+const intersectionJson = () => ({ type: "object", properties: { in: { allOf: [part("a"), part("b")] } } });
+/** As other libraries than zod print one; it drops all keys. */
+const intersection: Schema<unknown, object> = {
+  "~standard": {
+    version: 1,
+    vendor: "growth",
+    validate: () => ({ value: { in: {} } }),
+    jsonSchema: { input: intersectionJson, output: intersectionJson },
+  },
+};
+
+const answer = definePrompt({ ns: "growth", key: "answer", output: z.object({ a: z.number() }), text: "Answer." });
+const numbers = definePrompt({
+  ns: "growth",
+  key: "numbers",
+  output: z.record(z.string(), z.array(z.number())),
+  text: "Answer.",
+});
+const answering =
+  (text: string, prompt = answer.bind({}) as ReturnType<typeof answer.bind>, maxRepairs = 0) =>
+  () =>
+    modelAdapter(scriptedModel([{ text }, { text: "{}" }])).evaluate(prompt, { maxRepairs });
+
+/** Tells its text in 200 pieces. */
+const streaming = (text: string) => () => {
+  const model: ModelProvider = {
+    ...scriptedModel([]),
+    async generate({ onDelta }) {
+      const size = Math.ceil(text.length / 200);
+      for (let at = 0; at < text.length; at += size) onDelta?.({ kind: "text", text: text.slice(at, at + size) });
+      return { message: { role: "assistant", text, toolCalls: [] }, finishReason: "stop" };
+    },
+  };
+  return modelAdapter(model).stream(answer.bind({})).response;
+};
+
+interface Node {
+  readonly op?: string | undefined;
+  readonly of?: Node | undefined;
+}
+const node: z.ZodType<Node> = z.lazy(() =>
+  z.union([
+    z.object({ op: z.string().optional(), of: node.optional() }),
+    z.object({ fn: z.string().optional(), of: node.optional() }),
+  ]),
+);
+const nested = (depth: number): Node => (depth === 0 ? {} : { op: "x", of: nested(depth - 1) });
+
+const sql = defineTool({
+  name: "sql",
+  description: "Runs a script.",
+  input: z.object({ script: z.string() }),
+  execute: ({ script }, { resources }) => resources.get(SqliteDatabase).exec(script),
+});
+const running = (script: string) => {
+  const resources = [sqliteResource(new DatabaseSync(":memory:"))];
+  const model = () => scriptedModel([{ toolCalls: [{ name: "sql", arguments: { script } }] }, { text: "done" }]);
+  return () => modelAdapter(model()).evaluate(promptOf(sql), { resources });
+};
+
+const items = (n: number): object => ({ items: Array.from({ length: n }, () => ({ b: 1 })) });
+const keys = (n: number): object => Object.fromEntries(Array.from({ length: n }, (_, index) => [`k${index}`, 1]));
+/** Ordinary search compares all of the one with each place of the other. */
+const repeating = (n: number) => {
+  const part = "a".repeat(n / 4);
+  return { text: `${part}b${part}`, line: "a".repeat(n) };
+};
+
+const readers: readonly Reader[] = [
+  {
+    name: "a glob's stars",
+    n: 225,
+    prepare(n) {
+      const files = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`${"a".repeat(240)}${index}`, ""]));
+      return calling(workspaceTool("glob_files"), { pattern: "*a".repeat(n / 2) }, files);
+    },
+  },
+  {
+    name: "a glob's braces",
+    n: 240,
+    prepare: (n) => calling(workspaceTool("glob_files"), { pattern: "{,}".repeat(n / 3) }),
+  },
+  {
+    name: "unknown keys of items",
+    n: 5_000,
+    prepare: (n) => calling(takes(z.object({ items: z.array(z.object({ a: z.number().optional() })) })), items(n)),
+  },
+  {
+    name: "issues and unknown keys of items",
+    n: 5_000,
+    prepare: (n) => calling(takes(z.object({ items: z.array(z.object({ a: z.number() })) })), items(n)),
+  },
+  {
+    name: "unknown keys of an intersection",
+    n: 4_000,
+    prepare: (n) => calling(takes(intersection), { in: keys(n) }),
+  },
+  {
+    name: "levels of a recursive union",
+    n: 15,
+    prepare: (n) => calling(takes(z.object({ root: node })), { root: nested(n) }),
+  },
+  { name: "fences of an answer", n: 40_000, prepare: (n) => answering("```json".repeat(n / 7)) },
+  {
+    name: "brackets of an answer",
+    n: 40_000,
+    prepare: (n) => answering(`${"[".repeat(255)}${"1,".repeat(n / 2)}`),
+  },
+  { name: "brackets and quotes of an answer", n: 40_000, prepare: (n) => answering('["[1,'.repeat(n / 5)) },
+  { name: "wrong values of a streamed answer", n: 40_000, prepare: (n) => streaming(`[${"[x,".repeat(n / 3)}`) },
+  { name: "values of a streamed answer", n: 40_000, prepare: (n) => streaming(`{"b":[${"1,".repeat(n / 2)}`) },
+  {
+    name: "a repair request",
+    n: 5_000,
+    prepare(n) {
+      const text = JSON.stringify({ ["k".repeat(n)]: Array.from({ length: n / 4 }, () => "x") });
+      return answering(text, numbers.bind({}) as never, 1);
+    },
+  },
+  { name: "a trigger's semicolons", n: 20_000, prepare: (n) => running(`EXPLAIN CREATE TRIGGER x ${";".repeat(n)}`) },
+  { name: "quotes of a script", n: 100_000, prepare: (n) => running(`SELECT '${"''".repeat(n / 2)}'`) },
+  {
+    name: "placeholders",
+    n: 50_000,
+    prepare: (n) => async () => definePrompt({ ns: "growth", key: "p", text: "{{a \\{{ ".repeat(n / 8) }),
+  },
+  {
+    name: "a search for a text that repeats itself",
+    n: 80_000,
+    prepare(n) {
+      const { text, line } = repeating(n);
+      return calling(workspaceTool("grep_files"), { text }, { "a.txt": line });
+    },
+  },
+  {
+    name: "an edit of a text that repeats itself",
+    n: 80_000,
+    prepare(n) {
+      const { text: find, line } = repeating(n);
+      return calling(workspaceTool("edit_file"), { path: "a.txt", find, replace: "" }, { "a.txt": line });
+    },
+  },
+  {
+    name: "what a command prints",
+    n: 20_000,
+    prepare(n) {
+      const print = `process.stdout.write("\`\`\`" + "\\n".repeat(${n}))`;
+      const args = ["-e", print];
+      const prompt = definePrompt({ ns: "growth", key: "command", text: "Answer." }).bind({});
+      return () => commandLine({ command: process.execPath, args, throttle: { maxAttempts: 1 } }).evaluate(prompt);
+    },
+  },
+];
+
+async function leastTime({ prepare }: Reader, length: number): Promise<number> {
+  let least = Infinity;
+  for (let run = 0; run < 3; run++) {
+    const work = prepare(length);
+    const before = process.cpuUsage();
+    // What is wrong with the text is told in one way or another.
+    await work().catch(() => {});
+    const { user, system } = process.cpuUsage(before);
+    least = Math.min(least, (user + system) / 1_000);
+  }
+  return least;
+}
+
+const [wanted] = process.argv.slice(2);
+for (const reader of readers.filter(({ name }) => wanted === undefined || wanted === name)) {
+  const times: number[] = [];
+  for (const times4 of [1, 2, 4]) times.push(await leastTime(reader, reader.n * times4));
+  console.log(JSON.stringify({ name: reader.name, times }));
+}
