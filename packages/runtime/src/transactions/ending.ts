@@ -14,6 +14,8 @@ export async function rollback(transaction: Transaction, calls?: ReadonlySet<str
   const others = calls === undefined ? [] : pendingEvents.filter(({ callId }) => !calls.has(callId));
   pendingEvents.splice(0, pendingEvents.length, ...others);
   transaction.undone = true;
+  // The body of a transaction may go on after it.
+  transaction.sealed = transaction.scope === undefined;
   if (snapshots.length + made.length + transaction.restoring.length === 0) return;
   const restoring = Promise.all(transaction.restoring).then(() => restoreAll(transaction));
   const done = restoring.then(
@@ -80,6 +82,7 @@ function fail({ name, core, host }: Transaction, operation: "rollback" | "commit
  */
 export async function endTransaction(transaction: Transaction): Promise<void> {
   const { core, mark, parent, restoring, host } = transaction;
+  transaction.sealed = true;
   if (mark !== undefined) core.close(mark);
   // Restored as a whole with the transaction around.
   if (parent?.ended === false) {
