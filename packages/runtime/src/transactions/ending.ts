@@ -89,7 +89,8 @@ export async function endTransaction(transaction: Transaction): Promise<void> {
     parent.made.push(...transaction.made.splice(0));
     parent.closings.push(...transaction.closings.splice(0));
   }
-  const ending = restoring.length === 0 ? releaseAndClose(transaction) : releaseLater(transaction);
+  const isQuiet = restoring.length === 0 && transaction.inside === 0;
+  const ending = isQuiet ? releaseAndClose(transaction) : releaseLater(transaction);
   if (ending === undefined) return leave(transaction);
   void ending.catch(() => {}).then(() => leave(transaction));
   await host.withinGrace(ending, (error) => {
@@ -104,8 +105,21 @@ function leave(transaction: Transaction): void {
   if (parent !== undefined && --parent.inside === 0) parent.onIdle?.();
 }
 
+/** What is inside may still release its snapshots, or run where a body did not wait for it. */
+export async function othersInside(transaction: Transaction): Promise<void> {
+  if (transaction.inside === 0) return;
+  await new Promise<void>((resolve) => {
+    const before = transaction.onIdle;
+    transaction.onIdle = () => {
+      before?.();
+      resolve();
+    };
+  });
+}
+
 async function releaseLater(transaction: Transaction): Promise<void> {
   await Promise.all(transaction.restoring);
+  await othersInside(transaction);
   await releaseAndClose(transaction);
 }
 
