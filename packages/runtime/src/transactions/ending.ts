@@ -100,9 +100,9 @@ export async function endTransaction(transaction: Transaction): Promise<void> {
 }
 
 function leave(transaction: Transaction): void {
-  const { parent } = transaction;
+  const { parent, begun } = transaction;
   releaseAll(transaction);
-  if (parent !== undefined && --parent.inside === 0) parent.onIdle?.();
+  if (parent !== undefined && begun && --parent.inside === 0) parent.onIdle?.();
 }
 
 /** What is inside may still release its snapshots, or run where a body did not wait for it. */

@@ -46,6 +46,8 @@ export interface Transaction extends LockOwner {
   mark: SessionMark | undefined;
   undone: boolean;
   sealed: boolean;
+  /** It counts among those inside its parent. */
+  begun: boolean;
   /** How many inside it have not ended. */
   inside: number;
   /** Called when none is left. */
@@ -132,6 +134,7 @@ export async function beginTransaction(options: TransactionOptions): Promise<Tra
     const around = scope && parent && { evaluationId: parent.id, callId: "" };
     core.open(transaction.mark, transaction.id, around);
   }
+  transaction.begun = true;
   if (transaction.parent !== undefined) transaction.parent.inside += 1;
   return transaction;
 }
@@ -159,6 +162,7 @@ export function newTransaction(options: TransactionOptions): Transaction {
     mark: undefined,
     undone: false,
     sealed: false,
+    begun: false,
     ended: false,
     inside: 0,
     onIdle: undefined,
