@@ -53,6 +53,8 @@ export interface CellParts {
   readonly clock: FakeClock;
   readonly book: Book;
   readonly record: Record;
+  /** A snapshot that somebody took of everything is being restored: the session has been, just before. */
+  goesBack(): void;
 }
 
 /** A promise of another library: it runs when it is awaited, and is no instance of Promise. */
@@ -141,8 +143,9 @@ export function createCell(parts: CellParts, name: string, manner: Manner): Cell
         snaps.push(snap);
         return snap;
       }),
-    restore: (snap) =>
-      answer(() => {
+    restore: (snap) => {
+      if (snap.savepoint) parts.goesBack();
+      return answer(() => {
         book.demand(snaps.includes(snap), `TX-14 ${name} is restored to what is no snapshot of it`);
         if (!snaps.includes(snap)) return;
         book.demand(!snap.released, `TX-13 ${name} is restored after its release`);
@@ -157,7 +160,8 @@ export function createCell(parts: CellParts, name: string, manner: Manner): Cell
         state = { items: snap.items, busy: snap.busy };
         snap.restores = 0;
         snap.wasRestored = true;
-      }),
+      });
+    },
     ...(manner.releases
       ? {
           release: (snap: Snap) =>
@@ -166,7 +170,7 @@ export function createCell(parts: CellParts, name: string, manner: Manner): Cell
               snap.released = true;
               if (!fails("release", 0.2)) return;
               hasFailed = true;
-              cannotCommit ||= !snap.wasRestored;
+              cannotCommit ||= !snap.wasRestored && state.items !== snap.items;
               throw new Error(`${name} cannot commit`);
             }),
         }

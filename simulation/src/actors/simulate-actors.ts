@@ -51,8 +51,11 @@ async function act(stage: Stage, session: Session): Promise<void> {
   const kind = random.int(100);
   if (kind < 55) await evaluate(stage, session);
   else if (kind < 80) await runTransaction(stage, scope, undefined, 0);
-  else if (kind < 88) await goBack(stage, scope);
-  else await visit(stage, session);
+  else if (kind < 88 && !stage.goingBack.isTaken) {
+    // One of these in a run, so that it is known whose snapshot is restored.
+    stage.goingBack.isTaken = true;
+    await goBack(stage, scope);
+  } else await visit(stage, session);
 }
 
 async function evaluate(stage: Stage, session: Session): Promise<void> {

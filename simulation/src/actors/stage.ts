@@ -70,6 +70,8 @@ export interface Stage {
   readonly approved: Map<string, string>;
   /** Of calls: the session that the last check was given, which is the handler's, too. */
   readonly checked: Map<string, unknown>;
+  /** Called when a snapshot of everything begins to be restored. */
+  readonly goingBack: { isTaken: boolean; next: (() => void) | undefined };
   /** What came of evaluations and transactions, to be compared with the faults. */
   readonly ends: { failedTransactions: number; unusable: number };
   note(line: string): void;
@@ -82,7 +84,9 @@ export async function createStage(seed: number): Promise<Stage> {
   const { clock } = environment;
   const record = createRecord(book);
   const faulty = random.chance(0.15);
-  const parts = { random, clock, book, record };
+  const goingBack: Stage["goingBack"] = { isTaken: false, next: undefined };
+  const goesBack = (): void => goingBack.next?.();
+  const parts = { random, clock, book, record, goesBack };
   const broken = faulty ? random.int(cellKeys.length) : -1;
   const cells = cellKeys.map((key, index) => createCell(parts, key.name, randomManner(random, index === broken)));
   const startedAt = clock.now();
@@ -108,6 +112,7 @@ export async function createStage(seed: number): Promise<Stage> {
     background: [],
     approved: new Map(),
     checked: new Map(),
+    goingBack,
     ends: { failedTransactions: 0, unusable: 0 },
     note: (line) => book.note(`${clock.now() - startedAt} ${line}`),
   };
@@ -160,7 +165,7 @@ export function extraBinding(stage: Stage): Binding {
   const { clock } = environment;
   const manner = { ...randomManner(random, false), slow: false };
   const make = (): Sheet => {
-    const cell = createCell({ random, clock, book, record }, `extra${extras.length}`, manner);
+    const cell = createCell({ random, clock, book, record, goesBack() {} }, `extra${extras.length}`, manner);
     extras.push(cell);
     return cell;
   };

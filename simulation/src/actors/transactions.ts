@@ -78,7 +78,7 @@ function workerOf(
 
 /** Session and cells as they are now; some time later, they are again. */
 export async function goBack(stage: Stage, scope: Scope): Promise<void> {
-  const { random, record, environment, cells, sessions } = stage;
+  const { random, record, environment, cells, sessions, goingBack } = stage;
   const { clock } = environment;
   const stores = [...cells.map(({ store }) => store), sessions.get(scope.session) as Store];
   try {
@@ -86,8 +86,12 @@ export async function goBack(stage: Stage, scope: Scope): Promise<void> {
     const marks = stores.map((store) => [store, record.texts(store)] as const);
     for (let times = 1 + random.int(2); times > 0; times--) {
       await clock.sleep(random.int(400));
+      // The session is restored first, at once; what the application dispatches from then on stands.
+      goingBack.next = () => {
+        goingBack.next = undefined;
+        for (const [store, texts] of marks) record.restored(store, texts);
+      };
       await restoreSnapshot({ ...scope, tag: "back" }, snapshot);
-      for (const [store, texts] of marks) record.restored(store, texts);
       stage.note("goes back to a snapshot");
     }
   } catch (error) {
