@@ -49,6 +49,7 @@ async function forgetSnapshots(transaction: Transaction, instance: unknown): Pro
     // What could not be restored is not released: a resource that outlives the process may restore it yet.
     if (taken === undefined || isUnusable(taken.resource)) continue;
     try {
+      await taken.taking;
       await taken.resource.release?.(taken.snapshot);
     } catch (error) {
       one.host.warn("transaction.release.failed", error);

@@ -65,7 +65,8 @@ function takeSnapshot(transaction: SnapshotOwner, { resource, name }: Participan
       taken.taking = undefined;
     },
     (error: unknown) => {
-      transaction.snapshots.splice(transaction.snapshots.indexOf(taken), 1);
+      const at = transaction.snapshots.indexOf(taken);
+      if (at !== -1) transaction.snapshots.splice(at, 1);
       throw error;
     },
   );

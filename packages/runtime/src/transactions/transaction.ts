@@ -263,5 +263,11 @@ function abandon(transaction: Transaction): void {
     await taken.taking;
     await taken.resource.release?.(taken.snapshot);
   });
-  void Promise.allSettled(releasing).then(() => releaseAll(transaction));
+  // The one around does not end before.
+  const { parent } = transaction;
+  if (parent !== undefined) parent.inside += 1;
+  void Promise.allSettled(releasing).then(() => {
+    releaseAll(transaction);
+    if (parent !== undefined && --parent.inside === 0) parent.onIdle?.();
+  });
 }
