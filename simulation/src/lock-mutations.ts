@@ -215,8 +215,8 @@ export const lockMutations: readonly Mutation[] = [
   {
     name: "locks of a transaction that did not begin stay",
     file: runtime("transactions/transaction.ts"),
-    find: "void Promise.allSettled(releasing).then(() => releaseAll(transaction));",
-    replace: "void releasing;",
+    find: "    releaseAll(transaction);\n    if (parent !== undefined && --parent.inside",
+    replace: "    if (parent !== undefined && --parent.inside",
   },
   {
     name: "an evaluation waits for the call in whose code it begins",
