@@ -14,7 +14,7 @@ import { z } from "zod";
 import { randomPolicies } from "./approvals.ts";
 import type { Operation, Store } from "./record.ts";
 import { forged, type CellKey, type Stage } from "./stage.ts";
-import { work, type Worker } from "./steps.ts";
+import type { Worker } from "./steps.ts";
 
 /** Where an evaluation stands. */
 export interface Place {
@@ -29,6 +29,8 @@ export interface Place {
   readonly usesAll?: boolean;
   /** Somebody may have to approve its calls. */
   readonly watched?: boolean;
+  /** What its handlers do. */
+  work(stage: Stage, worker: Worker): Promise<void>;
 }
 
 const inputs = z.object({ operation: z.string(), load: z.object({ amount: z.number().max(9) }) });
@@ -92,7 +94,7 @@ function randomTool(stage: Stage, place: Place, name: string): Tool {
       checkInput(stage, id, { operation: id, load });
       const checked = stage.checked.get(id);
       stage.book.demand((checked ?? context.session) === context.session, `TOOL-10 ${id} was not checked again`);
-      await work(
+      await place.work(
         stage,
         workerOf(stage, place, operation, { context: context as ToolContext, keys: uses ?? keys, holdsAll }),
       );

@@ -192,8 +192,11 @@ export function textsOf(stage: Stage, session: Pick<Session, "get">): readonly s
     stage.book.same(lost, [], "TX-2 updates of the session that were lost");
     return texts;
   } catch (error) {
-    const isTold = hasFailed(stage) && (error as Error).message.includes("cannot be used any more");
-    if (isTold) return undefined;
-    throw error;
+    const { message } = error as Error;
+    const isTold = hasFailed(stage) && message.includes("cannot be used any more");
+    // A handler whose call is over learns of it here.
+    if ((error as { readonly code?: string }).code === "revoked") throw error;
+    stage.book.demand(isTold, `TX-13 a session cannot be read: ${message}`);
+    return undefined;
   }
 }

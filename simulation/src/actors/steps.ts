@@ -148,6 +148,7 @@ async function nest(stage: Stage, worker: Worker): Promise<void> {
       readOnly,
       keys,
       isInBody,
+      work,
     });
     return worker.evaluate(evaluation, given);
   };
@@ -172,7 +173,7 @@ async function selfish(stage: Stage, worker: Worker): Promise<void> {
   assertLive(worker);
   if (hasFailed(stage)) return;
   const scope = { session, resources: scopes[0] as (typeof scopes)[number] };
-  const alone = { parent: undefined, depth: 3, readOnly: false, isInBody: false };
+  const alone = { parent: undefined, depth: 3, readOnly: false, isInBody: false, work };
   const ways: readonly (() => Promise<unknown>)[] = [
     () => {
       const { adapter, prompt } = createEvaluation(stage, { ...alone, session, keys: [] });
@@ -202,7 +203,16 @@ async function selfish(stage: Stage, worker: Worker): Promise<void> {
 function evaluateOver(stage: Stage, cell: Sheet["cell"]): Promise<unknown> {
   const session = addSession(stage);
   const [key = extraKey] = cellKeys.filter(({ name }) => name === cell.name);
-  const given = { session, parent: undefined, depth: 3, readOnly: false, isInBody: false, keys: [key], usesAll: true };
+  const given = {
+    session,
+    parent: undefined,
+    depth: 3,
+    readOnly: false,
+    isInBody: false,
+    work,
+    keys: [key],
+    usesAll: true,
+  };
   const { adapter, prompt } = createEvaluation(stage, given);
   return adapter.evaluate(prompt, { session, resources: [provide(key, cell as Sheet)] });
 }

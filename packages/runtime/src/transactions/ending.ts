@@ -126,8 +126,8 @@ async function releaseLater(transaction: Transaction): Promise<void> {
 
 /** undefined where no snapshot is still being taken; one that cannot be taken is no longer in the list then. */
 function allTaken({ snapshots }: Transaction): Promise<unknown> | undefined {
-  const pending = snapshots.filter(({ taking }) => taking !== undefined);
-  return pending.length === 0 ? undefined : Promise.allSettled(pending.map(({ taking }) => taking));
+  const pending = snapshots.flatMap(({ taking }) => (taking === undefined ? [] : [taking]));
+  return pending.length === 0 ? undefined : Promise.allSettled(pending);
 }
 
 function releaseAndClose(transaction: Transaction): Promise<void> | undefined {
