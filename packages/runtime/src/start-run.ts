@@ -254,12 +254,7 @@ function joinSession(
   return core;
 }
 
-function graceful(
-  { clock }: World,
-  limits: Limits,
-  ms: number,
-  behind: Set<Promise<unknown>>,
-): Run["withinGrace"] {
+function graceful({ clock }: World, limits: Limits, ms: number, behind: Set<Promise<unknown>>): Run["withinGrace"] {
   let until: number | undefined;
   return async (work, onError) => {
     const settled = work.catch(onError);

@@ -75,10 +75,12 @@ function approving(stage: Stage): ToolPolicy {
       const [scope] = scopes;
       if (session !== undefined && scope !== undefined && operation?.parent === undefined) {
         // It would wait for ever if the call held anything.
-        await transaction({ session, resources: scope, tag: `while ${id} waits` }, async () => {}).catch((error: unknown) => {
-          const isExpected = stage.cells.some(({ hasFailed }) => hasFailed) || stage.faulty;
-          book.demand(isExpected, `TOOL-10 nobody can go on while ${id} waits: ${(error as Error).message}`);
-        });
+        await transaction({ session, resources: scope, tag: `while ${id} waits` }, async () => {}).catch(
+          (error: unknown) => {
+            const isExpected = stage.cells.some(({ hasFailed }) => hasFailed) || stage.faulty;
+            book.demand(isExpected, `TOOL-10 nobody can go on while ${id} waits: ${(error as Error).message}`);
+          },
+        );
       }
       const kind = random.int(12);
       if (kind === 0) return {} as PolicyDecision;

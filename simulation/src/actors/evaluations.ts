@@ -1,4 +1,13 @@
-import { definePrompt, defineTool, toolError, type Prompt, type ProviderAdapter, type Session, type Tool, type ToolContext } from "@proviso/core";
+import {
+  definePrompt,
+  defineTool,
+  toolError,
+  type Prompt,
+  type ProviderAdapter,
+  type Session,
+  type Tool,
+  type ToolContext,
+} from "@proviso/core";
 import { modelAdapter } from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
 import { z } from "zod";
@@ -33,7 +42,9 @@ export function createEvaluation(stage: Stage, place: Place): Evaluation {
   const { random, environment, record } = stage;
   const { parent, usesAll = false } = place;
   const name = `e${record.operations().length}`;
-  const tools = Array.from({ length: usesAll ? 1 : 1 + random.int(2) }, (_, at) => randomTool(stage, place, `${name}-${at}`));
+  const tools = Array.from({ length: usesAll ? 1 : 1 + random.int(2) }, (_, at) =>
+    randomTool(stage, place, `${name}-${at}`),
+  );
   const turns = Array.from({ length: usesAll ? 1 : 1 + random.int(2) }, () => ({
     afterMs: usesAll ? 0 : random.pick([0, 0, 10, 50]),
     toolCalls: Array.from({ length: usesAll ? 1 : 1 + random.int(3) }, () => {
@@ -75,11 +86,16 @@ function randomTool(stage: Stage, place: Place, name: string): Tool {
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     async execute({ operation: id, load }, context) {
       const operation = stage.record.operation(id) as Operation;
-      stage.note(`${id} begins${operation.parent === undefined ? "" : ` in ${operation.parent.id}`}${operation.readOnly ? ", reading" : ""}, uses ${uses?.map((key) => key.name).join() ?? "all"}`);
+      stage.note(
+        `${id} begins${operation.parent === undefined ? "" : ` in ${operation.parent.id}`}${operation.readOnly ? ", reading" : ""}, uses ${uses?.map((key) => key.name).join() ?? "all"}`,
+      );
       checkInput(stage, id, { operation: id, load });
       const checked = stage.checked.get(id);
       stage.book.demand((checked ?? context.session) === context.session, `TOOL-10 ${id} was not checked again`);
-      await work(stage, workerOf(stage, place, operation, { context: context as ToolContext, keys: uses ?? keys, holdsAll }));
+      await work(
+        stage,
+        workerOf(stage, place, operation, { context: context as ToolContext, keys: uses ?? keys, holdsAll }),
+      );
       const end = usesAll || orderly ? 9 : random.int(10);
       if (end === 0) throw new Error("on purpose");
       if (end === 1) return toolError("on purpose");
@@ -91,17 +107,29 @@ function randomTool(stage: Stage, place: Place, name: string): Tool {
 }
 
 /** TOOL-14: what was approved is what runs. */
-function checkInput({ book, approved }: Stage, id: string, input: { readonly operation: string; readonly load: { readonly amount: number } }): void {
+function checkInput(
+  { book, approved }: Stage,
+  id: string,
+  input: { readonly operation: string; readonly load: { readonly amount: number } },
+): void {
   book.demand(input.load.amount !== forged, `TOOL-14 ${id} runs with an input that somebody has changed`);
   const known = approved.get(id);
-  if (known !== undefined) book.demand(known === JSON.stringify(input), `TOOL-14 ${id} runs with ${JSON.stringify(input)} instead of ${known}`);
+  if (known !== undefined)
+    book.demand(
+      known === JSON.stringify(input),
+      `TOOL-14 ${id} runs with ${JSON.stringify(input)} instead of ${known}`,
+    );
 }
 
 function workerOf(
   stage: Stage,
   { session, depth, isInBody }: Place,
   operation: Operation,
-  { context, keys, holdsAll }: { readonly context: ToolContext; readonly keys: readonly CellKey[]; readonly holdsAll: boolean },
+  {
+    context,
+    keys,
+    holdsAll,
+  }: { readonly context: ToolContext; readonly keys: readonly CellKey[]; readonly holdsAll: boolean },
 ): Worker {
   const { signal } = context;
   return {

@@ -2,7 +2,18 @@ import { deadlineIn, type EvaluateOptions, type Session } from "@proviso/core";
 import { transaction } from "@proviso/runtime";
 import { createEvaluation } from "./evaluations.ts";
 import type { Store } from "./record.ts";
-import { cellKeys, createStage, extraBinding, extraKey, hasFailed, randomGiven, tally, textsOf, type Opened, type Stage } from "./stage.ts";
+import {
+  cellKeys,
+  createStage,
+  extraBinding,
+  extraKey,
+  hasFailed,
+  randomGiven,
+  tally,
+  textsOf,
+  type Opened,
+  type Stage,
+} from "./stage.ts";
 import { addSession } from "./sessions.ts";
 import { goBack, runTransaction, visit } from "./transactions.ts";
 
@@ -27,7 +38,8 @@ export async function simulateActors(seed: number): Promise<Stage["book"]> {
   // What goes on behind: restores and releases.
   await clock.advance(60_000);
   for (const session of sessions) await checkFree(stage, session);
-  for (const scope of stage.scopes) await passTime(stage, scope[Symbol.asyncDispose](), atOnce, "RES-1 a scope is not closed");
+  for (const scope of stage.scopes)
+    await passTime(stage, scope[Symbol.asyncDispose](), atOnce, "RES-1 a scope is not closed");
   checkEnd(stage);
   book.demand(clock.pending === 0, `SEC-3 ${clock.pending} still sleep`);
   return book;
@@ -58,8 +70,13 @@ async function evaluate(stage: Stage, session: Session): Promise<void> {
   const isAbort = random.chance(0.5);
   const endsAt = endMs === undefined ? Infinity : clock.now() + endMs;
   if (endMs !== undefined && isAbort) void clock.sleep(endMs).then(() => controller.abort());
-  const limits = endMs === undefined || isAbort ? { signal: controller.signal } : { deadline: deadlineIn(endMs, clock) };
-  const options: EvaluateOptions = { session, resources: resources as NonNullable<EvaluateOptions["resources"]>, ...limits };
+  const limits =
+    endMs === undefined || isAbort ? { signal: controller.signal } : { deadline: deadlineIn(endMs, clock) };
+  const options: EvaluateOptions = {
+    session,
+    resources: resources as NonNullable<EvaluateOptions["resources"]>,
+    ...limits,
+  };
   const code = await adapter.evaluate(prompt, options).then(
     () => "an answer",
     (error: unknown) => (error as { readonly code?: string }).code ?? String(error),
@@ -72,7 +89,12 @@ async function evaluate(stage: Stage, session: Session): Promise<void> {
   book.demand(isExpected, `ERR-1 an evaluation ends with ${code}`);
 }
 
-async function passTime({ environment, book }: Stage, work: Promise<unknown>, most: number, what: string): Promise<void> {
+async function passTime(
+  { environment, book }: Stage,
+  work: Promise<unknown>,
+  most: number,
+  what: string,
+): Promise<void> {
   let isOver = false;
   void work.then(
     () => (isOver = true),
@@ -93,7 +115,12 @@ async function checkFree(stage: Stage, session: Session): Promise<void> {
     (error: unknown) => (error as { readonly code?: string }).code,
   );
   let ended: string | undefined = "nothing";
-  await passTime(stage, last.then((code) => (ended = code)), atOnce, "TX-11 a lock is still held");
+  await passTime(
+    stage,
+    last.then((code) => (ended = code)),
+    atOnce,
+    "TX-11 a lock is still held",
+  );
   const isTorn = cells.some(({ isLost, cannotCommit }) => isLost || (cannotCommit && !stage.limited));
   book.demand(!isTorn || ended === "unusable", `TX-13 a resource that failed is used on: ${ended}`);
   book.demand(ended === "done" || hasFailed(stage) || stage.faulty, `TX-11 the last transaction ends with ${ended}`);

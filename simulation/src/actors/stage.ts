@@ -138,12 +138,18 @@ export function randomGiven(stage: Stage): Given {
     () =>
       each((key, cell, at) => {
         const alias = keyAt(aliasKeys, at);
-        return [provide(alias, cell as Sheet), provideFactory(key, (from) => from.open(alias), { eager: true, close() {} })];
+        return [
+          provide(alias, cell as Sheet),
+          provideFactory(key, (from) => from.open(alias), { eager: true, close() {} }),
+        ];
       }),
     // From here on they are first used while a call runs.
     () => each((key, cell) => [provideFactory(key, () => cell as Sheet, { close() {} })]),
     () => each((key, cell) => [provideFactory(key, () => slowly(cell), { close() {} })]),
-    () => [scope, ...each((key, cell) => [provideFactory(key, () => cell as Sheet, { scope: "prototype", close() {} })]).slice(1)],
+    () => [
+      scope,
+      ...each((key, cell) => [provideFactory(key, () => cell as Sheet, { scope: "prototype", close() {} })]).slice(1),
+    ],
   ];
   return ways[random.int(orderly ? 7 : ways.length)]?.() ?? scope;
 }

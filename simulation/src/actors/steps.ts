@@ -5,7 +5,19 @@ import type { Sheet } from "./cells.ts";
 import { createEvaluation } from "./evaluations.ts";
 import type { Operation, Store } from "./record.ts";
 import { addSession } from "./sessions.ts";
-import { cellKeys, extraBinding, extraKey, hasFailed, randomGiven, tally, tallied, textsOf, type CellKey, type Given, type Stage } from "./stage.ts";
+import {
+  cellKeys,
+  extraBinding,
+  extraKey,
+  hasFailed,
+  randomGiven,
+  tally,
+  tallied,
+  textsOf,
+  type CellKey,
+  type Given,
+  type Stage,
+} from "./stage.ts";
 
 /** One who works: a tool's handler, or the body of a transaction. */
 export interface Worker {
@@ -129,7 +141,14 @@ async function nest(stage: Stage, worker: Worker): Promise<void> {
   const inner = (): Promise<unknown> => {
     const { readOnly } = operation;
     const keys = mayAsk.length === 0 ? cellKeys : mayAsk;
-    const evaluation = createEvaluation(stage, { session, parent: operation, depth: depth + 1, readOnly, keys, isInBody });
+    const evaluation = createEvaluation(stage, {
+      session,
+      parent: operation,
+      depth: depth + 1,
+      readOnly,
+      keys,
+      isInBody,
+    });
     return worker.evaluate(evaluation, given);
   };
   const all = await Promise.allSettled(random.chance(0.25) ? [inner(), inner()] : [inner()]);
@@ -173,7 +192,10 @@ async function selfish(stage: Stage, worker: Worker): Promise<void> {
   book.demand(code === "deadlock", `TX-12 ${operation.id} waits for itself, which ends with ${code}`);
   // Public ones may wait for others first, where their locks come earlier.
   const isAtOnce = way !== 1 && way !== 2;
-  book.demand(!isAtOnce || clock.now() === before, `TX-12 ${operation.id} waits for itself for ${clock.now() - before} ms`);
+  book.demand(
+    !isAtOnce || clock.now() === before,
+    `TX-12 ${operation.id} waits for itself for ${clock.now() - before} ms`,
+  );
 }
 
 /** In another session; `always` writes in that cell. */

@@ -10,7 +10,12 @@ interface Scope {
 }
 
 /** A body that works, rolls back and goes on, has a transaction inside, throws or commits. */
-export async function runTransaction(stage: Stage, scope: Scope, parent: Operation | undefined, depth: number): Promise<void> {
+export async function runTransaction(
+  stage: Stage,
+  scope: Scope,
+  parent: Operation | undefined,
+  depth: number,
+): Promise<void> {
   const { random, record, book } = stage;
   const operation = record.begin(parent);
   const tag = operation.id;
@@ -44,7 +49,13 @@ export async function runTransaction(stage: Stage, scope: Scope, parent: Operati
   book.demand(isExpected, `TX-9 ${tag} ends with ${outcome.stack}`);
 }
 
-function workerOf(stage: Stage, { session, resources }: Scope, operation: Operation, views: TransactionViews, depth: number): Worker {
+function workerOf(
+  stage: Stage,
+  { session, resources }: Scope,
+  operation: Operation,
+  views: TransactionViews,
+  depth: number,
+): Worker {
   const { random } = stage;
   // By its views, or as everybody else: it is known by the asynchronous context.
   const ownSession = random.chance(0.5) ? views.session : session;

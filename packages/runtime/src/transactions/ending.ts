@@ -76,9 +76,9 @@ function fail({ name, core, host }: Transaction, operation: "rollback" | "commit
 
 /**
  * What stands now stays, even when the process dies; then whoever waits may begin. What could not be restored is not
- * released: a resource that outlives the process may restore it yet.
+ * released: a resource that outlives the process may restore it yet. undefined where nothing has to be waited for.
  */
-export async function endTransaction(transaction: Transaction): Promise<void> {
+export function endTransaction(transaction: Transaction): Promise<void> | undefined {
   const { core, mark, parent, restoring, host } = transaction;
   if (mark !== undefined) core.close(mark);
   // Restored as a whole with the transaction around.
@@ -87,9 +87,12 @@ export async function endTransaction(transaction: Transaction): Promise<void> {
     parent.closings.push(...transaction.closings.splice(0));
   }
   const ending = restoring.length === 0 ? releaseAndClose(transaction) : releaseLater(transaction);
-  if (ending === undefined) return leave(transaction);
+  if (ending === undefined) {
+    leave(transaction);
+    return undefined;
+  }
   void ending.catch(() => {}).then(() => leave(transaction));
-  await host.withinGrace(ending, (error) => {
+  return host.withinGrace(ending, (error) => {
     if (transaction.undone) host.warn("transaction.release.failed", error);
     else fail(transaction, "commit", error);
   });
