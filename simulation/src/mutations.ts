@@ -1,3 +1,5 @@
+import { lockMutations } from "./lock-mutations.ts";
+
 /** A bug on purpose: a text of a source file, and what stands there instead. */
 export interface Mutation {
   readonly name: string;
@@ -14,13 +16,13 @@ const runtime = (file: string): string => `runtime/src/${file}`;
 export const mutations: readonly Mutation[] = [
   {
     name: "a rollback forgets the resources",
-    file: runtime("transactions/transaction.ts"),
-    find: "await restore(taken).catch((cause: unknown) => errors.push(cause));",
+    file: runtime("transactions/ending.ts"),
+    find: "await restore(taken, transaction.host).catch((cause: unknown) => errors.push(cause));",
     replace: "void taken;",
   },
   {
     name: "a rollback forgets the session",
-    file: runtime("transactions/transaction.ts"),
+    file: runtime("transactions/ending.ts"),
     find: "if (mark !== undefined) core.rollback(mark, calls);",
     replace: "",
   },
@@ -172,8 +174,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a rollback undoes what others did meanwhile",
     file: runtime("transactions/transaction.ts"),
-    find: "core.open(transaction.mark, transaction.id);",
-    replace: "",
+    find: "core.open(transaction.mark, transaction.id, around);",
+    replace: "void around;",
   },
   {
     name: "a veto undoes what listeners dispatched",
@@ -225,7 +227,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a slow restore overwrites what is around it",
-    file: runtime("transactions/transaction.ts"),
+    file: runtime("transactions/ending.ts"),
     find: "one !== undefined; one = one.parent) one.restoring.push(done);",
     replace: "one === transaction; one = one.parent) one.restoring.push(done);",
   },
@@ -241,4 +243,5 @@ export const mutations: readonly Mutation[] = [
     find: "isWithin ? stoodAt(restored.order)",
     replace: "isWithin ? { from: mark, events: [] }",
   },
+  ...lockMutations,
 ];

@@ -8,6 +8,7 @@ import {
   type SessionSnapshot,
 } from "@proviso/core";
 import { createSnapshot, openResources, restoreSession, restoreSnapshot, transaction } from "@proviso/runtime";
+import { simulateActors } from "./actors/simulate-actors.ts";
 import { evaluateOnce } from "./evaluation.ts";
 import { checkState, hearAll } from "./hearing.ts";
 import { keyOf } from "./names.ts";
@@ -75,7 +76,12 @@ export async function simulate(seed: number): Promise<Outcome> {
   const isClean = Object.getOwnPropertyNames(Object.prototype).join() === untouched;
   book.demand(isClean && !("polluted" in {}), "SEC-3 Object.prototype was touched");
   await new Promise<void>((resolve) => setImmediate(resolve));
-  return { seed, violations: book.violations, trace: book.trace };
+  const actors = await simulateActors(seed);
+  return {
+    seed,
+    violations: [...book.violations, ...actors.violations],
+    trace: [...book.trace, "actors", ...actors.trace],
+  };
 }
 
 /** The application dispatches beside what is under way, and goes back to how a session was. */

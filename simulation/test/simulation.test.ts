@@ -5,7 +5,7 @@ import { simulated } from "./run.ts";
 const perProcess = 500;
 
 test.concurrent.each([1, 501, 1_001, 1_501])(
-  "TX-1 to TX-8, LOOP-1 to LOOP-7, LIM-2 to LIM-6, THR-2 to THR-9, EVT-2, STR-1, STR-2 and SEC-3 hold in 500 runs from seed %i",
+  "TX-1 to TX-14, TOOL-10, TOOL-13, TOOL-14, RES-1, LOOP-1 to LOOP-7, LIM-2 to LIM-6, THR-2 to THR-9, EVT-2, STR-1, STR-2 and SEC-3 hold in 500 runs from seed %i",
   { timeout: 150_000 },
   async (first) => {
     const { code, said } = await simulated(first, perProcess);
@@ -57,6 +57,15 @@ const kinds = [
   "a snapshot",
   "a transaction",
   "could not be undone",
+  "could not be committed",
+  "never end",
+  "It waited for",
+  "waits for approval",
+  "is approved",
+  "did not allow",
+  "rolls back and goes on",
+  "goes back to a snapshot",
+  "elsewhere: deadlock",
 ];
 
 test("LOOP-1 the runs are of many kinds", { timeout: 60_000 }, async () => {

@@ -212,6 +212,12 @@ function showingOf(
 
 /** What goes on behind the evaluation's end, a rollback for example, needs the resources until it is done. */
 async function closeRun(run: Run, behind: ReadonlySet<Promise<unknown>>): Promise<void> {
+  const { nesting } = run;
+  // They may have to be restored with the call around: it closes them when it has ended.
+  if (nesting !== undefined && !nesting.transaction.ended) {
+    nesting.transaction.closings.push(run.resources.close);
+    return run.limits.close();
+  }
   const closing = behind.size === 0 ? run.resources.close() : Promise.all(behind).then(() => run.resources.close());
   if (closing !== undefined) {
     await run.withinGrace(closing, (error) => run.log("error", { error: messageOf(error) }, "resource.close.failed"));

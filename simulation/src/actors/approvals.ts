@@ -78,6 +78,7 @@ function approving(stage: Stage): ToolPolicy {
         await transaction({ session, resources: scope, tag: `while ${id} waits` }, async () => {}).catch(
           (error: unknown) => {
             const isExpected = stage.cells.some(({ hasFailed }) => hasFailed) || stage.faulty;
+            if ((error as { readonly code?: string }).code === "unusable") stage.ends.unusable += 1;
             book.demand(isExpected, `TOOL-10 nobody can go on while ${id} waits: ${(error as Error).message}`);
           },
         );

@@ -14,6 +14,8 @@ export async function rollback(transaction: Transaction, calls?: ReadonlySet<str
   const others = calls === undefined ? [] : pendingEvents.filter(({ callId }) => !calls.has(callId));
   pendingEvents.splice(0, pendingEvents.length, ...others);
   transaction.undone = true;
+  // The body of a transaction may go on after it.
+  transaction.sealed = transaction.scope === undefined;
   if (snapshots.length + made.length + transaction.restoring.length === 0) return;
   const restoring = Promise.all(transaction.restoring).then(() => restoreAll(transaction));
   const done = restoring.then(
@@ -80,13 +82,15 @@ function fail({ name, core, host }: Transaction, operation: "rollback" | "commit
  */
 export function endTransaction(transaction: Transaction): Promise<void> | undefined {
   const { core, mark, parent, restoring, host } = transaction;
+  transaction.sealed = true;
   if (mark !== undefined) core.close(mark);
   // Restored as a whole with the transaction around.
   if (parent?.ended === false) {
     parent.made.push(...transaction.made.splice(0));
     parent.closings.push(...transaction.closings.splice(0));
   }
-  const ending = restoring.length === 0 ? releaseAndClose(transaction) : releaseLater(transaction);
+  const isQuiet = restoring.length === 0 && transaction.inside === 0;
+  const ending = isQuiet ? releaseAndClose(transaction) : releaseLater(transaction);
   if (ending === undefined) {
     leave(transaction);
     return undefined;
@@ -104,8 +108,21 @@ function leave(transaction: Transaction): void {
   if (parent !== undefined && --parent.inside === 0) parent.onIdle?.();
 }
 
+/** What is inside may still release its snapshots, or run where a body did not wait for it. */
+export async function othersInside(transaction: Transaction): Promise<void> {
+  if (transaction.inside === 0) return;
+  await new Promise<void>((resolve) => {
+    const before = transaction.onIdle;
+    transaction.onIdle = () => {
+      before?.();
+      resolve();
+    };
+  });
+}
+
 async function releaseLater(transaction: Transaction): Promise<void> {
   await Promise.all(transaction.restoring);
+  await othersInside(transaction);
   await releaseAndClose(transaction);
 }
 

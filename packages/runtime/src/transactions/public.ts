@@ -9,7 +9,7 @@ import type { SessionMark } from "../session/slices.ts";
 import { runAsPartOf } from "./async-context.ts";
 import { enclosing } from "./enclosing.ts";
 import { takeSavepoints, type Savepoint } from "./snapshots.ts";
-import { endTransaction, restoreSavepoints, rollback } from "./ending.ts";
+import { endTransaction, othersInside, restoreSavepoints, rollback } from "./ending.ts";
 import { beginTransaction, type Transaction, type TransactionHost } from "./transaction.ts";
 
 /** Session and resources as one; the tag is for logs and errors. */
@@ -98,6 +98,7 @@ export async function transaction<T>(
     try {
       const views = viewsOf(scope, context, own);
       const result = await runAsPartOf({ transaction: own, guard: undefined }, () => body(undo, views));
+      // Evaluations that the body has begun may still be in a call.
       await othersInside(own);
       own.undone = false;
       return result;
@@ -168,11 +169,6 @@ function viewsOf({ session }: TransactionScope, context: ResourceContext, own: T
   const { resources } = context.forCall(calling);
   rememberContext(resources, context);
   return { session: sessionWithin(session, own), resources };
-}
-
-/** Evaluations that the body has begun may still be in a call. */
-async function othersInside(own: Transaction): Promise<void> {
-  if (own.inside > 0) await new Promise<void>((resolve) => (own.onIdle = resolve));
 }
 
 function nameOf(tag: string | undefined): string {

@@ -45,6 +45,7 @@ export interface Transaction extends LockOwner {
   readonly host: TransactionHost;
   mark: SessionMark | undefined;
   undone: boolean;
+  sealed: boolean;
   /** How many inside it have not ended. */
   inside: number;
   /** Called when none is left. */
@@ -157,6 +158,7 @@ export function newTransaction(options: TransactionOptions): Transaction {
     host,
     mark: undefined,
     undone: false,
+    sealed: false,
     ended: false,
     inside: 0,
     onIdle: undefined,

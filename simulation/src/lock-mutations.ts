@@ -1,0 +1,257 @@
+import type { Mutation } from "./mutations.ts";
+
+const runtime = (file: string): string => `runtime/src/${file}`;
+
+/** Bugs in what locks, snapshots, restores, releases, approves and closes. */
+export const lockMutations: readonly Mutation[] = [
+  {
+    name: "a resource has no lock where it is bound by provide",
+    file: runtime("transactions/snapshots.ts"),
+    find: "  let lock = locks.get(resource);",
+    replace: "  let lock = Math.random() < 2 ? createLock() : undefined;",
+  },
+  {
+    name: "a lock belongs to the transaction's scope, not to the instance",
+    file: runtime("transactions/transaction.ts"),
+    find: "const others = resources.map(({ resource, name, mode }) => ({ of: lockOf(resource),",
+    replace:
+      "const others = resources.map(({ resource, name, mode }) => ({ of: lockOf(resources[0] === undefined ? resource : core),",
+  },
+  {
+    name: "a writer locks as a reader does",
+    file: runtime("tools/begin.ts"),
+    find: 'const mode: LockMode = isReadOnly ? "read" : "write";',
+    replace: 'const mode: LockMode = isReadOnly ? "read" : "read";',
+  },
+  {
+    name: "a lock is free for a writer while others read",
+    file: runtime("transactions/lock.ts"),
+    find: 'if (mode === "write" || holds.some((held) => held.mode === "write")) return false;',
+    replace: 'if (holds.some((held) => held.mode === "write")) return false;',
+  },
+  {
+    name: "locks are released before the rollback is done",
+    file: runtime("transactions/ending.ts"),
+    find: "void ending.catch(() => {}).then(() => leave(transaction));",
+    replace: "leave(transaction);",
+  },
+  {
+    name: "a wait is not cancelled by a limit",
+    file: runtime("transactions/transaction.ts"),
+    find: "      waiting.cancel();\n",
+    replace: "      void waiting;\n",
+  },
+  {
+    name: "a circle of waits is not seen",
+    file: runtime("transactions/lock.ts"),
+    find: "if (waitsBack !== undefined) return { isEndless: true, heldBy: waitsBack.name };",
+    replace: "",
+  },
+  {
+    name: "who waits in front is not looked at",
+    file: runtime("transactions/lock.ts"),
+    find: "...queue.slice(0, place).map((wait) => wait.holder)]",
+    replace: "...queue.slice(place, 0).map((wait) => wait.holder)]",
+  },
+  {
+    name: "locks are taken in any order",
+    file: runtime("transactions/transaction.ts"),
+    find: ".toSorted((a, b) => a.of.number - b.of.number)",
+    replace:
+      ".toSorted((a, b) => (a.of.number * 7919 + resources.length * 31) % 13 - ((b.of.number * 7919 + resources.length * 31) % 13))",
+  },
+  {
+    name: "those around do not hold what is locked inside",
+    file: runtime("transactions/lock.ts"),
+    find: 'if ("holder" in around || outer.takesForInner === "none" || outer.ended) return around;',
+    replace: 'if ("holder" in around || outer !== undefined) return around;',
+  },
+  {
+    name: "a resource that joins late has no snapshot",
+    file: runtime("transactions/transaction.ts"),
+    find: "if (blocked === undefined) return takeSnapshots(transaction, participant);\n  return",
+    replace: "if (blocked === undefined) return undefined;\n  return",
+  },
+  {
+    name: "those around take no snapshot of what joins inside",
+    file: runtime("transactions/snapshots.ts"),
+    find: "const around = transaction.parent && takeSnapshots(transaction.parent, participant);",
+    replace: "const around = undefined as Promise<void> | undefined;",
+  },
+  {
+    name: "a snapshot is awaited only where it is a Promise",
+    file: runtime("transactions/snapshots.ts"),
+    find: "  if (!isThenable(snapshot)) return undefined;",
+    replace: "  if (!(snapshot instanceof Promise)) return undefined;",
+  },
+  {
+    name: "a release is awaited only where it is a Promise",
+    file: runtime("transactions/snapshots.ts"),
+    find: "if (isThenable(released))",
+    replace: "if (released instanceof Promise)",
+  },
+  {
+    name: "a release is not waited for",
+    file: runtime("transactions/snapshots.ts"),
+    find: "return releasing.length === 0 ? undefined : allSettled(releasing);",
+    replace: "return undefined;",
+  },
+  {
+    name: "a restore is tried once",
+    file: runtime("transactions/snapshots.ts"),
+    find: "await once().catch(once);",
+    replace: "await once();",
+  },
+  {
+    name: "a failed restore is silent",
+    file: runtime("transactions/ending.ts"),
+    find: "await restore(taken, transaction.host).catch((cause: unknown) => errors.push(cause));",
+    replace: "await restore(taken, transaction.host).catch(() => errors);",
+  },
+  {
+    name: "a failed commit is silent",
+    file: runtime("transactions/ending.ts"),
+    find: 'else fail(transaction, "commit", error);',
+    replace: "else void error;",
+  },
+  {
+    name: "a resource that failed is used on",
+    file: runtime("transactions/snapshots.ts"),
+    find: "if (broken !== undefined) throw broken;",
+    replace: "void broken;",
+  },
+  {
+    name: "closings come before the rollback",
+    file: runtime("tools/call.ts"),
+    find: "if (close !== undefined) transaction.closings.push(close);",
+    replace: "await close?.();",
+  },
+  {
+    name: "an inner evaluation's resources are closed when it ends",
+    file: runtime("start-run.ts"),
+    find: "if (nesting !== undefined && !nesting.transaction.ended) {",
+    replace: "if (nesting === null) {",
+  },
+  {
+    name: "what goes on behind an evaluation finds its resources closed",
+    file: runtime("start-run.ts"),
+    find: "const closing = behind.size === 0 ?",
+    replace: "const closing = behind.size >= 0 ?",
+  },
+  {
+    name: "an approval is asked for inside the lock",
+    file: runtime("tools/executor.ts"),
+    find: "    await rollback(transaction);\n    return checked;\n  } finally {\n    await endTransaction(transaction);\n  }",
+    replace: "    await rollback(transaction);\n    return checked;\n  } finally {\n    void endTransaction;\n  }",
+  },
+  {
+    name: "what was checked before an approval is not undone",
+    file: runtime("tools/executor.ts"),
+    find: "    await rollback(transaction);\n    return checked;",
+    replace: "    return checked;",
+  },
+  {
+    name: "the second check is left out",
+    file: runtime("tools/executor.ts"),
+    find: "return runInTransaction(run, [call], [{ ...checked, input }], { policies, approved: { input } }, startedAt);",
+    replace:
+      "return runInTransaction(run, [call], [{ ...checked, input }], { policies: [], approved: { input } }, startedAt);",
+  },
+  {
+    name: "a check may change what was approved",
+    file: runtime("tools/policies.ts"),
+    find: "if (approved !== undefined && !isSameInput(checked.input, approved.input)) {",
+    replace: "if (approved === null) {",
+  },
+  {
+    name: "an odd decision allows",
+    file: runtime("tools/policies.ts"),
+    find: "if (decision?.allowed === true) return",
+    replace: "if (decision?.allowed !== false) return",
+  },
+  {
+    name: "the approved input is not what runs",
+    file: runtime("tools/executor.ts"),
+    find: "  const { input } = approved;\n",
+    replace: "  const { input } = checked;\n",
+  },
+  {
+    name: "a transaction takes no lock",
+    file: runtime("transactions/public.ts"),
+    find: '    sessionMode: "write",\n    resources: context.participants().map((participant) => ({ ...participant, mode: "write" as const })),',
+    replace:
+      '    sessionMode: "read",\n    resources: context.participants().map((participant) => ({ ...participant, mode: "read" as const })),',
+  },
+  {
+    name: "what the body of a transaction dispatches stays",
+    file: runtime("session/session.ts"),
+    find: "if (one.scope !== undefined && !one.ended && one.core === core) return originOf(one);",
+    replace: "if (one.scope === null) return originOf(one);",
+  },
+  {
+    name: "what a transaction inside another does stays",
+    file: runtime("session/beside.ts"),
+    find: "if (owner !== undefined && parent !== undefined) outer.set(owner, parent);",
+    replace: "void parent;",
+  },
+  {
+    name: "what others dispatch meanwhile is undone",
+    file: runtime("session/slices.ts"),
+    find: "      beside.remember({ event, by: undefined });\n",
+    replace: "",
+  },
+  {
+    name: "an evaluation in a body does not wait for its end",
+    file: runtime("transactions/ending.ts"),
+    find: "if (transaction.inside === 0) return;",
+    replace: "if (transaction.inside >= 0) return;",
+  },
+  {
+    name: "the snapshots of others go with an instance that a factory returns",
+    file: runtime("resources/asker.ts"),
+    find: "return wasUsedBefore(instance) ? undefined : instance;",
+    replace: "return instance;",
+  },
+  {
+    name: "locks of a transaction that did not begin stay",
+    file: runtime("transactions/transaction.ts"),
+    find: "void Promise.allSettled(releasing).then(() => releaseAll(transaction));",
+    replace: "void releasing;",
+  },
+  {
+    name: "an evaluation waits for the call in whose code it begins",
+    file: runtime("transactions/enclosing.ts"),
+    find: "return { parent: undefined, startedIn: current.transaction };",
+    replace: "return noEnclosing;",
+  },
+  {
+    name: "a restored mark keeps what was undone since",
+    file: runtime("session/beside.ts"),
+    find: "if (other.order > mark.order) bases.set(other, base);",
+    replace: "void [other, base];",
+  },
+  {
+    name: "what a call reads is not locked",
+    file: runtime("tools/begin.ts"),
+    find: "const own = used.map((participant) => ({ ...participant, mode }));",
+    replace: 'const own = used.filter(() => mode === "write").map((participant) => ({ ...participant, mode }));',
+  },
+  {
+    name: "uses are not locked",
+    file: runtime("tools/begin.ts"),
+    find: "return keys.length === 0 ? [] : resources.participants(keys);",
+    replace: "return keys.length === 0 ? [] : resources.participants([]);",
+  },
+  {
+    name: "a snapshot is restored without its resources",
+    file: runtime("transactions/public.ts"),
+    find: "await restoreSavepoints(own, known.savepoints,",
+    replace: "await restoreSavepoints(own, [],",
+  },
+  {
+    name: "an input is not frozen",
+    file: runtime("tools/arguments.ts"),
+    find: "isRecord(result.value) ? frozenInDepth(result.value) : result.value",
+    replace: "result.value",
+  },
+];
