@@ -14,7 +14,7 @@ import {
 import type { Accepted } from "./call.ts";
 
 /** One transaction for calls that go together, or why none can begin. */
-export async function beginCalls(
+export function beginCalls(
   run: Run,
   calls: readonly Accepted[],
   policies: readonly ToolPolicy[],

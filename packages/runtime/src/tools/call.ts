@@ -1,4 +1,5 @@
 import {
+  isThenable,
   returnedResult,
   toJsonValue,
   VisibilityExpansionRequired,
@@ -13,7 +14,7 @@ import { failureBehind, isFailure, messageOf, type Failure } from "../failures.t
 import type { Run } from "../run.ts";
 import { runAsPartOf } from "../transactions/async-context.ts";
 import { LockFault, type Transaction } from "../transactions/transaction.ts";
-import { parseArguments } from "./arguments.ts";
+import { parseArguments, type Arguments } from "./arguments.ts";
 import { startCallTime, type CallTime } from "./call-time.ts";
 import { callContext, type CallContext } from "./context.ts";
 import { openingOf, type Opening } from "./disclosure.ts";
@@ -46,16 +47,20 @@ export interface Watched {
   readonly checksOnly?: boolean;
 }
 
-/** The call with its arguments read, or why it cannot be run. */
-export async function prepare(run: Run, call: ToolCall): Promise<Accepted | Invocation> {
+/** The call with its arguments read, or why it cannot be run; at once where its schema validates at once. */
+export function prepare(run: Run, call: ToolCall): Accepted | Invocation | Promise<Accepted | Invocation> {
   const tool = run.tools.get(call.name);
   if (tool === undefined) return rejected(run, call, unknownTool(run, call));
   const parsing = parseArguments(tool, call);
-  const parsed = parsing instanceof Promise ? await run.limits.race(parsing, "tool") : parsing;
+  if (!isThenable(parsing)) return accepted(run, call, tool, parsing);
+  return run.limits.race(parsing, "tool").then((parsed) => accepted(run, call, tool, parsed));
+}
+
+function accepted(run: Run, call: ToolCall, tool: Tool, parsed: Arguments | Failure): Accepted | Invocation {
   if (isFailure(parsed)) return { ...rejected(run, call, `Not run: ${parsed.message}`), stop: parsed };
   if (!parsed.ok) return rejected(run, call, parsed.error);
-  const passed = run.limits.stopped("tool");
-  if (passed !== undefined) return { ...rejected(run, call, `Not run: ${passed.message}`), stop: passed };
+  const stop = run.limits.stopped("tool");
+  if (stop !== undefined) return { ...rejected(run, call, `Not run: ${stop.message}`), stop };
   return { call, tool, input: parsed.input };
 }
 

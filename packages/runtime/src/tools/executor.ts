@@ -1,4 +1,12 @@
-import type { AssistantMessage, RejectedParams, Tool, ToolCall, ToolMessage, ToolPolicy } from "@proviso/core";
+import {
+  isThenable,
+  type AssistantMessage,
+  type RejectedParams,
+  type Tool,
+  type ToolCall,
+  type ToolMessage,
+  type ToolPolicy,
+} from "@proviso/core";
 import { isFailure, messageOf, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import { endTransaction, rollback } from "../transactions/ending.ts";
@@ -60,7 +68,10 @@ function kindOf({ readOnly, uses }: Tool): "reading" | "using nothing" | undefin
 async function executeBatch(run: Run, calls: readonly ToolCall[]): Promise<TurnOutcome> {
   const startedAt = run.world.clock.now();
   const prepared: Prepared[] = [];
-  for (const call of calls) prepared.push(await prepare(run, call));
+  for (const call of calls) {
+    const each = prepare(run, call);
+    prepared.push(isThenable(each) ? await each : each);
+  }
   const [only] = prepared;
   const policies = only !== undefined && "tool" in only ? policiesFor(run, only.tool) : [];
   if (only !== undefined && "tool" in only && policies.some(({ approve }) => approve !== undefined)) {
@@ -152,16 +163,18 @@ async function runInTransaction(
   }
   try {
     const begun = prepared.map((each) => ("tool" in each ? announceUnlessStopped(run, each) : each));
-    const invoked = async (each: Prepared): Promise<Invocation> =>
-      ("result" in each ? each : await invoke(run, each, transaction, watched)) as Invocation;
+    const invoked = (each: Prepared): Invocation | Promise<Prepared> =>
+      "result" in each ? each : invoke(run, each, transaction, watched);
     const [only] = begun;
-    const invocations =
-      only !== undefined && begun.length === 1 ? [await invoked(only)] : await Promise.all(begun.map(invoked));
+    const invocations = (
+      only !== undefined && begun.length === 1 ? [await invoked(only)] : await Promise.all(begun.map(invoked))
+    ) as readonly Invocation[];
     const undone = calls.filter((_, index) => invocations[index]?.result.success !== true);
     if (undone.length > 0) await rollback(transaction, new Set(undone.map(({ id }) => id)));
     return await conclude(run, calls, invocations, transaction, startedAt);
   } finally {
-    await endTransaction(transaction);
+    const ending = endTransaction(transaction);
+    if (ending !== undefined) await ending;
   }
 }
 
@@ -188,9 +201,9 @@ async function conclude(
 ): Promise<TurnOutcome> {
   const answers: ToolMessage[] = [];
   for (const [index, call] of calls.entries()) {
-    const result = await recordCall(run, call, invocations[index] as Invocation, transaction, startedAt);
-    const message = toolMessage(call, result);
-    answers.push(await withFeedback(run, call, message, transaction));
+    const recording = recordCall(run, call, invocations[index] as Invocation, transaction, startedAt);
+    const message = toolMessage(call, isThenable(recording) ? await recording : recording);
+    answers.push(run.rendered.feedback.length === 0 ? message : await withFeedback(run, call, message, transaction));
   }
   return { answers, stop: invocations.find(({ stop }) => stop !== undefined)?.stop };
 }

@@ -23,7 +23,6 @@ export async function withFeedback(
   message: ToolMessage,
   transaction: Transaction | undefined,
 ): Promise<ToolMessage> {
-  if (run.rendered.feedback.length === 0) return message;
   if (transaction !== undefined) return withBlocks(run, call, message, transaction);
   const tool = { ...run.rendered.tools[0], name: call.name, readOnly: true } as Tool;
   const own = emptyTransaction(run, [{ call, tool }]);

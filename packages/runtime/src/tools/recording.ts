@@ -11,13 +11,13 @@ import { announceOpening } from "./disclosure.ts";
  * Emits `tool.invoked`. Recorded means committed: where a reducer or a listener throws on a success, the call is undone and
  * recorded as failed. Without a transaction the call did nothing, and has failed.
  */
-export async function recordCall(
+export function recordCall(
   run: Run,
   call: ToolCall,
   { params, result, opens }: Invocation,
   transaction: Transaction | undefined,
   startedAt: number,
-): Promise<ToolResult> {
+): ToolResult | Promise<ToolResult> {
   if (!result.success || transaction === undefined) {
     if (opens !== undefined) announceOpening(run, opens);
     record(run, call, params, result, startedAt);
@@ -33,10 +33,11 @@ export async function recordCall(
     deliver(run, call, transaction);
     return result;
   }
-  await rollback(transaction, new Set([call.id]));
-  const vetoed = failed(`The call of ${call.name} could not be recorded: ${errors.map(messageOf).join("; ")}`);
-  record(run, call, params, vetoed, startedAt);
-  return vetoed;
+  return rollback(transaction, new Set([call.id])).then(() => {
+    const vetoed = failed(`The call of ${call.name} could not be recorded: ${errors.map(messageOf).join("; ")}`);
+    record(run, call, params, vetoed, startedAt);
+    return vetoed;
+  });
 }
 
 /** Delivers to the listeners what a committed call dispatched; what they throw is logged and undoes nothing. */

@@ -79,9 +79,9 @@ function fail({ name, core, host }: Transaction, operation: "rollback" | "commit
 
 /**
  * What stands now stays, even when the process dies; then whoever waits may begin. What could not be restored is not
- * released: a resource that outlives the process may restore it yet.
+ * released: a resource that outlives the process may restore it yet. undefined where nothing has to be waited for.
  */
-export async function endTransaction(transaction: Transaction): Promise<void> {
+export function endTransaction(transaction: Transaction): Promise<void> | undefined {
   const { core, mark, parent, restoring, host } = transaction;
   transaction.sealed = true;
   if (mark !== undefined) core.close(mark);
@@ -92,9 +92,12 @@ export async function endTransaction(transaction: Transaction): Promise<void> {
   }
   const isQuiet = restoring.length === 0 && transaction.inside === 0;
   const ending = isQuiet ? releaseAndClose(transaction) : releaseLater(transaction);
-  if (ending === undefined) return leave(transaction);
+  if (ending === undefined) {
+    leave(transaction);
+    return undefined;
+  }
   void ending.catch(() => {}).then(() => leave(transaction));
-  await host.withinGrace(ending, (error) => {
+  return host.withinGrace(ending, (error) => {
     if (transaction.undone) host.warn("transaction.release.failed", error);
     else fail(transaction, "commit", error);
   });
