@@ -27,7 +27,7 @@ import type { Origin } from "./session/beside.ts";
 import { coreOf, createSession, type SessionCore } from "./session/session.ts";
 import { checkUses, depthOf, inheritedLimits, openRunResources, type Surroundings } from "./surroundings.ts";
 import { enclosing, noEnclosing, type Enclosing } from "./transactions/enclosing.ts";
-import { holderAround } from "./transactions/lock.ts";
+import { nameOfWriterAround } from "./transactions/lock.ts";
 import { endlessWait } from "./transactions/transaction.ts";
 import { usageOf } from "./usage.ts";
 
@@ -91,7 +91,7 @@ async function buildRun(
   const toolChoice = checkedToolChoice(options.toolChoice ?? setup.toolChoice, tools);
   const conversation = startConversation(rendered, parseMessages(options.messages ?? []));
   const around = nesting === undefined ? enclosing(options.session) : noEnclosing;
-  const endless = rendered.tools.length > 0 ? waitForCaller(core, around) : undefined;
+  const endless = rendered.tools.length > 0 ? refusedWaitForCaller(core, around) : undefined;
   if (endless !== undefined) return endless;
   const resources = await openRunResources(rendered.resources, options.resources, limits, nesting);
 
@@ -143,9 +143,9 @@ async function checked(run: Run): Promise<Run> {
 }
 
 /** Its first call would wait for the call in whose code it was begun: it is refused before anything is spent. */
-function waitForCaller(core: SessionCore, { startedIn }: Enclosing): Failure | undefined {
-  const heldBy = startedIn && holderAround(startedIn, core.lock);
-  return heldBy === undefined ? undefined : { ...endlessWait("the session", heldBy), phase: "render" };
+function refusedWaitForCaller(core: SessionCore, { startedIn }: Enclosing): Failure | undefined {
+  const heldBy = startedIn && nameOfWriterAround(startedIn, core.lock);
+  return heldBy === undefined ? undefined : { ...endlessWait("the session", heldBy, true), phase: "render" };
 }
 
 function nothingYet(): Pick<Run, "turn" | "usage" | "knownCost" | "toolResults" | "faults"> {

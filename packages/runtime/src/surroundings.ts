@@ -13,6 +13,7 @@ import type { Limits, LimitOptions } from "./limits.ts";
 import type { Nesting } from "./nesting.ts";
 import { contextOf, openContext, type ContextSources, type ResourceContext } from "./resources/context.ts";
 import type { Run } from "./run.ts";
+import { policiesFor } from "./tools/policies.ts";
 
 const defaultMaxDepth = 3;
 
@@ -92,9 +93,11 @@ function isBinding(item: Binding | Resources): item is Binding {
 
 /** @throws {DefinitionError} for a tool, or a policy that watches it, which uses a key that nothing binds. */
 export function checkUses({ rendered, policies, resources }: Pick<Run, "rendered" | "policies" | "resources">): void {
-  for (const tool of rendered.tools) assertBound(`The tool "${tool.name}"`, tool.uses, resources);
-  for (const { name, uses } of [...policies, ...rendered.tools.flatMap((tool) => rendered.policiesOf(tool.name))]) {
-    assertBound(`The policy "${name}"`, uses, resources);
+  for (const tool of rendered.tools) {
+    assertBound(`The tool "${tool.name}"`, tool.uses, resources);
+    for (const { name, uses } of policiesFor({ rendered, policies }, tool)) {
+      assertBound(`The policy "${name}"`, uses, resources);
+    }
   }
 }
 

@@ -1,6 +1,9 @@
 /** The call in which a resource is used, as `guardedFor` gets it. */
 export interface CallGuard {
-  /** True while the code that runs may change nothing: the handler of a `readOnly` tool, or a policy. */
+  /**
+   * True while the code that runs may change nothing: the handler of a `readOnly` tool, and a policy whose tool is
+   * `readOnly` or declares what it uses.
+   */
   isReadOnly(): boolean;
   /** @throws {RevokedError} when the call is over. */
   assertLive(): void;
@@ -23,7 +26,11 @@ export interface CallGuard {
  *   value: 0,
  *   add() { this.value += 1; },
  *   [guardedFor](call: CallGuard) {
- *     return { ...this, add: () => { call.assertLive(); call.assertMayChange("the counter"); this.add(); } };
+ *     const counter = this;
+ *     return {
+ *       get value() { call.assertLive(); return counter.value; },
+ *       add() { call.assertLive(); call.assertMayChange("the counter"); counter.add(); },
+ *     };
  *   },
  * };
  * ```

@@ -19,8 +19,8 @@ export interface ToolPolicy {
   /** Slices that the policy reads or writes; added to the session when an evaluation starts. */
   readonly slices?: readonly Slice[] | undefined;
   /**
-   * The resources that `check` reads; they are locked for reading. Left out: every snapshotable resource of the
-   * evaluation. `check` changes no resource.
+   * The resources that `check` asks for; it gets no others. They are locked for reading, unless the tool locks them for
+   * writing. Left out: every snapshotable resource of the evaluation. `[]` waits for none.
    */
   readonly uses?: readonly ResourceKey<unknown>[] | undefined;
   /**

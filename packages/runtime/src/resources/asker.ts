@@ -61,9 +61,15 @@ export function asker(sources: AskerSources): (asking: Asking) => Resources {
     if (asked === undefined) singletons.asked.set(asks, new Set([key]));
     else asked.add(key);
   };
-  const get = <T>(key: ResourceKey<T>, asking: Asking): T => {
+  const assertMayAsk = (key: Key, asking: Asking): void => {
+    const { path, call, isInjected } = asking;
+    // Also what a factory of the call kept: its handle ends with the call.
+    if (call !== undefined && !isHeld(path)) call.guard.assertLive();
+    if (!isInjected) call?.assertMayAsk(key);
     remember(key, asking);
-    if (!asking.isInjected) asking.call?.assertMayAsk(key);
+  };
+  const get = <T>(key: ResourceKey<T>, asking: Asking): T => {
+    assertMayAsk(key, asking);
     const outside = around(key, asking);
     if (outside !== undefined) return outside.get(key);
     const instance = make(key, asking);
@@ -78,8 +84,7 @@ export function asker(sources: AskerSources): (asking: Asking) => Resources {
     return asSeenBy(asking, instance) as T;
   };
   const open = async <T>(key: ResourceKey<T>, asking: Asking): Promise<T> => {
-    remember(key, asking);
-    if (!asking.isInjected) asking.call?.assertMayAsk(key);
+    assertMayAsk(key, asking);
     const outside = around(key, asking);
     if (outside !== undefined) return outside.open(key);
     const instance = await make(key, asking);

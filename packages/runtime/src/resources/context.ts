@@ -33,6 +33,8 @@ export interface ResourceContext {
   extend(bindings: readonly Binding[]): Promise<void>;
   /** Fresh `toolCall` resources for one call; the rest is shared. */
   forCall(call: Calling): CallResources;
+  /** Those of the keys that stand for singletons which are not there yet. */
+  unmade(keys: readonly Key[]): readonly Key[];
   /** Something is made anew for each call, asked for or not. */
   makesForCalls(): boolean;
   /**
@@ -63,7 +65,7 @@ export function contextOf(resources: Resources): ResourceContext {
   const context = contexts.get(resources);
   if (context === undefined)
     throw new DefinitionError(
-      "These resources are neither bindings nor opened by openResources, or they are closed. Give a list of bindings: resources: [provide(Filesystem, files)].",
+      "These resources were not opened by openResources, or are closed: give what openResources returned (evaluate takes a list of bindings, too).",
     );
   return context;
 }
@@ -114,6 +116,12 @@ export function openContext({
       for (const { key } of added.filter(madeAtOnce)) await root.open(key);
     },
     forCall: (call) => openCall(inner, ask, outers, call),
+    unmade: (keys) =>
+      keys.filter((key) => {
+        const outer = outerOf(key);
+        if (outer !== undefined) return outer.unmade([key]).length > 0;
+        return bound.get(key)?.scope === "singleton" && !singletons.instances.has(key);
+      }),
     makesForCalls: () => inner.some(madeForCalls) || outers.some((outer) => outer.makesForCalls()),
     participants(keys) {
       if (keys !== undefined) return participantsOf(keys, singletons, outerOf);

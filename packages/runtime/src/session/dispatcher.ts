@@ -4,6 +4,7 @@
 import {
   eventKeys,
   filterKey,
+  isThenable,
   type AppEvent,
   type EventFilter,
   type FrameworkEvent,
@@ -89,7 +90,7 @@ function tell(telling: Telling): void {
     try {
       const result = listeners[telling.at++]?.listener(event);
       // An async listener's rejection is its own affair, but must not end the process.
-      if (result instanceof Promise) result.catch(() => {});
+      if (isThenable(result)) Promise.resolve(result).catch(() => {});
     } catch (error) {
       (telling.errors ??= []).push(error);
     }

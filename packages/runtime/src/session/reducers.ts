@@ -1,4 +1,4 @@
-import { DefinitionError, frozenState } from "@proviso/core";
+import { DefinitionError, frozenState, isThenable } from "@proviso/core";
 import { current, enableArrayMethods, enableMapSet, Immer, isDraft } from "immer";
 import { appendedTo } from "./log-draft.ts";
 
@@ -31,9 +31,9 @@ export function reduced(slice: string, before: unknown, reduce: Reducer, event: 
  * @throws {DefinitionError} for a promise: the state changes at once or not at all.
  */
 export function atOnce(returned: unknown): undefined {
-  if (!(returned instanceof Promise)) return returned as undefined;
+  if (!isThenable(returned)) return returned as undefined;
   // Nobody waits for it.
-  returned.catch(() => {});
+  Promise.resolve(returned).catch(() => {});
   throw new DefinitionError("A reducer cannot be asynchronous: wait first, then dispatch an event of what came.");
 }
 

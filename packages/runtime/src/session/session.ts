@@ -6,6 +6,7 @@ import {
   frozenInDepth,
   frozenJson,
   isFrameworkEventType,
+  RevokedError,
   UnusableError,
   type AppEvent,
   type DispatchResult,
@@ -34,7 +35,7 @@ export type UnnumberedEvent = FrameworkEvent extends infer E
 /** The session as the runtime sees it: what the public one hides. */
 export interface SessionCore extends Pick<
   SliceStates,
-  "join" | "reduce" | "reduceBeside" | "mark" | "open" | "close" | "rollback" | "restore"
+  "join" | "reduce" | "reduceAgain" | "reduceBeside" | "mark" | "open" | "close" | "rollback" | "restore"
 > {
   readonly session: Session;
   /** For the transactions of its evaluations. */
@@ -42,6 +43,8 @@ export interface SessionCore extends Pick<
   /** @throws {UnusableError} for a session whose changes could not be undone or committed, with the reason. */
   assertUsable(): void;
   isUsable(): boolean;
+  /** Why it is unusable; undefined while it is not. */
+  fault(): { readonly operation: "rollback" | "commit"; readonly message: string; readonly cause: unknown } | undefined;
   /** Tells the listeners; never throws. */
   notify(event: AppEvent | FrameworkEvent): readonly unknown[];
   /** Takes the event over, and freezes it at every depth. */
@@ -61,7 +64,10 @@ const marks = new WeakMap<SessionSnapshot, SessionMark>();
 /** @throws {DefinitionError} for a session that `createSession` did not make. */
 export function coreOf(session: Session): SessionCore {
   const core = (session as { readonly [coreKey]?: SessionCore } | undefined)?.[coreKey];
-  if (core === undefined) throw new DefinitionError("This session was not made by createSession.");
+  if (core === undefined)
+    throw new DefinitionError(
+      "This session was not made by createSession; inside a tool, evaluate with context.evaluate.",
+    );
   return core;
 }
 
@@ -102,12 +108,18 @@ export function createCore(id: string, firstSeq = 0): SessionCore {
     lock: createLock(),
     assertUsable,
     isUsable: () => poisoned === undefined,
+    fault() {
+      if (poisoned === undefined) return undefined;
+      const { operation, cause } = poisoned.details;
+      return { operation, message: poisoned.message, cause };
+    },
     join(slices) {
       assertUsable();
       states.join(slices);
     },
     // With `by` it is an application's: as the caller made it, or a copy without secrets.
     reduce: (event, by) => states.reduce(by === undefined ? event : frozenEvent(event), by),
+    reduceAgain: states.reduceAgain,
     reduceBeside: states.reduceBeside,
     mark: states.mark,
     open: states.open,
@@ -153,7 +165,11 @@ const transactions = new WeakMap<Session, Transaction>();
 /** The session as the body of a transaction uses it: what is dispatched through it is undone with the transaction. */
 export function sessionWithin(session: Session, transaction: Transaction): Session {
   const core = coreOf(session);
-  const view: Session = { ...session, dispatch: (event) => core.dispatch(event, originOf(transaction)) };
+  const dispatch = (event: AppEvent): DispatchResult => {
+    if (transaction.ended) throw new RevokedError(`${transaction.name} is over: its session cannot be used any more.`);
+    return core.dispatch(event, originOf(transaction));
+  };
+  const view: Session = { ...session, dispatch };
   transactions.set(view, transaction);
   return Object.freeze(Object.defineProperty(view, coreKey, { value: core }));
 }

@@ -33,6 +33,8 @@ export interface SliceStates {
    * with the call that it is `by`. Returns the errors of the reducers that threw.
    */
   reduce(event: AnyEvent, by?: Origin): readonly unknown[];
+  /** As `reduce`, for an event that log slices have already: its effect on state slices was rolled back. */
+  reduceAgain(event: AnyEvent): void;
   /** An application's event that is part of no call: it stands when one is undone. */
   reduceBeside(event: AnyEvent): readonly unknown[];
   /** The states of all state slices, by reference; "all": how far the logs are, too. */
@@ -81,6 +83,14 @@ export function sliceStates(sessionId: string): SliceStates {
       const errors = reduce(event);
       if (by.evaluationId !== undefined) beside.remember({ event, by });
       return errors;
+    },
+    reduceAgain(event) {
+      assertIdle();
+      run(
+        plan.of(event).filter(({ place }) => place.slice.kind === "state"),
+        event,
+      );
+      beside.remember({ event, by: event });
     },
     reduceBeside(event) {
       const errors = reduce(event);

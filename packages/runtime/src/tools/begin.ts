@@ -1,5 +1,5 @@
-import type { ResourceKey, Tool, ToolPolicy } from "@proviso/core";
-import { messageOf } from "../failures.ts";
+import { DefinitionError, isGuardable, type ResourceKey, type Tool, type ToolPolicy } from "@proviso/core";
+import { isFailure, messageOf } from "../failures.ts";
 import type { Run } from "../run.ts";
 import type { LockMode } from "../transactions/lock.ts";
 import type { Participant } from "../transactions/snapshots.ts";
@@ -14,12 +14,48 @@ import {
 import type { Accepted } from "./call.ts";
 
 /** One transaction for calls that go together, or why none can begin. */
-export function beginCalls(
+export async function beginCalls(
   run: Run,
   calls: readonly Accepted[],
   policies: readonly ToolPolicy[],
+  more: Pick<TransactionOptions, "parent" | "sessionMode"> | undefined = undefined,
 ): Promise<Transaction | NotBegun> {
-  return beginTransaction(optionsFor(run, calls, policies));
+  try {
+    const making = makeDeclared(run, calls);
+    const stop = making && (await run.limits.race(making, "tool"));
+    if (stop !== undefined && isFailure(stop)) return stop;
+    const options = { ...optionsFor(run, calls, policies), ...more };
+    const error = unguardedWrite(run, calls, options.resources);
+    return error === undefined ? await beginTransaction(options) : { error };
+  } catch (error) {
+    return { error };
+  }
+}
+
+/** What the tools declare is made first: then it is known what its factory asks for, and that is locked too. */
+function makeDeclared({ resources }: Run, calls: readonly Accepted[]): Promise<void> | undefined {
+  const missing = calls.flatMap(({ tool }) => resources.unmade(tool.uses ?? []));
+  if (missing.length === 0) return undefined;
+  return (async () => {
+    for (const key of missing) await resources.resources.open(key);
+  })();
+}
+
+/**
+ * Inside a read-only call nothing changes. A resource that guards itself refuses; of one that does not, a tool that says
+ * not that it only reads could change it under a reader's lock.
+ */
+function unguardedWrite(
+  { nesting }: Run,
+  calls: readonly Accepted[],
+  resources: TransactionOptions["resources"],
+): DefinitionError | undefined {
+  const writer = nesting?.readOnly === true ? calls.find(({ tool }) => tool.readOnly !== true) : undefined;
+  const unguarded = writer && resources.find(({ resource }) => !isGuardable(resource));
+  if (writer === undefined || unguarded === undefined) return undefined;
+  return new DefinitionError(
+    `${writer.tool.name} may change "${unguarded.name}", but the call around it is read-only: declare it readOnly, or what it uses.`,
+  );
 }
 
 /** A transaction that holds nothing: for what is asked after a call that was not run. */
@@ -44,7 +80,7 @@ function optionsFor(
     sessionMode: checks.length > 0 && run.nesting?.readOnly !== true ? "write" : mode,
     resources: resourcesFor(run, calls, checks, mode),
     mode,
-    parent: run.nesting?.transaction ?? run.enclosing.parent,
+    parent: run.nesting?.transaction ?? (run.enclosing.parent?.isClosing === false ? run.enclosing.parent : undefined),
     startedIn: run.enclosing.startedIn,
     host: hostOf(
       run,

@@ -120,7 +120,7 @@ async function handle(
     const before = notBegun(run, calling, time);
     if (before !== undefined) return { params: jsonOf(input), ...before };
     if (policies.length > 0) {
-      const verdict = await checkPolicies(policies, accepted, calling.context, approved);
+      const verdict = await checkPolicies(policies, accepted, calling, approved);
       if (verdict.denied !== undefined) return { params: jsonOf(input), result: failed(verdict.denied) };
       const refused = calling.refused();
       if (refused !== undefined) return { params: jsonOf(input), result: failed(refused) };

@@ -3,11 +3,13 @@ import {
   RevokedError,
   type AppEvent,
   type CallGuard,
+  type ResourceKey,
   type Resources,
   type SessionState,
   type Tool,
   type ToolCall,
   type ToolContext,
+  type ToolPolicy,
 } from "@proviso/core";
 import type { Calling } from "../resources/asker.ts";
 import type { CallResources } from "../resources/context.ts";
@@ -24,6 +26,8 @@ export interface CallContext {
   openResources(): Promise<void> | undefined;
   /** Closes what was made for the call; undefined where nothing was. */
   closeResources(): (() => Promise<void> | undefined) | undefined;
+  /** A policy's check is about to run: from here on it asks for resources. */
+  beginCheck(policy: Pick<ToolPolicy, "name" | "uses">): void;
   /** The handler's turn: what a read-only one may not change is refused from here on. */
   beginHandler(): void;
   /** Why the call fails though its handler does not say so. */
@@ -48,7 +52,7 @@ export function callContext(
   transaction: Transaction,
   signal: () => AbortSignal,
 ): CallContext {
-  const state: CallState = { live: true, phase: "policies", refused: undefined };
+  const state: CallState = { live: true, phase: "policies", asks: { name: tool.name }, refused: undefined };
   const isReadOnly = tool.readOnly === true || run.nesting?.readOnly === true;
   // With `uses` a policy's check may hold a reader's lock only.
   const mayChange = { handler: !isReadOnly, policies: !isReadOnly && tool.uses === undefined };
@@ -65,11 +69,10 @@ export function callContext(
     guard,
     mode: () => (guard.isReadOnly() ? "read" : "write"),
     assertMayAsk(key) {
-      if (state.phase !== "handler" || tool.uses === undefined || tool.uses.includes(key)) return;
-      const declared = tool.uses.map(({ name }) => `"${name}"`).join(", ") || "nothing";
-      throw new DefinitionError(
-        `${tool.name} asks for "${key.name}" and declares ${declared}: add the key to its uses.`,
-      );
+      const { name, uses } = state.asks;
+      if (uses === undefined || uses.includes(key)) return;
+      const declared = uses.map((other) => `"${other.name}"`).join(", ") || "nothing";
+      throw new DefinitionError(`${name} asks for "${key.name}" and declares ${declared}: add the key to its uses.`);
     },
   };
   const context: Omit<ToolContext, "signal"> & { readonly [makeSignal]: () => AbortSignal } = {
@@ -94,7 +97,11 @@ export function callContext(
     guard,
     openResources: () => (run.resources.makesForCalls() ? resourcesOf().open() : undefined),
     closeResources: () => (opened === undefined || opened.isEmpty() ? undefined : opened.close),
-    beginHandler: () => void (state.phase = "handler"),
+    beginCheck: ({ name, uses }) => void (state.asks = { name: `The policy ${name}`, uses }),
+    beginHandler() {
+      state.phase = "handler";
+      state.asks = tool;
+    },
     refused: () => state.refused,
     isLive: () => state.live,
     end() {
@@ -108,6 +115,8 @@ export function callContext(
 interface CallState {
   live: boolean;
   phase: "policies" | "handler";
+  /** Whose code runs, and what it may ask for. */
+  asks: Pick<Tool, "name" | "uses">;
   refused: string | undefined;
 }
 
@@ -178,11 +187,18 @@ function liveResources(resources: () => Resources, assertLive: () => void): Reso
       assertLive();
       return resources().find(key);
     },
-    async open(key) {
-      assertLive();
-      const opened = await resources().open(key);
-      assertLive();
-      return opened;
+    open(key) {
+      const opening = openLive(resources, key, assertLive);
+      // Nobody may look at it when it fails after the call.
+      opening.catch(() => {});
+      return opening;
     },
   };
+}
+
+async function openLive<T>(resources: () => Resources, key: ResourceKey<T>, assertLive: () => void): Promise<T> {
+  assertLive();
+  const opened = await resources().open(key);
+  assertLive();
+  return opened;
 }

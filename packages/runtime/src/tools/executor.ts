@@ -122,7 +122,7 @@ function announcedOutside(run: Run, accepted: Accepted): Accepted {
 
 function announce(run: Run, { call, announced }: Accepted): void {
   if (announced === undefined) announceCall(run, call);
-  else run.core.reduce(announced);
+  else run.core.reduceAgain(announced);
 }
 
 /** A limit may have passed since the call was prepared, or a listener may have aborted at the call before it. */
@@ -184,9 +184,7 @@ function recordAlone(run: Run, call: ToolCall, invocation: Invocation, startedAt
 
 /** Without its locks and snapshots no handler is run. */
 function notBegun(call: ToolCall, why: Failure | { readonly error: unknown }): Invocation {
-  const message = isFailure(why)
-    ? `Not run: ${why.message}`
-    : `Not run: no snapshot could be made: ${messageOf(why.error)}`;
+  const message = `Not run: ${isFailure(why) ? why.message : messageOf(why.error)}`;
   const params: RejectedParams = { rawArguments: String(call.arguments), error: message };
   return { params, result: failed(message), stop: isFailure(why) ? why : undefined };
 }

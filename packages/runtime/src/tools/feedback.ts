@@ -87,5 +87,7 @@ function ask(run: Run, call: ToolCall, provider: FeedbackProvider, transaction: 
     return undefined;
   } finally {
     void calling.end();
+    const close = calling.closeResources();
+    if (close !== undefined) transaction.closings.push(close);
   }
 }

@@ -1,8 +1,9 @@
-import type { ApprovalContext, Tool, ToolContext, ToolPolicy } from "@proviso/core";
+import type { ApprovalContext, Tool, ToolPolicy } from "@proviso/core";
 import { isFailure, messageOf, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import { validateInput } from "./arguments.ts";
 import type { Accepted } from "./call.ts";
+import type { CallContext } from "./context.ts";
 import { isSameInput } from "./input.ts";
 
 /** A policy said no, and why; the model reads it. */
@@ -16,7 +17,7 @@ export interface Allowed {
 }
 
 /** All that watch the tool, in the order in which they are asked: the section's, the prompt's, then the evaluation's. */
-export function policiesFor(run: Run, tool: Tool): readonly ToolPolicy[] {
+export function policiesFor(run: Pick<Run, "rendered" | "policies">, tool: Tool): readonly ToolPolicy[] {
   const own = run.rendered.policiesOf(tool.name);
   const all = run.policies.length === 0 ? own : [...own, ...run.policies];
   return all.length === 0
@@ -31,12 +32,13 @@ export function policiesFor(run: Run, tool: Tool): readonly ToolPolicy[] {
 export async function checkPolicies(
   policies: readonly ToolPolicy[],
   { tool, input: given }: Pick<Accepted, "tool" | "input">,
-  context: ToolContext,
+  { context, beginCheck }: Pick<CallContext, "context" | "beginCheck">,
   approved: { readonly input: unknown } | undefined,
 ): Promise<Denied | Allowed> {
   let input = given;
   for (const policy of policies) {
     if (policy.check === undefined) continue;
+    beginCheck(policy);
     const decision = await decide(policy, tool, async () => policy.check?.({ tool, input }, context));
     if (decision.denied !== undefined) return decision;
     if (decision.input === undefined) continue;
@@ -63,21 +65,33 @@ export async function askForApproval(
   const approved = new Map<ToolPolicy, unknown>();
   let input = given;
   for (let round = 0; round < maxRounds; round++) {
-    const open = policies.filter((policy) => !(approved.has(policy) && isSameInput(approved.get(policy), input)));
-    if (open.length === 0) return { input };
-    for (const policy of open) {
-      const asking = decide(policy, tool, async () => policy.approve?.({ tool, input }, context));
-      const decision = await run.limits.race(asking, "tool");
-      if (isFailure(decision) || decision.denied !== undefined) return decision;
-      if (decision.input !== undefined) {
-        const checked = await validateInput(tool, decision.input);
-        if (!checked.ok) return { denied: checked.error };
-        input = checked.input;
+    for (const policy of policies) {
+      if (approved.has(policy) && isSameInput(approved.get(policy), input)) continue;
+      const decision = await run.limits.race(askOne(policy, tool, input, context), "tool");
+      if (isFailure(decision)) {
+        return { ...decision, message: `${decision.message} ${policy.name} had not decided on ${tool.name}.` };
       }
+      if (decision.denied !== undefined) return decision;
+      ({ input } = decision);
       approved.set(policy, input);
     }
+    if (policies.every((policy) => isSameInput(approved.get(policy), input))) return { input };
   }
   return { denied: `The policies of ${tool.name} did not agree on its input.` };
+}
+
+/** What one policy decides, with its input validated where it gave one. */
+async function askOne(
+  policy: ToolPolicy,
+  tool: Tool,
+  input: unknown,
+  context: ApprovalContext,
+): Promise<Denied | Allowed> {
+  const decision = await decide(policy, tool, async () => policy.approve?.({ tool, input }, context));
+  if (decision.denied !== undefined) return decision;
+  if (decision.input === undefined) return { input };
+  const checked = await validateInput(tool, decision.input);
+  return checked.ok ? { input: checked.input } : { denied: checked.error };
 }
 
 function approvalContext(run: Run, callId: string): ApprovalContext {

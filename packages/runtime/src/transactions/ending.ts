@@ -1,8 +1,7 @@
 // How a transaction ends: by a rollback, then or without it by the release of its snapshots and locks.
 import { messageOf } from "../failures.ts";
-import { releaseAll } from "./lock.ts";
-import { isUnusable, participle, releaseSnapshots, restore, type Savepoint } from "./snapshots.ts";
-import type { Transaction } from "./transaction.ts";
+import { type Savepoint, isUnusable, isWaitedFor, participle, releaseSnapshots, restore } from "./snapshots.ts";
+import { leave, type Transaction } from "./transaction.ts";
 
 /**
  * Session first, at once; then the resources, which may take their time. `calls`: only what these calls did in the session
@@ -35,6 +34,8 @@ async function restoreAll(transaction: Transaction): Promise<void> {
     await restore(taken, transaction.host).catch((cause: unknown) => errors.push(cause));
   }
   for (const { instance, discard } of transaction.made.splice(0).toReversed()) {
+    // Others may have asked for it meanwhile: restored it is as it was made.
+    if (isWaitedFor(instance)) continue;
     await forgetSnapshots(transaction, instance);
     await discard().catch((error: unknown) => transaction.host.warn("resource.close.failed", error));
   }
@@ -101,12 +102,6 @@ export function endTransaction(transaction: Transaction): Promise<void> | undefi
     if (transaction.undone) host.warn("transaction.release.failed", error);
     else fail(transaction, "commit", error);
   });
-}
-
-function leave(transaction: Transaction): void {
-  const { parent, begun } = transaction;
-  releaseAll(transaction);
-  if (parent !== undefined && begun && --parent.inside === 0) parent.onIdle?.();
 }
 
 /** What is inside may still release its snapshots, or run where a body did not wait for it. */

@@ -6,6 +6,7 @@
 // 3. A wait that could never end is refused when it would begin, and is not left to a limit.
 // 4. Locks that are known together are taken in the order of their numbers. Those that a handler asks for later come in
 //    any order; rule 3 makes that safe.
+import { RevokedError } from "@proviso/core";
 
 export type LockMode = "read" | "write";
 
@@ -24,7 +25,7 @@ export interface LockOwner {
   /** The transaction around it, whose locks it may pass. */
   readonly parent: LockOwner | undefined;
   /** The transaction in whose code it was begun without being part of it: that one may wait for it. */
-  readonly startedIn: LockOwner | undefined;
+  startedIn: LockOwner | undefined;
   /** How it holds what a transaction inside it asks for; "none": it holds only what it began with. */
   readonly takesForInner: LockMode | "none";
   readonly holds: Hold[];
@@ -69,26 +70,38 @@ export function createLock(): Lock {
 
 /** Takes the lock at this transaction and at those around it, or returns what is not free. */
 export function tryAcquire(owner: LockOwner, { of, mode }: Wanted): Blocked | undefined {
+  // What has ended would never give it back.
+  if (owner.ended) throw new RevokedError(`${owner.name} is over: it takes no lock any more.`);
   const held = holdOf(owner, of);
   if (held === undefined) {
-    const around = passed(owner.parent, of);
+    const around = passed(owner.parent, of, mode);
     return "holder" in around ? around : takeAt(owner, around, of, mode);
   }
-  if (mode === "read" || held.mode === "write") return undefined;
-  if (held.lock.holds.length > 1) return { of, mode, lock: held.lock, holder: owner };
+  return mode === "read" ? undefined : upgrade(held);
+}
+
+/** A hold for reading becomes one for writing, or what is not free. */
+function upgrade(held: Hold): Blocked | undefined {
+  const { of, lock, owner, mode } = held;
+  if (mode === "write") return undefined;
+  if (lock.holds.length > 1) return { of, mode: "write", lock, holder: owner };
   held.mode = "write";
   return undefined;
 }
 
 /** The lock to take inside `outer`, which takes its own first; or what is not free. */
-function passed(outer: LockOwner | undefined, of: Lock): Lock | Blocked {
+function passed(outer: LockOwner | undefined, of: Lock, mode: LockMode): Lock | Blocked {
   if (outer === undefined) return of;
   const held = holdOf(outer, of);
-  if (held !== undefined) return (held.inner ??= createLock());
-  const around = passed(outer.parent, of);
+  if (held !== undefined) {
+    // A policy's check holds for reading what the handler's evaluations may change.
+    const blocked = mode === "write" && outer.takesForInner === "write" ? upgrade(held) : undefined;
+    return blocked ?? (held.inner ??= createLock());
+  }
+  const around = passed(outer.parent, of, mode);
   if ("holder" in around || outer.takesForInner === "none" || outer.ended) return around;
   const blocked = takeAt(outer, around, of, outer.takesForInner);
-  return blocked ?? passed(outer, of);
+  return blocked ?? passed(outer, of, mode);
 }
 
 function takeAt(owner: LockOwner, lock: Lock, of: Lock, mode: LockMode): Blocked | undefined {
@@ -125,11 +138,22 @@ export interface Waiting {
   cancel(): void;
 }
 
-/** Waits in line; `isEndless` where whoever holds the lock waits for this transaction in turn. */
-export function waitInLine(owner: LockOwner, blocked: Blocked): Waiting | { isEndless: true; heldBy: string } {
+/** A wait that would never end; `isCaller`: the lock is held by the transaction in whose code this one begins. */
+export interface EndlessWait {
+  readonly isEndless: true;
+  readonly heldBy: string;
+  readonly isCaller: boolean;
+}
+
+/** Waits in line, unless whoever is in front waits for this transaction in turn. */
+export function waitInLine(owner: LockOwner, blocked: Blocked): Waiting | EndlessWait {
   const { lock } = blocked;
-  const waitsBack = whoWaitsBack(lock, lock.queue.length, owner, new Set());
-  if (waitsBack !== undefined) return { isEndless: true, heldBy: waitsBack.name };
+  // One that reads and wants to write does not wait for itself.
+  const others = { ...lock, holds: lock.holds.filter((held) => held.owner !== blocked.holder) };
+  const waitsBack = whoWaitsBack(others, lock.queue.length, owner, new Set());
+  if (waitsBack !== undefined) {
+    return { isEndless: true, heldBy: waitsBack.name, isCaller: isAround(waitsBack, owner) };
+  }
   const { promise: ready, resolve: end } = Promise.withResolvers<void>();
   const wait: Wait = { ...blocked, owner, end };
   const heldBy = (lock.holds[0] ?? lock.queue[0] ?? wait).owner.name;
@@ -145,8 +169,8 @@ export function waitInLine(owner: LockOwner, blocked: Blocked): Waiting | { isEn
   };
 }
 
-/** The transaction, this one or one around it, that holds the lock for writing; in words. */
-export function holderAround(owner: LockOwner, of: Lock): string | undefined {
+/** The name of the transaction, this one or one around it, that holds the lock for writing. */
+export function nameOfWriterAround(owner: LockOwner, of: Lock): string | undefined {
   return of.holds.find((held) => held.mode === "write" && isAround(held.owner, owner))?.owner.name;
 }
 
@@ -173,10 +197,13 @@ export function releaseAll(owner: LockOwner): void {
 function admit(lock: Lock): void {
   for (let next = lock.queue[0]; next !== undefined; next = lock.queue[0]) {
     const { mode, holder, of } = next;
-    const isFreeNow = lock.holds.length === 0 || (mode === "read" && lock.holds.every((held) => held.mode === "read"));
+    const own = holdOf(holder, of);
+    const others = lock.holds.filter((held) => held !== own);
+    const isFreeNow = others.length === 0 || (mode === "read" && others.every((held) => held.mode === "read"));
     if (!isFreeNow) return;
     // Held from now on, so that nobody who asks later is first.
-    if (!holder.ended && holdOf(holder, of) === undefined) hold(holder, lock, of, mode);
+    if (own !== undefined) own.mode = mode === "write" ? "write" : own.mode;
+    else if (!holder.ended) hold(holder, lock, of, mode);
     // Several evaluations inside one transaction may have asked for it on its behalf.
     for (const twin of lock.queue.filter((wait) => wait.holder === holder)) {
       leaveLine(twin);

@@ -1,8 +1,15 @@
-import { DefinitionError, noUsage, type Resources, type Session } from "@proviso/core";
+import {
+  DefinitionError,
+  noUsage,
+  RevokedError,
+  UnusableError,
+  type CallGuard,
+  type Resources,
+  type Session,
+} from "@proviso/core";
 import { errorOf, isFailure } from "../failures.ts";
 import type { Calling } from "../resources/asker.ts";
 import { contextOf, rememberContext, type ResourceContext } from "../resources/context.ts";
-import { guardOfCurrentCall } from "../resources/guard.ts";
 import type { StorePosition } from "../resources/store.ts";
 import { coreOf, originOf, sessionWithin, type SessionCore } from "../session/session.ts";
 import type { SessionMark } from "../session/slices.ts";
@@ -89,25 +96,44 @@ export async function transaction<T>(
   scope: TransactionScope,
   body: (rollback: () => Promise<void>, views: TransactionViews) => Promise<T>,
 ): Promise<T> {
+  if (typeof body !== "function")
+    throw new DefinitionError("transaction needs a body: transaction(scope, async () => {}).");
   return locked(scope, "snapshots", async ({ core, context, transaction: own }) => {
-    const undo = async (): Promise<void> => {
-      if (own.ended) throw new DefinitionError(`${own.name} is over: it cannot be rolled back any more.`);
-      await rollback(own);
+    const undoAll = async (transaction: Transaction): Promise<void> => {
+      // A call inside that goes on would write what nobody undoes.
+      await othersInside(transaction);
+      await rollback(transaction);
       core.assertUsable();
+    };
+    const undo = async (): Promise<void> => {
+      if (own.isClosing) throw new DefinitionError(`${own.name} is over: it cannot be rolled back any more.`);
+      await undoAll(own);
     };
     try {
       const views = viewsOf(scope, context, own);
       const result = await runAsPartOf({ transaction: own, guard: undefined }, () => body(undo, views));
       // Evaluations that the body has begun may still be in a call.
       await othersInside(own);
+      own.isClosing = true;
       own.undone = false;
       return result;
     } catch (error) {
       await othersInside(own);
-      await undo();
+      own.isClosing = true;
+      await undoAll(own).catch((unusable: unknown) => {
+        throw withBoth(unusable, error);
+      });
       throw error;
     }
   });
+}
+
+/** A rollback that failed does not hide why the body had thrown. */
+function withBoth(unusable: unknown, thrown: unknown): unknown {
+  if (!(unusable instanceof UnusableError)) return unusable;
+  const { message, what, id, operation, cause } = unusable;
+  const both = new AggregateError([cause, thrown], "The rollback failed; the body had thrown before.");
+  return new UnusableError(message, { what, id, operation, cause: both });
 }
 
 interface Locked {
@@ -165,10 +191,22 @@ const host: TransactionHost = {
 };
 
 function viewsOf({ session }: TransactionScope, context: ResourceContext, own: Transaction): TransactionViews {
-  const calling: Calling = { transaction: own, guard: guardOfCurrentCall, mode: () => "write", assertMayAsk() {} };
+  const calling: Calling = { transaction: own, guard: bodyGuard(own), mode: () => "write", assertMayAsk() {} };
   const { resources } = context.forCall(calling);
   rememberContext(resources, context);
   return { session: sessionWithin(session, own), resources };
+}
+
+/** The views end with the body: what is used later would be part of nothing. */
+function bodyGuard(own: Transaction): CallGuard {
+  return {
+    isReadOnly: () => false,
+    assertLive() {
+      if (own.ended) throw new RevokedError(`${own.name} is over: its views cannot be used any more.`);
+    },
+    assertMayChange() {},
+    fail() {},
+  };
 }
 
 function nameOf(tag: string | undefined): string {

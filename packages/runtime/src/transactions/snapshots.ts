@@ -34,6 +34,12 @@ export function lockOf(resource: object): Lock {
   return lock;
 }
 
+/** Another transaction waits for it. */
+export function isWaitedFor(resource: unknown): boolean {
+  if (typeof resource !== "object" || resource === null) return false;
+  return (locks.get(resource)?.queue.length ?? 0) > 0;
+}
+
 /** Some transaction has used it: a factory that returns it has not made it. */
 export function wasUsedBefore(resource: unknown): boolean {
   return typeof resource === "object" && resource !== null && locks.has(resource);

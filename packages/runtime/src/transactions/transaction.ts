@@ -6,7 +6,7 @@
 // 3. A rollback or a commit that fails is reported, and makes the session and the resource unusable.
 // 4. Every snapshot is released once, after the commit or the rollback: until then a crash undoes the transaction.
 // 5. What is made inside a transaction is closed when the outermost one has ended: until then it may have to be restored.
-import { DefinitionError, type AppEvent } from "@proviso/core";
+import { DefinitionError, RevokedError, type AppEvent } from "@proviso/core";
 import { abortedFailure, isFailure, type Failure, type LimitFailure } from "../failures.ts";
 import type { ResourceContext } from "../resources/context.ts";
 import type { Run } from "../run.ts";
@@ -28,7 +28,7 @@ export interface Transaction extends LockOwner {
   /** Session events with this evaluation id, and of evaluations inside it, are what it does. */
   readonly id: string;
   readonly parent: Transaction | undefined;
-  readonly startedIn: Transaction | undefined;
+  startedIn: Transaction | undefined;
   readonly core: SessionCore;
   /** How it holds resources that join later. */
   readonly mode: LockMode;
@@ -45,6 +45,8 @@ export interface Transaction extends LockOwner {
   readonly host: TransactionHost;
   mark: SessionMark | undefined;
   undone: boolean;
+  /** Its body has ended: what begins now is no part of it any more. */
+  isClosing: boolean;
   sealed: boolean;
   /** It counts among those inside its parent. */
   begun: boolean;
@@ -105,6 +107,9 @@ export type NotBegun = Failure | { readonly error: unknown };
 export async function beginTransaction(options: TransactionOptions): Promise<Transaction | NotBegun> {
   const { core, resources, host, takes = "snapshots" } = options;
   const transaction = newTransaction(options);
+  // Counted while it waits, too: the one around does not end before.
+  transaction.begun = true;
+  if (transaction.parent !== undefined) transaction.parent.inside += 1;
   try {
     core.assertUsable();
     for (const wanted of inOrder(options)) {
@@ -134,8 +139,6 @@ export async function beginTransaction(options: TransactionOptions): Promise<Tra
     const around = scope && parent && { evaluationId: parent.id, callId: "" };
     core.open(transaction.mark, transaction.id, around);
   }
-  transaction.begun = true;
-  if (transaction.parent !== undefined) transaction.parent.inside += 1;
   return transaction;
 }
 
@@ -161,6 +164,7 @@ export function newTransaction(options: TransactionOptions): Transaction {
     host,
     mark: undefined,
     undone: false,
+    isClosing: false,
     sealed: false,
     begun: false,
     ended: false,
@@ -174,10 +178,11 @@ interface Named extends Wanted {
 }
 
 function inOrder({ core, sessionMode, resources }: TransactionOptions): readonly Named[] {
+  // Always before the resources, those that join later included.
   const session: Named = { of: core.lock, mode: sessionMode, what: "the session" };
   if (resources.length === 0) return [session];
   const others = resources.map(({ resource, name, mode }) => ({ of: lockOf(resource), mode, what: `"${name}"` }));
-  return [session, ...others].toSorted((a, b) => a.of.number - b.of.number);
+  return [session, ...others.toSorted((a, b) => a.of.number - b.of.number)];
 }
 
 /** undefined: it is held now. */
@@ -188,7 +193,7 @@ async function waitUntilHeld(
 ): Promise<Failure | undefined> {
   for (let blocked: Blocked | undefined = first; blocked; blocked = tryAcquire(transaction, wanted)) {
     const waiting = waitInLine(transaction, blocked);
-    if ("isEndless" in waiting) return endlessWait(what, waiting.heldBy);
+    if ("isEndless" in waiting) return endlessWait(what, waiting.heldBy, waiting.isCaller);
     const ended = await transaction.host.within(waiting.ready);
     if (isFailure(ended)) {
       waiting.cancel();
@@ -200,8 +205,11 @@ async function waitUntilHeld(
 }
 
 /** A wait that would never end: it is not begun. */
-export function endlessWait(waitedFor: string, heldBy: string): Failure {
-  const message = `A wait for ${waitedFor} would never end: it is held by ${heldBy}, which cannot end before this evaluation has. Inside a tool, evaluate with context.evaluate.`;
+export function endlessWait(waitedFor: string, heldBy: string, isCaller: boolean): Failure {
+  const why = isCaller
+    ? "in whose code this begins. Inside a tool, evaluate with context.evaluate: its calls pass the locks of the call"
+    : "which waits for this one in turn. Use what both need in the same order, or let the outer calls declare it with uses";
+  const message = `A wait for ${waitedFor} would never end: it is held by ${heldBy}, ${why}.`;
   return { stop: "deadlock", phase: "tool", waitedFor, heldBy, message };
 }
 
@@ -219,6 +227,7 @@ export function hasJoined(transaction: Transaction, resource: object, mode: Lock
  * @throws {LockFault} where a limit ends the wait, or it would never end.
  */
 export function join(transaction: Transaction, participant: Participant): Promise<void> | undefined {
+  assertOpen(transaction, participant);
   const wanted = { of: lockOf(participant.resource), mode: transaction.mode, what: `"${participant.name}"` };
   const blocked = tryAcquire(transaction, wanted);
   if (blocked === undefined) return takeSnapshots(transaction, participant);
@@ -230,12 +239,13 @@ export function join(transaction: Transaction, participant: Participant): Promis
 
 /** The same without a wait. @throws {DefinitionError} where the lock or the snapshot has to be waited for. */
 export function joinAtOnce(transaction: Transaction, participant: Participant): void {
+  assertOpen(transaction, participant);
   const { resource, name } = participant;
   const blocked = tryAcquire(transaction, { of: lockOf(resource), mode: transaction.mode });
   if (blocked !== undefined) {
     const holder = (blocked.lock.holds[0] ?? blocked.lock.queue[0])?.owner.name ?? "another call";
     throw new DefinitionError(
-      `"${name}" is in use by ${holder}: await resources.open(key), which waits for it, or name the key in the tool's uses.`,
+      `"${name}" is in use by ${holder}: await resources.open(key), which waits for it, or declare the key with uses.`,
     );
   }
   const taking = takeSnapshots(transaction, participant);
@@ -244,6 +254,11 @@ export function joinAtOnce(transaction: Transaction, participant: Participant): 
   throw new DefinitionError(
     `"${name}" takes its snapshot asynchronously: await resources.open(key) first, or bind it eager.`,
   );
+}
+
+/** What has ended gives nothing back any more, so it may take nothing. */
+function assertOpen({ ended, name }: Transaction, { name: resource }: Participant): void {
+  if (ended) throw new RevokedError(`"${resource}" is asked for after the end of ${name}.`);
 }
 
 /** Why a handler did not get a resource that it asked for late. */
@@ -258,16 +273,19 @@ export class LockFault extends Error {
 
 /** It did not begin: nobody waits for it, but its locks are held until a snapshot that comes yet is released. */
 function abandon(transaction: Transaction): void {
-  if (transaction.snapshots.length === 0) return releaseAll(transaction);
+  if (transaction.snapshots.length === 0) return leave(transaction);
   const releasing = transaction.snapshots.map(async (taken) => {
     await taken.taking;
     await taken.resource.release?.(taken.snapshot);
   });
-  // The one around does not end before.
-  const { parent } = transaction;
-  if (parent !== undefined) parent.inside += 1;
-  void Promise.allSettled(releasing).then(() => {
-    releaseAll(transaction);
-    if (parent !== undefined && --parent.inside === 0) parent.onIdle?.();
-  });
+  void Promise.allSettled(releasing).then(() => leave(transaction));
+}
+
+/** Gives back its locks, and lets the one around end. */
+export function leave(transaction: Transaction): void {
+  const { parent, begun } = transaction;
+  releaseAll(transaction);
+  // Whoever was begun in its code may outlive it by far.
+  transaction.startedIn = undefined;
+  if (parent !== undefined && begun && --parent.inside === 0) parent.onIdle?.();
 }
