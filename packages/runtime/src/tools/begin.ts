@@ -1,4 +1,11 @@
-import { DefinitionError, isGuardable, type ResourceKey, type Tool, type ToolPolicy } from "@proviso/core";
+import {
+  DefinitionError,
+  isGuardable,
+  type ResourceKey,
+  type Tool,
+  type ToolCall,
+  type ToolPolicy,
+} from "@proviso/core";
 import { isFailure, messageOf } from "../failures.ts";
 import type { Run } from "../run.ts";
 import type { LockMode } from "../transactions/lock.ts";
@@ -30,6 +37,24 @@ export async function beginCalls(
   } catch (error) {
     return { error };
   }
+}
+
+/**
+ * Calls that overlap and may write, by evaluations inside them, have a transaction each, inside the common one: what one
+ * of them wrote is not undone with another.
+ */
+export async function beginEach(
+  run: Run,
+  calls: readonly Accepted[],
+  parent: Transaction,
+): Promise<ReadonlyMap<ToolCall, Transaction>> {
+  const own = new Map<ToolCall, Transaction>();
+  if (calls.every(({ tool }) => tool.readOnly === true)) return own;
+  for (const each of calls) {
+    const begun = await beginCalls(run, [each], [], { parent, sessionMode: "none" });
+    if ("holds" in begun) own.set(each.call, begun);
+  }
+  return own;
 }
 
 /** What the tools declare is made first: then it is known what its factory asks for, and that is locked too. */

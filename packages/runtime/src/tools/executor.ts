@@ -11,7 +11,7 @@ import { isFailure, messageOf, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import { endTransaction, rollback } from "../transactions/ending.ts";
 import type { Transaction } from "../transactions/transaction.ts";
-import { beginCalls } from "./begin.ts";
+import { beginCalls, beginEach } from "./begin.ts";
 import { announceCall, failed, invoke, jsonOf, prepare, type Accepted, type Invocation } from "./call.ts";
 import { withFeedback } from "./feedback.ts";
 import { toolMessage } from "./message.ts";
@@ -147,6 +147,9 @@ async function checkFirst(run: Run, accepted: Accepted, policies: readonly ToolP
   }
 }
 
+/** Calls that share the transaction of their batch. */
+const shared: ReadonlyMap<ToolCall, Transaction> = new Map();
+
 async function runInTransaction(
   run: Run,
   calls: readonly ToolCall[],
@@ -155,31 +158,37 @@ async function runInTransaction(
   startedAt: number,
 ): Promise<TurnOutcome> {
   const accepted = prepared.filter((each) => "tool" in each);
-  if (accepted.length === 0) return conclude(run, calls, prepared as readonly Invocation[], undefined, startedAt);
+  if (accepted.length === 0) return conclude(run, calls, prepared as readonly Invocation[], () => undefined, startedAt);
   const transaction = await beginCalls(run, accepted, watched.policies);
   if (!("holds" in transaction)) {
     const invocations = prepared.map((each) => ("tool" in each ? notBegun(each.call, transaction) : each));
-    return conclude(run, calls, invocations, undefined, startedAt);
+    return conclude(run, calls, invocations, () => undefined, startedAt);
   }
+  const own = accepted.length === 1 ? shared : await beginEach(run, accepted, transaction);
+  const transactionOf = (call: ToolCall): Transaction => own.get(call) ?? transaction;
   try {
     const begun = prepared.map((each) => ("tool" in each ? announceUnlessStopped(run, each) : each));
     const invoked = (each: Prepared): Invocation | Promise<Prepared> =>
-      "result" in each ? each : invoke(run, each, transaction, watched);
+      "result" in each ? each : invoke(run, each, transactionOf(each.call), watched);
     const [only] = begun;
     const invocations = (
       only !== undefined && begun.length === 1 ? [await invoked(only)] : await Promise.all(begun.map(invoked))
     ) as readonly Invocation[];
     const undone = calls.filter((_, index) => invocations[index]?.result.success !== true);
-    if (undone.length > 0) await rollback(transaction, new Set(undone.map(({ id }) => id)));
-    return await conclude(run, calls, invocations, transaction, startedAt);
+    const undoing = undone.length === 0 ? [] : Map.groupBy(undone, transactionOf);
+    for (const [each, failing] of undoing) {
+      await rollback(each, new Set(failing.map(({ id }) => id)));
+    }
+    return await conclude(run, calls, invocations, transactionOf, startedAt);
   } finally {
+    for (const each of own.values()) await endTransaction(each);
     const ending = endTransaction(transaction);
     if (ending !== undefined) await ending;
   }
 }
 
 function recordAlone(run: Run, call: ToolCall, invocation: Invocation, startedAt: number): Promise<TurnOutcome> {
-  return conclude(run, [call], [invocation], undefined, startedAt);
+  return conclude(run, [call], [invocation], () => undefined, startedAt);
 }
 
 /** Without its locks and snapshots no handler is run. */
@@ -194,11 +203,12 @@ async function conclude(
   run: Run,
   calls: readonly ToolCall[],
   invocations: readonly Invocation[],
-  transaction: Transaction | undefined,
+  transactionOf: (call: ToolCall) => Transaction | undefined,
   startedAt: number,
 ): Promise<TurnOutcome> {
   const answers: ToolMessage[] = [];
   for (const [index, call] of calls.entries()) {
+    const transaction = transactionOf(call);
     const recording = recordCall(run, call, invocations[index] as Invocation, transaction, startedAt);
     const message = toolMessage(call, isThenable(recording) ? await recording : recording);
     answers.push(run.rendered.feedback.length === 0 ? message : await withFeedback(run, call, message, transaction));

@@ -144,11 +144,14 @@ async function releaseThenClose(transaction: Transaction, releasing: Promise<voi
   }
 }
 
-/** In reverse order, one after another; undefined where nothing has to be waited for. */
+/**
+ * In reverse order, one after another; undefined where nothing has to be waited for. A close that hangs holds the locks no
+ * longer than the evaluation's end.
+ */
 function closeAll({ closings, host }: Transaction): Promise<void> | undefined {
   const closing = closings.splice(0).toReversed();
   if (closing.length === 0) return undefined;
-  return (async () => {
+  const all = (async () => {
     for (const close of closing) {
       try {
         await close();
@@ -157,4 +160,5 @@ function closeAll({ closings, host }: Transaction): Promise<void> | undefined {
       }
     }
   })();
+  return host.withinGrace(all, () => {});
 }

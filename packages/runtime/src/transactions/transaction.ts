@@ -87,7 +87,8 @@ export interface TransactionOptions {
   /** In words: `the call of publish (call_1)`. */
   readonly name: string;
   readonly core: SessionCore;
-  readonly sessionMode: LockMode;
+  /** "none": the transaction around holds it, and nothing inside has asked for it yet. */
+  readonly sessionMode: LockMode | "none";
   readonly resources: readonly (Participant & { readonly mode: LockMode })[];
   /** How it holds resources that join later. */
   readonly mode: LockMode;
@@ -179,10 +180,11 @@ interface Named extends Wanted {
 
 function inOrder({ core, sessionMode, resources }: TransactionOptions): readonly Named[] {
   // Always before the resources, those that join later included.
-  const session: Named = { of: core.lock, mode: sessionMode, what: "the session" };
-  if (resources.length === 0) return [session];
+  const session: readonly Named[] =
+    sessionMode === "none" ? [] : [{ of: core.lock, mode: sessionMode, what: "the session" }];
+  if (resources.length === 0) return session;
   const others = resources.map(({ resource, name, mode }) => ({ of: lockOf(resource), mode, what: `"${name}"` }));
-  return [session, ...others.toSorted((a, b) => a.of.number - b.of.number)];
+  return [...session, ...others.toSorted((a, b) => a.of.number - b.of.number)];
 }
 
 /** undefined: it is held now. */

@@ -1,6 +1,8 @@
 import {
+  allow,
   deadlineIn,
   defineEvent,
+  definePolicy,
   DefinitionError,
   Filesystem,
   provide,
@@ -10,7 +12,7 @@ import {
   type EvaluateOptions,
   type Resources,
 } from "@proviso/core";
-import { createSession, memoryFilesystem, openResources } from "@proviso/runtime";
+import { createSession, memoryFilesystem, openResources, transaction } from "@proviso/runtime";
 import { fakeEnvironment } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -283,4 +285,130 @@ test("TX-11 readers do not starve a writer", async () => {
   await environment.clock.advance(1_000);
   await Promise.all(evaluating);
   expect(order).toEqual(["r1", "w", "r2", "r3"]);
+});
+
+test.each(["fails", "is vetoed"])(
+  "TX-2 TOOL-6 of two overlapping calls that use nothing, the one that %s undoes no evaluation inside the other",
+  async (way) => {
+    const environment = fakeEnvironment();
+    const files = memoryFilesystem();
+    const write = toolOf("write", ({ resources }) => resources.get(Filesystem).write("good.txt", ""));
+    const good = toolOf(
+      "good",
+      async ({ evaluate }) => {
+        const resources = [provide(Filesystem, files)];
+        await evaluate(promptOf({ tools: [write] }, "inner"), { adapter: calling(environment, "write"), resources });
+      },
+      { uses: [] },
+    );
+    const bad = toolOf(
+      "bad",
+      async () => {
+        await environment.clock.sleep(20);
+        if (way === "fails") throw new Error("it failed");
+      },
+      { uses: [] },
+    );
+    const session = createSession();
+    session.on("tool.invoked", ({ name, result }) => {
+      if (name === "bad" && result.success) throw new Error("veto");
+    });
+    const evaluating = calling(environment, "good", "bad").evaluate(promptOf({ tools: [good, bad] }), { session });
+    await environment.clock.advance(100);
+    const { toolResults } = await evaluating;
+    expect(toolResults.map(({ result }) => result.success)).toEqual([true, false]);
+    expect(await files.glob("**")).toEqual(["good.txt"]);
+  },
+);
+
+test("TX-11 a policy's check that reads a resource does not let an evaluation in the handler write under its lock", async () => {
+  const environment = fakeEnvironment();
+  const files = memoryFilesystem();
+  const resources = [provide(Filesystem, files)];
+  const write = toolOf("write", ({ resources: mine }) => mine.get(Filesystem).write("inner.txt", ""));
+  const outer = toolOf(
+    "outer",
+    async ({ evaluate }) => {
+      await evaluate(promptOf({ tools: [write] }, "inner"), { adapter: calling(environment, "write") });
+      throw new Error("it failed");
+    },
+    { uses: [] },
+  );
+  const look = definePolicy({ name: "look", tools: [outer], check: () => allow() });
+  const prompt = promptOf({ tools: [outer] });
+  await calling(environment, "outer").evaluate(prompt, { resources, policies: [look] });
+  expect(await files.glob("**")).toEqual([]);
+});
+
+test("TX-3 TX-11 a look-up after its call or body has ended is refused, and locks nothing", async () => {
+  const environment = fakeEnvironment();
+  const files = memoryFilesystem();
+  const shared = await openResources([provide(Filesystem, files)]);
+  const session = createSession();
+  const errors: unknown[] = [];
+  let later: (() => unknown) | undefined;
+  await transaction({ session, resources: shared }, async (_, views) => {
+    later = () => views.resources.get(Filesystem);
+  });
+  try {
+    later?.();
+  } catch (error) {
+    errors.push(error);
+  }
+  let kept: Resources | undefined;
+  const Repo = resourceKey<object>("Repo");
+  const repo = provideFactory(Repo, (from) => ({ from: (kept = from) }), { scope: "toolCall" });
+  const use = toolOf("use", ({ resources }) => void resources.get(Repo), { uses: [Repo] });
+  await calling(environment, "use").evaluate(promptOf({ tools: [use] }), { resources: [shared, repo] });
+  try {
+    kept?.get(Filesystem);
+  } catch (error) {
+    errors.push(error);
+  }
+  expect(errors.map((error) => (error as Error).name)).toEqual(["RevokedError", "RevokedError"]);
+  expect(await transaction({ session: createSession(), resources: shared }, async () => "free")).toBe("free");
+});
+
+test("TX-11 what reads only may not have a tool change an unguarded resource inside it", async () => {
+  const environment = fakeEnvironment();
+  const counter = new Counter();
+  const inner = promptOf({ tools: [slowAdd(environment)] }, "inner");
+  const outer = toolOf(
+    "outer",
+    async ({ evaluate }) => {
+      const { toolResults } = await evaluate(inner, { adapter: calling(environment, "add") });
+      return toolResults[0]?.result.message;
+    },
+    { readOnly: true },
+  );
+  const { toolResults } = await calling(environment, "outer").evaluate(promptOf({ tools: [outer] }), {
+    resources: [provide(CounterKey, counter)],
+  });
+  expect(toolResults[0]?.result).toMatchObject({ value: expect.stringContaining("is read-only") });
+  expect(counter.value).toBe(0);
+});
+
+test("TOOL-13 TX-11 what the factory of a declared resource asks for is locked with it, from the first call on", async () => {
+  const environment = fakeEnvironment();
+  const files = memoryFilesystem();
+  const Repo = resourceKey<{ save(name: string): Promise<void> }>("Repo");
+  const bindings = (): readonly Binding[] => [
+    provide(Filesystem, files),
+    provideFactory(Repo, (from) => {
+      const mine = from.get(Filesystem);
+      return {
+        async save(name) {
+          await environment.clock.sleep(10);
+          await mine.write(name, "");
+        },
+      };
+    }),
+  ];
+  const evaluating = Array.from({ length: 5 }, (_, index) => {
+    const save = toolOf("save", ({ resources }) => resources.get(Repo).save(`${index}.txt`), { uses: [Repo] });
+    return calling(environment, "save").evaluate(promptOf({ tools: [save] }), { resources: bindings() });
+  });
+  await environment.clock.advance(500);
+  const results = (await Promise.all(evaluating)).map(({ toolResults }) => toolResults[0]?.result.success);
+  expect(results).toEqual([true, true, true, true, true]);
 });
