@@ -13,7 +13,6 @@ import {
   type ModelResponse,
   type Prompt,
   type PromptResponse,
-  type RestoreFault,
   type ProviderAdapter,
   type ThrottlePolicy,
   type ToolChoice,
@@ -180,7 +179,7 @@ function announce(run: Run, { adapter, provider }: Setup): void {
 
 function executed(run: Run, setup: Setup, answer: Answer): PromptResponse<unknown> {
   // An answer that stands on changes which could not be undone or committed is no success.
-  if (faultsOf(run).length > 0) throw emitFailed(run, restoreError(run, { response: responseOf(run, setup, answer) }));
+  if (run.faults.length > 0) throw emitFailed(run, restoreError(run, { response: responseOf(run, setup, answer) }));
   const { promptName, usage, turn: turns } = run;
   const { text, output, response } = answer;
   const { errors } = run.emit({
@@ -222,15 +221,10 @@ function responseOf(run: Run, setup: Setup, { text, output, response }: Answer):
   });
 }
 
-/** Its own, or that of another evaluation that made the session unusable; redacted when they were reported. */
-function faultsOf({ faults, core }: Run): readonly RestoreFault[] {
-  const fault = faults.length === 0 ? core.fault() : undefined;
-  return fault === undefined ? [...faults] : [{ ...fault, callIds: [] }];
-}
-
 /** With the response or the failure that the evaluation would have come to. */
 function restoreError(run: Run, outcome: Pick<RestoreError, "response"> | Pick<RestoreError, "failure">): RestoreError {
-  const faults = faultsOf(run);
+  // Redacted when they were reported.
+  const faults = [...run.faults];
   const [first] = faults;
   const message = `Session and resources may disagree: ${faults.map((fault) => fault.message).join("; ")}`;
   return new RestoreError(message, {
@@ -250,7 +244,7 @@ function errorFor(failure: Failure, details: Parameters<typeof errorOf>[1]): Eva
 
 function failed(run: Run, failure: Failure): EvaluationFailure {
   const error = errorFor(run.redaction.failure(failure), run.redaction.details(spent(run)));
-  return emitFailed(run, faultsOf(run).length === 0 ? error : restoreError(run, { failure: error }));
+  return emitFailed(run, run.faults.length === 0 ? error : restoreError(run, { failure: error }));
 }
 
 function emitFailed(run: Run, error: EvaluationFailure): EvaluationFailure {

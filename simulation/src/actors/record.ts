@@ -81,7 +81,7 @@ export function createRecord(book: Book) {
   };
 }
 
-export function isWithin(operation: Operation | undefined, outer: Operation): boolean {
+function isWithin(operation: Operation | undefined, outer: Operation): boolean {
   for (let one = operation; one !== undefined; one = one.parent) if (one === outer) return true;
   return false;
 }

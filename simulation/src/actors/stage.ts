@@ -40,7 +40,7 @@ export const tally = defineSlice({
 });
 
 export const cellKeys = [0, 1, 2].map((index) => resourceKey<Sheet>(`Cell${index}`));
-export const aliasKeys = [0, 1, 2].map((index) => resourceKey<Sheet>(`Alias${index}`));
+const aliasKeys = [0, 1, 2].map((index) => resourceKey<Sheet>(`Alias${index}`));
 /** Made late, by the binding of an evaluation. */
 export const extraKey = resourceKey<Sheet>("Extra");
 
@@ -118,7 +118,7 @@ export async function createStage(seed: number): Promise<Stage> {
   };
 }
 
-export function keyAt(keys: readonly CellKey[], at: number): CellKey {
+function keyAt(keys: readonly CellKey[], at: number): CellKey {
   return keys[at] as CellKey;
 }
 

@@ -33,12 +33,6 @@ export function containersIn(text: string, maxDepth: number): Containers {
   };
 }
 
-/** Whether the object or array that begins there is JSON as far as the text goes, and nests no deeper. */
-export function isJsonSoFar(text: string, start: number, maxDepth: number): boolean {
-  const { end } = readContainer(readerOf(text), start, maxDepth);
-  return end !== "wrong" && end !== "deep";
-}
-
 interface Read {
   /** "cut" where the text ends before it, "wrong" where it is no JSON. */
   readonly end: number | "deep" | "cut" | "wrong";

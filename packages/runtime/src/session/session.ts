@@ -43,8 +43,6 @@ export interface SessionCore extends Pick<
   /** @throws {UnusableError} for a session whose changes could not be undone or committed, with the reason. */
   assertUsable(): void;
   isUsable(): boolean;
-  /** Why it is unusable; undefined while it is not. */
-  fault(): { readonly operation: "rollback" | "commit"; readonly message: string; readonly cause: unknown } | undefined;
   /** Tells the listeners; never throws. */
   notify(event: AppEvent | FrameworkEvent): readonly unknown[];
   /** Takes the event over, and freezes it at every depth. */
@@ -108,11 +106,6 @@ export function createCore(id: string, firstSeq = 0): SessionCore {
     lock: createLock(),
     assertUsable,
     isUsable: () => poisoned === undefined,
-    fault() {
-      if (poisoned === undefined) return undefined;
-      const { operation, cause } = poisoned.details;
-      return { operation, message: poisoned.message, cause };
-    },
     join(slices) {
       assertUsable();
       states.join(slices);

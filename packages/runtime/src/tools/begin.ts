@@ -25,7 +25,7 @@ export async function beginCalls(
   run: Run,
   calls: readonly Accepted[],
   policies: readonly ToolPolicy[],
-  more: Pick<TransactionOptions, "parent" | "sessionMode"> | undefined = undefined,
+  more?: Pick<TransactionOptions, "parent" | "sessionMode">,
 ): Promise<Transaction | NotBegun> {
   try {
     const making = makeDeclared(run, calls);

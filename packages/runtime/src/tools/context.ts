@@ -68,12 +68,7 @@ export function callContext(
     transaction,
     guard,
     mode: () => (guard.isReadOnly() ? "read" : "write"),
-    assertMayAsk(key) {
-      const { name, uses } = state.asks;
-      if (uses === undefined || uses.includes(key)) return;
-      const declared = uses.map((other) => `"${other.name}"`).join(", ") || "nothing";
-      throw new DefinitionError(`${name} asks for "${key.name}" and declares ${declared}: add the key to its uses.`);
-    },
+    assertMayAsk: (key) => assertDeclared(state.asks, key),
   };
   const context: Omit<ToolContext, "signal"> & { readonly [makeSignal]: () => AbortSignal } = {
     callId: call.id,
@@ -109,6 +104,13 @@ export function callContext(
       return nested?.end();
     },
   };
+}
+
+/** @throws {DefinitionError} for a key that is not among the declared ones. */
+function assertDeclared({ name, uses }: CallState["asks"], key: ResourceKey<unknown>): void {
+  if (uses === undefined || uses.includes(key)) return;
+  const declared = uses.map((other) => `"${other.name}"`).join(", ") || "nothing";
+  throw new DefinitionError(`${name} asks for "${key.name}" and declares ${declared}: add the key to its uses.`);
 }
 
 /** How far a call is. */

@@ -168,8 +168,8 @@ async function runInTransaction(
   const transactionOf = (call: ToolCall): Transaction => own.get(call) ?? transaction;
   try {
     const begun = prepared.map((each) => ("tool" in each ? announceUnlessStopped(run, each) : each));
-    const invoked = (each: Prepared): Invocation | Promise<Prepared> =>
-      "result" in each ? each : invoke(run, each, transactionOf(each.call), watched);
+    const invoked = (each: Prepared): Promise<Prepared> =>
+      "result" in each ? Promise.resolve(each) : invoke(run, each, transactionOf(each.call), watched);
     const [only] = begun;
     const invocations = (
       only !== undefined && begun.length === 1 ? [await invoked(only)] : await Promise.all(begun.map(invoked))
