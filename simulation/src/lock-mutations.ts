@@ -44,8 +44,8 @@ export const lockMutations: readonly Mutation[] = [
   {
     name: "a circle of waits is not seen",
     file: runtime("transactions/lock.ts"),
-    find: "if (waitsBack !== undefined) return { isEndless: true, heldBy: waitsBack.name };",
-    replace: "",
+    find: "if (waitsBack !== undefined) {",
+    replace: "if (waitsBack !== undefined && lock.number < -1) {",
   },
   {
     name: "who waits in front is not looked at",
@@ -215,8 +215,8 @@ export const lockMutations: readonly Mutation[] = [
   {
     name: "locks of a transaction that did not begin stay",
     file: runtime("transactions/transaction.ts"),
-    find: "    releaseAll(transaction);\n    if (parent !== undefined && --parent.inside",
-    replace: "    if (parent !== undefined && --parent.inside",
+    find: "if (transaction.snapshots.length === 0) return leave(transaction);",
+    replace: "if (transaction.snapshots.length === 0) return undefined;",
   },
   {
     name: "an evaluation waits for the call in whose code it begins",

@@ -150,8 +150,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "transactions of one session overlap",
     file: runtime("transactions/transaction.ts"),
-    find: "const session: Named = { of: core.lock,",
-    replace: "const session: Named = { of: { number: -1, holds: [], queue: [] },",
+    find: 'sessionMode === "none" ? [] : [{ of: core.lock,',
+    replace: 'sessionMode === "none" ? [] : [{ of: { number: -1, holds: [], queue: [] },',
   },
   {
     name: "a read-only handler may change the session",
@@ -204,8 +204,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a handler begins after a listener's abort",
     file: runtime("tools/call.ts"),
-    find: 'const stop = run.limits.stopped("tool");\n  if (stop !== undefined) return',
-    replace: "const stop = undefined;\n  if (stop !== undefined) return",
+    find: 'const stop = run.limits.stopped("tool");\n  if (stop !== undefined) return { result',
+    replace: "const stop = undefined;\n  if (stop !== undefined) return { result",
   },
   {
     name: "a request begins after a listener's abort",
@@ -215,9 +215,9 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "an announcement comes after an abort",
-    file: runtime("tools/call.ts"),
-    find: 'const passed = run.limits.stopped("tool");',
-    replace: "const passed = undefined;",
+    file: runtime("tools/executor.ts"),
+    find: "  if (stop !== undefined) return notBegun(accepted.call, stop);\n  announce(run, accepted);",
+    replace: "  announce(run, accepted);",
   },
   {
     name: "a wait is told after an abort",
@@ -234,8 +234,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "transactions inside overlapping reads overlap",
     file: runtime("transactions/lock.ts"),
-    find: "return (held.inner ??= createLock());",
-    replace: "return createLock();",
+    find: "return blocked ?? (held.inner ??= createLock());",
+    replace: "return blocked ?? createLock();",
   },
   {
     name: "what was brought back by a snapshot is lost with a call",
