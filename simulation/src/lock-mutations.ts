@@ -36,10 +36,10 @@ export const lockMutations: readonly Mutation[] = [
     replace: "leave(transaction);",
   },
   {
-    name: "a wait is not cancelled by a limit",
+    name: "a limit does not end a wait for a lock",
     file: runtime("transactions/transaction.ts"),
-    find: "      waiting.cancel();\n",
-    replace: "      void waiting;\n",
+    find: "if (isFailure(ended)) {",
+    replace: "if (isFailure(ended) && transaction.ended) {",
   },
   {
     name: "a circle of waits is not seen",
