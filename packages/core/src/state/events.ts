@@ -80,7 +80,7 @@ export interface OutputDelta<Output = unknown> extends EventBase<"output.delta">
   readonly turn: number;
   readonly partial: PartialOutput<Output>;
 }
-/** A handler is about to run. */
+/** The model asked for a call whose arguments fit. It may yet be denied, or not be approved. */
 export interface ToolRequested extends EventBase<"tool.requested"> {
   /** From 1. */
   readonly turn: number;
@@ -98,7 +98,7 @@ export interface ToolInvoked<Input = unknown, Value = unknown> extends EventBase
   /** What the handler got. */
   readonly params: Input | RejectedParams;
   readonly result: ToolResult<Value>;
-  /** Milliseconds. */
+  /** Milliseconds, with the waits for an approval and for locks. */
   readonly durationMs: number;
 }
 /** Of a call whose arguments did not validate. */
