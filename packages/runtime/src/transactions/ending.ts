@@ -1,6 +1,6 @@
 // How a transaction ends: by a rollback, then or without it by the release of its snapshots and locks.
 import { messageOf } from "../failures.ts";
-import { type Savepoint, isUnusable, isWaitedFor, participle, releaseSnapshots, restore } from "./snapshots.ts";
+import { type Savepoint, isUnusable, isUsedByOthers, participle, releaseSnapshots, restore } from "./snapshots.ts";
 import { leave, type Transaction } from "./transaction.ts";
 
 /**
@@ -34,8 +34,8 @@ async function restoreAll(transaction: Transaction): Promise<void> {
     await restore(taken, transaction.host).catch((cause: unknown) => errors.push(cause));
   }
   for (const { instance, discard } of transaction.made.splice(0).toReversed()) {
-    // Others may have asked for it meanwhile: restored it is as it was made.
-    if (isWaitedFor(instance)) continue;
+    // Others may use it meanwhile: restored, it is as it was made.
+    if (isUsedByOthers(transaction, instance)) continue;
     await forgetSnapshots(transaction, instance);
     await discard().catch((error: unknown) => transaction.host.warn("resource.close.failed", error));
   }

@@ -129,6 +129,18 @@ function isFree({ holds, queue }: Lock, owner: LockOwner, mode: LockMode): boole
   return queue.length === 0 || holds.some((held) => isAround(held.owner, owner));
 }
 
+/** Whether somebody beside this transaction, and those around it, holds the lock or waits for it. */
+export function isSharedWithOthers(owner: LockOwner, of: Lock): boolean {
+  let isHeld = false;
+  for (let one: LockOwner | undefined = owner; one !== undefined; one = one.parent) {
+    const held = holdOf(one, of);
+    if (held === undefined) continue;
+    isHeld = true;
+    if (held.lock.holds.length > 1 || held.lock.queue.length > 0) return true;
+  }
+  return !isHeld && of.holds.length + of.queue.length > 0;
+}
+
 /** A wait that has begun. */
 export interface Waiting {
   /** Settles when it is worth trying again. */

@@ -1,7 +1,7 @@
 // The snapshots that transactions take of resources, and the resources that could not be restored or committed.
 import { isGuardable, isThenable, UnusableError, type Snapshotable } from "@proviso/core";
 import { messageOf } from "../failures.ts";
-import { createLock, holdOf, type Lock, type LockOwner } from "./lock.ts";
+import { createLock, holdOf, isSharedWithOthers, type Lock, type LockOwner } from "./lock.ts";
 
 /** A resource that takes part, with the name of its key. */
 export interface Participant {
@@ -34,10 +34,10 @@ export function lockOf(resource: object): Lock {
   return lock;
 }
 
-/** Another transaction waits for it. */
-export function isWaitedFor(resource: unknown): boolean {
-  if (typeof resource !== "object" || resource === null) return false;
-  return (locks.get(resource)?.queue.length ?? 0) > 0;
+/** Another transaction holds it, or waits for it. */
+export function isUsedByOthers(owner: LockOwner, resource: unknown): boolean {
+  const lock = typeof resource === "object" && resource !== null ? locks.get(resource) : undefined;
+  return lock !== undefined && isSharedWithOthers(owner, lock);
 }
 
 /** Some transaction has used it: a factory that returns it has not made it. */
