@@ -117,7 +117,7 @@ export async function beginTransaction(options: TransactionOptions): Promise<Tra
       const blocked = tryAcquire(transaction, wanted);
       const stop = blocked && (await waitUntilHeld(transaction, blocked, wanted));
       if (stop === undefined) continue;
-      abandon(transaction);
+      await abandon(transaction);
       return stop;
     }
     // It may have become so while this transaction waited.
@@ -126,11 +126,11 @@ export async function beginTransaction(options: TransactionOptions): Promise<Tra
       const taking = takeSnapshots(transaction, participant);
       const stop = taking && (await host.within(taking));
       if (!isFailure(stop)) continue;
-      abandon(transaction);
+      await abandon(transaction);
       return stop;
     }
   } catch (error) {
-    abandon(transaction);
+    await abandon(transaction);
     return { error };
   }
   if (takes === "snapshots") {
@@ -273,14 +273,18 @@ export class LockFault extends Error {
   }
 }
 
-/** It did not begin: nobody waits for it, but its locks are held until a snapshot that comes yet is released. */
-function abandon(transaction: Transaction): void {
+/**
+ * It did not begin. Its locks are held until each snapshot is released, one that comes yet too; whoever asked waits for
+ * that, but not past the evaluation's end.
+ */
+async function abandon(transaction: Transaction): Promise<void> {
   if (transaction.snapshots.length === 0) return leave(transaction);
   const releasing = transaction.snapshots.map(async (taken) => {
     await taken.taking;
     await taken.resource.release?.(taken.snapshot);
   });
-  void Promise.allSettled(releasing).then(() => leave(transaction));
+  const left = Promise.allSettled(releasing).then(() => leave(transaction));
+  await transaction.host.withinGrace(left, () => {});
 }
 
 /** Gives back its locks, and lets the one around end. */
