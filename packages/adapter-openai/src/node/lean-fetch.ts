@@ -214,7 +214,8 @@ class Answer implements LeanResponse {
   }
 
   async json(): Promise<unknown> {
-    return JSON.parse(await this.text()) as unknown;
+    // The platform's own reading of a body, as `fetch` gives it.
+    return new Response(await this.text()).json();
   }
 }
 
