@@ -42,7 +42,7 @@ describe("ERR-1 an option of the wrong kind is named, with what it must be", () 
       { check: () => ({ allowed: true }) },
       "The option policies must be a list of what definePolicy makes, not",
     ],
-    ["session", {}, "This session was not made by createSession."],
+    ["session", {}, "This session was not made by createSession; inside a tool, evaluate with context.evaluate."],
     ["maxTurns", "3", "The option maxTurns must be a positive whole number, not"],
   ])("%s: %j", async (name, given, message) => {
     const model = scriptedModel([{ text: "Hello." }]);
