@@ -3,13 +3,8 @@
  * It is killed where one of them fails; one that survives is a clause that no test guards, and the exit code is 1.
  */
 import { join } from "node:path";
-import {
-  createVitest,
-  type TestModule,
-  type TestProject,
-  type TestProjectInlineConfiguration,
-  type TestSpecification,
-} from "vitest/node";
+import type { TestProjectInlineConfiguration } from "vitest/config";
+import { createVitest, type TestModule, type TestProject, type TestSpecification } from "vitest/node";
 import { sourceConditions } from "../vitest.workspace.ts";
 import { mutations, type Mutation } from "./mutations.ts";
 import { root } from "./packages.ts";
