@@ -290,6 +290,7 @@ test("LLC-22 maxDepth bounds evaluations inside evaluations: 3 unless said other
   for (const [maxDepth, calls] of [
     [undefined, 4],
     [1, 2],
+    [0, 1],
   ] as const) {
     depth = 0;
     await modelAdapter(always).evaluate(deeper, { maxDepth });
