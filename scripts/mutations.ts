@@ -191,4 +191,20 @@ export const mutations: readonly Mutation[] = [
     replace: "void fetch(checkProxyOptions(options) && 'http://127.0.0.1:65001').catch(() => {});\n    return true;",
     test: "examples/llm-connect/test/options.test.ts",
   },
+  {
+    rule: "AIS-17",
+    breaks: "a stream that was cut is asked again with models of v2 and v3, too",
+    file: "adapter-ai-sdk/src/from-stream.ts",
+    find: "isSilent(finish) && events.isCut() ? undefined : finish",
+    replace: "finish",
+    test: "packages/adapter-ai-sdk/test/versions.test.ts",
+  },
+  {
+    rule: "AIS-10",
+    breaks: "tools of the OpenAI family are told whether they are strict by models of v2 and v3, too",
+    file: "adapter-ai-sdk/src/to-ai-sdk.ts",
+    find: "if (!isOpenAIFamily(model)) return { type",
+    replace: "if (!takesArgumentText(model)) return { type",
+    test: "packages/adapter-ai-sdk/test/versions.test.ts",
+  },
 ];
