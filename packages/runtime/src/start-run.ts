@@ -27,6 +27,7 @@ import type { Origin } from "./session/beside.ts";
 import { coreOf, createSession, type SessionCore } from "./session/session.ts";
 import { checkUses, depthOf, inheritedLimits, openRunResources, type Surroundings } from "./surroundings.ts";
 import { enclosing, noEnclosing, type Enclosing } from "./transactions/enclosing.ts";
+import type { Transaction } from "./transactions/transaction.ts";
 import { nameOfWriterAround } from "./transactions/lock.ts";
 import { endlessWait } from "./transactions/transaction.ts";
 import { usageOf } from "./usage.ts";
@@ -122,7 +123,7 @@ async function buildRun(
     toolChoice,
     model: setup.provider.model,
     ...nothingYet(),
-    emit: emitter(core, world, { evaluationId, nesting, enclosing: around, watch, ...showing }),
+    emit: emitter(core, world, around.parent, { evaluationId, nesting, watch, ...showing }),
     spend: (reported, answered) => spend(run, reported, answered),
     ...showing,
     withinGrace: graceful(world, limits, graceMs(depth), behind),
@@ -171,10 +172,10 @@ function spend(run: Run, reported: ReportedUsage | undefined, answered: number):
 function emitter(
   core: SessionCore,
   { clock }: World,
-  of: Pick<Run, "evaluationId" | "nesting" | "enclosing" | "watch" | "log" | "redaction">,
+  transaction: Transaction | undefined,
+  of: Pick<Run, "evaluationId" | "nesting" | "watch" | "log" | "redaction">,
 ): Run["emit"] {
   const { nesting, watch, redaction } = of;
-  const transaction = of.enclosing.parent;
   // An evaluation in the body of a transaction is part of it; what its calls do is still theirs, and undone with them.
   const body = transaction && { evaluationId: transaction.id, callId: "" };
   const originOf = (event: FrameworkEvent): Origin | undefined =>
@@ -213,6 +214,8 @@ function showingOf(
 /** What goes on behind the evaluation's end, a rollback for example, needs the resources until it is done. */
 async function closeRun(run: Run, behind: ReadonlySet<Promise<unknown>>): Promise<void> {
   const { nesting } = run;
+  // What its calls have begun may outlive it by far, and keeps it.
+  run.enclosing = noEnclosing;
   // They may have to be restored with the call around: it closes them when it has ended.
   if (nesting !== undefined && !nesting.transaction.ended) {
     nesting.transaction.closings.push(run.resources.close);
