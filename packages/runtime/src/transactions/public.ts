@@ -65,8 +65,8 @@ export async function createSnapshot(scope: TransactionScope): Promise<Snapshot>
 }
 
 /**
- * Restores session and resources, as often as wanted. Events that were delivered stay delivered, log slices keep their
- * entries.
+ * Restores session and resources, as often as wanted, and closes resources that were made since. Events that were delivered
+ * stay delivered, log slices keep their entries. In the body of a transaction it is undone with that.
  * @throws {DefinitionError} for a snapshot of another session or of other resources.
  * @throws {UnusableError} when a resource cannot be restored: the session is unusable from then on.
  */
