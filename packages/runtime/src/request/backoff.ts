@@ -22,7 +22,7 @@ export function nextDelay(policy: ThrottlePolicy, refusal: Refusal, random: () =
   const floor = refusal.kind === "quota_exhausted" ? Math.max(asked, policy.quotaDelayMs) : asked;
   const room = Math.min(policy.maxTotalDelayMs - refusal.waitedMs, refusal.leftMs);
   // A wait that ends with the deadline leaves no time to ask.
-  if (floor > room || room <= 0) return undefined;
+  if (!(floor <= room && room > 0)) return undefined;
   const jitter = random() * Math.min(policy.maxDelayMs, policy.baseDelayMs * 2 ** (refusal.attempt - 1));
   return Math.min(floor + jitter, room);
 }
