@@ -26,9 +26,9 @@ import { redactionOf } from "./secrets/structure.ts";
 import type { Origin } from "./session/beside.ts";
 import { coreOf, createSession, type SessionCore } from "./session/session.ts";
 import { checkUses, depthOf, inheritedLimits, openRunResources, type Surroundings } from "./surroundings.ts";
-import { enclosing, noEnclosing, type Enclosing } from "./transactions/enclosing.ts";
+import { enclosing, enclosingOfNested, type Enclosing } from "./transactions/enclosing.ts";
+import { endlessWait } from "./transactions/endless-wait.ts";
 import { nameOfWriterAround } from "./transactions/lock.ts";
-import { endlessWait } from "./transactions/transaction.ts";
 import { usageOf } from "./usage.ts";
 
 /**
@@ -90,8 +90,8 @@ async function buildRun(
   const tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));
   const toolChoice = checkedToolChoice(options.toolChoice ?? setup.toolChoice, tools);
   const conversation = startConversation(rendered, parseMessages(options.messages ?? []));
-  const around = nesting === undefined ? enclosing(options.session) : noEnclosing;
-  const endless = rendered.tools.length > 0 ? refusedWaitForCaller(core, around) : undefined;
+  const around = nesting === undefined ? enclosing(options.session) : enclosingOfNested(nesting.transaction);
+  const endless = nesting === undefined && rendered.tools.length > 0 ? refusedWaitForCaller(core, around) : undefined;
   if (endless !== undefined) return endless;
   const resources = await openRunResources(rendered.resources, options.resources, limits, nesting);
 
@@ -145,7 +145,7 @@ async function checked(run: Run): Promise<Run> {
 /** Its first call would wait for the call in whose code it was begun: it is refused before anything is spent. */
 function refusedWaitForCaller(core: SessionCore, { startedIn }: Enclosing): Failure | undefined {
   const heldBy = startedIn && nameOfWriterAround(startedIn, core.lock);
-  return heldBy === undefined ? undefined : { ...endlessWait("the session", heldBy, true), phase: "render" };
+  return heldBy === undefined ? undefined : { ...endlessWait("the session", heldBy, "call"), phase: "render" };
 }
 
 function nothingYet(): Pick<Run, "turn" | "usage" | "knownCost" | "toolResults" | "faults"> {

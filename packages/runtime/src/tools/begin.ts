@@ -106,7 +106,7 @@ function optionsFor(
     resources: resourcesFor(run, calls, checks, mode),
     mode,
     parent: run.nesting?.transaction ?? (run.enclosing.parent?.isClosing === false ? run.enclosing.parent : undefined),
-    startedIn: run.enclosing.startedIn,
+    startedIn: run.enclosing.startedIn?.isClosing === true ? undefined : run.enclosing.startedIn,
     host: hostOf(
       run,
       calls.map(({ call }) => call.id),
