@@ -129,14 +129,14 @@ export const lockMutations: readonly Mutation[] = [
   {
     name: "an inner evaluation's resources are closed when it ends",
     file: runtime("start-run.ts"),
-    find: "if (nesting !== undefined && !nesting.transaction.ended) {",
-    replace: "if (nesting === null) {",
+    find: "if (nesting !== undefined && !nesting.transaction.ended) nesting",
+    replace: "if (nesting === null) nesting",
   },
   {
     name: "what goes on behind an evaluation finds its resources closed",
     file: runtime("start-run.ts"),
-    find: "const closing = behind.size === 0 ?",
-    replace: "const closing = behind.size >= 0 ?",
+    find: "closing = behind.size === 0 ?",
+    replace: "closing = behind.size >= 0 ?",
   },
   {
     name: "an approval is asked for inside the lock",

@@ -71,7 +71,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a budget is replaced instead of summed",
     file: "core/src/limits/budget.ts",
-    find: "consumed = addUsage(consumed, actual);",
+    find: "consumed = addUsage(consumed, countUsage(actual, { inputTokens, outputTokens }));",
     replace: "consumed = actual;",
   },
   {
@@ -240,8 +240,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "what was brought back by a snapshot is lost with a call",
     file: runtime("session/beside.ts"),
-    find: "isWithin ? stoodAt(restored.order)",
-    replace: "isWithin ? { from: mark, events: [] }",
+    find: "isWithin ? stoodAt(changes, base, restored.order)",
+    replace: "isWithin ? { from: restored, events: [] }",
   },
   ...lockMutations,
 ];

@@ -27,10 +27,10 @@ import { redactionOf } from "./secrets/structure.ts";
 import type { Origin } from "./session/beside.ts";
 import { coreOf, createSession, type SessionCore } from "./session/session.ts";
 import { checkUses, depthOf, inheritedLimits, openRunResources, type Surroundings } from "./surroundings.ts";
-import { enclosing, noEnclosing, type Enclosing } from "./transactions/enclosing.ts";
+import { enclosing, enclosingOfNested, noEnclosing, type Enclosing } from "./transactions/enclosing.ts";
+import { endlessWait } from "./transactions/endless-wait.ts";
 import type { Transaction } from "./transactions/transaction.ts";
 import { nameOfWriterAround } from "./transactions/lock.ts";
-import { endlessWait } from "./transactions/transaction.ts";
 import { usageOf } from "./usage.ts";
 
 /**
@@ -92,8 +92,8 @@ async function buildRun(
   const tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));
   const toolChoice = checkedToolChoice(options.toolChoice ?? setup.toolChoice, tools);
   const conversation = startConversation(rendered, parseMessages(options.messages ?? []));
-  const around = nesting === undefined ? enclosing(options.session) : noEnclosing;
-  const endless = rendered.tools.length > 0 ? refusedWaitForCaller(core, around) : undefined;
+  const around = nesting === undefined ? enclosing(options.session) : enclosingOfNested(nesting.transaction);
+  const endless = nesting === undefined && rendered.tools.length > 0 ? refusedWaitForCaller(core, around) : undefined;
   if (endless !== undefined) return endless;
   const opening = openRunResources(rendered.resources, options.resources, limits, nesting);
   const resources = isThenable(opening) ? await opening : opening;
@@ -157,7 +157,7 @@ const noPolicies: Run["policies"] = Object.freeze([]);
 /** Its first call would wait for the call in whose code it was begun: it is refused before anything is spent. */
 function refusedWaitForCaller(core: SessionCore, { startedIn }: Enclosing): Failure | undefined {
   const heldBy = startedIn && nameOfWriterAround(startedIn, core.lock);
-  return heldBy === undefined ? undefined : { ...endlessWait("the session", heldBy, true), phase: "render" };
+  return heldBy === undefined ? undefined : { ...endlessWait("the session", heldBy, "call"), phase: "render" };
 }
 
 function spend(run: Run, reported: ReportedUsage | undefined, answered: number): Usage {

@@ -106,7 +106,7 @@ function optionsFor(
     resources: resourcesFor(run, calls, checks, mode),
     mode,
     parent: run.nesting?.transaction ?? (run.enclosing.parent?.stage === "open" ? run.enclosing.parent : undefined),
-    startedIn: run.enclosing.startedIn,
+    startedIn: run.enclosing.startedIn?.stage === "open" ? run.enclosing.startedIn : undefined,
     host: hostOf(
       run,
       calls.map(({ call }) => call.id),

@@ -127,12 +127,10 @@ async function bodyEnded(own: Transaction): Promise<void> {
   await othersInside(own);
 }
 
-/** What the body begins is part of it, but for what a call or a transaction inside it begins: that one would wait for itself. */
+/** Part of the body, also where a call or a transaction inside it begins this: that one may wait for it. */
 function inBodyOf(own: Transaction, session: Session): Enclosing {
   const { parent, startedIn = parent } = enclosing(session);
-  return startedIn === undefined || startedIn === own
-    ? { parent: own, startedIn: undefined }
-    : { parent: undefined, startedIn };
+  return { parent: own, startedIn: startedIn === own ? undefined : startedIn };
 }
 
 /** A rollback that failed does not hide why the body had thrown. */

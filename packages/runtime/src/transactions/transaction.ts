@@ -13,6 +13,7 @@ import type { Removed } from "../resources/store.ts";
 import type { Run } from "../run.ts";
 import type { SessionCore } from "../session/session.ts";
 import type { SessionMark } from "../session/slices.ts";
+import { endlessWait } from "./endless-wait.ts";
 import {
   holdOf,
   releaseAll,
@@ -196,7 +197,7 @@ async function waitUntilHeld(
 ): Promise<Failure | undefined> {
   for (let blocked: Blocked | undefined = first; blocked; blocked = tryAcquire(transaction, wanted)) {
     const waiting = waitInLine(transaction, blocked);
-    if ("isEndless" in waiting) return endlessWait(what, waiting.heldBy, waiting.isCaller);
+    if ("isEndless" in waiting) return endlessWait(what, waiting.heldBy, waiting.holder);
     const ended = await transaction.host.within(waiting.ready);
     if (isFailure(ended)) {
       waiting.cancel();
@@ -205,15 +206,6 @@ async function waitUntilHeld(
     if (transaction.ended) return abortedFailure(undefined, "tool");
   }
   return undefined;
-}
-
-/** A wait that would never end: it is not begun. */
-export function endlessWait(waitedFor: string, heldBy: string, isCaller: boolean): Failure {
-  const why = isCaller
-    ? "in whose code this begins. Inside a tool, evaluate with context.evaluate: its calls pass the locks of the call"
-    : "which waits for this one in turn. Use what both need in the same order, or let the outer calls declare it with uses";
-  const message = `A wait for ${waitedFor} would never end: it is held by ${heldBy}, ${why}.`;
-  return { stop: "deadlock", phase: "tool", waitedFor, heldBy, message };
 }
 
 /** Whether the transaction holds it like this already, so that nothing has to join. */
