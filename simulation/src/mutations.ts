@@ -59,8 +59,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a wait does not look at the deadline",
     file: runtime("request/backoff.ts"),
-    find: ", refusal.leftMs)",
-    replace: ")",
+    find: "refusal.leftMs - floor]",
+    replace: "Infinity]",
   },
   {
     name: "attempts are not counted",

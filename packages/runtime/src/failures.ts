@@ -45,6 +45,7 @@ export type Failure = {
       readonly kind: ThrottleKind;
       readonly retryAfterMs: number | undefined;
       readonly attempts: number;
+      readonly status: number | undefined;
     }
   | { readonly stop: "deadlock"; readonly waitedFor: string; readonly heldBy: string }
   | {
@@ -123,8 +124,8 @@ export function errorOf(
       return new ProcessError(message, { ...details, exitCode, signal, stderr });
     }
     case "throttled": {
-      const { kind, retryAfterMs, attempts } = failure;
-      return new ThrottleError(message, { ...details, kind, retryAfterMs, attempts });
+      const { kind, retryAfterMs, attempts, status } = failure;
+      return new ThrottleError(message, { ...details, kind, retryAfterMs, attempts, status });
     }
     case "deadlock":
       return new DeadlockError(message, { ...details, waitedFor: failure.waitedFor, heldBy: failure.heldBy });
