@@ -32,7 +32,7 @@ export type Failure = {
   | { readonly stop: "render" | "turns" }
   | { readonly stop: "aborted" }
   | { readonly stop: "deadline"; readonly expiresAt: Date }
-  | { readonly stop: "budget"; readonly dimension: BudgetDimension; readonly tracker: BudgetTracker }
+  | { readonly stop: "budget"; readonly dimension: BudgetDimension; readonly tracker: BudgetTracker | undefined }
   | { readonly stop: "provider"; readonly reason: ProviderErrorReason; readonly status?: number | undefined }
   | {
       readonly stop: "process";
@@ -96,8 +96,17 @@ export function refusedRequest(failure: Extract<ModelFailure, { failure: "provid
     return { stop: "process", phase: "request", exitCode, signal, stderr, message, payload, cause };
   }
   const { reason, message, payload, status, cause } = failure;
-  return { ...providerFailure(reason, message, { payload, status, cause }), phase: "request" };
+  const isRefused = (status ?? 0) >= 400 || !ofAnswers.has(reason);
+  return { ...providerFailure(reason, message, { payload, status, cause }), phase: isRefused ? "request" : "response" };
 }
+
+/** What is wrong with an answer that came, on whatever API. */
+const ofAnswers: ReadonlySet<ProviderErrorReason> = new Set([
+  "invalid_response",
+  "refusal",
+  "content_filter",
+  "truncated",
+]);
 
 /** The error that `evaluate` rejects with. */
 export function errorOf(

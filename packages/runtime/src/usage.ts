@@ -7,28 +7,34 @@ const charactersPerToken = 4;
 
 /**
  * What a request cost. A number that is missing, negative or not finite counts as an estimate, of so many characters
- * sent and answered; zero is zero.
+ * sent and answered; zero is zero, and a fraction is rounded up.
  */
 export function usageOf(
   reported: ReportedUsage | undefined,
   characters: { readonly sent: number; readonly answered: number },
 ): Usage {
-  const inputTokens = count(reported?.inputTokens);
-  const outputTokens = count(reported?.outputTokens);
+  const inputTokens = whole(reported?.inputTokens);
+  const outputTokens = whole(reported?.outputTokens);
   const input = inputTokens ?? Math.ceil(characters.sent / charactersPerToken);
   const output = outputTokens ?? Math.ceil(characters.answered / charactersPerToken);
-  const total = count(reported?.totalTokens);
+  const total = whole(reported?.totalTokens);
   const costUsd = count(reported?.costUsd);
   return {
     ...noUsage,
     inputTokens: input,
     outputTokens: output,
     totalTokens: Math.max(total ?? 0, input + output),
-    cachedInputTokens: count(reported?.cachedInputTokens) ?? 0,
-    reasoningTokens: count(reported?.reasoningTokens) ?? 0,
+    cachedInputTokens: whole(reported?.cachedInputTokens) ?? 0,
+    reasoningTokens: whole(reported?.reasoningTokens) ?? 0,
     ...(costUsd === undefined ? {} : { costUsd }),
     estimated: inputTokens === undefined || outputTokens === undefined,
   };
+}
+
+/** A part of a token is one: what was spent is never told as less. */
+function whole(value: unknown): number | undefined {
+  const counted = count(value);
+  return counted === undefined ? undefined : Math.ceil(counted);
 }
 
 function count(value: unknown): number | undefined {

@@ -146,6 +146,7 @@ export const failureCases: readonly ConformanceCase[] = [
       for (const fault of ["html", "malformed_json"] as const) {
         const played = await play([{ ...hello, fault }], plain);
         expect(whyOf(played), fault).toBe("provider: invalid_response");
+        expect(played.error, fault).toMatchObject({ phase: "response" });
         expect(played.requests, fault).toHaveLength(1);
       }
     },
