@@ -59,8 +59,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a wait does not look at the deadline",
     file: runtime("request/backoff.ts"),
-    find: ", refusal.leftMs)",
-    replace: ")",
+    find: "refusal.leftMs - floor]",
+    replace: "Infinity]",
   },
   {
     name: "attempts are not counted",
@@ -241,7 +241,7 @@ export const mutations: readonly Mutation[] = [
     name: "what was brought back by a snapshot is lost with a call",
     file: runtime("session/beside.ts"),
     find: "isWithin ? stoodAt(changes, base, restored.order)",
-    replace: "isWithin ? { from: restored, events: [] }",
+    replace: "isWithin ? { from: base, events: [] }",
   },
   ...lockMutations,
 ];

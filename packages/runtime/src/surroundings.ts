@@ -91,8 +91,13 @@ function isBinding(item: Binding | Resources): item is Binding {
   return isRecord(item) && "create" in item;
 }
 
-/** @throws {DefinitionError} for a tool, or a policy that watches it, which uses a key that nothing binds. */
+/**
+ * @throws {DefinitionError} for a tool, a policy that watches it, or the completion checker, which uses a key that nothing
+ * binds.
+ */
 export function checkUses({ rendered, policies, resources }: Pick<Run, "rendered" | "policies" | "resources">): void {
+  const { completion } = rendered;
+  if (completion !== undefined) assertBound(`The completion checker "${completion.name}"`, completion.uses, resources);
   for (const tool of rendered.tools) {
     assertBound(`The tool "${tool.name}"`, tool.uses, resources);
     for (const { name, uses } of policiesFor({ rendered, policies }, tool)) {

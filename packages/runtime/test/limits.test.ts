@@ -136,13 +136,27 @@ test.each([
   ["negative", { inputTokens: -5, outputTokens: -1 }],
   ["no numbers", { inputTokens: "12", outputTokens: Number.NaN }],
   ["infinite", { inputTokens: Infinity, outputTokens: 1e308 }],
-  ["half a token", { inputTokens: 1.5, outputTokens: 2.5 }],
 ])("LIM-6 usage that is %s counts as an estimate and is marked", async (_, reported) => {
   const { usage: counted } = await modelAdapter(
     scriptedModel([{ text: "a".repeat(40), usage: reported as never }]),
   ).evaluate(promptWith());
   expect(counted).toMatchObject({ outputTokens: 10, estimated: true });
   expect(counted.inputTokens).toBeGreaterThan(0);
+});
+
+test("LIM-6 LLC-27 counts are whole: a fraction is rounded up, and stays a report", async () => {
+  const reported = { inputTokens: 1.5, outputTokens: 2, totalTokens: 3.4, cachedInputTokens: 0.2, reasoningTokens: 1 };
+  const model = scriptedModel([{ text: "x", usage: { ...reported, costUsd: 0.25 } }]);
+  const { usage: counted } = await modelAdapter(model).evaluate(promptWith());
+  expect(counted).toEqual({
+    inputTokens: 2,
+    outputTokens: 2,
+    totalTokens: 4,
+    cachedInputTokens: 1,
+    reasoningTokens: 1,
+    costUsd: 0.25,
+    estimated: false,
+  });
 });
 
 test("LIM-6 zero is zero", async () => {

@@ -29,15 +29,17 @@ export const noUsage: Usage = Object.freeze({
   estimated: false,
 });
 
-/** A number that can be counted with: tokens whole, dollars not; undefined for anything else. */
+/** A number that can be counted with: tokens whole, a part of one is one; dollars as they are; undefined for anything else. */
 function countOf(value: unknown, isWhole: boolean): number | undefined {
   if (typeof value !== "number" || !Number.isFinite(value) || value < 0) return undefined;
-  return isWhole && !Number.isSafeInteger(value) ? undefined : value;
+  if (!isWhole) return value;
+  const whole = Math.ceil(value);
+  return Number.isSafeInteger(whole) ? whole : undefined;
 }
 
 /**
- * The one door for numbers that somebody reports. A count of tokens that is missing, or is no whole number from 0, gives
- * way to the estimate; a cost that is no finite number from 0 is left out. What was given and could not be counted, and
+ * The one door for numbers that somebody reports. A count of tokens that is missing, negative or not finite gives
+ * way to the estimate, and a fraction is rounded up; a cost that is no finite number from 0 is left out. What was given and could not be counted, and
  * what had to be estimated, makes the usage an estimate. Zero is zero. Never throws.
  */
 export function countUsage(
