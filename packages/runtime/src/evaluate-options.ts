@@ -12,9 +12,9 @@ const expected: {
     (value) => isRecord(value) && isRecord(value["store"]) && typeof value["store"]["resolve"] === "function",
   ],
   policies: ["a list of what definePolicy makes", Array.isArray],
-  maxRepairs: ["a whole number from 0", (value) => Number.isInteger(value) && (value as number) >= 0],
-  maxTurns: ["a positive whole number", isPositiveInteger],
-  maxDepth: ["a positive whole number", isPositiveInteger],
+  maxRepairs: ["a whole number from 0", (value) => isWhole(value, 0)],
+  maxTurns: ["a positive whole number", (value) => isWhole(value, 1)],
+  maxDepth: ["a whole number from 0", (value) => isWhole(value, 0)],
 };
 
 /** @throws {DefinitionError} naming the option, and what it must be. */
@@ -48,8 +48,8 @@ function isDeadline(value: unknown): boolean {
   return isRecord(expiresAt) && !Number.isNaN(Number(expiresAt)) && typeof remainingMs === "function";
 }
 
-function isPositiveInteger(value: unknown): boolean {
-  return Number.isInteger(value) && (value as number) > 0;
+function isWhole(value: unknown, least: number): boolean {
+  return Number.isInteger(value) && (value as number) >= least;
 }
 
 function checkPolicies(policies: unknown = []): void {

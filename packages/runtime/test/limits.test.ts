@@ -16,11 +16,36 @@ test("LIM-1 the earliest deadline counts; an expired one fails before rendering,
   const model = scriptedModel([]);
   const late = deadlineIn(60_000, clock);
   const past = deadlineAt(new Date(clock.now() - 1), clock);
-  for (const options of [{ deadline: past }, { deadline: late, budget: { maxTotalTokens: 9, deadline: past } }]) {
+  for (const options of [
+    { deadline: past },
+    { budget: { deadline: past } },
+    { deadline: late, budget: { maxTotalTokens: 9, deadline: past } },
+    { deadline: past, budget: { maxTotalTokens: 9, deadline: late } },
+  ]) {
     const error = await rejection(modelAdapter(model, { clock }).evaluate(promptWith(), { session, ...options }));
     expect(error).toMatchObject({ code: "deadline", expiresAt: past.expiresAt });
   }
   expect([events, model.callCount]).toEqual([[], 0]);
+});
+
+test("LIM-1 the earlier of the option's deadline and the budget's ends an evaluation, whichever of the two it is", async () => {
+  for (const [ofOption, ofBudget] of [
+    [1_000, 2_000],
+    [2_000, 1_000],
+  ] as const) {
+    const clock = fakeClock();
+    const startedAt = clock.now();
+    const evaluation = rejection(
+      modelAdapter(hangingModel, { clock }).evaluate(promptWith(), {
+        deadline: deadlineIn(ofOption, clock),
+        budget: { deadline: deadlineIn(ofBudget, clock) },
+      }),
+    );
+    await clock.advance(3_000);
+    const error = await evaluation;
+    expect(error).toMatchObject({ code: "deadline", expiresAt: new Date(startedAt + 1_000) });
+    expect(error.message).toContain(new Date(startedAt + 1_000).toISOString());
+  }
 });
 
 const stuckKey = resourceKey<object>("stuck");
