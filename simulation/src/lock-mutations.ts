@@ -63,7 +63,7 @@ export const lockMutations: readonly Mutation[] = [
   {
     name: "those around do not hold what is locked inside",
     file: runtime("transactions/lock.ts"),
-    find: 'if ("holder" in around || outer.takesForInner === "none" || outer.ended) return around;',
+    find: 'if ("holder" in around || !outer.takesForInner || outer.ended) return around;',
     replace: 'if ("holder" in around || outer !== undefined) return around;',
   },
   {

@@ -228,8 +228,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a slow restore overwrites what is around it",
     file: runtime("transactions/ending.ts"),
-    find: "one !== undefined; one = one.parent) one.restoring.push(done);",
-    replace: "one === transaction; one = one.parent) one.restoring.push(done);",
+    find: "for (let one = transaction; one !== undefined; one = one.parent) waiting.push(one);",
+    replace: "if (transaction !== undefined) waiting.push(transaction);",
   },
   {
     name: "transactions inside overlapping reads overlap",

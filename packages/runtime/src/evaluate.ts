@@ -2,6 +2,7 @@ import {
   DefinitionError,
   describeValue,
   isRecord,
+  isThenable,
   ListenerError,
   noUsage,
   RestoreError,
@@ -132,12 +133,18 @@ async function evaluate<Output>(
     if (logger !== undefined) logSafely(logger, "error", redaction.log(errorFields(error)), "prompt.error");
     throw error;
   }
-  await using run = started;
-  announce(run, setup);
-  const answer = await answerOf(setup, run);
-  if (isFailure(answer)) throw failed(run, answer);
-  // What parseOutput returned was validated with the prompt's own schema.
-  return executed(run, setup, answer) as PromptResponse<Output>;
+  const run = started;
+  // `await using` would cost more than all of its events.
+  try {
+    announce(run, setup);
+    const answer = await answerOf(setup, run);
+    if (isFailure(answer)) throw failed(run, answer);
+    // What parseOutput returned was validated with the prompt's own schema.
+    return executed(run, setup, answer) as PromptResponse<Output>;
+  } finally {
+    const closing = run.close();
+    if (closing !== undefined) await closing;
+  }
 }
 
 type Answer = ParsedOutput & { readonly response: ModelResponse };
@@ -152,13 +159,15 @@ async function answerOf(setup: Setup & { readonly drive: Drive }, run: Run): Pro
   for (;;) {
     const response = await setup.drive(run);
     if (isFailure(response)) return response;
-    const parsed = await run.limits.race(parseOutput(run.rendered.output, response), "response");
+    const parsing = parseOutput(run.rendered.output, response);
+    const parsed = isThenable(parsing) ? await run.limits.race(parsing, "response") : parsing;
     if (isFailure(parsed)) {
       if (parsed.stop !== "output" || repairs++ >= run.maxRepairs) return parsed;
       run.conversation.say(repairRequest(parsed));
       continue;
     }
-    const missing = await whatIsMissing(run, parsed.output, completions++);
+    const { completion } = run.rendered;
+    const missing = completion && (await whatIsMissing(run, completion, parsed.output, completions++));
     if (isFailure(missing)) return missing;
     if (missing === undefined) return { ...parsed, response };
     run.conversation.say(missing);

@@ -14,7 +14,9 @@ import {
   isEmpty,
   newStore,
   positionOf,
+  removeSince,
   type Key,
+  type Removed,
   type Store,
   type StorePosition,
 } from "./store.ts";
@@ -42,8 +44,8 @@ export interface ResourceContext {
    */
   participants(keys?: readonly Key[]): readonly Participant[];
   position(): StorePosition;
-  /** Closes what was made after that position. @throws {AggregateError} */
-  discardSince(position: StorePosition): Promise<void>;
+  /** Forgets what was made after that position; the caller closes it, or puts it back. */
+  removeSince(position: StorePosition): readonly Removed[];
   /** undefined where nothing was made. @throws {AggregateError} when closing failed somewhere; everything was tried. */
   close(): Promise<void> | undefined;
 }
@@ -129,7 +131,7 @@ export function openContext({
       return singletons.made.length === 0 ? around : distinct([...singletons.made.flatMap(asParticipant), ...around]);
     },
     position: () => positionOf(singletons),
-    discardSince: (position) => discardSince(singletons, position),
+    removeSince: (position) => removeSince(singletons, position),
     close() {
       if (state.closed) return undefined;
       state.closed = true;

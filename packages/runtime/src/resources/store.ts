@@ -104,25 +104,54 @@ export async function closeStore(store: Store): Promise<void> {
 }
 
 /** Closes what was made after that position, last first, and forgets it. @throws {AggregateError} */
-export async function discardSince(store: Store, { made, openings }: StorePosition): Promise<void> {
+export async function discardSince(store: Store, position: StorePosition): Promise<void> {
+  await closeRemoved(removeSince(store, position));
+}
+
+/** A resource that is no longer in its store, and not closed yet. */
+export interface Removed {
+  putBack(): void;
+  close(): Promise<void>;
+}
+
+/** Forgets what was made after that position, last first. What is still being made is closed when it comes. */
+export function removeSince(store: Store, { made, openings }: StorePosition): readonly Removed[] {
   for (const opening of store.openings) {
     if (openings.has(opening)) continue;
     opening.discarded = true;
     store.pending.delete(opening.key);
   }
+  const later = store.made.slice(made).toReversed();
+  return later.map(({ instance }) => remove(store, instance)).filter((each) => each !== undefined);
+}
+
+/** One after another. @throws {AggregateError} when closing failed somewhere; everything was tried. */
+export async function closeRemoved(removed: readonly Removed[]): Promise<void> {
   const errors: unknown[] = [];
-  for (const each of store.made.slice(made).toReversed()) {
-    await discard(store, each.instance).catch((error: unknown) => errors.push(error));
-  }
+  for (const each of removed) await each.close().catch((error: unknown) => errors.push(error));
   if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join("; "));
 }
 
 /** Closes one instance, and forgets it; a ready instance is not made here, and stays. */
 export async function discard(store: Store, instance: unknown): Promise<void> {
+  await remove(store, instance)?.close();
+}
+
+/** undefined for an instance that was not made here. */
+function remove(store: Store, instance: unknown): Removed | undefined {
   const at = store.made.findLastIndex((made) => made.instance === instance);
-  const { binding } = store.made[at] ?? {};
-  if (binding?.close === undefined) return;
+  const made = store.made[at];
+  const close = made?.binding.close;
+  if (made === undefined || close === undefined) return undefined;
+  const { key } = made.binding;
   store.made.splice(at, 1);
-  if (store.instances.get(binding.key) === instance) store.instances.delete(binding.key);
-  await binding.close(instance as never);
+  const wasKnown = store.instances.get(key) === instance;
+  if (wasKnown) store.instances.delete(key);
+  return {
+    putBack() {
+      store.made.push(made);
+      if (wasKnown) store.instances.set(key, instance);
+    },
+    close: async () => close(instance as never),
+  };
 }

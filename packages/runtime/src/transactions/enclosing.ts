@@ -20,5 +20,7 @@ export function enclosing(session: Session | undefined): Enclosing {
   const isLive = current !== undefined && !current.transaction.ended;
   if (isLive && current.guard !== undefined) return { parent: undefined, startedIn: current.transaction };
   const body = isLive ? current.transaction : session && transactionOf(session);
-  return body === undefined || body.ended || body.isClosing ? noEnclosing : { parent: body, startedIn: undefined };
+  return body === undefined || body.ended || body.stage !== "open"
+    ? noEnclosing
+    : { parent: body, startedIn: undefined };
 }

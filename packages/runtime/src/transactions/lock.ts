@@ -26,8 +26,10 @@ export interface LockOwner {
   readonly parent: LockOwner | undefined;
   /** The transaction in whose code it was begun without being part of it: that one may wait for it. */
   startedIn: LockOwner | undefined;
-  /** How it holds what a transaction inside it asks for; "none": it holds only what it began with. */
-  readonly takesForInner: LockMode | "none";
+  /** How it holds what it, or a transaction inside it, asks for after it has begun. */
+  readonly mode: LockMode;
+  /** False: it holds only what it began with, and what it asked for itself. */
+  readonly takesForInner: boolean;
   readonly holds: Hold[];
   /** Its own waits, and those of transactions that were begun in it. */
   readonly waits: Set<Wait>;
@@ -95,12 +97,12 @@ function passed(outer: LockOwner | undefined, of: Lock, mode: LockMode): Lock | 
   const held = holdOf(outer, of);
   if (held !== undefined) {
     // A policy's check holds for reading what the handler's evaluations may change.
-    const blocked = mode === "write" && outer.takesForInner === "write" ? upgrade(held) : undefined;
+    const blocked = mode === "write" && outer.takesForInner && outer.mode === "write" ? upgrade(held) : undefined;
     return blocked ?? (held.inner ??= createLock());
   }
   const around = passed(outer.parent, of, mode);
-  if ("holder" in around || outer.takesForInner === "none" || outer.ended) return around;
-  const blocked = takeAt(outer, around, of, outer.takesForInner);
+  if ("holder" in around || !outer.takesForInner || outer.ended) return around;
+  const blocked = takeAt(outer, around, of, outer.mode);
   return blocked ?? passed(outer, of, mode);
 }
 

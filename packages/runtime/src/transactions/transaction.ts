@@ -9,6 +9,7 @@
 import { DefinitionError, RevokedError, type AppEvent } from "@proviso/core";
 import { abortedFailure, isFailure, type Failure, type LimitFailure } from "../failures.ts";
 import type { ResourceContext } from "../resources/context.ts";
+import type { Removed } from "../resources/store.ts";
 import type { Run } from "../run.ts";
 import type { SessionCore } from "../session/session.ts";
 import type { SessionMark } from "../session/slices.ts";
@@ -30,24 +31,23 @@ export interface Transaction extends LockOwner {
   readonly parent: Transaction | undefined;
   startedIn: Transaction | undefined;
   readonly core: SessionCore;
-  /** How it holds resources that join later. */
-  readonly mode: LockMode;
   /** Of the body of `transaction()`: the resources that it is over. */
   readonly scope: ResourceContext | undefined;
   readonly snapshots: Taken[];
   /** Application events that were reduced and that listeners have not received yet, with the call that did it. */
   readonly pendingEvents: PendingEvent[];
   readonly made: Made[];
+  /** What a restored snapshot took out of the scope: it is closed when the transaction commits, else put back. */
+  readonly removed: Removed[];
   /** Each closes something that was made in it, or in a transaction inside it. */
   readonly closings: (() => Promise<void> | undefined)[];
-  /** Restores that may end after the evaluation has; false where one failed. */
-  readonly restoring: Promise<boolean>[];
+  /** Restores and releases, its own and of those inside it, that may go on after the evaluation has ended; none rejects. */
+  readonly settling: Set<Promise<void>>;
   readonly host: TransactionHost;
   mark: SessionMark | undefined;
   undone: boolean;
-  /** Its body has ended: what begins now is no part of it any more. */
-  isClosing: boolean;
-  sealed: boolean;
+  /** "closing": what begins now is no part of it. "sealed": no resource joins, for what is there is restored or released. */
+  stage: "open" | "closing" | "sealed";
   /** It counts among those inside its parent. */
   begun: boolean;
   /** How many inside it have not ended. */
@@ -154,19 +154,20 @@ export function newTransaction(options: TransactionOptions): Transaction {
     core,
     mode,
     scope,
-    takesForInner: scope === undefined ? mode : "none",
+    // What an evaluation in a body uses beside the body's scope is not the body's.
+    takesForInner: scope === undefined,
     holds: [],
     waits: new Set(),
     snapshots: [],
     pendingEvents: [],
     made: [],
+    removed: [],
     closings: [],
-    restoring: [],
+    settling: new Set(),
     host,
     mark: undefined,
     undone: false,
-    isClosing: false,
-    sealed: false,
+    stage: "open",
     begun: false,
     ended: false,
     inside: 0,
