@@ -27,6 +27,7 @@ export function nextDelay(policy: ThrottlePolicy, refusal: Refusal, random: () =
   const floor = refusal.kind === "quota_exhausted" ? Math.max(asked, policy.quotaDelayMs) : asked;
   const totalMs = policy.maxTotalDelayMs - refusal.waitedMs;
   const [spareMs, leftMs] = [totalMs - floor, refusal.leftMs - floor];
+  // What is no number gives up, too.
   if (!(spareMs >= 0 && totalMs > 0 && leftMs > 0)) return undefined;
   const bound = Math.min(policy.maxDelayMs, policy.baseDelayMs * 2 ** (refusal.attempt - 1));
   const jitter = random() * Math.min(bound, spareMs, leftMs * jitterShare);
