@@ -11,8 +11,8 @@ import {
   type ToolContext,
   type ToolPolicy,
 } from "@proviso/core";
-import type { Calling } from "../resources/asker.ts";
-import type { CallResources } from "../resources/context.ts";
+import type { Calling } from "../resources/asking.ts";
+import type { CallResources } from "../resources/call-resources.ts";
 import type { Run } from "../run.ts";
 import { checkAppEvent } from "../session/session.ts";
 import { nestedEvaluations, type NestedEvaluations } from "./nested-evaluations.ts";
@@ -52,6 +52,7 @@ export function callContext(
   transaction: Transaction,
   signal: () => AbortSignal,
 ): CallContext {
+  const { uses = [] } = tool;
   const state: CallState = { live: true, phase: "policies", asks: { name: tool.name }, refused: undefined };
   const isReadOnly = tool.readOnly === true || run.nesting?.readOnly === true;
   // With `uses` a policy's check may hold a reader's lock only.
@@ -90,7 +91,7 @@ export function callContext(
   return {
     context: Object.freeze(Object.defineProperty(context, "signal", signalProperty)) as unknown as ToolContext,
     guard,
-    openResources: () => (run.resources.makesForCalls() ? resourcesOf().open() : undefined),
+    openResources: () => (run.resources.makesForCalls(uses) ? resourcesOf().open(uses) : undefined),
     closeResources: () => (opened === undefined || opened.isEmpty() ? undefined : opened.close),
     beginCheck: ({ name, uses }) => void (state.asks = { name: `The policy ${name}`, uses }),
     beginHandler() {

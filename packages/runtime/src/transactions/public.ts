@@ -8,7 +8,7 @@ import {
   type Session,
 } from "@proviso/core";
 import { errorOf, isFailure } from "../failures.ts";
-import type { Calling } from "../resources/asker.ts";
+import type { Calling } from "../resources/asking.ts";
 import { contextOf, rememberContext, type ResourceContext } from "../resources/context.ts";
 import type { StorePosition } from "../resources/store.ts";
 import { coreOf, originOf, sessionWithin, type SessionCore } from "../session/session.ts";
