@@ -208,7 +208,7 @@ export const lockMutations: readonly Mutation[] = [
   },
   {
     name: "the snapshots of others go with an instance that a factory returns",
-    file: runtime("resources/asker.ts"),
+    file: runtime("resources/making.ts"),
     find: "return wasUsedBefore(instance) ? undefined : instance;",
     replace: "return instance;",
   },

@@ -92,10 +92,9 @@ async function buildRun(
   const tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));
   const toolChoice = checkedToolChoice(options.toolChoice ?? setup.toolChoice, tools);
   const conversation = startConversation(rendered, parseMessages(options.messages ?? []));
-  const around = nesting === undefined ? enclosing(options.session) : enclosingOfNested(nesting.transaction);
-  const endless = nesting === undefined && rendered.tools.length > 0 ? refusedWaitForCaller(core, around) : undefined;
-  if (endless !== undefined) return endless;
-  const opening = openRunResources(rendered.resources, options.resources, limits, nesting);
+  const around = enclosingOf(core, options, nesting, rendered.tools.length > 0);
+  if (isFailure(around)) return around;
+  const opening = openRunResources(rendered.resources, options.resources, { limits, world, nesting });
   const resources = isThenable(opening) ? await opening : opening;
 
   const { policies = noPolicies, maxTurns = defaultMaxTurns, maxRepairs = 0, expect } = options;
@@ -154,10 +153,20 @@ async function buildRun(
 
 const noPolicies: Run["policies"] = Object.freeze([]);
 
-/** Its first call would wait for the call in whose code it was begun: it is refused before anything is spent. */
-function refusedWaitForCaller(core: SessionCore, { startedIn }: Enclosing): Failure | undefined {
-  const heldBy = startedIn && nameOfWriterAround(startedIn, core.lock);
-  return heldBy === undefined ? undefined : { ...endlessWait("the session", heldBy, "call"), phase: "render" };
+/**
+ * The transaction in whose code it begins. Where its first call would wait for the call in whose code it was begun, it is
+ * refused before anything is spent.
+ */
+function enclosingOf(
+  core: SessionCore,
+  { session }: EvaluateOptions,
+  nesting: Nesting | undefined,
+  hasTools: boolean,
+): Enclosing | Failure {
+  if (nesting !== undefined) return enclosingOfNested(nesting.transaction);
+  const around = enclosing(session);
+  const heldBy = hasTools && around.startedIn ? nameOfWriterAround(around.startedIn, core.lock) : undefined;
+  return heldBy === undefined ? around : { ...endlessWait("the session", heldBy, "call"), phase: "render" };
 }
 
 function spend(run: Run, reported: ReportedUsage | undefined, answered: number): Usage {

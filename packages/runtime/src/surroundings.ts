@@ -9,7 +9,7 @@ import {
   type Tool,
 } from "@proviso/core";
 import { isFailure } from "./failures.ts";
-import type { Limits, LimitOptions } from "./limits.ts";
+import type { LimitOptions } from "./limits.ts";
 import type { Nesting } from "./nesting.ts";
 import { contextOf, openContext, type ContextSources, type ResourceContext } from "./resources/context.ts";
 import type { Run } from "./run.ts";
@@ -44,10 +44,9 @@ export function depthOf({ maxDepth }: EvaluateOptions, nesting: Nesting | undefi
 export async function openRunResources(
   own: readonly Binding[],
   given: EvaluateOptions["resources"],
-  limits: Limits,
-  nesting: Nesting | undefined,
+  { limits, world, nesting }: Pick<Run, "limits" | "world" | "nesting">,
 ): Promise<ResourceContext> {
-  const opening = openContext({ own, ...sourcesOf(given, nesting?.run.resources) });
+  const opening = openContext({ own, clock: world.clock, ...sourcesOf(given, nesting?.run.resources) });
   const context = isThenable(opening) ? await limits.race(opening, "render") : opening;
   if (!isFailure(context)) return context;
   // Opened after all: nobody will use it.

@@ -13,8 +13,8 @@ import {
   type ToolPolicy,
 } from "@proviso/core";
 import { messageOf } from "../failures.ts";
-import type { Calling } from "../resources/asker.ts";
-import type { CallResources } from "../resources/context.ts";
+import type { Calling } from "../resources/asking.ts";
+import type { CallResources } from "../resources/call-resources.ts";
 import type { Run } from "../run.ts";
 import { checkAppEvent } from "../session/session.ts";
 import { nestedEvaluations, type NestedEvaluations } from "./nested-evaluations.ts";
@@ -54,6 +54,7 @@ export function callContext(
   transaction: Transaction,
   signal: () => AbortSignal,
 ): CallContext {
+  const { uses = [] } = tool;
   const state: CallState = {
     live: true,
     phase: "policies",
@@ -99,7 +100,7 @@ export function callContext(
   return {
     context: Object.freeze(Object.defineProperty(context, "signal", signalProperty)) as unknown as ToolContext,
     guard,
-    openResources: () => (run.resources.makesForCalls() ? resourcesOf().open() : undefined),
+    openResources: () => (run.resources.makesForCalls(uses) ? resourcesOf().open(uses) : undefined),
     closeResources: () => (opened === undefined || opened.isEmpty() ? undefined : opened.close),
     beginCheck: ({ name, uses }) => void (state.asks = { name: `The policy ${name}`, uses }),
     beginHandler() {

@@ -43,11 +43,13 @@ async function restoreAll(transaction: Transaction): Promise<void> {
   for (const taken of transaction.snapshots.toReversed()) {
     await restore(taken, transaction.host).catch((cause: unknown) => errors.push(cause));
   }
-  for (const { instance, discard } of transaction.made.splice(0).toReversed()) {
+  for (const made of transaction.made.splice(0).toReversed()) {
+    const { instance, discard } = made;
     // Others may use it meanwhile: restored, it is as it was made.
-    if (isUsedByOthers(transaction, instance)) continue;
+    if (made.isShared || isUsedByOthers(transaction, instance)) continue;
     await forgetSnapshots(transaction, instance);
-    await discard().catch((error: unknown) => transaction.host.warn("resource.close.failed", error));
+    // A close that hangs keeps the locks no longer than the evaluation's end.
+    await transaction.host.withinGrace(discard(), (error) => transaction.host.warn("resource.close.failed", error));
   }
   if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join("; "));
 }

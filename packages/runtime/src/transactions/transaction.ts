@@ -66,6 +66,8 @@ export interface PendingEvent {
 /** What was made while the transaction ran, and goes with it when it fails. */
 export interface Made {
   readonly instance: unknown;
+  /** Somebody outside the transaction has asked for it: it stays. */
+  readonly isShared: boolean;
   discard(): Promise<void>;
 }
 
