@@ -1,6 +1,7 @@
 import {
   addUsage,
   DefinitionError,
+  isThenable,
   noUsage,
   openedSections,
   parseMessages,
@@ -26,9 +27,10 @@ import { redactionOf } from "./secrets/structure.ts";
 import type { Origin } from "./session/beside.ts";
 import { coreOf, createSession, type SessionCore } from "./session/session.ts";
 import { checkUses, depthOf, inheritedLimits, openRunResources, type Surroundings } from "./surroundings.ts";
-import { enclosing, noEnclosing, type Enclosing } from "./transactions/enclosing.ts";
+import { enclosing, enclosingOfNested, noEnclosing, type Enclosing } from "./transactions/enclosing.ts";
+import { endlessWait } from "./transactions/endless-wait.ts";
+import type { Transaction } from "./transactions/transaction.ts";
 import { nameOfWriterAround } from "./transactions/lock.ts";
-import { endlessWait } from "./transactions/transaction.ts";
 import { usageOf } from "./usage.ts";
 
 /**
@@ -81,21 +83,23 @@ async function buildRun(
   const evaluationId = world.newId();
   const promptName = prompt.template.name;
   const showing = showingOf(world, prompt, evaluationId);
-  const { log } = showing;
+  const { redaction, redact, log } = showing;
   const core = joinSession(options, prompt, world, nesting);
-  const overrides = await resolveOverrides(options, prompt, limits);
+  const overrides = options.overrides && (await resolveOverrides(options.overrides, prompt, limits));
   const renderInputs = { overrides, nativeOutput: setup.nativeOutput, core };
   const opened = openedOf(core, promptName);
   const rendered = renderFor(prompt, renderInputs, opened, log);
   const tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));
   const toolChoice = checkedToolChoice(options.toolChoice ?? setup.toolChoice, tools);
   const conversation = startConversation(rendered, parseMessages(options.messages ?? []));
-  const around = nesting === undefined ? enclosing(options.session) : noEnclosing;
-  const endless = rendered.tools.length > 0 ? refusedWaitForCaller(core, around) : undefined;
-  if (endless !== undefined) return endless;
-  const resources = await openRunResources(rendered.resources, options.resources, limits, nesting);
+  const around = enclosingOf(core, options, nesting, rendered.tools.length > 0);
+  if (isFailure(around)) return around;
+  const opening = openRunResources(rendered.resources, options.resources, { limits, world, nesting });
+  const resources = isThenable(opening) ? await opening : opening;
 
+  const { policies = noPolicies, maxTurns = defaultMaxTurns, maxRepairs = 0, expect } = options;
   const behind = new Set<Promise<unknown>>();
+  // Field by field: V8 makes an object with spreads in its middle many times slower.
   const run: Run = {
     evaluationId,
     promptName,
@@ -112,7 +116,10 @@ async function buildRun(
     conversation,
     tools,
     nativeOutput: setup.nativeOutput,
-    ...withDefaults(options),
+    policies,
+    maxTurns,
+    maxRepairs,
+    expectedOutputTokens: expect?.outputTokensPerTurn.p90,
     startedAt,
     nesting,
     depth,
@@ -121,44 +128,45 @@ async function buildRun(
     watch,
     toolChoice,
     model: setup.provider.model,
-    ...nothingYet(),
-    emit: emitter(core, world, { evaluationId, nesting, enclosing: around, watch, ...showing }),
+    turn: 0,
+    usage: noUsage,
+    knownCost: undefined,
+    toolResults: [],
+    faults: [],
+    emit: emitter(core, world, around.parent, { evaluationId, nesting, watch, redaction, log }),
     spend: (reported, answered) => spend(run, reported, answered),
-    ...showing,
+    redaction,
+    redact,
+    log,
     withinGrace: graceful(world, limits, graceMs(depth), behind),
-    [Symbol.asyncDispose]: () => closeRun(run, behind),
+    close: () => closeRun(run, behind),
   };
-  return checked(run);
-}
-
-/** @throws {DefinitionError} for a key that a tool uses and nothing binds; nothing is left open then. */
-async function checked(run: Run): Promise<Run> {
   try {
     checkUses(run);
     return run;
   } catch (error) {
-    await run[Symbol.asyncDispose]();
+    // Nothing is left open.
+    await run.close();
     throw error;
   }
 }
 
-/** Its first call would wait for the call in whose code it was begun: it is refused before anything is spent. */
-function refusedWaitForCaller(core: SessionCore, { startedIn }: Enclosing): Failure | undefined {
-  const heldBy = startedIn && nameOfWriterAround(startedIn, core.lock);
-  return heldBy === undefined ? undefined : { ...endlessWait("the session", heldBy, true), phase: "render" };
-}
+const noPolicies: Run["policies"] = Object.freeze([]);
 
-function nothingYet(): Pick<Run, "turn" | "usage" | "knownCost" | "toolResults" | "faults"> {
-  return { turn: 0, usage: noUsage, knownCost: undefined, toolResults: [], faults: [] };
-}
-
-function withDefaults({
-  policies = [],
-  maxTurns = defaultMaxTurns,
-  maxRepairs = 0,
-  expect,
-}: EvaluateOptions): Pick<Run, "policies" | "maxTurns" | "maxRepairs" | "expectedOutputTokens"> {
-  return { policies, maxTurns, maxRepairs, expectedOutputTokens: expect?.outputTokensPerTurn.p90 };
+/**
+ * The transaction in whose code it begins. Where its first call would wait for the call in whose code it was begun, it is
+ * refused before anything is spent.
+ */
+function enclosingOf(
+  core: SessionCore,
+  { session }: EvaluateOptions,
+  nesting: Nesting | undefined,
+  hasTools: boolean,
+): Enclosing | Failure {
+  if (nesting !== undefined) return enclosingOfNested(nesting.transaction);
+  const around = enclosing(session);
+  const heldBy = hasTools && around.startedIn ? nameOfWriterAround(around.startedIn, core.lock) : undefined;
+  return heldBy === undefined ? around : { ...endlessWait("the session", heldBy, "call"), phase: "render" };
 }
 
 function spend(run: Run, reported: ReportedUsage | undefined, answered: number): Usage {
@@ -171,10 +179,10 @@ function spend(run: Run, reported: ReportedUsage | undefined, answered: number):
 function emitter(
   core: SessionCore,
   { clock }: World,
-  of: Pick<Run, "evaluationId" | "nesting" | "enclosing" | "watch" | "log" | "redaction">,
+  transaction: Transaction | undefined,
+  of: Pick<Run, "evaluationId" | "nesting" | "watch" | "log" | "redaction">,
 ): Run["emit"] {
   const { nesting, watch, redaction } = of;
-  const transaction = of.enclosing.parent;
   // An evaluation in the body of a transaction is part of it; what its calls do is still theirs, and undone with them.
   const body = transaction && { evaluationId: transaction.id, callId: "" };
   const originOf = (event: FrameworkEvent): Origin | undefined =>
@@ -210,29 +218,33 @@ function showingOf(
   return { redaction, redact: redaction.appEvent, log };
 }
 
-/** What goes on behind the evaluation's end, a rollback for example, needs the resources until it is done. */
-async function closeRun(run: Run, behind: ReadonlySet<Promise<unknown>>): Promise<void> {
-  const { nesting } = run;
+/**
+ * What goes on behind the evaluation's end, a rollback for example, needs the resources until it is done. undefined:
+ * nothing had to be waited for.
+ */
+function closeRun(run: Run, behind: ReadonlySet<Promise<unknown>>): Promise<void> | undefined {
+  const { nesting, resources, limits } = run;
+  let closing: Promise<void> | undefined;
+  // What its calls have begun may outlive it by far, and keeps it.
+  run.enclosing = noEnclosing;
   // They may have to be restored with the call around: it closes them when it has ended.
-  if (nesting !== undefined && !nesting.transaction.ended) {
-    nesting.transaction.closings.push(run.resources.close);
-    return run.limits.close();
-  }
-  const closing = behind.size === 0 ? run.resources.close() : Promise.all(behind).then(() => run.resources.close());
+  if (nesting !== undefined && !nesting.transaction.ended) nesting.transaction.closings.push(resources.close);
+  else closing = behind.size === 0 ? resources.close() : Promise.all(behind).then(() => resources.close());
   if (closing !== undefined) {
-    await run.withinGrace(closing, (error) => run.log("error", { error: messageOf(error) }, "resource.close.failed"));
+    const failed = (error: unknown): void => run.log("error", { error: messageOf(error) }, "resource.close.failed");
+    return run.withinGrace(closing, failed).then(limits.close);
   }
-  run.limits.close();
+  limits.close();
+  return undefined;
 }
 
 /** @throws {DefinitionError} for an override that cannot be read, or a limit that is met meanwhile. */
 async function resolveOverrides(
-  { overrides }: EvaluateOptions,
+  { store, tag }: NonNullable<EvaluateOptions["overrides"]>,
   { template }: Prompt,
   limits: Limits,
 ): Promise<PromptOverride | undefined> {
-  if (overrides === undefined) return undefined;
-  const resolving = overrides.store.resolve(template.descriptor, overrides.tag ?? defaultTag);
+  const resolving = store.resolve(template.descriptor, tag ?? defaultTag);
   const override = await limits.race(resolving, "render");
   if (isFailure(override)) throw new DefinitionError(override.message);
   return override;

@@ -9,7 +9,7 @@ import {
   type Tool,
 } from "@proviso/core";
 import { isFailure } from "./failures.ts";
-import type { Limits, LimitOptions } from "./limits.ts";
+import type { LimitOptions } from "./limits.ts";
 import type { Nesting } from "./nesting.ts";
 import { contextOf, openContext, type ContextSources, type ResourceContext } from "./resources/context.ts";
 import type { Run } from "./run.ts";
@@ -44,10 +44,9 @@ export function depthOf({ maxDepth }: EvaluateOptions, nesting: Nesting | undefi
 export async function openRunResources(
   own: readonly Binding[],
   given: EvaluateOptions["resources"],
-  limits: Limits,
-  nesting: Nesting | undefined,
+  { limits, world, nesting }: Pick<Run, "limits" | "world" | "nesting">,
 ): Promise<ResourceContext> {
-  const opening = openContext({ own, ...sourcesOf(given, nesting?.run.resources) });
+  const opening = openContext({ own, clock: world.clock, ...sourcesOf(given, nesting?.run.resources) });
   const context = isThenable(opening) ? await limits.race(opening, "render") : opening;
   if (!isFailure(context)) return context;
   // Opened after all: nobody will use it.
@@ -91,8 +90,13 @@ function isBinding(item: Binding | Resources): item is Binding {
   return isRecord(item) && "create" in item;
 }
 
-/** @throws {DefinitionError} for a tool, or a policy that watches it, which uses a key that nothing binds. */
+/**
+ * @throws {DefinitionError} for a tool, a policy that watches it, or the completion checker, which uses a key that nothing
+ * binds.
+ */
 export function checkUses({ rendered, policies, resources }: Pick<Run, "rendered" | "policies" | "resources">): void {
+  const { completion } = rendered;
+  if (completion !== undefined) assertBound(`The completion checker "${completion.name}"`, completion.uses, resources);
   for (const tool of rendered.tools) {
     assertBound(`The tool "${tool.name}"`, tool.uses, resources);
     for (const { name, uses } of policiesFor({ rendered, policies }, tool)) {

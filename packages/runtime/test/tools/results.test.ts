@@ -46,6 +46,15 @@ test.each([
   expect(message).toMatchObject({ text: expected, isError: true });
 });
 
+test("TOOL-4 a failure without a message tells the model that the tool failed", async () => {
+  const tables: Record<string, string> = {};
+  for (const given of [tables["nothing"], ""]) {
+    const { result, message } = await resultOf(() => toolError(given as string));
+    expect(result).toEqual({ success: false, message: "The tool failed." });
+    expect(message).toMatchObject({ text: "The tool failed.", isError: true });
+  }
+});
+
 test.each([
   ["an object without a prototype", throwing(Object.create(null))],
   ["an object that cannot be shown", throwing({ toString: throwing(new Error("no")) })],
