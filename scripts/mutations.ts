@@ -171,8 +171,8 @@ export const mutations: readonly Mutation[] = [
     rule: "LLC-9",
     breaks: "a deadline ends a request that is under way",
     file: "runtime/src/limits.ts",
-    find: "Math.max(0, deadline.remainingMs()), expire",
-    replace: "Math.max(0, deadline.remainingMs()) + 2_000, expire",
+    find: "leftMs > 0 ? leftMs : 0, expire",
+    replace: "leftMs > 0 ? leftMs + 2_000 : 0, expire",
     test: "examples/llm-connect/test/evaluate.test.ts",
   },
   {
