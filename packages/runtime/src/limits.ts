@@ -50,7 +50,7 @@ export interface LimitOptions {
  */
 export function openLimits(options: LimitOptions, clock: Clock, inherited: LimitOptions = {}): Limits {
   const budgets = openBudgets(options.budget, inherited.budget);
-  const deadline = [options.deadline, budgets.deadline, inherited.deadline].reduce(earliest, undefined);
+  const deadline = earliest(earliest(options.deadline, budgets.deadline), inherited.deadline);
   const controller = new AbortController();
   const waiting = new Set<() => void>();
   let firedBy: LimitFailure | undefined;
@@ -61,12 +61,15 @@ export function openLimits(options: LimitOptions, clock: Clock, inherited: Limit
     controller.abort(reason);
     for (const wake of waiting) wake();
   };
-  const stopListening = [options.signal, inherited.signal].map((signal) =>
-    onAbort(signal, (reason) => {
+  const stopListening: (() => void)[] = [];
+  for (const signal of [options.signal, inherited.signal]) {
+    if (signal === undefined) continue;
+    const stop = onAbort(signal, (reason) => {
       const failure = isPast(deadline) ? deadlineFailure(deadline, "request") : abortedFailure(reason, "request");
       fire(failure, reason);
-    }),
-  );
+    });
+    stopListening.push(stop);
+  }
   if (deadline !== undefined) {
     const expire = (): void => {
       const failure = deadlineFailure(deadline, "request");

@@ -1,4 +1,4 @@
-import { noUsage, type Message, type ModelRequest, type ReportedUsage, type Usage } from "@proviso/core";
+import type { Message, ModelRequest, ReportedUsage, Usage } from "@proviso/core";
 import type { Conversation } from "./conversation.ts";
 import type { WorstCase } from "./limits.ts";
 
@@ -19,16 +19,15 @@ export function usageOf(
   const output = outputTokens ?? Math.ceil(characters.answered / charactersPerToken);
   const total = count(reported?.totalTokens);
   const costUsd = count(reported?.costUsd);
-  return {
-    ...noUsage,
+  const usage = {
     inputTokens: input,
     outputTokens: output,
     totalTokens: Math.max(total ?? 0, input + output),
     cachedInputTokens: count(reported?.cachedInputTokens) ?? 0,
     reasoningTokens: count(reported?.reasoningTokens) ?? 0,
-    ...(costUsd === undefined ? {} : { costUsd }),
     estimated: inputTokens === undefined || outputTokens === undefined,
   };
+  return costUsd === undefined ? usage : { ...usage, costUsd };
 }
 
 function count(value: unknown): number | undefined {
@@ -39,8 +38,9 @@ function count(value: unknown): number | undefined {
 export function charactersOf(message: Message): number {
   if (message.role !== "assistant") return message.text.length;
   // A provider may have left the arguments out.
-  const calls = message.toolCalls.map((call) => call.name.length + (call.arguments ?? "").length);
-  return calls.reduce((sum, characters) => sum + characters, message.text.length);
+  let characters = message.text.length;
+  for (const call of message.toolCalls) characters += call.name.length + (call.arguments ?? "").length;
+  return characters;
 }
 
 /** Tokens around a message: its role, its ids, what separates it from the next. */

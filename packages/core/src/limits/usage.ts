@@ -31,14 +31,14 @@ export const noUsage: Usage = Object.freeze({
 
 /** The sum of two usages; the cost is there as soon as one of them has one. */
 export function addUsage(a: Usage, b: Usage): Usage {
-  const costUsd = a.costUsd === undefined && b.costUsd === undefined ? undefined : (a.costUsd ?? 0) + (b.costUsd ?? 0);
-  return {
+  const sum = {
     inputTokens: a.inputTokens + b.inputTokens,
     outputTokens: a.outputTokens + b.outputTokens,
     totalTokens: a.totalTokens + b.totalTokens,
     cachedInputTokens: a.cachedInputTokens + b.cachedInputTokens,
     reasoningTokens: a.reasoningTokens + b.reasoningTokens,
-    ...(costUsd === undefined ? {} : { costUsd }),
     estimated: a.estimated || b.estimated,
   };
+  if (a.costUsd === undefined && b.costUsd === undefined) return sum;
+  return { ...sum, costUsd: (a.costUsd ?? 0) + (b.costUsd ?? 0) };
 }
