@@ -120,8 +120,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "an event's number is used again",
     file: runtime("session/session.ts"),
-    find: "seq: seq++",
-    replace: "seq",
+    find: "own.seq = seq++;",
+    replace: "own.seq = seq;",
   },
   {
     name: "call ids may repeat within a turn",
