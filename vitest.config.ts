@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
 import { projectsWith, sourceConditions } from "./vitest.workspace.ts";
 
@@ -18,6 +19,8 @@ export function configOf({ exhaustive }: { readonly exhaustive: boolean }): Vite
       unstubEnvs: true,
       unstubGlobals: true,
       restoreMocks: true,
+      // Programs that tests start load the sources too: what one has compiled is there for the next.
+      env: { NODE_COMPILE_CACHE: join(import.meta.dirname, "node_modules/.cache/node-compile") },
       // vitest's own default leaves one core of two idle.
       maxWorkers: "100%",
       reporters: jsonReport ? ["default", ["json", { outputFile: jsonReport }]] : ["default"],

@@ -70,7 +70,7 @@ async function play({ deed, limit, limitMs, stream }: Plan, file: string) {
   const adapter = acpAgent({
     command: process.execPath,
     args: [script, deed, more === "file" ? file : more],
-    env: [mark],
+    env: [mark, "NODE_COMPILE_CACHE"],
     ...(limit === "timeout" ? { timeoutMs: limitMs } : {}),
   });
   const [caller, settled] = [new AbortController(), new AbortController()];
