@@ -19,8 +19,8 @@ export const mutations: readonly Mutation[] = [
     rule: "PRM-9",
     breaks: "an evaluation renders once, and again only when sections open",
     file: "runtime/src/rendering.ts",
-    find: "if (opened === run.opened) return undefined;",
-    replace: "",
+    find: "return opened === run.opened ? undefined : renderAgain(run, opened);",
+    replace: "return renderAgain(run, opened);",
     test: "packages/runtime/test/disclosure.test.ts",
   },
   {
@@ -67,8 +67,8 @@ export const mutations: readonly Mutation[] = [
     rule: "LIM-1",
     breaks: "the option's deadline counts where it is the earlier one",
     file: "runtime/src/limits.ts",
-    find: "[options.deadline, budgets.deadline, inherited.deadline]",
-    replace: "[budgets.deadline ?? options.deadline, inherited.deadline]",
+    find: "earliest(options.deadline, budgets.deadline)",
+    replace: "budgets.deadline ?? options.deadline",
     test: "packages/runtime/test/limits.test.ts",
   },
   {
@@ -171,8 +171,8 @@ export const mutations: readonly Mutation[] = [
     rule: "LLC-9",
     breaks: "a deadline ends a request that is under way",
     file: "runtime/src/limits.ts",
-    find: "leftMs > 0 ? leftMs : 0, expire",
-    replace: "leftMs > 0 ? leftMs + 2_000 : 0, expire",
+    find: "leftMs > 0 ? leftMs : 0, () =>",
+    replace: "leftMs > 0 ? leftMs + 2_000 : 0, () =>",
     test: "examples/llm-connect/test/evaluate.test.ts",
   },
   {

@@ -60,15 +60,10 @@ export function countUsage(
   const cachedInputTokens = read("cachedInputTokens") ?? 0;
   const reasoningTokens = read("reasoningTokens") ?? 0;
   const costUsd = read("costUsd");
-  return {
-    inputTokens,
-    outputTokens,
-    totalTokens,
-    cachedInputTokens,
-    reasoningTokens,
-    ...(costUsd === undefined ? {} : { costUsd }),
-    estimated: isEstimate || input === undefined || output === undefined || fieldOf(reported, "estimated") === true,
-  };
+  const estimated =
+    isEstimate || input === undefined || output === undefined || fieldOf(reported, "estimated") === true;
+  const usage = { inputTokens, outputTokens, totalTokens, cachedInputTokens, reasoningTokens, estimated };
+  return costUsd === undefined ? usage : { ...usage, costUsd };
 }
 
 function fieldOf(reported: unknown, name: keyof Usage): unknown {
@@ -86,17 +81,14 @@ function sumOf(a: number, b: number): number {
 
 /** The sum of two usages, finite however large they are; the cost is there as soon as one of them has one. */
 export function addUsage(a: Usage, b: Usage): Usage {
-  const costUsd =
-    a.costUsd === undefined && b.costUsd === undefined
-      ? undefined
-      : Math.min((a.costUsd ?? 0) + (b.costUsd ?? 0), Number.MAX_VALUE);
-  return {
+  const sum = {
     inputTokens: sumOf(a.inputTokens, b.inputTokens),
     outputTokens: sumOf(a.outputTokens, b.outputTokens),
     totalTokens: sumOf(a.totalTokens, b.totalTokens),
     cachedInputTokens: sumOf(a.cachedInputTokens, b.cachedInputTokens),
     reasoningTokens: sumOf(a.reasoningTokens, b.reasoningTokens),
-    ...(costUsd === undefined ? {} : { costUsd }),
     estimated: a.estimated || b.estimated,
   };
+  if (a.costUsd === undefined && b.costUsd === undefined) return sum;
+  return { ...sum, costUsd: Math.min((a.costUsd ?? 0) + (b.costUsd ?? 0), Number.MAX_VALUE) };
 }

@@ -17,7 +17,7 @@ import { failureBehind, isFailure, messageOf, type Failure } from "../failures.t
 import type { Run } from "../run.ts";
 import { runAsPartOf } from "../transactions/async-context.ts";
 import { LockFault, type Transaction } from "../transactions/transaction.ts";
-import { parseArguments, type Arguments } from "./arguments.ts";
+import { ownInput, parseArguments, type Arguments } from "./arguments.ts";
 import { startCallTime, type CallTime } from "./call-time.ts";
 import { callContext, type CallContext } from "./context.ts";
 import { openingOf, type Opening } from "./disclosure.ts";
@@ -133,7 +133,7 @@ async function handle(
     }
     if (checksOnly) return { ...accepted, input };
     calling.beginHandler();
-    const result = resultOf(await tool.execute(input, calling.context));
+    const result = resultOf(await tool.execute(ownInput(input), calling.context));
     const why = result.success ? calling.refused() : result.message;
     return { params: jsonOf(input), result: why === undefined ? result : handlerFailed(run, call, why) };
   } catch (error) {

@@ -139,6 +139,7 @@ async function releaseLater(transaction: Transaction): Promise<void> {
 
 /** undefined where no snapshot is still being taken; one that cannot be taken is no longer in the list then. */
 function allTaken({ snapshots }: Transaction): Promise<unknown> | undefined {
+  if (snapshots.length === 0) return undefined;
   const pending = snapshots.flatMap(({ taking }) => (taking === undefined ? [] : [taking]));
   return pending.length === 0 ? undefined : Promise.allSettled(pending);
 }
@@ -164,8 +165,8 @@ async function releaseThenClose(transaction: Transaction, releasing: Promise<voi
  * longer than the evaluation's end.
  */
 function closeAll({ closings, host }: Transaction): Promise<void> | undefined {
+  if (closings.length === 0) return undefined;
   const closing = closings.splice(0).toReversed();
-  if (closing.length === 0) return undefined;
   const all = (async () => {
     for (const close of closing) {
       try {

@@ -199,7 +199,8 @@ export function nameOfWriterAround(owner: LockOwner, of: Lock): string | undefin
 /** Gives back all that a transaction holds; whoever is next in line gets it. */
 export function releaseAll(owner: LockOwner): void {
   owner.ended = true;
-  for (const wait of Array.from(owner.waits).filter((each) => each.owner === owner)) {
+  const waits = owner.waits.size === 0 ? [] : Array.from(owner.waits).filter((each) => each.owner === owner);
+  for (const wait of waits) {
     leaveLine(wait);
     wait.end();
     admit(wait.lock);
