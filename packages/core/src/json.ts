@@ -31,7 +31,8 @@ export function parseJson(text: string, { maxDepth = 64, maxLength = 1024 * 1024
     return { ok: false, error: `larger than ${maxLength} characters (${text.length})` };
   }
   // A short text has no room for so many brackets.
-  if (text.length > maxDepth && nestsDeeper(text, maxDepth)) return { ok: false, error: `nested deeper than ${maxDepth} levels` };
+  if (text.length > maxDepth && nestsDeeper(text, maxDepth))
+    return { ok: false, error: `nested deeper than ${maxDepth} levels` };
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -89,13 +89,13 @@ function both(own: BudgetTracker, outer: BudgetTracker, reserve: Budgets["reserv
 
 /** Nothing left at all. */
 function exhausted(tracker: BudgetTracker): BudgetDimension | undefined {
-  return firstOf(tracker, (left) => left <= 0);
+  return firstOf(tracker, (left) => !(left > 0));
 }
 
 /** The limit that so much more would pass. */
 function withoutRoom(tracker: BudgetTracker, { inputTokens, outputTokens }: WorstCase): BudgetDimension {
   const needed = { total_tokens: inputTokens + outputTokens, input_tokens: inputTokens, output_tokens: outputTokens };
-  return firstOf(tracker, (left, dimension) => left < (dimension === "cost" ? 0 : needed[dimension])) ?? "cost";
+  return firstOf(tracker, (left, dimension) => !(left >= (dimension === "cost" ? 0 : needed[dimension]))) ?? "cost";
 }
 
 function firstOf(

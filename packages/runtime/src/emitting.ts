@@ -11,7 +11,7 @@ import type { Origin } from "./session/beside.ts";
 export function emitter(
   of: Pick<Run, "core" | "world" | "evaluationId" | "nesting" | "enclosing" | "watch" | "log" | "redaction">,
 ): Run["emit"] {
-  const { core, nesting, watch, redaction, evaluationId } = of;
+  const { core, nesting, watch, log, redaction, evaluationId } = of;
   const { clock } = of.world;
   const transaction = of.enclosing.parent;
   // An evaluation in the body of a transaction is part of it; what its calls do is still theirs, and undone with them.
@@ -29,8 +29,7 @@ export function emitter(
     watch?.(event);
     if (failedReducers.length + failedListeners.length === 0) return { event, errors: failedListeners };
     const errors = [...failedReducers, ...failedListeners];
-    for (const error of errors)
-      of.log("error", { type: event.type, error: messageOf(error) }, "session.listener.failed");
+    for (const error of errors) log("error", { type: event.type, error: messageOf(error) }, "session.listener.failed");
     return { event, errors };
   };
 }

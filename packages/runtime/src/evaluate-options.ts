@@ -12,9 +12,9 @@ const expected: {
     (value) => isRecord(value) && isRecord(value["store"]) && typeof value["store"]["resolve"] === "function",
   ],
   policies: ["a list of what definePolicy makes", Array.isArray],
-  maxRepairs: ["a whole number from 0", (value) => Number.isInteger(value) && (value as number) >= 0],
-  maxTurns: ["a positive whole number", isPositiveInteger],
-  maxDepth: ["a positive whole number", isPositiveInteger],
+  maxRepairs: ["a whole number from 0", (value) => isWhole(value, 0)],
+  maxTurns: ["a positive whole number", (value) => isWhole(value, 1)],
+  maxDepth: ["a whole number from 0", (value) => isWhole(value, 0)],
 };
 
 const checks = Object.entries(expected);
@@ -51,8 +51,8 @@ function isDeadline(value: unknown): boolean {
   return !Number.isNaN(expiresAt instanceof Date ? expiresAt.getTime() : Number(expiresAt));
 }
 
-function isPositiveInteger(value: unknown): boolean {
-  return Number.isInteger(value) && (value as number) > 0;
+function isWhole(value: unknown, least: number): boolean {
+  return Number.isInteger(value) && (value as number) >= least;
 }
 
 function checkPolicies(policies: unknown): void {

@@ -75,7 +75,8 @@ export function openLimits(options: LimitOptions, clock: Clock, inherited: Limit
       const failure = deadlineFailure(deadline, "request");
       fire(failure, new DOMException(failure.message, "TimeoutError"));
     };
-    stopListening.push(setAlarm(clock, Math.max(0, deadline.remainingMs()), expire));
+    const leftMs = deadline.remainingMs();
+    stopListening.push(setAlarm(clock, leftMs > 0 ? leftMs : 0, expire));
   }
 
   const stopped = (phase: EvaluationPhase): LimitFailure | undefined => {
@@ -126,7 +127,7 @@ export function onAbort(signal: AbortSignal | undefined, listener: (reason: unkn
 }
 
 function isPast(deadline: Deadline | undefined): deadline is Deadline {
-  return deadline !== undefined && deadline.remainingMs() <= 0;
+  return deadline !== undefined && !(deadline.remainingMs() > 0);
 }
 
 function earliest(a: Deadline | undefined, b: Deadline | undefined): Deadline | undefined {

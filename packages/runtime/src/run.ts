@@ -83,7 +83,7 @@ export interface Run {
   readonly depth: number;
   readonly maxDepth: number;
   /** The transaction in whose code it was begun, where that is no call around it. */
-  readonly enclosing: Enclosing;
+  enclosing: Enclosing;
   /** Rollbacks and commits that failed: the evaluation cannot end well. */
   readonly faults: RestoreFault[];
   /** Hears the evaluation's events as they happen; given: deltas are asked for. */

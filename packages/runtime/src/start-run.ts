@@ -24,9 +24,9 @@ import { openedOf, renderWith, type Opened, type RenderInputs } from "./renderin
 import type { Run, Setup } from "./run.ts";
 import { coreOf, createSession, type SessionCore } from "./session/session.ts";
 import { checkUses, depthOf, inheritedLimits, openRunResources, type Surroundings } from "./surroundings.ts";
-import { enclosing, noEnclosing, type Enclosing } from "./transactions/enclosing.ts";
+import { enclosing, enclosingOfNested, noEnclosing, type Enclosing } from "./transactions/enclosing.ts";
+import { endlessWait } from "./transactions/endless-wait.ts";
 import { nameOfWriterAround } from "./transactions/lock.ts";
-import { endlessWait } from "./transactions/transaction.ts";
 import { usageOf } from "./usage.ts";
 
 /**
@@ -87,10 +87,9 @@ async function buildRun(
   const tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));
   const toolChoice = checkedToolChoice(options.toolChoice ?? setup.toolChoice, tools);
   const conversation = startConversation(rendered, parseMessages(options.messages ?? []));
-  const around = nesting === undefined ? enclosing(options.session) : noEnclosing;
-  const endless = rendered.tools.length > 0 ? refusedWaitForCaller(core, around) : undefined;
-  if (endless !== undefined) return endless;
-  const opening = openRunResources(rendered.resources, options.resources, limits, nesting);
+  const around = enclosingOf(core, options, nesting, rendered.tools.length > 0);
+  if (isFailure(around)) return around;
+  const opening = openRunResources(rendered.resources, options.resources, { limits, world, nesting });
   const resources = isThenable(opening) ? await opening : opening;
 
   const run = newRun(setup, options, {
@@ -167,10 +166,20 @@ function newRun(
 
 const noPolicies: Run["policies"] = Object.freeze([]);
 
-/** Its first call would wait for the call in whose code it was begun: it is refused before anything is spent. */
-function refusedWaitForCaller(core: SessionCore, { startedIn }: Enclosing): Failure | undefined {
-  const heldBy = startedIn && nameOfWriterAround(startedIn, core.lock);
-  return heldBy === undefined ? undefined : { ...endlessWait("the session", heldBy, true), phase: "render" };
+/**
+ * The transaction in whose code it begins. Where its first call would wait for the call in whose code it was begun, it is
+ * refused before anything is spent.
+ */
+function enclosingOf(
+  core: SessionCore,
+  { session }: EvaluateOptions,
+  nesting: Nesting | undefined,
+  hasTools: boolean,
+): Enclosing | Failure {
+  if (nesting !== undefined) return enclosingOfNested(nesting.transaction);
+  const around = enclosing(session);
+  const heldBy = hasTools && around.startedIn ? nameOfWriterAround(around.startedIn, core.lock) : undefined;
+  return heldBy === undefined ? around : { ...endlessWait("the session", heldBy, "call"), phase: "render" };
 }
 
 function spend(run: Run, reported: ReportedUsage | undefined, answered: number): Usage {
@@ -186,6 +195,8 @@ function spend(run: Run, reported: ReportedUsage | undefined, answered: number):
 function closeRun(run: Run, behind: ReadonlySet<Promise<unknown>>): Promise<void> | undefined {
   const { nesting, resources, limits } = run;
   let closing: Promise<void> | undefined;
+  // What its calls have begun may outlive it by far, and keeps it.
+  run.enclosing = noEnclosing;
   // They may have to be restored with the call around: it closes them when it has ended.
   if (nesting !== undefined && !nesting.transaction.ended) nesting.transaction.closings.push(resources.close);
   else closing = behind.size === 0 ? resources.close() : Promise.all(behind).then(() => resources.close());

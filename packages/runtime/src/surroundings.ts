@@ -8,8 +8,9 @@ import {
   type StreamEvent,
   type Tool,
 } from "@proviso/core";
+import type { World } from "./environment.ts";
 import { isFailure } from "./failures.ts";
-import type { Limits, LimitOptions } from "./limits.ts";
+import type { LimitOptions, Limits } from "./limits.ts";
 import type { Nesting } from "./nesting.ts";
 import { contextOf, openContext, type ContextSources, type ResourceContext } from "./resources/context.ts";
 import type { Run } from "./run.ts";
@@ -44,10 +45,9 @@ export function depthOf({ maxDepth }: EvaluateOptions, nesting: Nesting | undefi
 export function openRunResources(
   own: readonly Binding[],
   given: EvaluateOptions["resources"],
-  limits: Limits,
-  nesting: Nesting | undefined,
+  { limits, world, nesting }: Pick<Run, "limits" | "world" | "nesting">,
 ): ResourceContext | Promise<ResourceContext> {
-  const opening = openContext(sourcesOf(own, given, nesting?.run.resources));
+  const opening = openContext(sourcesOf(own, given, world, nesting?.run.resources));
   return isThenable(opening) ? openedInTime(opening, limits) : opening;
 }
 
@@ -63,9 +63,10 @@ async function openedInTime(opening: Promise<ResourceContext>, limits: Limits): 
 function sourcesOf(
   own: readonly Binding[],
   given: EvaluateOptions["resources"],
+  { clock }: World,
   around: ResourceContext | undefined,
 ): ContextSources {
-  if (given === undefined && around === undefined) return { own };
+  if (given === undefined && around === undefined) return { own, clock };
   const list = (Array.isArray(given) ? given : given === undefined ? [] : [given]) as readonly (Binding | Resources)[];
   const bindings: Binding[] = [];
   const places = new Map<Binding["key"], number>();
@@ -79,9 +80,10 @@ function sourcesOf(
     places.set(item.key, place);
   }
   const outers = [...opened.map(({ context }) => context), ...(around === undefined ? [] : [around])];
-  if (outers.length === 0) return { own, given: bindings };
+  if (outers.length === 0) return { own, clock, given: bindings };
   return {
     own,
+    clock,
     given: bindings,
     outers,
     outerOf(key) {
@@ -96,8 +98,13 @@ function isBinding(item: Binding | Resources): item is Binding {
   return isRecord(item) && "create" in item;
 }
 
-/** @throws {DefinitionError} for a tool, or a policy that watches it, which uses a key that nothing binds. */
+/**
+ * @throws {DefinitionError} for a tool, a policy that watches it, or the completion checker, which uses a key that nothing
+ * binds.
+ */
 export function checkUses({ rendered, policies, resources }: Pick<Run, "rendered" | "policies" | "resources">): void {
+  const { completion } = rendered;
+  if (completion !== undefined) assertBound("completion checker", completion, resources);
   for (const tool of rendered.tools) {
     assertBound("tool", tool, resources);
     for (const policy of policiesFor({ rendered, policies }, tool)) assertBound("policy", policy, resources);
