@@ -251,7 +251,13 @@ export const lockMutations: readonly Mutation[] = [
   {
     name: "an input is not frozen",
     file: runtime("tools/arguments.ts"),
-    find: "isRecord(result.value) ? frozenInDepth(result.value) : result.value",
-    replace: "result.value",
+    find: "  return ArrayBuffer.isView(copy) ? copy : frozenInDepth(copy);",
+    replace: "  return copy;",
+  },
+  {
+    name: "what of an input cannot be frozen is everybody's",
+    file: runtime("tools/arguments.ts"),
+    find: "  changeable.add(copy);\n",
+    replace: "",
   },
 ];

@@ -95,9 +95,9 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a tool runs twice",
     file: runtime("tools/call.ts"),
-    find: "const result = resultOf(await tool.execute(input, calling.context));",
+    find: "const result = resultOf(await tool.execute(ownInput(input), calling.context));",
     replace:
-      "await tool.execute(input, calling.context);\n    const result = resultOf(await tool.execute(input, calling.context));",
+      "await tool.execute(ownInput(input), calling.context);\n    const result = resultOf(await tool.execute(ownInput(input), calling.context));",
   },
   {
     name: "a handler is waited for past the limits",
@@ -120,8 +120,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "an event's number is used again",
     file: runtime("session/session.ts"),
-    find: "seq: seq++",
-    replace: "seq",
+    find: "own.seq = seq++;",
+    replace: "own.seq = seq;",
   },
   {
     name: "call ids may repeat within a turn",

@@ -70,14 +70,7 @@ export function openLimits(options: LimitOptions, clock: Clock, inherited: Limit
     });
     stopListening.push(stop);
   }
-  if (deadline !== undefined) {
-    const expire = (): void => {
-      const failure = deadlineFailure(deadline, "request");
-      fire(failure, new DOMException(failure.message, "TimeoutError"));
-    };
-    const leftMs = deadline.remainingMs();
-    stopListening.push(setAlarm(clock, leftMs > 0 ? leftMs : 0, expire));
-  }
+  if (deadline !== undefined) stopListening.push(alarmAt(deadline, clock, fire));
 
   const stopped = (phase: EvaluationPhase): LimitFailure | undefined => {
     if (firedBy !== undefined) return { ...firedBy, phase };
@@ -112,6 +105,15 @@ export function openLimits(options: LimitOptions, clock: Clock, inherited: Limit
       for (const stop of stopListening) stop();
     },
   };
+}
+
+/** Returns what cancels it. */
+function alarmAt(deadline: Deadline, clock: Clock, fire: (failure: LimitFailure, reason: unknown) => void): () => void {
+  const leftMs = deadline.remainingMs();
+  return setAlarm(clock, leftMs > 0 ? leftMs : 0, () => {
+    const failure = deadlineFailure(deadline, "request");
+    fire(failure, new DOMException(failure.message, "TimeoutError"));
+  });
 }
 
 /** Why a timer is not needed any more: the default reason, an error with a stack, costs more than the timer. */

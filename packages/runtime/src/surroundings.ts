@@ -8,9 +8,8 @@ import {
   type StreamEvent,
   type Tool,
 } from "@proviso/core";
-import type { World } from "./environment.ts";
 import { isFailure } from "./failures.ts";
-import type { LimitOptions, Limits } from "./limits.ts";
+import type { LimitOptions } from "./limits.ts";
 import type { Nesting } from "./nesting.ts";
 import { contextOf, openContext, type ContextSources, type ResourceContext } from "./resources/context.ts";
 import type { Run } from "./run.ts";
@@ -47,11 +46,11 @@ export function openRunResources(
   given: EvaluateOptions["resources"],
   { limits, world, nesting }: Pick<Run, "limits" | "world" | "nesting">,
 ): ResourceContext | Promise<ResourceContext> {
-  const opening = openContext(sourcesOf(own, given, world, nesting?.run.resources));
+  const opening = openContext(sourcesOf(own, given, nesting?.run.resources), world.clock);
   return isThenable(opening) ? openedInTime(opening, limits) : opening;
 }
 
-async function openedInTime(opening: Promise<ResourceContext>, limits: Limits): Promise<ResourceContext> {
+async function openedInTime(opening: Promise<ResourceContext>, limits: Run["limits"]): Promise<ResourceContext> {
   const context = await limits.race(opening, "render");
   if (!isFailure(context)) return context;
   // Opened after all: nobody will use it.
@@ -63,10 +62,9 @@ async function openedInTime(opening: Promise<ResourceContext>, limits: Limits): 
 function sourcesOf(
   own: readonly Binding[],
   given: EvaluateOptions["resources"],
-  { clock }: World,
   around: ResourceContext | undefined,
 ): ContextSources {
-  if (given === undefined && around === undefined) return { own, clock };
+  if (given === undefined && around === undefined) return { own };
   const list = (Array.isArray(given) ? given : given === undefined ? [] : [given]) as readonly (Binding | Resources)[];
   const bindings: Binding[] = [];
   const places = new Map<Binding["key"], number>();
@@ -80,10 +78,9 @@ function sourcesOf(
     places.set(item.key, place);
   }
   const outers = [...opened.map(({ context }) => context), ...(around === undefined ? [] : [around])];
-  if (outers.length === 0) return { own, clock, given: bindings };
+  if (outers.length === 0) return { own, given: bindings };
   return {
     own,
-    clock,
     given: bindings,
     outers,
     outerOf(key) {

@@ -1,4 +1,12 @@
-import { deadlineAt, deadlineIn, defineTool, provideFactory, resourceKey, trackBudget } from "@proviso/core";
+import {
+  deadlineAt,
+  deadlineIn,
+  defineTool,
+  provideFactory,
+  resourceKey,
+  systemClock,
+  trackBudget,
+} from "@proviso/core";
 import { createSession, modelAdapter } from "@proviso/runtime";
 import { fakeClock, fakeEnvironment, recordEvents, scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
@@ -91,11 +99,14 @@ test.each(stuck)(
   },
 );
 
-test("LIM-2 in real time too, and nothing begins afterwards", { retry: 5 }, async () => {
+test("LIM-2 in real time too, and nothing begins afterwards", async () => {
   const model = scriptedModel([{ toolCalls: [call("hang"), call("ok")] }, { text: "never" }]);
-  const startedAt = performance.now();
-  const error = await rejection(modelAdapter(model).evaluate(promptWith(hang, ok), { deadline: deadlineIn(50) }));
-  expect(performance.now() - startedAt).toBeLessThan(150);
+  // A timer of the same loop comes as late as the deadline's own where others keep the machine busy.
+  const late = systemClock.sleep(600).then(() => Promise.reject(new Error("late")));
+  const error = await Promise.race([
+    rejection(modelAdapter(model).evaluate(promptWith(hang, ok), { deadline: deadlineIn(500) })),
+    late,
+  ]);
   expect(error).toMatchObject({ code: "deadline", phase: "tool" });
   expect(error["toolResults"]).toHaveLength(1);
   expect(model.callCount).toBe(1);

@@ -79,18 +79,13 @@ export interface ContextSources {
   /** The scope that binds a key instead of this one. */
   outerOf?(key: Key): ResourceContext | undefined;
   readonly outers?: readonly ResourceContext[];
-  /** For the time that closing may take. Default the system's. */
-  readonly clock?: Clock;
 }
 
 /** At once where nothing is made asynchronously. */
-export function openContext({
-  own,
-  given = [],
-  outerOf = () => undefined,
-  outers = [],
-  clock = systemClock,
-}: ContextSources): ResourceContext | Promise<ResourceContext> {
+export function openContext(
+  { own, given = [], outerOf = () => undefined, outers = [] }: ContextSources,
+  clock: Clock = systemClock,
+): ResourceContext | Promise<ResourceContext> {
   const bound = new Map<Key, Binding>([...own, ...given].map((binding) => [binding.key, binding]));
   const singletons = newStore(clock);
   const state = { closed: false };

@@ -17,7 +17,7 @@ import { failureBehind, isFailure, messageOf, type Failure } from "../failures.t
 import type { Run } from "../run.ts";
 import { runAsPartOf } from "../transactions/async-context.ts";
 import { LockFault, type Transaction } from "../transactions/transaction.ts";
-import { parseArguments, type Arguments } from "./arguments.ts";
+import { ownInput, parseArguments, type Arguments } from "./arguments.ts";
 import { startCallTime, type CallTime } from "./call-time.ts";
 import { callContext, type CallContext } from "./context.ts";
 import { openingOf, type Opening } from "./disclosure.ts";
@@ -194,7 +194,7 @@ function runHandler(run: Run, accepted: Accepted, { calling }: Handling): Invoca
     return { params: jsonOf(input), result: why === undefined ? result : handlerFailed(run, call, why) };
   };
   calling.beginHandler();
-  const returned: unknown = tool.execute(input, calling.context);
+  const returned: unknown = tool.execute(ownInput(input), calling.context);
   if (!isThenable(returned)) return ended(returned);
   return Promise.resolve(returned)
     .then(ended)

@@ -55,13 +55,7 @@ export function callContext(
   signal: () => AbortSignal,
 ): CallContext {
   const { uses = [] } = tool;
-  const state: CallState = {
-    live: true,
-    phase: "policies",
-    asks: { name: tool.name },
-    refused: undefined,
-    unread: undefined,
-  };
+  const state = newCallState(tool);
   const isReadOnly = tool.readOnly === true || run.nesting?.readOnly === true;
   // With `uses` a policy's check may hold a reader's lock only.
   const mayChange = { handler: !isReadOnly, policies: !isReadOnly && tool.uses === undefined };
@@ -121,6 +115,10 @@ function assertDeclared({ name, uses }: CallState["asks"], key: ResourceKey<unkn
   if (uses === undefined || uses.includes(key)) return;
   const declared = uses.map((other) => `"${other.name}"`).join(", ") || "nothing";
   throw new DefinitionError(`${name} asks for "${key.name}" and declares ${declared}: add the key to its uses.`);
+}
+
+function newCallState({ name }: Pick<Tool, "name">): CallState {
+  return { live: true, phase: "policies", asks: { name }, refused: undefined, unread: undefined };
 }
 
 /** How far a call is. */
