@@ -68,11 +68,14 @@ function kindOf({ readOnly, uses }: Tool): "reading" | "using nothing" | undefin
 /** One call, or several that overlap: prepared and approved first, then run in one transaction. */
 function executeBatch(run: Run, calls: readonly ToolCall[]): Promise<TurnOutcome> {
   const startedAt = run.world.clock.now();
-  const preparing = calls.map((call) => prepare(run, call));
-  if (preparing.some(isThenable)) {
-    return Promise.all(preparing).then((prepared) => executePrepared(run, calls, prepared, startedAt));
-  }
-  return executePrepared(run, calls, preparing as readonly Prepared[], startedAt);
+  const preparing = allOf(calls.map((call) => prepare(run, call)));
+  if (!isThenable(preparing)) return executePrepared(run, calls, preparing, startedAt);
+  return preparing.then((prepared) => executePrepared(run, calls, prepared, startedAt));
+}
+
+/** At once where each of them is. */
+function allOf<T>(all: readonly (T | Promise<T>)[]): readonly T[] | Promise<readonly T[]> {
+  return all.some(isThenable) ? Promise.all(all.map((each) => Promise.resolve(each))) : (all as readonly T[]);
 }
 
 function executePrepared(
@@ -178,10 +181,10 @@ async function runInTransaction(
   const transactionOf = (call: ToolCall): Transaction => own.get(call) ?? transaction;
   try {
     const begun = prepared.map((each) => ("tool" in each ? announceUnlessStopped(run, each) : each));
-    const invoking = begun.map((each) =>
-      "result" in each ? each : invoke(run, each, transactionOf(each.call), watched),
+    const invoking = allOf(
+      begun.map((each) => ("result" in each ? each : invoke(run, each, transactionOf(each.call), watched))),
     );
-    const invocations = (invoking.some(isThenable) ? await Promise.all(invoking) : invoking) as readonly Invocation[];
+    const invocations = (isThenable(invoking) ? await invoking : invoking) as readonly Invocation[];
     const undone = calls.filter((_, index) => invocations[index]?.result.success !== true);
     const undoing = undone.length === 0 ? [] : Map.groupBy(undone, transactionOf);
     for (const [each, failing] of undoing) {
