@@ -1,4 +1,5 @@
 import { existsSync, openSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { startSimulator } from "@proviso/simulator";
@@ -20,6 +21,29 @@ test("DEMO-1 two folders give two reviews, each from the text of its files", asy
   expect(first.stdout).toContain("take_note failed, its changes are undone: src/a.test.ts does not exist");
   expect(second.stdout).toContain("Read 1 of 1 file (");
   expect(second.stdout).toContain("nothing stands out");
+});
+
+/** A line without what changes with the sources: numbers, files, findings. */
+function formOf(line: string): string {
+  return line
+    .replaceAll(/[\w/.-]+\.ts\b/g, "FILE")
+    .replaceAll(/\d[\d.]*/g, "0")
+    .replaceAll(/ +/g, " ")
+    .replace(/ reviews .*/, "")
+    .replace(/^((?:high|medium|low) FILE:0|- 0 ×:) .*/, "$1")
+    .replace(/^(notes kept 0) .*/, "$1");
+}
+
+test("DEMO-13 what README shows of the demo has the form of what it prints of the same folder", async () => {
+  const root = new URL("../../../", import.meta.url);
+  const [, shown = ""] =
+    /```\n(No OPENAI_API_KEY[\s\S]*?)```/.exec(await readFile(new URL("README.md", root), "utf8")) ?? [];
+  const { code, stdout } = await start([new URL("packages/core/src", root).pathname]).ended;
+  expect(code).toBe(0);
+  const printed = new Set(stdout.split("\n").map(formOf));
+  const lines = shown.split("\n").filter((line) => line !== "…");
+  expect(lines.length).toBeGreaterThan(20);
+  for (const line of lines) expect(printed).toContain(formOf(line));
 });
 
 test("DEMO-1 an empty folder is reviewed too", async () => {

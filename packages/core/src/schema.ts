@@ -111,7 +111,13 @@ function print(
   if (known !== undefined) return known;
   const standard: Partial<Schema["~standard"]> | undefined = schema?.["~standard"];
   if (standard?.jsonSchema === undefined) {
-    throw new DefinitionError("A schema must be a Standard Schema that prints JSON Schema: zod 4.2 or later, say.");
+    const beside =
+      standard?.vendor === "zod"
+        ? ' This one is of an older zod: `npm install zod4@npm:zod@4` puts a newer one beside it, to be imported from "zod4".'
+        : "";
+    throw new DefinitionError(
+      `A schema must be a Standard Schema that prints JSON Schema: zod 4.2 or later, say.${beside}`,
+    );
   }
   try {
     const { $schema: _, ...json } = standard.jsonSchema[side]({ target: "draft-2020-12", libraryOptions });
