@@ -5,6 +5,7 @@ import {
   noUsage,
   openedSections,
   parseMessages,
+  textPrompt,
   type EvaluateOptions,
   type FrameworkEvent,
   type Prompt,
@@ -52,8 +53,7 @@ export async function startRun(
   let limits: Limits | undefined;
   try {
     checkEvaluateOptions(options);
-    if (typeof prompt?.render !== "function")
-      throw new DefinitionError("evaluate takes a bound prompt: template.bind(params).");
+    assertPrompt(prompt);
     limits = openLimits(options, setup.world.clock, inheritedLimits(around.nesting));
     const stop = limits.stopped("render") ?? limits.check("render");
     if (stop !== undefined) {
@@ -69,6 +69,13 @@ export async function startRun(
     limits?.close();
     return stop ?? { stop: "render", phase: "render", cause, message: messageOf(cause) };
   }
+}
+
+/** @throws {DefinitionError} for what is neither a bound prompt nor a text that says something. */
+function assertPrompt(prompt: unknown): void {
+  if (typeof prompt === "string") textPrompt(prompt);
+  if (typeof (prompt as Partial<Prompt> | undefined)?.render === "function") return;
+  throw new DefinitionError("evaluate takes a bound prompt, template.bind(params), or a text.");
 }
 
 async function buildRun(
