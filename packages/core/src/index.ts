@@ -51,7 +51,12 @@ export { wrappedSchema, wrapperKey } from "./prompt/output.ts";
 export type { OutputSpec } from "./prompt/output.ts";
 export { checkOverride, checkOverrideTexts, checkTag } from "./prompt/overrides.ts";
 export type { AppliedOverride, OverridesStore, PromptOverride } from "./prompt/overrides.ts";
-export type { CheckedText, UnknownPlaceholder, UnknownProperty, UnprintablePlaceholder } from "./prompt/placeholders.ts";
+export type {
+  CheckedText,
+  UnknownPlaceholder,
+  UnknownProperty,
+  UnprintablePlaceholder,
+} from "./prompt/placeholders.ts";
 export { RenderFault } from "./prompt/render.ts";
 export { defineSection } from "./prompt/section.ts";
 export type { CheckedSections, Section, SectionDefinition } from "./prompt/section.ts";

@@ -25,7 +25,7 @@ test("PRM-3 what a loose schema declares may be absent, what it does not has to 
     text: "{{guide}}|{{other}}" as string,
   });
   expect(loose.bind({ other: "there" }).render().text).toBe("|there");
-  expect(() => loose.bind({ guide: "Ada" }).render()).toThrow("{{other}} in section \"text\" must be a string");
+  expect(() => loose.bind({ guide: "Ada" }).render()).toThrow('{{other}} in section "text" must be a string');
 });
 
 test("PRM-3 a null is no text", () => {
@@ -34,7 +34,7 @@ test("PRM-3 a null is no text", () => {
     params: z.object({ note: z.string().nullable() }),
     text: "{{note}}" as string,
   });
-  expect(() => prompt.bind({ note: null }).render()).toThrow("{{note}} in section \"text\" must be a string");
+  expect(() => prompt.bind({ note: null }).render()).toThrow('{{note}} in section "text" must be a string');
 });
 
 test("PRM-5 a section that names a param is there exactly when the param is", () => {
@@ -42,7 +42,13 @@ test("PRM-5 a section that names a param is there exactly when the param is", ()
     key: "trip",
     params,
     sections: [
-      { key: "guide", title: "Guide", enabled: "guide", text: "Follow {{guide}}.", children: [{ key: "c", text: "Closely." }] },
+      {
+        key: "guide",
+        title: "Guide",
+        enabled: "guide",
+        text: "Follow {{guide}}.",
+        children: [{ key: "c", text: "Closely." }],
+      },
       { key: "task", title: "Task", text: "Plan {{city}}." },
     ],
   });
@@ -54,7 +60,10 @@ test("PRM-5 a section that names a param is there exactly when the param is", ()
 });
 
 test.each([
-  ["guied", 'The section "plan.guide" is enabled by the unknown param "guied". The prompt\'s params: city, guide, days.'],
+  [
+    "guied",
+    'The section "plan.guide" is enabled by the unknown param "guied". The prompt\'s params: city, guide, days.',
+  ],
   [true, 'The section "plan.guide" must be enabled by a function of the params or by the name of one, not by true.'],
 ])("PRM-5 a section that is enabled by %j is a DefinitionError", (enabled, message) => {
   const children = [{ key: "guide", enabled }] as unknown as readonly Section[];

@@ -5,7 +5,6 @@ import {
   noUsage,
   openedSections,
   parseMessages,
-  textPrompt,
   type EvaluateOptions,
   type FrameworkEvent,
   type Prompt,
@@ -17,7 +16,7 @@ import {
 } from "@proviso/core";
 import { startConversation } from "./conversation.ts";
 import type { World } from "./environment.ts";
-import { checkEvaluateOptions } from "./evaluate-options.ts";
+import { checkEvaluateOptions, checkPrompt } from "./evaluate-options.ts";
 import { isFailure, messageOf, type Failure } from "./failures.ts";
 import { openLimits, over, type Limits } from "./limits.ts";
 import { logSafely } from "./logging.ts";
@@ -53,7 +52,7 @@ export async function startRun(
   let limits: Limits | undefined;
   try {
     checkEvaluateOptions(options);
-    assertPrompt(prompt);
+    checkPrompt(prompt);
     limits = openLimits(options, setup.world.clock, inheritedLimits(around.nesting));
     const stop = limits.stopped("render") ?? limits.check("render");
     if (stop !== undefined) {
@@ -69,13 +68,6 @@ export async function startRun(
     limits?.close();
     return stop ?? { stop: "render", phase: "render", cause, message: messageOf(cause) };
   }
-}
-
-/** @throws {DefinitionError} for what is neither a bound prompt nor a text that says something. */
-function assertPrompt(prompt: unknown): void {
-  if (typeof prompt === "string") textPrompt(prompt);
-  if (typeof (prompt as Partial<Prompt> | undefined)?.render === "function") return;
-  throw new DefinitionError("evaluate takes a bound prompt, template.bind(params), or a text.");
 }
 
 async function buildRun(

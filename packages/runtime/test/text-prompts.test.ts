@@ -49,14 +49,17 @@ test("PRM-13 a handler evaluates a text inside its call", async () => {
   expect(toolResults[0]?.result).toMatchObject({ success: true, value: "A BIRD" });
 });
 
-test.each(["", " \n\t"])("PRM-13 a blank text %j is refused before anything is sent, and says what to give", async (text) => {
-  const model = scriptedModel([{ text: "never" }]);
-  const adapter = modelAdapter(model, fakeEnvironment());
-  for (const evaluating of [adapter.evaluate(text), adapter.stream(text).response]) {
-    const error = await rejection(evaluating);
-    expect(error).toMatchObject({ code: "render", promptName: "(no prompt)" });
-    expect(error.message).toBe("The text to evaluate is empty: give the text of a message, or a bound prompt.");
-    expect(error.cause).toBeInstanceOf(DefinitionError);
-  }
-  expect(model.callCount).toBe(0);
-});
+test.each(["", " \n\t"])(
+  "PRM-13 a blank text %j is refused before anything is sent, and says what to give",
+  async (text) => {
+    const model = scriptedModel([{ text: "never" }]);
+    const adapter = modelAdapter(model, fakeEnvironment());
+    for (const evaluating of [adapter.evaluate(text), adapter.stream(text).response]) {
+      const error = await rejection(evaluating);
+      expect(error).toMatchObject({ code: "render", promptName: "(no prompt)" });
+      expect(error.message).toBe("The text to evaluate is empty: give the text of a message, or a bound prompt.");
+      expect(error.cause).toBeInstanceOf(DefinitionError);
+    }
+    expect(model.callCount).toBe(0);
+  },
+);
