@@ -38,6 +38,7 @@ export { canonicalJson, contentHash, frozenJson, isForbiddenKey, parseJson, toJs
 export type { JsonLimits, JsonResult } from "./json.ts";
 export { describeIssues, jsonSchemaOf, parseWithSchema, parseWithSchemaSync, validateWithSchema } from "./schema.ts";
 export type { JsonSchema, ObjectSchema, Schema, SchemaIssue, SchemaResult } from "./schema.ts";
+export { sentSchemaOf } from "./sent-schema.ts";
 export { strictSchema } from "./strict-schema.ts";
 export type { StrictSchema } from "./strict-schema.ts";
 export type { InputOf, OutputOf, ParamsOf } from "./types.ts";

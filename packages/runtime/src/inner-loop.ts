@@ -1,5 +1,5 @@
 import {
-  jsonSchemaOf,
+  sentSchemaOf,
   wrappedSchema,
   type ModelProvider,
   type ModelRequest,
@@ -55,7 +55,7 @@ function toolSpecs({ tools }: RenderedPrompt): readonly ToolSpec[] {
   return tools.map(({ name, description, input }) => ({
     name,
     description,
-    inputSchema: jsonSchemaOf(input, "input"),
+    inputSchema: sentSchemaOf(input),
   }));
 }
 
