@@ -128,6 +128,8 @@ export class ThrottleError extends PromptEvaluationError {
   readonly retryAfterMs: number | undefined;
   /** Requests made, the first included. */
   readonly attempts: number;
+  /** HTTP status of the last refusal, where there was one. */
+  readonly status: number | undefined;
   /** Always false: the retries are spent. */
   readonly retrySafe: boolean;
   constructor(
@@ -136,12 +138,14 @@ export class ThrottleError extends PromptEvaluationError {
       readonly kind: ThrottleKind;
       readonly retryAfterMs: number | undefined;
       readonly attempts: number;
+      readonly status?: number | undefined;
     },
   ) {
     super(message, details);
     this.kind = details.kind;
     this.retryAfterMs = details.retryAfterMs;
     this.attempts = details.attempts;
+    this.status = details.status;
     this.retrySafe = false;
   }
 }

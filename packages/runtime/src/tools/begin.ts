@@ -105,8 +105,8 @@ function optionsFor(
     sessionMode: checks.length > 0 && run.nesting?.readOnly !== true ? "write" : mode,
     resources: resourcesFor(run, calls, checks, mode),
     mode,
-    parent: run.nesting?.transaction ?? (run.enclosing.parent?.isClosing === false ? run.enclosing.parent : undefined),
-    startedIn: run.enclosing.startedIn,
+    parent: run.nesting?.transaction ?? (run.enclosing.parent?.stage === "open" ? run.enclosing.parent : undefined),
+    startedIn: run.enclosing.startedIn?.stage === "open" ? run.enclosing.startedIn : undefined,
     host: hostOf(
       run,
       calls.map(({ call }) => call.id),

@@ -1,4 +1,7 @@
 import {
+  AbortedError,
+  BudgetExceededError,
+  DeadlineExceededError,
   isThenable,
   returnedResult,
   toJsonValue,
@@ -14,7 +17,7 @@ import { failureBehind, isFailure, messageOf, type Failure } from "../failures.t
 import type { Run } from "../run.ts";
 import { runAsPartOf } from "../transactions/async-context.ts";
 import { LockFault, type Transaction } from "../transactions/transaction.ts";
-import { parseArguments, type Arguments } from "./arguments.ts";
+import { ownInput, parseArguments, type Arguments } from "./arguments.ts";
 import { startCallTime, type CallTime } from "./call-time.ts";
 import { callContext, type CallContext } from "./context.ts";
 import { openingOf, type Opening } from "./disclosure.ts";
@@ -130,7 +133,7 @@ async function handle(
     }
     if (checksOnly) return { ...accepted, input };
     calling.beginHandler();
-    const result = resultOf(await tool.execute(input, calling.context));
+    const result = resultOf(await tool.execute(ownInput(input), calling.context));
     const why = result.success ? calling.refused() : result.message;
     return { params: jsonOf(input), result: why === undefined ? result : handlerFailed(run, call, why) };
   } catch (error) {
@@ -147,12 +150,28 @@ function notBegun(run: Run, calling: CallContext, time: CallTime): Omit<Invocati
   return { result: failed("Not run: the call is over.") };
 }
 
-/** A wait for a lock that ended badly, or the evaluation's own budget that a nested evaluation found spent; a narrower one of its own ends nothing here. */
+/**
+ * What ends the evaluation: a wait for a lock that ended badly, the evaluation's own budget that a nested evaluation found
+ * spent, or a limit that the handler keeps itself. A narrower limit that a nested evaluation set for itself ends nothing.
+ */
 function stopBehind(run: Run, error: unknown): Failure | undefined {
   if (error instanceof LockFault) return error.failure;
   const failure = failureBehind(error);
-  if (failure?.stop !== "budget" || failure.tracker !== run.limits.budget) return undefined;
+  if (failure === undefined) return ownLimitBehind(error);
+  if (failure.stop !== "budget" || failure.tracker === undefined || failure.tracker !== run.limits.budget)
+    return undefined;
   return { ...failure, phase: "tool" };
+}
+
+/** An error of a limit that no evaluation rejected with: the handler made it. */
+function ownLimitBehind(error: unknown): Failure | undefined {
+  const why = { phase: "tool", message: messageOf(error), cause: error } as const;
+  if (error instanceof DeadlineExceededError) return { stop: "deadline", expiresAt: error.expiresAt, ...why };
+  if (error instanceof AbortedError) return { stop: "aborted", ...why };
+  if (error instanceof BudgetExceededError) {
+    return { stop: "budget", dimension: error.dimension, tracker: undefined, ...why };
+  }
+  return undefined;
 }
 
 function handlerFailed(run: Run, call: ToolCall, message: string): ToolResult {
