@@ -108,7 +108,7 @@ export function describeFaultMatrix(name: string, options: MatrixOptions): void 
 
 /** A number from a name, so that the slices of several adapters differ. */
 function shiftOf(name: string): number {
-  return [...name].reduce((sum, letter) => sum + letter.charCodeAt(0), 0);
+  return Array.from(name, (letter) => letter.charCodeAt(0)).reduce((sum, code) => sum + code, 0);
 }
 
 interface Cell {

@@ -95,15 +95,15 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a tool runs twice",
     file: runtime("tools/call.ts"),
-    find: "const result = resultOf(await tool.execute(ownInput(input), calling.context));",
+    find: "const returned: unknown = tool.execute(ownInput(input), calling.context);",
     replace:
-      "await tool.execute(ownInput(input), calling.context);\n    const result = resultOf(await tool.execute(ownInput(input), calling.context));",
+      "const execute = (): unknown => tool.execute(ownInput(input), calling.context);\n  const before = execute();\n  const returned: unknown = isThenable(before) ? Promise.resolve(before).then(execute) : execute();",
   },
   {
     name: "a handler is waited for past the limits",
     file: runtime("tools/call.ts"),
-    find: 'await run.limits.race(time.within(handling), "tool")',
-    replace: "await time.within(handling)",
+    find: 'await run.limits.race(time.within(work), "tool")',
+    replace: "await time.within(work)",
   },
   {
     name: "a provider is waited for past the limits",
@@ -174,8 +174,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a rollback undoes what others did meanwhile",
     file: runtime("transactions/transaction.ts"),
-    find: "core.open(transaction.mark, transaction.id, around);",
-    replace: "void around;",
+    find: 'core.open(transaction.mark, transaction.id, scope && parent && { evaluationId: parent.id, callId: "" });',
+    replace: "void [scope, parent];",
   },
   {
     name: "a veto undoes what listeners dispatched",

@@ -23,7 +23,7 @@ const planted = mutations.filter(
 );
 
 describe("TX-1 the simulation finds each planted bug", () => {
-  test.concurrent.each(planted.map(({ name }) => [name] as const))("%s", { timeout: 150_000 }, async (name) => {
+  test.concurrent.each(planted.map(({ name }) => [name] as const))("%s", { timeout: 300_000 }, async (name) => {
     const { code, said } = await simulated(1, seeds, name);
     expect(said).toMatch(/simulate: seed \d+: |an unhandled rejection/);
     expect(code).toBe(1);

@@ -134,7 +134,7 @@ test("DEMO-5 an unreachable base URL is one line, within 5 s", async () => {
   expect(performance.now() - startedAt).toBeLessThan(5_000 + 5 * least);
   expect(code).toBe(1);
   expect(stderr).toMatch(/^code-review: the provider cannot be reached: [^\n]*ECONNREFUSED[^\n]*\n$/);
-}, 20_000);
+});
 
 test.each([
   [["--deadline-ms", "200", "--latency-ms", "5000"], "the deadline passed"],
@@ -158,7 +158,7 @@ test.each([
   program.child.kill(signal);
   const { code, stderr } = await program.ended;
   const ms = performance.now() - stoppedAt;
-  expect(ms).toBeLessThan(100 + 5 * Math.max(before, await exitMs(signal)));
+  expect(ms).toBeLessThan(100 + 20 * Math.max(before, await exitMs(signal)));
   expect([code, stderr]).toEqual([exit, ""]);
 });
 

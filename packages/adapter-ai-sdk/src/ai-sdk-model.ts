@@ -53,7 +53,7 @@ export function validateAiSdkOptions(options: AiSdkOptions): boolean {
 }
 
 /** The models of `@ai-sdk/openai-compatible` say that they would drop a schema. */
-function takesSchemas(model: LanguageModel | string): boolean {
+export function takesSchemas(model: LanguageModel | string): boolean {
   return (model as { readonly supportsStructuredOutputs?: unknown }).supportsStructuredOutputs !== false;
 }
 

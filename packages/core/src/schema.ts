@@ -136,7 +136,7 @@ export function containerOf(json: JsonSchema): "object" | "array" | "value" {
 }
 
 /** Their JSON Schema names every object that takes further keys; others print it like one that drops them. */
-const exactVendors = new Set(["zod"]);
+export const exactVendors: ReadonlySet<string> = new Set(["zod"]);
 
 function settle<T>(
   schema: Schema<unknown, T>,

@@ -1,4 +1,12 @@
-import { DefinitionError, describeValue, isRecord, type EvaluateOptions, type ToolChoice } from "@proviso/core";
+import {
+  DefinitionError,
+  describeValue,
+  isRecord,
+  textPrompt,
+  type EvaluateOptions,
+  type Prompt,
+  type ToolChoice,
+} from "@proviso/core";
 
 /** Each says what the option must be; undefined is as if left out. */
 const expected: {
@@ -18,6 +26,13 @@ const expected: {
 };
 
 const checks = Object.entries(expected);
+
+/** @throws {DefinitionError} for what is neither a bound prompt nor a text that says something. */
+export function checkPrompt(prompt: unknown): void {
+  if (typeof prompt === "string") textPrompt(prompt);
+  if (typeof (prompt as Partial<Prompt> | undefined)?.render === "function") return;
+  throw new DefinitionError("evaluate takes a bound prompt, template.bind(params), or a text.");
+}
 
 /** @throws {DefinitionError} naming the option, and what it must be. */
 export function checkEvaluateOptions(options: EvaluateOptions): void {

@@ -6,6 +6,7 @@ import {
   ListenerError,
   noUsage,
   RestoreError,
+  textPrompt,
   toJsonValue,
   type EvaluateOptions,
   type EvaluationDetails,
@@ -97,8 +98,9 @@ function makeAdapter(
   checkToolChoice(options.toolChoice);
   const adapter: ProviderAdapter = Object.freeze({
     name: of.provider.name,
-    evaluate: <Output>(prompt: Prompt<Output>, given: EvaluateOptions = {}) => evaluate(setup, prompt, given, {}),
-    stream: <Output>(prompt: Prompt<Output>, given: EvaluateOptions = {}) =>
+    evaluate: <Output>(prompt: Prompt<Output> | string, given: EvaluateOptions = {}) =>
+      evaluate(setup, prompt, given, {}),
+    stream: <Output>(prompt: Prompt<Output> | string, given: EvaluateOptions = {}) =>
       startStream<Output>(given, (own, watch) => evaluate(setup, prompt, own, { watch })),
   });
   const setup: Setup & { readonly drive: Drive } = {
@@ -119,10 +121,11 @@ function makeAdapter(
 
 async function evaluate<Output>(
   setup: Setup & { readonly drive: Drive },
-  prompt: Prompt<Output>,
+  given: Prompt<Output> | string,
   options: EvaluateOptions,
   around: Surroundings,
 ): Promise<PromptResponse<Output>> {
+  const prompt = promptOf(given);
   const started = await startRun(setup, prompt, options, around);
   if (isFailure(started)) {
     const promptName = prompt?.template?.name ?? "(no prompt)";
@@ -145,6 +148,12 @@ async function evaluate<Output>(
     const closing = run.close();
     if (closing !== undefined) await closing;
   }
+}
+
+/** The answer to a text is text: that is its Output. A blank one is left for the evaluation to refuse. */
+function promptOf<Output>(given: Prompt<Output> | string): Prompt<Output> {
+  const prompt: unknown = typeof given === "string" && given.trim() !== "" ? textPrompt(given) : given;
+  return prompt as Prompt<Output>;
 }
 
 type Answer = ParsedOutput & { readonly response: ModelResponse };

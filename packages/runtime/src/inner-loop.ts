@@ -1,5 +1,5 @@
 import {
-  jsonSchemaOf,
+  sentSchemaOf,
   wrappedSchema,
   type ModelProvider,
   type ModelRequest,
@@ -56,7 +56,7 @@ function toolSpecs({ tools }: RenderedPrompt): readonly ToolSpec[] {
   return tools.map(({ name, description, input }) => ({
     name,
     description,
-    inputSchema: jsonSchemaOf(input, "input"),
+    inputSchema: sentSchemaOf(input),
   }));
 }
 

@@ -16,7 +16,7 @@ import {
 import { startConversation } from "./conversation.ts";
 import type { World } from "./environment.ts";
 import { emitter, showingOf } from "./emitting.ts";
-import { checkEvaluateOptions } from "./evaluate-options.ts";
+import { checkEvaluateOptions, checkPrompt } from "./evaluate-options.ts";
 import { isFailure, messageOf, type Failure } from "./failures.ts";
 import { openLimits, over, type Limits } from "./limits.ts";
 import type { Nesting } from "./nesting.ts";
@@ -48,8 +48,7 @@ export async function startRun(
   let limits: Limits | undefined;
   try {
     checkEvaluateOptions(options);
-    if (typeof prompt?.render !== "function")
-      throw new DefinitionError("evaluate takes a bound prompt: template.bind(params).");
+    checkPrompt(prompt);
     limits = openLimits(options, setup.world.clock, inheritedLimits(around.nesting));
     const stop = limits.stopped("render") ?? limits.check("render");
     if (stop !== undefined) {

@@ -11,7 +11,7 @@ import {
   type ModelRequest,
 } from "@proviso/core";
 import { createSession, memoryFilesystem, modelAdapter } from "@proviso/runtime";
-import { recordEvents, scriptedModel } from "@proviso/runtime/testing";
+import { fakeClock, recordEvents, scriptedModel } from "@proviso/runtime/testing";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -510,18 +510,23 @@ test("ERR-1 a schema or a logger that throws, and a prompt that is none, reject 
 
 test("LIM-3 a handler sees a timeout at the deadline, and the caller's own reason after an abort", async () => {
   const reasons: unknown[] = [];
+  const clock = fakeClock();
+  let whenItWaits = (): void => void clock.advance(10);
   const wait = defineTool({
     name: "wait",
     description: "Waits.",
     input: z.object({}),
     execute: (_, { signal }) =>
-      new Promise((resolve) => signal.addEventListener("abort", () => resolve(void reasons.push(signal.reason)))),
+      new Promise((resolve) => {
+        signal.addEventListener("abort", () => resolve(void reasons.push(signal.reason)));
+        whenItWaits();
+      }),
   });
-  const script = () => modelAdapter(scriptedModel([{ toolCalls: [call("wait")] }]));
-  await rejection(script().evaluate(promptWith(wait), { deadline: deadlineIn(10) }));
+  const script = () => modelAdapter(scriptedModel([{ toolCalls: [call("wait")] }]), { clock });
+  await rejection(script().evaluate(promptWith(wait), { deadline: deadlineIn(10, clock) }));
   const controller = new AbortController();
   const enough = new Error("enough");
-  setTimeout(() => controller.abort(enough), 10);
+  whenItWaits = () => controller.abort(enough);
   const error = await rejection(script().evaluate(promptWith(wait), { signal: controller.signal }));
   expect(reasons).toEqual([expect.objectContaining({ name: "TimeoutError" }), enough]);
   expect(error.cause).toBe(enough);

@@ -16,13 +16,12 @@ interface Seen {
   readonly headers: Headers;
 }
 
-/** What comes back within a moment; "hang" when nothing does, "reset" when the connection breaks. */
-/** `ms`: after how long it is taken for hanging. */
+/** What comes back until the signal fires; "hang" when nothing does, "reset" when the connection breaks. */
 async function ask(
   baseURL: string,
   api: "responses" | "chat",
   stream: boolean,
-  ms = 20_000,
+  signal = AbortSignal.timeout(20_000),
 ): Promise<Seen | "hang" | "reset"> {
   const path = api === "responses" ? "responses" : "chat/completions";
   const messages = [{ role: "user", content: "Hi" }];
@@ -37,7 +36,7 @@ async function ask(
           : { messages, ...(stream ? { stream_options: { include_usage: true } } : {}) }),
         stream,
       }),
-      signal: AbortSignal.timeout(ms),
+      signal,
     });
     return { status: response.status, headers: response.headers, text: await response.text() };
   } catch (error) {
@@ -50,6 +49,18 @@ const step = {
   toolCalls: [{ name: "a", arguments: { x: 1 } }],
 };
 const hanging: ReadonlySet<string> = new Set(["hang", "hang_after_headers", "body_stalls", "stream_stalls"]);
+
+/** Aborts a fifth of a second after the simulator has got a request. */
+function soonAfterTheRequest({ requests }: Awaited<ReturnType<typeof startSimulator>>): AbortSignal {
+  const controller = new AbortController();
+  void expect
+    .poll(() => requests.length, { timeout: 20_000 })
+    .toBe(1)
+    .then(() => new Promise((resolve) => setTimeout(resolve, 200)))
+    .finally(() => controller.abort(new DOMException("It hangs.", "TimeoutError")));
+  return controller.signal;
+}
+
 const modes = (["responses", "chat"] as const).flatMap((api) => [false, true].map((stream) => ({ api, stream })));
 
 test.each(faultNames)("SIM-14 %s makes a difference wherever it applies", async (fault) => {
@@ -60,8 +71,8 @@ test.each(faultNames)("SIM-14 %s makes a difference wherever it applies", async 
       typeof seen === "string"
         ? seen
         : `${seen.status} ${seen.headers.get("content-type")} ${seen.text.replaceAll(/\d{10}|sim_\d+/g, "")}`;
-    const ms = hanging.has(fault) ? 200 : undefined;
-    const [good, bad] = await Promise.all([ask(plain.baseURL, api, stream), ask(faulty.baseURL, api, stream, ms)]);
+    const signal = hanging.has(fault) ? soonAfterTheRequest(faulty) : undefined;
+    const [good, bad] = await Promise.all([ask(plain.baseURL, api, stream), ask(faulty.baseURL, api, stream, signal)]);
     // What only comes in pieces is whole again here.
     if (["slow_body", "stream_split", "stream_bom"].includes(fault)) expect(shape(bad)).toBe(shape(good));
     else expect(shape(bad)).not.toBe(shape(good));
@@ -177,7 +188,9 @@ test("SIM-15 chaos is the same for the same seed, and another for another", asyn
 });
 
 test("SIM-16 an empty bucket is a 429 that says when to come again, and every answer tells what is left", async () => {
-  await using simulator = await startSimulator({ rateLimit: { requestsPerMinute: 1_200, burst: 2 / 1_200 } });
+  let now = 0;
+  const clock = { now: () => now, sleep: () => Promise.resolve() };
+  await using simulator = await startSimulator({ rateLimit: { requestsPerMinute: 1_200, burst: 2 / 1_200 }, clock });
   const seen = [];
   for (let i = 0; i < 3; i++) seen.push((await ask(simulator.baseURL, "responses", false)) as Seen);
   expect(seen.map(({ status }) => status)).toEqual([200, 200, 429]);
@@ -186,7 +199,7 @@ test("SIM-16 an empty bucket is a 429 that says when to come again, and every an
   const waitMs = Number(seen[2]?.headers.get("retry-after-ms"));
   expect(waitMs).toBeGreaterThan(0);
   expect(waitMs).toBeLessThanOrEqual(50);
-  await new Promise((resolve) => setTimeout(resolve, waitMs + 5));
+  now += waitMs;
   expect(await ask(simulator.baseURL, "responses", false)).toMatchObject({ status: 200 });
   await expect(startSimulator({ rateLimit: { requestsPerMinute: 0 } })).rejects.toThrow(TypeError);
 });

@@ -4,6 +4,8 @@ import {
   type AppEvent,
   type CallGuard,
   type DispatchResult,
+  type NestedOptions,
+  type Prompt,
   type ResourceKey,
   type Resources,
   type SessionState,
@@ -89,7 +91,8 @@ export function callContext(
     deadline: run.limits.deadline,
     budget: run.limits.budget,
     [makeSignal]: signal,
-    evaluate: (prompt, options) => nestedOf().evaluate(prompt, options),
+    evaluate: <Output>(prompt: Prompt<Output> | string, options?: NestedOptions) =>
+      nestedOf().evaluate(prompt, options),
   };
   return {
     context: Object.freeze(Object.defineProperty(context, "signal", signalProperty)) as unknown as ToolContext,
