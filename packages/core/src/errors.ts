@@ -26,6 +26,10 @@ export type ProviderErrorReason =
 /** Base of every error of ours. Branch on `code`, never on `message`. */
 export abstract class ProvisoError extends Error {
   abstract readonly code: string;
+  /** @param details of which only the cause is taken here, where there is one. */
+  constructor(message: string, details?: { readonly cause?: unknown }) {
+    super(message, details?.cause === undefined ? undefined : { cause: details.cause });
+  }
 }
 
 /** A prompt, section, tool, slice, resource or adapter is defined or used wrongly. */
@@ -69,7 +73,7 @@ export class FilesystemError extends ProvisoError {
     message: string,
     details: { readonly reason: FilesystemFault; readonly path: string; readonly cause?: unknown },
   ) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    super(message, details);
     this.reason = details.reason;
     this.path = details.path;
   }
@@ -103,7 +107,7 @@ export abstract class PromptEvaluationError extends ProvisoError {
   readonly messages: readonly Message[];
   readonly toolResults: readonly ToolInvoked[];
   constructor(message: string, details: EvaluationDetails) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    super(message, details);
     this.phase = details.phase;
     this.promptName = details.promptName;
     this.providerPayload = details.providerPayload;

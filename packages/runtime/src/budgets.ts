@@ -25,7 +25,7 @@ export interface Budgets {
 export function openBudgets(given: Budget | BudgetTracker | undefined, around?: Budget | BudgetTracker): Budgets {
   const own = trackerOf(given);
   const outer = trackerOf(around);
-  const trackers = [...new Set([own, outer])].filter((tracker) => tracker !== undefined);
+  const trackers = [own, outer === own ? undefined : outer].filter((tracker) => tracker !== undefined);
   const stopAt = (
     phase: EvaluationPhase,
     dimensionOf: (tracker: BudgetTracker) => BudgetDimension | undefined,
@@ -46,6 +46,8 @@ export function openBudgets(given: Budget | BudgetTracker | undefined, around?: 
       }
       held.push(reservation);
     }
+    const [only] = held;
+    if (only !== undefined && held.length === 1) return only;
     return { settle: (actual) => held.forEach((reservation) => reservation.settle(actual)) };
   };
   return {

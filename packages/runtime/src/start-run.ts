@@ -6,7 +6,6 @@ import {
   openedSections,
   parseMessages,
   type EvaluateOptions,
-  type FrameworkEvent,
   type Prompt,
   type PromptOverride,
   type RenderedPrompt,
@@ -16,21 +15,18 @@ import {
 } from "@proviso/core";
 import { startConversation } from "./conversation.ts";
 import type { World } from "./environment.ts";
+import { emitter, showingOf } from "./emitting.ts";
 import { checkEvaluateOptions, checkPrompt } from "./evaluate-options.ts";
 import { isFailure, messageOf, type Failure } from "./failures.ts";
 import { openLimits, over, type Limits } from "./limits.ts";
-import { logSafely } from "./logging.ts";
 import type { Nesting } from "./nesting.ts";
 import { openedOf, renderWith, type Opened, type RenderInputs } from "./rendering.ts";
 import type { Run, Setup } from "./run.ts";
-import { redactionOf } from "./secrets/structure.ts";
-import type { Origin } from "./session/beside.ts";
 import { coreOf, createSession, type SessionCore } from "./session/session.ts";
 import { checkUses, depthOf, inheritedLimits, openRunResources, type Surroundings } from "./surroundings.ts";
-import { enclosing, noEnclosing, type Enclosing } from "./transactions/enclosing.ts";
-import type { Transaction } from "./transactions/transaction.ts";
+import { enclosing, enclosingOfNested, noEnclosing, type Enclosing } from "./transactions/enclosing.ts";
+import { endlessWait } from "./transactions/endless-wait.ts";
 import { nameOfWriterAround } from "./transactions/lock.ts";
-import { endlessWait } from "./transactions/transaction.ts";
 import { usageOf } from "./usage.ts";
 
 /**
@@ -82,44 +78,32 @@ async function buildRun(
   const evaluationId = world.newId();
   const promptName = prompt.template.name;
   const showing = showingOf(world, prompt, evaluationId);
-  const { redaction, redact, log } = showing;
   const core = joinSession(options, prompt, world, nesting);
   const overrides = options.overrides && (await resolveOverrides(options.overrides, prompt, limits));
   const renderInputs = { overrides, nativeOutput: setup.nativeOutput, core };
   const opened = openedOf(core, promptName);
-  const rendered = renderFor(prompt, renderInputs, opened, log);
+  const rendered = renderFor(prompt, renderInputs, opened, showing.log);
   const tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));
   const toolChoice = checkedToolChoice(options.toolChoice ?? setup.toolChoice, tools);
   const conversation = startConversation(rendered, parseMessages(options.messages ?? []));
-  const around = nesting === undefined ? enclosing(options.session) : noEnclosing;
-  const endless = rendered.tools.length > 0 ? refusedWaitForCaller(core, around) : undefined;
-  if (endless !== undefined) return endless;
-  const opening = openRunResources(rendered.resources, options.resources, limits, nesting);
+  const around = enclosingOf(core, options, nesting, rendered.tools.length > 0);
+  if (isFailure(around)) return around;
+  const opening = openRunResources(rendered.resources, options.resources, { limits, world, nesting });
   const resources = isThenable(opening) ? await opening : opening;
 
-  const { policies = noPolicies, maxTurns = defaultMaxTurns, maxRepairs = 0, expect } = options;
-  const behind = new Set<Promise<unknown>>();
-  // Field by field: V8 makes an object with spreads in its middle many times slower.
-  const run: Run = {
+  const run = newRun(setup, options, {
     evaluationId,
     promptName,
     prompt,
     rendered,
     renderInputs,
     opened,
-    adapter: setup.adapter,
     world,
     limits,
-    throttle: setup.throttle,
     core,
     resources,
     conversation,
     tools,
-    nativeOutput: setup.nativeOutput,
-    policies,
-    maxTurns,
-    maxRepairs,
-    expectedOutputTokens: expect?.outputTokensPerTurn.p90,
     startedAt,
     nesting,
     depth,
@@ -127,20 +111,10 @@ async function buildRun(
     enclosing: around,
     watch,
     toolChoice,
-    model: setup.provider.model,
-    turn: 0,
-    usage: noUsage,
-    knownCost: undefined,
-    toolResults: [],
-    faults: [],
-    emit: emitter(core, world, around.parent, { evaluationId, nesting, watch, redaction, log }),
-    spend: (reported, answered) => spend(run, reported, answered),
-    redaction,
-    redact,
-    log,
-    withinGrace: graceful(world, limits, graceMs(depth), behind),
-    close: () => closeRun(run, behind),
-  };
+    redaction: showing.redaction,
+    redact: showing.redact,
+    log: showing.log,
+  });
   try {
     checkUses(run);
     return run;
@@ -151,61 +125,66 @@ async function buildRun(
   }
 }
 
+/** What a run makes itself; all else is decided before. */
+type Own =
+  | keyof Pick<Setup, "adapter" | "throttle" | "nativeOutput">
+  | keyof Pick<EvaluateOptions & Run, "policies" | "maxTurns" | "maxRepairs" | "expectedOutputTokens">
+  | keyof Pick<Run, "model" | "turn" | "usage" | "knownCost" | "toolResults" | "faults">
+  | keyof Pick<Run, "emit" | "spend" | "withinGrace" | "close">;
+
+function newRun(
+  { adapter, throttle, provider, nativeOutput }: Setup,
+  options: EvaluateOptions,
+  of: Omit<Run, Own>,
+): Run {
+  const { policies = noPolicies, maxTurns = defaultMaxTurns, maxRepairs = 0, expect } = options;
+  const behind = new Set<Promise<unknown>>();
+  // One spread, and in front: V8 makes an object with one behind other fields many times slower.
+  const run: Run = {
+    ...of,
+    adapter,
+    throttle,
+    nativeOutput,
+    policies,
+    maxTurns,
+    maxRepairs,
+    expectedOutputTokens: expect?.outputTokensPerTurn.p90,
+    model: provider.model,
+    turn: 0,
+    usage: noUsage,
+    knownCost: undefined,
+    toolResults: [],
+    faults: [],
+    emit: emitter(of),
+    spend: (reported, answered) => spend(run, reported, answered),
+    withinGrace: graceful(of.world, of.limits, graceMs(of.depth), behind),
+    close: () => closeRun(run, behind),
+  };
+  return run;
+}
+
 const noPolicies: Run["policies"] = Object.freeze([]);
 
-/** Its first call would wait for the call in whose code it was begun: it is refused before anything is spent. */
-function refusedWaitForCaller(core: SessionCore, { startedIn }: Enclosing): Failure | undefined {
-  const heldBy = startedIn && nameOfWriterAround(startedIn, core.lock);
-  return heldBy === undefined ? undefined : { ...endlessWait("the session", heldBy, true), phase: "render" };
+/**
+ * The transaction in whose code it begins. Where its first call would wait for the call in whose code it was begun, it is
+ * refused before anything is spent.
+ */
+function enclosingOf(
+  core: SessionCore,
+  { session }: EvaluateOptions,
+  nesting: Nesting | undefined,
+  hasTools: boolean,
+): Enclosing | Failure {
+  if (nesting !== undefined) return enclosingOfNested(nesting.transaction);
+  const around = enclosing(session);
+  const heldBy = hasTools && around.startedIn ? nameOfWriterAround(around.startedIn, core.lock) : undefined;
+  return heldBy === undefined ? around : { ...endlessWait("the session", heldBy, "call"), phase: "render" };
 }
 
 function spend(run: Run, reported: ReportedUsage | undefined, answered: number): Usage {
   const usage = usageOf(reported, { sent: run.conversation.characters(), answered });
   run.usage = addUsage(run.usage, usage);
   return usage;
-}
-
-/** Numbers an event, reduces it, tells the listeners and whoever watches. */
-function emitter(
-  core: SessionCore,
-  { clock }: World,
-  transaction: Transaction | undefined,
-  of: Pick<Run, "evaluationId" | "nesting" | "watch" | "log" | "redaction">,
-): Run["emit"] {
-  const { nesting, watch, redaction } = of;
-  // An evaluation in the body of a transaction is part of it; what its calls do is still theirs, and undone with them.
-  const body = transaction && { evaluationId: transaction.id, callId: "" };
-  const originOf = (event: FrameworkEvent): Origin | undefined =>
-    body && { evaluationId: event.evaluationId, callId: "callId" in event ? event.callId : undefined, parent: body };
-  const parent = nesting && Object.freeze({ evaluationId: nesting.run.evaluationId, callId: nesting.callId });
-  const { evaluationId } = of;
-  return (bare) => {
-    const filled = Object.assign(redaction.event(bare), { evaluationId, at: clock.now() });
-    const event = core.number(parent === undefined ? filled : { ...filled, parent });
-    const failedReducers = core.reduce(event, originOf(event));
-    const failedListeners = core.notify(event);
-    watch?.(event);
-    if (failedReducers.length + failedListeners.length === 0) return { event, errors: failedListeners };
-    const errors = [...failedReducers, ...failedListeners];
-    for (const error of errors)
-      of.log("error", { type: event.type, error: messageOf(error) }, "session.listener.failed");
-    return { event, errors };
-  };
-}
-
-/** What is shown of an evaluation goes through these. Where there is no logger, nothing is redacted for it. */
-function showingOf(
-  { logger, secrets }: World,
-  { template }: Prompt,
-  evaluationId: string,
-): Pick<Run, "redaction" | "redact" | "log"> {
-  const redaction = redactionOf(secrets, template.descriptor.tools);
-  const of = { promptName: template.name, evaluationId };
-  const log: Run["log"] =
-    logger === undefined
-      ? () => {}
-      : (level, fields, message) => logSafely(logger, level, redaction.log({ ...of, ...fields }), message);
-  return { redaction, redact: redaction.appEvent, log };
 }
 
 /**

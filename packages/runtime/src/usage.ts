@@ -19,8 +19,9 @@ export function usageOf(
 /** UTF-16 units of what a model reads of a message. */
 export function charactersOf(message: Message): number {
   if (message.role !== "assistant") return message.text.length;
-  const calls = message.toolCalls.map((call) => call.name.length + textOf(call.arguments).length);
-  return calls.reduce((sum, characters) => sum + characters, message.text.length);
+  let characters = message.text.length;
+  for (const call of message.toolCalls) characters += call.name.length + textOf(call.arguments).length;
+  return characters;
 }
 
 /** A provider may have left the arguments out, or handed on what it parsed. */

@@ -99,7 +99,16 @@ test("THR-2 five attempts, each wait uniform up to a doubled bound, capped", asy
     Array.from({ length: 7 }, () => refused()),
     { random: () => 0.999, throttle: { maxAttempts: 7 } },
   );
-  expect(Math.max(...capped.delays.map((delay) => delay ?? 0))).toBeLessThanOrEqual(8_000);
+  expect(Math.max(...capped.delays.map((delay) => delay ?? 0))).toBeCloseTo(0.999 * 8_000);
+});
+
+test("THR-2 a request waits 30 s in total unless said otherwise", async () => {
+  const steps = Array.from({ length: 40 }, () => refused());
+  const { delays, outcome } = await evaluated(steps, { random: () => 0.999, throttle: { maxAttempts: 40 } });
+  const waited = delays.reduce<number>((sum, delay) => sum + (delay ?? 0), 0);
+  expect(waited).toBeGreaterThan(20_000);
+  expect(waited).toBeLessThanOrEqual(30_000);
+  expect(outcome).toMatchObject({ code: "throttled", attempts: delays.length });
 });
 
 const now = "Sat, 21 Nov 2026 10:00:00 GMT";

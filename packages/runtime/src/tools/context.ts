@@ -15,8 +15,8 @@ import {
   type ToolPolicy,
 } from "@proviso/core";
 import { messageOf } from "../failures.ts";
-import type { Calling } from "../resources/asker.ts";
-import type { CallResources } from "../resources/context.ts";
+import type { Calling } from "../resources/asking.ts";
+import type { CallResources } from "../resources/call-resources.ts";
 import type { Run } from "../run.ts";
 import { checkAppEvent } from "../session/session.ts";
 import { nestedEvaluations, type NestedEvaluations } from "./nested-evaluations.ts";
@@ -56,13 +56,8 @@ export function callContext(
   transaction: Transaction,
   signal: () => AbortSignal,
 ): CallContext {
-  const state: CallState = {
-    live: true,
-    phase: "policies",
-    asks: { name: tool.name },
-    refused: undefined,
-    unread: undefined,
-  };
+  const { uses = [] } = tool;
+  const state = newCallState(tool);
   const isReadOnly = tool.readOnly === true || run.nesting?.readOnly === true;
   // With `uses` a policy's check may hold a reader's lock only.
   const mayChange = { handler: !isReadOnly, policies: !isReadOnly && tool.uses === undefined };
@@ -102,7 +97,7 @@ export function callContext(
   return {
     context: Object.freeze(Object.defineProperty(context, "signal", signalProperty)) as unknown as ToolContext,
     guard,
-    openResources: () => (run.resources.makesForCalls() ? resourcesOf().open() : undefined),
+    openResources: () => (run.resources.makesForCalls(uses) ? resourcesOf().open(uses) : undefined),
     closeResources: () => (opened === undefined || opened.isEmpty() ? undefined : opened.close),
     beginCheck: ({ name, uses }) => void (state.asks = { name: `The policy ${name}`, uses }),
     beginHandler() {
@@ -123,6 +118,10 @@ function assertDeclared({ name, uses }: CallState["asks"], key: ResourceKey<unkn
   if (uses === undefined || uses.includes(key)) return;
   const declared = uses.map((other) => `"${other.name}"`).join(", ") || "nothing";
   throw new DefinitionError(`${name} asks for "${key.name}" and declares ${declared}: add the key to its uses.`);
+}
+
+function newCallState({ name }: Pick<Tool, "name">): CallState {
+  return { live: true, phase: "policies", asks: { name }, refused: undefined, unread: undefined };
 }
 
 /** How far a call is. */

@@ -43,11 +43,13 @@ async function restoreAll(transaction: Transaction): Promise<void> {
   for (const taken of transaction.snapshots.toReversed()) {
     await restore(taken, transaction.host).catch((cause: unknown) => errors.push(cause));
   }
-  for (const { instance, discard } of transaction.made.splice(0).toReversed()) {
+  for (const made of transaction.made.splice(0).toReversed()) {
+    const { instance, discard } = made;
     // Others may use it meanwhile: restored, it is as it was made.
-    if (isUsedByOthers(transaction, instance)) continue;
+    if (made.isShared || isUsedByOthers(transaction, instance)) continue;
     await forgetSnapshots(transaction, instance);
-    await discard().catch((error: unknown) => transaction.host.warn("resource.close.failed", error));
+    // A close that hangs keeps the locks no longer than the evaluation's end.
+    await transaction.host.withinGrace(discard(), (error) => transaction.host.warn("resource.close.failed", error));
   }
   if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join("; "));
 }
@@ -137,6 +139,7 @@ async function releaseLater(transaction: Transaction): Promise<void> {
 
 /** undefined where no snapshot is still being taken; one that cannot be taken is no longer in the list then. */
 function allTaken({ snapshots }: Transaction): Promise<unknown> | undefined {
+  if (snapshots.length === 0) return undefined;
   const pending = snapshots.flatMap(({ taking }) => (taking === undefined ? [] : [taking]));
   return pending.length === 0 ? undefined : Promise.allSettled(pending);
 }
@@ -162,8 +165,8 @@ async function releaseThenClose(transaction: Transaction, releasing: Promise<voi
  * longer than the evaluation's end.
  */
 function closeAll({ closings, host }: Transaction): Promise<void> | undefined {
+  if (closings.length === 0) return undefined;
   const closing = closings.splice(0).toReversed();
-  if (closing.length === 0) return undefined;
   const all = (async () => {
     for (const close of closing) {
       try {

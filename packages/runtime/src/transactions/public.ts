@@ -8,9 +8,9 @@ import {
   type Session,
 } from "@proviso/core";
 import { errorOf, isFailure } from "../failures.ts";
-import type { Calling } from "../resources/asker.ts";
+import type { Calling } from "../resources/asking.ts";
 import { contextOf, rememberContext, type ResourceContext } from "../resources/context.ts";
-import { closeRemoved, type StorePosition } from "../resources/store.ts";
+import type { StorePosition } from "../resources/store.ts";
 import { coreOf, originOf, sessionWithin, type SessionCore } from "../session/session.ts";
 import type { SessionMark } from "../session/slices.ts";
 import { runAsPartOf } from "./async-context.ts";
@@ -80,8 +80,8 @@ export async function restoreSnapshot(scope: TransactionScope, snapshot: Snapsho
     await restoreSavepoints(own, known.savepoints, `the snapshot ${nameOf(snapshot.tag)} could not be restored`);
     const removed = context.removeSince(known.position);
     // The transaction around may fail yet: then they are there again.
-    if (own.parent === undefined) await closeRemoved(removed);
-    else own.removed.push(...removed);
+    if (own.parent === undefined) await removed.close();
+    else own.removed.push(removed);
     core.assertUsable();
   });
 }
@@ -127,12 +127,10 @@ async function bodyEnded(own: Transaction): Promise<void> {
   await othersInside(own);
 }
 
-/** What the body begins is part of it, but for what a call or a transaction inside it begins: that one would wait for itself. */
+/** Part of the body, also where a call or a transaction inside it begins this: that one may wait for it. */
 function inBodyOf(own: Transaction, session: Session): Enclosing {
   const { parent, startedIn = parent } = enclosing(session);
-  return startedIn === undefined || startedIn === own
-    ? { parent: own, startedIn: undefined }
-    : { parent: undefined, startedIn };
+  return { parent: own, startedIn: startedIn === own ? undefined : startedIn };
 }
 
 /** A rollback that failed does not hide why the body had thrown. */

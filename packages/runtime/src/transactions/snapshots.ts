@@ -128,6 +128,7 @@ interface Ending {
 
 /** At once where no release is asynchronous. @throws what a release threw, as a rejection. */
 export function releaseSnapshots({ snapshots, undone, host }: Ending): Promise<void> | undefined {
+  if (snapshots.length === 0) return undefined;
   const releasing: Promise<void>[] = [];
   for (const { resource, name, snapshot } of snapshots.toReversed()) {
     // A resource that outlives the process may restore it yet.

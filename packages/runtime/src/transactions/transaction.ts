@@ -13,6 +13,7 @@ import type { Removed } from "../resources/store.ts";
 import type { Run } from "../run.ts";
 import type { SessionCore } from "../session/session.ts";
 import type { SessionMark } from "../session/slices.ts";
+import { endlessWait } from "./endless-wait.ts";
 import {
   holdOf,
   releaseAll,
@@ -65,6 +66,8 @@ export interface PendingEvent {
 /** What was made while the transaction ran, and goes with it when it fails. */
 export interface Made {
   readonly instance: unknown;
+  /** Somebody outside the transaction has asked for it: it stays. */
+  readonly isShared: boolean;
   discard(): Promise<void>;
 }
 
@@ -104,42 +107,50 @@ export interface TransactionOptions {
 /** Why a transaction could not begin: a limit, a wait without end, or what was thrown. */
 export type NotBegun = Failure | { readonly error: unknown };
 
-/** Waits for the locks, then takes the snapshots. Where either fails, nothing is held any more. */
-export async function beginTransaction(options: TransactionOptions): Promise<Transaction | NotBegun> {
-  const { core, resources, host, takes = "snapshots" } = options;
+/** At once where nothing has to be waited for. Where it cannot begin, nothing is held any more. */
+export function beginTransaction(
+  options: TransactionOptions,
+): Transaction | NotBegun | Promise<Transaction | NotBegun> {
   const transaction = newTransaction(options);
   // Counted while it waits, too: the one around does not end before.
   transaction.begun = true;
   if (transaction.parent !== undefined) transaction.parent.inside += 1;
+  const failed = (error: unknown): Promise<NotBegun> => abandon(transaction).then(() => ({ error }));
+  const held = (stop: Failure | undefined): Transaction | Promise<NotBegun> =>
+    stop === undefined ? opened(transaction, options) : abandon(transaction).then(() => stop);
   try {
-    core.assertUsable();
-    for (const wanted of inOrder(options)) {
-      const blocked = tryAcquire(transaction, wanted);
-      const stop = blocked && (await waitUntilHeld(transaction, blocked, wanted));
-      if (stop === undefined) continue;
-      await abandon(transaction);
-      return stop;
-    }
-    // It may have become so while this transaction waited.
-    core.assertUsable();
-    for (const participant of takes === "snapshots" ? resources : []) {
-      const taking = takeSnapshots(transaction, participant);
-      const stop = taking && (await host.within(taking));
-      if (!isFailure(stop)) continue;
-      await abandon(transaction);
-      return stop;
-    }
+    const waiting = holdAll(transaction, options);
+    return waiting === undefined
+      ? opened(transaction, options)
+      : waiting.then<Transaction | NotBegun>(held).catch(failed);
   } catch (error) {
-    await abandon(transaction);
-    return { error };
+    return failed(error);
   }
-  if (takes === "snapshots") {
-    transaction.mark = core.mark();
-    // An evaluation says by its events what it is inside of; a body may dispatch nothing by itself.
-    const { parent, scope } = transaction;
-    const around = scope && parent && { evaluationId: parent.id, callId: "" };
-    core.open(transaction.mark, transaction.id, around);
+}
+
+/** Waits for the locks, then takes the snapshots. After each wait it begins again: what is held by then stays as it is. */
+function holdAll(transaction: Transaction, options: TransactionOptions): Promise<Failure | undefined> | undefined {
+  const { core, resources, host, takes = "snapshots" } = options;
+  core.assertUsable();
+  for (const wanted of inOrder(options)) {
+    const blocked = tryAcquire(transaction, wanted);
+    if (blocked === undefined) continue;
+    return waitUntilHeld(transaction, blocked, wanted).then((stop) => stop ?? holdAll(transaction, options));
   }
+  for (const participant of takes === "snapshots" ? resources : []) {
+    const taking = takeSnapshots(transaction, participant);
+    if (taking === undefined) continue;
+    return host.within(taking).then((stop) => (isFailure(stop) ? stop : holdAll(transaction, options)));
+  }
+  return undefined;
+}
+
+function opened(transaction: Transaction, { core, takes = "snapshots" }: TransactionOptions): Transaction {
+  if (takes === "locks") return transaction;
+  transaction.mark = core.mark();
+  // An evaluation says by its events what it is inside of; a body may dispatch nothing by itself.
+  const { parent, scope } = transaction;
+  core.open(transaction.mark, transaction.id, scope && parent && { evaluationId: parent.id, callId: "" });
   return transaction;
 }
 
@@ -196,7 +207,7 @@ async function waitUntilHeld(
 ): Promise<Failure | undefined> {
   for (let blocked: Blocked | undefined = first; blocked; blocked = tryAcquire(transaction, wanted)) {
     const waiting = waitInLine(transaction, blocked);
-    if ("isEndless" in waiting) return endlessWait(what, waiting.heldBy, waiting.isCaller);
+    if ("isEndless" in waiting) return endlessWait(what, waiting.heldBy, waiting.holder);
     const ended = await transaction.host.within(waiting.ready);
     if (isFailure(ended)) {
       waiting.cancel();
@@ -205,15 +216,6 @@ async function waitUntilHeld(
     if (transaction.ended) return abortedFailure(undefined, "tool");
   }
   return undefined;
-}
-
-/** A wait that would never end: it is not begun. */
-export function endlessWait(waitedFor: string, heldBy: string, isCaller: boolean): Failure {
-  const why = isCaller
-    ? "in whose code this begins. Inside a tool, evaluate with context.evaluate: its calls pass the locks of the call"
-    : "which waits for this one in turn. Use what both need in the same order, or let the outer calls declare it with uses";
-  const message = `A wait for ${waitedFor} would never end: it is held by ${heldBy}, ${why}.`;
-  return { stop: "deadlock", phase: "tool", waitedFor, heldBy, message };
 }
 
 /** Whether the transaction holds it like this already, so that nothing has to join. */

@@ -292,6 +292,7 @@ test("LIM-7 nesting deeper than maxDepth is a failed result of the tool that tri
   for (const [maxDepth, depth] of [
     [undefined, 3],
     [1, 1],
+    [0, 0],
   ] as const) {
     const steps: ScriptedStep[] = Array.from({ length: depth + 1 }, () => ({ toolCalls: [{ name: "deeper" }] }));
     const model = scriptedModel([...steps, ...Array.from({ length: depth + 1 }, () => ({ text: "up" }))]);
