@@ -45,7 +45,8 @@ export function attemptRequest(
   if (stop !== undefined) return stop;
   const reservation = run.limits.reserve(work.worstCase);
   if (isFailure(reservation)) return reservation;
-  run.emit({ type: "provider.requested", turn: run.turn, attempt });
+  const { turn } = run;
+  run.emit({ type: "provider.requested", turn, attempt, evaluationId: "", at: 0, sessionId: "", seq: 0 });
   run.log("debug", { turn: run.turn, attempt }, "prompt.call.start");
   const askedAt = run.world.clock.now();
   const onDelta = deltas?.begin();

@@ -14,7 +14,7 @@ import {
   type ToolResult,
 } from "@proviso/core";
 import { failureBehind, isFailure, messageOf, type Failure } from "../failures.ts";
-import type { Run } from "../run.ts";
+import type { BareEvent, Run } from "../run.ts";
 import { runAsPartOf } from "../transactions/async-context.ts";
 import { LockFault, type Transaction } from "../transactions/transaction.ts";
 import { ownInput, parseArguments, type Arguments } from "./arguments.ts";
@@ -56,20 +56,32 @@ export function prepare(run: Run, call: ToolCall): Accepted | Invocation | Promi
   if (tool === undefined) return rejected(run, call, unknownTool(run, call));
   const parsing = parseArguments(tool, call);
   if (!isThenable(parsing)) return accepted(run, call, tool, parsing);
-  return run.limits.race(parsing, "tool").then((parsed) => accepted(run, call, tool, parsed));
+  return run.limits.race(parsing, "tool").then((parsed) => {
+    const stop = isFailure(parsed) ? parsed : run.limits.stopped("tool");
+    if (stop !== undefined) return { ...rejected(run, call, `Not run: ${stop.message}`), stop };
+    return accepted(run, call, tool, parsed as Arguments);
+  });
 }
 
-function accepted(run: Run, call: ToolCall, tool: Tool, parsed: Arguments | Failure): Accepted | Invocation {
-  if (isFailure(parsed)) return { ...rejected(run, call, `Not run: ${parsed.message}`), stop: parsed };
-  if (!parsed.ok) return rejected(run, call, parsed.error);
-  const stop = run.limits.stopped("tool");
-  if (stop !== undefined) return { ...rejected(run, call, `Not run: ${stop.message}`), stop };
-  return { call, tool, input: parsed.input };
+function accepted(run: Run, call: ToolCall, tool: Tool, parsed: Arguments): Accepted | Invocation {
+  return parsed.ok ? { call, tool, input: parsed.input } : rejected(run, call, parsed.error);
 }
 
 /** Emits `tool.requested`; inside the call's transaction, so that what reducers make of it is undone with the call. */
 export function announceCall(run: Run, { id: callId, name, arguments: given }: ToolCall): FrameworkEvent {
-  return run.emit({ type: "tool.requested", turn: run.turn, callId, name, arguments: given }).event;
+  const { turn } = run;
+  const event: BareEvent = {
+    type: "tool.requested",
+    turn,
+    callId,
+    name,
+    arguments: given,
+    evaluationId: "",
+    at: 0,
+    sessionId: "",
+    seq: 0,
+  };
+  return run.emit(event).event;
 }
 
 /**
