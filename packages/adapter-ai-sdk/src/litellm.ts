@@ -25,7 +25,7 @@ export interface LiteLLMOptions extends AiSdkSettings, AdapterOptions {
 export function litellm(given: LiteLLMOptions): ProviderAdapter {
   const options = checkProxyOptions(given);
   demand(packageName, "litellm");
-  const abilities = { tools: true, nativeOutput: true, textOnly: true };
+  const abilities = { tools: true, nativeOutput: true, textOnly: true, reportsCost: true };
   const provider = providerOf(proxySource(options), options, abilities);
   return modelAdapter(provider, options);
 }
@@ -81,11 +81,22 @@ function proxySource({ model, baseURL, apiKey, extraBody }: ProxyOptions): Model
         apiKey,
         includeUsage: true,
         supportsStructuredOutputs: true,
-        ...(extraBody && { transformRequestBody: (body) => ({ ...body, ...extraBody }) }),
+        ...(extraBody && { transformRequestBody: (body) => withExtra(body, extraBody) }),
       });
       return proxy.chatModel(model);
     },
   };
+}
+
+/** Laid over the body, but a limit of tokens never raises the one that is there. */
+function withExtra(
+  body: Record<string, unknown>,
+  extraBody: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const own = extraBody["max_tokens"];
+  const limit = body["max_tokens"];
+  const smaller = typeof own === "number" && typeof limit === "number" ? { max_tokens: Math.min(own, limit) } : {};
+  return { ...body, ...extraBody, ...smaller };
 }
 
 /** Blank is as if left out. */

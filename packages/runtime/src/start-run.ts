@@ -58,6 +58,7 @@ export async function startRun(
       limits.close();
       return stop;
     }
+    await checkPrice(setup, limits);
     const place = { ...around, ...depthOf(options, around.nesting) };
     const built = await buildRun(setup, prompt, options, limits, place);
     if (isFailure(built)) limits.close();
@@ -107,6 +108,8 @@ async function buildRun(
     world,
     limits,
     throttle: setup.throttle,
+    prices: setup.prices,
+    outputLimits: setup.outputLimits,
     core,
     resources,
     conversation,
@@ -148,8 +151,8 @@ function refusedWaitForCaller(core: SessionCore, { startedIn }: Enclosing): Fail
   return heldBy === undefined ? undefined : { ...endlessWait("the session", heldBy, true), phase: "render" };
 }
 
-function nothingYet(): Pick<Run, "turn" | "usage" | "knownCost" | "toolResults" | "faults"> {
-  return { turn: 0, usage: noUsage, knownCost: undefined, toolResults: [], faults: [] };
+function nothingYet(): Pick<Run, "turn" | "usage" | "knownCost" | "inputCorrection" | "toolResults" | "faults"> {
+  return { turn: 0, usage: noUsage, knownCost: undefined, inputCorrection: undefined, toolResults: [], faults: [] };
 }
 
 function withDefaults({
@@ -162,9 +165,30 @@ function withDefaults({
 }
 
 function spend(run: Run, reported: ReportedUsage | undefined, answered: number): Usage {
-  const usage = usageOf(reported, { sent: run.conversation.characters(), answered });
+  const usage = withCost(run, usageOf(reported, { sent: run.conversation.characters(), answered }));
   run.usage = addUsage(run.usage, usage);
   return usage;
+}
+
+/** What the provider says of its cost counts; where it says nothing, the price of the tokens. */
+function withCost({ prices: { current }, world: { clock } }: Run, usage: Usage): Usage {
+  if (usage.costUsd !== undefined || current?.known !== true) return usage;
+  const costUsd = current.priceOf(usage, clock.now());
+  return Number.isFinite(costUsd) ? { ...usage, costUsd } : usage;
+}
+
+/**
+ * A limit in dollars needs a price, or it would limit nothing.
+ * @throws {DefinitionError} where nobody knows one.
+ */
+async function checkPrice({ prices, provider, reportsCost }: Setup, limits: Limits): Promise<void> {
+  if (!limits.limitsCost) return;
+  const pricing = prices.current ?? (await limits.race(prices.load(), "render"));
+  if (isFailure(pricing) || pricing.known || reportsCost) return;
+  throw new DefinitionError(
+    `The budget has maxCostUsd, but the price of "${provider.model}" is not known: give the adapter ` +
+      `{ pricing: { input: 2.5, output: 15 } }, its own in US dollars for a million tokens. ${pricing.reason}`,
+  );
 }
 
 /** Numbers an event, reduces it, tells the listeners and whoever watches. */

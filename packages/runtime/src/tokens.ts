@@ -35,7 +35,8 @@ const costs: Readonly<Record<number, readonly [first: number, within: number, ea
   [ideograph]: [0.9, 1, 0.9],
   [half]: [1, 1, 1],
 };
-const column = (at: 0 | 1 | 2): Float64Array => Float64Array.from({ length: kinds }, (_, kind) => costs[kind]?.[at] ?? 0);
+const column = (at: 0 | 1 | 2): Float64Array =>
+  Float64Array.from({ length: kinds }, (_, kind) => costs[kind]?.[at] ?? 0);
 const [first, within, each] = [column(0), column(1), column(2)];
 
 /** What a letter costs on top where a word has it: of Latin beyond ASCII, and of other scripts with blanks. */

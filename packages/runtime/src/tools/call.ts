@@ -151,7 +151,7 @@ function notBegun(run: Run, calling: CallContext, time: CallTime): Omit<Invocati
 function stopBehind(run: Run, error: unknown): Failure | undefined {
   if (error instanceof LockFault) return error.failure;
   const failure = failureBehind(error);
-  if (failure?.stop !== "budget" || failure.tracker !== run.limits.budget) return undefined;
+  if (failure?.stop !== "budget" || !run.limits.spendsFrom(failure.tracker)) return undefined;
   return { ...failure, phase: "tool" };
 }
 
