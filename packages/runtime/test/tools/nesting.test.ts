@@ -155,17 +155,17 @@ test("TX-3 a nested evaluation after the end of its call is refused", async () =
 });
 
 test("LIM-7 a nested evaluation spends from the same budget, and its end is the evaluation's end", async () => {
-  const budget = trackBudget({ maxTotalTokens: 100 });
+  const budget = trackBudget({ maxTotalTokens: 1_000 });
   const model = scriptedModel([
-    { toolCalls: [{ name: "nest" }], usage: usage(60) },
-    { text: "inner", usage: usage(60) },
+    { toolCalls: [{ name: "nest" }], usage: usage(600) },
+    { text: "inner", usage: usage(600) },
   ]);
   const evaluating = modelAdapter(model, fakeEnvironment()).evaluate(promptOf({ tools: [nestingTool({})] }), {
     budget,
   });
   const error = await rejectionOf(evaluating);
   expect(error).toMatchObject({ code: "budget", phase: "tool", dimension: "total_tokens" });
-  expect(budget.consumed.totalTokens).toBe(120);
+  expect(budget.consumed.totalTokens).toBe(1_200);
 });
 
 test("TOOL-8 with nothing left for a nested request, the evaluation ends", async () => {
@@ -179,12 +179,12 @@ test("TOOL-8 with nothing left for a nested request, the evaluation ends", async
 });
 
 test.each([
-  ["a budget of its own", { budget: { maxTotalTokens: 10 } }],
+  ["a budget of its own", { budget: { maxTotalTokens: 500 } }],
   ["a turn limit of its own", { maxTurns: 1 }],
 ])("TOOL-8 %s that a nested evaluation meets is a failed result, and the evaluation goes on", async (_, options) => {
   const model = scriptedModel([
     { toolCalls: [{ name: "nest" }] },
-    { toolCalls: [writing("inside")], usage: usage(20) },
+    { toolCalls: [writing("inside")], usage: usage(600) },
     { text: "outer done" },
   ]);
   const { session, resources, digest } = world();

@@ -73,13 +73,13 @@ export const limitCases: readonly ConformanceCase[] = [
   {
     title: "LIM-4 a budget that is spent ends the evaluation before the next tool and request",
     async run({ play }) {
-      const usage = { inputTokens: 100, outputTokens: 20, totalTokens: 120 };
+      const usage = { inputTokens: 1_990, outputTokens: 20, totalTokens: 2_010 };
       const played = await play([{ toolCalls: [call], usage }, { text: "Done." }], toolPrompt, {
-        budget: { maxTotalTokens: 100 },
+        budget: { maxTotalTokens: 2_000 },
       });
       expect(whyOf(played)).toBe("budget");
       expect(played.requests).toHaveLength(1);
-      expect(played.error?.usage.totalTokens).toBe(120);
+      expect(played.error?.usage.totalTokens).toBe(2_010);
     },
   },
   {
