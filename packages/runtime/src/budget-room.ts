@@ -1,4 +1,5 @@
 import type { BudgetAmounts, BudgetDimension, BudgetReservation, BudgetTracker } from "@proviso/core";
+import { queueOf } from "./budget-queue.ts";
 import { budgetFailure, type Failure } from "./failures.ts";
 
 /** What a request asks of a budget. */
@@ -37,17 +38,18 @@ export function placed(tracker: BudgetTracker, wanted: Wanted): Placed | Failure
   const left = tracker.remaining();
   const room = roomIn(left, wanted, tracker);
   if (!(room.tokens >= wanted.outputTokens)) {
-    const all = unspent(tracker);
-    const alone = roomIn(all, wanted, tracker);
+    const alone = roomIn(unspent(tracker), wanted, tracker);
     if (!(alone.tokens >= least)) return refused(alone, wanted);
-    if (tracker.inTurn !== undefined && !isAlone(left, all)) return undefined;
+    if (!queueOf(tracker).isEmpty()) return undefined;
     if (!(room.tokens >= least)) return refused(room, wanted);
   }
   const outputTokens = Math.min(wanted.outputTokens, room.tokens);
   // The room was divided by the price: what it comes to may be a rounding error more.
   const costUsd = costOf && Math.min(costOf(inputTokens, outputTokens), left.costUsd);
   const reservation = tracker.reserve({ inputTokens, outputTokens, costUsd });
-  return reservation === undefined ? refused(room, wanted) : { reservation, room };
+  return reservation === undefined
+    ? refused(room, wanted)
+    : { reservation: queueOf(tracker).opened(reservation), room };
 }
 
 /** The limit that nothing is left of, whatever is reserved. */
@@ -72,15 +74,6 @@ function unspent({ budget, consumed }: BudgetTracker): BudgetAmounts {
 /** What is no number counts only where there is a limit. */
 function leftOf(limit: number | undefined, spent: number): number {
   return limit === undefined ? Infinity : limit - spent;
-}
-
-function isAlone(left: BudgetAmounts, all: BudgetAmounts): boolean {
-  return (
-    left.totalTokens >= all.totalTokens &&
-    left.inputTokens >= all.inputTokens &&
-    left.outputTokens >= all.outputTokens &&
-    left.costUsd >= all.costUsd
-  );
 }
 
 /** By the limit that leaves the least. */

@@ -12,6 +12,7 @@ import {
   type EvaluationPhase,
   type Usage,
 } from "@proviso/core";
+import { queueOf } from "./budget-queue.ts";
 import { exhausted, placed, type Placed, type Room, type Wanted } from "./budget-room.ts";
 import { budgetFailure, isFailure, type Failure } from "./failures.ts";
 
@@ -97,8 +98,8 @@ function reserveIn(
     return got;
   };
   const attempt = (): Placed | Failure | undefined => placed(tracker, wanted);
-  const got = tracker.inTurn === undefined ? attempt() : tracker.inTurn(attempt, signal);
-  if (!(got instanceof Promise)) return next(got as Placed | Failure);
+  const got = queueOf(tracker).inTurn(attempt, signal);
+  if (!(got instanceof Promise)) return next(got);
   return got.then(next, (error: unknown) => {
     granted(held).settle(noUsage);
     throw error;

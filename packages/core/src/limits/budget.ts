@@ -1,7 +1,6 @@
 // 1. `consumed` is the sum of what was restored and of all settled usages; it never shrinks.
 // 2. A reservation counts until it settles, and settles once. With none open, nothing is reserved: exactly zero.
 // 3. consumed + reserved never passes a limit through `reserve`.
-// 4. Who waits is served in the order of coming; nobody overtakes through `inTurn`, and every settlement serves.
 import { DefinitionError } from "../errors.ts";
 import type { Deadline } from "./deadline.ts";
 import { restoredUsage } from "./saved-usage.ts";
@@ -31,8 +30,8 @@ export interface BudgetReservation {
 }
 
 /**
- * Shared by every evaluation that must stay within one budget. `trackBudget` makes one; a tracker of your own, over a
- * shared store for example, needs the members that are not optional.
+ * Shared by every evaluation that must stay within one budget. `trackBudget` makes one; you may make your own, over a
+ * store that several processes share for example. Requests of one process wait for each other's reservations on either.
  */
 export interface BudgetTracker {
   readonly budget: Budget;
@@ -50,14 +49,6 @@ export interface BudgetTracker {
     readonly outputTokens: number;
     readonly costUsd?: number | undefined;
   }): BudgetReservation | undefined;
-  /**
-   * Lets requests wait for each other: asks `attempt` at once if nobody waits, otherwise when it is its turn, and again
-   * after each settlement, until it returns something. First come, first served, so that a large request is not
-   * overtaken for ever. `attempt` makes its reservation itself. Rejects with the signal's reason when that fires.
-   *
-   * Left out: `reserve` decides at once, and a request that does not fit beside others is refused.
-   */
-  inTurn?<T>(attempt: () => T | undefined, signal: AbortSignal): T | Promise<T>;
 }
 
 /** What `toJSON` of a tracker returns, and `trackBudget` takes as its second argument. */
@@ -67,7 +58,6 @@ export interface SavedBudget {
 
 /** A tracker of `trackBudget`. */
 export interface TrackedBudget extends BudgetTracker {
-  inTurn<T>(attempt: () => T | undefined, signal: AbortSignal): T | Promise<T>;
   /** What was spent so far, for `trackBudget` after a restart. Requests that are under way are not in it. */
   toJSON(): SavedBudget;
 }
@@ -88,7 +78,6 @@ export function trackBudget(
   let consumed = restoredUsage(saved);
   let open = 0;
   let reserved = nothing;
-  const queue = waitingQueue();
 
   const remaining = (): BudgetAmounts => ({
     totalTokens: limits.totalTokens - consumed.totalTokens - reserved.totalTokens,
@@ -102,7 +91,6 @@ export function trackBudget(
     reserved = open === 0 ? nothing : sum(reserved, held, -1);
     consumed = addUsage(consumed, actual);
     tracker.consumed = consumed;
-    queue.serve();
   };
 
   // A plain property: V8 keeps what a getter of a literal closes over until a full collection.
@@ -125,7 +113,6 @@ export function trackBudget(
         },
       };
     },
-    inTurn: queue.inTurn,
     toJSON: () => ({ consumed: { ...consumed } }),
   };
   return tracker;
@@ -160,51 +147,6 @@ function passed(consumed: Usage, limits: BudgetAmounts): BudgetDimension | undef
   if (isPassed(consumed.inputTokens, limits.inputTokens)) return "input_tokens";
   if (isPassed(consumed.outputTokens, limits.outputTokens)) return "output_tokens";
   return isPassed(consumed.costUsd ?? 0, limits.costUsd) ? "cost" : undefined;
-}
-
-/** Requests that wait, in the order of coming. */
-function waitingQueue(): Pick<TrackedBudget, "inTurn"> & { serve(): void } {
-  /** Each returns whether it has got what it waits for. */
-  const waiting = new Set<() => boolean>();
-  let isServing = false;
-  const serve = (): void => {
-    // An attempt may settle something itself.
-    if (isServing) return;
-    isServing = true;
-    for (const isServed of waiting) {
-      if (!isServed()) break;
-      waiting.delete(isServed);
-    }
-    isServing = false;
-  };
-  return {
-    serve,
-    inTurn(attempt, signal) {
-      const first = waiting.size === 0 ? attempt() : undefined;
-      if (first !== undefined) return first;
-      return new Promise((resolve, reject) => {
-        const leave = (): void => {
-          waiting.delete(isServed);
-          reject(signal.reason);
-          serve();
-        };
-        const isServed = (): boolean => {
-          try {
-            const got = attempt();
-            if (got === undefined) return false;
-            resolve(got);
-          } catch (error) {
-            reject(error);
-          }
-          signal.removeEventListener("abort", leave);
-          return true;
-        };
-        if (signal.aborted) return reject(signal.reason);
-        waiting.add(isServed);
-        signal.addEventListener("abort", leave, { once: true });
-      });
-    },
-  };
 }
 
 function checkedLimits(budget: Budget): BudgetAmounts {
