@@ -16,7 +16,7 @@ const counted = {
   Chinese: ["经过长时间的讨论，委员会同意先试行三个月。读者可以使用入口处的自助设备借书和还书。", 31],
   JSON: [
     '{"orderId":"ord_20260314_88213","items":[{"sku":"KB-104-US","quantity":2,"unitPrice":89.9,"shippedAt":"2026-03-15T08:21:44Z"}],"express":false}',
-    0,
+    57,
   ],
   "source code": [
     "  add(key: string, value: Value, createdAt = Date.now()): void {\n    const items = this.#items.get(key) ?? [];\n    items.splice(index + 1, 0, { key, value, createdAt });\n  }\n",
