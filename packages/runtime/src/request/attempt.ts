@@ -48,7 +48,7 @@ export function attemptRequest(
   if (stop !== undefined) return stop;
   const granted = run.limits.reserve(work.wanted);
   return granted instanceof Promise
-    ? waitFor(run, granted).then((got) => (isFailure(got) ? got : begin(run, attempt, work, deltas, got)))
+    ? waitFor(run, granted).then((got) => begin(run, attempt, work, deltas, stillWanted(run, got)))
     : begin(run, attempt, work, deltas, granted);
 }
 
@@ -57,9 +57,9 @@ async function waitFor(run: Run, granting: Promise<Granted | Failure>): Promise<
   run.log("debug", { turn: run.turn }, "budget.wait");
   // A wait that the signal ended rejects; the race returns why.
   const got = await run.limits.race(granting, "request").catch((error: unknown) => {
-    const ended = run.limits.stopped("request");
-    if (ended === undefined) throw error;
-    return ended;
+    const why = run.limits.stopped("request");
+    if (why === undefined) throw error;
+    return why;
   });
   if (isFailure(got)) {
     const giveBack = (late: Granted | Failure): void => {
@@ -68,6 +68,14 @@ async function waitFor(run: Run, granting: Promise<Granted | Failure>): Promise<
     granting.then(giveBack, () => {});
   }
   return got;
+}
+
+/** While it waited a limit may have been met. */
+function stillWanted(run: Run, granted: Granted | Failure): Granted | Failure {
+  const stop = isFailure(granted) ? undefined : run.limits.stopped("request");
+  if (isFailure(granted) || stop === undefined) return granted;
+  granted.settle(noUsage);
+  return stop;
 }
 
 function begin(
