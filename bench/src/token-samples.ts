@@ -34,25 +34,23 @@ const chinese = `市政府周二晚上决定，试行延长图书馆的开放时
 但是大家离开会议室的时候都觉得，事情总算有了结果。完整的会议记录和费用说明可以在我们的网站上查看，欢迎在月底之前通过下面的地址
 提出意见。`;
 
-const json = JSON.stringify(
-  {
-    orderId: "ord_20260314_88213",
-    status: "partially_shipped",
-    customer: { id: 48213, name: "Ada Lovelace", email: "ada@example.com", vip: true, tags: ["wholesale", "eu-west"] },
-    items: [
-      { sku: "KB-104-US", title: "Mechanical keyboard", quantity: 2, unitPrice: 89.9, shippedAt: "2026-03-15T08:21:44Z" },
-      { sku: "MS-220-BK", title: "Wireless mouse", quantity: 10, unitPrice: 24.5, shippedAt: null },
-      { sku: "CB-USB-C2", title: "USB-C cable, 2 m", quantity: 25, unitPrice: 7.25, shippedAt: "2026-03-15T08:21:44Z" },
-    ],
-    shipping: { street: "12 St James's Square", city: "London", postcode: "SW1Y 4JH", country: "GB", express: false },
-    totals: { net: 606.05, vat: 121.21, gross: 727.26, currency: "EUR" },
-    history: [
-      { at: "2026-03-14T17:02:10Z", event: "created", by: "web" },
-      { at: "2026-03-14T17:02:55Z", event: "paid", by: "stripe", reference: "pi_3OzQ2eKZ8YbN1" },
-      { at: "2026-03-15T08:21:44Z", event: "shipped", by: "warehouse-2", reference: "1Z999AA10123456784" },
-    ],
-  },
-);
+const json = JSON.stringify({
+  orderId: "ord_20260314_88213",
+  status: "partially_shipped",
+  customer: { id: 48213, name: "Ada Lovelace", email: "ada@example.com", vip: true, tags: ["wholesale", "eu-west"] },
+  items: [
+    { sku: "KB-104-US", title: "Mechanical keyboard", quantity: 2, unitPrice: 89.9, shippedAt: "2026-03-15T08:21:44Z" },
+    { sku: "MS-220-BK", title: "Wireless mouse", quantity: 10, unitPrice: 24.5, shippedAt: null },
+    { sku: "CB-USB-C2", title: "USB-C cable, 2 m", quantity: 25, unitPrice: 7.25, shippedAt: "2026-03-15T08:21:44Z" },
+  ],
+  shipping: { street: "12 St James's Square", city: "London", postcode: "SW1Y 4JH", country: "GB", express: false },
+  totals: { net: 606.05, vat: 121.21, gross: 727.26, currency: "EUR" },
+  history: [
+    { at: "2026-03-14T17:02:10Z", event: "created", by: "web" },
+    { at: "2026-03-14T17:02:55Z", event: "paid", by: "stripe", reference: "pi_3OzQ2eKZ8YbN1" },
+    { at: "2026-03-15T08:21:44Z", event: "shipped", by: "warehouse-2", reference: "1Z999AA10123456784" },
+  ],
+});
 
 const indentedJson = JSON.stringify(JSON.parse(json), null, 2);
 
