@@ -22,7 +22,7 @@ import { checkOptions, type AiSdkOptions, type AiSdkSettings, type LanguageModel
 import type { Answer } from "./parts.ts";
 import { modelSource, type ModelSource } from "./resolve-model.ts";
 import { secretsOf } from "./secrets.ts";
-import { isTextWire, toAiSdk, type Call } from "./to-ai-sdk.ts";
+import { isOpenAIFamily, toAiSdk, type Call } from "./to-ai-sdk.ts";
 
 /**
  * The call alone, for whoever wraps it: record, route, count.
@@ -148,7 +148,7 @@ async function answerTo(call: Call, request: ModelRequest, until: RequestGuard):
   }
   const { timeoutMs = defaultTimeoutMs, stallMs = Math.min(timeoutMs, defaultStallMs) } = call.settings;
   until.expect(stallMs);
-  const raw = isTextWire(model) ? { includeRawChunks: true } : {};
+  const raw = isOpenAIFamily(model) ? { includeRawChunks: true } : {};
   const { stream, response } = await Promise.race([model.doStream({ ...options, ...raw }), until.ended]);
   until.heard();
   const answer = await fromStream(stream, onDelta, until);

@@ -119,7 +119,7 @@ export { setAlarm, systemClock } from "./limits/clock.ts";
 export type { Clock } from "./limits/clock.ts";
 export { deadlineAt, deadlineIn } from "./limits/deadline.ts";
 export type { Deadline } from "./limits/deadline.ts";
-export { addUsage, noUsage } from "./limits/usage.ts";
+export { addUsage, countUsage, noUsage } from "./limits/usage.ts";
 export type { BudgetDimension, ReportedUsage, Usage } from "./limits/usage.ts";
 
 export type {

@@ -2,6 +2,7 @@ import {
   DefinitionError,
   describeValue,
   isRecord,
+  isThenable,
   ListenerError,
   noUsage,
   RestoreError,
@@ -28,6 +29,7 @@ import { elapsedMs } from "./elapsed.ts";
 import { checkPricing, pricesOf, type TokenPrices } from "./prices.ts";
 import { outputLimits } from "./request/wanted.ts";
 import { parseOutput, repairRequest, type ParsedOutput } from "./output/parse.ts";
+import { logSafely } from "./logging.ts";
 import type { Run, Setup } from "./run.ts";
 import { redactionOf } from "./secrets/structure.ts";
 import { startRun } from "./start-run.ts";
@@ -139,14 +141,24 @@ async function evaluate<Output>(
   if (isFailure(started)) {
     const promptName = prompt?.template?.name ?? "(no prompt)";
     const spentNothing = { promptName, usage: noUsage, messages: [], toolResults: [] };
-    throw errorFor(redactionOf(setup.world.secrets).failure(started), spentNothing);
+    const redaction = redactionOf(setup.world.secrets);
+    const error = errorFor(redaction.failure(started), spentNothing);
+    const { logger } = setup.world;
+    if (logger !== undefined) logSafely(logger, "error", redaction.log(errorFields(error)), "prompt.error");
+    throw error;
   }
-  await using run = started;
-  announce(run, setup);
-  const answer = await answerOf(setup, run);
-  if (isFailure(answer)) throw failed(run, answer);
-  // What parseOutput returned was validated with the prompt's own schema.
-  return executed(run, setup, answer) as PromptResponse<Output>;
+  const run = started;
+  // `await using` would cost more than all of its events.
+  try {
+    announce(run, setup);
+    const answer = await answerOf(setup, run);
+    if (isFailure(answer)) throw failed(run, answer);
+    // What parseOutput returned was validated with the prompt's own schema.
+    return executed(run, setup, answer) as PromptResponse<Output>;
+  } finally {
+    const closing = run.close();
+    if (closing !== undefined) await closing;
+  }
 }
 
 type Answer = ParsedOutput & { readonly response: ModelResponse };
@@ -159,17 +171,17 @@ async function answerOf(setup: Setup & { readonly drive: Drive }, run: Run): Pro
   let repairs = 0;
   let completions = 0;
   for (;;) {
-    run.log("debug", {}, "prompt.call.start");
     const response = await setup.drive(run);
     if (isFailure(response)) return response;
-    run.log("debug", { turns: run.turn, usage: run.usage }, "prompt.call.complete");
-    const parsed = await run.limits.race(parseOutput(run.rendered.output, response), "response");
+    const parsing = parseOutput(run.rendered.output, response);
+    const parsed = isThenable(parsing) ? await run.limits.race(parsing, "response") : parsing;
     if (isFailure(parsed)) {
       if (parsed.stop !== "output" || repairs++ >= run.maxRepairs) return parsed;
       run.conversation.say(repairRequest(parsed));
       continue;
     }
-    const missing = await whatIsMissing(run, parsed.output, completions++);
+    const { completion } = run.rendered;
+    const missing = completion && (await whatIsMissing(run, completion, parsed.output, completions++));
     if (isFailure(missing)) return missing;
     if (missing === undefined) return { ...parsed, response };
     run.conversation.say(missing);
@@ -214,6 +226,7 @@ function executed(run: Run, setup: Setup, answer: Answer): PromptResponse<unknow
     errors: value(errors),
     response: evaluated,
   });
+  run.log("error", errorFields(error), "prompt.error");
   // Nothing paid for is lost, but who prints the error does not print the answer as it came.
   throw Object.defineProperty(error, "response", { enumerable: false });
 }
@@ -262,7 +275,7 @@ function failed(run: Run, failure: Failure): EvaluationFailure {
 }
 
 function emitFailed(run: Run, error: EvaluationFailure): EvaluationFailure {
-  run.log("error", { code: error.code, phase: error.phase, error: error.message }, "prompt.error");
+  run.log("error", errorFields(error), "prompt.error");
   run.emit({
     type: "prompt.failed",
     promptName: run.promptName,
@@ -274,6 +287,10 @@ function emitFailed(run: Run, error: EvaluationFailure): EvaluationFailure {
     durationMs: elapsedMs(run.world.clock, run.startedAt),
   });
   return error;
+}
+
+function errorFields({ promptName, code, phase, message }: EvaluationFailure): object {
+  return { promptName, code, phase, error: message };
 }
 
 function spent(run: Run): Pick<EvaluationDetails, "promptName" | "usage" | "messages" | "toolResults"> {

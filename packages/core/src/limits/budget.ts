@@ -1,10 +1,11 @@
 // 1. `consumed` is the sum of what was restored and of all settled usages; it never shrinks.
 // 2. A reservation counts until it settles, and settles once. With none open, nothing is reserved: exactly zero.
 // 3. consumed + reserved never passes a limit through `reserve`.
+// 4. Every number of theirs is finite and from 0: what is given is checked first, and comparisons fail closed.
 import { DefinitionError } from "../errors.ts";
 import type { Deadline } from "./deadline.ts";
 import { restoredUsage } from "./saved-usage.ts";
-import { addUsage, type BudgetDimension, type ReportedUsage, type Usage } from "./usage.ts";
+import { addUsage, countUsage, type BudgetDimension, type ReportedUsage, type Usage } from "./usage.ts";
 
 /** Limits in tokens and US dollars; at least one, all positive. */
 export interface Budget {
@@ -41,8 +42,9 @@ export interface BudgetTracker {
   /** The limit that is passed, if one is. */
   exceeded(): BudgetDimension | undefined;
   /**
-   * Before a request: holds what it may cost, or undefined when that does not fit; nothing always fits. `settle` puts
-   * the real usage in its place. `costUsd` is left out where the price is not known.
+   * Before a request: holds what it may cost, or undefined when that does not fit; nothing always fits, and what are no
+   * whole numbers from 0 (dollars: no finite number from 0) never. `settle` puts the real usage in its place; of it, a
+   * count of tokens that is none stays what was reserved. `costUsd` is left out where the price is not known.
    */
   reserve(worstCase: {
     readonly inputTokens: number;
@@ -100,6 +102,7 @@ export function trackBudget(
     remaining,
     exceeded: () => passed(consumed, limits),
     reserve({ inputTokens, outputTokens, costUsd = 0 }) {
+      if (!isCount(inputTokens) || !isCount(outputTokens) || !(costUsd >= 0 && costUsd < Infinity)) return undefined;
       const held = { totalTokens: inputTokens + outputTokens, inputTokens, outputTokens, costUsd };
       if (!isWithin(held, remaining()) && held.totalTokens + costUsd !== 0) return undefined;
       open += 1;
@@ -109,7 +112,7 @@ export function trackBudget(
         settle(actual) {
           if (settled) return;
           settled = true;
-          release(held, actual);
+          release(held, countUsage(actual, held));
         },
       };
     },
@@ -147,6 +150,10 @@ function passed(consumed: Usage, limits: BudgetAmounts): BudgetDimension | undef
   if (isPassed(consumed.inputTokens, limits.inputTokens)) return "input_tokens";
   if (isPassed(consumed.outputTokens, limits.outputTokens)) return "output_tokens";
   return isPassed(consumed.costUsd ?? 0, limits.costUsd) ? "cost" : undefined;
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
 function checkedLimits(budget: Budget): BudgetAmounts {

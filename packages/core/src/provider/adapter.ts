@@ -55,7 +55,7 @@ export interface EvaluateOptions {
   readonly maxRepairs?: number | undefined;
   /** Requests at most. Default 64. */
   readonly maxTurns?: number | undefined;
-  /** Evaluations inside evaluations, at most. Default 3. */
+  /** Evaluations inside evaluations, at most; 0: none. Default 3. */
   readonly maxDepth?: number | undefined;
 }
 

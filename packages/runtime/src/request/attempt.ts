@@ -3,6 +3,7 @@
 import { noUsage, type ModelDelta, type ModelFailure, type ModelResponse, type Usage } from "@proviso/core";
 import type { Room, Wanted } from "../budget-room.ts";
 import type { Granted } from "../budgets.ts";
+import { elapsedMs } from "../elapsed.ts";
 import { isFailure, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import type { TurnDeltas } from "../streaming/deltas.ts";
@@ -87,16 +88,23 @@ function begin(
 ): Promise<Outcome> | Failure {
   if (isFailure(granted)) return granted;
   run.emit({ type: "provider.requested", turn: run.turn, attempt });
+  run.log("debug", { turn: run.turn, attempt }, "prompt.call.start");
+  const askedAt = run.world.clock.now();
   const onDelta = deltas?.begin();
   // A listener may have aborted.
   const ended = run.limits.stopped("request");
   if (ended !== undefined) {
     granted.settle(noUsage);
+    logEnd(run, attempt, askedAt, ended);
     return ended;
   }
   const answering = priced(run, asData(work, onDelta, granted.room));
   const ending = work.stopped === undefined ? answering : Promise.race([answering, work.stopped]);
-  return run.limits.race(ending, "request").then((answer) => settled(run, work, deltas, granted, answer));
+  return run.limits.race(ending, "request").then((answer) => {
+    const outcome = settled(run, work, deltas, granted, answer);
+    logEnd(run, attempt, askedAt, outcome);
+    return outcome;
+  });
 }
 
 /** The first answer of an adapter waits for its prices, if they are not there yet. */
@@ -104,6 +112,14 @@ function priced<T>({ prices }: Run, answering: Promise<T>): Promise<T> {
   if (prices.current !== undefined) return answering;
   const loading = prices.load();
   return answering.then((answer) => loading.then(() => answer));
+}
+
+function logEnd(run: Run, attempt: number, askedAt: number, outcome: Outcome): void {
+  if (run.world.logger === undefined) return;
+  const of = { turn: run.turn, attempt, durationMs: elapsedMs(run.world.clock, askedAt) };
+  const how =
+    isFailure(outcome) || outcome.failure !== undefined ? { error: outcome.message } : { usage: outcome.usage };
+  run.log("debug", { ...of, ...how }, "prompt.call.complete");
 }
 
 /** Charges for the request as soon as it is over. */
