@@ -14,7 +14,7 @@ import {
   type ToolResult,
 } from "@proviso/core";
 import { failureBehind, isFailure, messageOf, type Failure } from "../failures.ts";
-import type { BareEvent, Run } from "../run.ts";
+import type { Run } from "../run.ts";
 import { runAsPartOf } from "../transactions/async-context.ts";
 import { LockFault, type Transaction } from "../transactions/transaction.ts";
 import { ownInput, parseArguments, type Arguments } from "./arguments.ts";
@@ -69,19 +69,7 @@ function accepted(run: Run, call: ToolCall, tool: Tool, parsed: Arguments): Acce
 
 /** Emits `tool.requested`; inside the call's transaction, so that what reducers make of it is undone with the call. */
 export function announceCall(run: Run, { id: callId, name, arguments: given }: ToolCall): FrameworkEvent {
-  const { turn } = run;
-  const event: BareEvent = {
-    type: "tool.requested",
-    turn,
-    callId,
-    name,
-    arguments: given,
-    evaluationId: "",
-    at: 0,
-    sessionId: "",
-    seq: 0,
-  };
-  return run.emit(event).event;
+  return run.emit({ type: "tool.requested", turn: run.turn, callId, name, arguments: given }).event;
 }
 
 /**
@@ -235,7 +223,7 @@ function stopBehind(run: Run, error: unknown): Failure | undefined {
   if (error instanceof LockFault) return error.failure;
   const failure = failureBehind(error);
   if (failure === undefined) return ownLimitBehind(error);
-  if (failure.stop !== "budget" || failure.tracker === undefined || failure.tracker !== run.limits.budget)
+  if (failure.stop !== "budget" || failure.tracker === undefined || !run.limits.spendsFrom(failure.tracker))
     return undefined;
   return { ...failure, phase: "tool" };
 }
@@ -246,7 +234,8 @@ function ownLimitBehind(error: unknown): Failure | undefined {
   if (error instanceof DeadlineExceededError) return { stop: "deadline", expiresAt: error.expiresAt, ...why };
   if (error instanceof AbortedError) return { stop: "aborted", ...why };
   if (error instanceof BudgetExceededError) {
-    return { stop: "budget", dimension: error.dimension, tracker: undefined, ...why };
+    const { dimension, limit, spent, reserved, wanted, text } = error;
+    return { stop: "budget", dimension, limit, spent, reserved, wanted, text, tracker: undefined, ...why };
   }
   return undefined;
 }
