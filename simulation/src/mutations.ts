@@ -71,7 +71,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a budget is replaced instead of summed",
     file: "core/src/limits/budget.ts",
-    find: "consumed = addUsage(consumed, countUsage(actual, { inputTokens, outputTokens }));",
+    find: "consumed = addUsage(consumed, actual);",
     replace: "consumed = actual;",
   },
   {

@@ -1,4 +1,5 @@
-import type { BudgetDimension, Usage } from "./limits/usage.ts";
+import type { BudgetExceededError } from "./budget-error.ts";
+import type { Usage } from "./limits/usage.ts";
 import type { Message } from "./provider/message.ts";
 import type { PromptResponse } from "./provider/adapter.ts";
 import type { ToolInvoked } from "./state/events.ts";
@@ -199,45 +200,6 @@ export class DeadlineExceededError extends PromptEvaluationError {
   constructor(message: string, details: EvaluationDetails & { readonly expiresAt: Date }) {
     super(message, details);
     this.expiresAt = details.expiresAt;
-  }
-}
-
-/**
- * A limit of the budget in numbers, when an evaluation ended by it. Tokens, or US dollars where the dimension is "cost".
- */
-export interface BudgetState {
-  readonly dimension: BudgetDimension;
-  readonly limit: number;
-  /** By all evaluations that share the budget. */
-  readonly spent: number;
-  /** By other requests that are under way. */
-  readonly reserved: number;
-  /** What the request needed at least; undefined where no request was to be made. */
-  readonly wanted: number | undefined;
-}
-
-/**
- * More was spent than the budget allows, too little was left for the next request, or the answer was cut short where the
- * budget ended.
- */
-export class BudgetExceededError extends PromptEvaluationError implements BudgetState {
-  readonly code = "budget";
-  override readonly name = "BudgetExceededError";
-  readonly dimension: BudgetDimension;
-  readonly limit: number;
-  readonly spent: number;
-  readonly reserved: number;
-  readonly wanted: number | undefined;
-  /** The answer up to where the budget cut it short; undefined where it did not. */
-  readonly text: string | undefined;
-  constructor(message: string, details: EvaluationDetails & BudgetState & { readonly text?: string | undefined }) {
-    super(message, details);
-    this.dimension = details.dimension;
-    this.limit = details.limit;
-    this.spent = details.spent;
-    this.reserved = details.reserved;
-    this.wanted = details.wanted;
-    this.text = details.text;
   }
 }
 

@@ -1,8 +1,9 @@
+export { BudgetExceededError } from "./budget-error.ts";
+export type { BudgetState } from "./budget-error.ts";
 export { errorReason } from "./error-reason.ts";
 export type { ErrorReason } from "./error-reason.ts";
 export {
   AbortedError,
-  BudgetExceededError,
   DeadlineExceededError,
   DefinitionError,
   FilesystemError,
@@ -21,7 +22,6 @@ export {
   VisibilityExpansionRequired,
 } from "./errors.ts";
 export type {
-  BudgetState,
   EvaluationDetails,
   EvaluationFailure,
   EvaluationPhase,

@@ -41,7 +41,7 @@ export function textOf(given: unknown): string {
 export function tokensOf(message: Message): number {
   if (message.role !== "assistant") return tokensAroundMessage + estimatedTokens(message.text);
   const calls = message.toolCalls.map(
-    (call) => tokensAroundCall + estimatedTokens(call.name) + estimatedTokens(call.arguments ?? ""),
+    (call) => tokensAroundCall + estimatedTokens(call.name) + estimatedTokens(textOf(call.arguments)),
   );
   return calls.reduce((sum, tokens) => sum + tokens, tokensAroundMessage + estimatedTokens(message.text));
 }
