@@ -6,6 +6,7 @@ export type ErrorReason =
   | "quota_error"
   | "timeout_error"
   | "server_error"
+  | "network_error"
   | "api_key_error"
   | "context_length_error"
   | "not_found_error"
@@ -31,6 +32,7 @@ const throttleReasons = {
   quota_exhausted: "quota_error",
   timeout: "timeout_error",
   server_error: "server_error",
+  network: "network_error",
   unknown: "unknown_error",
 } as const satisfies Record<ThrottleKind, ErrorReason>;
 

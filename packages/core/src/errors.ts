@@ -8,8 +8,11 @@ import type { DeadlockError, RestoreError } from "./transaction-errors.ts";
 /** Where an evaluation was when it failed. */
 export type EvaluationPhase = "render" | "request" | "tool" | "response";
 
-/** Why a request was refused for the moment; the `kind` of a ThrottleError. All of them are asked again. */
-export type ThrottleKind = "rate_limit" | "quota_exhausted" | "timeout" | "server_error" | "unknown";
+/**
+ * Why a request was refused for the moment; the `kind` of a ThrottleError. All of them are asked again. "network": no
+ * server could be reached; "unknown": a connection that broke, among others.
+ */
+export type ThrottleKind = "rate_limit" | "quota_exhausted" | "timeout" | "server_error" | "network" | "unknown";
 
 /** Why a provider did not answer, where asking again would not help; the `reason` of a ProviderError. */
 export type ProviderErrorReason =
