@@ -16,6 +16,7 @@ export type ErrorReason =
   | "truncated_error"
   | "invalid_response_error"
   | "schema_error"
+  | "option_error"
   | "render_error"
   | "budget_error"
   | "deadline_error"
@@ -37,6 +38,7 @@ const throttleReasons = {
 } as const satisfies Record<ThrottleKind, ErrorReason>;
 
 const failureReasons = {
+  option: "option_error",
   render: "render_error",
   output: "schema_error",
   deadline: "deadline_error",

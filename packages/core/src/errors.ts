@@ -5,7 +5,7 @@ import type { ToolInvoked } from "./state/events.ts";
 import type { Visibility } from "./prompt/visibility.ts";
 import type { DeadlockError, RestoreError } from "./transaction-errors.ts";
 
-/** Where an evaluation was when it failed. */
+/** Where an evaluation was when it failed; "render" is all that comes before the first request. */
 export type EvaluationPhase = "render" | "request" | "tool" | "response";
 
 /**
@@ -113,6 +113,21 @@ export abstract class PromptEvaluationError extends ProvisoError {
     this.usage = details.usage;
     this.messages = details.messages;
     this.toolResults = details.toolResults;
+  }
+}
+
+/**
+ * What `evaluate` was called with cannot be: a wrong or unknown option, or a prompt that is not bound. The caller's code
+ * has to change; the cause is a DefinitionError.
+ */
+export class OptionError extends PromptEvaluationError {
+  readonly code = "option";
+  override readonly name = "OptionError";
+  /** The option's name; undefined where it is the prompt, or the options as a whole. */
+  readonly option: string | undefined;
+  constructor(message: string, details: EvaluationDetails & { readonly option?: string | undefined }) {
+    super(message, details);
+    this.option = details.option;
   }
 }
 
@@ -273,6 +288,7 @@ export class VisibilityExpansionRequired extends ProvisoError {
 
 /** All that `evaluate` throws, to switch over `code`. */
 export type EvaluationFailure =
+  | OptionError
   | PromptRenderError
   | ThrottleError
   | ProviderError

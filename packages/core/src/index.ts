@@ -9,6 +9,7 @@ export {
   isEvaluationFailure,
   ListenerError,
   NotSupportedError,
+  OptionError,
   OutputParseError,
   ProcessError,
   PromptEvaluationError,
@@ -36,6 +37,8 @@ export { isRecord } from "./is-record.ts";
 export { isThenable } from "./thenable.ts";
 export { canonicalJson, contentHash, frozenJson, isForbiddenKey, parseJson, toJsonValue } from "./json.ts";
 export type { JsonLimits, JsonResult } from "./json.ts";
+export { asJson, oddInJson } from "./odd-in-json.ts";
+export type { OddInJson } from "./odd-in-json.ts";
 export { describeIssues, jsonSchemaOf, parseWithSchema, parseWithSchemaSync, validateWithSchema } from "./schema.ts";
 export type { JsonSchema, ObjectSchema, Schema, SchemaIssue, SchemaResult } from "./schema.ts";
 export { strictSchema } from "./strict-schema.ts";

@@ -1,4 +1,5 @@
 import { DefinitionError, describeValue, isRecord, type EvaluateOptions, type ToolChoice } from "@proviso/core";
+import { readOption } from "./failures.ts";
 
 /** Each says what the option must be; undefined is as if left out. */
 const expected: {
@@ -17,17 +18,22 @@ const expected: {
   maxDepth: ["a positive whole number", isPositiveInteger],
 };
 
-/** @throws {DefinitionError} naming the option, and what it must be. */
-export function checkEvaluateOptions(options: EvaluateOptions): void {
-  if (!isRecord(options))
-    throw new DefinitionError(`The options of evaluate must be an object, not ${describeValue(options)}.`);
+/** @throws {OptionFault} naming the option, and what it must be. */
+export function checkEvaluateOptions(given: EvaluateOptions): void {
+  const options: unknown = given;
+  readOption(undefined, () => {
+    if (!isRecord(options))
+      throw new DefinitionError(`The options of evaluate must be an object, not ${describeValue(options)}.`);
+  });
   for (const [name, [mustBe, fits]] of Object.entries(expected)) {
-    const value = options[name];
-    if (value !== undefined && !fits(value)) throw refused(name, mustBe, value);
+    const value = (given as Readonly<Record<string, unknown>>)[name];
+    readOption(name, () => {
+      if (value !== undefined && !fits(value)) throw refused(name, mustBe, value);
+    });
   }
-  checkToolChoice(options["toolChoice"]);
-  checkPolicies(options["policies"]);
-  checkEstimate(options["expect"]);
+  readOption("toolChoice", () => checkToolChoice(given.toolChoice));
+  readOption("policies", () => checkPolicies(given.policies));
+  readOption("expect", () => checkEstimate(given.expect));
 }
 
 /** @throws {DefinitionError} for what is no choice. */

@@ -16,7 +16,7 @@ import {
 import { startConversation } from "./conversation.ts";
 import type { World } from "./environment.ts";
 import { checkEvaluateOptions } from "./evaluate-options.ts";
-import { isFailure, messageOf, type Failure } from "./failures.ts";
+import { beginFailure, isFailure, messageOf, readOption, type Failure } from "./failures.ts";
 import { openLimits, over, type Limits } from "./limits.ts";
 import { logSafely } from "./logging.ts";
 import type { Nesting } from "./nesting.ts";
@@ -50,23 +50,27 @@ export async function startRun(
   let limits: Limits | undefined;
   try {
     checkEvaluateOptions(options);
-    if (typeof prompt?.render !== "function")
-      throw new DefinitionError("evaluate takes a bound prompt: template.bind(params).");
-    limits = openLimits(options, setup.world.clock, inheritedLimits(around.nesting));
+    readOption(undefined, () => checkPrompt(prompt));
+    limits = readOption("budget", () => openLimits(options, setup.world.clock, inheritedLimits(around.nesting)));
     const stop = limits.stopped("render") ?? limits.check("render");
     if (stop !== undefined) {
       limits.close();
       return stop;
     }
-    const place = { ...around, ...depthOf(options, around.nesting) };
+    const place = { ...around, ...readOption("maxDepth", () => depthOf(options, around.nesting)) };
     const built = await buildRun(setup, prompt, options, limits, place);
     if (isFailure(built)) limits.close();
     return built;
   } catch (cause) {
     const stop = limits?.stopped("render");
     limits?.close();
-    return stop ?? { stop: "render", phase: "render", cause, message: messageOf(cause) };
+    return stop ?? beginFailure(cause);
   }
+}
+
+function checkPrompt(prompt: Prompt): void {
+  if (typeof prompt?.render === "function") return;
+  throw new DefinitionError("evaluate takes a bound prompt: template.bind(params).");
 }
 
 async function buildRun(
@@ -88,8 +92,11 @@ async function buildRun(
   const opened = openedOf(core, promptName);
   const rendered = renderFor(prompt, renderInputs, opened, log);
   const tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));
-  const toolChoice = checkedToolChoice(options.toolChoice ?? setup.toolChoice, tools);
-  const conversation = startConversation(rendered, parseMessages(options.messages ?? []));
+  const toolChoice = readOption("toolChoice", () => checkedToolChoice(options.toolChoice ?? setup.toolChoice, tools));
+  const conversation = startConversation(
+    rendered,
+    readOption("messages", () => parseMessages(options.messages ?? [])),
+  );
   const around = nesting === undefined ? enclosing(options.session) : noEnclosing;
   const endless = rendered.tools.length > 0 ? refusedWaitForCaller(core, around) : undefined;
   if (endless !== undefined) return endless;
@@ -181,9 +188,11 @@ function emitter(
     body && { evaluationId: event.evaluationId, callId: "callId" in event ? event.callId : undefined, parent: body };
   const parent = nesting && Object.freeze({ evaluationId: nesting.run.evaluationId, callId: nesting.callId });
   const { evaluationId } = of;
-  return (bare) => {
+  return (bare, cause) => {
     const filled = Object.assign(redaction.event(bare), { evaluationId, at: clock.now() });
-    const event = core.number(parent === undefined ? filled : { ...filled, parent });
+    const whole = parent === undefined ? filled : { ...filled, parent };
+    if (cause !== undefined) Object.defineProperty(whole, "cause", { value: redaction.value(cause) });
+    const event = core.number(whole);
     const failedReducers = core.reduce(event, originOf(event));
     const failedListeners = core.notify(event);
     watch?.(event);
@@ -255,7 +264,8 @@ function joinSession(
   world: World,
   nesting: Nesting | undefined,
 ): SessionCore {
-  const core = nesting?.run.core ?? coreOf(options.session ?? createSession({ id: world.newId() }));
+  const own = (): SessionCore => coreOf(options.session ?? createSession({ id: world.newId() }));
+  const core = nesting?.run.core ?? readOption("session", own);
   core.join([...prompt.template.slices, ...(options.policies ?? []).flatMap((policy) => policy.slices ?? [])]);
   return core;
 }

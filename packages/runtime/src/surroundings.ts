@@ -8,7 +8,7 @@ import {
   type StreamEvent,
   type Tool,
 } from "@proviso/core";
-import { isFailure } from "./failures.ts";
+import { isFailure, readOption } from "./failures.ts";
 import type { Limits, LimitOptions } from "./limits.ts";
 import type { Nesting } from "./nesting.ts";
 import { contextOf, openContext, type ContextSources, type ResourceContext } from "./resources/context.ts";
@@ -47,7 +47,7 @@ export async function openRunResources(
   limits: Limits,
   nesting: Nesting | undefined,
 ): Promise<ResourceContext> {
-  const opening = openContext({ own, ...sourcesOf(given, nesting?.run.resources) });
+  const opening = openContext({ own, ...readOption("resources", () => sourcesOf(given, nesting?.run.resources)) });
   const context = isThenable(opening) ? await limits.race(opening, "render") : opening;
   if (!isFailure(context)) return context;
   // Opened after all: nobody will use it.
