@@ -1,8 +1,21 @@
-import { DefinitionError, describeValue, type ProviderAdapter } from "@proviso/core";
+import {
+  checkOptionNames,
+  DefinitionError,
+  describeValue,
+  type OptionNames,
+  type ProviderAdapter,
+} from "@proviso/core";
 import { checkAdapterOptions, modelAdapter, type AdapterOptions } from "@proviso/runtime";
-import { checkBaseURL, environmentVariable, headerSecrets, isSecret } from "@proviso/runtime/adapter";
+import {
+  adapterOptionNames,
+  adapterOptionsOf,
+  checkBaseURL,
+  environmentVariable,
+  headerSecrets,
+  isSecret,
+} from "@proviso/runtime/adapter";
 import { providerOf } from "./ai-sdk-model.ts";
-import { checkSettings, plainCopy, type AiSdkSettings } from "./options.ts";
+import { checkSettings, plainCopy, settingNames, type AiSdkSettings } from "./options.ts";
 import { demand, loaded, type ModelSource } from "./resolve-model.ts";
 
 /** What `litellm` takes. */
@@ -27,7 +40,7 @@ export function litellm(given: LiteLLMOptions): ProviderAdapter {
   demand(packageName, "litellm");
   const abilities = { tools: true, nativeOutput: true, textOnly: true };
   const provider = providerOf(proxySource(options), options, abilities);
-  return modelAdapter(provider, options);
+  return modelAdapter(provider, adapterOptionsOf(options));
 }
 
 /**
@@ -43,6 +56,15 @@ export function validateLitellmOptions(options: LiteLLMOptions): boolean {
   }
 }
 
+const optionNames = {
+  ...adapterOptionNames,
+  ...settingNames,
+  model: true,
+  baseURL: true,
+  apiKey: true,
+  extraBody: true,
+} as const satisfies OptionNames<LiteLLMOptions>;
+
 const packageName = "@ai-sdk/openai-compatible";
 
 /** Options that were checked, with nothing left to look up. */
@@ -57,6 +79,7 @@ function checkProxyOptions(given: LiteLLMOptions): ProxyOptions {
   if (typeof model !== "string" || model.trim() === "") {
     throw new DefinitionError('litellm needs a model, for example { model: "anthropic/claude-sonnet-4-5" }.');
   }
+  checkOptionNames("litellm", given, optionNames);
   checkAdapterOptions(given);
   const apiKey = keyOf(given);
   const { secrets = [], headers } = given;

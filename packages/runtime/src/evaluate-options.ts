@@ -1,4 +1,12 @@
-import { DefinitionError, describeValue, isRecord, type EvaluateOptions, type ToolChoice } from "@proviso/core";
+import {
+  checkOptionNames,
+  DefinitionError,
+  describeValue,
+  isRecord,
+  type EvaluateOptions,
+  type OptionNames,
+  type ToolChoice,
+} from "@proviso/core";
 import { readOption } from "./failures.ts";
 
 /** Each says what the option must be; undefined is as if left out. */
@@ -18,6 +26,22 @@ const expected: {
   maxDepth: ["a positive whole number", isPositiveInteger],
 };
 
+const optionNames = {
+  deadline: true,
+  budget: true,
+  signal: true,
+  session: true,
+  messages: true,
+  resources: true,
+  policies: true,
+  toolChoice: true,
+  maxTurns: true,
+  maxRepairs: true,
+  maxDepth: true,
+  overrides: true,
+  expect: true,
+} as const satisfies OptionNames<EvaluateOptions>;
+
 /** @throws {OptionFault} naming the option, and what it must be. */
 export function checkEvaluateOptions(given: EvaluateOptions): void {
   const options: unknown = given;
@@ -25,6 +49,9 @@ export function checkEvaluateOptions(given: EvaluateOptions): void {
     if (!isRecord(options))
       throw new DefinitionError(`The options of evaluate must be an object, not ${describeValue(options)}.`);
   });
+  for (const name of Object.keys(given)) {
+    readOption(name, () => checkOptionNames("evaluate", { [name]: given[name as keyof EvaluateOptions] }, optionNames));
+  }
   for (const [name, [mustBe, fits]] of Object.entries(expected)) {
     const value = (given as Readonly<Record<string, unknown>>)[name];
     readOption(name, () => {

@@ -1,4 +1,5 @@
 import {
+  checkOptionNames,
   DefinitionError,
   describeValue,
   isRecord,
@@ -11,6 +12,7 @@ import {
   type EvaluationFailure,
   type ModelProvider,
   type ModelResponse,
+  type OptionNames,
   type Prompt,
   type PromptResponse,
   type ProviderAdapter,
@@ -50,11 +52,29 @@ export function checkAdapterOptions(options: AdapterOptions): void {
   checkToolChoice(options.toolChoice);
 }
 
+/** Of AdapterOptions: for whoever takes more options and checks their names. */
+export const adapterOptionNames = {
+  throttle: true,
+  toolChoice: true,
+  clock: true,
+  random: true,
+  newId: true,
+  logger: true,
+  secrets: true,
+} as const satisfies OptionNames<AdapterOptions>;
+
+/** What of an adapter's options is every adapter's. */
+export function adapterOptionsOf(options: AdapterOptions): AdapterOptions {
+  const { throttle, toolChoice, clock, random, newId, logger, secrets } = options;
+  return { throttle, toolChoice, clock, random, newId, logger, secrets };
+}
+
 /**
  * Every model adapter is this one line.
  * @throws {DefinitionError} for what is no model, a throttle policy or a tool choice that cannot be, or an empty secret.
  */
 export function modelAdapter(provider: ModelProvider, options: AdapterOptions = {}): ProviderAdapter {
+  checkOptionNames("modelAdapter", options, adapterOptionNames);
   checkDriver(provider, "modelAdapter needs a ModelProvider", modelProviderFields);
   const { tools, nativeOutput } = provider.capabilities;
   return makeAdapter({ provider, takesTools: tools, nativeOutput }, (run) => runInnerLoop(provider, run), options);
@@ -66,6 +86,7 @@ export function modelAdapter(provider: ModelProvider, options: AdapterOptions = 
  * @throws {DefinitionError} for what is no driver, a throttle policy or a tool choice that cannot be, or an empty secret.
  */
 export function agentAdapter(driver: AgentDriver, options: AdapterOptions = {}): ProviderAdapter {
+  checkOptionNames("agentAdapter", options, adapterOptionNames);
   checkDriver(driver, "agentAdapter needs an AgentDriver", agentDriverFields);
   const setup = { provider: driver, takesTools: true, nativeOutput: false };
   return makeAdapter(setup, (run) => driveAgent(driver, run), options);

@@ -480,7 +480,7 @@ test("ERR-1 a schema or a logger that throws, and a prompt that is none, reject 
     code: "option",
     promptName: "(no prompt)",
   });
-  expect(await rejection(adapter.evaluate({} as never))).toMatchObject({ code: "render" });
+  expect(await rejection(adapter.evaluate({} as never))).toMatchObject({ code: "option" });
 });
 
 test("LIM-3 a handler sees a timeout at the deadline, and the caller's own reason after an abort", async () => {

@@ -2,6 +2,7 @@
 // 2. A reservation counts until it settles, and settles once.
 // 3. consumed + reserved never passes a limit through `reserve`.
 import { DefinitionError } from "../errors.ts";
+import { checkOptionNames, type OptionNames } from "../option-names.ts";
 import type { Deadline } from "./deadline.ts";
 import { addUsage, noUsage, type BudgetDimension, type Usage } from "./usage.ts";
 
@@ -37,6 +38,13 @@ export interface BudgetTracker {
   }): { settle(actual: Usage): void } | undefined;
 }
 
+const budgetNames = {
+  maxTotalTokens: true,
+  maxInputTokens: true,
+  maxOutputTokens: true,
+  maxCostUsd: true,
+  deadline: true,
+} as const satisfies OptionNames<Budget>;
 const limitNames = ["maxTotalTokens", "maxInputTokens", "maxOutputTokens", "maxCostUsd"] as const;
 
 /**
@@ -98,6 +106,7 @@ export function trackBudget(budget: Budget): BudgetTracker {
 }
 
 function checkedLimits(budget: Budget): Omit<ReturnType<BudgetTracker["remaining"]>, never> {
+  checkOptionNames("A budget", budget, budgetNames);
   const given = limitNames.filter((name) => budget[name] !== undefined);
   if (given.length === 0 && budget.deadline === undefined) {
     throw new DefinitionError(`A budget needs at least one limit: ${limitNames.join(", ")} or deadline.`);

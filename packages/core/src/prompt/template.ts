@@ -1,4 +1,5 @@
 import { DefinitionError } from "../errors.ts";
+import { checkOptionNames, type OptionNames } from "../option-names.ts";
 import type { Binding } from "../resources/binding.ts";
 import { describeIssues, parseWithSchemaSync, type ObjectSchema, type Schema } from "../schema.ts";
 import type { SessionState } from "../state/session.ts";
@@ -142,6 +143,7 @@ export function definePrompt<
   const { ns = "app", key } = definition;
   checkKey("The prompt's ns", ns, { dots: true });
   checkKey("The prompt key", key, { dots: true });
+  checkOptionNames(`The prompt "${ns}/${key}"`, definition, promptNames);
   const compiled = compileTemplate({ ...(definition as AnyDefinition), ns });
   const template: PromptTemplate<InputOf<PS>, Output> = Object.freeze({
     ns,
@@ -155,6 +157,23 @@ export function definePrompt<
   templates.set(template, compiled);
   return template;
 }
+
+const promptNames = {
+  ns: true,
+  key: true,
+  name: true,
+  params: true,
+  output: true,
+  outputInstructions: true,
+  sections: true,
+  text: true,
+  policies: true,
+  feedback: true,
+  completion: true,
+  resources: true,
+  slices: true,
+  examples: true,
+} as const satisfies OptionNames<PromptDefinition<Schema, undefined, []>>;
 
 const templates = new WeakMap<object, CompiledTemplate>();
 

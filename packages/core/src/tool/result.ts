@@ -1,3 +1,5 @@
+import { checkOptionNames } from "../option-names.ts";
+
 /** What happened, as events and responses tell it: plain JSON. */
 export type ToolResult<Value = unknown> =
   | { readonly success: true; readonly message: string; readonly value: Value; readonly hideValue: boolean }
@@ -16,6 +18,7 @@ export function toolOk<Value>(
   value: Value,
   options: { message?: string | undefined; hideValue?: boolean | undefined } = {},
 ): ToolReturn<Value> {
+  checkOptionNames("toolOk", options, { message: true, hideValue: true });
   const { message = "", hideValue = false } = options;
   return brand<Value>({ success: true, message, value, hideValue });
 }

@@ -1,4 +1,5 @@
 import {
+  checkOptionNames,
   DefinitionError,
   noUsage,
   RevokedError,
@@ -150,6 +151,7 @@ async function locked<T>(
   takes: "snapshots" | "locks",
   work: (all: Locked) => Promise<T>,
 ): Promise<T> {
+  checkOptionNames("transaction", scope, { session: true, resources: true, tag: true });
   const core = coreOf(scope.session);
   const context = contextOf(scope.resources);
   const around = enclosing(scope.session);
