@@ -120,6 +120,7 @@ export { addUsage, noUsage } from "./limits/usage.ts";
 export type { BudgetDimension, ReportedUsage, Usage } from "./limits/usage.ts";
 
 export type {
+  ContinueFrom,
   EvaluateOptions,
   EvaluationStream,
   PartialOutput,
@@ -128,7 +129,7 @@ export type {
   StreamEvent,
   ThrottlePolicy,
 } from "./provider/adapter.ts";
-export { parseMessages } from "./provider/message.ts";
+export { completedMessages, parseMessages } from "./provider/message.ts";
 export type { AssistantMessage, Message, PromptMessage, ToolCall, ToolMessage } from "./provider/message.ts";
 export type {
   FinishReason,

@@ -2,6 +2,7 @@ import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/sp
 import { DefinitionError } from "./errors.ts";
 import { isRecord } from "./is-record.ts";
 import type { JsonSchema } from "./json-schema.ts";
+import { wellFormedSchema } from "./well-formed-schema.ts";
 import { notValidated, unknownKeysIn } from "./unknown-keys.ts";
 
 export type { JsonSchema } from "./json-schema.ts";
@@ -115,9 +116,11 @@ function print(
   }
   try {
     const { $schema: _, ...json } = standard.jsonSchema[side]({ target: "draft-2020-12", libraryOptions });
-    cache[side].set(schema, json);
-    return json;
+    const written = wellFormedSchema(json);
+    cache[side].set(schema, written);
+    return written;
   } catch (cause) {
+    if (cause instanceof DefinitionError) throw cause;
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new DefinitionError(`A schema cannot be written as JSON Schema: ${why}`, { cause });
   }

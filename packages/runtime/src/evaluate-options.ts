@@ -21,6 +21,10 @@ const expected: {
     (value) => isRecord(value) && isRecord(value["store"]) && typeof value["store"]["resolve"] === "function",
   ],
   policies: ["a list of what definePolicy makes", Array.isArray],
+  continueFrom: [
+    "an error that evaluate rejected with, a response, or messages",
+    (value) => Array.isArray(value) || (isRecord(value) && Array.isArray(value["messages"])),
+  ],
   maxRepairs: ["a whole number from 0", (value) => Number.isInteger(value) && (value as number) >= 0],
   maxTurns: ["a positive whole number", isPositiveInteger],
   maxDepth: ["a positive whole number", isPositiveInteger],
@@ -32,6 +36,7 @@ const optionNames = {
   signal: true,
   session: true,
   messages: true,
+  continueFrom: true,
   resources: true,
   policies: true,
   toolChoice: true,
@@ -58,6 +63,12 @@ export function checkEvaluateOptions(given: EvaluateOptions): void {
       if (value !== undefined && !fits(value)) throw refused(name, mustBe, value);
     });
   }
+  readOption("continueFrom", () => {
+    if (given.continueFrom === undefined || given.messages === undefined) return;
+    throw new DefinitionError(
+      "Give continueFrom or messages: continueFrom goes on with a history that holds the prompt's question, messages stand before the question.",
+    );
+  });
   readOption("toolChoice", () => checkToolChoice(given.toolChoice));
   readOption("policies", () => checkPolicies(given.policies));
   readOption("expect", () => checkEstimate(given.expect));

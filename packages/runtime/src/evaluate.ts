@@ -22,6 +22,7 @@ import {
 import { rememberInternals } from "./adapter-internals.ts";
 import { driveAgent, type AgentDriver } from "./agent.ts";
 import { whatIsMissing } from "./completion.ts";
+import { rememberHistory } from "./continued.ts";
 import { resolveEnvironment, type Environment } from "./environment.ts";
 import { checkToolChoice } from "./evaluate-options.ts";
 import { errorOf, isFailure, messageOf, rememberFailure, type Failure } from "./failures.ts";
@@ -221,6 +222,7 @@ function executed(run: Run, setup: Setup, answer: Answer): PromptResponse<unknow
     errors: value(errors),
     response: evaluated,
   });
+  rememberHistory(error, run.prompt, run.conversation);
   // Nothing paid for is lost, but who prints the error does not print the answer as it came.
   throw Object.defineProperty(error, "response", { enumerable: false });
 }
@@ -269,6 +271,7 @@ function failed(run: Run, failure: Failure): EvaluationFailure {
 }
 
 function emitFailed(run: Run, error: EvaluationFailure): EvaluationFailure {
+  rememberHistory(error, run.prompt, run.conversation);
   run.log("error", { code: error.code, phase: error.phase, error: error.message }, "prompt.error");
   run.emit({
     type: "prompt.failed",

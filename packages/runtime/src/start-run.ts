@@ -3,7 +3,6 @@ import {
   DefinitionError,
   noUsage,
   openedSections,
-  parseMessages,
   type EvaluateOptions,
   type FrameworkEvent,
   type Prompt,
@@ -13,7 +12,7 @@ import {
   type ToolChoice,
   type Usage,
 } from "@proviso/core";
-import { startConversation } from "./conversation.ts";
+import { conversationOf } from "./continued.ts";
 import type { World } from "./environment.ts";
 import { checkEvaluateOptions } from "./evaluate-options.ts";
 import { beginFailure, isFailure, messageOf, readOption, type Failure } from "./failures.ts";
@@ -93,10 +92,7 @@ async function buildRun(
   const rendered = renderFor(prompt, renderInputs, opened, log);
   const tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));
   const toolChoice = readOption("toolChoice", () => checkedToolChoice(options.toolChoice ?? setup.toolChoice, tools));
-  const conversation = startConversation(
-    rendered,
-    readOption("messages", () => parseMessages(options.messages ?? [])),
-  );
+  const conversation = conversationOf(options, prompt, rendered);
   const around = nesting === undefined ? enclosing(options.session) : noEnclosing;
   const endless = rendered.tools.length > 0 ? refusedWaitForCaller(core, around) : undefined;
   if (endless !== undefined) return endless;
