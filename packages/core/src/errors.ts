@@ -31,10 +31,28 @@ export abstract class ProvisoError extends Error {
   abstract readonly code: string;
 }
 
+/** One thing that is wrong, with a dotted path ("" is the value itself). */
+export interface DefinitionIssue {
+  readonly path: string;
+  readonly message: string;
+}
+
 /** A prompt, section, tool, slice, resource or adapter is defined or used wrongly. */
 export class DefinitionError extends ProvisoError {
   readonly code = "definition";
   override readonly name = "DefinitionError";
+  /**
+   * What a schema found wrong with params, an event, an example or an initial state, or what of a schema cannot be
+   * printed: the first 100. Empty for every other mistake, whose message says it all.
+   */
+  readonly issues: readonly DefinitionIssue[];
+  constructor(
+    message: string,
+    details: { readonly cause?: unknown; readonly issues?: readonly DefinitionIssue[] | undefined } = {},
+  ) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.issues = Object.freeze([...(details.issues ?? [])]);
+  }
 }
 
 /** An option that is declared and not built yet: refused rather than ignored. */

@@ -22,6 +22,7 @@ export {
   VisibilityExpansionRequired,
 } from "./errors.ts";
 export type {
+  DefinitionIssue,
   EvaluationDetails,
   EvaluationFailure,
   EvaluationPhase,

@@ -1,3 +1,4 @@
+import { DefinitionError } from "../errors.ts";
 import { containerOf, jsonSchemaOf, type JsonSchema, type Schema } from "../schema.ts";
 
 /** What the answer has to be. */
@@ -9,10 +10,30 @@ export interface OutputSpec<Output> {
   readonly jsonSchema: JsonSchema;
 }
 
-/** @throws {DefinitionError} when the schema cannot be written as JSON Schema. */
-export function outputSpec<Output>(schema: Schema<unknown, Output>): OutputSpec<Output> {
-  const jsonSchema = jsonSchemaOf(schema, "input");
+/** @throws {DefinitionError} when the schema cannot be written as JSON Schema, or takes any text. */
+export function outputSpec<Output>(schema: Schema<unknown, Output>, what?: string): OutputSpec<Output> {
+  const jsonSchema = jsonSchemaOf(schema, "input", what);
+  if (takesAnyText(schema, jsonSchema)) {
+    throw new DefinitionError(
+      `${what ?? "An output"} takes any text, but would be asked for as JSON: leave output out, and the answer's text is the output.`,
+    );
+  }
   return Object.freeze({ schema, container: containerOf(jsonSchema), jsonSchema });
+}
+
+const anyText = ["", "a text", "two\nlines, { and [", "\u{1f600}"];
+
+/** `z.string()` alone: one that asks for more, a pattern or a check, does not take everything. */
+function takesAnyText(schema: Schema, { type, description: _, title: __, ...more }: JsonSchema): boolean {
+  if (type !== "string" || Object.keys(more).length > 0) return false;
+  try {
+    return anyText.every((text) => {
+      const result = schema["~standard"].validate(text);
+      return !(result instanceof Promise) && result.issues === undefined && result.value === text;
+    });
+  } catch {
+    return false;
+  }
 }
 
 /** The key under which an array or a value travels. */

@@ -95,6 +95,9 @@ export function completedMessages(json: unknown): readonly Message[] {
 
 function parseMessage(message: unknown, path: string): Message {
   const fields = record(message, path);
+  if (fields["text"] === undefined && ("content" in fields || "parts" in fields)) {
+    throw fault(path, foreign("content" in fields ? "content" : "parts"));
+  }
   const text = string(fields, "text", path);
   switch (fields["role"]) {
     case "system":
@@ -121,6 +124,15 @@ function parseMessage(message: unknown, path: string): Message {
     default:
       throw fault(`${path}.role`, 'must be "system", "user", "assistant" or "tool"');
   }
+}
+
+/** Of the AI SDK, OpenAI's and Anthropic's APIs, LangChain. */
+function foreign(key: string): string {
+  return (
+    `has ${key} in place of text: it is a message of another library. Here it is { role: "user", text }, ` +
+    '{ role: "assistant", text, toolCalls: [{ id, name, arguments }] }, with the arguments as JSON text, or ' +
+    '{ role: "tool", callId, name, text, isError }'
+  );
 }
 
 function parseCall(call: unknown, path: string): ToolCall {

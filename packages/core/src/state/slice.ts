@@ -73,6 +73,7 @@ export function defineSlice<State>(slice: {
     if (!fits.ok) {
       throw new DefinitionError(
         `The initial state of slice "${slice.name}" does not fit: ${describeIssues(fits.issues, fits.unlisted)}.`,
+        { issues: fits.issues },
       );
     }
   }

@@ -113,7 +113,7 @@ export function defineTool<
   checkOptionNames(`The tool "${name}"`, tool, toolNames);
   if (typeof description !== "string") throw new DefinitionError(`The tool "${name}" needs a description: a text.`);
   if (typeof execute !== "function") throw new DefinitionError(`The tool "${name}" needs execute: a function.`);
-  if (containerOf(jsonSchemaOf(tool.input, "input")) !== "object") {
+  if (containerOf(jsonSchemaOf(tool.input, "input", `The input of tool "${name}"`)) !== "object") {
     throw new DefinitionError(`The input of tool "${tool.name}" must be an object schema.`);
   }
   if (uses !== undefined && !(Array.isArray(uses) && uses.every(isResourceKey))) {

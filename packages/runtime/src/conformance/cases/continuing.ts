@@ -20,7 +20,8 @@ function expectContinued(continued: Played<unknown>, before: Played<unknown>, qu
 /** An evaluation goes on where another one stopped. */
 export const continuingCases: readonly ConformanceCase[] = [
   {
-    title: "LOOP-9 what was refused after a tool goes on with what it answered, and the question is not asked again",
+    title:
+      "LOOP-9 with tools: what was refused after one goes on with what it answered, and the question is not asked again",
     async run({ play }) {
       const failed = await play([{ toolCalls: [one] }, { status: 400 }], toolPrompt);
       expect(whyOf(failed)).toBe("provider: bad_request");
