@@ -42,11 +42,11 @@ export const settingNames = {
   headers: true,
 } as const satisfies OptionNames<AiSdkSettings>;
 const optionNames = {
-  ...adapterOptionNames,
-  ...settingNames,
   model: true,
   nativeOutput: true,
   capabilities: true,
+  ...settingNames,
+  ...adapterOptionNames,
 } as const satisfies OptionNames<AiSdkOptions>;
 
 /** A checked copy. @throws {DefinitionError} naming the option and its range. */
@@ -87,7 +87,7 @@ export function plainCopy<T>(name: string, value: T): T {
   }
 }
 
-function isModel(model: unknown): model is LanguageModel {
+export function isModel(model: unknown): model is LanguageModel {
   const { doGenerate, doStream, modelId, provider } = (model ?? {}) as Partial<LanguageModel>;
   const calls = typeof doGenerate === "function" && typeof doStream === "function";
   return calls && typeof modelId === "string" && typeof provider === "string";

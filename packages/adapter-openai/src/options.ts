@@ -75,7 +75,6 @@ export interface CheckedOptions extends OpenAIOptions {
 }
 
 const optionNames = {
-  ...adapterOptionNames,
   model: true,
   api: true,
   client: true,
@@ -101,6 +100,7 @@ const optionNames = {
   stop: true,
   presencePenalty: true,
   frequencyPenalty: true,
+  ...adapterOptionNames,
 } as const satisfies OptionNames<OpenAIOptions>;
 
 const openAIHost = "api.openai.com";

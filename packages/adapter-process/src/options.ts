@@ -30,12 +30,12 @@ export interface CheckedOptions extends CommandLineOptions {
 }
 
 export const optionNames = {
-  ...adapterOptionNames,
   command: true,
   args: true,
   cwd: true,
   env: true,
   timeoutMs: true,
+  ...adapterOptionNames,
 } as const satisfies OptionNames<CommandLineOptions>;
 
 /** A checked copy. @throws {DefinitionError} naming the option and what it must be. */

@@ -135,7 +135,7 @@ export function containerOf(json: JsonSchema): "object" | "array" | "value" {
 }
 
 /** Their JSON Schema names every object that takes further keys; others print it like one that drops them. */
-const exactVendors = new Set(["zod"]);
+export const exactVendors: ReadonlySet<string> = new Set(["zod"]);
 
 function settle<T>(
   schema: Schema<unknown, T>,
@@ -143,11 +143,11 @@ function settle<T>(
   given: unknown,
   result: StandardSchemaV1.Result<T>,
 ): SchemaResult<T> {
-  const own = result.issues ?? [];
-  const listed = own.slice(0, mostIssues).map(({ path, message }) => ({ path: pathText(path ?? []), message }));
   const validated = result.issues === undefined ? result.value : notValidated;
   const unknown = unknownIssues(schema, known, given, validated);
   if (result.issues === undefined && unknown.count === 0) return { ok: true, value: result.value };
+  const own = result.issues ?? [];
+  const listed = own.slice(0, mostIssues).map(({ path, message }) => ({ path: pathText(path ?? []), message }));
   const paths = new Set(listed.map(({ path }) => path));
   const added = unknown.issues.filter(({ path }) => !paths.has(path));
   const issues = [...listed, ...added].slice(0, mostIssues);

@@ -160,6 +160,7 @@ describe("ERR-6 who comes from another library is told what it is called here", 
       z.string().transform((text) => text.length),
       z.string().refine((text) => text.includes("a")),
       z.iso.date(),
+      z.string().refine(() => Promise.reject(new Error("later"))),
     ]) {
       expect(() => definePrompt({ key: "p", text: "x", output })).not.toThrow();
     }

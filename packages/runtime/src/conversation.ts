@@ -9,7 +9,7 @@ import {
   type ToolMessage,
 } from "@proviso/core";
 import type { Continued } from "./continued.ts";
-import { charactersOf, utf8Length } from "./usage.ts";
+import { charactersOf, textOf, utf8Length } from "./usage.ts";
 import { wellFormedMessage } from "./well-formed.ts";
 
 export interface Conversation {
@@ -91,7 +91,7 @@ function sumOf(messages: readonly Message[]): number {
 function bytesOf(message: Message): number {
   if (message.role !== "assistant") return utf8Length(message.text);
   const { text, toolCalls, providerItems } = message;
-  const texts = [text, ...toolCalls.flatMap((call) => [call.name, call.arguments ?? ""]), toJsonText(providerItems)];
+  const texts = [text, ...toolCalls.flatMap((call) => [call.name, textOf(call.arguments)]), toJsonText(providerItems)];
   return texts.reduce((sum, part) => sum + utf8Length(part), 0);
 }
 

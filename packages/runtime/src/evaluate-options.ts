@@ -3,11 +3,13 @@ import {
   DefinitionError,
   describeValue,
   isRecord,
+  textPrompt,
   type EvaluateOptions,
   type OptionNames,
+  type Prompt,
   type ToolChoice,
 } from "@proviso/core";
-import { readOption } from "./failures.ts";
+import { optionFault } from "./failures.ts";
 
 /** Each says what the option must be; undefined is as if left out. */
 const expected: {
@@ -25,10 +27,19 @@ const expected: {
     "an error that evaluate rejected with, a response, or messages",
     (value) => Array.isArray(value) || (isRecord(value) && Array.isArray(value["messages"])),
   ],
-  maxRepairs: ["a whole number from 0", (value) => Number.isInteger(value) && (value as number) >= 0],
-  maxTurns: ["a positive whole number", isPositiveInteger],
-  maxDepth: ["a positive whole number", isPositiveInteger],
+  maxRepairs: ["a whole number from 0", (value) => isWhole(value, 0)],
+  maxTurns: ["a positive whole number", (value) => isWhole(value, 1)],
+  maxDepth: ["a whole number from 0", (value) => isWhole(value, 0)],
 };
+
+const checks = Object.entries(expected);
+
+/** @throws {DefinitionError} for what is neither a bound prompt nor a text that says something. */
+export function checkPrompt(prompt: unknown): void {
+  if (typeof prompt === "string") textPrompt(prompt);
+  if (typeof (prompt as Partial<Prompt> | undefined)?.render === "function") return;
+  throw new DefinitionError("evaluate takes a bound prompt, template.bind(params), or a text.");
+}
 
 const optionNames = {
   deadline: true,
@@ -49,29 +60,36 @@ const optionNames = {
 
 /** @throws {OptionFault} naming the option, and what it must be. */
 export function checkEvaluateOptions(given: EvaluateOptions): void {
-  const options: unknown = given;
-  readOption(undefined, () => {
+  let option: string | undefined;
+  try {
+    const options: unknown = given;
     if (!isRecord(options))
       throw new DefinitionError(`The options of evaluate must be an object, not ${describeValue(options)}.`);
-  });
-  for (const name of Object.keys(given)) {
-    readOption(name, () => checkOptionNames("evaluate", { [name]: given[name as keyof EvaluateOptions] }, optionNames));
-  }
-  for (const [name, [mustBe, fits]] of Object.entries(expected)) {
-    const value = (given as Readonly<Record<string, unknown>>)[name];
-    readOption(name, () => {
+    option = Object.keys(options).find((name) => !Object.hasOwn(optionNames, name) && options[name] !== undefined);
+    checkOptionNames("evaluate", given, optionNames);
+    for (const [name, [mustBe, fits]] of checks) {
+      const value = options[name];
+      option = name;
       if (value !== undefined && !fits(value)) throw refused(name, mustBe, value);
-    });
+    }
+    option = "continueFrom";
+    checkHistory(given);
+    option = "toolChoice";
+    checkToolChoice(given.toolChoice);
+    option = "policies";
+    checkPolicies(given.policies);
+    option = "expect";
+    checkEstimate(given.expect);
+  } catch (error) {
+    throw optionFault(option, error);
   }
-  readOption("continueFrom", () => {
-    if (given.continueFrom === undefined || given.messages === undefined) return;
-    throw new DefinitionError(
-      "Give continueFrom or messages: continueFrom goes on with a history that holds the prompt's question, messages stand before the question.",
-    );
-  });
-  readOption("toolChoice", () => checkToolChoice(given.toolChoice));
-  readOption("policies", () => checkPolicies(given.policies));
-  readOption("expect", () => checkEstimate(given.expect));
+}
+
+function checkHistory({ continueFrom, messages }: EvaluateOptions): void {
+  if (continueFrom === undefined || messages === undefined) return;
+  throw new DefinitionError(
+    "Give continueFrom or messages: continueFrom goes on with a history that holds the prompt's question, messages stand before the question.",
+  );
 }
 
 /** @throws {DefinitionError} for what is no choice. */
@@ -89,14 +107,16 @@ export function isAbortSignal(value: unknown): value is AbortSignal {
 function isDeadline(value: unknown): boolean {
   if (!isRecord(value)) return false;
   const { expiresAt, remainingMs } = value;
-  return isRecord(expiresAt) && !Number.isNaN(Number(expiresAt)) && typeof remainingMs === "function";
+  if (!isRecord(expiresAt) || typeof remainingMs !== "function") return false;
+  return !Number.isNaN(expiresAt instanceof Date ? expiresAt.getTime() : Number(expiresAt));
 }
 
-function isPositiveInteger(value: unknown): boolean {
-  return Number.isInteger(value) && (value as number) > 0;
+function isWhole(value: unknown, least: number): boolean {
+  return Number.isInteger(value) && (value as number) >= least;
 }
 
-function checkPolicies(policies: unknown = []): void {
+function checkPolicies(policies: unknown): void {
+  if (policies === undefined) return;
   (policies as readonly unknown[]).forEach((policy, index) => {
     if (isRecord(policy) && [policy["check"], policy["approve"]].some((step) => typeof step === "function")) return;
     throw new DefinitionError(

@@ -35,7 +35,7 @@ export type Failure = {
   | { readonly stop: "option"; readonly option: string | undefined }
   | { readonly stop: "aborted" }
   | { readonly stop: "deadline"; readonly expiresAt: Date }
-  | { readonly stop: "budget"; readonly dimension: BudgetDimension; readonly tracker: BudgetTracker }
+  | { readonly stop: "budget"; readonly dimension: BudgetDimension; readonly tracker: BudgetTracker | undefined }
   | { readonly stop: "provider"; readonly reason: ProviderErrorReason; readonly status?: number | undefined }
   | {
       readonly stop: "process";
@@ -48,6 +48,7 @@ export type Failure = {
       readonly kind: ThrottleKind;
       readonly retryAfterMs: number | undefined;
       readonly attempts: number;
+      readonly status: number | undefined;
     }
   | { readonly stop: "deadlock"; readonly waitedFor: string; readonly heldBy: string }
   | {
@@ -84,8 +85,12 @@ export function readOption<T>(option: string | undefined, read: () => T): T {
   try {
     return read();
   } catch (error) {
-    throw error instanceof DefinitionError ? new OptionFault(option, error) : error;
+    throw optionFault(option, error);
   }
+}
+
+export function optionFault(option: string | undefined, error: unknown): unknown {
+  return error instanceof DefinitionError ? new OptionFault(option, error) : error;
 }
 
 /** What was thrown before the first request. */
@@ -126,8 +131,17 @@ export function refusedRequest(failure: Extract<ModelFailure, { failure: "provid
     return { stop: "process", phase: "request", exitCode, signal, stderr, message, payload, cause };
   }
   const { reason, message, payload, status, cause } = failure;
-  return { ...providerFailure(reason, message, { payload, status, cause }), phase: "request" };
+  const isRefused = (status ?? 0) >= 400 || !ofAnswers.has(reason);
+  return { ...providerFailure(reason, message, { payload, status, cause }), phase: isRefused ? "request" : "response" };
 }
+
+/** What is wrong with an answer that came, on whatever API. */
+const ofAnswers: ReadonlySet<ProviderErrorReason> = new Set([
+  "invalid_response",
+  "refusal",
+  "content_filter",
+  "truncated",
+]);
 
 /** The error that `evaluate` rejects with. */
 export function errorOf(
@@ -156,8 +170,8 @@ export function errorOf(
       return new ProcessError(message, { ...details, exitCode, signal, stderr });
     }
     case "throttled": {
-      const { kind, retryAfterMs, attempts } = failure;
-      return new ThrottleError(message, { ...details, kind, retryAfterMs, attempts });
+      const { kind, retryAfterMs, attempts, status } = failure;
+      return new ThrottleError(message, { ...details, kind, retryAfterMs, attempts, status });
     }
     case "deadlock":
       return new DeadlockError(message, { ...details, waitedFor: failure.waitedFor, heldBy: failure.heldBy });

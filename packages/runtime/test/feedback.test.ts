@@ -15,8 +15,8 @@ const work = defineTool({
     return "worked";
   },
 });
-const promptWith = (...feedback: readonly FeedbackProvider[]) =>
-  definePrompt({ key: "feedback", sections: [{ key: "s", text: "Work.", tools: [work] }], feedback }).bind();
+const promptWith = (feedback: readonly FeedbackProvider[], key = "feedback") =>
+  definePrompt({ key, sections: [{ key: "s", text: "Work.", tools: [work] }], feedback }).bind();
 const says = (name: string, every: FeedbackProvider["every"], text = name): FeedbackProvider => ({
   name,
   every,
@@ -27,10 +27,11 @@ async function answersTo(
   feedback: readonly FeedbackProvider[],
   calls: readonly number[],
   session = createSession(),
+  key?: string,
 ): Promise<readonly string[]> {
   const toolCalls = calls.map((ms) => ({ name: "work", arguments: { ms } }));
   const adapter = modelAdapter(scriptedModel([{ toolCalls }, { text: "done" }]), environment);
-  const evaluating = adapter.evaluate(promptWith(...feedback), { session });
+  const evaluating = adapter.evaluate(promptWith(feedback, key), { session });
   await environment.clock.advance(calls.reduce((sum, ms) => sum + ms, 0) + 1);
   return toolMessages((await evaluating).messages).map(({ text }) => text);
 }
@@ -77,6 +78,14 @@ test("TOOL-11 cadence is kept by provider, and over the evaluations of the promp
   ]);
 });
 
+test("TOOL-11 cadence is kept per prompt: the calls of one bring no feedback forward in another", async () => {
+  const session = createSession();
+  const feedback = [says("two", { calls: 2 })];
+  const spoken: string[] = [];
+  for (const key of ["one", "other", "one", "other"]) spoken.push(...(await answersTo(feedback, [0], session, key)));
+  expect(spoken.map((text) => text.includes("<feedback"))).toEqual([false, false, true, true]);
+});
+
 test("TOOL-11 a provider that throws, or says nothing, is passed over", async () => {
   const broken: FeedbackProvider = {
     name: "broken",
@@ -121,7 +130,7 @@ test("SEC-3 TOOL-11 a provider that returns a promise is passed over and logged,
   process.on("unhandledRejection", hear);
   try {
     const model = scriptedModel([{ toolCalls: [{ name: "work", arguments: {} }] }, { text: "done" }]);
-    const { messages } = await modelAdapter(model, { ...environment, logger }).evaluate(promptWith(...feedback));
+    const { messages } = await modelAdapter(model, { ...environment, logger }).evaluate(promptWith(feedback));
     expect(toolMessages(messages)[0]?.text).toBe('worked\n\n<feedback from="fine">\nfine\n</feedback>');
     await new Promise((resolve) => setImmediate(resolve));
   } finally {

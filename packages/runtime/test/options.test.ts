@@ -73,12 +73,12 @@ describe("ERR-1 an option of the wrong kind is named, with what it must be", () 
 
 test("ERR-1 what is no bound prompt is the caller's mistake, and no error of rendering", async () => {
   const template = definePrompt({ key: "greet", text: "Say hello." });
-  for (const given of [template, "Say hello.", undefined]) {
+  for (const given of [template, 7, undefined]) {
     const error: unknown = await modelAdapter(scriptedModel([]))
       .evaluate(given as never)
       .catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code: "option", option: undefined });
-    expect((error as Error).message).toBe("evaluate takes a bound prompt: template.bind(params).");
+    expect((error as Error).message).toBe("evaluate takes a bound prompt, template.bind(params), or a text.");
   }
 });
 

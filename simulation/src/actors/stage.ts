@@ -22,6 +22,8 @@ export const tallied = defineEvent("tallied", z.object({ text: z.string(), n: z.
 
 /** What no schema lets through: somebody changed the input behind the runtime's back. */
 export const forged = 1_000_000;
+/** What a model gives for a date. */
+export const firstDay = "2026-01-01T00:00:00.000Z";
 
 interface Tally {
   readonly texts: readonly string[];

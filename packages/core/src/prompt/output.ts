@@ -1,5 +1,6 @@
 import { DefinitionError } from "../errors.ts";
-import { containerOf, jsonSchemaOf, type JsonSchema, type Schema } from "../schema.ts";
+import { sentSchemaOf } from "../sent-schema.ts";
+import { containerOf, type JsonSchema, type Schema } from "../schema.ts";
 
 /** What the answer has to be. */
 export interface OutputSpec<Output> {
@@ -12,7 +13,7 @@ export interface OutputSpec<Output> {
 
 /** @throws {DefinitionError} when the schema cannot be written as JSON Schema, or takes any text. */
 export function outputSpec<Output>(schema: Schema<unknown, Output>, what?: string): OutputSpec<Output> {
-  const jsonSchema = jsonSchemaOf(schema, "input", what);
+  const jsonSchema = sentSchemaOf(schema, what);
   if (takesAnyText(schema, jsonSchema)) {
     throw new DefinitionError(
       `${what ?? "An output"} takes any text, but would be asked for as JSON: leave output out, and the answer's text is the output.`,
@@ -29,7 +30,10 @@ function takesAnyText(schema: Schema, { type, description: _, title: __, ...more
   try {
     return anyText.every((text) => {
       const result = schema["~standard"].validate(text);
-      return !(result instanceof Promise) && result.issues === undefined && result.value === text;
+      if (!(result instanceof Promise)) return result.issues === undefined && result.value === text;
+      // Nobody waits for it.
+      result.catch(() => {});
+      return false;
     });
   } catch {
     return false;

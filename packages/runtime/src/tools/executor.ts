@@ -6,6 +6,7 @@ import {
   type ToolCall,
   type ToolMessage,
   type ToolPolicy,
+  type ToolResult,
 } from "@proviso/core";
 import { isFailure, messageOf, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
@@ -65,13 +66,24 @@ function kindOf({ readOnly, uses }: Tool): "reading" | "using nothing" | undefin
 }
 
 /** One call, or several that overlap: prepared and approved first, then run in one transaction. */
-async function executeBatch(run: Run, calls: readonly ToolCall[]): Promise<TurnOutcome> {
+function executeBatch(run: Run, calls: readonly ToolCall[]): Promise<TurnOutcome> {
   const startedAt = run.world.clock.now();
-  const prepared: Prepared[] = [];
-  for (const call of calls) {
-    const each = prepare(run, call);
-    prepared.push(isThenable(each) ? await each : each);
-  }
+  const preparing = allOf(calls.map((call) => prepare(run, call)));
+  if (!isThenable(preparing)) return executePrepared(run, calls, preparing, startedAt);
+  return preparing.then((prepared) => executePrepared(run, calls, prepared, startedAt));
+}
+
+/** At once where each of them is. */
+function allOf<T>(all: readonly (T | Promise<T>)[]): readonly T[] | Promise<readonly T[]> {
+  return all.some(isThenable) ? Promise.all(all.map((each) => Promise.resolve(each))) : (all as readonly T[]);
+}
+
+function executePrepared(
+  run: Run,
+  calls: readonly ToolCall[],
+  prepared: readonly Prepared[],
+  startedAt: number,
+): Promise<TurnOutcome> {
   const [only] = prepared;
   const policies = only !== undefined && "tool" in only ? policiesFor(run, only.tool) : [];
   if (only !== undefined && "tool" in only && policies.some(({ approve }) => approve !== undefined)) {
@@ -159,7 +171,8 @@ async function runInTransaction(
 ): Promise<TurnOutcome> {
   const accepted = prepared.filter((each) => "tool" in each);
   if (accepted.length === 0) return conclude(run, calls, prepared as readonly Invocation[], () => undefined, startedAt);
-  const transaction = await beginCalls(run, accepted, watched.policies);
+  const beginning = beginCalls(run, accepted, watched.policies);
+  const transaction = isThenable(beginning) ? await beginning : beginning;
   if (!("holds" in transaction)) {
     const invocations = prepared.map((each) => ("tool" in each ? notBegun(each.call, transaction) : each));
     return conclude(run, calls, invocations, () => undefined, startedAt);
@@ -168,18 +181,17 @@ async function runInTransaction(
   const transactionOf = (call: ToolCall): Transaction => own.get(call) ?? transaction;
   try {
     const begun = prepared.map((each) => ("tool" in each ? announceUnlessStopped(run, each) : each));
-    const invoked = (each: Prepared): Promise<Prepared> =>
-      "result" in each ? Promise.resolve(each) : invoke(run, each, transactionOf(each.call), watched);
-    const [only] = begun;
-    const invocations = (
-      only !== undefined && begun.length === 1 ? [await invoked(only)] : await Promise.all(begun.map(invoked))
-    ) as readonly Invocation[];
+    const invoking = allOf(
+      begun.map((each) => ("result" in each ? each : invoke(run, each, transactionOf(each.call), watched))),
+    );
+    const invocations = (isThenable(invoking) ? await invoking : invoking) as readonly Invocation[];
     const undone = calls.filter((_, index) => invocations[index]?.result.success !== true);
     const undoing = undone.length === 0 ? [] : Map.groupBy(undone, transactionOf);
     for (const [each, failing] of undoing) {
       await rollback(each, new Set(failing.map(({ id }) => id)));
     }
-    return await conclude(run, calls, invocations, transactionOf, startedAt);
+    const concluding = conclude(run, calls, invocations, transactionOf, startedAt);
+    return isThenable(concluding) ? await concluding : concluding;
   } finally {
     for (const each of own.values()) await endTransaction(each);
     const ending = endTransaction(transaction);
@@ -187,7 +199,12 @@ async function runInTransaction(
   }
 }
 
-function recordAlone(run: Run, call: ToolCall, invocation: Invocation, startedAt: number): Promise<TurnOutcome> {
+function recordAlone(
+  run: Run,
+  call: ToolCall,
+  invocation: Invocation,
+  startedAt: number,
+): TurnOutcome | Promise<TurnOutcome> {
   return conclude(run, [call], [invocation], () => undefined, startedAt);
 }
 
@@ -198,20 +215,40 @@ function notBegun(call: ToolCall, why: Failure | { readonly error: unknown }): I
   return { params, result: failed(message), stop: isFailure(why) ? why : undefined };
 }
 
-/** Each call recorded and answered, in the model's order. */
-async function conclude(
+/** Each call recorded and answered, in the model's order; at once where nothing has to be waited for. */
+function conclude(
   run: Run,
   calls: readonly ToolCall[],
   invocations: readonly Invocation[],
   transactionOf: (call: ToolCall) => Transaction | undefined,
   startedAt: number,
-): Promise<TurnOutcome> {
+): TurnOutcome | Promise<TurnOutcome> {
+  const stop = invocations.find((each) => each.stop !== undefined)?.stop;
   const answers: ToolMessage[] = [];
   for (const [index, call] of calls.entries()) {
-    const transaction = transactionOf(call);
-    const recording = recordCall(run, call, invocations[index] as Invocation, transaction, startedAt);
-    const message = toolMessage(call, isThenable(recording) ? await recording : recording);
-    answers.push(run.rendered.feedback.length === 0 ? message : await withFeedback(run, call, message, transaction));
+    const answering = answered(run, call, invocations[index] as Invocation, transactionOf(call), startedAt);
+    if (!isThenable(answering)) {
+      answers.push(answering);
+      continue;
+    }
+    const rest = (): TurnOutcome | Promise<TurnOutcome> =>
+      conclude(run, calls.slice(index + 1), invocations.slice(index + 1), transactionOf, startedAt);
+    return answering.then(async (answer) => ({ answers: [...answers, answer, ...(await rest()).answers], stop }));
   }
-  return { answers, stop: invocations.find(({ stop }) => stop !== undefined)?.stop };
+  return { answers, stop };
+}
+
+function answered(
+  run: Run,
+  call: ToolCall,
+  invocation: Invocation,
+  transaction: Transaction | undefined,
+  startedAt: number,
+): ToolMessage | Promise<ToolMessage> {
+  const withOthers = (result: ToolResult): ToolMessage | Promise<ToolMessage> => {
+    const message = toolMessage(call, result);
+    return run.rendered.feedback.length === 0 ? message : withFeedback(run, call, message, transaction);
+  };
+  const recording = recordCall(run, call, invocation, transaction, startedAt);
+  return isThenable(recording) ? recording.then(withOthers) : withOthers(recording);
 }

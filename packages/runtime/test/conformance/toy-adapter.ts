@@ -31,11 +31,11 @@ export interface ToyOptions extends AdapterOptions {
 }
 
 const optionNames = {
-  ...adapterOptionNames,
   model: true,
   baseURL: true,
   apiKey: true,
   temperature: true,
+  ...adapterOptionNames,
 } as const satisfies OptionNames<ToyOptions>;
 
 function checkOptions(options: ToyOptions): ToyOptions {
