@@ -187,8 +187,8 @@ export const mutations: readonly Mutation[] = [
     rule: "LLC-6",
     breaks: "asking whether options will do asks nobody",
     file: "adapter-ai-sdk/src/litellm.ts",
-    find: "checkProxyOptions(options);\n    return true;",
-    replace: "void fetch(checkProxyOptions(options) && 'http://127.0.0.1:65001').catch(() => {});\n    return true;",
+    find: "checkLitellmOptions(options);\n    return true;",
+    replace: "void fetch(checkLitellmOptions(options) && 'http://127.0.0.1:65001').catch(() => {});\n    return true;",
     test: "examples/llm-connect/test/options.test.ts",
   },
   {

@@ -63,5 +63,8 @@ export const declarations = JSON.parse(`[
 
 /** As they are sent: OUT-4 says in them what the tools refuse. */
 export function closed(tools: typeof declarations): typeof declarations {
-  return tools.map((tool) => ({ ...tool, parameters: { ...(tool.parameters as object), additionalProperties: false } }));
+  return tools.map((tool) => ({
+    ...tool,
+    parameters: { ...(tool.parameters as object), additionalProperties: false },
+  }));
 }
