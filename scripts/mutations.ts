@@ -207,4 +207,12 @@ export const mutations: readonly Mutation[] = [
     replace: "if (!takesArgumentText(model)) return { type",
     test: "packages/adapter-ai-sdk/test/versions.test.ts",
   },
+  {
+    rule: "EVT-4",
+    breaks: "each request has its own prompt.call.start",
+    file: "runtime/src/request/attempt.ts",
+    find: 'run.log("debug", { turn: run.turn, attempt }, "prompt.call.start");',
+    replace: 'if (run.turn === 1) run.log("debug", { turn: run.turn, attempt }, "prompt.call.start");',
+    test: "packages/runtime/test/logs.test.ts",
+  },
 ];

@@ -56,6 +56,7 @@ const known: Readonly<Record<keyof LiteLLMOptions, true>> = {
   newId: true,
   logger: true,
   secrets: true,
+  pricing: true,
 };
 
 /**
@@ -71,6 +72,7 @@ export function litellm(given: LiteLLMOptions): ProviderAdapter {
     tools: capabilities?.tools ?? true,
     nativeOutput: capabilities?.nativeOutput ?? takesSchemas(model),
     textOnly: true,
+    reportsCost: isOfProxy(options),
   });
   return modelAdapter(provider, options);
 }
@@ -177,11 +179,22 @@ function proxySource({ model, baseURL, apiKey, extraBody }: ProxyOptions): Model
         apiKey,
         includeUsage: true,
         supportsStructuredOutputs: true,
-        ...(extraBody && { transformRequestBody: (body) => ({ ...body, ...extraBody }) }),
+        ...(extraBody && { transformRequestBody: (body) => withExtra(body, extraBody) }),
       });
       return proxy.chatModel(model);
     },
   };
+}
+
+/** Laid over the body, but a limit of tokens never raises the one that is there. */
+function withExtra(
+  body: Record<string, unknown>,
+  extraBody: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const own = extraBody["max_tokens"];
+  const limit = body["max_tokens"];
+  const smaller = typeof own === "number" && typeof limit === "number" ? { max_tokens: Math.min(own, limit) } : {};
+  return { ...body, ...extraBody, ...smaller };
 }
 
 /** Blank is as if left out. */

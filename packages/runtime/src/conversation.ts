@@ -7,7 +7,7 @@ import {
   type RenderedPrompt,
   type ToolMessage,
 } from "@proviso/core";
-import { charactersOf, textOf, utf8Length } from "./usage.ts";
+import { charactersOf, tokensOf } from "./usage.ts";
 
 export interface Conversation {
   /** What is sent: the system text, then all messages. */
@@ -16,8 +16,8 @@ export interface Conversation {
   messages(): readonly Message[];
   /** UTF-16 units of what is sent. */
   characters(): number;
-  /** UTF-8 bytes of what is sent, from that message on. */
-  bytesFrom(index: number): number;
+  /** Tokens of what is sent, from that message on; an estimate. */
+  tokensFrom(index: number): number;
   /** A turn that is over. */
   append(message: AssistantMessage, answers: readonly ToolMessage[]): void;
   /** The prompt's own texts as they are now, in place of what they were. */
@@ -34,7 +34,7 @@ export function startConversation(rendered: RenderedPrompt, earlier: readonly Me
   messages.push(freeze({ role: "user", text: rendered.user }));
   let characters = sumOf([...system, ...messages]);
   /** Of all messages up to each. */
-  let bytes: number[] = [0];
+  let tokens: number[] = [0];
 
   const add = (message: Message): void => {
     messages.push(freeze(message));
@@ -44,12 +44,12 @@ export function startConversation(rendered: RenderedPrompt, earlier: readonly Me
     request: () => [...system, ...messages],
     messages: () => Object.freeze([...messages]),
     characters: () => characters,
-    bytesFrom(index) {
+    tokensFrom(index) {
       const all = system.length + messages.length;
-      for (let i = bytes.length - 1; i < all; i++) {
-        bytes.push((bytes[i] ?? 0) + bytesOf((system[i] ?? messages[i - system.length]) as Message));
+      for (let i = tokens.length - 1; i < all; i++) {
+        tokens.push((tokens[i] ?? 0) + tokensOf((system[i] ?? messages[i - system.length]) as Message));
       }
-      return (bytes[all] ?? 0) - (bytes[index] ?? 0);
+      return (tokens[all] ?? 0) - (tokens[index] ?? 0);
     },
     append(message, answers) {
       add(message);
@@ -61,7 +61,7 @@ export function startConversation(rendered: RenderedPrompt, earlier: readonly Me
       messages[ownMessage] = freeze({ role: "user", text: now.user });
       const after = [...system, messages[ownMessage]];
       characters += sumOf(after) - sumOf(before);
-      bytes = [0];
+      tokens = [0];
     },
     say: (text) => add({ role: "user", text }),
   };
@@ -73,17 +73,6 @@ function systemOf({ system }: RenderedPrompt): readonly Message[] {
 
 function sumOf(messages: readonly Message[]): number {
   return messages.reduce((sum, message) => sum + charactersOf(message), 0);
-}
-
-function bytesOf(message: Message): number {
-  if (message.role !== "assistant") return utf8Length(message.text);
-  const { text, toolCalls, providerItems } = message;
-  const texts = [text, ...toolCalls.flatMap((call) => [call.name, textOf(call.arguments)]), toJsonText(providerItems)];
-  return texts.reduce((sum, part) => sum + utf8Length(part), 0);
-}
-
-function toJsonText(items: unknown): string {
-  return items === undefined ? "" : JSON.stringify(items);
 }
 
 function freeze(message: Message): Message {

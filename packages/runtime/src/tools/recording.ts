@@ -70,10 +70,6 @@ function record(run: Run, call: ToolCall, params: unknown, result: ToolResult, s
     params,
     result,
     durationMs: elapsedMs(run.world.clock, startedAt),
-    evaluationId: "",
-    at: 0,
-    sessionId: "",
-    seq: 0,
   });
   // A vetoed success is followed by the failed result of the same call.
   if (errors.length === 0 || !result.success) run.toolResults.push(event as ToolInvoked);
