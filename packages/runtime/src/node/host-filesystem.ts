@@ -12,7 +12,7 @@ import { chunksOf, filesBelow, listFolder, readBytes, readText } from "./host-re
 import { inOrder, type InOrder } from "./in-order.ts";
 import { recover } from "./recovery.ts";
 import { catchUp, isBehind, release, restore, within } from "./undo-log.ts";
-import { mark, undoLog, type Mark, type UndoLog } from "./undo-state.ts";
+import { mark, soundEnd, undoLog, type Mark, type UndoLog } from "./undo-state.ts";
 
 /** What `hostFilesystem` takes beside the folder. */
 export interface HostFilesystemOptions {
@@ -127,7 +127,7 @@ function changing(root: string, log: UndoLog, queue: InOrder): Changing & Snapsh
   });
   const take = (savepoint: boolean): object => {
     const snapshot = Object.freeze({});
-    const taken = mark(log, !savepoint);
+    const taken = mark(log, !savepoint, soundEnd(log));
     marks.set(snapshot, taken);
     forgetting.register(snapshot, taken, snapshot);
     return snapshot;

@@ -5,7 +5,7 @@ import { FilesystemError } from "@proviso/core";
 import { closeSync, fsyncSync, ftruncateSync, unlinkSync } from "node:fs";
 import { reservedName } from "../resources/paths.ts";
 import { folderOf, putBack, type Change } from "./exchange.ts";
-import { codeOf, isPassing, system } from "./faults.ts";
+import { codeOf, system } from "./faults.ts";
 import { identityOf, openFolder, readOwn, statOf, type Folder } from "./folders.ts";
 import { patientlyNow } from "./patience.ts";
 import { dropLock, takeLock, type Lock } from "./undo-lock.ts";
@@ -46,13 +46,14 @@ function recoverOnce(root: string, takeOver: boolean): boolean {
   }
 }
 
-/** One that is not fails at its first use; a fault that passes says nothing of it. */
+/** One that is not, or is not for this process, fails at its first use; any other fault says nothing of it. */
 function isReachable(root: string): boolean {
   try {
     using top = openFolder(root, []);
     return statOf(top, ".") !== undefined;
   } catch (error) {
-    if (isPassing(error) || codeOf(error) === "EIO") throw error;
+    const isFault = error instanceof FilesystemError && error.reason === "failed";
+    if (isFault && !["EACCES", "EPERM"].includes(codeOf(error) ?? "")) throw error;
     return false;
   }
 }

@@ -20,7 +20,10 @@ export async function release(log: UndoLog, taken: Mark): Promise<void> {
   await patiently(log.root, () => settle(log));
 }
 
-/** Runs the work as a transaction of its own, unless one is open; then lets stay, and forgets, what it can. */
+/**
+ * Runs the work as a transaction of its own, unless one is open; then lets stay, and forgets, what it can. Within an open
+ * one a change that happened does not fail because of that: the next use tries it again.
+ */
 export async function within(log: UndoLog, work: () => Promise<void>): Promise<void> {
   await assertNotStuck(log);
   const hasOpen = [...log.marks].some(isOpen);
@@ -29,7 +32,7 @@ export async function within(log: UndoLog, work: () => Promise<void>): Promise<v
     await work();
   } finally {
     if (own !== undefined) log.marks.delete(own);
-    if (log.stuck === undefined) await patiently(log.root, () => settle(log));
+    if (log.stuck === undefined) await (own === undefined ? catchUp(log) : patiently(log.root, () => settle(log)));
   }
 }
 

@@ -64,10 +64,15 @@ export function undoLog(root: string, takeOver: boolean): UndoLog {
   };
 }
 
-export function mark(log: UndoLog, open: boolean): Mark {
-  const made = { position: end(log), open };
+export function mark(log: UndoLog, open: boolean, position = end(log)): Mark {
+  const made = { position, open };
   log.marks.add(made);
   return made;
+}
+
+/** The position that the log has once what is stuck is undone. */
+export function soundEnd(log: UndoLog): number {
+  return log.stuck?.mark?.position ?? end(log) - (log.hasHalf ? 1 : 0);
 }
 
 /** Begun if need be. @throws {FilesystemError} "busy" when somebody else has one. */

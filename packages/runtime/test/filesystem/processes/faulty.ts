@@ -1,8 +1,9 @@
 // node faulty.ts <folder> <code> <first> <every> <times> <end>: opens a root that a dead process left, changes it and
-// ends it, again and again; each time other calls of the system fail: so many in a row, from the first one on, then
-// every so manyth. The end is one of `endings`. Writes what went wrong, and how many calls there were.
+// ends it, again and again. Each time other calls of the system fail, so many in a row: from the `first` one on, then
+// from one `every` so many calls later, until the fault lies behind the end. `end` is one of `endings`. Writes what went
+// wrong, and how many calls there were.
 import { FilesystemError, isSnapshotable, type Filesystem, type Snapshotable } from "@proviso/core";
-import fs, { mkdirSync, readdirSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
+import fs, { mkdirSync, readdirSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { hostname } from "node:os";
 import { join } from "node:path";
@@ -15,7 +16,7 @@ const undoFolder = ".proviso-undo";
 const names =
   "renameSync linkSync unlinkSync mkdirSync rmdirSync symlinkSync writeFileSync writeSync fsyncSync ftruncateSync openSync readdirSync readSync fstatSync lstatSync statSync readlinkSync accessSync fchmodSync";
 
-/** Calls are counted while there is a window; within it those from `from` on fail, so many of them. */
+/** Calls count while the one is true; of those the ones from `from` on fail, so many of them. */
 let [counting, calls, from] = [false, 0, 0];
 let failed: string[] = [];
 
@@ -62,6 +63,12 @@ async function attempt(what: string, work: () => unknown): Promise<boolean> {
   }
 }
 
+function uncounted(work: () => void): void {
+  counting = false;
+  work();
+  counting = true;
+}
+
 type Undoable = Filesystem & Snapshotable;
 /** Fails as often as the fault lasts. */
 async function open(root: string): Promise<Undoable> {
@@ -93,6 +100,9 @@ async function crash(root: string): Promise<void> {
   }
   hostFilesystem(root);
 }
+
+/** Of what undoing does, before it counts as stuck. */
+const triesAtOnce = 5;
 
 /** How what was begun ends: within the window of faults, and after it. @returns what the tree may be then. */
 const endings: Record<string, (changed: Changed) => Promise<readonly string[]>> = {
@@ -139,22 +149,38 @@ const endings: Record<string, (changed: Changed) => Promise<readonly string[]>> 
     const isReleased = await attempt("release", () => files.release?.(taken));
     counting = false;
     await crash(root);
-    return isReleased ? [after] : [before, after];
+    // What gets stuck for longer than it is tried again is let stay once it was undone: in another process, then.
+    return isReleased && failed.length <= triesAtOnce ? [after] : [before, after];
   },
 };
 
+const changes: readonly { change(files: Filesystem): Promise<void>; plainly(root: string): void }[] = [
+  {
+    change: (files) => files.write("a.txt", "new"),
+    plainly: (root) => uncounted(() => writeFileSync(join(root, "a.txt"), "new")),
+  },
+  {
+    change: (files) => files.write("new/c.txt", "new"),
+    plainly: (root) =>
+      uncounted(() => {
+        mkdirSync(join(root, "new"));
+        writeFileSync(join(root, "new/c.txt"), "new");
+      }),
+  },
+  {
+    change: (files) => files.remove("folder"),
+    plainly: (root) => uncounted(() => rmSync(join(root, "folder"), { recursive: true })),
+  },
+];
+
 /** @returns whether the fault was reached. */
 async function play(): Promise<boolean> {
-  const root = join(folder, `${from}`);
-  mkdirSync(join(root, "folder"), { recursive: true });
-  for (const name of ["file.txt", "a.txt", "folder/b.txt"]) writeFileSync(join(root, name), "before");
-  const own = async (): Promise<string> => {
-    const wasCounting = counting;
-    counting = false;
-    const tree = (await digestOfFolder(root, [undoFolder])).join("\n");
-    counting = wasCounting;
-    return tree;
-  };
+  const [root, beside] = [join(folder, `${from}`), join(folder, `${from}-beside`)];
+  for (const each of [root, beside]) {
+    mkdirSync(join(each, "folder"), { recursive: true });
+    for (const name of ["file.txt", "a.txt", "folder/b.txt"]) writeFileSync(join(each, name), "before");
+  }
+  const own = async (): Promise<string> => (await digestOfFolder(root, [undoFolder])).join("\n");
   const before = await own();
   // What the dead process had changed.
   writeFileSync(join(root, "file.txt"), "now");
@@ -166,15 +192,16 @@ async function play(): Promise<boolean> {
     if (text !== "before") complain("what the dead process left is not undone before it is read");
   });
   const taken = await files.snapshot();
-  await attempt("write", () => files.write("a.txt", "new"));
-  await attempt("write", () => files.write("new/c.txt", "new"));
-  await attempt("remove", () => files.remove("folder"));
+  for (const { change, plainly } of changes) {
+    // What went well is done beside it with nothing but the system.
+    if (await attempt("change", () => change(files))) plainly(beside);
+  }
   await attempt("list", () => files.list());
-  const after = await own();
+  const after = (await digestOfFolder(beside)).join("\n");
   const allowed = await endings[end]?.({ root, files, taken, before, after, own });
   counting = false;
   const tree = (await digestOfFolder(root)).join("\n");
-  if (allowed?.includes(tree) !== true) complain(`the tree is ${tree.replaceAll("\n", " | ")}`);
+  if (allowed?.includes(tree) !== true) complain(`the tree is ${[tree, ...(allowed ?? [])].join(" instead of ").replaceAll("\n", " | ")}`);
   return failed.length > 0;
 }
 
