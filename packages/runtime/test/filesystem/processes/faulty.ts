@@ -1,7 +1,7 @@
 // node faulty.ts <folder> <code> <first> <every> <times> <end>: opens a root that a dead process left, changes it and
 // ends it, again and again. Each time other calls of the system fail, so many in a row: from the `first` one on, then
 // from one `every` so many calls later, until the fault lies behind the end. `end` is one of `endings`. Writes what went
-// wrong, and how many calls there were.
+// wrong, how many calls there are without a fault, and how often there was one.
 import { FilesystemError, isSnapshotable, type Filesystem, type Snapshotable } from "@proviso/core";
 import fs, { mkdirSync, readdirSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
@@ -76,7 +76,8 @@ async function open(root: string): Promise<Undoable> {
   for (let tries = 0; files === undefined && tries <= Number(times); tries++) {
     await attempt("open", () => (files = hostFilesystem(root)));
   }
-  if (files === undefined || !isSnapshotable(files)) throw new Error(`Call ${from} (${failed.join(", ")}): it cannot be opened.`);
+  if (files === undefined || !isSnapshotable(files))
+    throw new Error(`Call ${from} (${failed.join(", ")}): it cannot be opened.`);
   return files;
 }
 
@@ -201,10 +202,12 @@ async function play(): Promise<boolean> {
   const allowed = await endings[end]?.({ root, files, taken, before, after, own });
   counting = false;
   const tree = (await digestOfFolder(root)).join("\n");
-  if (allowed?.includes(tree) !== true) complain(`the tree is ${[tree, ...(allowed ?? [])].join(" instead of ").replaceAll("\n", " | ")}`);
+  if (allowed?.includes(tree) !== true)
+    complain(`the tree is ${[tree, ...(allowed ?? [])].join(" instead of ").replaceAll("\n", " | ")}`);
   return failed.length > 0;
 }
 
-let most = 0;
-for (from = Number(first); await play(); from += Number(every)) most = Math.max(most, calls);
-process.stdout.write(JSON.stringify({ calls: most, wrong }));
+let faults = 0;
+for (from = Number(first); await play(); from += Number(every)) faults++;
+// The last one had none.
+process.stdout.write(JSON.stringify({ calls, faults, wrong }));
