@@ -188,7 +188,8 @@ export const mutations: readonly Mutation[] = [
     breaks: "asking whether options will do asks nobody",
     file: "adapter-ai-sdk/src/litellm.ts",
     find: "checkLitellmOptions(options);\n    return true;",
-    replace: "void fetch(checkLitellmOptions(options) && 'http://127.0.0.1:65001').catch(() => {});\n    return true;",
+    replace:
+      'checkLitellmOptions(options);\n    void fetch("http://127.0.0.1:65001").catch(() => {});\n    return true;',
     test: "examples/llm-connect/test/options.test.ts",
   },
   {

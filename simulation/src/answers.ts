@@ -83,7 +83,14 @@ function malformed(random: Random): unknown {
   ]);
 }
 
-const kinds: readonly ThrottleKind[] = ["rate_limit", "server_error", "timeout", "unknown", "quota_exhausted"];
+const kinds: readonly ThrottleKind[] = [
+  "rate_limit",
+  "server_error",
+  "timeout",
+  "network",
+  "unknown",
+  "quota_exhausted",
+];
 
 /** Please come back later. */
 export function throttle({ random }: Manner, usage: ReportedUsage | undefined): Answer {

@@ -12,7 +12,7 @@ import {
   guardRequest,
   type RequestGuard,
 } from "@proviso/runtime/adapter";
-import { connect, send, type Connection } from "./client.ts";
+import { addressOf, connect, send, type Connection } from "./client.ts";
 import { fromChat } from "./from-chat.ts";
 import { fromResponses } from "./from-responses.ts";
 import { openaiFailure } from "./openai-error.ts";
@@ -77,7 +77,7 @@ async function answerTo(
     const { body, costUsd } = received;
     return options.api === "responses" ? fromResponses(body, output, costUsd) : fromChat(body, output, costUsd);
   } catch (error) {
-    return openaiFailure(guard.signal.aborted ? guard.signal.reason : error, signal);
+    return openaiFailure(guard.signal.aborted ? guard.signal.reason : error, signal, addressOf(options, connection));
   }
 }
 

@@ -10,6 +10,7 @@ export {
   isEvaluationFailure,
   ListenerError,
   NotSupportedError,
+  OptionError,
   OutputParseError,
   ProcessError,
   PromptEvaluationError,
@@ -22,6 +23,7 @@ export {
   VisibilityExpansionRequired,
 } from "./errors.ts";
 export type {
+  DefinitionIssue,
   EvaluationDetails,
   EvaluationFailure,
   EvaluationPhase,
@@ -37,6 +39,10 @@ export { isRecord } from "./is-record.ts";
 export { isThenable } from "./thenable.ts";
 export { canonicalJson, contentHash, frozenJson, isForbiddenKey, parseJson, toJsonValue } from "./json.ts";
 export type { JsonLimits, JsonResult } from "./json.ts";
+export { checkOptionNames } from "./option-names.ts";
+export type { OptionNames } from "./option-names.ts";
+export { asJson, oddInJson } from "./odd-in-json.ts";
+export type { OddInJson } from "./odd-in-json.ts";
 export { describeIssues, jsonSchemaOf, parseWithSchema, parseWithSchemaSync, validateWithSchema } from "./schema.ts";
 export type { JsonSchema, ObjectSchema, Schema, SchemaIssue, SchemaResult } from "./schema.ts";
 export { sentSchemaOf } from "./sent-schema.ts";
@@ -130,6 +136,7 @@ export { addUsage, countUsage, noUsage } from "./limits/usage.ts";
 export type { BudgetDimension, ReportedUsage, Usage } from "./limits/usage.ts";
 
 export type {
+  ContinueFrom,
   EvaluateOptions,
   EvaluationStream,
   PartialOutput,
@@ -138,7 +145,7 @@ export type {
   StreamEvent,
   ThrottlePolicy,
 } from "./provider/adapter.ts";
-export { parseMessages } from "./provider/message.ts";
+export { completedMessages, parseMessages } from "./provider/message.ts";
 export type { AssistantMessage, Message, PromptMessage, ToolCall, ToolMessage } from "./provider/message.ts";
 export type {
   FinishReason,

@@ -101,14 +101,20 @@ export function toJsonValue(value: unknown): { readonly value: unknown } | undef
     return { value };
   // JSON has no -0.
   if (typeof value === "number" && Number.isFinite(value)) return { value: value + 0 };
-  const copy = copyOfPlain(value, 0);
-  if (copy !== notPlain) return { value: copy };
+  const copy = plainCopy(value);
+  if (copy !== undefined) return copy;
   try {
     const text = JSON.stringify(value, (_key, item: unknown) => (typeof item === "bigint" ? item.toString() : item));
     return text === undefined ? undefined : { value: frozenJson(JSON.parse(text)) };
   } catch {
     return undefined;
   }
+}
+
+/** The same of plain JSON alone; undefined for what JSON would change, and for what lies deep. */
+export function plainCopy(value: unknown): { readonly value: unknown } | undefined {
+  const copy = copyOfPlain(value, 0);
+  return copy === notPlain ? undefined : { value: copy };
 }
 
 const notPlain = Symbol("not plain data");

@@ -21,6 +21,7 @@ import { textOf, turnDeltas } from "./streaming/deltas.ts";
 import { withUniqueIds } from "./tools/calls.ts";
 import { executeToolCalls } from "./tools/executor.ts";
 import { charactersOf } from "./usage.ts";
+import { wellFormedMessage } from "./well-formed.ts";
 
 /** What owns its loop: a command-line agent, say. Its model's requests are its own affair. */
 export interface AgentDriver {
@@ -112,7 +113,7 @@ function startWork(driver: AgentDriver, run: Run): AgentWork {
       stop(met);
       controller.abort();
     }
-    return outcome.answers[0] as ToolMessage;
+    return wellFormedMessage(outcome.answers[0] as ToolMessage);
   };
   const executeToolCall = (call: ToolCall): Promise<ToolMessage> => {
     const answer = queue.then(() => execute(call));

@@ -92,15 +92,15 @@ function reserveIn(
   held: readonly Held[],
 ): Grant | Promise<Grant> {
   if (tracker === undefined) return granted(held);
-  const next = (got: Placed | Failure): Grant | Promise<Grant> => {
+  const goOn = (got: Placed | Failure): Grant | Promise<Grant> => {
     if (!isFailure(got)) return reserveIn(rest, wanted, signal, [...held, got]);
     granted(held).settle(noUsage);
     return got;
   };
   const attempt = (): Placed | Failure | undefined => placed(tracker, wanted);
   const got = queueOf(tracker).inTurn(attempt, signal);
-  if (!(got instanceof Promise)) return next(got);
-  return got.then(next, (error: unknown) => {
+  if (!(got instanceof Promise)) return goOn(got);
+  return got.then(goOn, (error: unknown) => {
     granted(held).settle(noUsage);
     throw error;
   });

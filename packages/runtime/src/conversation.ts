@@ -1,5 +1,6 @@
-// 1. Only grows, at its end; a message in it never changes, but for the prompt's own texts when sections open.
-// 2. A turn's calls and the answers to all of them are appended as one: no call is ever without its answer.
+// 1. What is in it has no half surrogate pair: this is the one door to the wire for texts, results and histories.
+// 2. Only grows, at its end; a message in it never changes, but for the prompt's own texts when sections open.
+// 3. A turn's calls and the answers to all of them are appended as one: no call is ever without its answer.
 import {
   frozenInDepth,
   type AssistantMessage,
@@ -7,13 +8,17 @@ import {
   type RenderedPrompt,
   type ToolMessage,
 } from "@proviso/core";
+import type { Continued } from "./continued.ts";
 import { charactersOf, tokensOf } from "./usage.ts";
+import { wellFormedMessage } from "./well-formed.ts";
 
 export interface Conversation {
   /** What is sent: the system text, then all messages. */
   request(): readonly Message[];
   /** What can be given to the next evaluation. */
   messages(): readonly Message[];
+  /** Where the prompt's own question stands in `messages`; undefined: it is not known. */
+  readonly question: number | undefined;
   /** UTF-16 units of what is sent. */
   characters(): number;
   /** Tokens of what is sent, from that message on; an estimate. */
@@ -26,12 +31,18 @@ export interface Conversation {
   say(text: string): void;
 }
 
-export function startConversation(rendered: RenderedPrompt, earlier: readonly Message[]): Conversation {
+/** After earlier turns, or going on with a history that holds the prompt's question. */
+export function startConversation(
+  rendered: RenderedPrompt,
+  earlier: readonly Message[],
+  continued?: Continued,
+): Conversation {
   let system = systemOf(rendered);
-  const messages: Message[] = earlier.filter(({ role }) => role !== "system").map(freeze);
-  const ownMessage = messages.length;
+  const messages: Message[] = (continued?.messages ?? earlier).filter(({ role }) => role !== "system").map(freeze);
+  const question = continued === undefined ? messages.length : continued.question;
   // What renders to nothing was refused, and without a user section all of it is the user's.
-  messages.push(freeze({ role: "user", text: rendered.user }));
+  if (continued === undefined) messages.push(freeze({ role: "user", text: rendered.user }));
+  else if (continued.next !== undefined) messages.push(freeze({ role: "user", text: continued.next }));
   let characters = sumOf([...system, ...messages]);
   /** Of all messages up to each. */
   let tokens: number[] = [0];
@@ -43,6 +54,7 @@ export function startConversation(rendered: RenderedPrompt, earlier: readonly Me
   return {
     request: () => [...system, ...messages],
     messages: () => Object.freeze([...messages]),
+    question,
     characters: () => characters,
     tokensFrom(index) {
       const all = system.length + messages.length;
@@ -56,10 +68,11 @@ export function startConversation(rendered: RenderedPrompt, earlier: readonly Me
       for (const answer of answers) add(answer);
     },
     rerender(now) {
-      const before = [...system, messages[ownMessage] as Message];
+      const asked = question === undefined ? [] : [messages[question] as Message];
+      const before = [...system, ...asked];
       system = systemOf(now);
-      messages[ownMessage] = freeze({ role: "user", text: now.user });
-      const after = [...system, messages[ownMessage]];
+      if (question !== undefined) messages[question] = freeze({ role: "user", text: now.user });
+      const after = [...system, ...(question === undefined ? [] : [messages[question] as Message])];
       characters += sumOf(after) - sumOf(before);
       tokens = [0];
     },
@@ -75,7 +88,8 @@ function sumOf(messages: readonly Message[]): number {
   return messages.reduce((sum, message) => sum + charactersOf(message), 0);
 }
 
-function freeze(message: Message): Message {
+function freeze(given: Message): Message {
+  const message = wellFormedMessage(given);
   if (message.role !== "assistant") return Object.freeze(message);
   try {
     return frozenInDepth(message);

@@ -1,4 +1,5 @@
 import {
+  checkOptionNames,
   DefinitionError,
   describeValue,
   isRecord,
@@ -13,6 +14,7 @@ import {
   type EvaluationFailure,
   type ModelProvider,
   type ModelResponse,
+  type OptionNames,
   type Prompt,
   type PromptResponse,
   type ProviderAdapter,
@@ -22,6 +24,7 @@ import {
 import { rememberInternals } from "./adapter-internals.ts";
 import { driveAgent, type AgentDriver } from "./agent.ts";
 import { whatIsMissing } from "./completion.ts";
+import { rememberHistory } from "./continued.ts";
 import { resolveEnvironment, type Environment } from "./environment.ts";
 import { checkToolChoice } from "./evaluate-options.ts";
 import { errorOf, isFailure, messageOf, rememberFailure, type Failure } from "./failures.ts";
@@ -61,11 +64,30 @@ export function checkAdapterOptions(options: AdapterOptions): void {
   checkPricing(options.pricing);
 }
 
+/** Of AdapterOptions: for whoever takes more options and checks their names. */
+export const adapterOptionNames = {
+  throttle: true,
+  toolChoice: true,
+  pricing: true,
+  clock: true,
+  random: true,
+  newId: true,
+  logger: true,
+  secrets: true,
+} as const satisfies OptionNames<AdapterOptions>;
+
+/** What of an adapter's options is every adapter's. */
+export function adapterOptionsOf(options: AdapterOptions): AdapterOptions {
+  const { throttle, toolChoice, pricing, clock, random, newId, logger, secrets } = options;
+  return { throttle, toolChoice, pricing, clock, random, newId, logger, secrets };
+}
+
 /**
  * Every model adapter is this one line.
  * @throws {DefinitionError} for what is no model, a throttle policy or a tool choice that cannot be, or an empty secret.
  */
 export function modelAdapter(provider: ModelProvider, options: AdapterOptions = {}): ProviderAdapter {
+  checkOptionNames("modelAdapter", options, adapterOptionNames);
   checkDriver(provider, "modelAdapter needs a ModelProvider", modelProviderFields);
   const { tools, nativeOutput, reportsCost = false } = provider.capabilities;
   const setup = { provider, takesTools: tools, nativeOutput, reportsCost };
@@ -78,6 +100,7 @@ export function modelAdapter(provider: ModelProvider, options: AdapterOptions = 
  * @throws {DefinitionError} for what is no driver, a throttle policy or a tool choice that cannot be, or an empty secret.
  */
 export function agentAdapter(driver: AgentDriver, options: AdapterOptions = {}): ProviderAdapter {
+  checkOptionNames("agentAdapter", options, adapterOptionNames);
   checkDriver(driver, "agentAdapter needs an AgentDriver", agentDriverFields);
   const { reportsCost = false } = driver;
   const setup = { provider: driver, takesTools: true, nativeOutput: false, reportsCost };
@@ -235,6 +258,7 @@ function executed(run: Run, setup: Setup, answer: Answer): PromptResponse<unknow
     errors: value(errors),
     response: evaluated,
   });
+  rememberHistory(error, run.prompt, run.conversation);
   run.log("error", errorFields(error), "prompt.error");
   // Nothing paid for is lost, but who prints the error does not print the answer as it came.
   throw Object.defineProperty(error, "response", { enumerable: false });
@@ -284,6 +308,7 @@ function failed(run: Run, failure: Failure): EvaluationFailure {
 }
 
 function emitFailed(run: Run, error: EvaluationFailure): EvaluationFailure {
+  rememberHistory(error, run.prompt, run.conversation);
   run.log("error", errorFields(error), "prompt.error");
   run.emit({
     type: "prompt.failed",

@@ -4,6 +4,8 @@ import {
   BudgetExceededError,
   DeadlineExceededError,
   DeadlockError,
+  DefinitionError,
+  OptionError,
   OutputParseError,
   ProcessError,
   PromptRenderError,
@@ -33,6 +35,7 @@ export type Failure = {
   readonly payload?: unknown;
 } & (
   | { readonly stop: "render" | "turns" }
+  | { readonly stop: "option"; readonly option: string | undefined }
   | { readonly stop: "aborted" }
   | { readonly stop: "deadline"; readonly expiresAt: Date }
   | (BudgetState & {
@@ -75,6 +78,38 @@ export type OutputFailure = Extract<Failure, { readonly stop: "output" }>;
 
 /** The deadline's or the caller's end, whichever the signal carries. */
 export type LimitFailure = Extract<Failure, { readonly stop: "deadline" | "aborted" }>;
+
+/** A mistake in what `evaluate` was called with, on its way to the failure that it is. */
+class OptionFault {
+  readonly option: string | undefined;
+  readonly cause: DefinitionError;
+  constructor(option: string | undefined, cause: DefinitionError) {
+    this.option = option;
+    this.cause = cause;
+  }
+}
+
+/** What is a DefinitionError in there is the caller's mistake in this option. @throws {OptionFault} */
+export function readOption<T>(option: string | undefined, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw optionFault(option, error);
+  }
+}
+
+export function optionFault(option: string | undefined, error: unknown): unknown {
+  return error instanceof DefinitionError ? new OptionFault(option, error) : error;
+}
+
+/** What was thrown before the first request. */
+export function beginFailure(thrown: unknown): Failure {
+  if (thrown instanceof OptionFault) {
+    const { option, cause } = thrown;
+    return { stop: "option", phase: "render", option, cause, message: messageOf(cause) };
+  }
+  return { stop: "render", phase: "render", cause: thrown, message: messageOf(thrown) };
+}
 
 export function deadlineFailure(deadline: Deadline, phase: EvaluationPhase): LimitFailure {
   const { expiresAt } = deadline;
@@ -153,6 +188,8 @@ export function errorOf(
   switch (failure.stop) {
     case "render":
       return new PromptRenderError(message, details);
+    case "option":
+      return new OptionError(message, { ...details, option: failure.option });
     case "turns":
       return new TurnLimitError(message, details);
     case "aborted":

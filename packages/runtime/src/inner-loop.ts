@@ -55,7 +55,7 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
 function toolSpecs({ tools }: RenderedPrompt): readonly ToolSpec[] {
   return tools.map(({ name, description, input }) => ({
     name,
-    description,
+    description: description.toWellFormed(),
     inputSchema: sentSchemaOf(input),
   }));
 }

@@ -109,8 +109,11 @@ export interface Run {
   readonly prices: Prices;
   readonly outputLimits: OutputLimits;
   readonly toolResults: ToolInvoked[];
-  /** Takes the event over, numbers, reduces and tells it; what listeners throw is logged, and the caller's to judge. */
-  emit(event: BareEvent): { readonly event: FrameworkEvent; readonly errors: readonly unknown[] };
+  /**
+   * Takes the event over, numbers, reduces and tells it; what listeners throw is logged, and the caller's to judge.
+   * `cause` goes with it, outside its JSON.
+   */
+  emit(event: BareEvent, cause?: unknown): { readonly event: FrameworkEvent; readonly errors: readonly unknown[] };
   /** Adds what a request cost to the evaluation's usage; what was not reported is estimated, of so many characters answered. */
   spend(reported: ReportedUsage | undefined, answered: number): Usage;
   /** What is shown of the evaluation goes through it. */

@@ -4,7 +4,6 @@ import {
   isThenable,
   noUsage,
   openedSections,
-  parseMessages,
   type EvaluateOptions,
   type Prompt,
   type PromptOverride,
@@ -13,11 +12,11 @@ import {
   type ToolChoice,
   type Usage,
 } from "@proviso/core";
-import { startConversation } from "./conversation.ts";
+import { conversationOf } from "./continued.ts";
 import type { World } from "./environment.ts";
 import { emitter, showingOf } from "./emitting.ts";
 import { checkEvaluateOptions, checkPrompt } from "./evaluate-options.ts";
-import { isFailure, messageOf, type Failure } from "./failures.ts";
+import { beginFailure, isFailure, messageOf, readOption, type Failure } from "./failures.ts";
 import { openLimits, over, type Limits } from "./limits.ts";
 import type { Nesting } from "./nesting.ts";
 import { openedOf, renderWith, type Opened, type RenderInputs } from "./rendering.ts";
@@ -48,22 +47,22 @@ export async function startRun(
   let limits: Limits | undefined;
   try {
     checkEvaluateOptions(options);
-    checkPrompt(prompt);
-    limits = openLimits(options, setup.world.clock, inheritedLimits(around.nesting));
+    readOption(undefined, () => checkPrompt(prompt));
+    limits = readOption("budget", () => openLimits(options, setup.world.clock, inheritedLimits(around.nesting)));
     const stop = limits.stopped("render") ?? limits.check("render");
     if (stop !== undefined) {
       limits.close();
       return stop;
     }
     if (limits.limitsCost) await checkPrice(setup, limits);
-    const place = { ...around, ...depthOf(options, around.nesting) };
+    const place = { ...around, ...readOption("maxDepth", () => depthOf(options, around.nesting)) };
     const built = await buildRun(setup, prompt, options, limits, place);
     if (isFailure(built)) limits.close();
     return built;
   } catch (cause) {
     const stop = limits?.stopped("render");
     limits?.close();
-    return stop ?? { stop: "render", phase: "render", cause, message: messageOf(cause) };
+    return stop ?? beginFailure(cause);
   }
 }
 
@@ -85,8 +84,8 @@ async function buildRun(
   const opened = openedOf(core, promptName);
   const rendered = renderFor(prompt, renderInputs, opened, showing.log);
   const tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));
-  const toolChoice = checkedToolChoice(options.toolChoice ?? setup.toolChoice, tools);
-  const conversation = startConversation(rendered, parseMessages(options.messages ?? []));
+  const toolChoice = readOption("toolChoice", () => checkedToolChoice(options.toolChoice ?? setup.toolChoice, tools));
+  const conversation = conversationOf(options, prompt, rendered);
   const around = enclosingOf(core, options, nesting, rendered.tools.length > 0);
   if (isFailure(around)) return around;
   const opening = openRunResources(rendered.resources, options.resources, { limits, world, nesting });
@@ -260,7 +259,8 @@ function joinSession(
   world: World,
   nesting: Nesting | undefined,
 ): SessionCore {
-  const core = nesting?.run.core ?? coreOf(options.session ?? createSession({ id: world.newId() }));
+  const own = (): SessionCore => coreOf(options.session ?? createSession({ id: world.newId() }));
+  const core = nesting?.run.core ?? readOption("session", own);
   core.join([...prompt.template.slices, ...(options.policies ?? []).flatMap((policy) => policy.slices ?? [])]);
   return core;
 }

@@ -33,7 +33,7 @@ export function charactersOf(message: Message): number {
 }
 
 /** A provider may have left the arguments out, or handed on what it parsed. */
-export function textOf(given: unknown): string {
+function textOf(given: unknown): string {
   return typeof given === "string" ? given : "";
 }
 

@@ -5,6 +5,7 @@ const asInProcess = "PRO-1 the same events, messages and state as in process";
 const noStatus = [
   "LOOP-3 what failed on its second turn",
   "LOOP-7 one adapter for several evaluations",
+  "LOOP-9 with tools: what was refused",
   "SEC-1 a key that the service repeats",
   "THR-1 what passes",
   "THR-1 ERR-2",

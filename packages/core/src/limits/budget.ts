@@ -3,6 +3,7 @@
 // 3. consumed + reserved never passes a limit through `reserve`.
 // 4. Every number of theirs is finite and from 0: what is given is checked first, and comparisons fail closed.
 import { DefinitionError } from "../errors.ts";
+import { checkOptionNames, type OptionNames } from "../option-names.ts";
 import type { Deadline } from "./deadline.ts";
 import { restoredUsage } from "./saved-usage.ts";
 import { addUsage, countUsage, type BudgetDimension, type ReportedUsage, type Usage } from "./usage.ts";
@@ -64,6 +65,13 @@ export interface TrackedBudget extends BudgetTracker {
   toJSON(): SavedBudget;
 }
 
+const budgetNames = {
+  maxTotalTokens: true,
+  maxInputTokens: true,
+  maxOutputTokens: true,
+  maxCostUsd: true,
+  deadline: true,
+} as const satisfies OptionNames<Budget>;
 const limitNames = ["maxTotalTokens", "maxInputTokens", "maxOutputTokens", "maxCostUsd"] as const;
 
 /**
@@ -157,6 +165,7 @@ function isCount(value: unknown): boolean {
 }
 
 function checkedLimits(budget: Budget): BudgetAmounts {
+  checkOptionNames("A budget", budget, budgetNames);
   const given = limitNames.filter((name) => budget[name] !== undefined);
   if (given.length === 0 && budget.deadline === undefined) {
     throw new DefinitionError(`A budget needs at least one limit: ${limitNames.join(", ")} or deadline.`);

@@ -1,4 +1,11 @@
-import { DefinitionError, systemClock, type Message, type Prompt, type ProviderAdapter } from "@proviso/core";
+import {
+  checkOptionNames,
+  DefinitionError,
+  systemClock,
+  type Message,
+  type Prompt,
+  type ProviderAdapter,
+} from "@proviso/core";
 import { internalsOf } from "../adapter-internals.ts";
 import { costFromPriors, costFromSamples, type CostEstimate } from "./cost.ts";
 import { learnedFrom, type Learned } from "./learned.ts";
@@ -35,6 +42,7 @@ export interface Estimate extends Quantities {
   readonly fault?: string;
 }
 
+const estimateNames = { adapter: true, history: true, model: true, messages: true };
 const priorConfidence = 0.05;
 
 /**
@@ -45,6 +53,7 @@ const priorConfidence = 0.05;
  */
 export async function estimate(prompt: Prompt, options: EstimateOptions): Promise<Estimate> {
   checkArguments(prompt, options);
+  checkOptionNames("estimate", options, estimateNames);
   const facts = internalsOf(options.adapter)?.facts;
   const model = options.model ?? facts?.model;
   const size = sizeOf(prompt, facts, options.messages);

@@ -1,5 +1,5 @@
 import { isRecord, type ModelFailure, type ModelResponse } from "@proviso/core";
-import { isNetworkError, isTimeoutError } from "../adapter/network-error.ts";
+import { isNetworkError, isTimeoutError, isUnreachable, networkFailure } from "../adapter/network-error.ts";
 import { isFailure, messageOf } from "../failures.ts";
 import type { Work } from "./attempt.ts";
 
@@ -24,6 +24,7 @@ function checked(answer: unknown): ModelResponse | ModelFailure {
 
 function thrown(cause: unknown): ModelFailure {
   const message = messageOf(cause);
+  if (isUnreachable(cause)) return { ...networkFailure(cause), cause };
   if (isTimeoutError(cause)) return { failure: "throttle", kind: "timeout", message, cause };
   if (isNetworkError(cause) || isFailedFetch(cause)) return { failure: "throttle", kind: "unknown", message, cause };
   return { failure: "provider", reason: "unknown", message, cause };

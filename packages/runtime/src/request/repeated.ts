@@ -81,10 +81,16 @@ export function givenUp(refused: Refused, attempts: number): Failure {
     retryAfterMs,
     attempts,
     status,
-    message: `The provider refused ${attempts === 1 ? "the request" : `${attempts} requests`} (${kind}): ${message}${asked}`,
+    message: `${whatFailed(kind, attempts)} (${kind}): ${message}${asked}`,
     payload,
     cause,
   };
+}
+
+/** A server that cannot be reached has refused nothing. */
+function whatFailed(kind: Refused["kind"], attempts: number): string {
+  if (kind !== "network") return `The provider refused ${attempts === 1 ? "the request" : `${attempts} requests`}`;
+  return attempts === 1 ? "The request could not be sent" : `The request could not be sent ${attempts} times`;
 }
 
 async function sleep(run: Run, ms: number): Promise<undefined> {

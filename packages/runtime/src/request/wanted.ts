@@ -32,7 +32,8 @@ export function wantedOf(run: Run, provider: ModelProvider, request: ModelReques
   if (run.limits.budget === undefined) return undefined;
   const { maxOutputTokens: bound = Infinity } = provider;
   const { knownCost: known, inputCorrection: correction, expectedOutputTokens: expected } = run;
-  const usual = Math.min(bound, Math.ceil(expected ?? usualOutputTokens));
+  const unbounded = bound === Infinity ? usualOutputTokens : bound;
+  const usual = Math.min(bound, Math.ceil(expected ?? unbounded));
   const least = provider.capabilities.outputLimit?.least;
   // What cannot be cut short needs room for all that it may answer, where that is known.
   const needed = expected === undefined && bound === Infinity ? 1 : usual;

@@ -63,6 +63,8 @@ const events: { readonly [E in FrameworkEvent as E["type"]]: ShapeOf<E, OfEveryE
     name: "tool",
     params: rejectedParams,
     result: toolResult,
+    // Redacted by itself: it is no enumerable field.
+    cause: kept,
     durationMs: kept,
   },
   "transaction.failed": { turn: kept, operation: kept, callIds: kept, message: data },
@@ -105,6 +107,7 @@ const failure: ShapeOf<Failure | ModelFailure> = {
   stop: kept,
   failure: kept,
   phase: kept,
+  option: kept,
   message: data,
   cause: data,
   payload: data,

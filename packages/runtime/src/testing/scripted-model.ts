@@ -1,4 +1,5 @@
 import {
+  checkOptionNames,
   systemClock,
   type Clock,
   type FinishReason,
@@ -61,6 +62,9 @@ export function scriptedModel(
     readonly capabilities?: Partial<ModelProvider["capabilities"]> | undefined;
   } = {},
 ): ScriptedModel {
+  checkOptionNames("scriptedModel", options, { clock: true, capabilities: true });
+  checkOptionNames("The capabilities of scriptedModel", options.capabilities, { tools: true, nativeOutput: true });
+  for (const [index, step] of steps.entries()) checkStep(step, index);
   const requests: ModelRequest[] = [];
   const clock = options.clock ?? systemClock;
   let calls = 0;
@@ -97,6 +101,28 @@ export function scriptedModel(
       calls = 0;
     },
   };
+}
+
+const stepNames = {
+  text: true,
+  output: true,
+  toolCalls: true,
+  usage: true,
+  finishReason: true,
+  afterMs: true,
+};
+
+/** A step that fails is data of the provider's contract, which may have more fields. */
+function checkStep(step: ScriptedStep, index: number): void {
+  if (typeof step !== "object" || step === null || "error" in step || "failure" in step) return;
+  checkOptionNames(`Step ${index + 1} of the script`, step, stepNames);
+  for (const call of Array.isArray(step.toolCalls) ? step.toolCalls : []) {
+    checkOptionNames(`A call in step ${index + 1} of the script`, call as object, {
+      name: true,
+      arguments: true,
+      id: true,
+    });
+  }
 }
 
 async function play(

@@ -56,6 +56,20 @@ test("LIM-5 where answers are bounded as many run at once as fit", async () => {
   expect(budget.consumed.outputTokens).toBe(50);
 });
 
+test("LIM-5 a bound that is larger than what is usual is reserved as it is", async () => {
+  const { provider, open } = held(30_000);
+  const adapter = modelAdapter(provider, { ...fakeEnvironment(), pricing });
+  const budget = trackBudget({ maxOutputTokens: 70_000 });
+  const all = [1, 2, 3].map(() => adapter.evaluate(ask, { budget }));
+  await turn();
+  expect(open).toHaveLength(2);
+  for (let n = 0; n < 3; n++) {
+    open[n]?.();
+    await turn();
+  }
+  await Promise.all(all);
+});
+
 test("LIM-5 it is refused only when it could not fit alone, and the error says how much there is", async () => {
   const { provider, open } = held(50);
   const adapter = modelAdapter(provider, { ...fakeEnvironment(), pricing });

@@ -1,4 +1,5 @@
 import {
+  checkOptionNames,
   DefinitionError,
   isRecord,
   type Message,
@@ -6,10 +7,13 @@ import {
   type ModelProvider,
   type ModelRequest,
   type ModelResponse,
+  type OptionNames,
   type ProviderAdapter,
 } from "@proviso/core";
 import { modelAdapter, modelFailureFrom, type AdapterOptions } from "@proviso/runtime";
 import {
+  adapterOptionNames,
+  adapterOptionsOf,
   checkModelSettings,
   invalidResponse,
   parseBody,
@@ -26,7 +30,16 @@ export interface ToyOptions extends AdapterOptions {
   readonly temperature?: number | undefined;
 }
 
+const optionNames = {
+  model: true,
+  baseURL: true,
+  apiKey: true,
+  temperature: true,
+  ...adapterOptionNames,
+} as const satisfies OptionNames<ToyOptions>;
+
 function checkOptions(options: ToyOptions): ToyOptions {
+  checkOptionNames("toy", options, optionNames);
   const { apiKey, temperature } = options;
   if (apiKey === "") throw new DefinitionError("The toy service needs { apiKey }.");
   checkModelSettings({ temperature });
@@ -126,5 +139,5 @@ export function toyModel(given: ToyOptions): ModelProvider {
 
 export function toy(options: ToyOptions): ProviderAdapter {
   const secrets = [...(options.secrets ?? []), options.apiKey];
-  return modelAdapter(toyModel(options), { ...options, secrets });
+  return modelAdapter(toyModel(options), { ...adapterOptionsOf(options), secrets });
 }

@@ -5,7 +5,7 @@ import { createSession } from "../../session/session.ts";
 import { benchOf, whyOf, type ConformanceCase, type Played, type Way } from "../kit.ts";
 import { notes, plain, toolPrompt, toolsAndTotal, totalPrompt } from "../prompts.ts";
 import { referenceModel } from "../reference.ts";
-import type { ConformanceScript } from "../script.ts";
+import type { ConformanceScript, ConformanceSettings } from "../script.ts";
 import { refusal } from "./failures.ts";
 
 const usage = { inputTokens: 100, outputTokens: 20, totalTokens: 120, cachedInputTokens: 0, reasoningTokens: 0 };
@@ -72,8 +72,8 @@ export const samenessCases: readonly ConformanceCase[] = Object.entries(scripts)
 );
 
 function referenceOf(script: ConformanceScript, nativeOutput: boolean, way: Way): ReturnType<typeof benchOf> {
-  const start = async (_: ConformanceScript, settings: object) => ({
-    adapter: modelAdapter(referenceModel(script, nativeOutput), settings),
+  const start = async (_: ConformanceScript, { random }: ConformanceSettings) => ({
+    adapter: modelAdapter(referenceModel(script, nativeOutput), { random }),
     requests: () => [],
     close: async () => {},
   });
