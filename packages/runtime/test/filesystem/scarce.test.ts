@@ -94,6 +94,24 @@ test.for(fewChanges)(
   },
 );
 
+test("FS-3 a restore that a full disk refused ends once the newer snapshots are released", async (context) => {
+  const root = smallDisk("size=1m");
+  if (root === undefined) return context.skip(noDisk);
+  await writeFile(join(root, "keep.txt"), "kept");
+  const before = await digestOfFolder(root);
+  const files = hostFilesystem(root);
+  if (!isSnapshotable(files)) throw new Error("It is not snapshotable.");
+  const snapshot = await files.snapshot();
+  await files.remove("keep.txt");
+  for (const size of [4_000, 1]) await fill(files.write, size);
+  const newer = await files.snapshot({ savepoint: true });
+  expect(await rejectionOf(Promise.resolve(files.restore(snapshot)))).toMatchObject({ reason: "failed" });
+  await files.release?.(newer);
+  await files.restore(snapshot);
+  await files.release?.(snapshot);
+  expect(await digestOfFolder(root)).toEqual(before);
+});
+
 test.for(disks)("FS-3 the next process undoes it on the still full disk: %s", async ([, options, size], context) => {
   const root = smallDisk(options);
   if (root === undefined) return context.skip(noDisk);
