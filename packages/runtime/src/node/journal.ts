@@ -103,8 +103,15 @@ function journalOf(root: string, { store, reserve, fd, identity, lock, fresh }: 
     fresh,
     write: (change) =>
       internal(async () => {
-        reserve.fill();
-        await log.append(change);
+        // To undo so that one can go forward again is to undo: it may spend what was set aside.
+        const isUndoing = change.now !== undefined;
+        if (!isUndoing) reserve.fill();
+        try {
+          await log.append(change);
+        } catch (error) {
+          if (!isUndoing || !reserve.giveWay(error)) throw error;
+          await log.append(change);
+        }
       }),
     cut: (length) => internal(() => log.cut(length)),
     keep: (count) => internal(() => log.keep(count)),

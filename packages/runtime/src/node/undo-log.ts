@@ -87,11 +87,11 @@ export async function restore(log: UndoLog, taken: Mark): Promise<void> {
 
 /** Also takes back a change that failed on its way. */
 async function undoTo(log: UndoLog, taken: Mark | undefined): Promise<void> {
-  const released = log.stuck?.released ?? new Set();
+  const released = log.stuck?.released ?? new Set<Mark>();
   try {
     await patiently(log.root, async () => {
       if (log.hasHalf) await withdraw(log, journalOf(log).store());
-      if (taken !== undefined && taken.position < end(log)) await goTo(log, taken);
+      if (taken !== undefined && taken.position < end(log)) await goTo(log, taken, released);
       for (const mark of released) log.marks.delete(mark);
       await settle(log);
     });
@@ -102,9 +102,10 @@ async function undoTo(log: UndoLog, taken: Mark | undefined): Promise<void> {
   }
 }
 
-async function goTo(log: UndoLog, taken: Mark): Promise<void> {
+/** What is undone is kept for newer snapshots, but not for those that were released while it was stuck. */
+async function goTo(log: UndoLog, taken: Mark, released: ReadonlySet<Mark>): Promise<void> {
   const store = journalOf(log).store();
-  const hasNewer = [...log.marks].some(({ position }) => position > taken.position);
+  const hasNewer = [...log.marks].some((each) => each.position > taken.position && !released.has(each));
   if (hasNewer) await goBackAndKeep(log, store, taken);
   else await goBack(log, store, taken.position);
 }

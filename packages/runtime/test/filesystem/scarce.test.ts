@@ -71,6 +71,47 @@ test.for(disks)(
   },
 );
 
+/** Going back so that one can go forward again takes a line in the log for each change: so many fit in what is set aside. */
+const fewChanges = disks.filter(([name]) => /^(50|63|126) files/.test(name));
+test.for(fewChanges)(
+  "FS-3 a full disk keeps nobody from going back while a newer snapshot lives: %s",
+  async ([, options, size], context) => {
+    const root = smallDisk(options);
+    if (root === undefined) return context.skip(noDisk);
+    await writeFile(join(root, "keep.txt"), "kept");
+    const before = await digestOfFolder(root);
+    const files = hostFilesystem(root);
+    if (!isSnapshotable(files)) throw new Error("It is not snapshotable.");
+    const snapshot = await files.snapshot();
+    await files.remove("keep.txt");
+    for (const each of [size, 4_096, 1]) await fill(files.write, each);
+    const newer = await files.snapshot({ savepoint: true });
+    await files.restore(snapshot);
+    expect(await digestOfFolder(root, [undoFolder])).toEqual(before);
+    await files.release?.(newer);
+    await files.release?.(snapshot);
+    expect(await digestOfFolder(root)).toEqual(before);
+  },
+);
+
+test("FS-3 a restore that a full disk refused ends once the newer snapshots are released", async (context) => {
+  const root = smallDisk("size=1m");
+  if (root === undefined) return context.skip(noDisk);
+  await writeFile(join(root, "keep.txt"), "kept");
+  const before = await digestOfFolder(root);
+  const files = hostFilesystem(root);
+  if (!isSnapshotable(files)) throw new Error("It is not snapshotable.");
+  const snapshot = await files.snapshot();
+  await files.remove("keep.txt");
+  for (const size of [4_000, 1]) await fill(files.write, size);
+  const newer = await files.snapshot({ savepoint: true });
+  expect(await rejectionOf(Promise.resolve(files.restore(snapshot)))).toMatchObject({ reason: "failed" });
+  await files.release?.(newer);
+  await files.restore(snapshot);
+  await files.release?.(snapshot);
+  expect(await digestOfFolder(root)).toEqual(before);
+});
+
 test.for(disks)("FS-3 the next process undoes it on the still full disk: %s", async ([, options, size], context) => {
   const root = smallDisk(options);
   if (root === undefined) return context.skip(noDisk);
