@@ -89,7 +89,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "calls stay without an answer after a limit",
     file: runtime("tools/executor.ts"),
-    find: "for (const call of calls) answers.push(toolMessage(call, notRun));",
+    find: "for (const call of calls) answers.push(toolMessage(call, result));",
     replace: "void notRun;",
   },
   {
@@ -216,7 +216,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "an announcement comes after an abort",
     file: runtime("tools/executor.ts"),
-    find: "  if (stop !== undefined) return notBegun(accepted.call, stop);\n  announce(run, accepted);",
+    find: "  if (stop !== undefined) return notRun(accepted.call, stop);\n  announce(run, accepted);",
     replace: "  announce(run, accepted);",
   },
   {

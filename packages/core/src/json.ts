@@ -102,6 +102,27 @@ export function toJsonValue(value: unknown): { readonly value: unknown } | undef
   }
 }
 
+/**
+ * Why JSON.stringify cannot write a value: a bigint, a circle, a getter that throws; undefined where it can. Plain data is
+ * looked through without being written.
+ */
+export function whyNoJson(value: unknown): string | undefined {
+  try {
+    if (!isWritable(value, 0)) JSON.stringify(value);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** false: perhaps not. */
+function isWritable(value: unknown, depth: number): boolean {
+  if (typeof value === "bigint") return false;
+  if (typeof value !== "object" || value === null) return true;
+  if (depth > deepestCopy || "toJSON" in value) return false;
+  return Object.values(value).every((item) => isWritable(item, depth + 1));
+}
+
 const notPlain = Symbol("not plain data");
 /** Deeper than that it may be a circle. */
 const deepestCopy = 100;

@@ -14,8 +14,10 @@ import {
   type Prompt,
   type PromptResponse,
   type ProviderAdapter,
+  type RestoreFault,
   type ThrottlePolicy,
   type ToolChoice,
+  type UnusableError,
 } from "@proviso/core";
 import { rememberInternals } from "./adapter-internals.ts";
 import { driveAgent, type AgentDriver } from "./agent.ts";
@@ -179,7 +181,8 @@ function announce(run: Run, { adapter, provider }: Setup): void {
 
 function executed(run: Run, setup: Setup, answer: Answer): PromptResponse<unknown> {
   // An answer that stands on changes which could not be undone or committed is no success.
-  if (run.faults.length > 0) throw emitFailed(run, restoreError(run, { response: responseOf(run, setup, answer) }));
+  const faults = faultsOf(run);
+  if (faults.length > 0) throw emitFailed(run, restoreError(run, faults, { response: responseOf(run, setup, answer) }));
   const { promptName, usage, turn: turns } = run;
   const { text, output, response } = answer;
   const { errors } = run.emit({
@@ -221,10 +224,24 @@ function responseOf(run: Run, setup: Setup, { text, output, response }: Answer):
   });
 }
 
+/** Its own, redacted when they were reported, or that of whoever else made the session unusable meanwhile. */
+function faultsOf({ faults, core, redaction }: Run): readonly RestoreFault[] {
+  if (faults.length > 0) return [...faults];
+  try {
+    core.assertUsable();
+    return [];
+  } catch (cause) {
+    const { operation, message } = cause as UnusableError;
+    return [{ operation, callIds: [], message: redaction.value(message), cause: redaction.value(cause) }];
+  }
+}
+
 /** With the response or the failure that the evaluation would have come to. */
-function restoreError(run: Run, outcome: Pick<RestoreError, "response"> | Pick<RestoreError, "failure">): RestoreError {
-  // Redacted when they were reported.
-  const faults = [...run.faults];
+function restoreError(
+  run: Run,
+  faults: readonly RestoreFault[],
+  outcome: Pick<RestoreError, "response"> | Pick<RestoreError, "failure">,
+): RestoreError {
   const [first] = faults;
   const message = `Session and resources may disagree: ${faults.map((fault) => fault.message).join("; ")}`;
   return new RestoreError(message, {
@@ -244,7 +261,7 @@ function errorFor(failure: Failure, details: Parameters<typeof errorOf>[1]): Eva
 
 function failed(run: Run, failure: Failure): EvaluationFailure {
   const error = errorFor(run.redaction.failure(failure), run.redaction.details(spent(run)));
-  return emitFailed(run, run.faults.length === 0 ? error : restoreError(run, { failure: error }));
+  return emitFailed(run, run.faults.length === 0 ? error : restoreError(run, [...run.faults], { failure: error }));
 }
 
 function emitFailed(run: Run, error: EvaluationFailure): EvaluationFailure {

@@ -25,10 +25,8 @@ import type { Run, Setup } from "./run.ts";
 import { redactionOf } from "./secrets/structure.ts";
 import type { Origin } from "./session/beside.ts";
 import { coreOf, createSession, type SessionCore } from "./session/session.ts";
-import { checkUses, depthOf, inheritedLimits, openRunResources, type Surroundings } from "./surroundings.ts";
-import { enclosing, enclosingOfNested, type Enclosing } from "./transactions/enclosing.ts";
-import { endlessWait } from "./transactions/endless-wait.ts";
-import { nameOfWriterAround } from "./transactions/lock.ts";
+import { depthOf, enclosingOf, inheritedLimits, openRunResources, type Surroundings } from "./surroundings.ts";
+import { checkUses } from "./tools/uses.ts";
 import { usageOf } from "./usage.ts";
 
 /**
@@ -139,22 +137,6 @@ async function checked(run: Run): Promise<Run> {
     await run[Symbol.asyncDispose]();
     throw error;
   }
-}
-
-/**
- * The transaction in whose code it begins. Where its first call would wait for the call in whose code it was begun, it is
- * refused before anything is spent.
- */
-function enclosingOf(
-  core: SessionCore,
-  { session }: EvaluateOptions,
-  nesting: Nesting | undefined,
-  hasTools: boolean,
-): Enclosing | Failure {
-  if (nesting !== undefined) return enclosingOfNested(nesting.transaction);
-  const around = enclosing(session);
-  const heldBy = hasTools && around.startedIn ? nameOfWriterAround(around.startedIn, core.lock) : undefined;
-  return heldBy === undefined ? around : { ...endlessWait("the session", heldBy, "call"), phase: "render" };
 }
 
 function nothingYet(): Pick<Run, "turn" | "usage" | "knownCost" | "toolResults" | "faults"> {

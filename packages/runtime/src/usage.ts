@@ -38,8 +38,9 @@ function count(value: unknown): number | undefined {
 /** UTF-16 units of what a model reads of a message. */
 export function charactersOf(message: Message): number {
   if (message.role !== "assistant") return message.text.length;
-  // A provider may have left the arguments out.
-  const calls = message.toolCalls.map((call) => call.name.length + (call.arguments ?? "").length);
+  // An agent may have given anything, or nothing.
+  const lengthOf = (given: unknown): number => (typeof given === "string" ? given.length : 0);
+  const calls = message.toolCalls.map((call) => call.name.length + lengthOf(call.arguments));
   return calls.reduce((sum, characters) => sum + characters, message.text.length);
 }
 

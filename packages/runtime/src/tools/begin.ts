@@ -67,8 +67,8 @@ function makeDeclared({ resources }: Run, calls: readonly Accepted[]): Promise<v
 }
 
 /**
- * Inside a read-only call nothing changes. A resource that guards itself refuses; of one that does not, a tool that says
- * not that it only reads could change it under a reader's lock.
+ * Inside a read-only call nothing may change, and resources are locked for reading. One with `guardedFor` refuses changes
+ * by itself. One without cannot: a tool that is not declared `readOnly` could change it while others read it.
  */
 function unguardedWrite(
   { nesting }: Run,
@@ -79,37 +79,55 @@ function unguardedWrite(
   const unguarded = writer && resources.find(({ resource }) => !isGuardable(resource));
   if (writer === undefined || unguarded === undefined) return undefined;
   return new DefinitionError(
-    `${writer.tool.name} may change "${unguarded.name}", but the call around it is read-only: declare it readOnly, or what it uses.`,
+    `${writer.tool.name} may change "${unguarded.name}", but the call around it is read-only. Declare ${writer.tool.name} ` +
+      `readOnly, or leave "${unguarded.name}" out of its uses, or give the resource a method guardedFor.`,
   );
 }
 
-/** A transaction that holds nothing: for what is asked after a call that was not run. */
-export function emptyTransaction(run: Run, calls: readonly Pick<Accepted, "call" | "tool">[]): Transaction {
-  return newTransaction(optionsFor(run, calls, []));
+/** For what is asked after a call: it only reads, holds nothing yet, and is part of the call's transaction if that began. */
+export function transactionAfter(run: Run, call: ToolCall, transaction: Transaction | undefined): Transaction {
+  return newTransaction({
+    ...settingOf(run, [call]),
+    ...(transaction === undefined ? {} : { parent: transaction }),
+    name: `the feedback after ${call.name} (${call.id})`,
+    sessionMode: "none",
+    resources: [],
+    mode: "read",
+  });
 }
 
-function optionsFor(
-  run: Run,
-  calls: readonly Pick<Accepted, "call" | "tool">[],
-  policies: readonly ToolPolicy[],
-): TransactionOptions {
+function optionsFor(run: Run, calls: readonly Accepted[], policies: readonly ToolPolicy[]): TransactionOptions {
   const checks = policies.filter(({ check }) => check !== undefined);
   const isReadOnly = run.nesting?.readOnly === true || calls.every(({ tool }) => tool.readOnly === true);
   const mode: LockMode = isReadOnly ? "read" : "write";
   const names = calls.map(({ call }) => `${call.name} (${call.id})`).join(", ");
   return {
-    id: run.evaluationId,
+    ...settingOf(
+      run,
+      calls.map(({ call }) => call),
+    ),
     name: `${calls.length === 1 ? "the call of" : "the calls of"} ${names}`,
-    core: run.core,
     // A check may dispatch, also for a tool that is read-only.
     sessionMode: checks.length > 0 && run.nesting?.readOnly !== true ? "write" : mode,
     resources: resourcesFor(run, calls, checks, mode),
     mode,
-    parent: run.nesting?.transaction ?? (run.enclosing.parent?.isClosing === false ? run.enclosing.parent : undefined),
-    startedIn: run.enclosing.startedIn?.isClosing === true ? undefined : run.enclosing.startedIn,
+  };
+}
+
+/** Where a transaction of this evaluation stands, and whom it reports to. */
+function settingOf(
+  run: Run,
+  calls: readonly ToolCall[],
+): Pick<TransactionOptions, "id" | "core" | "parent" | "startedIn" | "host"> {
+  const { nesting, enclosing } = run;
+  return {
+    id: run.evaluationId,
+    core: run.core,
+    parent: nesting?.transaction ?? (enclosing.parent?.isClosing === false ? enclosing.parent : undefined),
+    startedIn: enclosing.startedIn?.isClosing === true ? undefined : enclosing.startedIn,
     host: hostOf(
       run,
-      calls.map(({ call }) => call.id),
+      calls.map(({ id }) => id),
     ),
   };
 }

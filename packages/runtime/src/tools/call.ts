@@ -117,7 +117,7 @@ async function handle(
   try {
     const opening = calling.openResources();
     if (opening !== undefined) await opening;
-    const before = notBegun(run, calling, time);
+    const before = whyTooLate(run, calling, time);
     if (before !== undefined) return { params: jsonOf(input), ...before };
     if (policies.length > 0) {
       const verdict = await checkPolicies(policies, accepted, calling, approved);
@@ -125,7 +125,7 @@ async function handle(
       const refused = calling.refused();
       if (refused !== undefined) return { params: jsonOf(input), result: failed(refused) };
       input = verdict.input;
-      const after = notBegun(run, calling, time);
+      const after = whyTooLate(run, calling, time);
       if (after !== undefined) return { params: jsonOf(input), ...after };
     }
     if (checksOnly) return { ...accepted, input };
@@ -139,8 +139,9 @@ async function handle(
     return { params, result: handlerFailed(run, call, messageOf(error)), stop: stopBehind(run, error) };
   }
 }
+
 /** Why neither policies nor the handler may begin any more: a listener aborted, or what was waited for came late. */
-function notBegun(run: Run, calling: CallContext, time: CallTime): Omit<Invocation, "params"> | undefined {
+function whyTooLate(run: Run, calling: CallContext, time: CallTime): Omit<Invocation, "params"> | undefined {
   const stop = run.limits.stopped("tool");
   if (stop !== undefined) return { result: failed(`Not run: ${stop.message}`), stop };
   if (calling.isLive() && !time.isUp()) return undefined;

@@ -10,7 +10,7 @@ import {
 import { isFailure, messageOf, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import { endTransaction, rollback } from "../transactions/ending.ts";
-import type { Transaction } from "../transactions/transaction.ts";
+import type { NotBegun, Transaction } from "../transactions/transaction.ts";
 import { beginCalls, beginEach } from "./begin.ts";
 import { announceCall, failed, invoke, jsonOf, prepare, type Accepted, type Invocation } from "./call.ts";
 import { withFeedback } from "./feedback.ts";
@@ -33,8 +33,8 @@ export async function executeToolCalls(run: Run, message: AssistantMessage, pass
   let stop: Failure | undefined = passed === undefined ? run.limits.stopped("tool") : { ...passed, phase: "tool" };
   for (const calls of batchesOf(run, message.toolCalls)) {
     if (stop !== undefined) {
-      const notRun = failed(`Not run: ${stop.message}`);
-      for (const call of calls) answers.push(toolMessage(call, notRun));
+      const result = failed(`Not run: ${stop.message}`);
+      for (const call of calls) answers.push(toolMessage(call, result));
       continue;
     }
     const outcome = await executeBatch(run, calls);
@@ -94,7 +94,7 @@ async function executeApproved(
 ): Promise<TurnOutcome> {
   const { call } = accepted;
   const stop = run.limits.stopped("tool");
-  if (stop !== undefined) return recordAlone(run, call, notBegun(call, stop), startedAt);
+  if (stop !== undefined) return recordAlone(run, call, notRun(call, stop), startedAt);
   const checked = await checkFirst(run, announcedOutside(run, accepted), policies);
   if ("result" in checked) return recordAlone(run, call, checked, startedAt);
   const approvers = policies.filter(({ approve }) => approve !== undefined);
@@ -128,7 +128,7 @@ function announce(run: Run, { call, announced }: Accepted): void {
 /** A limit may have passed since the call was prepared, or a listener may have aborted at the call before it. */
 function announceUnlessStopped(run: Run, accepted: Accepted): Prepared {
   const stop = run.limits.stopped("tool");
-  if (stop !== undefined) return notBegun(accepted.call, stop);
+  if (stop !== undefined) return notRun(accepted.call, stop);
   announce(run, accepted);
   return accepted;
 }
@@ -136,7 +136,7 @@ function announceUnlessStopped(run: Run, accepted: Accepted): Prepared {
 async function checkFirst(run: Run, accepted: Accepted, policies: readonly ToolPolicy[]): Promise<Prepared> {
   if (policies.every(({ check }) => check === undefined)) return accepted;
   const transaction = await beginCalls(run, [accepted], policies);
-  if (!("holds" in transaction)) return notBegun(accepted.call, transaction);
+  if (!("holds" in transaction)) return notRun(accepted.call, transaction);
   try {
     announce(run, accepted);
     const checked = await invoke(run, accepted, transaction, { policies, checksOnly: true });
@@ -161,7 +161,7 @@ async function runInTransaction(
   if (accepted.length === 0) return conclude(run, calls, prepared as readonly Invocation[], () => undefined, startedAt);
   const transaction = await beginCalls(run, accepted, watched.policies);
   if (!("holds" in transaction)) {
-    const invocations = prepared.map((each) => ("tool" in each ? notBegun(each.call, transaction) : each));
+    const invocations = prepared.map((each) => ("tool" in each ? notRun(each.call, transaction) : each));
     return conclude(run, calls, invocations, () => undefined, startedAt);
   }
   const own = accepted.length === 1 ? shared : await beginEach(run, accepted, transaction);
@@ -192,7 +192,7 @@ function recordAlone(run: Run, call: ToolCall, invocation: Invocation, startedAt
 }
 
 /** Without its locks and snapshots no handler is run. */
-function notBegun(call: ToolCall, why: Failure | { readonly error: unknown }): Invocation {
+function notRun(call: ToolCall, why: NotBegun): Invocation {
   const message = `Not run: ${isFailure(why) ? why.message : messageOf(why.error)}`;
   const params: RejectedParams = { rawArguments: String(call.arguments), error: message };
   return { params, result: failed(message), stop: isFailure(why) ? why : undefined };
