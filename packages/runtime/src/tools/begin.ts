@@ -47,7 +47,7 @@ export async function beginEach(
   run: Run,
   calls: readonly Accepted[],
   parent: Transaction,
-): Promise<ReadonlyMap<ToolCall, Transaction>> {
+): Promise<Map<ToolCall, Transaction>> {
   const own = new Map<ToolCall, Transaction>();
   if (calls.every(({ tool }) => tool.readOnly === true)) return own;
   for (const each of calls) {

@@ -4,8 +4,10 @@ import {
   type RejectedParams,
   type Tool,
   type ToolCall,
+  type ToolInvoked,
   type ToolMessage,
   type ToolPolicy,
+  type ToolResult,
 } from "@proviso/core";
 import { isFailure, messageOf, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
@@ -147,8 +149,10 @@ async function checkFirst(run: Run, accepted: Accepted, policies: readonly ToolP
   }
 }
 
-/** Calls that share the transaction of their batch. */
-const shared: ReadonlyMap<ToolCall, Transaction> = new Map();
+/** A call that was recorded when it ended, before those in front of it. */
+interface Recorded extends Invocation {
+  readonly recorded: ToolResult;
+}
 
 async function runInTransaction(
   run: Run,
@@ -164,27 +168,64 @@ async function runInTransaction(
     const invocations = prepared.map((each) => ("tool" in each ? notRun(each.call, transaction) : each));
     return conclude(run, calls, invocations, () => undefined, startedAt);
   }
-  const own = accepted.length === 1 ? shared : await beginEach(run, accepted, transaction);
+  const own = accepted.length === 1 ? new Map<ToolCall, Transaction>() : await beginEach(run, accepted, transaction);
   const transactionOf = (call: ToolCall): Transaction => own.get(call) ?? transaction;
+  const before = run.toolResults.length;
   try {
     const begun = prepared.map((each) => ("tool" in each ? announceUnlessStopped(run, each) : each));
-    const invoked = (each: Prepared): Promise<Prepared> =>
-      "result" in each ? Promise.resolve(each) : invoke(run, each, transactionOf(each.call), watched);
+    const invoked = async (each: Prepared): Promise<Prepared> => {
+      if ("result" in each) return each;
+      const invocation = await invoke(run, each, transactionOf(each.call), watched);
+      return "result" in invocation ? endEarly(run, each.call, invocation, own, startedAt) : invocation;
+    };
     const [only] = begun;
     const invocations = (
       only !== undefined && begun.length === 1 ? [await invoked(only)] : await Promise.all(begun.map(invoked))
-    ) as readonly Invocation[];
-    const undone = calls.filter((_, index) => invocations[index]?.result.success !== true);
+    ) as readonly (Invocation | Recorded)[];
+    const undone = calls.filter((_, index) => isToUndo(invocations[index]));
     const undoing = undone.length === 0 ? [] : Map.groupBy(undone, transactionOf);
     for (const [each, failing] of undoing) {
       await rollback(each, new Set(failing.map(({ id }) => id)));
     }
     return await conclude(run, calls, invocations, transactionOf, startedAt);
   } finally {
+    if (accepted.length > 1) orderResults(run.toolResults, before, calls);
     for (const each of own.values()) await endTransaction(each);
     const ending = endTransaction(transaction);
     if (ending !== undefined) await ending;
   }
+}
+
+function isToUndo(invocation: Invocation | Recorded | undefined): boolean {
+  return invocation !== undefined && !("recorded" in invocation) && !invocation.result.success;
+}
+
+/**
+ * A call that overlaps with others, and holds what evaluations inside it have used, ends when its handler has: another one
+ * may evaluate then. The others end together, in the model's order.
+ */
+async function endEarly(
+  run: Run,
+  call: ToolCall,
+  invocation: Invocation,
+  own: Map<ToolCall, Transaction>,
+  startedAt: number,
+): Promise<Invocation | Recorded> {
+  const transaction = own.get(call);
+  if (transaction === undefined || transaction.holds.length === 0) return invocation;
+  own.delete(call);
+  try {
+    if (!invocation.result.success) await rollback(transaction, new Set([call.id]));
+    return { ...invocation, recorded: await recordCall(run, call, invocation, transaction, startedAt) };
+  } finally {
+    await endTransaction(transaction);
+  }
+}
+
+/** In the model's order, whatever ended first. */
+function orderResults(results: ToolInvoked[], from: number, calls: readonly ToolCall[]): void {
+  const placeOf = ({ callId }: ToolInvoked): number => calls.findIndex(({ id }) => id === callId);
+  results.push(...results.splice(from).toSorted((a, b) => placeOf(a) - placeOf(b)));
 }
 
 function recordAlone(run: Run, call: ToolCall, invocation: Invocation, startedAt: number): Promise<TurnOutcome> {
@@ -202,14 +243,16 @@ function notRun(call: ToolCall, why: NotBegun): Invocation {
 async function conclude(
   run: Run,
   calls: readonly ToolCall[],
-  invocations: readonly Invocation[],
+  invocations: readonly (Invocation | Recorded)[],
   transactionOf: (call: ToolCall) => Transaction | undefined,
   startedAt: number,
 ): Promise<TurnOutcome> {
   const answers: ToolMessage[] = [];
   for (const [index, call] of calls.entries()) {
     const transaction = transactionOf(call);
-    const recording = recordCall(run, call, invocations[index] as Invocation, transaction, startedAt);
+    const invocation = invocations[index] as Invocation | Recorded;
+    const recording =
+      "recorded" in invocation ? invocation.recorded : recordCall(run, call, invocation, transaction, startedAt);
     const message = toolMessage(call, isThenable(recording) ? await recording : recording);
     answers.push(run.rendered.feedback.length === 0 ? message : await withFeedback(run, call, message, transaction));
   }
