@@ -59,8 +59,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a wait does not look at the deadline",
     file: runtime("request/backoff.ts"),
-    find: ", refusal.leftMs)",
-    replace: ")",
+    find: "refusal.leftMs - floor]",
+    replace: "Infinity]",
   },
   {
     name: "attempts are not counted",
@@ -71,7 +71,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a budget is replaced instead of summed",
     file: "core/src/limits/budget.ts",
-    find: "consumed = addUsage(consumed, actual);",
+    find: "consumed = addUsage(consumed, countUsage(actual, { inputTokens, outputTokens }));",
     replace: "consumed = actual;",
   },
   {
@@ -95,15 +95,15 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a tool runs twice",
     file: runtime("tools/call.ts"),
-    find: "const result = resultOf(await tool.execute(ownInput(input), calling.context));",
+    find: "const returned: unknown = tool.execute(ownInput(input), calling.context);",
     replace:
-      "await tool.execute(ownInput(input), calling.context);\n    const result = resultOf(await tool.execute(ownInput(input), calling.context));",
+      "const execute = (): unknown => tool.execute(ownInput(input), calling.context);\n  const before = execute();\n  const returned: unknown = isThenable(before) ? Promise.resolve(before).then(execute) : execute();",
   },
   {
     name: "a handler is waited for past the limits",
     file: runtime("tools/call.ts"),
-    find: 'await run.limits.race(time.within(handling), "tool")',
-    replace: "await time.within(handling)",
+    find: 'await run.limits.race(time.within(work), "tool")',
+    replace: "await time.within(work)",
   },
   {
     name: "a provider is waited for past the limits",
@@ -120,8 +120,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "an event's number is used again",
     file: runtime("session/session.ts"),
-    find: "seq: seq++",
-    replace: "seq",
+    find: "own.seq = seq++;",
+    replace: "own.seq = seq;",
   },
   {
     name: "call ids may repeat within a turn",
@@ -168,14 +168,14 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a failed read takes its neighbours with it",
     file: runtime("tools/executor.ts"),
-    find: "invocations[index]?.result.success !== true",
-    replace: "index >= 0 && invocations.some(({ result }) => !result.success)",
+    find: "isToUndo(invocations[index]));",
+    replace: "index >= 0 && invocations.some(isToUndo));",
   },
   {
     name: "a rollback undoes what others did meanwhile",
     file: runtime("transactions/transaction.ts"),
-    find: "core.open(transaction.mark, transaction.id, around);",
-    replace: "void around;",
+    find: 'core.open(transaction.mark, transaction.id, scope && parent && { evaluationId: parent.id, callId: "" });',
+    replace: "void [scope, parent];",
   },
   {
     name: "a veto undoes what listeners dispatched",
@@ -228,8 +228,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a slow restore overwrites what is around it",
     file: runtime("transactions/ending.ts"),
-    find: "one !== undefined; one = one.parent) one.restoring.push(done);",
-    replace: "one === transaction; one = one.parent) one.restoring.push(done);",
+    find: "for (let one = transaction; one !== undefined; one = one.parent) waiting.push(one);",
+    replace: "if (transaction !== undefined) waiting.push(transaction);",
   },
   {
     name: "transactions inside overlapping reads overlap",
@@ -240,8 +240,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "what was brought back by a snapshot is lost with a call",
     file: runtime("session/beside.ts"),
-    find: "isWithin ? stoodAt(restored.order)",
-    replace: "isWithin ? { from: mark, events: [] }",
+    find: "isWithin ? stoodAt(changes, base, restored.order)",
+    replace: "isWithin ? { from: base, events: [] }",
   },
   ...lockMutations,
 ];

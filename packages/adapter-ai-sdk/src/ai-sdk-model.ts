@@ -22,7 +22,7 @@ import { checkOptions, type AiSdkOptions, type AiSdkSettings, type LanguageModel
 import type { Answer } from "./parts.ts";
 import { modelSource, type ModelSource } from "./resolve-model.ts";
 import { secretsOf } from "./secrets.ts";
-import { isTextWire, toAiSdk, type Call } from "./to-ai-sdk.ts";
+import { isOpenAIFamily, toAiSdk, type Call } from "./to-ai-sdk.ts";
 
 /**
  * The call alone, for whoever wraps it: record, route, count.
@@ -53,7 +53,7 @@ export function validateAiSdkOptions(options: AiSdkOptions): boolean {
 }
 
 /** The models of `@ai-sdk/openai-compatible` say that they would drop a schema. */
-function takesSchemas(model: LanguageModel | string): boolean {
+export function takesSchemas(model: LanguageModel | string): boolean {
   return (model as { readonly supportsStructuredOutputs?: unknown }).supportsStructuredOutputs !== false;
 }
 
@@ -136,7 +136,7 @@ async function answerTo(call: Call, request: ModelRequest, until: RequestGuard):
   }
   const { timeoutMs = defaultTimeoutMs, stallMs = Math.min(timeoutMs, defaultStallMs) } = call.settings;
   until.expect(stallMs);
-  const raw = isTextWire(model) ? { includeRawChunks: true } : {};
+  const raw = isOpenAIFamily(model) ? { includeRawChunks: true } : {};
   const { stream, response } = await Promise.race([model.doStream({ ...options, ...raw }), until.ended]);
   until.heard();
   const answer = await fromStream(stream, onDelta, until);

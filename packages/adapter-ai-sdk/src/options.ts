@@ -64,7 +64,7 @@ export function plainCopy<T>(name: string, value: T): T {
   }
 }
 
-function isModel(model: unknown): model is LanguageModel {
+export function isModel(model: unknown): model is LanguageModel {
   const { doGenerate, doStream, modelId, provider } = (model ?? {}) as Partial<LanguageModel>;
   const calls = typeof doGenerate === "function" && typeof doStream === "function";
   return calls && typeof modelId === "string" && typeof provider === "string";

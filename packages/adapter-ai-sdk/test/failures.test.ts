@@ -99,7 +99,12 @@ describe("THR-1 AIS-18 a refusal is classified, and asked once", () => {
 
   test("THR-1 x-should-retry: false is not asked again", async () => {
     const never = answering(503, { error: { message: "No." } }, { "x-should-retry": "false" });
-    expect(await failureFor(never)).toMatchObject({ failure: "provider", requests: 1 });
+    expect(await failureFor(never)).toMatchObject({
+      failure: "throttle",
+      kind: "server_error",
+      retry: false,
+      requests: 1,
+    });
   });
 
   test("THR-1 HTML from a proxy is classified by its status", async () => {

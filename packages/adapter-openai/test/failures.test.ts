@@ -49,9 +49,10 @@ describe("THR-1 a refusal is classified, and asked once", () => {
   test("THR-1 x-should-retry: false is not asked again, nor true by the SDK", async () => {
     const error = { message: "No." };
     const never = await failureFor(answering(503, { error }, { "x-should-retry": "false" }));
-    expect(never).toMatchObject({ failure: "provider", reason: "unknown", requests: 1 });
+    expect(never).toMatchObject({ failure: "throttle", kind: "server_error", retry: false, requests: 1 });
     const again = await failureFor(answering(503, { error }, { "x-should-retry": "true" }));
     expect(again).toMatchObject({ failure: "throttle", requests: 1 });
+    expect(again).not.toHaveProperty("retry");
   });
 
   test("THR-1 HTML from a proxy is classified by its status", async () => {

@@ -26,6 +26,10 @@ export type ProviderErrorReason =
 /** Base of every error of ours. Branch on `code`, never on `message`. */
 export abstract class ProvisoError extends Error {
   abstract readonly code: string;
+  /** @param details of which only the cause is taken here, where there is one. */
+  constructor(message: string, details?: { readonly cause?: unknown }) {
+    super(message, details?.cause === undefined ? undefined : { cause: details.cause });
+  }
 }
 
 /** A prompt, section, tool, slice, resource or adapter is defined or used wrongly. */
@@ -69,7 +73,7 @@ export class FilesystemError extends ProvisoError {
     message: string,
     details: { readonly reason: FilesystemFault; readonly path: string; readonly cause?: unknown },
   ) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    super(message, details);
     this.reason = details.reason;
     this.path = details.path;
   }
@@ -103,7 +107,7 @@ export abstract class PromptEvaluationError extends ProvisoError {
   readonly messages: readonly Message[];
   readonly toolResults: readonly ToolInvoked[];
   constructor(message: string, details: EvaluationDetails) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    super(message, details);
     this.phase = details.phase;
     this.promptName = details.promptName;
     this.providerPayload = details.providerPayload;
@@ -128,6 +132,8 @@ export class ThrottleError extends PromptEvaluationError {
   readonly retryAfterMs: number | undefined;
   /** Requests made, the first included. */
   readonly attempts: number;
+  /** HTTP status of the last refusal, where there was one. */
+  readonly status: number | undefined;
   /** Always false: the retries are spent. */
   readonly retrySafe: boolean;
   constructor(
@@ -136,12 +142,14 @@ export class ThrottleError extends PromptEvaluationError {
       readonly kind: ThrottleKind;
       readonly retryAfterMs: number | undefined;
       readonly attempts: number;
+      readonly status?: number | undefined;
     },
   ) {
     super(message, details);
     this.kind = details.kind;
     this.retryAfterMs = details.retryAfterMs;
     this.attempts = details.attempts;
+    this.status = details.status;
     this.retrySafe = false;
   }
 }

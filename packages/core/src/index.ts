@@ -39,6 +39,7 @@ export { canonicalJson, contentHash, frozenJson, isForbiddenKey, parseJson, toJs
 export type { JsonLimits, JsonResult } from "./json.ts";
 export { describeIssues, jsonSchemaOf, parseWithSchema, parseWithSchemaSync, validateWithSchema } from "./schema.ts";
 export type { JsonSchema, ObjectSchema, Schema, SchemaIssue, SchemaResult } from "./schema.ts";
+export { sentSchemaOf } from "./sent-schema.ts";
 export { strictSchema } from "./strict-schema.ts";
 export type { StrictSchema } from "./strict-schema.ts";
 export type { InputOf, OutputOf, ParamsOf } from "./types.ts";
@@ -52,12 +53,18 @@ export { wrappedSchema, wrapperKey } from "./prompt/output.ts";
 export type { OutputSpec } from "./prompt/output.ts";
 export { checkOverride, checkOverrideTexts, checkTag } from "./prompt/overrides.ts";
 export type { AppliedOverride, OverridesStore, PromptOverride } from "./prompt/overrides.ts";
-export type { CheckedText, UnknownPlaceholder, UnknownProperty } from "./prompt/placeholders.ts";
+export type {
+  CheckedText,
+  UnknownPlaceholder,
+  UnknownProperty,
+  UnprintablePlaceholder,
+} from "./prompt/placeholders.ts";
 export { RenderFault } from "./prompt/render.ts";
 export { defineSection } from "./prompt/section.ts";
 export type { CheckedSections, Section, SectionDefinition } from "./prompt/section.ts";
 export { definePrompt, overrideOf, sectionsIn } from "./prompt/template.ts";
 export type { Prompt, PromptDefinition, PromptTemplate, RenderedPrompt, RenderOptions } from "./prompt/template.ts";
+export { textPrompt } from "./prompt/text-prompt.ts";
 export { openedSections } from "./prompt/visibility.ts";
 export type { OpenedSections, Visibility } from "./prompt/visibility.ts";
 
@@ -68,7 +75,7 @@ export type { ApprovalContext, PolicyCall, PolicyDecision, ToolPolicy } from "./
 export { returnedResult, toolError, toolOk } from "./tool/result.ts";
 export type { ToolResult, ToolReturn } from "./tool/result.ts";
 export { defineTool } from "./tool/tool.ts";
-export type { ContextFor, Tool, ToolContext, ToolDefinition } from "./tool/tool.ts";
+export type { ContextFor, NestedOptions, Tool, ToolContext, ToolDefinition } from "./tool/tool.ts";
 
 export { defineEvent, eventKeys, filterKey, isEvent } from "./state/event.ts";
 export type { AppEvent, EventFilter, EventOf, EventType, SessionEvent } from "./state/event.ts";
@@ -112,7 +119,7 @@ export { setAlarm, systemClock } from "./limits/clock.ts";
 export type { Clock } from "./limits/clock.ts";
 export { deadlineAt, deadlineIn } from "./limits/deadline.ts";
 export type { Deadline } from "./limits/deadline.ts";
-export { addUsage, noUsage } from "./limits/usage.ts";
+export { addUsage, countUsage, noUsage } from "./limits/usage.ts";
 export type { BudgetDimension, ReportedUsage, Usage } from "./limits/usage.ts";
 
 export type {

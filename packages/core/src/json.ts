@@ -30,14 +30,16 @@ export function parseJson(text: string, { maxDepth = 64, maxLength = 1024 * 1024
   if (text.length > maxLength) {
     return { ok: false, error: `larger than ${maxLength} characters (${text.length})` };
   }
-  if (nestsDeeper(text, maxDepth)) return { ok: false, error: `nested deeper than ${maxDepth} levels` };
+  // A short text has no room for so many brackets.
+  if (text.length > maxDepth && nestsDeeper(text, maxDepth))
+    return { ok: false, error: `nested deeper than ${maxDepth} levels` };
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (error) {
     return { ok: false, error: `not JSON: ${(error as SyntaxError).message}` };
   }
-  const key = findForbiddenKey(value);
+  const key = mayHoldForbiddenKey(text) ? findForbiddenKey(value) : undefined;
   return key === undefined ? { ok: true, value } : { ok: false, error: `the key "${key}" is not allowed` };
 }
 
@@ -54,6 +56,13 @@ function nestsDeeper(text: string, maxDepth: number): boolean {
       if (++depth > maxDepth) return true;
     } else if (char === 125 || char === 93) depth--;
   }
+  return false;
+}
+
+/** In the text of JSON a key stands as it is, or with escapes. */
+function mayHoldForbiddenKey(text: string): boolean {
+  if (text.includes("\\")) return true;
+  for (const key of forbiddenKeys) if (text.includes(key)) return true;
   return false;
 }
 
@@ -120,7 +129,10 @@ function isWritable(value: unknown, depth: number): boolean {
   if (typeof value === "bigint") return false;
   if (typeof value !== "object" || value === null) return true;
   if (depth > deepestCopy || "toJSON" in value) return false;
-  return Object.values(value).every((item) => isWritable(item, depth + 1));
+  // As JSON.stringify reads it: of a list its items, whatever else it has.
+  const items = Array.isArray(value) ? (value as readonly unknown[]) : Object.values(value);
+  for (let at = 0; at < items.length; at++) if (!isWritable(items[at], depth + 1)) return false;
+  return true;
 }
 
 const notPlain = Symbol("not plain data");

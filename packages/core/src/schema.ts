@@ -111,7 +111,13 @@ function print(
   if (known !== undefined) return known;
   const standard: Partial<Schema["~standard"]> | undefined = schema?.["~standard"];
   if (standard?.jsonSchema === undefined) {
-    throw new DefinitionError("A schema must be a Standard Schema that prints JSON Schema: zod 4.2 or later, say.");
+    const beside =
+      standard?.vendor === "zod"
+        ? ' This one is of an older zod: `npm install zod4@npm:zod@4` puts a newer one beside it, to be imported from "zod4".'
+        : "";
+    throw new DefinitionError(
+      `A schema must be a Standard Schema that prints JSON Schema: zod 4.2 or later, say.${beside}`,
+    );
   }
   try {
     const { $schema: _, ...json } = standard.jsonSchema[side]({ target: "draft-2020-12", libraryOptions });
@@ -130,7 +136,7 @@ export function containerOf(json: JsonSchema): "object" | "array" | "value" {
 }
 
 /** Their JSON Schema names every object that takes further keys; others print it like one that drops them. */
-const exactVendors = new Set(["zod"]);
+export const exactVendors: ReadonlySet<string> = new Set(["zod"]);
 
 function settle<T>(
   schema: Schema<unknown, T>,
@@ -138,11 +144,11 @@ function settle<T>(
   given: unknown,
   result: StandardSchemaV1.Result<T>,
 ): SchemaResult<T> {
-  const own = result.issues ?? [];
-  const listed = own.slice(0, mostIssues).map(({ path, message }) => ({ path: pathText(path ?? []), message }));
   const validated = result.issues === undefined ? result.value : notValidated;
   const unknown = unknownIssues(schema, known, given, validated);
   if (result.issues === undefined && unknown.count === 0) return { ok: true, value: result.value };
+  const own = result.issues ?? [];
+  const listed = own.slice(0, mostIssues).map(({ path, message }) => ({ path: pathText(path ?? []), message }));
   const paths = new Set(listed.map(({ path }) => path));
   const added = unknown.issues.filter(({ path }) => !paths.has(path));
   const issues = [...listed, ...added].slice(0, mostIssues);

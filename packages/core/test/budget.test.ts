@@ -1,5 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { addUsage, deadlineIn, DefinitionError, noUsage, trackBudget, type Budget, type Usage } from "@proviso/core";
+import {
+  addUsage,
+  countUsage,
+  deadlineIn,
+  DefinitionError,
+  noUsage,
+  trackBudget,
+  type Budget,
+  type Usage,
+} from "@proviso/core";
 import { caught } from "./support/caught.ts";
 
 const used = (inputTokens: number, outputTokens: number, costUsd?: number): Usage => ({
@@ -132,3 +141,56 @@ describe("usage", () => {
     expect(Object.isFrozen(noUsage)).toBe(true);
   });
 });
+
+const odd = [NaN, Infinity, -Infinity, -1, 2 ** 53, 1e308, "12", null, {}, 3n, Symbol("n")];
+
+describe("LIM-6 the door for numbers", () => {
+  test.each(odd)("LIM-6 %o for a count is an estimate, and for a cost none", (value) => {
+    const reported = { inputTokens: value, outputTokens: 3, totalTokens: value, cachedInputTokens: value };
+    const counted = countUsage(reported, { inputTokens: 7, outputTokens: 9 });
+    expect(counted).toEqual({ ...used(7, 3), estimated: true });
+    const cost = typeof value === "number" && Number.isFinite(value) && value > 0 ? value : undefined;
+    const paid = countUsage({ ...used(1, 2), costUsd: value }, used(7, 9));
+    expect(paid.costUsd).toBe(cost);
+    expect(paid.estimated).toBe(cost === undefined && value !== null);
+  });
+
+  test("LIM-6 what is no usage at all, and one that throws when it is read, are estimates", () => {
+    const throwing = new Proxy(
+      {},
+      {
+        get: () => {
+          throw new Error("no");
+        },
+      },
+    );
+    for (const reported of [undefined, null, 7, "usage", throwing]) {
+      expect(countUsage(reported, used(7, 9))).toEqual({ ...used(7, 9), estimated: true });
+    }
+    expect(countUsage(noUsage, used(7, 9))).toEqual(noUsage);
+    expect(countUsage({ ...used(1, 2), estimated: true }, used(7, 9)).estimated).toBe(true);
+  });
+
+  test("LIM-6 a sum is never infinite and never NaN", () => {
+    const most = { ...used(0, 0, 1e308), ...tokens(Number.MAX_SAFE_INTEGER) };
+    const sum = addUsage(countUsage(most, noUsage), countUsage(most, noUsage));
+    expect(sum).toEqual({ ...used(0, 0, Number.MAX_VALUE), ...tokens(Number.MAX_SAFE_INTEGER) });
+    expect(JSON.parse(JSON.stringify(sum))).toEqual(sum);
+  });
+
+  test.each(odd)("LIM-6 a tracker that is given %o stays within its limits", (value) => {
+    const tracker = trackBudget({ maxTotalTokens: 50, maxInputTokens: 50, maxOutputTokens: 50, maxCostUsd: 1 });
+    expect(tracker.reserve({ inputTokens: value as number, outputTokens: 0 })).toBeUndefined();
+    expect(tracker.reserve({ inputTokens: 0, outputTokens: value as number })).toBeUndefined();
+    const actual = { inputTokens: value, outputTokens: value, totalTokens: value } as unknown as Usage;
+    tracker.reserve({ inputTokens: 20, outputTokens: 10 })?.settle(actual);
+    expect(tracker.consumed).toEqual({ ...used(20, 10), estimated: true });
+    tracker.reserve({ inputTokens: 10, outputTokens: 10 })?.settle(used(20, 1));
+    expect(tracker.exceeded()).toBe("total_tokens");
+    expect(tracker.reserve({ inputTokens: 1, outputTokens: 0 })).toBeUndefined();
+  });
+});
+
+function tokens(count: number): Partial<Usage> {
+  return { inputTokens: count, outputTokens: count, totalTokens: count };
+}

@@ -12,7 +12,7 @@ export interface AdapterFacts {
 
 /** Evaluates inside the tool call that `nesting` describes; undefined: an evaluation of its own. */
 type Evaluator = <Output>(
-  prompt: Prompt<Output>,
+  prompt: Prompt<Output> | string,
   options: EvaluateOptions,
   nesting: Nesting | undefined,
 ) => Promise<PromptResponse<Output>>;

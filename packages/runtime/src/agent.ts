@@ -60,7 +60,7 @@ export async function driveAgent(driver: AgentDriver, run: Run): Promise<ModelRe
   const late = await work.end();
   if (isFailure(answer)) return answer;
   if (answer.failure === "throttle") {
-    reportThrottle(run, answer, 1, undefined);
+    reportThrottle(run, answer, { attempt: 1, delayMs: undefined });
     return givenUp(answer, 1);
   }
   if (answer.failure !== undefined) return refusedRequest(answer);

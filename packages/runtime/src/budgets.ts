@@ -25,7 +25,7 @@ export interface Budgets {
 export function openBudgets(given: Budget | BudgetTracker | undefined, around?: Budget | BudgetTracker): Budgets {
   const own = trackerOf(given);
   const outer = trackerOf(around);
-  const trackers = [...new Set([own, outer])].filter((tracker) => tracker !== undefined);
+  const trackers = [own, outer === own ? undefined : outer].filter((tracker) => tracker !== undefined);
   const stopAt = (
     phase: EvaluationPhase,
     dimensionOf: (tracker: BudgetTracker) => BudgetDimension | undefined,
@@ -46,6 +46,8 @@ export function openBudgets(given: Budget | BudgetTracker | undefined, around?: 
       }
       held.push(reservation);
     }
+    const [only] = held;
+    if (only !== undefined && held.length === 1) return only;
     return { settle: (actual) => held.forEach((reservation) => reservation.settle(actual)) };
   };
   return {
@@ -87,13 +89,13 @@ function both(own: BudgetTracker, outer: BudgetTracker, reserve: Budgets["reserv
 
 /** Nothing left at all. */
 function exhausted(tracker: BudgetTracker): BudgetDimension | undefined {
-  return firstOf(tracker, (left) => left <= 0);
+  return firstOf(tracker, (left) => !(left > 0));
 }
 
 /** The limit that so much more would pass. */
 function withoutRoom(tracker: BudgetTracker, { inputTokens, outputTokens }: WorstCase): BudgetDimension {
   const needed = { total_tokens: inputTokens + outputTokens, input_tokens: inputTokens, output_tokens: outputTokens };
-  return firstOf(tracker, (left, dimension) => left < (dimension === "cost" ? 0 : needed[dimension])) ?? "cost";
+  return firstOf(tracker, (left, dimension) => !(left >= (dimension === "cost" ? 0 : needed[dimension]))) ?? "cost";
 }
 
 function firstOf(

@@ -7,7 +7,7 @@ import {
   type RenderedPrompt,
   type ToolMessage,
 } from "@proviso/core";
-import { charactersOf, utf8Length } from "./usage.ts";
+import { charactersOf, textOf, utf8Length } from "./usage.ts";
 
 export interface Conversation {
   /** What is sent: the system text, then all messages. */
@@ -78,7 +78,7 @@ function sumOf(messages: readonly Message[]): number {
 function bytesOf(message: Message): number {
   if (message.role !== "assistant") return utf8Length(message.text);
   const { text, toolCalls, providerItems } = message;
-  const texts = [text, ...toolCalls.flatMap((call) => [call.name, call.arguments ?? ""]), toJsonText(providerItems)];
+  const texts = [text, ...toolCalls.flatMap((call) => [call.name, textOf(call.arguments)]), toJsonText(providerItems)];
   return texts.reduce((sum, part) => sum + utf8Length(part), 0);
 }
 

@@ -1,4 +1,12 @@
-import { DefinitionError, describeValue, isRecord, type EvaluateOptions, type ToolChoice } from "@proviso/core";
+import {
+  DefinitionError,
+  describeValue,
+  isRecord,
+  textPrompt,
+  type EvaluateOptions,
+  type Prompt,
+  type ToolChoice,
+} from "@proviso/core";
 
 /** Each says what the option must be; undefined is as if left out. */
 const expected: {
@@ -12,16 +20,25 @@ const expected: {
     (value) => isRecord(value) && isRecord(value["store"]) && typeof value["store"]["resolve"] === "function",
   ],
   policies: ["a list of what definePolicy makes", Array.isArray],
-  maxRepairs: ["a whole number from 0", (value) => Number.isInteger(value) && (value as number) >= 0],
-  maxTurns: ["a positive whole number", isPositiveInteger],
-  maxDepth: ["a positive whole number", isPositiveInteger],
+  maxRepairs: ["a whole number from 0", (value) => isWhole(value, 0)],
+  maxTurns: ["a positive whole number", (value) => isWhole(value, 1)],
+  maxDepth: ["a whole number from 0", (value) => isWhole(value, 0)],
 };
+
+const checks = Object.entries(expected);
+
+/** @throws {DefinitionError} for what is neither a bound prompt nor a text that says something. */
+export function checkPrompt(prompt: unknown): void {
+  if (typeof prompt === "string") textPrompt(prompt);
+  if (typeof (prompt as Partial<Prompt> | undefined)?.render === "function") return;
+  throw new DefinitionError("evaluate takes a bound prompt, template.bind(params), or a text.");
+}
 
 /** @throws {DefinitionError} naming the option, and what it must be. */
 export function checkEvaluateOptions(options: EvaluateOptions): void {
   if (!isRecord(options))
     throw new DefinitionError(`The options of evaluate must be an object, not ${describeValue(options)}.`);
-  for (const [name, [mustBe, fits]] of Object.entries(expected)) {
+  for (const [name, [mustBe, fits]] of checks) {
     const value = options[name];
     if (value !== undefined && !fits(value)) throw refused(name, mustBe, value);
   }
@@ -45,14 +62,16 @@ export function isAbortSignal(value: unknown): value is AbortSignal {
 function isDeadline(value: unknown): boolean {
   if (!isRecord(value)) return false;
   const { expiresAt, remainingMs } = value;
-  return isRecord(expiresAt) && !Number.isNaN(Number(expiresAt)) && typeof remainingMs === "function";
+  if (!isRecord(expiresAt) || typeof remainingMs !== "function") return false;
+  return !Number.isNaN(expiresAt instanceof Date ? expiresAt.getTime() : Number(expiresAt));
 }
 
-function isPositiveInteger(value: unknown): boolean {
-  return Number.isInteger(value) && (value as number) > 0;
+function isWhole(value: unknown, least: number): boolean {
+  return Number.isInteger(value) && (value as number) >= least;
 }
 
-function checkPolicies(policies: unknown = []): void {
+function checkPolicies(policies: unknown): void {
+  if (policies === undefined) return;
   (policies as readonly unknown[]).forEach((policy, index) => {
     if (isRecord(policy) && [policy["check"], policy["approve"]].some((step) => typeof step === "function")) return;
     throw new DefinitionError(

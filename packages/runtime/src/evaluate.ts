@@ -2,9 +2,11 @@ import {
   DefinitionError,
   describeValue,
   isRecord,
+  isThenable,
   ListenerError,
   noUsage,
   RestoreError,
+  textPrompt,
   toJsonValue,
   type EvaluateOptions,
   type EvaluationDetails,
@@ -28,6 +30,7 @@ import { errorOf, isFailure, messageOf, rememberFailure, type Failure } from "./
 import { runInnerLoop } from "./inner-loop.ts";
 import { elapsedMs } from "./elapsed.ts";
 import { parseOutput, repairRequest, type ParsedOutput } from "./output/parse.ts";
+import { logSafely } from "./logging.ts";
 import type { Run, Setup } from "./run.ts";
 import { redactionOf } from "./secrets/structure.ts";
 import { startRun } from "./start-run.ts";
@@ -97,8 +100,9 @@ function makeAdapter(
   checkToolChoice(options.toolChoice);
   const adapter: ProviderAdapter = Object.freeze({
     name: of.provider.name,
-    evaluate: <Output>(prompt: Prompt<Output>, given: EvaluateOptions = {}) => evaluate(setup, prompt, given, {}),
-    stream: <Output>(prompt: Prompt<Output>, given: EvaluateOptions = {}) =>
+    evaluate: <Output>(prompt: Prompt<Output> | string, given: EvaluateOptions = {}) =>
+      evaluate(setup, prompt, given, {}),
+    stream: <Output>(prompt: Prompt<Output> | string, given: EvaluateOptions = {}) =>
       startStream<Output>(given, (own, watch) => evaluate(setup, prompt, own, { watch })),
   });
   const setup: Setup & { readonly drive: Drive } = {
@@ -119,22 +123,39 @@ function makeAdapter(
 
 async function evaluate<Output>(
   setup: Setup & { readonly drive: Drive },
-  prompt: Prompt<Output>,
+  given: Prompt<Output> | string,
   options: EvaluateOptions,
   around: Surroundings,
 ): Promise<PromptResponse<Output>> {
+  const prompt = promptOf(given);
   const started = await startRun(setup, prompt, options, around);
   if (isFailure(started)) {
     const promptName = prompt?.template?.name ?? "(no prompt)";
     const spentNothing = { promptName, usage: noUsage, messages: [], toolResults: [] };
-    throw errorFor(redactionOf(setup.world.secrets).failure(started), spentNothing);
+    const redaction = redactionOf(setup.world.secrets);
+    const error = errorFor(redaction.failure(started), spentNothing);
+    const { logger } = setup.world;
+    if (logger !== undefined) logSafely(logger, "error", redaction.log(errorFields(error)), "prompt.error");
+    throw error;
   }
-  await using run = started;
-  announce(run, setup);
-  const answer = await answerOf(setup, run);
-  if (isFailure(answer)) throw failed(run, answer);
-  // What parseOutput returned was validated with the prompt's own schema.
-  return executed(run, setup, answer) as PromptResponse<Output>;
+  const run = started;
+  // `await using` would cost more than all of its events.
+  try {
+    announce(run, setup);
+    const answer = await answerOf(setup, run);
+    if (isFailure(answer)) throw failed(run, answer);
+    // What parseOutput returned was validated with the prompt's own schema.
+    return executed(run, setup, answer) as PromptResponse<Output>;
+  } finally {
+    const closing = run.close();
+    if (closing !== undefined) await closing;
+  }
+}
+
+/** The answer to a text is text: that is its Output. A blank one is left for the evaluation to refuse. */
+function promptOf<Output>(given: Prompt<Output> | string): Prompt<Output> {
+  const prompt: unknown = typeof given === "string" && given.trim() !== "" ? textPrompt(given) : given;
+  return prompt as Prompt<Output>;
 }
 
 type Answer = ParsedOutput & { readonly response: ModelResponse };
@@ -147,17 +168,17 @@ async function answerOf(setup: Setup & { readonly drive: Drive }, run: Run): Pro
   let repairs = 0;
   let completions = 0;
   for (;;) {
-    run.log("debug", {}, "prompt.call.start");
     const response = await setup.drive(run);
     if (isFailure(response)) return response;
-    run.log("debug", { turns: run.turn, usage: run.usage }, "prompt.call.complete");
-    const parsed = await run.limits.race(parseOutput(run.rendered.output, response), "response");
+    const parsing = parseOutput(run.rendered.output, response);
+    const parsed = isThenable(parsing) ? await run.limits.race(parsing, "response") : parsing;
     if (isFailure(parsed)) {
       if (parsed.stop !== "output" || repairs++ >= run.maxRepairs) return parsed;
       run.conversation.say(repairRequest(parsed));
       continue;
     }
-    const missing = await whatIsMissing(run, parsed.output, completions++);
+    const { completion } = run.rendered;
+    const missing = completion && (await whatIsMissing(run, completion, parsed.output, completions++));
     if (isFailure(missing)) return missing;
     if (missing === undefined) return { ...parsed, response };
     run.conversation.say(missing);
@@ -203,6 +224,7 @@ function executed(run: Run, setup: Setup, answer: Answer): PromptResponse<unknow
     errors: value(errors),
     response: evaluated,
   });
+  run.log("error", errorFields(error), "prompt.error");
   // Nothing paid for is lost, but who prints the error does not print the answer as it came.
   throw Object.defineProperty(error, "response", { enumerable: false });
 }
@@ -265,7 +287,7 @@ function failed(run: Run, failure: Failure): EvaluationFailure {
 }
 
 function emitFailed(run: Run, error: EvaluationFailure): EvaluationFailure {
-  run.log("error", { code: error.code, phase: error.phase, error: error.message }, "prompt.error");
+  run.log("error", errorFields(error), "prompt.error");
   run.emit({
     type: "prompt.failed",
     promptName: run.promptName,
@@ -277,6 +299,10 @@ function emitFailed(run: Run, error: EvaluationFailure): EvaluationFailure {
     durationMs: elapsedMs(run.world.clock, run.startedAt),
   });
   return error;
+}
+
+function errorFields({ promptName, code, phase, message }: EvaluationFailure): object {
+  return { promptName, code, phase, error: message };
 }
 
 function spent(run: Run): Pick<EvaluationDetails, "promptName" | "usage" | "messages" | "toolResults"> {

@@ -32,7 +32,7 @@ export type Failure = {
   | { readonly stop: "render" | "turns" }
   | { readonly stop: "aborted" }
   | { readonly stop: "deadline"; readonly expiresAt: Date }
-  | { readonly stop: "budget"; readonly dimension: BudgetDimension; readonly tracker: BudgetTracker }
+  | { readonly stop: "budget"; readonly dimension: BudgetDimension; readonly tracker: BudgetTracker | undefined }
   | { readonly stop: "provider"; readonly reason: ProviderErrorReason; readonly status?: number | undefined }
   | {
       readonly stop: "process";
@@ -45,6 +45,7 @@ export type Failure = {
       readonly kind: ThrottleKind;
       readonly retryAfterMs: number | undefined;
       readonly attempts: number;
+      readonly status: number | undefined;
     }
   | { readonly stop: "deadlock"; readonly waitedFor: string; readonly heldBy: string }
   | {
@@ -95,8 +96,17 @@ export function refusedRequest(failure: Extract<ModelFailure, { failure: "provid
     return { stop: "process", phase: "request", exitCode, signal, stderr, message, payload, cause };
   }
   const { reason, message, payload, status, cause } = failure;
-  return { ...providerFailure(reason, message, { payload, status, cause }), phase: "request" };
+  const isRefused = (status ?? 0) >= 400 || !ofAnswers.has(reason);
+  return { ...providerFailure(reason, message, { payload, status, cause }), phase: isRefused ? "request" : "response" };
 }
+
+/** What is wrong with an answer that came, on whatever API. */
+const ofAnswers: ReadonlySet<ProviderErrorReason> = new Set([
+  "invalid_response",
+  "refusal",
+  "content_filter",
+  "truncated",
+]);
 
 /** The error that `evaluate` rejects with. */
 export function errorOf(
@@ -123,8 +133,8 @@ export function errorOf(
       return new ProcessError(message, { ...details, exitCode, signal, stderr });
     }
     case "throttled": {
-      const { kind, retryAfterMs, attempts } = failure;
-      return new ThrottleError(message, { ...details, kind, retryAfterMs, attempts });
+      const { kind, retryAfterMs, attempts, status } = failure;
+      return new ThrottleError(message, { ...details, kind, retryAfterMs, attempts, status });
     }
     case "deadlock":
       return new DeadlockError(message, { ...details, waitedFor: failure.waitedFor, heldBy: failure.heldBy });

@@ -1,5 +1,5 @@
 import {
-  jsonSchemaOf,
+  sentSchemaOf,
   wrappedSchema,
   type ModelProvider,
   type ModelRequest,
@@ -22,7 +22,8 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
   let rendered: RenderedPrompt | undefined;
   let tools: readonly ToolSpec[] = [];
   while (run.turn < run.maxTurns) {
-    const unrendered = await refresh(run);
+    const refreshing = refresh(run);
+    const unrendered = refreshing && (await refreshing);
     if (unrendered !== undefined) return unrendered;
     if (run.rendered !== rendered) tools = toolSpecs((rendered = run.rendered));
     run.turn += 1;
@@ -55,7 +56,7 @@ function toolSpecs({ tools }: RenderedPrompt): readonly ToolSpec[] {
   return tools.map(({ name, description, input }) => ({
     name,
     description,
-    inputSchema: jsonSchemaOf(input, "input"),
+    inputSchema: sentSchemaOf(input),
   }));
 }
 

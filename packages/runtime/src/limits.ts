@@ -50,7 +50,7 @@ export interface LimitOptions {
  */
 export function openLimits(options: LimitOptions, clock: Clock, inherited: LimitOptions = {}): Limits {
   const budgets = openBudgets(options.budget, inherited.budget);
-  const deadline = [options.deadline, budgets.deadline, inherited.deadline].reduce(earliest, undefined);
+  const deadline = earliest(earliest(options.deadline, budgets.deadline), inherited.deadline);
   const controller = new AbortController();
   const waiting = new Set<() => void>();
   let firedBy: LimitFailure | undefined;
@@ -61,19 +61,16 @@ export function openLimits(options: LimitOptions, clock: Clock, inherited: Limit
     controller.abort(reason);
     for (const wake of waiting) wake();
   };
-  const stopListening = [options.signal, inherited.signal].map((signal) =>
-    onAbort(signal, (reason) => {
+  const stopListening: (() => void)[] = [];
+  for (const signal of [options.signal, inherited.signal]) {
+    if (signal === undefined) continue;
+    const stop = onAbort(signal, (reason) => {
       const failure = isPast(deadline) ? deadlineFailure(deadline, "request") : abortedFailure(reason, "request");
       fire(failure, reason);
-    }),
-  );
-  if (deadline !== undefined) {
-    const expire = (): void => {
-      const failure = deadlineFailure(deadline, "request");
-      fire(failure, new DOMException(failure.message, "TimeoutError"));
-    };
-    stopListening.push(setAlarm(clock, Math.max(0, deadline.remainingMs()), expire));
+    });
+    stopListening.push(stop);
   }
+  if (deadline !== undefined) stopListening.push(alarmAt(deadline, clock, fire));
 
   const stopped = (phase: EvaluationPhase): LimitFailure | undefined => {
     if (firedBy !== undefined) return { ...firedBy, phase };
@@ -110,6 +107,15 @@ export function openLimits(options: LimitOptions, clock: Clock, inherited: Limit
   };
 }
 
+/** Returns what cancels it. */
+function alarmAt(deadline: Deadline, clock: Clock, fire: (failure: LimitFailure, reason: unknown) => void): () => void {
+  const leftMs = deadline.remainingMs();
+  return setAlarm(clock, leftMs > 0 ? leftMs : 0, () => {
+    const failure = deadlineFailure(deadline, "request");
+    fire(failure, new DOMException(failure.message, "TimeoutError"));
+  });
+}
+
 /** Why a timer is not needed any more: the default reason, an error with a stack, costs more than the timer. */
 export const over = "over";
 
@@ -123,7 +129,7 @@ export function onAbort(signal: AbortSignal | undefined, listener: (reason: unkn
 }
 
 function isPast(deadline: Deadline | undefined): deadline is Deadline {
-  return deadline !== undefined && deadline.remainingMs() <= 0;
+  return deadline !== undefined && !(deadline.remainingMs() > 0);
 }
 
 function earliest(a: Deadline | undefined, b: Deadline | undefined): Deadline | undefined {

@@ -1,6 +1,6 @@
-// 1. Built once for an evaluation, disposed once; the first argument of every step.
+// 1. Built once for an evaluation, closed once; the first argument of every step.
 // 2. `emit` is the only way to a framework event, `spend` the only way to a usage.
-// 3. After disposal no timer, listener or resource of the evaluation is left.
+// 3. After `close` no timer, listener or resource of the evaluation is left.
 import type {
   AppEvent,
   FrameworkEvent,
@@ -52,7 +52,7 @@ export interface Setup {
 }
 
 /** All that one evaluation needs. */
-export interface Run extends AsyncDisposable {
+export interface Run {
   readonly evaluationId: string;
   readonly promptName: string;
   readonly prompt: Prompt;
@@ -83,7 +83,7 @@ export interface Run extends AsyncDisposable {
   readonly depth: number;
   readonly maxDepth: number;
   /** The transaction in whose code it was begun, where that is no call around it. */
-  readonly enclosing: Enclosing;
+  enclosing: Enclosing;
   /** Rollbacks and commits that failed: the evaluation cannot end well. */
   readonly faults: RestoreFault[];
   /** Hears the evaluation's events as they happen; given: deltas are asked for. */
@@ -109,4 +109,6 @@ export interface Run extends AsyncDisposable {
   log(level: keyof Logger, fields: object, message: string): void;
   /** Waits for the work, but not past the evaluation's end: then it goes on behind. Never rejects. */
   withinGrace(work: Promise<unknown>, onError: (error: unknown) => void): Promise<void>;
+  /** undefined where nothing has to be waited for. */
+  close(): Promise<void> | undefined;
 }

@@ -1,11 +1,11 @@
 import {
   addUsage,
   DefinitionError,
+  isThenable,
   noUsage,
   openedSections,
   parseMessages,
   type EvaluateOptions,
-  type FrameworkEvent,
   type Prompt,
   type PromptOverride,
   type RenderedPrompt,
@@ -15,18 +15,17 @@ import {
 } from "@proviso/core";
 import { startConversation } from "./conversation.ts";
 import type { World } from "./environment.ts";
-import { checkEvaluateOptions } from "./evaluate-options.ts";
+import { emitter, showingOf } from "./emitting.ts";
+import { checkEvaluateOptions, checkPrompt } from "./evaluate-options.ts";
 import { isFailure, messageOf, type Failure } from "./failures.ts";
 import { openLimits, over, type Limits } from "./limits.ts";
-import { logSafely } from "./logging.ts";
 import type { Nesting } from "./nesting.ts";
 import { openedOf, renderWith, type Opened, type RenderInputs } from "./rendering.ts";
 import type { Run, Setup } from "./run.ts";
-import { redactionOf } from "./secrets/structure.ts";
-import type { Origin } from "./session/beside.ts";
 import { coreOf, createSession, type SessionCore } from "./session/session.ts";
 import { depthOf, enclosingOf, inheritedLimits, openRunResources, type Surroundings } from "./surroundings.ts";
 import { checkUses } from "./tools/uses.ts";
+import { noEnclosing } from "./transactions/enclosing.ts";
 import { usageOf } from "./usage.ts";
 
 /**
@@ -48,8 +47,7 @@ export async function startRun(
   let limits: Limits | undefined;
   try {
     checkEvaluateOptions(options);
-    if (typeof prompt?.render !== "function")
-      throw new DefinitionError("evaluate takes a bound prompt: template.bind(params).");
+    checkPrompt(prompt);
     limits = openLimits(options, setup.world.clock, inheritedLimits(around.nesting));
     const stop = limits.stopped("render") ?? limits.check("render");
     if (stop !== undefined) {
@@ -79,37 +77,32 @@ async function buildRun(
   const evaluationId = world.newId();
   const promptName = prompt.template.name;
   const showing = showingOf(world, prompt, evaluationId);
-  const { log } = showing;
   const core = joinSession(options, prompt, world, nesting);
-  const overrides = await resolveOverrides(options, prompt, limits);
+  const overrides = options.overrides && (await resolveOverrides(options.overrides, prompt, limits));
   const renderInputs = { overrides, nativeOutput: setup.nativeOutput, core };
   const opened = openedOf(core, promptName);
-  const rendered = renderFor(prompt, renderInputs, opened, log);
+  const rendered = renderFor(prompt, renderInputs, opened, showing.log);
   const tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));
   const toolChoice = checkedToolChoice(options.toolChoice ?? setup.toolChoice, tools);
   const conversation = startConversation(rendered, parseMessages(options.messages ?? []));
   const around = enclosingOf(core, options, nesting, rendered.tools.length > 0);
   if (isFailure(around)) return around;
-  const resources = await openRunResources(rendered.resources, options.resources, { limits, world, nesting });
+  const opening = openRunResources(rendered.resources, options.resources, { limits, world, nesting });
+  const resources = isThenable(opening) ? await opening : opening;
 
-  const behind = new Set<Promise<unknown>>();
-  const run: Run = {
+  const run = newRun(setup, options, {
     evaluationId,
     promptName,
     prompt,
     rendered,
     renderInputs,
     opened,
-    adapter: setup.adapter,
     world,
     limits,
-    throttle: setup.throttle,
     core,
     resources,
     conversation,
     tools,
-    nativeOutput: setup.nativeOutput,
-    ...withDefaults(options),
     startedAt,
     nesting,
     depth,
@@ -117,40 +110,59 @@ async function buildRun(
     enclosing: around,
     watch,
     toolChoice,
-    model: setup.provider.model,
-    ...nothingYet(),
-    emit: emitter(core, world, { evaluationId, nesting, enclosing: around, watch, ...showing }),
-    spend: (reported, answered) => spend(run, reported, answered),
-    ...showing,
-    withinGrace: graceful(world, limits, graceMs(depth), behind),
-    [Symbol.asyncDispose]: () => closeRun(run, behind),
-  };
-  return checked(run);
-}
-
-/** @throws {DefinitionError} for a key that a tool uses and nothing binds; nothing is left open then. */
-async function checked(run: Run): Promise<Run> {
+    redaction: showing.redaction,
+    redact: showing.redact,
+    log: showing.log,
+  });
   try {
     checkUses(run);
     return run;
   } catch (error) {
-    await run[Symbol.asyncDispose]();
+    // Nothing is left open.
+    await run.close();
     throw error;
   }
 }
 
-function nothingYet(): Pick<Run, "turn" | "usage" | "knownCost" | "toolResults" | "faults"> {
-  return { turn: 0, usage: noUsage, knownCost: undefined, toolResults: [], faults: [] };
+/** What a run makes itself; all else is decided before. */
+type Own =
+  | keyof Pick<Setup, "adapter" | "throttle" | "nativeOutput">
+  | keyof Pick<EvaluateOptions & Run, "policies" | "maxTurns" | "maxRepairs" | "expectedOutputTokens">
+  | keyof Pick<Run, "model" | "turn" | "usage" | "knownCost" | "toolResults" | "faults">
+  | keyof Pick<Run, "emit" | "spend" | "withinGrace" | "close">;
+
+function newRun(
+  { adapter, throttle, provider, nativeOutput }: Setup,
+  options: EvaluateOptions,
+  of: Omit<Run, Own>,
+): Run {
+  const { policies = noPolicies, maxTurns = defaultMaxTurns, maxRepairs = 0, expect } = options;
+  const behind = new Set<Promise<unknown>>();
+  // One spread, and in front: V8 makes an object with one behind other fields many times slower.
+  const run: Run = {
+    ...of,
+    adapter,
+    throttle,
+    nativeOutput,
+    policies,
+    maxTurns,
+    maxRepairs,
+    expectedOutputTokens: expect?.outputTokensPerTurn.p90,
+    model: provider.model,
+    turn: 0,
+    usage: noUsage,
+    knownCost: undefined,
+    toolResults: [],
+    faults: [],
+    emit: emitter(of),
+    spend: (reported, answered) => spend(run, reported, answered),
+    withinGrace: graceful(of.world, of.limits, graceMs(of.depth), behind),
+    close: () => closeRun(run, behind),
+  };
+  return run;
 }
 
-function withDefaults({
-  policies = [],
-  maxTurns = defaultMaxTurns,
-  maxRepairs = 0,
-  expect,
-}: EvaluateOptions): Pick<Run, "policies" | "maxTurns" | "maxRepairs" | "expectedOutputTokens"> {
-  return { policies, maxTurns, maxRepairs, expectedOutputTokens: expect?.outputTokensPerTurn.p90 };
-}
+const noPolicies: Run["policies"] = Object.freeze([]);
 
 function spend(run: Run, reported: ReportedUsage | undefined, answered: number): Usage {
   const usage = usageOf(reported, { sent: run.conversation.characters(), answered });
@@ -158,72 +170,33 @@ function spend(run: Run, reported: ReportedUsage | undefined, answered: number):
   return usage;
 }
 
-/** Numbers an event, reduces it, tells the listeners and whoever watches. */
-function emitter(
-  core: SessionCore,
-  { clock }: World,
-  of: Pick<Run, "evaluationId" | "nesting" | "enclosing" | "watch" | "log" | "redaction">,
-): Run["emit"] {
-  const { nesting, watch, redaction } = of;
-  const transaction = of.enclosing.parent;
-  // An evaluation in the body of a transaction is part of it; what its calls do is still theirs, and undone with them.
-  const body = transaction && { evaluationId: transaction.id, callId: "" };
-  const originOf = (event: FrameworkEvent): Origin | undefined =>
-    body && { evaluationId: event.evaluationId, callId: "callId" in event ? event.callId : undefined, parent: body };
-  const parent = nesting && Object.freeze({ evaluationId: nesting.run.evaluationId, callId: nesting.callId });
-  const { evaluationId } = of;
-  return (bare) => {
-    const filled = Object.assign(redaction.event(bare), { evaluationId, at: clock.now() });
-    const event = core.number(parent === undefined ? filled : { ...filled, parent });
-    const failedReducers = core.reduce(event, originOf(event));
-    const failedListeners = core.notify(event);
-    watch?.(event);
-    if (failedReducers.length + failedListeners.length === 0) return { event, errors: failedListeners };
-    const errors = [...failedReducers, ...failedListeners];
-    for (const error of errors)
-      of.log("error", { type: event.type, error: messageOf(error) }, "session.listener.failed");
-    return { event, errors };
-  };
-}
-
-/** What is shown of an evaluation goes through these. Where there is no logger, nothing is redacted for it. */
-function showingOf(
-  { logger, secrets }: World,
-  { template }: Prompt,
-  evaluationId: string,
-): Pick<Run, "redaction" | "redact" | "log"> {
-  const redaction = redactionOf(secrets, template.descriptor.tools);
-  const of = { promptName: template.name, evaluationId };
-  const log: Run["log"] =
-    logger === undefined
-      ? () => {}
-      : (level, fields, message) => logSafely(logger, level, redaction.log({ ...of, ...fields }), message);
-  return { redaction, redact: redaction.appEvent, log };
-}
-
-/** What goes on behind the evaluation's end, a rollback for example, needs the resources until it is done. */
-async function closeRun(run: Run, behind: ReadonlySet<Promise<unknown>>): Promise<void> {
-  const { nesting } = run;
+/**
+ * What goes on behind the evaluation's end, a rollback for example, needs the resources until it is done. undefined:
+ * nothing had to be waited for.
+ */
+function closeRun(run: Run, behind: ReadonlySet<Promise<unknown>>): Promise<void> | undefined {
+  const { nesting, resources, limits } = run;
+  let closing: Promise<void> | undefined;
+  // What its calls have begun may outlive it by far, and keeps it.
+  run.enclosing = noEnclosing;
   // They may have to be restored with the call around: it closes them when it has ended.
-  if (nesting !== undefined && !nesting.transaction.ended) {
-    nesting.transaction.closings.push(run.resources.close);
-    return run.limits.close();
-  }
-  const closing = behind.size === 0 ? run.resources.close() : Promise.all(behind).then(() => run.resources.close());
+  if (nesting !== undefined && !nesting.transaction.ended) nesting.transaction.closings.push(resources.close);
+  else closing = behind.size === 0 ? resources.close() : Promise.all(behind).then(() => resources.close());
   if (closing !== undefined) {
-    await run.withinGrace(closing, (error) => run.log("error", { error: messageOf(error) }, "resource.close.failed"));
+    const failed = (error: unknown): void => run.log("error", { error: messageOf(error) }, "resource.close.failed");
+    return run.withinGrace(closing, failed).then(limits.close);
   }
-  run.limits.close();
+  limits.close();
+  return undefined;
 }
 
 /** @throws {DefinitionError} for an override that cannot be read, or a limit that is met meanwhile. */
 async function resolveOverrides(
-  { overrides }: EvaluateOptions,
+  { store, tag }: NonNullable<EvaluateOptions["overrides"]>,
   { template }: Prompt,
   limits: Limits,
 ): Promise<PromptOverride | undefined> {
-  if (overrides === undefined) return undefined;
-  const resolving = overrides.store.resolve(template.descriptor, overrides.tag ?? defaultTag);
+  const resolving = store.resolve(template.descriptor, tag ?? defaultTag);
   const override = await limits.race(resolving, "render");
   if (isFailure(override)) throw new DefinitionError(override.message);
   return override;

@@ -59,27 +59,31 @@ export function enclosingOf(
 }
 
 /** The resources of an evaluation: its prompt's, those given with it, and those around it. */
-export async function openRunResources(
+export function openRunResources(
   own: readonly Binding[],
   given: EvaluateOptions["resources"],
   { limits, world, nesting }: Pick<Run, "limits" | "world" | "nesting">,
-): Promise<ResourceContext> {
-  const opening = openContext({ own, clock: world.clock, ...sourcesOf(given, nesting?.run.resources) });
-  const context = isThenable(opening) ? await limits.race(opening, "render") : opening;
+): ResourceContext | Promise<ResourceContext> {
+  const opening = openContext(sourcesOf(own, given, nesting?.run.resources), world.clock);
+  return isThenable(opening) ? openedInTime(opening, limits) : opening;
+}
+
+async function openedInTime(opening: Promise<ResourceContext>, limits: Run["limits"]): Promise<ResourceContext> {
+  const context = await limits.race(opening, "render");
   if (!isFailure(context)) return context;
   // Opened after all: nobody will use it.
-  Promise.resolve(opening)
-    .then((late) => late.close())
-    .catch(() => {});
+  opening.then((late) => late.close()).catch(() => {});
   throw new DefinitionError(context.message);
 }
 
 /** Of two for one key the later counts; what is given here hides what is around. */
 function sourcesOf(
-  given: EvaluateOptions["resources"] = [],
+  own: readonly Binding[],
+  given: EvaluateOptions["resources"],
   around: ResourceContext | undefined,
-): Omit<ContextSources, "own"> {
-  const list = (Array.isArray(given) ? given : [given]) as readonly (Binding | Resources)[];
+): ContextSources {
+  if (given === undefined && around === undefined) return { own };
+  const list = (Array.isArray(given) ? given : given === undefined ? [] : [given]) as readonly (Binding | Resources)[];
   const bindings: Binding[] = [];
   const places = new Map<Binding["key"], number>();
   const opened: { readonly context: ResourceContext; readonly place: number }[] = [];
@@ -92,8 +96,9 @@ function sourcesOf(
     places.set(item.key, place);
   }
   const outers = [...opened.map(({ context }) => context), ...(around === undefined ? [] : [around])];
-  if (outers.length === 0) return { given: bindings };
+  if (outers.length === 0) return { own, given: bindings };
   return {
+    own,
     given: bindings,
     outers,
     outerOf(key) {

@@ -1,47 +1,32 @@
-import { noUsage, type Message, type ModelRequest, type ReportedUsage, type Usage } from "@proviso/core";
+import { countUsage, type Message, type ModelRequest, type ReportedUsage, type Usage } from "@proviso/core";
 import type { Conversation } from "./conversation.ts";
 import type { WorstCase } from "./limits.ts";
 
 /** Characters of English text and code to a token, roughly. */
 const charactersPerToken = 4;
 
-/**
- * What a request cost. A number that is missing, negative or not finite counts as an estimate, of so many characters
- * sent and answered; zero is zero.
- */
+/** What a request cost; what cannot be counted is estimated, of so many characters sent and answered. */
 export function usageOf(
   reported: ReportedUsage | undefined,
   characters: { readonly sent: number; readonly answered: number },
 ): Usage {
-  const inputTokens = count(reported?.inputTokens);
-  const outputTokens = count(reported?.outputTokens);
-  const input = inputTokens ?? Math.ceil(characters.sent / charactersPerToken);
-  const output = outputTokens ?? Math.ceil(characters.answered / charactersPerToken);
-  const total = count(reported?.totalTokens);
-  const costUsd = count(reported?.costUsd);
-  return {
-    ...noUsage,
-    inputTokens: input,
-    outputTokens: output,
-    totalTokens: Math.max(total ?? 0, input + output),
-    cachedInputTokens: count(reported?.cachedInputTokens) ?? 0,
-    reasoningTokens: count(reported?.reasoningTokens) ?? 0,
-    ...(costUsd === undefined ? {} : { costUsd }),
-    estimated: inputTokens === undefined || outputTokens === undefined,
-  };
-}
-
-function count(value: unknown): number | undefined {
-  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
+  return countUsage(reported, {
+    inputTokens: Math.ceil(characters.sent / charactersPerToken),
+    outputTokens: Math.ceil(characters.answered / charactersPerToken),
+  });
 }
 
 /** UTF-16 units of what a model reads of a message. */
 export function charactersOf(message: Message): number {
   if (message.role !== "assistant") return message.text.length;
-  // An agent may have given anything, or nothing.
-  const lengthOf = (given: unknown): number => (typeof given === "string" ? given.length : 0);
-  const calls = message.toolCalls.map((call) => call.name.length + lengthOf(call.arguments));
-  return calls.reduce((sum, characters) => sum + characters, message.text.length);
+  let characters = message.text.length;
+  for (const call of message.toolCalls) characters += call.name.length + textOf(call.arguments).length;
+  return characters;
+}
+
+/** A provider may have left the arguments out, or handed on what it parsed. */
+export function textOf(given: unknown): string {
+  return typeof given === "string" ? given : "";
 }
 
 /** Tokens around a message: its role, its ids, what separates it from the next. */

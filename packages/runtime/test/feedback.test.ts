@@ -15,8 +15,8 @@ const work = defineTool({
     return "worked";
   },
 });
-const promptWith = (...feedback: readonly FeedbackProvider[]) =>
-  definePrompt({ key: "feedback", sections: [{ key: "s", text: "Work.", tools: [work] }], feedback }).bind();
+const promptWith = (feedback: readonly FeedbackProvider[], key = "feedback") =>
+  definePrompt({ key, sections: [{ key: "s", text: "Work.", tools: [work] }], feedback }).bind();
 const says = (name: string, every: FeedbackProvider["every"], text = name): FeedbackProvider => ({
   name,
   every,
@@ -27,10 +27,11 @@ async function answersTo(
   feedback: readonly FeedbackProvider[],
   calls: readonly number[],
   session = createSession(),
+  key?: string,
 ): Promise<readonly string[]> {
   const toolCalls = calls.map((ms) => ({ name: "work", arguments: { ms } }));
   const adapter = modelAdapter(scriptedModel([{ toolCalls }, { text: "done" }]), environment);
-  const evaluating = adapter.evaluate(promptWith(...feedback), { session });
+  const evaluating = adapter.evaluate(promptWith(feedback, key), { session });
   await environment.clock.advance(calls.reduce((sum, ms) => sum + ms, 0) + 1);
   return toolMessages((await evaluating).messages).map(({ text }) => text);
 }
@@ -113,7 +114,7 @@ test("TOOL-11 what a provider asks for after a call that was not run is of a tra
   };
   const toolCalls = [{ name: "no_such_tool" }, { name: "work" }];
   const adapter = modelAdapter(scriptedModel([{ toolCalls }, { text: "done" }]), environment);
-  const { messages } = await adapter.evaluate(promptWith(provider), { resources: [provide(key, counter)] });
+  const { messages } = await adapter.evaluate(promptWith([provider]), { resources: [provide(key, counter)] });
   expect(toolMessages(messages).map(({ text }) => text.includes("seen"))).toEqual([true, true]);
   const refused = "looks is read-only, but tried to change the session.";
   expect(seen).toEqual([3, refused, 3, refused]);
@@ -129,6 +130,14 @@ test("TOOL-11 cadence is kept by provider, and over the evaluations of the promp
     ["three"],
     ["two"],
   ]);
+});
+
+test("TOOL-11 cadence is kept per prompt: the calls of one bring no feedback forward in another", async () => {
+  const session = createSession();
+  const feedback = [says("two", { calls: 2 })];
+  const spoken: string[] = [];
+  for (const key of ["one", "other", "one", "other"]) spoken.push(...(await answersTo(feedback, [0], session, key)));
+  expect(spoken.map((text) => text.includes("<feedback"))).toEqual([false, false, true, true]);
 });
 
 test("TOOL-11 a provider that throws, or says nothing, is passed over", async () => {
@@ -175,7 +184,7 @@ test("SEC-3 TOOL-11 a provider that returns a promise is passed over and logged,
   process.on("unhandledRejection", hear);
   try {
     const model = scriptedModel([{ toolCalls: [{ name: "work", arguments: {} }] }, { text: "done" }]);
-    const { messages } = await modelAdapter(model, { ...environment, logger }).evaluate(promptWith(...feedback));
+    const { messages } = await modelAdapter(model, { ...environment, logger }).evaluate(promptWith(feedback));
     expect(toolMessages(messages)[0]?.text).toBe('worked\n\n<feedback from="fine">\nfine\n</feedback>');
     await new Promise((resolve) => setImmediate(resolve));
   } finally {

@@ -58,7 +58,11 @@ export function createEvaluation(stage: Stage, place: Place): Evaluation {
         overlaps: isFree ? name : undefined,
         readOnly: place.readOnly || tool.readOnly === true,
       });
-      return { name: tool.name, id: operation.id, arguments: { operation: operation.id, load: { amount: 1, at: firstDay } } };
+      return {
+        name: tool.name,
+        id: operation.id,
+        arguments: { operation: operation.id, load: { amount: 1, at: firstDay } },
+      };
     }),
   }));
   const prompt = definePrompt({
@@ -117,7 +121,10 @@ function checkInput(
   input: { readonly operation: string; readonly load: { readonly amount: number; readonly at: Date } },
 ): void {
   const { amount, at } = input.load;
-  book.demand(amount !== forged && at.getTime() !== forged, `TOOL-14 ${id} runs with an input that somebody has changed`);
+  book.demand(
+    amount !== forged && at.getTime() !== forged,
+    `TOOL-14 ${id} runs with an input that somebody has changed`,
+  );
   const known = approved.get(id);
   if (known !== undefined)
     book.demand(

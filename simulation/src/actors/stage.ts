@@ -116,7 +116,7 @@ export async function createStage(seed: number): Promise<Stage> {
     late: await openResources(
       cells.map((cell, at) => {
         const make = async (): Promise<Sheet> => {
-          await clock.sleep(random.int(80));
+          await clock.sleep(random.pick([5, 80, 300]));
           return cell;
         };
         return provideFactory(keyAt(cellKeys, at), make, { close() {} });

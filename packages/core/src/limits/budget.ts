@@ -1,9 +1,10 @@
 // 1. `consumed` is the sum of all settled usages; it never shrinks.
 // 2. A reservation counts until it settles, and settles once.
 // 3. consumed + reserved never passes a limit through `reserve`.
+// 4. Every number of theirs is finite and from 0: what is given is checked first, and comparisons fail closed.
 import { DefinitionError } from "../errors.ts";
 import type { Deadline } from "./deadline.ts";
-import { addUsage, noUsage, type BudgetDimension, type Usage } from "./usage.ts";
+import { addUsage, countUsage, noUsage, type BudgetDimension, type Usage } from "./usage.ts";
 
 /** Limits in tokens and US dollars; at least one, all positive. */
 export interface Budget {
@@ -28,8 +29,9 @@ export interface BudgetTracker {
   /** The limit that is passed, if one is. */
   exceeded(): BudgetDimension | undefined;
   /**
-   * Before a request: holds its worst case, or undefined when that does not fit; nothing always fits. `settle` puts
-   * the real usage in its place.
+   * Before a request: holds its worst case, or undefined when that does not fit; nothing always fits, and what are no
+   * whole numbers from 0 never. `settle` puts the real usage in its place; of it, a count of tokens that is none stays
+   * what was reserved.
    */
   reserve(worstCase: {
     readonly inputTokens: number;
@@ -61,12 +63,13 @@ export function trackBudget(budget: Budget): BudgetTracker {
     consumed,
     remaining,
     exceeded() {
-      if (consumed.totalTokens > limits.totalTokens) return "total_tokens";
-      if (consumed.inputTokens > limits.inputTokens) return "input_tokens";
-      if (consumed.outputTokens > limits.outputTokens) return "output_tokens";
-      return (consumed.costUsd ?? 0) > limits.costUsd ? "cost" : undefined;
+      if (!(consumed.totalTokens <= limits.totalTokens)) return "total_tokens";
+      if (!(consumed.inputTokens <= limits.inputTokens)) return "input_tokens";
+      if (!(consumed.outputTokens <= limits.outputTokens)) return "output_tokens";
+      return (consumed.costUsd ?? 0) <= limits.costUsd ? undefined : "cost";
     },
     reserve({ inputTokens, outputTokens }) {
+      if (!isCount(inputTokens) || !isCount(outputTokens)) return undefined;
       const left = remaining();
       const nothing = inputTokens === 0 && outputTokens === 0;
       const fits =
@@ -88,13 +91,17 @@ export function trackBudget(budget: Budget): BudgetTracker {
             inputTokens: reserved.inputTokens - inputTokens,
             outputTokens: reserved.outputTokens - outputTokens,
           };
-          consumed = addUsage(consumed, actual);
+          consumed = addUsage(consumed, countUsage(actual, { inputTokens, outputTokens }));
           tracker.consumed = consumed;
         },
       };
     },
   };
   return tracker;
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
 function checkedLimits(budget: Budget): Omit<ReturnType<BudgetTracker["remaining"]>, never> {

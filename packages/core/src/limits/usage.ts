@@ -29,16 +29,66 @@ export const noUsage: Usage = Object.freeze({
   estimated: false,
 });
 
-/** The sum of two usages; the cost is there as soon as one of them has one. */
+/** A number that can be counted with: tokens whole, a part of one is one; dollars as they are; undefined for anything else. */
+function countOf(value: unknown, isWhole: boolean): number | undefined {
+  if (typeof value !== "number" || !Number.isFinite(value) || value < 0) return undefined;
+  if (!isWhole) return value;
+  const whole = Math.ceil(value);
+  return Number.isSafeInteger(whole) ? whole : undefined;
+}
+
+/**
+ * The one door for numbers that somebody reports. A count of tokens that is missing, negative or not finite gives
+ * way to the estimate, and a fraction is rounded up; a cost that is no finite number from 0 is left out. What was given and could not be counted, and
+ * what had to be estimated, makes the usage an estimate. Zero is zero. Never throws.
+ */
+export function countUsage(
+  reported: unknown,
+  estimate: { readonly inputTokens: number; readonly outputTokens: number },
+): Usage {
+  let isEstimate = false;
+  const read = (name: keyof ReportedUsage): number | undefined => {
+    const value = fieldOf(reported, name);
+    const count = countOf(value, name !== "costUsd");
+    if (count === undefined && value !== undefined && value !== null) isEstimate = true;
+    return count;
+  };
+  const [input, output] = [read("inputTokens"), read("outputTokens")];
+  const inputTokens = input ?? estimate.inputTokens;
+  const outputTokens = output ?? estimate.outputTokens;
+  const totalTokens = Math.max(read("totalTokens") ?? 0, sumOf(inputTokens, outputTokens));
+  const cachedInputTokens = read("cachedInputTokens") ?? 0;
+  const reasoningTokens = read("reasoningTokens") ?? 0;
+  const costUsd = read("costUsd");
+  const estimated =
+    isEstimate || input === undefined || output === undefined || fieldOf(reported, "estimated") === true;
+  const usage = { inputTokens, outputTokens, totalTokens, cachedInputTokens, reasoningTokens, estimated };
+  return costUsd === undefined ? usage : { ...usage, costUsd };
+}
+
+function fieldOf(reported: unknown, name: keyof Usage): unknown {
+  try {
+    return (reported as Readonly<Record<string, unknown>> | null | undefined)?.[name];
+  } catch (error) {
+    return error;
+  }
+}
+
+/** Whole, however much it is: the next number that a double has is not one more. */
+function sumOf(a: number, b: number): number {
+  return Math.min(a + b, Number.MAX_SAFE_INTEGER);
+}
+
+/** The sum of two usages, finite however large they are; the cost is there as soon as one of them has one. */
 export function addUsage(a: Usage, b: Usage): Usage {
-  const costUsd = a.costUsd === undefined && b.costUsd === undefined ? undefined : (a.costUsd ?? 0) + (b.costUsd ?? 0);
-  return {
-    inputTokens: a.inputTokens + b.inputTokens,
-    outputTokens: a.outputTokens + b.outputTokens,
-    totalTokens: a.totalTokens + b.totalTokens,
-    cachedInputTokens: a.cachedInputTokens + b.cachedInputTokens,
-    reasoningTokens: a.reasoningTokens + b.reasoningTokens,
-    ...(costUsd === undefined ? {} : { costUsd }),
+  const sum = {
+    inputTokens: sumOf(a.inputTokens, b.inputTokens),
+    outputTokens: sumOf(a.outputTokens, b.outputTokens),
+    totalTokens: sumOf(a.totalTokens, b.totalTokens),
+    cachedInputTokens: sumOf(a.cachedInputTokens, b.cachedInputTokens),
+    reasoningTokens: sumOf(a.reasoningTokens, b.reasoningTokens),
     estimated: a.estimated || b.estimated,
   };
+  if (a.costUsd === undefined && b.costUsd === undefined) return sum;
+  return { ...sum, costUsd: Math.min((a.costUsd ?? 0) + (b.costUsd ?? 0), Number.MAX_VALUE) };
 }

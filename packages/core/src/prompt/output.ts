@@ -1,4 +1,5 @@
-import { containerOf, jsonSchemaOf, type JsonSchema, type Schema } from "../schema.ts";
+import { sentSchemaOf } from "../sent-schema.ts";
+import { containerOf, type JsonSchema, type Schema } from "../schema.ts";
 
 /** What the answer has to be. */
 export interface OutputSpec<Output> {
@@ -11,7 +12,7 @@ export interface OutputSpec<Output> {
 
 /** @throws {DefinitionError} when the schema cannot be written as JSON Schema. */
 export function outputSpec<Output>(schema: Schema<unknown, Output>): OutputSpec<Output> {
-  const jsonSchema = jsonSchemaOf(schema, "input");
+  const jsonSchema = sentSchemaOf(schema);
   return Object.freeze({ schema, container: containerOf(jsonSchema), jsonSchema });
 }
 

@@ -25,8 +25,11 @@ export interface Section<in Params = {}> {
   readonly visibility?: (Visibility | ((params: Params) => Visibility)) | undefined;
   /** "system" unless said otherwise; the user sections form the user message. A child's is its parent's. */
   readonly role?: "system" | "user" | undefined;
-  /** Left out: always. A disabled section vanishes with its subtree. */
-  readonly enabled?: ((params: Params) => boolean) | undefined;
+  /**
+   * Whether it is there: a function of the params, or the name of a param, which then has to be there; an empty text
+   * counts. Left out: always. A disabled section vanishes with its subtree.
+   */
+  readonly enabled?: (keyof Params & string) | ((params: Params) => boolean) | undefined;
   readonly tools?: readonly Tool[] | undefined;
   readonly policies?: readonly ToolPolicy[] | undefined;
   readonly resources?: readonly Binding[] | undefined;
@@ -40,7 +43,12 @@ export interface Section<in Params = {}> {
 /**
  * The sections of a prompt, as its params allow them: a placeholder or a property that is unknown does not compile.
  */
-export type CheckedSections<S extends readonly unknown[], K> = CheckedSectionList<S, K, keyof Section>;
+export type CheckedSections<S extends readonly unknown[], K, Known = K> = CheckedSectionList<
+  S,
+  K,
+  Known,
+  keyof Section
+>;
 
 /** What `defineSection` takes: a Section whose placeholders are checked against `params`. */
 export interface SectionDefinition<
@@ -51,9 +59,9 @@ export interface SectionDefinition<
 > extends Omit<Section<OutputOf<PS>>, "text" | "summary" | "children"> {
   /** What it asks of a prompt that it is put into. */
   readonly params?: PS | undefined;
-  readonly text?: (T & CheckedText<T, TextKeys<OutputOf<PS>>>) | undefined;
-  readonly summary?: (U & CheckedText<U, TextKeys<OutputOf<PS>>>) | undefined;
-  readonly children?: (C & CheckedSections<C, TextKeys<OutputOf<PS>>>) | undefined;
+  readonly text?: (T & CheckedText<T, TextKeys<OutputOf<PS>>, keyof OutputOf<PS>>) | undefined;
+  readonly summary?: (U & CheckedText<U, TextKeys<OutputOf<PS>>, keyof OutputOf<PS>>) | undefined;
+  readonly children?: (C & CheckedSections<C, TextKeys<OutputOf<PS>>, keyof OutputOf<PS>>) | undefined;
 }
 
 /**

@@ -37,9 +37,9 @@ export interface PromptDefinition<
   /** Describe the output in the text even where the provider enforces it. Default false. */
   readonly outputInstructions?: boolean | undefined;
   /** Or `text`. */
-  readonly sections?: (S & CheckedSections<S, TextKeys<OutputOf<PS>>>) | undefined;
+  readonly sections?: (S & CheckedSections<S, TextKeys<OutputOf<PS>>, keyof OutputOf<PS>>) | undefined;
   /** In place of `sections`: one user section. */
-  readonly text?: (T & CheckedText<T, TextKeys<OutputOf<PS>>>) | undefined;
+  readonly text?: (T & CheckedText<T, TextKeys<OutputOf<PS>>, keyof OutputOf<PS>>) | undefined;
   readonly policies?: readonly ToolPolicy[] | undefined;
   /** Said to the model beside tools' results, now and then. */
   readonly feedback?: readonly FeedbackProvider[] | undefined;
@@ -64,11 +64,7 @@ export interface PromptTemplate<Params, Output> {
 }
 
 /** Nothing has to be given where nothing is required. */
-export type BindParams<Params> = [Params] extends [never]
-  ? [params: never]
-  : {} extends Params
-    ? [params?: Params]
-    : [params: Params];
+export type BindParams<Params> = {} extends Params ? [params?: Params] : [params: Params];
 
 /** Parameters filled in: what an adapter evaluates. Immutable. */
 export interface Prompt<Output = unknown> {
@@ -118,6 +114,8 @@ export interface CompiledTemplate {
   /** Every section, parents first. */
   readonly all: readonly CompiledSection[];
   readonly tools: readonly Tool[];
+  /** The names of params that the schema declares: one that is absent is an empty text. */
+  readonly declared: ReadonlySet<string>;
   readonly policies: readonly ToolPolicy[];
   readonly feedback: readonly FeedbackProvider[];
   readonly completion: CompletionChecker | undefined;
@@ -183,7 +181,7 @@ type AnyDefinition = PromptDefinition<Schema, Schema | undefined, readonly Secti
 function compileTemplate(definition: AnyDefinition): CompiledTemplate & { readonly slices: readonly Slice[] } {
   const { ns, key, output, examples = [] } = definition;
   const sections = sectionsOf(definition);
-  const { all, tools, slices, params, ...compiled } = compileSections({ ...definition, sections });
+  const { all, tools, slices, params, declared, ...compiled } = compileSections({ ...definition, sections });
   checkTaskExamples(examples, tools, output);
   const fixed = all.filter(({ section }) => section.acceptsOverrides === false).map(({ path }) => path);
   const summaries = all.filter(({ section }) => section.summary !== undefined).map(({ path }) => path);
@@ -192,6 +190,7 @@ function compileTemplate(definition: AnyDefinition): CompiledTemplate & { readon
     sections: compiled.sections,
     all,
     tools,
+    declared,
     slices,
     policies: Object.freeze([...(definition.policies ?? [])]),
     feedback: Object.freeze((definition.feedback ?? []).map(checkedFeedback)),

@@ -14,9 +14,12 @@ import type { FinishReason, ToolChoice } from "./model.ts";
 /** Evaluates prompts: `openai({ model })`, `aiSdk({ model })`, `modelAdapter(model)` make one. */
 export interface ProviderAdapter {
   readonly name: string;
+  /** A text is a prompt of one user message; its events have the name `app/text`. */
+  evaluate(text: string, options?: EvaluateOptions): Promise<PromptResponse<string>>;
   /** Rejects only with an EvaluationFailure. */
   evaluate<Output>(prompt: Prompt<Output>, options?: EvaluateOptions): Promise<PromptResponse<Output>>;
   /** The same evaluation, watched as it happens; it begins at once. */
+  stream(text: string, options?: EvaluateOptions): EvaluationStream<string>;
   stream<Output>(prompt: Prompt<Output>, options?: EvaluateOptions): EvaluationStream<Output>;
 }
 
@@ -55,7 +58,7 @@ export interface EvaluateOptions {
   readonly maxRepairs?: number | undefined;
   /** Requests at most. Default 64. */
   readonly maxTurns?: number | undefined;
-  /** Evaluations inside evaluations, at most. Default 3. */
+  /** Evaluations inside evaluations, at most; 0: none. Default 3. */
   readonly maxDepth?: number | undefined;
 }
 

@@ -60,7 +60,14 @@ export type ModelFailure = {
   readonly usage?: ReportedUsage | undefined;
   readonly cause?: unknown;
 } & (
-  | { readonly failure: "throttle"; readonly kind: ThrottleKind; readonly retryAfterMs?: number | undefined }
+  | {
+      readonly failure: "throttle";
+      readonly kind: ThrottleKind;
+      /** Milliseconds. */
+      readonly retryAfterMs?: number | undefined;
+      /** false: the provider says not to ask again, and the request is given up at once. Default true. */
+      readonly retry?: boolean | undefined;
+    }
   | { readonly failure: "provider"; readonly reason: ProviderErrorReason }
   | {
       readonly failure: "process";

@@ -5,7 +5,8 @@ import type { Slice } from "./slice.ts";
 export interface SessionState {
   readonly id: string;
   /**
-   * Reduced at once; listeners hear of it when the call commits. The event is frozen at every depth: reducers and
+   * Reduced at once; listeners hear of it when the call commits. A reducer that throws fails the call, unless the handler
+   * looks at the result's `ok` or `errors` and so decides itself. The event is frozen at every depth: reducers and
    * listeners have the very object, and nobody can change it any more. A Date, a typed array or an instance of a class
    * in it cannot be frozen: write a time as a text or as milliseconds.
    * @throws {DefinitionError} for what is no event of an application, or cannot be frozen.

@@ -40,6 +40,11 @@ export interface Tool<Input = unknown, Value = unknown> {
   execute(input: Input, context: ToolContext): Value | ToolReturn<Value> | Promise<Value | ToolReturn<Value>>;
 }
 
+/** What `context.evaluate` takes: the session and the signal are the call's; `adapter` is its own unless given. */
+export type NestedOptions = Omit<EvaluateOptions, "session" | "signal"> & {
+  readonly adapter?: ProviderAdapter | undefined;
+};
+
 /** The context of a tool that declares what it uses; without `uses`, every resource can be asked for. */
 export type ContextFor<Uses extends readonly ResourceKey<unknown>[] | undefined> = [Uses] extends [
   readonly ResourceKey<unknown>[],
@@ -128,12 +133,11 @@ export interface ToolContext {
   readonly budget: BudgetTracker | undefined;
   /** Fires at the deadline, an abort, or the tool's timeout. */
   readonly signal: AbortSignal;
+  /** A text is a prompt of one user message, as it is for `adapter.evaluate`. */
+  evaluate(text: string, options?: NestedOptions): Promise<PromptResponse<string>>;
   /**
    * Evaluates another prompt inside this call: same session, limits and signal, narrowed by what is given here; its
    * state changes belong to this call.
    */
-  evaluate<Output>(
-    prompt: Prompt<Output>,
-    options?: Omit<EvaluateOptions, "session" | "signal"> & { readonly adapter?: ProviderAdapter | undefined },
-  ): Promise<PromptResponse<Output>>;
+  evaluate<Output>(prompt: Prompt<Output>, options?: NestedOptions): Promise<PromptResponse<Output>>;
 }

@@ -17,13 +17,20 @@ export interface ParsedOutput {
   readonly output: unknown;
 }
 
-/** The answer as the prompt's output: the provider's native payload first, else what the text holds. */
-export async function parseOutput(
+/**
+ * The answer as the prompt's output: the provider's native payload first, else what the text holds. At once where the
+ * output is the text.
+ */
+export function parseOutput(
   spec: OutputSpec<unknown> | undefined,
   response: ModelResponse,
-): Promise<ParsedOutput | Failure> {
+): ParsedOutput | Promise<ParsedOutput | Failure> {
   const { text } = response.message;
-  if (spec === undefined) return { text, output: text };
+  return spec === undefined ? { text, output: text } : parseStructured(spec, response);
+}
+
+async function parseStructured(spec: OutputSpec<unknown>, response: ModelResponse): Promise<ParsedOutput | Failure> {
+  const { text } = response.message;
   const read = response.parsed === undefined ? extractJson(text) : ({ ok: true, value: response.parsed } as const);
   if (!read.ok) return outputFailure(response, [{ path: "", message: read.error }]);
   const result = await validate(spec, read.value).catch(unchecked);

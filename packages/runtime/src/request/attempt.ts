@@ -1,6 +1,7 @@
 // 1. Nothing begins after a limit: the limits are checked before the request, and again after its event.
 // 2. What was reserved is settled once, whatever happens, with what the request cost.
 import { noUsage, type ModelDelta, type ModelFailure, type ModelResponse, type Usage } from "@proviso/core";
+import { elapsedMs } from "../elapsed.ts";
 import { isFailure, type Failure } from "../failures.ts";
 import type { Reservation, WorstCase } from "../limits.ts";
 import type { Run } from "../run.ts";
@@ -45,16 +46,31 @@ export function attemptRequest(
   const reservation = run.limits.reserve(work.worstCase);
   if (isFailure(reservation)) return reservation;
   run.emit({ type: "provider.requested", turn: run.turn, attempt });
+  run.log("debug", { turn: run.turn, attempt }, "prompt.call.start");
+  const askedAt = run.world.clock.now();
   const onDelta = deltas?.begin();
   // A listener may have aborted.
   const ended = run.limits.stopped("request");
   if (ended !== undefined) {
     reservation.settle(noUsage);
+    logEnd(run, attempt, askedAt, ended);
     return ended;
   }
   const answering = asData(work, onDelta);
   const ending = work.stopped === undefined ? answering : Promise.race([answering, work.stopped]);
-  return run.limits.race(ending, "request").then((answer) => settled(run, work, deltas, reservation, answer));
+  return run.limits.race(ending, "request").then((answer) => {
+    const outcome = settled(run, work, deltas, reservation, answer);
+    logEnd(run, attempt, askedAt, outcome);
+    return outcome;
+  });
+}
+
+function logEnd(run: Run, attempt: number, askedAt: number, outcome: Outcome): void {
+  if (run.world.logger === undefined) return;
+  const of = { turn: run.turn, attempt, durationMs: elapsedMs(run.world.clock, askedAt) };
+  const how =
+    isFailure(outcome) || outcome.failure !== undefined ? { error: outcome.message } : { usage: outcome.usage };
+  run.log("debug", { ...of, ...how }, "prompt.call.complete");
 }
 
 /** Charges for the request as soon as it is over. */

@@ -39,8 +39,8 @@ export function modelFailureFrom(
     return { failure: "provider", reason: providerReason(status, error), message, status, payload };
   // It would pass, but the provider says not to ask again.
   const final = headers.get("x-should-retry")?.trim().toLowerCase() === "false";
-  if (final) return { failure: "provider", reason: "unknown", message, status, payload };
-  return { failure: "throttle", kind, retryAfterMs: retryAfterMs(headers), message, status, payload };
+  const refusal = { failure: "throttle", kind, retryAfterMs: retryAfterMs(headers), message, status, payload } as const;
+  return final ? { ...refusal, retry: false } : refusal;
 }
 
 const notRetriedServerErrors = new Set([501, 505]);

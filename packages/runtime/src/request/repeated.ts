@@ -20,6 +20,7 @@ export async function throttled(run: Run, provider: ModelProvider, request: Mode
     begin: (onDelta) => provider.generate(onDelta === undefined ? request : { ...request, onDelta }),
   };
   let waitedMs = 0;
+  let quotaTold = false;
   for (let attempt = 1; ; attempt++) {
     const answer = await attemptRequest(run, attempt, work, deltas);
     if (isFailure(answer) || answer.failure === undefined) return answer;
@@ -28,8 +29,10 @@ export async function throttled(run: Run, provider: ModelProvider, request: Mode
     const leftMs = run.limits.deadline?.remainingMs() ?? Infinity;
     const late = run.limits.stopped("request");
     const refusal = { kind, retryAfterMs, attempt, waitedMs, leftMs };
-    const delayMs = late === undefined ? nextDelay(run.throttle, refusal, run.world.random) : undefined;
-    reportThrottle(run, answer, attempt, delayMs);
+    const mayAsk = late === undefined && answer.retry !== false;
+    const delayMs = mayAsk ? nextDelay(run.throttle, refusal, run.world.random) : undefined;
+    reportThrottle(run, answer, { attempt, delayMs, quotaTold });
+    quotaTold ||= kind === "quota_exhausted";
     if (late !== undefined) return late;
     if (delayMs === undefined) return givenUp(answer, attempt);
     const slept = await run.limits.race(sleep(run, delayMs), "request");
@@ -45,20 +48,27 @@ function worstCase(run: Run, { maxOutputTokens = Infinity }: ModelProvider, requ
   return worstCaseOf(request, run.conversation, run.knownCost, outputTokens);
 }
 
+interface Refusals {
+  readonly attempt: number;
+  /** undefined: the request is given up. */
+  readonly delayMs: number | undefined;
+  /** Whether an earlier attempt met an exhausted quota: it is an error in the log once. Default false. */
+  readonly quotaTold?: boolean;
+}
+
 export function reportThrottle(
   run: Run,
   { kind, retryAfterMs, message }: Refused,
-  attempt: number,
-  delayMs: number | undefined,
+  { attempt, delayMs, quotaTold = false }: Refusals,
 ): void {
   run.emit({ type: "provider.throttled", turn: run.turn, attempt, kind, delayMs, retryAfterMs });
-  const level = kind === "quota_exhausted" && attempt === 1 ? "error" : "warn";
+  const level = kind === "quota_exhausted" && !quotaTold ? "error" : "warn";
   run.log(level, { attempt, kind, delayMs, retryAfterMs, reason: message }, "prompt.throttled");
 }
 
 /** The failure after the last attempt. */
 export function givenUp(refused: Refused, attempts: number): Failure {
-  const { kind, retryAfterMs, message, payload, cause } = refused;
+  const { kind, retryAfterMs, message, status, payload, cause } = refused;
   const asked = retryAfterMs === undefined ? "" : ` It asked for ${retryAfterMs} ms.`;
   return {
     stop: "throttled",
@@ -66,6 +76,7 @@ export function givenUp(refused: Refused, attempts: number): Failure {
     kind,
     retryAfterMs,
     attempts,
+    status,
     message: `The provider refused ${attempts === 1 ? "the request" : `${attempts} requests`} (${kind}): ${message}${asked}`,
     payload,
     cause,

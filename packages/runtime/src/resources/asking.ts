@@ -43,15 +43,14 @@ export interface User {
   readonly mode: LockMode;
 }
 
-export function usedIn(
-  { path, isInjected, making, call }: Asking,
-  self: () => ResourceContext,
-): User | undefined {
+export function usedIn({ path, isInjected, making, call }: Asking, self: () => ResourceContext): User | undefined {
   if (call !== undefined && !isHeld(path)) return { transaction: call.transaction, mode: call.mode() };
   const current = currentTransaction();
   if (current === undefined) {
     // A singleton's factory is being run; later, where nothing is current, its handle is the application's.
-    return call && !call.transaction.ended && making?.isOver !== true ? { transaction: call.transaction, mode: call.mode() } : undefined;
+    return call && !call.transaction.ended && making?.isOver !== true
+      ? { transaction: call.transaction, mode: call.mode() }
+      : undefined;
   }
   const { transaction, guard } = current;
   // The application's own handle is part of a transaction of that scope, and of no call.

@@ -22,7 +22,10 @@ export function startPatience(clock: Clock): Patience {
       // It may fail behind.
       closing.catch(() => {});
       if ((await Promise.race([closing, expired])) !== "expired") return;
-      throw new DOMException(`Closing "${key.name}" takes longer than ${closeMs} ms: it goes on behind.`, "TimeoutError");
+      throw new DOMException(
+        `Closing "${key.name}" takes longer than ${closeMs} ms: it goes on behind.`,
+        "TimeoutError",
+      );
     },
     async wait(work) {
       await Promise.race([work.catch(() => {}), expired]);

@@ -3,14 +3,7 @@
 // 3. Ready instances are there from the start, so that a call locks and snapshots them when it begins. What comes later
 //    is locked and snapshotted before anyone gets it.
 // 4. What a factory is given is guarded like what a handler is given.
-import {
-  DefinitionError,
-  isSnapshotable,
-  systemClock,
-  type Binding,
-  type Clock,
-  type Resources,
-} from "@proviso/core";
+import { DefinitionError, isSnapshotable, systemClock, type Binding, type Clock, type Resources } from "@proviso/core";
 import type { Participant } from "../transactions/snapshots.ts";
 import { asker } from "./asker.ts";
 import type { Calling } from "./asking.ts";
@@ -18,12 +11,13 @@ import { isToLearn, madeForCalls, openCall, type CallResources } from "./call-re
 import { unguarded } from "./guard.ts";
 import {
   closeStore,
-  discardSince,
   forget,
   isEmpty,
   newStore,
   positionOf,
+  removeSince,
   type Key,
+  type Removed,
   type Store,
   type StorePosition,
 } from "./store.ts";
@@ -54,8 +48,8 @@ export interface ResourceContext {
    */
   participants(keys?: readonly Key[]): readonly Participant[];
   position(): StorePosition;
-  /** Closes what was made after that position. @throws {AggregateError} */
-  discardSince(position: StorePosition): Promise<void>;
+  /** Forgets what was made after that position; the caller closes it, or puts it back. */
+  removeSince(position: StorePosition): Removed;
   /** undefined where nothing was made. @throws {AggregateError} when closing failed somewhere; everything was tried. */
   close(): Promise<void> | undefined;
 }
@@ -85,18 +79,13 @@ export interface ContextSources {
   /** The scope that binds a key instead of this one. */
   outerOf?(key: Key): ResourceContext | undefined;
   readonly outers?: readonly ResourceContext[];
-  /** For the time that closing may take. Default the system's. */
-  readonly clock?: Clock;
 }
 
 /** At once where nothing is made asynchronously. */
-export function openContext({
-  own,
-  given = [],
-  outerOf = () => undefined,
-  outers = [],
-  clock = systemClock,
-}: ContextSources): ResourceContext | Promise<ResourceContext> {
+export function openContext(
+  { own, given = [], outerOf = () => undefined, outers = [] }: ContextSources,
+  clock: Clock = systemClock,
+): ResourceContext | Promise<ResourceContext> {
   const bound = new Map<Key, Binding>([...own, ...given].map((binding) => [binding.key, binding]));
   const singletons = newStore(clock);
   const state = { closed: false };
@@ -137,7 +126,7 @@ export function openContext({
       return distinct([...own, ...around]);
     },
     position: () => positionOf(singletons),
-    discardSince: (position) => discardSince(singletons, position),
+    removeSince: (position) => removeSince(singletons, position),
     close() {
       if (state.closed) return undefined;
       state.closed = true;

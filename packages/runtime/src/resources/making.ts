@@ -8,7 +8,18 @@ import { wasUsedBefore } from "../transactions/snapshots.ts";
 import { LockFault, type Transaction } from "../transactions/transaction.ts";
 import { isHeld, usedIn, type Asking, type AskerSources } from "./asking.ts";
 import { unguarded } from "./guard.ts";
-import { discard, keep, keepAsLate, keepLater, knownIn, shareLate, takeLearned, type Key, type Late, type Store } from "./store.ts";
+import {
+  discard,
+  keep,
+  keepAsLate,
+  keepLater,
+  knownIn,
+  shareLate,
+  takeLearned,
+  type Key,
+  type Late,
+  type Store,
+} from "./store.ts";
 
 /** The instance, or the promise of one that is being made; `ranHere`: its factory was run for who asked just now. */
 export interface Found {
@@ -68,7 +79,11 @@ function made(binding: Binding, create: () => unknown, { store, within, finish }
   }
   if (!isThenable(result)) {
     finish();
-    goWith(within, store, binding, { instance: newlyMade(result), isShared: false, discard: () => discard(store, result) });
+    goWith(within, store, binding, {
+      instance: newlyMade(result),
+      isShared: false,
+      discard: () => discard(store, result),
+    });
     return keep(store, binding, result);
   }
   const making = Promise.resolve(result).then(

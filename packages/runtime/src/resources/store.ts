@@ -143,55 +143,88 @@ export function positionOf(store: Store): StorePosition {
 }
 
 /** Waits for what is being made and was not discarded, then closes everything. @throws {AggregateError} */
-export async function closeStore(store: Store): Promise<void> {
-  const patience = startPatience(store.clock);
-  try {
+export function closeStore(store: Store): Promise<void> {
+  return patiently(store, async (patience) => {
     const openings = [...store.openings].filter(({ discarded }) => !discarded).map(({ settled }) => settled);
     if (openings.length > 0) await patience.wait(Promise.all(openings));
-    await discardAll(store, { made: 0, openings: new Set() }, patience);
-  } finally {
-    patience.end();
-  }
+    await closeAll(takeSince(store, { made: 0, openings: new Set() }), patience);
+  });
 }
 
 /** Closes what was made after that position, last first, and forgets it. @throws {AggregateError} */
-export async function discardSince(store: Store, position: StorePosition): Promise<void> {
-  const patience = startPatience(store.clock);
-  try {
-    await discardAll(store, position, patience);
-  } finally {
-    patience.end();
-  }
+export function discardSince(store: Store, position: StorePosition): Promise<void> {
+  return removeSince(store, position).close();
 }
 
-async function discardAll(store: Store, { made, openings }: StorePosition, patience: Patience): Promise<void> {
+/** Closes one instance, and forgets it; a ready instance is not made here, and stays. */
+export async function discard(store: Store, instance: unknown): Promise<void> {
+  const taken = take(store, instance);
+  if (taken !== undefined) await patiently(store, (patience) => patience.close(taken.binding, instance));
+}
+
+/** Resources that are no longer in their store, and not closed yet. */
+export interface Removed {
+  putBack(): void;
+  /** Last first. @throws {AggregateError} when closing failed somewhere; everything was tried. */
+  close(): Promise<void>;
+}
+
+/** Forgets what was made after that position. What is still being made is closed when it comes. */
+export function removeSince(store: Store, position: StorePosition): Removed {
+  const taken = takeSince(store, position);
+  return {
+    putBack: () => taken.toReversed().forEach((each) => each.putBack()),
+    close: () => patiently(store, (patience) => closeAll(taken, patience)),
+  };
+}
+
+interface TakenOut extends MadeResource {
+  putBack(): void;
+}
+
+/** Last first. */
+function takeSince(store: Store, { made, openings }: StorePosition): readonly TakenOut[] {
   for (const opening of store.openings) {
     if (openings.has(opening)) continue;
     opening.discarded = true;
     store.pending.delete(opening.key);
   }
+  const later = store.made.slice(made).toReversed();
+  return later.map(({ instance }) => take(store, instance)).filter((each) => each !== undefined);
+}
+
+/** undefined for an instance that was not made here. */
+function take(store: Store, instance: unknown): TakenOut | undefined {
+  const at = store.made.findLastIndex((made) => made.instance === instance);
+  const made = store.made[at];
+  if (made?.binding.close === undefined) return undefined;
+  const { key } = made.binding;
+  store.made.splice(at, 1);
+  const wasKnown = store.instances.get(key) === instance;
+  if (wasKnown) store.instances.delete(key);
+  return {
+    ...made,
+    putBack() {
+      store.made.push(made);
+      if (wasKnown) store.instances.set(key, instance);
+    },
+  };
+}
+
+/** One after another. @throws {AggregateError} */
+async function closeAll(taken: readonly TakenOut[], patience: Patience): Promise<void> {
   const errors: unknown[] = [];
-  for (const each of store.made.slice(made).toReversed()) {
-    await discardOne(store, each.instance, patience).catch((error: unknown) => errors.push(error));
+  for (const { binding, instance } of taken) {
+    await patience.close(binding, instance).catch((error: unknown) => errors.push(error));
   }
   if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join("; "));
 }
 
-/** Closes one instance, and forgets it; a ready instance is not made here, and stays. */
-export async function discard(store: Store, instance: unknown): Promise<void> {
-  const patience = startPatience(store.clock);
+async function patiently({ clock }: Store, work: (patience: Patience) => Promise<void>): Promise<void> {
+  const patience = startPatience(clock);
   try {
-    await discardOne(store, instance, patience);
+    await work(patience);
   } finally {
     patience.end();
   }
-}
-
-async function discardOne(store: Store, instance: unknown, patience: Patience): Promise<void> {
-  const at = store.made.findLastIndex((made) => made.instance === instance);
-  const { binding } = store.made[at] ?? {};
-  if (binding?.close === undefined) return;
-  store.made.splice(at, 1);
-  if (store.instances.get(binding.key) === instance) store.instances.delete(binding.key);
-  await patience.close(binding, instance);
 }

@@ -119,6 +119,7 @@ const failure: ShapeOf<Failure | ModelFailure> = {
   stderr: data,
   kind: kept,
   retryAfterMs: kept,
+  retry: kept,
   attempts: kept,
   waitedFor: kept,
   heldBy: data,

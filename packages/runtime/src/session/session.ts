@@ -120,7 +120,12 @@ export function createCore(id: string, firstSeq = 0): SessionCore {
     rollback: states.rollback,
     restore: states.restore,
     notify: dispatcher.notify,
-    number: (event) => frozenJson(Object.assign(event, { sessionId: id, seq: seq++ })) as FrameworkEvent,
+    number(event) {
+      const own: { type: string; sessionId?: string; seq?: number } = event;
+      own.sessionId = id;
+      own.seq = seq++;
+      return frozenJson(own) as FrameworkEvent;
+    },
     put: states.set,
     poison(operation, why, cause) {
       const message = `The session "${id}" cannot be used any more: ${why}`;

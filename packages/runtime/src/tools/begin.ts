@@ -20,23 +20,47 @@ import {
 } from "../transactions/transaction.ts";
 import type { Accepted } from "./call.ts";
 
-/** One transaction for calls that go together, or why none can begin. */
-export async function beginCalls(
+type More = Pick<TransactionOptions, "parent" | "sessionMode">;
+
+/** One transaction for calls that go together, or why none can begin; at once where nothing has to be waited for. */
+export function beginCalls(
   run: Run,
   calls: readonly Accepted[],
   policies: readonly ToolPolicy[],
-  more?: Pick<TransactionOptions, "parent" | "sessionMode">,
-): Promise<Transaction | NotBegun> {
+  more?: More,
+): Transaction | NotBegun | Promise<Transaction | NotBegun> {
   try {
     const making = makeDeclared(run, calls);
-    const stop = making && (await run.limits.race(making, "tool"));
-    if (stop !== undefined && isFailure(stop)) return stop;
-    const options = { ...optionsFor(run, calls, policies), ...more };
-    const error = unguardedWrite(run, calls, options.resources);
-    return error === undefined ? await beginTransaction(options) : { error };
+    if (making !== undefined) return beginWhenMade(run, making, () => beginPrepared(run, calls, policies, more));
+    return beginPrepared(run, calls, policies, more);
   } catch (error) {
     return { error };
   }
+}
+
+async function beginWhenMade(
+  run: Run,
+  making: Promise<void>,
+  begin: () => ReturnType<typeof beginPrepared>,
+): Promise<Transaction | NotBegun> {
+  try {
+    const stop = await run.limits.race(making, "tool");
+    return isFailure(stop) ? stop : await begin();
+  } catch (error) {
+    return { error };
+  }
+}
+
+function beginPrepared(
+  run: Run,
+  calls: readonly Accepted[],
+  policies: readonly ToolPolicy[],
+  more: More | undefined,
+): ReturnType<typeof beginTransaction> {
+  const options =
+    more === undefined ? optionsFor(run, calls, policies) : { ...optionsFor(run, calls, policies), ...more };
+  const error = unguardedWrite(run, calls, options.resources);
+  return error === undefined ? beginTransaction(options) : { error };
 }
 
 /**
@@ -87,9 +111,9 @@ function unguardedWrite(
 /** For what is asked after a call: it only reads, holds nothing yet, and is part of the call's transaction if that began. */
 export function transactionAfter(run: Run, call: ToolCall, transaction: Transaction | undefined): Transaction {
   return newTransaction({
-    ...settingOf(run, [call]),
+    ...settingOf(run, [call.id]),
     ...(transaction === undefined ? {} : { parent: transaction }),
-    name: `the feedback after ${call.name} (${call.id})`,
+    name: `the feedback after ${named({ call })}`,
     sessionMode: "none",
     resources: [],
     mode: "read",
@@ -100,13 +124,10 @@ function optionsFor(run: Run, calls: readonly Accepted[], policies: readonly Too
   const checks = policies.filter(({ check }) => check !== undefined);
   const isReadOnly = run.nesting?.readOnly === true || calls.every(({ tool }) => tool.readOnly === true);
   const mode: LockMode = isReadOnly ? "read" : "write";
-  const names = calls.map(({ call }) => `${call.name} (${call.id})`).join(", ");
+  const callIds = calls.map(({ call }) => call.id);
   return {
-    ...settingOf(
-      run,
-      calls.map(({ call }) => call),
-    ),
-    name: `${calls.length === 1 ? "the call of" : "the calls of"} ${names}`,
+    ...settingOf(run, callIds),
+    name: `${calls.length === 1 ? "the call of" : "the calls of"} ${calls.map(named).join(", ")}`,
     // A check may dispatch, also for a tool that is read-only.
     sessionMode: checks.length > 0 && run.nesting?.readOnly !== true ? "write" : mode,
     resources: resourcesFor(run, calls, checks, mode),
@@ -117,19 +138,20 @@ function optionsFor(run: Run, calls: readonly Accepted[], policies: readonly Too
 /** Where a transaction of this evaluation stands, and whom it reports to. */
 function settingOf(
   run: Run,
-  calls: readonly ToolCall[],
+  callIds: readonly string[],
 ): Pick<TransactionOptions, "id" | "core" | "parent" | "startedIn" | "host"> {
   const { nesting, enclosing } = run;
   return {
     id: run.evaluationId,
     core: run.core,
-    parent: nesting?.transaction ?? (enclosing.parent?.isClosing === false ? enclosing.parent : undefined),
-    startedIn: enclosing.startedIn?.isClosing === true ? undefined : enclosing.startedIn,
-    host: hostOf(
-      run,
-      calls.map(({ id }) => id),
-    ),
+    parent: nesting?.transaction ?? (enclosing.parent?.stage === "open" ? enclosing.parent : undefined),
+    startedIn: enclosing.startedIn?.stage === "open" ? enclosing.startedIn : undefined,
+    host: hostOf(run, callIds),
   };
+}
+
+function named({ call }: Pick<Accepted, "call">): string {
+  return `${call.name} (${call.id})`;
 }
 
 /** What the tools use, or everything; what the policies' checks read, for reading. */

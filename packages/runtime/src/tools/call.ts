@@ -1,4 +1,7 @@
 import {
+  AbortedError,
+  BudgetExceededError,
+  DeadlineExceededError,
   isThenable,
   returnedResult,
   toJsonValue,
@@ -71,33 +74,65 @@ export function announceCall(run: Run, { id: callId, name, arguments: given }: T
 
 /**
  * Runs what was prepared, within the evaluation's limits and its own; afterwards nothing of its context works. Where only
- * the checks are asked, a success holds the input that they let through.
+ * the checks are asked, a success holds the input that they let through. At once where the handler is.
  */
-export async function invoke(
+export function invoke(
   run: Run,
   accepted: Accepted,
   transaction: Transaction,
   watched: Watched,
-): Promise<Invocation | Accepted> {
-  const { call, tool, input } = accepted;
+): Invocation | Accepted | Promise<Invocation | Accepted> {
+  const { call, tool } = accepted;
   const time = startCallTime(run, call, tool);
   const calling = callContext(run, accepted, transaction, time.signal);
+  const handling = runAsPartOf({ transaction, guard: calling.guard }, () =>
+    handle(run, accepted, { calling, time }, watched),
+  );
+  if (isThenable(handling)) return invokeLater(run, accepted, { calling, time, transaction }, handling);
+  // As where it is waited for: what ends after the signal has fired is stopped.
+  const fired = run.limits.signal.aborted ? run.limits.stopped("tool") : undefined;
+  const ending = endCall(run, { calling, time, transaction });
+  const ended = fired === undefined ? handling : stoppedCall(accepted, fired);
+  return ending === undefined ? ended : ending.then(() => ended);
+}
+
+async function invokeLater(
+  run: Run,
+  accepted: Accepted,
+  handling: Handling & { readonly transaction: Transaction },
+  work: Promise<Invocation | Accepted>,
+): Promise<Invocation | Accepted> {
+  const { call, input } = accepted;
+  const { time } = handling;
   try {
-    const handling = runAsPartOf({ transaction, guard: calling.guard }, () =>
-      handle(run, accepted, { calling, time }, watched),
-    );
-    const ended = await run.limits.race(time.within(handling), "tool");
+    const ended = await run.limits.race(time.within(work), "tool");
     if (ended === "timeout") return { params: jsonOf(input), result: handlerFailed(run, call, time.message) };
-    if (!isFailure(ended)) return ended;
-    return { params: jsonOf(input), result: failed(`Stopped: ${ended.message}`), stop: ended };
+    return isFailure(ended) ? stoppedCall(accepted, ended) : ended;
   } finally {
-    const ending = calling.end();
-    time.end();
-    if (ending !== undefined) await run.withinGrace(ending, () => {});
-    // What it made may have to be restored yet: it is closed when the outermost transaction has ended.
+    const ending = endCall(run, handling);
+    if (ending !== undefined) await ending;
+  }
+}
+
+function stoppedCall({ input }: Accepted, stop: Failure): Invocation {
+  return { params: jsonOf(input), result: failed(`Stopped: ${stop.message}`), stop };
+}
+
+/** undefined where nothing has to be waited for. */
+function endCall(
+  run: Run,
+  { calling, time, transaction }: Handling & { readonly transaction: Transaction },
+): Promise<void> | undefined {
+  const ending = calling.end();
+  time.end();
+  // What it made may have to be restored yet: it is closed when the outermost transaction has ended.
+  const closeLater = (): void => {
     const close = calling.closeResources();
     if (close !== undefined) transaction.closings.push(close);
-  }
+  };
+  if (ending !== undefined) return run.withinGrace(ending, () => {}).then(closeLater);
+  closeLater();
+  return undefined;
 }
 
 interface Handling {
@@ -105,19 +140,35 @@ interface Handling {
   readonly time: CallTime;
 }
 
-/** Checks, then the handler, unless the call is over by then; never rejects. */
-async function handle(
+type Handled = Invocation | Accepted;
+
+/** Checks, then the handler, unless the call is over by then; never rejects. At once where nothing is waited for. */
+function handle(run: Run, accepted: Accepted, handling: Handling, watched: Watched): Handled | Promise<Handled> {
+  try {
+    const opening = handling.calling.openResources();
+    if (opening !== undefined || watched.policies.length > 0)
+      return handleLater(run, accepted, handling, watched, opening);
+    const before = whyTooLate(run, handling);
+    if (before !== undefined) return { params: jsonOf(accepted.input), ...before };
+    if (watched.checksOnly === true) return accepted;
+    return runHandler(run, accepted, handling);
+  } catch (error) {
+    return thrown(run, accepted, error);
+  }
+}
+
+async function handleLater(
   run: Run,
   accepted: Accepted,
-  { calling, time }: Handling,
+  handling: Handling,
   { policies, approved, checksOnly = false }: Watched,
-): Promise<Invocation | Accepted> {
-  const { call, tool } = accepted;
+  opening: Promise<void> | undefined,
+): Promise<Handled> {
+  const { calling } = handling;
   let { input } = accepted;
   try {
-    const opening = calling.openResources();
     if (opening !== undefined) await opening;
-    const before = whyTooLate(run, calling, time);
+    const before = whyTooLate(run, handling);
     if (before !== undefined) return { params: jsonOf(input), ...before };
     if (policies.length > 0) {
       const verdict = await checkPolicies(policies, accepted, calling, approved);
@@ -125,35 +176,67 @@ async function handle(
       const refused = calling.refused();
       if (refused !== undefined) return { params: jsonOf(input), result: failed(refused) };
       input = verdict.input;
-      const after = whyTooLate(run, calling, time);
+      const after = whyTooLate(run, handling);
       if (after !== undefined) return { params: jsonOf(input), ...after };
     }
-    if (checksOnly) return { ...accepted, input };
-    calling.beginHandler();
-    const result = resultOf(await tool.execute(ownInput(input), calling.context));
-    const why = result.success ? calling.refused() : result.message;
-    return { params: jsonOf(input), result: why === undefined ? result : handlerFailed(run, call, why) };
+    return checksOnly ? { ...accepted, input } : await runHandler(run, { ...accepted, input }, handling);
   } catch (error) {
-    const params = jsonOf(input);
-    if (error instanceof VisibilityExpansionRequired) return { params, ...openingOf(run, tool.name, error) };
-    return { params, result: handlerFailed(run, call, messageOf(error)), stop: stopBehind(run, error) };
+    return thrown(run, { ...accepted, input }, error);
   }
 }
 
+/** At once where the handler is. @throws what the handler throws, unless it is asynchronous. */
+function runHandler(run: Run, accepted: Accepted, { calling }: Handling): Invocation | Promise<Invocation> {
+  const { call, tool, input } = accepted;
+  const ended = (returned: unknown): Invocation => {
+    const result = resultOf(returned);
+    const why = result.success ? calling.refused() : result.message;
+    return { params: jsonOf(input), result: why === undefined ? result : handlerFailed(run, call, why) };
+  };
+  calling.beginHandler();
+  const returned: unknown = tool.execute(ownInput(input), calling.context);
+  if (!isThenable(returned)) return ended(returned);
+  return Promise.resolve(returned)
+    .then(ended)
+    .catch((error: unknown) => thrown(run, accepted, error));
+}
+
+function thrown(run: Run, { call, tool, input }: Accepted, error: unknown): Invocation {
+  const params = jsonOf(input);
+  if (error instanceof VisibilityExpansionRequired) return { params, ...openingOf(run, tool.name, error) };
+  return { params, result: handlerFailed(run, call, messageOf(error)), stop: stopBehind(run, error) };
+}
+
 /** Why neither policies nor the handler may begin any more: a listener aborted, or what was waited for came late. */
-function whyTooLate(run: Run, calling: CallContext, time: CallTime): Omit<Invocation, "params"> | undefined {
+function whyTooLate(run: Run, { calling, time }: Handling): Omit<Invocation, "params"> | undefined {
   const stop = run.limits.stopped("tool");
   if (stop !== undefined) return { result: failed(`Not run: ${stop.message}`), stop };
   if (calling.isLive() && !time.isUp()) return undefined;
   return { result: failed("Not run: the call is over.") };
 }
 
-/** A wait for a lock that ended badly, or the evaluation's own budget that a nested evaluation found spent; a narrower one of its own ends nothing here. */
+/**
+ * What ends the evaluation: a wait for a lock that ended badly, the evaluation's own budget that a nested evaluation found
+ * spent, or a limit that the handler keeps itself. A narrower limit that a nested evaluation set for itself ends nothing.
+ */
 function stopBehind(run: Run, error: unknown): Failure | undefined {
   if (error instanceof LockFault) return error.failure;
   const failure = failureBehind(error);
-  if (failure?.stop !== "budget" || failure.tracker !== run.limits.budget) return undefined;
+  if (failure === undefined) return ownLimitBehind(error);
+  if (failure.stop !== "budget" || failure.tracker === undefined || failure.tracker !== run.limits.budget)
+    return undefined;
   return { ...failure, phase: "tool" };
+}
+
+/** An error of a limit that no evaluation rejected with: the handler made it. */
+function ownLimitBehind(error: unknown): Failure | undefined {
+  const why = { phase: "tool", message: messageOf(error), cause: error } as const;
+  if (error instanceof DeadlineExceededError) return { stop: "deadline", expiresAt: error.expiresAt, ...why };
+  if (error instanceof AbortedError) return { stop: "aborted", ...why };
+  if (error instanceof BudgetExceededError) {
+    return { stop: "budget", dimension: error.dimension, tracker: undefined, ...why };
+  }
+  return undefined;
 }
 
 function handlerFailed(run: Run, call: ToolCall, message: string): ToolResult {

@@ -67,13 +67,24 @@ function kindOf({ readOnly, uses }: Tool): "reading" | "using nothing" | undefin
 }
 
 /** One call, or several that overlap: prepared and approved first, then run in one transaction. */
-async function executeBatch(run: Run, calls: readonly ToolCall[]): Promise<TurnOutcome> {
+function executeBatch(run: Run, calls: readonly ToolCall[]): Promise<TurnOutcome> {
   const startedAt = run.world.clock.now();
-  const prepared: Prepared[] = [];
-  for (const call of calls) {
-    const each = prepare(run, call);
-    prepared.push(isThenable(each) ? await each : each);
-  }
+  const preparing = allOf(calls.map((call) => prepare(run, call)));
+  if (!isThenable(preparing)) return executePrepared(run, calls, preparing, startedAt);
+  return preparing.then((prepared) => executePrepared(run, calls, prepared, startedAt));
+}
+
+/** At once where each of them is. */
+function allOf<T>(all: readonly (T | Promise<T>)[]): readonly T[] | Promise<readonly T[]> {
+  return all.some(isThenable) ? Promise.all(all.map((each) => Promise.resolve(each))) : (all as readonly T[]);
+}
+
+function executePrepared(
+  run: Run,
+  calls: readonly ToolCall[],
+  prepared: readonly Prepared[],
+  startedAt: number,
+): Promise<TurnOutcome> {
   const [only] = prepared;
   const policies = only !== undefined && "tool" in only ? policiesFor(run, only.tool) : [];
   if (only !== undefined && "tool" in only && policies.some(({ approve }) => approve !== undefined)) {
@@ -163,7 +174,8 @@ async function runInTransaction(
 ): Promise<TurnOutcome> {
   const accepted = prepared.filter((each) => "tool" in each);
   if (accepted.length === 0) return conclude(run, calls, prepared as readonly Invocation[], () => undefined, startedAt);
-  const transaction = await beginCalls(run, accepted, watched.policies);
+  const beginning = beginCalls(run, accepted, watched.policies);
+  const transaction = isThenable(beginning) ? await beginning : beginning;
   if (!("holds" in transaction)) {
     const invocations = prepared.map((each) => ("tool" in each ? notRun(each.call, transaction) : each));
     return conclude(run, calls, invocations, () => undefined, startedAt);
@@ -173,21 +185,21 @@ async function runInTransaction(
   const before = run.toolResults.length;
   try {
     const begun = prepared.map((each) => ("tool" in each ? announceUnlessStopped(run, each) : each));
-    const invoked = async (each: Prepared): Promise<Prepared> => {
-      if ("result" in each) return each;
-      const invocation = await invoke(run, each, transactionOf(each.call), watched);
-      return "result" in invocation ? endEarly(run, each.call, invocation, own, startedAt) : invocation;
-    };
-    const [only] = begun;
-    const invocations = (
-      only !== undefined && begun.length === 1 ? [await invoked(only)] : await Promise.all(begun.map(invoked))
-    ) as readonly (Invocation | Recorded)[];
+    const invoking = allOf(
+      begun.map((each) => {
+        if ("result" in each) return each;
+        const invocation = invoke(run, each, transactionOf(each.call), watched);
+        return own.size === 0 ? invocation : endEarly(run, each.call, invocation, own, startedAt);
+      }),
+    );
+    const invocations = (isThenable(invoking) ? await invoking : invoking) as readonly (Invocation | Recorded)[];
     const undone = calls.filter((_, index) => isToUndo(invocations[index]));
     const undoing = undone.length === 0 ? [] : Map.groupBy(undone, transactionOf);
     for (const [each, failing] of undoing) {
       await rollback(each, new Set(failing.map(({ id }) => id)));
     }
-    return await conclude(run, calls, invocations, transactionOf, startedAt);
+    const concluding = conclude(run, calls, invocations, transactionOf, startedAt);
+    return isThenable(concluding) ? await concluding : concluding;
   } finally {
     if (accepted.length > 1) orderResults(run.toolResults, before, calls);
     for (const each of own.values()) await endTransaction(each);
@@ -207,12 +219,13 @@ function isToUndo(invocation: Invocation | Recorded | undefined): boolean {
 async function endEarly(
   run: Run,
   call: ToolCall,
-  invocation: Invocation,
+  invoking: Prepared | Promise<Prepared>,
   own: Map<ToolCall, Transaction>,
   startedAt: number,
-): Promise<Invocation | Recorded> {
+): Promise<Prepared | Recorded> {
+  const invocation = await invoking;
   const transaction = own.get(call);
-  if (transaction === undefined || transaction.holds.length === 0) return invocation;
+  if (!("result" in invocation) || transaction === undefined || transaction.holds.length === 0) return invocation;
   own.delete(call);
   try {
     if (!invocation.result.success) await rollback(transaction, new Set([call.id]));
@@ -228,7 +241,12 @@ function orderResults(results: ToolInvoked[], from: number, calls: readonly Tool
   results.push(...results.splice(from).toSorted((a, b) => placeOf(a) - placeOf(b)));
 }
 
-function recordAlone(run: Run, call: ToolCall, invocation: Invocation, startedAt: number): Promise<TurnOutcome> {
+function recordAlone(
+  run: Run,
+  call: ToolCall,
+  invocation: Invocation,
+  startedAt: number,
+): TurnOutcome | Promise<TurnOutcome> {
   return conclude(run, [call], [invocation], () => undefined, startedAt);
 }
 
@@ -239,22 +257,41 @@ function notRun(call: ToolCall, why: NotBegun): Invocation {
   return { params, result: failed(message), stop: isFailure(why) ? why : undefined };
 }
 
-/** Each call recorded and answered, in the model's order. */
-async function conclude(
+/** Each call recorded and answered, in the model's order; at once where nothing has to be waited for. */
+function conclude(
   run: Run,
   calls: readonly ToolCall[],
   invocations: readonly (Invocation | Recorded)[],
   transactionOf: (call: ToolCall) => Transaction | undefined,
   startedAt: number,
-): Promise<TurnOutcome> {
+): TurnOutcome | Promise<TurnOutcome> {
+  const stop = invocations.find((each) => each.stop !== undefined)?.stop;
   const answers: ToolMessage[] = [];
   for (const [index, call] of calls.entries()) {
-    const transaction = transactionOf(call);
-    const invocation = invocations[index] as Invocation | Recorded;
-    const recording =
-      "recorded" in invocation ? invocation.recorded : recordCall(run, call, invocation, transaction, startedAt);
-    const message = toolMessage(call, isThenable(recording) ? await recording : recording);
-    answers.push(run.rendered.feedback.length === 0 ? message : await withFeedback(run, call, message, transaction));
+    const answering = answered(run, call, invocations[index] as Invocation | Recorded, transactionOf(call), startedAt);
+    if (!isThenable(answering)) {
+      answers.push(answering);
+      continue;
+    }
+    const rest = (): TurnOutcome | Promise<TurnOutcome> =>
+      conclude(run, calls.slice(index + 1), invocations.slice(index + 1), transactionOf, startedAt);
+    return answering.then(async (answer) => ({ answers: [...answers, answer, ...(await rest()).answers], stop }));
   }
-  return { answers, stop: invocations.find(({ stop }) => stop !== undefined)?.stop };
+  return { answers, stop };
+}
+
+function answered(
+  run: Run,
+  call: ToolCall,
+  invocation: Invocation | Recorded,
+  transaction: Transaction | undefined,
+  startedAt: number,
+): ToolMessage | Promise<ToolMessage> {
+  const withOthers = (result: ToolResult): ToolMessage | Promise<ToolMessage> => {
+    const message = toolMessage(call, result);
+    return run.rendered.feedback.length === 0 ? message : withFeedback(run, call, message, transaction);
+  };
+  if ("recorded" in invocation) return withOthers(invocation.recorded);
+  const recording = recordCall(run, call, invocation, transaction, startedAt);
+  return isThenable(recording) ? recording.then(withOthers) : withOthers(recording);
 }

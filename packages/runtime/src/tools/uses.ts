@@ -3,19 +3,24 @@ import type { ResourceContext } from "../resources/context.ts";
 import type { Run } from "../run.ts";
 import { policiesFor } from "./policies.ts";
 
-/** @throws {DefinitionError} for a tool, or a policy that watches it, which uses a key that nothing binds. */
+/**
+ * @throws {DefinitionError} for a tool, a policy that watches it, or the completion checker, which uses a key that nothing
+ * binds.
+ */
 export function checkUses({ rendered, policies, resources }: Pick<Run, "rendered" | "policies" | "resources">): void {
+  const { completion } = rendered;
+  if (completion !== undefined) assertBound("completion checker", completion, resources);
   for (const tool of rendered.tools) {
-    assertBound(`The tool "${tool.name}"`, tool.uses, resources);
-    for (const { name, uses } of policiesFor({ rendered, policies }, tool)) {
-      assertBound(`The policy "${name}"`, uses, resources);
-    }
+    assertBound("tool", tool, resources);
+    for (const policy of policiesFor({ rendered, policies }, tool)) assertBound("policy", policy, resources);
   }
 }
 
-function assertBound(user: string, uses: Tool["uses"], resources: ResourceContext): void {
-  const missing = uses?.find((key) => !resources.binds(key));
+function assertBound(kind: string, user: Pick<Tool, "name" | "uses">, resources: ResourceContext): void {
+  const missing = user.uses?.find((key) => !resources.binds(key));
   if (missing === undefined) return;
   const { name } = missing;
-  throw new DefinitionError(`${user} uses "${name}", which nothing binds: give resources: [provide(${name}, …)].`);
+  throw new DefinitionError(
+    `The ${kind} "${user.name}" uses "${name}", which nothing binds: give resources: [provide(${name}, …)].`,
+  );
 }

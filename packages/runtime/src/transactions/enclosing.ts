@@ -14,7 +14,8 @@ export interface Enclosing {
   readonly startedIn: Transaction | undefined;
 }
 
-const noEnclosing: Enclosing = { parent: undefined, startedIn: undefined };
+/** Of what begins in the code of no transaction. */
+export const noEnclosing: Enclosing = { parent: undefined, startedIn: undefined };
 
 /** Known by the asynchronous context, or by the session that the body of a transaction was given. */
 export function enclosing(session: Session | undefined): Enclosing {
@@ -22,12 +23,14 @@ export function enclosing(session: Session | undefined): Enclosing {
   const isLive = current !== undefined && !current.transaction.ended;
   if (isLive && current.guard !== undefined) return { parent: undefined, startedIn: current.transaction };
   const body = isLive ? current.transaction : session && transactionOf(session);
-  return body === undefined || body.ended || body.isClosing ? noEnclosing : { parent: body, startedIn: undefined };
+  return body === undefined || body.ended || body.stage !== "open"
+    ? noEnclosing
+    : { parent: body, startedIn: undefined };
 }
 
 /** Of an evaluation inside a call, which is part of that call; where it begins in the body of a `transaction()`, that may wait for it. */
 export function enclosingOfNested(call: Transaction): Enclosing {
   const current = currentTransaction()?.transaction;
-  if (current === undefined || current === call || current.ended || current.isClosing) return noEnclosing;
+  if (current === undefined || current === call || current.ended || current.stage !== "open") return noEnclosing;
   return { parent: undefined, startedIn: current };
 }

@@ -29,8 +29,10 @@ export interface LockOwner {
    * begins in the body of a transaction() inside a call has both: the call is its parent, and it was started in the body.
    */
   startedIn: LockOwner | undefined;
-  /** How it holds what a transaction inside it asks for; "none": it holds only what it began with. */
-  readonly takesForInner: LockMode | "none";
+  /** How it holds what it, or a transaction inside it, asks for after it has begun. */
+  readonly mode: LockMode;
+  /** False: it holds only what it began with, and what it asked for itself. */
+  readonly takesForInner: boolean;
   readonly holds: Hold[];
   /** Its own waits, and those of transactions that were begun in it. */
   readonly waits: Set<Wait>;
@@ -100,12 +102,12 @@ function passed(outer: LockOwner | undefined, of: Lock, mode: LockMode): Lock | 
   const held = holdOf(outer, of);
   if (held !== undefined) {
     // A policy's check holds for reading what the handler's evaluations may change.
-    const blocked = mode === "write" && outer.takesForInner === "write" ? upgrade(held) : undefined;
+    const blocked = mode === "write" && outer.takesForInner && outer.mode === "write" ? upgrade(held) : undefined;
     return blocked ?? (held.inner ??= createLock());
   }
   const around = passed(outer.parent, of, mode);
-  if ("holder" in around || outer.takesForInner === "none" || outer.ended) return around;
-  const blocked = takeAt(outer, around, of, outer.takesForInner);
+  if ("holder" in around || !outer.takesForInner || outer.ended) return around;
+  const blocked = takeAt(outer, around, of, outer.mode);
   return blocked ?? passed(outer, of, mode);
 }
 
@@ -197,7 +199,8 @@ export function nameOfWriterAround(owner: LockOwner, of: Lock): string | undefin
 /** Gives back all that a transaction holds; whoever is next in line gets it. */
 export function releaseAll(owner: LockOwner): void {
   owner.ended = true;
-  for (const wait of Array.from(owner.waits).filter((each) => each.owner === owner)) {
+  const waits = owner.waits.size === 0 ? [] : Array.from(owner.waits).filter((each) => each.owner === owner);
+  for (const wait of waits) {
     leaveLine(wait);
     wait.end();
     admit(wait.lock);
@@ -255,7 +258,7 @@ function whoWaitsBack({ holds, queue }: Lock, place: number, owner: LockOwner, s
 
 function holderOf(holder: LockOwner, owner: LockOwner): Holder {
   if (!isAround(holder, owner)) return "other";
-  return holder.takesForInner === "none" ? "body" : "call";
+  return holder.takesForInner ? "call" : "body";
 }
 
 /** Whether `outer` is `owner`, or cannot end before it. */

@@ -36,7 +36,9 @@ test("RES-11 an evaluation ends though a resource of its scope does not close, a
   const logger = { debug() {}, info() {}, warn: log, error: log };
   const prompt = promptOf({ tools: [toolOf("none", () => 1)] });
   const evaluating = watch(
-    calling({ ...environment, logger } as typeof environment, "none").evaluate(prompt, { resources: [stuck({ eager: true })] }),
+    calling({ ...environment, logger } as typeof environment, "none").evaluate(prompt, {
+      resources: [stuck({ eager: true })],
+    }),
   );
   await environment.clock.advance(closeMs - 1);
   expect(evaluating.settled).toBeUndefined();
@@ -48,47 +50,74 @@ test("RES-11 an evaluation ends though a resource of its scope does not close, a
 });
 
 const inCalls = (["singleton", "toolCall", "prototype"] as const).flatMap((scope) =>
-  (["fails", "succeeds"] as const).flatMap((outcome) => ["in the call", "in a nested evaluation"].map((where) => ({ scope, outcome, where }))),
+  (["fails", "succeeds"] as const).flatMap((outcome) =>
+    ["in the call", "in a nested evaluation"].map((where) => ({ scope, outcome, where })),
+  ),
 );
 
-test.each(inCalls)("RES-11 a resource that was made late and does not close holds no lock: %o", async ({ scope, outcome, where }) => {
-  const environment = fakeEnvironment();
-  const counter = new Counter();
-  const shared = await openResources([provide(CounterKey, counter)]);
-  const use = toolOf("use", async (context) => void (await context.resources.open(StuckKey)));
-  const first = toolOf("use", async (context) => {
-    if (where === "in the call") await context.resources.open(StuckKey);
-    else await context.evaluate(promptOf({ tools: [use] }, "inner"), { adapter: calling(environment, "use"), resources: [stuck({ scope })] });
-    if (outcome === "fails") throw new Error("on purpose");
-  });
-  const resources = where === "in the call" ? [shared, stuck({ scope })] : shared;
-  const one = watch(calling(environment, "use").evaluate(promptOf({ tools: [first] }), { resources }));
-  const other = watch(calling(environment, "add").evaluate(promptOf({ tools: [slowAdd(environment, { ms: 1 })] }), { resources: shared }));
-  // The call's end, and the evaluation's.
-  await environment.clock.advance(2 * closeMs);
-  expect([one.settled, other.settled]).toMatchObject([{ value: { text: "done" } }, { value: { text: "done" } }]);
-  expect(counter.value).toBe(1);
-});
+test.each(inCalls)(
+  "RES-11 a resource that was made late and does not close holds no lock: %o",
+  async ({ scope, outcome, where }) => {
+    const environment = fakeEnvironment();
+    const counter = new Counter();
+    const shared = await openResources([provide(CounterKey, counter)]);
+    const use = toolOf("use", async (context) => void (await context.resources.open(StuckKey)));
+    const first = toolOf("use", async (context) => {
+      if (where === "in the call") await context.resources.open(StuckKey);
+      else
+        await context.evaluate(promptOf({ tools: [use] }, "inner"), {
+          adapter: calling(environment, "use"),
+          resources: [stuck({ scope })],
+        });
+      if (outcome === "fails") throw new Error("on purpose");
+    });
+    const resources = where === "in the call" ? [shared, stuck({ scope })] : shared;
+    const one = watch(calling(environment, "use").evaluate(promptOf({ tools: [first] }), { resources }));
+    const other = watch(
+      calling(environment, "add").evaluate(promptOf({ tools: [slowAdd(environment, { ms: 1 })] }), {
+        resources: shared,
+      }),
+    );
+    // The call's end, and the evaluation's.
+    await environment.clock.advance(2 * closeMs);
+    expect([one.settled, other.settled]).toMatchObject([{ value: { text: "done" } }, { value: { text: "done" } }]);
+    expect(counter.value).toBe(1);
+  },
+);
 
-test.each(inCalls.filter(({ where }) => where === "in the call"))("RES-11 after a limit it is waited for no longer than for anything else: %o", async ({ scope, outcome }) => {
-  const environment = fakeEnvironment();
-  const counter = new Counter();
-  const shared = await openResources([provide(CounterKey, counter)]);
-  const use = toolOf("use", async (context) => {
-    await context.resources.open(StuckKey);
-    if (outcome === "fails") throw new Error("on purpose");
-  });
-  const controller = new AbortController();
-  const { signal } = controller;
-  const one = watch(calling(environment, "use").evaluate(promptOf({ tools: [use] }), { resources: [shared, stuck({ scope })], signal }));
-  const other = watch(calling(environment, "add").evaluate(promptOf({ tools: [slowAdd(environment, { ms: 1 })] }), { resources: shared }));
-  await environment.clock.advance(10);
-  controller.abort();
-  await environment.clock.advance(100);
-  // A singleton's turn comes when there is an answer already.
-  expect(one.settled).toMatchObject(scope === "singleton" && outcome === "succeeds" ? { value: { text: "done" } } : { error: { code: "aborted" } });
-  expect([other.settled, counter.value]).toMatchObject([{ value: { text: "done" } }, 1]);
-});
+test.each(inCalls.filter(({ where }) => where === "in the call"))(
+  "RES-11 after a limit it is waited for no longer than for anything else: %o",
+  async ({ scope, outcome }) => {
+    const environment = fakeEnvironment();
+    const counter = new Counter();
+    const shared = await openResources([provide(CounterKey, counter)]);
+    const use = toolOf("use", async (context) => {
+      await context.resources.open(StuckKey);
+      if (outcome === "fails") throw new Error("on purpose");
+    });
+    const controller = new AbortController();
+    const { signal } = controller;
+    const one = watch(
+      calling(environment, "use").evaluate(promptOf({ tools: [use] }), {
+        resources: [shared, stuck({ scope })],
+        signal,
+      }),
+    );
+    const other = watch(
+      calling(environment, "add").evaluate(promptOf({ tools: [slowAdd(environment, { ms: 1 })] }), {
+        resources: shared,
+      }),
+    );
+    await environment.clock.advance(10);
+    controller.abort();
+    await environment.clock.advance(100);
+    // A singleton's turn comes when there is an answer already.
+    expect(one.settled).toMatchObject(
+      scope === "singleton" && outcome === "succeeds" ? { value: { text: "done" } } : { error: { code: "aborted" } },
+    );
+    expect([other.settled, counter.value]).toMatchObject([{ value: { text: "done" } }, 1]);
+  },
+);
 
 test("RES-11 a scope closes though a resource, or a factory, hangs; what is left is closed all the same, in order", async () => {
   const log: string[] = [];
@@ -117,7 +146,9 @@ test("RES-11 where an eager factory fails, its error comes though what was made 
   await vi.advanceTimersByTimeAsync(closeMs);
   expect(opening.settled).toMatchObject({ error: { message: "no connection" } });
   const environment = fakeEnvironment();
-  const evaluating = watch(calling(environment, "none").evaluate(promptOf(), { resources: [stuck({ eager: true }), failing] }));
+  const evaluating = watch(
+    calling(environment, "none").evaluate(promptOf(), { resources: [stuck({ eager: true }), failing] }),
+  );
   await environment.clock.advance(closeMs);
   expect(evaluating.settled).toMatchObject({ error: { code: "render", message: "no connection" } });
 });
@@ -134,7 +165,10 @@ test("RES-11 a transaction that fails, and a snapshot that is restored, end thou
   );
   const waiting = watch(transaction(scope, async () => "had the lock"));
   await vi.advanceTimersByTimeAsync(closeMs);
-  expect([failing.settled, waiting.settled]).toMatchObject([{ error: { message: "on purpose" } }, { value: "had the lock" }]);
+  expect([failing.settled, waiting.settled]).toMatchObject([
+    { error: { message: "on purpose" } },
+    { value: "had the lock" },
+  ]);
   scope.resources.get(StuckKey);
   const restoring = watch(restoreSnapshot(scope, snapshot));
   const next = watch(transaction(scope, async () => "had the lock"));

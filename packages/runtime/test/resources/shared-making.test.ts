@@ -1,8 +1,24 @@
-import { provide, provideFactory, resourceKey, type Binding, type ResourceKey, type ResourceScope } from "@proviso/core";
+import {
+  provide,
+  provideFactory,
+  resourceKey,
+  type Binding,
+  type ResourceKey,
+  type ResourceScope,
+} from "@proviso/core";
 import { openResources } from "@proviso/runtime";
 import { fakeEnvironment } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
-import { calling, Counter, CounterKey, OtherKey, promptOf, slowAdd, toolOf, type Environment } from "../transactions/support.ts";
+import {
+  calling,
+  Counter,
+  CounterKey,
+  OtherKey,
+  promptOf,
+  slowAdd,
+  toolOf,
+  type Environment,
+} from "../transactions/support.ts";
 
 /** What is no snapshotable resource, and knows whether it was closed. */
 class Client {

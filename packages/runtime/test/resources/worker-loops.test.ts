@@ -49,7 +49,10 @@ test.each(makings)(
     const resources = await openResources([provide(CounterKey, counter), provideFactory(QueueKey, make)]);
     const adding = promptOf({ tools: [slowAdd(environment, { ms: 5 })] }, "adding");
     const jobs = [
-      () => calling(environment, "add").evaluate(adding, { resources }).then(() => "evaluated"),
+      () =>
+        calling(environment, "add")
+          .evaluate(adding, { resources })
+          .then(() => "evaluated"),
       () => transaction({ session: createSession(), resources }, async () => (counter.value += 1)),
     ];
     let seen: Queue | undefined;
@@ -124,18 +127,14 @@ test("RES-10 two calls share the singleton that the first made: its loop holds n
   const environment = fakeEnvironment();
   const { sleep } = environment.clock;
   const counter = new Counter();
-  const resources = await openResources([
-    provide(CounterKey, counter),
-    provideFactory(QueueKey, () => queue(sleep)),
-  ]);
+  const resources = await openResources([provide(CounterKey, counter), provideFactory(QueueKey, () => queue(sleep))]);
   const job = () => transaction({ session: createSession(), resources }, async () => (counter.value += 1));
   const use = (ms: number) =>
     toolOf("use", async (context) => {
       context.resources.get(QueueKey).add(job);
       await sleep(ms);
     });
-  const evaluate = (ms: number) =>
-    calling(environment, "use").evaluate(promptOf({ tools: [use(ms)] }), { resources });
+  const evaluate = (ms: number) => calling(environment, "use").evaluate(promptOf({ tools: [use(ms)] }), { resources });
   const evaluating = Promise.all([evaluate(20), evaluate(60), evaluate(100)]);
   await environment.clock.advance(400);
   await evaluating;

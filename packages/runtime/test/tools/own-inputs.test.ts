@@ -57,7 +57,12 @@ interface Ran {
   readonly message: string | undefined;
 }
 
-async function run(schema: z.ZodType, value: unknown, policies: readonly ToolPolicy[], look: (value: never) => unknown): Promise<Ran> {
+async function run(
+  schema: z.ZodType,
+  value: unknown,
+  policies: readonly ToolPolicy[],
+  look: (value: never) => unknown,
+): Promise<Ran> {
   const got: unknown[] = [];
   const tool = defineTool({
     name: "pay",
@@ -66,28 +71,37 @@ async function run(schema: z.ZodType, value: unknown, policies: readonly ToolPol
     execute: ({ value: given }) => void got.push(look(given as never)),
   });
   const model = scriptedModel([{ toolCalls: [{ name: "pay", arguments: { value } }] }, { text: "done" }]);
-  const { toolResults } = await modelAdapter(model, fakeEnvironment()).evaluate(promptOf({ tools: [tool] }), { policies });
+  const { toolResults } = await modelAdapter(model, fakeEnvironment()).evaluate(promptOf({ tools: [tool] }), {
+    policies,
+  });
   const { params, result } = toolResults[0] ?? {};
   return { got, params, message: result?.message };
 }
 
-test.each(kinds)("TOOL-14 %s that an approver changes in place is none that is recorded or that runs", async (_, schema, value, change, look) => {
-  const untouched = await run(schema, value, [], look);
-  const forging = (kind: "check" | "approve") =>
-    definePolicy({
-      name: kind,
-      [kind](call: { input: unknown }) {
-        const { value: given } = call.input as { value: never };
-        change(given);
-        // Later, too: somebody may keep it.
-        queueMicrotask(() => change(given));
-        return allow();
-      },
-    } as unknown as ToolPolicy);
-  for (const policies of [[forging("approve")], [forging("check")], [forging("check"), forging("approve"), forging("approve")]]) {
-    expect(await run(schema, value, policies, look)).toEqual(untouched);
-  }
-});
+test.each(kinds)(
+  "TOOL-14 %s that an approver changes in place is none that is recorded or that runs",
+  async (_, schema, value, change, look) => {
+    const untouched = await run(schema, value, [], look);
+    const forging = (kind: "check" | "approve") =>
+      definePolicy({
+        name: kind,
+        [kind](call: { input: unknown }) {
+          const { value: given } = call.input as { value: never };
+          change(given);
+          // Later, too: somebody may keep it.
+          queueMicrotask(() => change(given));
+          return allow();
+        },
+      } as unknown as ToolPolicy);
+    for (const policies of [
+      [forging("approve")],
+      [forging("check")],
+      [forging("check"), forging("approve"), forging("approve")],
+    ]) {
+      expect(await run(schema, value, policies, look)).toEqual(untouched);
+    }
+  },
+);
 
 test("TOOL-14 what a handler changes of its own Date is not recorded", async () => {
   const { got, params } = await run(date, day, [], (date: Date) => {
@@ -121,19 +135,22 @@ test("TOOL-14 TOOL-10 a check that gives the same Date again after the approval 
 test.each([
   ["at its place", z.object({ to: z.number().transform((amount) => new Money(amount)) }), { to: 5 }, "value.to"],
   ["as a whole", z.number().transform((amount) => new Money(amount)), 5, "value"],
-])("TOOL-14 an instance of a class cannot be approved %s: the call fails before anyone is asked", async (_, schema, value, path) => {
-  let asked = 0;
-  const approver = definePolicy({
-    name: "approver",
-    approve: () => {
-      asked += 1;
-      return allow();
-    },
-  });
-  const { got, message } = await run(schema, value, [approver], (given) => given);
-  expect([got, asked]).toEqual([[], 0]);
-  expect(message).toContain(`${path} is an instance of Money`);
-  // Nobody has to approve: the handler gets it.
-  const alone = await run(schema, value, [], () => "got");
-  expect(alone.got).toEqual(["got"]);
-});
+])(
+  "TOOL-14 an instance of a class cannot be approved %s: the call fails before anyone is asked",
+  async (_, schema, value, path) => {
+    let asked = 0;
+    const approver = definePolicy({
+      name: "approver",
+      approve: () => {
+        asked += 1;
+        return allow();
+      },
+    });
+    const { got, message } = await run(schema, value, [approver], (given) => given);
+    expect([got, asked]).toEqual([[], 0]);
+    expect(message).toContain(`${path} is an instance of Money`);
+    // Nobody has to approve: the handler gets it.
+    const alone = await run(schema, value, [], () => "got");
+    expect(alone.got).toEqual(["got"]);
+  },
+);

@@ -1,4 +1,5 @@
 import { defineTool, toolError, toolOk } from "@proviso/core";
+import { fakeEnvironment } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { evaluateCalls, promptOf, toolMessages } from "./support.ts";
@@ -45,6 +46,15 @@ test.each([
   expect(message).toMatchObject({ text: expected, isError: true });
 });
 
+test("TOOL-4 a failure without a message tells the model that the tool failed", async () => {
+  const tables: Record<string, string> = {};
+  for (const given of [tables["nothing"], ""]) {
+    const { result, message } = await resultOf(() => toolError(given as string));
+    expect(result).toEqual({ success: false, message: "The tool failed." });
+    expect(message).toMatchObject({ text: "The tool failed.", isError: true });
+  }
+});
+
 test.each([
   ["an object without a prototype", throwing(Object.create(null))],
   ["an object that cannot be shown", throwing({ toString: throwing(new Error("no")) })],
@@ -56,6 +66,28 @@ test.each([
 ])("TOOL-4 a handler that throws %s gives a failed result", async (_, execute) => {
   const { result, answers } = await resultOf(execute);
   expect([result?.success, answers]).toEqual([false, 1]);
+});
+
+test("TOOL-4 a handler that outlasts its timeoutMs gives a failed result then, and the evaluation goes on", async () => {
+  const environment = fakeEnvironment();
+  const slow = defineTool({
+    name: "slow",
+    description: "Slow.",
+    input: z.object({ ms: z.number() }),
+    timeoutMs: 1_000,
+    execute: ({ ms }) => environment.clock.sleep(ms).then(() => "late"),
+  });
+  const calls = [999, 1_001].map((ms) => ({ name: "slow", arguments: { ms } }));
+  const evaluating = evaluateCalls(promptOf({ tools: [slow] }), calls, {}, environment);
+  await environment.clock.advance(3_000);
+  const { toolResults, messages, text } = await evaluating;
+  const message = "slow took longer than 1000 ms and was stopped.";
+  expect(toolResults.map(({ result }) => result)).toMatchObject([
+    { success: true, value: "late" },
+    { success: false, message },
+  ]);
+  expect(toolResults.map(({ durationMs }) => durationMs)).toEqual([999, 1_000]);
+  expect([toolMessages(messages)[1]?.text, text]).toEqual([message, "done"]);
 });
 
 test("TOOL-4 a stack never reaches the model or the events", async () => {

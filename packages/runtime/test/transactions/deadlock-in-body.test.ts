@@ -14,7 +14,9 @@ async function outcomeOf(environment: Environment, body: (context: ToolContext) 
   const outer = toolOf("outer", async (context) => void (outcome = await body(context)), { uses: [] });
   let outcome: unknown = "still waits";
   const controller = new AbortController();
-  const evaluating = calling(environment, "outer").evaluate(promptOf({ tools: [outer] }), { signal: controller.signal });
+  const evaluating = calling(environment, "outer").evaluate(promptOf({ tools: [outer] }), {
+    signal: controller.signal,
+  });
   evaluating.catch(() => {});
   await environment.clock.advance(500);
   const known = outcome;

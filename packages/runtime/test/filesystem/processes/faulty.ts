@@ -1,5 +1,5 @@
-// node faulty.ts <folder> <code> [forward]: opens a root that a dead process left, changes it and goes back, again and
-// again; each time another call of the system fails once. "forward": so that one can go forward again. Writes what went
+// node faulty.ts <folder> <code> <every> [forward]: opens a root that a dead process left, changes it and goes back, again and
+// again; each time another call of the system, every so manyth, fails once. "forward": so that one can go forward again. Writes what went
 // wrong, and how many calls there were.
 import { FilesystemError, isSnapshotable } from "@proviso/core";
 import fs, { mkdirSync, writeFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { leftBehind } from "../left-behind.ts";
 import { digestOfFolder } from "../temporary.ts";
 
-const [, , folder = "", code = "", forward] = process.argv;
+const [, , folder = "", code = "", every = "1", forward] = process.argv;
 const nobody = { host: hostname(), boot: "an earlier one", space: "", pid: 1, startedAt: "1" };
 const names =
   "renameSync linkSync unlinkSync mkdirSync rmdirSync symlinkSync writeFileSync writeSync fsyncSync ftruncateSync openSync readdirSync readSync fstatSync lstatSync statSync readlinkSync";
@@ -45,7 +45,7 @@ async function attempt(what: string, work: () => unknown): Promise<boolean> {
   }
 }
 
-for (let at = 1; calls < at ? at === 1 : calls >= failAt; at++) {
+for (let at = 1; calls < at ? at === 1 : calls >= failAt; at += Number(every)) {
   failAt = 0;
   const root = join(folder, `${at}`);
   mkdirSync(join(root, "folder"), { recursive: true });
