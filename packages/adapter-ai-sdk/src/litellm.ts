@@ -1,12 +1,27 @@
-import { DefinitionError, describeValue, isRecord, type ProviderAdapter } from "@proviso/core";
+import {
+  checkOptionNames,
+  DefinitionError,
+  describeValue,
+  isRecord,
+  type OptionNames,
+  type ProviderAdapter,
+} from "@proviso/core";
 import { checkAdapterOptions, modelAdapter, type AdapterOptions } from "@proviso/runtime";
-import { checkBaseURL, environmentVariable, headerSecrets, isSecret } from "@proviso/runtime/adapter";
+import {
+  adapterOptionNames,
+  adapterOptionsOf,
+  checkBaseURL,
+  environmentVariable,
+  headerSecrets,
+  isSecret,
+} from "@proviso/runtime/adapter";
 import { providerOf, takesSchemas } from "./ai-sdk-model.ts";
 import {
   checkSettings,
   checkVersion,
   isModel,
   plainCopy,
+  settingNames,
   type AiSdkOptions,
   type AiSdkSettings,
   type LanguageModel,
@@ -31,33 +46,6 @@ export interface LiteLLMOptions extends AiSdkSettings, AdapterOptions {
   readonly capabilities?: AiSdkOptions["capabilities"];
 }
 
-/** All of them: a new one that is missing here does not compile. */
-const known: Readonly<Record<keyof LiteLLMOptions, true>> = {
-  model: true,
-  baseURL: true,
-  apiKey: true,
-  extraBody: true,
-  capabilities: true,
-  temperature: true,
-  topP: true,
-  presencePenalty: true,
-  frequencyPenalty: true,
-  maxOutputTokens: true,
-  seed: true,
-  stop: true,
-  providerOptions: true,
-  headers: true,
-  timeoutMs: true,
-  stallMs: true,
-  throttle: true,
-  toolChoice: true,
-  clock: true,
-  random: true,
-  newId: true,
-  logger: true,
-  secrets: true,
-};
-
 /**
  * Evaluates prompts with a model behind a LiteLLM proxy. A schema is sent, but only the text of an answer is trusted.
  * @throws {DefinitionError} for a missing address or key, an option that is unknown or out of range, and where an id is
@@ -71,8 +59,9 @@ export function litellm(given: LiteLLMOptions): ProviderAdapter {
     tools: capabilities?.tools ?? true,
     nativeOutput: capabilities?.nativeOutput ?? takesSchemas(model),
     textOnly: true,
+    reportsCost: isOfProxy(options),
   });
-  return modelAdapter(provider, options);
+  return modelAdapter(provider, adapterOptionsOf(options));
 }
 
 /**
@@ -87,6 +76,16 @@ export function validateLitellmOptions(options: LiteLLMOptions): boolean {
     return false;
   }
 }
+
+const optionNames = {
+  model: true,
+  baseURL: true,
+  apiKey: true,
+  extraBody: true,
+  capabilities: true,
+  ...settingNames,
+  ...adapterOptionNames,
+} as const satisfies OptionNames<LiteLLMOptions>;
 
 const name = "litellm";
 const packageName = "@ai-sdk/openai-compatible";
@@ -110,8 +109,8 @@ function checkLitellmOptions(given: LiteLLMOptions): CheckedOptions {
       'litellm needs a model, for example { model: "anthropic/claude-sonnet-4-5" }, or createOpenAI({ baseURL, apiKey }).chat("…") of @ai-sdk/openai.',
     );
   }
+  checkOptionNames("litellm", given, optionNames);
   checkVersion(model);
-  refuseUnknown(given);
   checkCapabilities(capabilities);
   checkAdapterOptions(given);
   const { secrets = [], headers } = given;
@@ -130,12 +129,6 @@ function checkLitellmOptions(given: LiteLLMOptions): CheckedOptions {
     baseURL: addressOf(given),
     ...(extraBody === undefined ? {} : { extraBody: plainCopy("extraBody", extraBody) }),
   };
-}
-
-function refuseUnknown(given: object): void {
-  const unknown = Object.keys(given).find((option) => !Object.hasOwn(known, option));
-  if (unknown === undefined) return;
-  throw new DefinitionError(`litellm has no option ${unknown}. Its options: ${Object.keys(known).join(", ")}.`);
 }
 
 function checkCapabilities(given: unknown = {}): void {
@@ -177,11 +170,22 @@ function proxySource({ model, baseURL, apiKey, extraBody }: ProxyOptions): Model
         apiKey,
         includeUsage: true,
         supportsStructuredOutputs: true,
-        ...(extraBody && { transformRequestBody: (body) => ({ ...body, ...extraBody }) }),
+        ...(extraBody && { transformRequestBody: (body) => withExtra(body, extraBody) }),
       });
       return proxy.chatModel(model);
     },
   };
+}
+
+/** Laid over the body, but a limit of tokens never raises the one that is there. */
+function withExtra(
+  body: Record<string, unknown>,
+  extraBody: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const own = extraBody["max_tokens"];
+  const limit = body["max_tokens"];
+  const smaller = typeof own === "number" && typeof limit === "number" ? { max_tokens: Math.min(own, limit) } : {};
+  return { ...body, ...extraBody, ...smaller };
 }
 
 /** Blank is as if left out. */

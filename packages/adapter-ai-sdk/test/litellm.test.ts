@@ -155,15 +155,17 @@ describe("AIS-19 capabilities and unknown options", () => {
     expect(service.requests).toHaveLength(2);
   });
 
-  test.each([["maxTokens"], ["completion"], ["nativeOutput"], ["toString"]])(
-    "AIS-19 PRO-2 an unknown option %s is refused, and the known ones are named",
-    (name) => {
-      const options = { model, apiKey, baseURL: "http://127.0.0.1:1", [name]: 5 };
-      expect(() => litellm(options)).toThrow(DefinitionError);
-      expect(() => litellm(options)).toThrow(`litellm has no option ${name}. Its options: model,`);
-      expect(validateLitellmOptions(options)).toBe(false);
-    },
-  );
+  test.each([
+    ["maxTokens", "Did you mean maxOutputTokens?"],
+    ["completion", "It takes model,"],
+    ["nativeOutput", "It takes model,"],
+    ["toString", "It takes model,"],
+  ])("AIS-19 PRO-2 ERR-4 an unknown option %s is refused, and what is meant is named", (name, pointer) => {
+    const options = { model, apiKey, baseURL: "http://127.0.0.1:1", [name]: 5 };
+    expect(() => litellm(options)).toThrow(DefinitionError);
+    expect(() => litellm(options)).toThrow(`litellm has no option ${name}. ${pointer}`);
+    expect(validateLitellmOptions(options)).toBe(false);
+  });
 
   test.each([[{ tools: "no" }], [{ images: false }], ["all"]])("AIS-19 PRO-2 capabilities %o are refused", (given) => {
     const options = { model, apiKey, baseURL: "http://127.0.0.1:1", capabilities: given as never };

@@ -1,15 +1,19 @@
-import type { BudgetDimension, Usage } from "./limits/usage.ts";
+import type { BudgetExceededError } from "./budget-error.ts";
+import type { Usage } from "./limits/usage.ts";
 import type { Message } from "./provider/message.ts";
 import type { PromptResponse } from "./provider/adapter.ts";
 import type { ToolInvoked } from "./state/events.ts";
 import type { Visibility } from "./prompt/visibility.ts";
 import type { DeadlockError, RestoreError } from "./transaction-errors.ts";
 
-/** Where an evaluation was when it failed. */
+/** Where an evaluation was when it failed; "render" is all that comes before the first request. */
 export type EvaluationPhase = "render" | "request" | "tool" | "response";
 
-/** Why a request was refused for the moment; the `kind` of a ThrottleError. All of them are asked again. */
-export type ThrottleKind = "rate_limit" | "quota_exhausted" | "timeout" | "server_error" | "unknown";
+/**
+ * Why a request was refused for the moment; the `kind` of a ThrottleError. All of them are asked again. "network": no
+ * server could be reached; "unknown": a connection that broke, among others.
+ */
+export type ThrottleKind = "rate_limit" | "quota_exhausted" | "timeout" | "server_error" | "network" | "unknown";
 
 /** Why a provider did not answer, where asking again would not help; the `reason` of a ProviderError. */
 export type ProviderErrorReason =
@@ -32,10 +36,28 @@ export abstract class ProvisoError extends Error {
   }
 }
 
+/** One thing that is wrong, with a dotted path ("" is the value itself). */
+export interface DefinitionIssue {
+  readonly path: string;
+  readonly message: string;
+}
+
 /** A prompt, section, tool, slice, resource or adapter is defined or used wrongly. */
 export class DefinitionError extends ProvisoError {
   readonly code = "definition";
   override readonly name = "DefinitionError";
+  /**
+   * What a schema found wrong with params, an event, an example or an initial state, or what of a schema cannot be
+   * printed: the first 100. Empty for every other mistake, whose message says it all.
+   */
+  readonly issues: readonly DefinitionIssue[];
+  constructor(
+    message: string,
+    details: { readonly cause?: unknown; readonly issues?: readonly DefinitionIssue[] | undefined } = {},
+  ) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.issues = Object.freeze([...(details.issues ?? [])]);
+  }
 }
 
 /** An option that is declared and not built yet: refused rather than ignored. */
@@ -114,6 +136,21 @@ export abstract class PromptEvaluationError extends ProvisoError {
     this.usage = details.usage;
     this.messages = details.messages;
     this.toolResults = details.toolResults;
+  }
+}
+
+/**
+ * What `evaluate` was called with cannot be: a wrong or unknown option, or a prompt that is not bound. The caller's code
+ * has to change; the cause is a DefinitionError.
+ */
+export class OptionError extends PromptEvaluationError {
+  readonly code = "option";
+  override readonly name = "OptionError";
+  /** The option's name; undefined where it is the prompt, or the options as a whole. */
+  readonly option: string | undefined;
+  constructor(message: string, details: EvaluationDetails & { readonly option?: string | undefined }) {
+    super(message, details);
+    this.option = details.option;
   }
 }
 
@@ -202,17 +239,6 @@ export class DeadlineExceededError extends PromptEvaluationError {
   }
 }
 
-/** More was spent than the budget allows, or nothing was left for the next request. */
-export class BudgetExceededError extends PromptEvaluationError {
-  readonly code = "budget";
-  override readonly name = "BudgetExceededError";
-  readonly dimension: BudgetDimension;
-  constructor(message: string, details: EvaluationDetails & { readonly dimension: BudgetDimension }) {
-    super(message, details);
-    this.dimension = details.dimension;
-  }
-}
-
 /** More requests than `maxTurns`. */
 export class TurnLimitError extends PromptEvaluationError {
   readonly code = "turns";
@@ -278,6 +304,7 @@ export class VisibilityExpansionRequired extends ProvisoError {
 
 /** All that `evaluate` throws, to switch over `code`. */
 export type EvaluationFailure =
+  | OptionError
   | PromptRenderError
   | ThrottleError
   | ProviderError

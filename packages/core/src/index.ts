@@ -1,14 +1,16 @@
+export { BudgetExceededError } from "./budget-error.ts";
+export type { BudgetState } from "./budget-error.ts";
 export { errorReason } from "./error-reason.ts";
 export type { ErrorReason } from "./error-reason.ts";
 export {
   AbortedError,
-  BudgetExceededError,
   DeadlineExceededError,
   DefinitionError,
   FilesystemError,
   isEvaluationFailure,
   ListenerError,
   NotSupportedError,
+  OptionError,
   OutputParseError,
   ProcessError,
   PromptEvaluationError,
@@ -21,6 +23,7 @@ export {
   VisibilityExpansionRequired,
 } from "./errors.ts";
 export type {
+  DefinitionIssue,
   EvaluationDetails,
   EvaluationFailure,
   EvaluationPhase,
@@ -37,6 +40,10 @@ export { isThenable } from "./thenable.ts";
 export { canonicalJson, contentHash, frozenJson, isForbiddenKey, parseJson, toJsonValue,
   whyNoJson } from "./json.ts";
 export type { JsonLimits, JsonResult } from "./json.ts";
+export { checkOptionNames } from "./option-names.ts";
+export type { OptionNames } from "./option-names.ts";
+export { asJson, oddInJson } from "./odd-in-json.ts";
+export type { OddInJson } from "./odd-in-json.ts";
 export { describeIssues, jsonSchemaOf, parseWithSchema, parseWithSchemaSync, validateWithSchema } from "./schema.ts";
 export type { JsonSchema, ObjectSchema, Schema, SchemaIssue, SchemaResult } from "./schema.ts";
 export { sentSchemaOf } from "./sent-schema.ts";
@@ -114,7 +121,14 @@ export { isSnapshotable } from "./resources/snapshotable.ts";
 export type { Snapshotable } from "./resources/snapshotable.ts";
 
 export { trackBudget } from "./limits/budget.ts";
-export type { Budget, BudgetTracker } from "./limits/budget.ts";
+export type {
+  Budget,
+  BudgetAmounts,
+  BudgetReservation,
+  BudgetTracker,
+  SavedBudget,
+  TrackedBudget,
+} from "./limits/budget.ts";
 export { setAlarm, systemClock } from "./limits/clock.ts";
 export type { Clock } from "./limits/clock.ts";
 export { deadlineAt, deadlineIn } from "./limits/deadline.ts";
@@ -123,6 +137,7 @@ export { addUsage, countUsage, noUsage } from "./limits/usage.ts";
 export type { BudgetDimension, ReportedUsage, Usage } from "./limits/usage.ts";
 
 export type {
+  ContinueFrom,
   EvaluateOptions,
   EvaluationStream,
   PartialOutput,
@@ -131,12 +146,13 @@ export type {
   StreamEvent,
   ThrottlePolicy,
 } from "./provider/adapter.ts";
-export { parseMessages } from "./provider/message.ts";
+export { completedMessages, parseMessages } from "./provider/message.ts";
 export type { AssistantMessage, Message, PromptMessage, ToolCall, ToolMessage } from "./provider/message.ts";
 export type {
   FinishReason,
   ModelDelta,
   ModelFailure,
+  ModelCapabilities,
   ModelProvider,
   ModelRequest,
   ModelResponse,

@@ -7,10 +7,10 @@ const closed = new WeakMap<JsonSchema, JsonSchema>();
 /**
  * A schema as a model is told of it: an object whose further keys would be refused says `additionalProperties: false`.
  * Made once for a schema. Of a library whose JSON Schema does not tell such objects from open ones, what it prints.
- * @throws {DefinitionError} when the schema cannot be printed.
+ * @throws {DefinitionError} when the schema cannot be printed, about `what`.
  */
-export function sentSchemaOf(schema: Schema): JsonSchema {
-  const json = jsonSchemaOf(schema, "input");
+export function sentSchemaOf(schema: Schema, what?: string): JsonSchema {
+  const json = jsonSchemaOf(schema, "input", what);
   if (!exactVendors.has(schema["~standard"].vendor)) return json;
   let sent = closed.get(json);
   if (sent === undefined) {

@@ -445,6 +445,8 @@ describe("ERR-1 failures", () => {
           return error.faults[0]?.operation ?? error.message;
         case "deadlock":
           return error.heldBy;
+        case "option":
+          return error.option ?? error.message;
         case "render":
         case "turns":
         case "aborted":

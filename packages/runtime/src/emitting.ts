@@ -19,11 +19,13 @@ export function emitter(
   const originOf = (event: FrameworkEvent): Origin | undefined =>
     body && { evaluationId: event.evaluationId, callId: "callId" in event ? event.callId : undefined, parent: body };
   const parent = nesting && Object.freeze({ evaluationId: nesting.run.evaluationId, callId: nesting.callId });
-  return (bare) => {
+  return (bare, cause) => {
     const filled: Filled = redaction.event(bare);
     filled.evaluationId = evaluationId;
     filled.at = clock.now();
-    const event = core.number((parent === undefined ? filled : { ...filled, parent }) as never);
+    const whole = parent === undefined ? filled : { ...filled, parent };
+    if (cause !== undefined) Object.defineProperty(whole, "cause", { value: redaction.value(cause) });
+    const event = core.number(whole as never);
     const failedReducers = core.reduce(event, originOf(event));
     const failedListeners = core.notify(event);
     watch?.(event);

@@ -1,4 +1,5 @@
 import {
+  checkOptionNames,
   DefinitionError,
   describeValue,
   isRecord,
@@ -13,6 +14,7 @@ import {
   type EvaluationFailure,
   type ModelProvider,
   type ModelResponse,
+  type OptionNames,
   type Prompt,
   type PromptResponse,
   type ProviderAdapter,
@@ -24,11 +26,14 @@ import {
 import { rememberInternals } from "./adapter-internals.ts";
 import { driveAgent, type AgentDriver } from "./agent.ts";
 import { whatIsMissing } from "./completion.ts";
+import { rememberHistory } from "./continued.ts";
 import { resolveEnvironment, type Environment } from "./environment.ts";
 import { checkToolChoice } from "./evaluate-options.ts";
 import { errorOf, isFailure, messageOf, rememberFailure, type Failure } from "./failures.ts";
 import { runInnerLoop } from "./inner-loop.ts";
 import { elapsedMs } from "./elapsed.ts";
+import { checkPricing, pricesOf, type TokenPrices } from "./prices.ts";
+import { outputLimits } from "./request/wanted.ts";
 import { parseOutput, repairRequest, type ParsedOutput } from "./output/parse.ts";
 import { logSafely } from "./logging.ts";
 import type { Run, Setup } from "./run.ts";
@@ -43,6 +48,11 @@ export interface AdapterOptions extends Environment {
   readonly throttle?: Partial<ThrottlePolicy> | undefined;
   /** The default; an evaluation's own wins. */
   readonly toolChoice?: ToolChoice | undefined;
+  /**
+   * What the model's tokens cost: US dollars for a million of them. Left out: what `@pydantic/genai-prices` says, where
+   * that is installed. A cost that the provider reports itself counts before both.
+   */
+  readonly pricing?: TokenPrices | undefined;
 }
 
 /**
@@ -53,6 +63,25 @@ export function checkAdapterOptions(options: AdapterOptions): void {
   resolveEnvironment(options);
   throttlePolicy(options.throttle);
   checkToolChoice(options.toolChoice);
+  checkPricing(options.pricing);
+}
+
+/** Of AdapterOptions: for whoever takes more options and checks their names. */
+export const adapterOptionNames = {
+  throttle: true,
+  toolChoice: true,
+  pricing: true,
+  clock: true,
+  random: true,
+  newId: true,
+  logger: true,
+  secrets: true,
+} as const satisfies OptionNames<AdapterOptions>;
+
+/** What of an adapter's options is every adapter's. */
+export function adapterOptionsOf(options: AdapterOptions): AdapterOptions {
+  const { throttle, toolChoice, pricing, clock, random, newId, logger, secrets } = options;
+  return { throttle, toolChoice, pricing, clock, random, newId, logger, secrets };
 }
 
 /**
@@ -60,9 +89,11 @@ export function checkAdapterOptions(options: AdapterOptions): void {
  * @throws {DefinitionError} for what is no model, a throttle policy or a tool choice that cannot be, or an empty secret.
  */
 export function modelAdapter(provider: ModelProvider, options: AdapterOptions = {}): ProviderAdapter {
+  checkOptionNames("modelAdapter", options, adapterOptionNames);
   checkDriver(provider, "modelAdapter needs a ModelProvider", modelProviderFields);
-  const { tools, nativeOutput } = provider.capabilities;
-  return makeAdapter({ provider, takesTools: tools, nativeOutput }, (run) => runInnerLoop(provider, run), options);
+  const { tools, nativeOutput, reportsCost = false } = provider.capabilities;
+  const setup = { provider, takesTools: tools, nativeOutput, reportsCost };
+  return makeAdapter(setup, (run) => runInnerLoop(provider, run), options);
 }
 
 /**
@@ -71,8 +102,10 @@ export function modelAdapter(provider: ModelProvider, options: AdapterOptions = 
  * @throws {DefinitionError} for what is no driver, a throttle policy or a tool choice that cannot be, or an empty secret.
  */
 export function agentAdapter(driver: AgentDriver, options: AdapterOptions = {}): ProviderAdapter {
+  checkOptionNames("agentAdapter", options, adapterOptionNames);
   checkDriver(driver, "agentAdapter needs an AgentDriver", agentDriverFields);
-  const setup = { provider: driver, takesTools: true, nativeOutput: false };
+  const { reportsCost = false } = driver;
+  const setup = { provider: driver, takesTools: true, nativeOutput: false, reportsCost };
   return makeAdapter(setup, (run) => driveAgent(driver, run), options);
 }
 
@@ -93,13 +126,16 @@ function checkDriver(given: unknown, needed: string, fields: Fields): void {
 type Drive = (run: Run) => Promise<ModelResponse | Failure>;
 
 function makeAdapter(
-  of: Pick<Setup, "provider" | "takesTools" | "nativeOutput">,
+  of: Pick<Setup, "provider" | "takesTools" | "nativeOutput" | "reportsCost">,
   drive: Drive,
   options: AdapterOptions,
 ): ProviderAdapter {
   checkToolChoice(options.toolChoice);
+  checkPricing(options.pricing);
+  const { name, model, maxOutputTokens } = of.provider;
+  const prices = pricesOf({ pricing: options.pricing, model, provider: name });
   const adapter: ProviderAdapter = Object.freeze({
-    name: of.provider.name,
+    name,
     evaluate: <Output>(prompt: Prompt<Output> | string, given: EvaluateOptions = {}) =>
       evaluate(setup, prompt, given, {}),
     stream: <Output>(prompt: Prompt<Output> | string, given: EvaluateOptions = {}) =>
@@ -112,11 +148,12 @@ function makeAdapter(
     world: resolveEnvironment(options),
     throttle: throttlePolicy(options.throttle),
     toolChoice: options.toolChoice,
+    prices,
+    outputLimits: outputLimits(),
   };
-  const { model, maxOutputTokens } = of.provider;
   rememberInternals(adapter, {
     evaluate: (prompt, given, nesting) => evaluate(setup, prompt, given, { nesting }),
-    facts: { model, nativeOutput: of.nativeOutput, maxOutputTokens, clock: setup.world.clock },
+    facts: { model, nativeOutput: of.nativeOutput, maxOutputTokens, clock: setup.world.clock, prices },
   });
   return adapter;
 }
@@ -224,6 +261,7 @@ function executed(run: Run, setup: Setup, answer: Answer): PromptResponse<unknow
     errors: value(errors),
     response: evaluated,
   });
+  rememberHistory(error, run.prompt, run.conversation);
   run.log("error", errorFields(error), "prompt.error");
   // Nothing paid for is lost, but who prints the error does not print the answer as it came.
   throw Object.defineProperty(error, "response", { enumerable: false });
@@ -287,6 +325,7 @@ function failed(run: Run, failure: Failure): EvaluationFailure {
 }
 
 function emitFailed(run: Run, error: EvaluationFailure): EvaluationFailure {
+  rememberHistory(error, run.prompt, run.conversation);
   run.log("error", errorFields(error), "prompt.error");
   run.emit({
     type: "prompt.failed",

@@ -4,13 +4,18 @@ import {
   BudgetExceededError,
   DeadlineExceededError,
   DeadlockError,
+  DefinitionError,
+  OptionError,
   OutputParseError,
   ProcessError,
   PromptRenderError,
   ProviderError,
   ThrottleError,
   TurnLimitError,
+  type Budget,
+  type BudgetAmounts,
   type BudgetDimension,
+  type BudgetState,
   type BudgetTracker,
   type Deadline,
   type EvaluationDetails,
@@ -30,9 +35,16 @@ export type Failure = {
   readonly payload?: unknown;
 } & (
   | { readonly stop: "render" | "turns" }
+  | { readonly stop: "option"; readonly option: string | undefined }
   | { readonly stop: "aborted" }
   | { readonly stop: "deadline"; readonly expiresAt: Date }
-  | { readonly stop: "budget"; readonly dimension: BudgetDimension; readonly tracker: BudgetTracker | undefined }
+  | (BudgetState & {
+      readonly stop: "budget";
+      /** undefined: an error that a handler made. */
+      readonly tracker: BudgetTracker | undefined;
+      /** Of an answer that it cut short. */
+      readonly text?: string | undefined;
+    })
   | { readonly stop: "provider"; readonly reason: ProviderErrorReason; readonly status?: number | undefined }
   | {
       readonly stop: "process";
@@ -67,6 +79,38 @@ export type OutputFailure = Extract<Failure, { readonly stop: "output" }>;
 /** The deadline's or the caller's end, whichever the signal carries. */
 export type LimitFailure = Extract<Failure, { readonly stop: "deadline" | "aborted" }>;
 
+/** A mistake in what `evaluate` was called with, on its way to the failure that it is. */
+class OptionFault {
+  readonly option: string | undefined;
+  readonly cause: DefinitionError;
+  constructor(option: string | undefined, cause: DefinitionError) {
+    this.option = option;
+    this.cause = cause;
+  }
+}
+
+/** What is a DefinitionError in there is the caller's mistake in this option. @throws {OptionFault} */
+export function readOption<T>(option: string | undefined, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw optionFault(option, error);
+  }
+}
+
+export function optionFault(option: string | undefined, error: unknown): unknown {
+  return error instanceof DefinitionError ? new OptionFault(option, error) : error;
+}
+
+/** What was thrown before the first request. */
+export function beginFailure(thrown: unknown): Failure {
+  if (thrown instanceof OptionFault) {
+    const { option, cause } = thrown;
+    return { stop: "option", phase: "render", option, cause, message: messageOf(cause) };
+  }
+  return { stop: "render", phase: "render", cause: thrown, message: messageOf(thrown) };
+}
+
 export function deadlineFailure(deadline: Deadline, phase: EvaluationPhase): LimitFailure {
   const { expiresAt } = deadline;
   return { stop: "deadline", phase, expiresAt, message: `The deadline (${expiresAt.toISOString()}) has passed.` };
@@ -76,10 +120,36 @@ export function abortedFailure(cause: unknown, phase: EvaluationPhase): LimitFai
   return { stop: "aborted", phase, cause, message: "The evaluation was aborted." };
 }
 
-export function budgetFailure(dimension: BudgetDimension, phase: EvaluationPhase, tracker: BudgetTracker): Failure {
-  const message = `The budget is spent: ${dimension.replace("_", " ")}.`;
-  return { stop: "budget", phase, dimension, tracker, message };
+/** What a budget is limited by, and how much of that was wanted. */
+interface BudgetReason extends Pick<BudgetState, "dimension"> {
+  readonly tracker: BudgetTracker;
+  readonly wanted?: number | undefined;
+  readonly text?: string | undefined;
 }
+
+/** `what`: the sentence that begins with "The budget". */
+export function budgetFailure(
+  what: string,
+  phase: EvaluationPhase,
+  { dimension, tracker, wanted, text }: BudgetReason,
+): Extract<Failure, { readonly stop: "budget" }> {
+  const [limitName, amount, unit] = limitsOf[dimension];
+  const limit = tracker.budget[limitName] ?? Infinity;
+  const spent = tracker.consumed[amount] ?? 0;
+  const reserved = Math.max(0, limit - spent - tracker.remaining()[amount]);
+  const state = { dimension, limit, spent, reserved, wanted };
+  const numbers = [`limit ${limit}`, `spent ${spent}`, `reserved ${reserved}`];
+  if (wanted !== undefined) numbers.push(`wanted ${wanted}`);
+  const message = `The budget ${what}: ${unit}: ${numbers.join(", ")}.`;
+  return { stop: "budget", phase, tracker, text, message, ...state };
+}
+
+const limitsOf = {
+  total_tokens: ["maxTotalTokens", "totalTokens", "total tokens"],
+  input_tokens: ["maxInputTokens", "inputTokens", "input tokens"],
+  output_tokens: ["maxOutputTokens", "outputTokens", "output tokens"],
+  cost: ["maxCostUsd", "costUsd", "US dollars"],
+} as const satisfies Record<BudgetDimension, readonly [keyof Budget, keyof BudgetAmounts, string]>;
 
 export function providerFailure(
   reason: ProviderErrorReason,
@@ -118,6 +188,8 @@ export function errorOf(
   switch (failure.stop) {
     case "render":
       return new PromptRenderError(message, details);
+    case "option":
+      return new OptionError(message, { ...details, option: failure.option });
     case "turns":
       return new TurnLimitError(message, details);
     case "aborted":
@@ -125,7 +197,7 @@ export function errorOf(
     case "deadline":
       return new DeadlineExceededError(message, { ...details, expiresAt: failure.expiresAt });
     case "budget":
-      return new BudgetExceededError(message, { ...details, dimension: failure.dimension });
+      return budgetError(failure, details);
     case "provider":
       return new ProviderError(message, { ...details, reason: failure.reason, status: failure.status });
     case "process": {
@@ -141,6 +213,13 @@ export function errorOf(
     case "output":
       return new OutputParseError(message, { ...details, rawText: failure.rawText, issues: failure.issues });
   }
+}
+
+function budgetError(
+  { message, dimension, limit, spent, reserved, wanted, text }: Extract<Failure, { readonly stop: "budget" }>,
+  details: EvaluationDetails,
+): BudgetExceededError {
+  return new BudgetExceededError(message, { ...details, dimension, limit, spent, reserved, wanted, text });
 }
 
 const failures = new WeakMap<object, Failure>();

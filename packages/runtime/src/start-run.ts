@@ -4,7 +4,6 @@ import {
   isThenable,
   noUsage,
   openedSections,
-  parseMessages,
   type EvaluateOptions,
   type Prompt,
   type PromptOverride,
@@ -13,11 +12,11 @@ import {
   type ToolChoice,
   type Usage,
 } from "@proviso/core";
-import { startConversation } from "./conversation.ts";
+import { conversationOf } from "./continued.ts";
 import type { World } from "./environment.ts";
 import { emitter, showingOf } from "./emitting.ts";
 import { checkEvaluateOptions, checkPrompt } from "./evaluate-options.ts";
-import { isFailure, messageOf, type Failure } from "./failures.ts";
+import { beginFailure, isFailure, messageOf, readOption, type Failure } from "./failures.ts";
 import { openLimits, over, type Limits } from "./limits.ts";
 import type { Nesting } from "./nesting.ts";
 import { openedOf, renderWith, type Opened, type RenderInputs } from "./rendering.ts";
@@ -47,21 +46,22 @@ export async function startRun(
   let limits: Limits | undefined;
   try {
     checkEvaluateOptions(options);
-    checkPrompt(prompt);
-    limits = openLimits(options, setup.world.clock, inheritedLimits(around.nesting));
+    readOption(undefined, () => checkPrompt(prompt));
+    limits = readOption("budget", () => openLimits(options, setup.world.clock, inheritedLimits(around.nesting)));
     const stop = limits.stopped("render") ?? limits.check("render");
     if (stop !== undefined) {
       limits.close();
       return stop;
     }
-    const place = { ...around, ...depthOf(options, around.nesting) };
+    if (limits.limitsCost) await checkPrice(setup, limits);
+    const place = { ...around, ...readOption("maxDepth", () => depthOf(options, around.nesting)) };
     const built = await buildRun(setup, prompt, options, limits, place);
     if (isFailure(built)) limits.close();
     return built;
   } catch (cause) {
     const stop = limits?.stopped("render");
     limits?.close();
-    return stop ?? { stop: "render", phase: "render", cause, message: messageOf(cause) };
+    return stop ?? beginFailure(cause);
   }
 }
 
@@ -83,8 +83,8 @@ async function buildRun(
   const opened = openedOf(core, promptName);
   const rendered = renderFor(prompt, renderInputs, opened, showing.log);
   const tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));
-  const toolChoice = checkedToolChoice(options.toolChoice ?? setup.toolChoice, tools);
-  const conversation = startConversation(rendered, parseMessages(options.messages ?? []));
+  const toolChoice = readOption("toolChoice", () => checkedToolChoice(options.toolChoice ?? setup.toolChoice, tools));
+  const conversation = conversationOf(options, prompt, rendered);
   const around = enclosingOf(core, options, nesting, rendered.tools.length > 0);
   if (isFailure(around)) return around;
   const opening = openRunResources(rendered.resources, options.resources, { limits, world, nesting });
@@ -126,13 +126,13 @@ async function buildRun(
 
 /** What a run makes itself; all else is decided before. */
 type Own =
-  | keyof Pick<Setup, "adapter" | "throttle" | "nativeOutput">
+  | keyof Pick<Setup, "adapter" | "throttle" | "nativeOutput" | "prices" | "outputLimits">
   | keyof Pick<EvaluateOptions & Run, "policies" | "maxTurns" | "maxRepairs" | "expectedOutputTokens">
-  | keyof Pick<Run, "model" | "turn" | "usage" | "knownCost" | "toolResults" | "faults">
+  | keyof Pick<Run, "model" | "turn" | "usage" | "knownCost" | "inputCorrection" | "toolResults" | "faults">
   | keyof Pick<Run, "emit" | "spend" | "withinGrace" | "close">;
 
 function newRun(
-  { adapter, throttle, provider, nativeOutput }: Setup,
+  { adapter, throttle, provider, nativeOutput, prices, outputLimits }: Setup,
   options: EvaluateOptions,
   of: Omit<Run, Own>,
 ): Run {
@@ -144,6 +144,8 @@ function newRun(
     adapter,
     throttle,
     nativeOutput,
+    prices,
+    outputLimits,
     policies,
     maxTurns,
     maxRepairs,
@@ -152,6 +154,7 @@ function newRun(
     turn: 0,
     usage: noUsage,
     knownCost: undefined,
+    inputCorrection: undefined,
     toolResults: [],
     faults: [],
     emit: emitter(of),
@@ -165,9 +168,29 @@ function newRun(
 const noPolicies: Run["policies"] = Object.freeze([]);
 
 function spend(run: Run, reported: ReportedUsage | undefined, answered: number): Usage {
-  const usage = usageOf(reported, { sent: run.conversation.characters(), answered });
+  const usage = withCost(run, usageOf(reported, { sent: run.conversation.characters(), answered }));
   run.usage = addUsage(run.usage, usage);
   return usage;
+}
+
+/** What the provider says of its cost counts; where it says nothing, the price of the tokens. */
+function withCost({ prices: { current }, world: { clock } }: Run, usage: Usage): Usage {
+  if (usage.costUsd !== undefined || current?.known !== true) return usage;
+  const costUsd = current.priceOf(usage, clock.now());
+  return Number.isFinite(costUsd) ? { ...usage, costUsd } : usage;
+}
+
+/**
+ * A limit in dollars needs a price, or it would limit nothing.
+ * @throws {DefinitionError} where nobody knows one.
+ */
+async function checkPrice({ prices, provider, reportsCost }: Setup, limits: Limits): Promise<void> {
+  const pricing = prices.current ?? (await limits.race(prices.load(), "render"));
+  if (isFailure(pricing) || pricing.known || reportsCost) return;
+  throw new DefinitionError(
+    `The budget has maxCostUsd, but the price of "${provider.model}" is not known: give the adapter ` +
+      `{ pricing: { input: 2.5, output: 15 } }, its own in US dollars for a million tokens. ${pricing.reason}`,
+  );
 }
 
 /**
@@ -219,7 +242,8 @@ function joinSession(
   world: World,
   nesting: Nesting | undefined,
 ): SessionCore {
-  const core = nesting?.run.core ?? coreOf(options.session ?? createSession({ id: world.newId() }));
+  const own = (): SessionCore => coreOf(options.session ?? createSession({ id: world.newId() }));
+  const core = nesting?.run.core ?? readOption("session", own);
   core.join([...prompt.template.slices, ...(options.policies ?? []).flatMap((policy) => policy.slices ?? [])]);
   return core;
 }

@@ -7,7 +7,7 @@ import {
   type Resources,
   type StreamEvent,
 } from "@proviso/core";
-import { isFailure, type Failure } from "./failures.ts";
+import { isFailure, readOption, type Failure } from "./failures.ts";
 import type { LimitOptions } from "./limits.ts";
 import type { Nesting } from "./nesting.ts";
 import { contextOf, openContext, type ContextSources, type ResourceContext } from "./resources/context.ts";
@@ -64,7 +64,10 @@ export function openRunResources(
   given: EvaluateOptions["resources"],
   { limits, world, nesting }: Pick<Run, "limits" | "world" | "nesting">,
 ): ResourceContext | Promise<ResourceContext> {
-  const opening = openContext(sourcesOf(own, given, nesting?.run.resources), world.clock);
+  const opening = openContext(
+    readOption("resources", () => sourcesOf(own, given, nesting?.run.resources)),
+    world.clock,
+  );
   return isThenable(opening) ? openedInTime(opening, limits) : opening;
 }
 

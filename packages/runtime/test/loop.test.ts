@@ -265,12 +265,12 @@ test.each([
   ["a negative budget", { budget: { maxTotalTokens: -1 } }],
   ["a choice of a tool that is not there", { toolChoice: { tool: "nope" } }],
   ["resources that are none", { resources: {} as never }],
-] as const)("ERR-1 %s is a PromptRenderError with its cause, before any request", async (_, options) => {
+] as const)("ERR-1 %s is an OptionError with its cause, before any request", async (_, options) => {
   const model = scriptedModel([]);
   const error = await rejection(modelAdapter(model).evaluate(promptWith(), options));
   expect(isEvaluationFailure(error)).toBe(true);
   expect(error).toMatchObject({
-    code: "render",
+    code: "option",
     phase: "render",
     promptName: "tests/prompt",
     messages: [],
@@ -291,7 +291,7 @@ test.each([
   for (const refused of [adapter.evaluate(promptWith(), options), adapter.stream(promptWith(), options).response]) {
     const { message, code } = await rejection(refused);
     expect(message).toContain(`The option ${name} must be ${words}`);
-    expect(code).toBe("render");
+    expect(code).toBe("option");
   }
 });
 
@@ -502,10 +502,10 @@ test("ERR-1 a schema or a logger that throws, and a prompt that is none, reject 
   expect(output).toBe("done");
   const adapter = modelAdapter(scriptedModel([]));
   expect(await rejection(adapter.evaluate(undefined as never))).toMatchObject({
-    code: "render",
+    code: "option",
     promptName: "(no prompt)",
   });
-  expect(await rejection(adapter.evaluate({} as never))).toMatchObject({ code: "render" });
+  expect(await rejection(adapter.evaluate({} as never))).toMatchObject({ code: "option" });
 });
 
 test("LIM-3 a handler sees a timeout at the deadline, and the caller's own reason after an abort", async () => {

@@ -1,4 +1,4 @@
-import { deadlineIn, defineTool, errorReason, type ModelFailure } from "@proviso/core";
+import { deadlineIn, definePrompt, defineTool, errorReason, type ModelFailure } from "@proviso/core";
 import { createSession, modelAdapter, modelFailureFrom } from "@proviso/runtime";
 import { fakeClock, fakeEnvironment, recordEvents, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import fc from "fast-check";
@@ -288,4 +288,22 @@ test("THR-2 a policy that cannot be is refused when the adapter is made", async 
     expect(() => modelAdapter(scriptedModel([]), { throttle })).toThrow(/throttle policy/);
   }
   void rejection;
+});
+
+test("PRO-8 ERR-2 a server that cannot be reached is told as that, once the attempts are over", async () => {
+  const refused = Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:9"), { code: "ECONNREFUSED" });
+  const down = modelAdapter(
+    scriptedModel([{ error: refused }, { error: new TypeError("fetch failed", { cause: refused }) }]),
+    { throttle: { maxAttempts: 2, baseDelayMs: 0 } },
+  );
+  const error: unknown = await down
+    .evaluate(definePrompt({ key: "p", text: "Hi." }).bind())
+    .catch((reason: unknown) => reason);
+  expect(error).toMatchObject({
+    code: "throttled",
+    kind: "network",
+    message:
+      "The request could not be sent 2 times (network): The server could not be reached: connect ECONNREFUSED 127.0.0.1:9",
+  });
+  expect(errorReason(error)).toBe("network_error");
 });

@@ -65,6 +65,7 @@ describeAdapter("a model in process that takes no tools", {
     "LOOP-5 an answer that is cut inside arguments",
     "LOOP-6 usage is summed",
     "LOOP-7 tools are sent",
+    "LOOP-9 with tools",
     "OUT-6 the schema",
     "PRM-9",
     "PRO-1 the same events, messages and state as in process, with tools",

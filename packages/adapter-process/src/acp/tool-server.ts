@@ -82,7 +82,7 @@ function mcpServer(source: ToolSource, news: () => string): Server {
   server.setRequestHandler("tools/list", () => ({
     tools: source.rendered.tools.map(({ name, description, input, readOnly, idempotent }) => ({
       name,
-      description,
+      description: description.toWellFormed(),
       inputSchema: { ...sentSchemaOf(input), type: "object" as const },
       annotations: {
         readOnlyHint: readOnly === true,

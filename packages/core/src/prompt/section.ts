@@ -1,4 +1,5 @@
 import { DefinitionError } from "../errors.ts";
+import { checkOptionNames, type OptionNames } from "../option-names.ts";
 import type { Binding } from "../resources/binding.ts";
 import type { ObjectSchema, Schema } from "../schema.ts";
 import type { SessionState } from "../state/session.ts";
@@ -89,9 +90,27 @@ export function checkKey(what: string, key: unknown, options: { readonly dots: b
   throw new DefinitionError(`${what} ${JSON.stringify(key) ?? String(key)} must match ${rule}.`);
 }
 
+const sectionNames = {
+  key: true,
+  title: true,
+  text: true,
+  textFrom: true,
+  summary: true,
+  visibility: true,
+  role: true,
+  enabled: true,
+  tools: true,
+  policies: true,
+  resources: true,
+  slices: true,
+  children: true,
+  acceptsOverrides: true,
+} as const satisfies OptionNames<Section>;
+
 /** One section by itself; its texts are checked with the prompt, which knows the params. */
 export function checkSection(section: Section<never>, path: string): void {
   checkKey("The section key", section.key, { dots: false });
+  checkOptionNames(`The section "${path}"`, section, sectionNames);
   const { visibility, summary } = section;
   if (visibility === undefined || visibility === "full") return;
   if (visibility !== "summary" && typeof visibility !== "function") {

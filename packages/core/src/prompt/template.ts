@@ -1,6 +1,7 @@
 import { DefinitionError } from "../errors.ts";
+import { checkOptionNames, type OptionNames } from "../option-names.ts";
 import type { Binding } from "../resources/binding.ts";
-import { describeIssues, parseWithSchemaSync, type ObjectSchema, type Schema } from "../schema.ts";
+import { describeIssues, keysSchemaOf, parseWithSchemaSync, type ObjectSchema, type Schema } from "../schema.ts";
 import type { SessionState } from "../state/session.ts";
 import type { Slice } from "../state/slice.ts";
 import type { CompletionChecker } from "../tool/completion.ts";
@@ -140,6 +141,7 @@ export function definePrompt<
   const { ns = "app", key } = definition;
   checkKey("The prompt's ns", ns, { dots: true });
   checkKey("The prompt key", key, { dots: true });
+  checkOptionNames(`The prompt "${ns}/${key}"`, definition, promptNames);
   const compiled = compileTemplate({ ...(definition as AnyDefinition), ns });
   const template: PromptTemplate<InputOf<PS>, Output> = Object.freeze({
     ns,
@@ -153,6 +155,23 @@ export function definePrompt<
   templates.set(template, compiled);
   return template;
 }
+
+const promptNames = {
+  ns: true,
+  key: true,
+  name: true,
+  params: true,
+  output: true,
+  outputInstructions: true,
+  sections: true,
+  text: true,
+  policies: true,
+  feedback: true,
+  completion: true,
+  resources: true,
+  slices: true,
+  examples: true,
+} as const satisfies OptionNames<PromptDefinition<Schema, undefined, []>>;
 
 const templates = new WeakMap<object, CompiledTemplate>();
 
@@ -180,6 +199,8 @@ type AnyDefinition = PromptDefinition<Schema, Schema | undefined, readonly Secti
 
 function compileTemplate(definition: AnyDefinition): CompiledTemplate & { readonly slices: readonly Slice[] } {
   const { ns, key, output, examples = [] } = definition;
+  // It is read for its keys below, where the prompt has no name.
+  if (definition.params !== undefined) keysSchemaOf(definition.params, "output", `The params of prompt "${ns}/${key}"`);
   const sections = sectionsOf(definition);
   const { all, tools, slices, params, declared, ...compiled } = compileSections({ ...definition, sections });
   checkTaskExamples(examples, tools, output);
@@ -207,7 +228,7 @@ function compileTemplate(definition: AnyDefinition): CompiledTemplate & { readon
       ...(fixed.length === 0 ? {} : { fixed: Object.freeze(fixed) }),
       ...(summaries.length === 0 ? {} : { summaries: Object.freeze(summaries) }),
     }),
-    output: output === undefined ? undefined : outputSpec(output),
+    output: output === undefined ? undefined : outputSpec(output, `The output of prompt "${ns}/${key}"`),
     outputInstructions: definition.outputInstructions ?? false,
   });
 }
@@ -241,11 +262,14 @@ function checkedParams(
   if (schema === undefined) {
     const given = Object.keys((params as object | undefined) ?? {});
     if (given.length === 0) return Object.freeze({});
-    throw new DefinitionError(`The prompt "${name}" takes no params, but was given: ${given.join(", ")}.`);
+    const issues = given.map((key) => ({ path: key, message: "unknown key" }));
+    throw new DefinitionError(`The prompt "${name}" takes no params, but was given: ${given.join(", ")}.`, { issues });
   }
   const result = parseWithSchemaSync(schema, params);
-  if (!result.ok)
-    throw new DefinitionError(`The params of "${name}" do not fit: ${describeIssues(result.issues, result.unlisted)}.`);
+  if (!result.ok) {
+    const { issues, unlisted } = result;
+    throw new DefinitionError(`The params of "${name}" do not fit: ${describeIssues(issues, unlisted)}.`, { issues });
+  }
   return frozenCopy({ ...result.value }) as Readonly<Record<string, unknown>>;
 }
 

@@ -50,6 +50,13 @@ export interface EvaluateOptions {
    * Its system messages give way to the prompt's.
    */
   readonly messages?: readonly Message[] | undefined;
+  /**
+   * Goes on where an evaluation stopped: with its error, its response, or its messages, which hold the prompt's question
+   * already. They are sent as they are, and the question is not asked again; the system text is the prompt's. A call
+   * without an answer gets one that says so. After an answer the model is asked to go on, or shown why its output did
+   * not fit. Where nothing was asked yet, the prompt is. `usage` and `toolResults` are those of this evaluation alone.
+   */
+  readonly continueFrom?: ContinueFrom | undefined;
   /** Texts in place of the prompt's own; the tag is "latest" if left out. */
   readonly overrides?: { readonly store: OverridesStore; readonly tag?: string | undefined } | undefined;
   // the loop
@@ -61,6 +68,9 @@ export interface EvaluateOptions {
   /** Evaluations inside evaluations, at most; 0: none. Default 3. */
   readonly maxDepth?: number | undefined;
 }
+
+/** What an evaluation can go on from: an error that `evaluate` rejected with, a response, or messages that were stored. */
+export type ContinueFrom = { readonly messages: readonly Message[] } | readonly Message[];
 
 /** What an evaluation answers with. */
 export interface PromptResponse<Output> {

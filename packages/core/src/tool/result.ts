@@ -1,4 +1,5 @@
 import { describeValue } from "../describe-value.ts";
+import { checkOptionNames } from "../option-names.ts";
 
 /** What happened, as events and responses tell it: plain JSON. */
 export type ToolResult<Value = unknown> =
@@ -18,6 +19,7 @@ export function toolOk<Value>(
   value: Value,
   options: { message?: string | undefined; hideValue?: boolean | undefined } = {},
 ): ToolReturn<Value> {
+  checkOptionNames("toolOk", options, { message: true, hideValue: true });
   const { message = "", hideValue = false } = options;
   return brand<Value>({ success: true, message, value, hideValue });
 }

@@ -1,4 +1,4 @@
-import { FilesystemError, type Filesystem, type Snapshotable } from "@proviso/core";
+import { checkOptionNames, FilesystemError, type Filesystem, type Snapshotable } from "@proviso/core";
 import { resolve } from "node:path";
 import { globMatcher } from "../resources/glob.ts";
 import { guardable } from "../resources/guard.ts";
@@ -34,6 +34,7 @@ export interface HostFilesystemOptions {
 export function hostFilesystem(folder: string, options: HostFilesystemOptions = {}): Filesystem {
   // The process may go elsewhere later.
   const root = resolve(folder);
+  checkOptionNames("hostFilesystem", options, { readOnly: true, takeOver: true });
   const { readOnly = false, takeOver = false } = options;
   if (readOnly) return guardable({ ...reading(root, async () => {}), ...refusing() });
   system("", () => recover(root, takeOver));

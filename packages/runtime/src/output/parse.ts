@@ -8,6 +8,7 @@ import {
   type SchemaIssue,
   type SchemaResult,
 } from "@proviso/core";
+import { repairText } from "../continued.ts";
 import { messageOf, type Failure, type OutputFailure } from "../failures.ts";
 import { extractJson } from "./extract.ts";
 
@@ -39,7 +40,7 @@ async function parseStructured(spec: OutputSpec<unknown>, response: ModelRespons
 
 /** What the model is told when its answer does not fit: the first issues, each cut, and how many more there are. */
 export function repairRequest({ issues, unlisted }: Pick<OutputFailure, "issues" | "unlisted">): string {
-  return `Your answer does not fit the output that was asked for: ${describeIssues(issues, unlisted)}. Answer again, whole and with these mended.`;
+  return repairText(describeIssues(issues, unlisted));
 }
 
 /** A schema of the user's that throws. */

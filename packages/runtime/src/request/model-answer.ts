@@ -1,12 +1,12 @@
 import { isRecord, whyNoJson, type ModelFailure, type ModelResponse } from "@proviso/core";
-import { isNetworkError, isTimeoutError } from "../adapter/network-error.ts";
+import { isNetworkError, isTimeoutError, isUnreachable, networkFailure } from "../adapter/network-error.ts";
 import { isFailure, messageOf } from "../failures.ts";
 import type { Work } from "./attempt.ts";
 
 /** Begins the work; what it throws is returned as the data that it should have been. Never rejects. */
-export function asData(work: Work, onDelta: Parameters<Work["begin"]>[0]): Promise<ModelResponse | ModelFailure> {
+export function asData(work: Work, ...given: Parameters<Work["begin"]>): Promise<ModelResponse | ModelFailure> {
   try {
-    return Promise.resolve(work.begin(onDelta)).then(checked, thrown);
+    return Promise.resolve(work.begin(...given)).then(checked, thrown);
   } catch (cause) {
     return Promise.resolve(thrown(cause));
   }
@@ -38,6 +38,7 @@ function whyUnreadable({ toolCalls, providerItems }: ModelResponse["message"]): 
 
 function thrown(cause: unknown): ModelFailure {
   const message = messageOf(cause);
+  if (isUnreachable(cause)) return { ...networkFailure(cause), cause };
   if (isTimeoutError(cause)) return { failure: "throttle", kind: "timeout", message, cause };
   if (isNetworkError(cause) || isFailedFetch(cause)) return { failure: "throttle", kind: "unknown", message, cause };
   return { failure: "provider", reason: "unknown", message, cause };

@@ -2,6 +2,7 @@
 // 2. `seq` grows by one with each framework event and is never reused.
 // 3. A poisoned session refuses everything and says why.
 import {
+  checkOptionNames,
   DefinitionError,
   frozenInDepth,
   frozenJson,
@@ -75,6 +76,7 @@ export function coreOf(session: Session): SessionCore {
 export function createSession(
   options: { readonly slices?: readonly Slice[] | undefined; readonly id?: string | undefined } = {},
 ): Session {
+  checkOptionNames("createSession", options, { slices: true, id: true });
   const core = createCore(options.id ?? systemId());
   core.join(options.slices ?? []);
   return core.session;
@@ -222,8 +224,10 @@ function publicSession(
       }
       states.restore(mark, current());
     },
-    fork({ id: forkId = systemId() }: { id?: string } = {}) {
+    fork(options: { id?: string } = {}) {
       assertUsable();
+      checkOptionNames("fork", options, { id: true });
+      const { id: forkId = systemId() } = options;
       const fork = createCore(forkId);
       fork.join(states.joined());
       for (const slice of states.joined()) fork.put(slice, states.get(slice));

@@ -113,7 +113,7 @@ export function transactionAfter(run: Run, call: ToolCall, transaction: Transact
   return newTransaction({
     ...settingOf(run, [call.id]),
     ...(transaction === undefined ? {} : { parent: transaction }),
-    name: `the feedback after ${named({ call })}`,
+    name: `the feedback after ${call.name} (${call.id})`,
     sessionMode: "none",
     resources: [],
     mode: "read",
@@ -127,7 +127,7 @@ function optionsFor(run: Run, calls: readonly Accepted[], policies: readonly Too
   const callIds = calls.map(({ call }) => call.id);
   return {
     ...settingOf(run, callIds),
-    name: `${calls.length === 1 ? "the call of" : "the calls of"} ${calls.map(named).join(", ")}`,
+    name: nameOf(calls),
     // A check may dispatch, also for a tool that is read-only.
     sessionMode: checks.length > 0 && run.nesting?.readOnly !== true ? "write" : mode,
     resources: resourcesFor(run, calls, checks, mode),
@@ -150,8 +150,9 @@ function settingOf(
   };
 }
 
-function named({ call }: Pick<Accepted, "call">): string {
-  return `${call.name} (${call.id})`;
+function nameOf(calls: readonly Pick<Accepted, "call">[]): string {
+  const names = calls.map(({ call }) => `${call.name} (${call.id})`);
+  return names.length === 1 ? `the call of ${names[0]}` : `the calls of ${names.join(", ")}`;
 }
 
 /** What the tools use, or everything; what the policies' checks read, for reading. */

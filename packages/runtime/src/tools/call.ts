@@ -1,8 +1,10 @@
 import {
   AbortedError,
+  asJson,
   BudgetExceededError,
   DeadlineExceededError,
   isThenable,
+  pathText,
   returnedResult,
   toJsonValue,
   VisibilityExpansionRequired,
@@ -30,6 +32,8 @@ export interface Invocation {
   readonly stop?: Failure | undefined;
   /** Sections that are to be open from the next request on. */
   readonly opens?: Opening | undefined;
+  /** What the handler threw: for whoever looks for the mistake, never for the model. */
+  readonly cause?: unknown;
 }
 
 /** A call whose arguments fit; its input is frozen. */
@@ -56,15 +60,15 @@ export function prepare(run: Run, call: ToolCall): Accepted | Invocation | Promi
   if (tool === undefined) return rejected(run, call, unknownTool(run, call));
   const parsing = parseArguments(tool, call);
   if (!isThenable(parsing)) return accepted(run, call, tool, parsing);
-  return run.limits.race(parsing, "tool").then((parsed) => accepted(run, call, tool, parsed));
+  return run.limits.race(parsing, "tool").then((parsed) => {
+    const stop = isFailure(parsed) ? parsed : run.limits.stopped("tool");
+    if (stop !== undefined) return { ...rejected(run, call, `Not run: ${stop.message}`), stop };
+    return accepted(run, call, tool, parsed as Arguments);
+  });
 }
 
-function accepted(run: Run, call: ToolCall, tool: Tool, parsed: Arguments | Failure): Accepted | Invocation {
-  if (isFailure(parsed)) return { ...rejected(run, call, `Not run: ${parsed.message}`), stop: parsed };
-  if (!parsed.ok) return rejected(run, call, parsed.error);
-  const stop = run.limits.stopped("tool");
-  if (stop !== undefined) return { ...rejected(run, call, `Not run: ${stop.message}`), stop };
-  return { call, tool, input: parsed.input };
+function accepted(run: Run, call: ToolCall, tool: Tool, parsed: Arguments): Accepted | Invocation {
+  return parsed.ok ? { call, tool, input: parsed.input } : rejected(run, call, parsed.error);
 }
 
 /** Emits `tool.requested`; inside the call's transaction, so that what reducers make of it is undone with the call. */
@@ -204,7 +208,8 @@ function runHandler(run: Run, accepted: Accepted, { calling }: Handling): Invoca
 function thrown(run: Run, { call, tool, input }: Accepted, error: unknown): Invocation {
   const params = jsonOf(input);
   if (error instanceof VisibilityExpansionRequired) return { params, ...openingOf(run, tool.name, error) };
-  return { params, result: handlerFailed(run, call, messageOf(error)), stop: stopBehind(run, error) };
+  const result = handlerFailed(run, call, messageOf(error), error);
+  return { params, result, stop: stopBehind(run, error), cause: error };
 }
 
 /** Why neither policies nor the handler may begin any more: a listener aborted, or what was waited for came late. */
@@ -223,7 +228,7 @@ function stopBehind(run: Run, error: unknown): Failure | undefined {
   if (error instanceof LockFault) return error.failure;
   const failure = failureBehind(error);
   if (failure === undefined) return ownLimitBehind(error);
-  if (failure.stop !== "budget" || failure.tracker === undefined || failure.tracker !== run.limits.budget)
+  if (failure.stop !== "budget" || failure.tracker === undefined || !run.limits.spendsFrom(failure.tracker))
     return undefined;
   return { ...failure, phase: "tool" };
 }
@@ -234,14 +239,27 @@ function ownLimitBehind(error: unknown): Failure | undefined {
   if (error instanceof DeadlineExceededError) return { stop: "deadline", expiresAt: error.expiresAt, ...why };
   if (error instanceof AbortedError) return { stop: "aborted", ...why };
   if (error instanceof BudgetExceededError) {
-    return { stop: "budget", dimension: error.dimension, tracker: undefined, ...why };
+    const { dimension, limit, spent, reserved, wanted, text } = error;
+    return { stop: "budget", dimension, limit, spent, reserved, wanted, text, tracker: undefined, ...why };
   }
   return undefined;
 }
 
-function handlerFailed(run: Run, call: ToolCall, message: string): ToolResult {
-  run.log("warn", { tool: call.name, callId: call.id, error: message }, "tool.failed");
+/** The record has the thrown error itself, as `err`, where loggers look for it, and its stack as a text. */
+function handlerFailed(run: Run, call: ToolCall, message: string, thrown?: unknown): ToolResult {
+  const stack = thrown instanceof Error ? stackOf(thrown) : undefined;
+  const more = thrown === undefined ? {} : { err: thrown, ...(stack === undefined ? {} : { stack }) };
+  run.log("warn", { tool: call.name, callId: call.id, error: message, ...more }, "tool.failed");
   return failed(message);
+}
+
+function stackOf(error: Error): string | undefined {
+  try {
+    return typeof error.stack === "string" ? error.stack : undefined;
+  } catch {
+    // A getter of somebody's own.
+    return undefined;
+  }
 }
 
 function rejected(run: Run, call: ToolCall, error: string): Invocation {
@@ -255,14 +273,21 @@ function unknownTool(run: Run, call: ToolCall): string {
   return `There is no tool "${call.name}". ${names === "" ? "There are none." : `The tools are: ${names}.`}`;
 }
 
-/** Only what toolOk and toolError made is a result; all else is a value. */
+/** Only what toolOk and toolError made is a result; all else is a value. What JSON would change or lose is refused. */
 function resultOf(returned: unknown): ToolResult {
   const result = returnedResult(returned) ?? { success: true, message: "", value: returned, hideValue: false };
   if (!result.success) return failed(result.message);
-  const json = toJsonValue(result.value);
-  if (json === undefined) return failed("The tool returned a value that is not JSON.");
-  return { ...result, value: json.value ?? null };
+  try {
+    const json = asJson(result.value);
+    if ("value" in json) return { ...result, value: json.value ?? null };
+    const { path, problem } = json.odd;
+    return failed(`${notJson}: ${path.length === 0 ? "it" : pathText("", path)} ${problem}. Return plain JSON.`);
+  } catch (error) {
+    return failed(`${notJson}: it cannot be read: ${messageOf(error)}`);
+  }
 }
+
+const notJson = "The tool returned a value that is not JSON";
 
 export function failed(message: string): ToolResult {
   return { success: false, message: message === "" ? "The tool failed." : message };

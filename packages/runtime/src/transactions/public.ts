@@ -1,4 +1,5 @@
 import {
+  checkOptionNames,
   DefinitionError,
   noUsage,
   RevokedError,
@@ -161,6 +162,7 @@ async function locked<T>(
   work: (all: Locked) => Promise<T>,
   around = enclosing(scope.session),
 ): Promise<T> {
+  checkOptionNames("transaction", scope, { session: true, resources: true, tag: true });
   const core = coreOf(scope.session);
   const context = contextOf(scope.resources);
   const own = await beginTransaction({

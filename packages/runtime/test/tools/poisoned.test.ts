@@ -130,7 +130,7 @@ test("TX-1 a call whose snapshot fails is not run, and leaves no rejection behin
 test("TX-13 an evaluation over a session that another one made unusable meanwhile is no success", async () => {
   const environment = fakeEnvironment();
   const session = createSession({ id: "s" });
-  const slow = scriptedModel([{ text: "all is well", afterMs: 50 }], environment);
+  const slow = scriptedModel([{ text: "all is well", afterMs: 50 }], { clock: environment.clock });
   const ends: string[] = [];
   for (const type of ["prompt.executed", "prompt.failed"] as const)
     session.on(type, ({ promptName }) => ends.push(`${type} ${promptName}`));
