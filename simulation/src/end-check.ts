@@ -28,7 +28,13 @@ export function checkEnd(world: World, watched: Watched, event: PromptExecuted |
   const isTurn = event.turns === turn || (event.type === "prompt.failed" && event.turns === turn + 1);
   book.demand(isTurn, `LOOP-6 ${id} tells ${event.turns} turns instead of ${turn}`);
   const isRestore = event.type === "prompt.failed" && event.code === "restore";
-  book.demand(isRestore === watched.isTorn, `TX-13 ${id} ends with ${event.type} although its rollback failed`);
+  // A session that somebody else made unusable lets nobody succeed; another failure stands.
+  const isTorn = world.torn.has(event.sessionId);
+  const isFailed = event.type === "prompt.failed";
+  book.demand(
+    watched.isTorn ? isRestore : isTorn ? isFailed : !isRestore,
+    `TX-13 ${id} ends with ${event.type} although a rollback failed`,
+  );
   if (event.type === "prompt.failed") checkFailure(world, watched, event);
   else checkAnswer(world, watched, event);
 }
@@ -56,7 +62,11 @@ function couldNotFit(message: string): boolean {
   return Number(spent) + Number(wanted) > Number(limit);
 }
 
-function checkFailure({ book, shape, openings }: World, watched: Watched, { code, message }: PromptFailed): void {
+function checkFailure(
+  { book, shape, openings, torn }: World,
+  watched: Watched,
+  { code, message, sessionId }: PromptFailed,
+): void {
   const { intent, id, maxTurns, turn, trackers, hasHiddenBudget } = watched;
   const isRight = {
     deadline: () => watched.deadlines.some((deadline) => deadline.remainingMs() <= 0),
@@ -70,7 +80,7 @@ function checkFailure({ book, shape, openings }: World, watched: Watched, { code
         return tracker.exceeded() !== undefined || least <= (shape.honest ? 100_000 : 0);
       }),
     turns: () => turn === maxTurns,
-    restore: () => watched.isTorn,
+    restore: () => torn.has(sessionId),
     throttled: () => intent?.kind === "throttle" && watched.throttled !== undefined,
     render: () => openings.failed > 0 && intent !== undefined && message.includes("nothing to open"),
     provider: () => intent?.kind === "refused",

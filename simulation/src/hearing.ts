@@ -70,6 +70,7 @@ function step(world: World, watched: Watched, event: FrameworkEvent): void {
   if (event.type === "transaction.failed") {
     book.demand(world.vault.hasFailed, "TX-13 transaction.failed comes without a fault");
     for (let one: Watched | undefined = watched; one !== undefined; one = one.around) one.isTorn = true;
+    world.torn.add(event.sessionId);
   }
   if (event.type === "tool.invoked") {
     checkFinished(world, event);

@@ -260,4 +260,35 @@ export const lockMutations: readonly Mutation[] = [
     find: "  changeable.add(copy);\n",
     replace: "",
   },
+  {
+    name: "who gives up takes a shared resource along",
+    file: runtime("resources/store.ts"),
+    find: "  late.isShared = true;\n",
+    replace: "",
+  },
+  {
+    name: "what a factory has begun stays part of the call that made it",
+    file: runtime("transactions/async-context.ts"),
+    find: "const end = (): void => void (place.current = undefined);",
+    replace: "const end = (): void => void place;",
+  },
+  {
+    name: "a close is waited for, however long",
+    file: runtime("resources/closing.ts"),
+    find: 'const stop = setAlarm(clock, closeMs, () => expire("expired"));',
+    replace: 'const stop = setAlarm(clock, 2 ** 40, () => expire("expired"));',
+  },
+  {
+    name: "context.evaluate forgets the body in which it was called",
+    file: runtime("transactions/enclosing.ts"),
+    find: "export function enclosingOfNested(call: Transaction): Enclosing {\n",
+    replace:
+      'export function enclosingOfNested(call: Transaction): Enclosing {\n  if (call.id !== "") return noEnclosing;\n',
+  },
+  {
+    name: "calls that overlap hold what they used until all have ended",
+    file: runtime("tools/executor.ts"),
+    find: "transaction === undefined || transaction.holds.length === 0) return invocation;",
+    replace: "transaction === undefined || transaction.holds.length >= 0) return invocation;",
+  },
 ];

@@ -89,7 +89,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "calls stay without an answer after a limit",
     file: runtime("tools/executor.ts"),
-    find: "for (const call of calls) answers.push(toolMessage(call, notRun));",
+    find: "for (const call of calls) answers.push(toolMessage(call, result));",
     replace: "void notRun;",
   },
   {
@@ -168,8 +168,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a failed read takes its neighbours with it",
     file: runtime("tools/executor.ts"),
-    find: "invocations[index]?.result.success !== true",
-    replace: "index >= 0 && invocations.some(({ result }) => !result.success)",
+    find: "isToUndo(invocations[index]));",
+    replace: "index >= 0 && invocations.some(isToUndo));",
   },
   {
     name: "a rollback undoes what others did meanwhile",
@@ -216,7 +216,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "an announcement comes after an abort",
     file: runtime("tools/executor.ts"),
-    find: "  if (stop !== undefined) return notBegun(accepted.call, stop);\n  announce(run, accepted);",
+    find: "  if (stop !== undefined) return notRun(accepted.call, stop);\n  announce(run, accepted);",
     replace: "  announce(run, accepted);",
   },
   {

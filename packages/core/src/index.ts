@@ -36,7 +36,7 @@ export { describeValue } from "./describe-value.ts";
 export { textFinder } from "./find-text.ts";
 export { isRecord } from "./is-record.ts";
 export { isThenable } from "./thenable.ts";
-export { canonicalJson, contentHash, frozenJson, isForbiddenKey, parseJson, toJsonValue } from "./json.ts";
+export { canonicalJson, contentHash, frozenJson, isForbiddenKey, parseJson, toJsonValue, whyNoJson } from "./json.ts";
 export type { JsonLimits, JsonResult } from "./json.ts";
 export { checkOptionNames } from "./option-names.ts";
 export type { OptionNames } from "./option-names.ts";

@@ -111,6 +111,30 @@ export function toJsonValue(value: unknown): { readonly value: unknown } | undef
   }
 }
 
+/**
+ * Why JSON.stringify cannot write a value: a bigint, a circle, a getter that throws; undefined where it can. Plain data is
+ * looked through without being written.
+ */
+export function whyNoJson(value: unknown): string | undefined {
+  try {
+    if (!isWritable(value, 0)) JSON.stringify(value);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** false: perhaps not. */
+function isWritable(value: unknown, depth: number): boolean {
+  if (typeof value === "bigint") return false;
+  if (typeof value !== "object" || value === null) return true;
+  if (depth > deepestCopy || "toJSON" in value) return false;
+  // As JSON.stringify reads it: of a list its items, whatever else it has.
+  const items = Array.isArray(value) ? (value as readonly unknown[]) : Object.values(value);
+  for (let at = 0; at < items.length; at++) if (!isWritable(items[at], depth + 1)) return false;
+  return true;
+}
+
 /** The same of plain JSON alone; undefined for what JSON would change, and for what lies deep. */
 export function plainCopy(value: unknown): { readonly value: unknown } | undefined {
   const copy = copyOfPlain(value, 0);

@@ -6,12 +6,9 @@ import {
   isThenable,
   ListenerError,
   noUsage,
-  RestoreError,
   textPrompt,
   toJsonValue,
   type EvaluateOptions,
-  type EvaluationDetails,
-  type EvaluationFailure,
   type ModelProvider,
   type ModelResponse,
   type Prompt,
@@ -25,7 +22,8 @@ import { whatIsMissing } from "./completion.ts";
 import { rememberHistory } from "./continued.ts";
 import { resolveEnvironment } from "./environment.ts";
 import { checkToolChoice } from "./evaluate-options.ts";
-import { errorOf, isFailure, messageOf, rememberFailure, type Failure } from "./failures.ts";
+import { emitFailed, errorFields, errorFor, failed, faultsOf, restoreError, spent } from "./failing.ts";
+import { isFailure, messageOf, type Failure } from "./failures.ts";
 import { runInnerLoop } from "./inner-loop.ts";
 import { elapsedMs } from "./elapsed.ts";
 import { checkPricing, pricesOf } from "./prices.ts";
@@ -194,7 +192,8 @@ function announce(run: Run, { adapter, provider }: Setup): void {
 
 function executed(run: Run, setup: Setup, answer: Answer): PromptResponse<unknown> {
   // An answer that stands on changes which could not be undone or committed is no success.
-  if (run.faults.length > 0) throw emitFailed(run, restoreError(run, { response: responseOf(run, setup, answer) }));
+  const faults = faultsOf(run);
+  if (faults.length > 0) throw emitFailed(run, restoreError(run, faults, { response: responseOf(run, setup, answer) }));
   const { promptName, usage, turn: turns } = run;
   const { text, output, response } = answer;
   const { errors } = run.emit({
@@ -236,55 +235,4 @@ function responseOf(run: Run, setup: Setup, { text, output, response }: Answer):
     finishReason: response.finishReason,
     providerPayload: response.payload,
   });
-}
-
-/** With the response or the failure that the evaluation would have come to. */
-function restoreError(run: Run, outcome: Pick<RestoreError, "response"> | Pick<RestoreError, "failure">): RestoreError {
-  // Redacted when they were reported.
-  const faults = [...run.faults];
-  const [first] = faults;
-  const message = `Session and resources may disagree: ${faults.map((fault) => fault.message).join("; ")}`;
-  return new RestoreError(message, {
-    ...run.redaction.details(spent(run)),
-    phase: "tool",
-    cause: first?.cause,
-    faults,
-    ...outcome,
-  });
-}
-
-function errorFor(failure: Failure, details: Parameters<typeof errorOf>[1]): EvaluationFailure {
-  const error = errorOf(failure, details);
-  rememberFailure(error, failure);
-  return error;
-}
-
-function failed(run: Run, failure: Failure): EvaluationFailure {
-  const error = errorFor(run.redaction.failure(failure), run.redaction.details(spent(run)));
-  return emitFailed(run, run.faults.length === 0 ? error : restoreError(run, { failure: error }));
-}
-
-function emitFailed(run: Run, error: EvaluationFailure): EvaluationFailure {
-  rememberHistory(error, run.prompt, run.conversation);
-  run.log("error", errorFields(error), "prompt.error");
-  run.emit({
-    type: "prompt.failed",
-    promptName: run.promptName,
-    code: error.code,
-    phase: error.phase,
-    message: error.message,
-    usage: run.usage,
-    turns: run.turn,
-    durationMs: elapsedMs(run.world.clock, run.startedAt),
-  });
-  return error;
-}
-
-function errorFields({ promptName, code, phase, message }: EvaluationFailure): object {
-  return { promptName, code, phase, error: message };
-}
-
-function spent(run: Run): Pick<EvaluationDetails, "promptName" | "usage" | "messages" | "toolResults"> {
-  const { promptName, usage, conversation, toolResults } = run;
-  return { promptName, usage, messages: conversation.messages(), toolResults: Object.freeze([...toolResults]) };
 }

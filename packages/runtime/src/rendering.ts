@@ -8,7 +8,7 @@ import {
 import { isFailure, messageOf, type Failure } from "./failures.ts";
 import type { Run } from "./run.ts";
 import type { SessionCore } from "./session/session.ts";
-import { checkUses } from "./surroundings.ts";
+import { checkUses } from "./tools/uses.ts";
 
 /** What a prompt is rendered with, beside its params. */
 export interface RenderInputs {

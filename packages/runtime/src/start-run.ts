@@ -22,10 +22,9 @@ import type { Nesting } from "./nesting.ts";
 import { openedOf, renderWith, type Opened, type RenderInputs } from "./rendering.ts";
 import type { Run, Setup } from "./run.ts";
 import { coreOf, createSession, type SessionCore } from "./session/session.ts";
-import { checkUses, depthOf, inheritedLimits, openRunResources, type Surroundings } from "./surroundings.ts";
-import { enclosing, enclosingOfNested, noEnclosing, type Enclosing } from "./transactions/enclosing.ts";
-import { endlessWait } from "./transactions/endless-wait.ts";
-import { nameOfWriterAround } from "./transactions/lock.ts";
+import { depthOf, enclosingOf, inheritedLimits, openRunResources, type Surroundings } from "./surroundings.ts";
+import { checkUses } from "./tools/uses.ts";
+import { noEnclosing } from "./transactions/enclosing.ts";
 import { usageOf } from "./usage.ts";
 
 /**
@@ -167,22 +166,6 @@ function newRun(
 }
 
 const noPolicies: Run["policies"] = Object.freeze([]);
-
-/**
- * The transaction in whose code it begins. Where its first call would wait for the call in whose code it was begun, it is
- * refused before anything is spent.
- */
-function enclosingOf(
-  core: SessionCore,
-  { session }: EvaluateOptions,
-  nesting: Nesting | undefined,
-  hasTools: boolean,
-): Enclosing | Failure {
-  if (nesting !== undefined) return enclosingOfNested(nesting.transaction);
-  const around = enclosing(session);
-  const heldBy = hasTools && around.startedIn ? nameOfWriterAround(around.startedIn, core.lock) : undefined;
-  return heldBy === undefined ? around : { ...endlessWait("the session", heldBy, "call"), phase: "render" };
-}
 
 function spend(run: Run, reported: ReportedUsage | undefined, answered: number): Usage {
   const usage = withCost(run, usageOf(reported, { sent: run.conversation.characters(), answered }));

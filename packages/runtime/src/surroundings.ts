@@ -6,14 +6,16 @@ import {
   type EvaluateOptions,
   type Resources,
   type StreamEvent,
-  type Tool,
 } from "@proviso/core";
-import { isFailure, readOption } from "./failures.ts";
+import { isFailure, readOption, type Failure } from "./failures.ts";
 import type { LimitOptions } from "./limits.ts";
 import type { Nesting } from "./nesting.ts";
 import { contextOf, openContext, type ContextSources, type ResourceContext } from "./resources/context.ts";
 import type { Run } from "./run.ts";
-import { policiesFor } from "./tools/policies.ts";
+import type { SessionCore } from "./session/session.ts";
+import { enclosing, enclosingOfNested, type Enclosing } from "./transactions/enclosing.ts";
+import { endlessWait } from "./transactions/endless-wait.ts";
+import { nameOfWriterAround } from "./transactions/lock.ts";
 
 const defaultMaxDepth = 3;
 
@@ -38,6 +40,22 @@ export function depthOf({ maxDepth }: EvaluateOptions, nesting: Nesting | undefi
     throw new DefinitionError(`Evaluations inside evaluations may go ${around.maxDepth} deep (maxDepth), not deeper.`);
   }
   return { depth, maxDepth: Math.min(around.maxDepth, depth + (maxDepth ?? Infinity)) };
+}
+
+/**
+ * The transaction in whose code it begins. Where its first call would wait for the call in whose code it was begun, it is
+ * refused before anything is spent.
+ */
+export function enclosingOf(
+  core: SessionCore,
+  { session }: EvaluateOptions,
+  nesting: Nesting | undefined,
+  hasTools: boolean,
+): Enclosing | Failure {
+  if (nesting !== undefined) return enclosingOfNested(nesting.transaction);
+  const around = enclosing(session);
+  const heldBy = hasTools && around.startedIn ? nameOfWriterAround(around.startedIn, core.lock) : undefined;
+  return heldBy === undefined ? around : { ...endlessWait("the session", heldBy, "call"), phase: "render" };
 }
 
 /** The resources of an evaluation: its prompt's, those given with it, and those around it. */
@@ -96,26 +114,4 @@ function sourcesOf(
 
 function isBinding(item: Binding | Resources): item is Binding {
   return isRecord(item) && "create" in item;
-}
-
-/**
- * @throws {DefinitionError} for a tool, a policy that watches it, or the completion checker, which uses a key that nothing
- * binds.
- */
-export function checkUses({ rendered, policies, resources }: Pick<Run, "rendered" | "policies" | "resources">): void {
-  const { completion } = rendered;
-  if (completion !== undefined) assertBound("completion checker", completion, resources);
-  for (const tool of rendered.tools) {
-    assertBound("tool", tool, resources);
-    for (const policy of policiesFor({ rendered, policies }, tool)) assertBound("policy", policy, resources);
-  }
-}
-
-function assertBound(kind: string, user: Pick<Tool, "name" | "uses">, resources: ResourceContext): void {
-  const missing = user.uses?.find((key) => !resources.binds(key));
-  if (missing === undefined) return;
-  const { name } = missing;
-  throw new DefinitionError(
-    `The ${kind} "${user.name}" uses "${name}", which nothing binds: give resources: [provide(${name}, …)].`,
-  );
 }

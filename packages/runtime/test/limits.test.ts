@@ -199,9 +199,9 @@ test("LIM-6 a call with arguments that are no text does not switch a shared budg
   };
   const budget = trackBudget({ maxTotalTokens: 300 });
   const error = await rejection(modelAdapter(model).evaluate(promptWith(ok), { budget, maxTurns: 40 }));
-  expect(error).toMatchObject({ code: "budget", dimension: "total_tokens" });
-  expect(requests).toBeLessThan(10);
-  expect(budget.consumed.totalTokens).toBeGreaterThan(0);
+  expect(error).toMatchObject({ code: "provider", reason: "invalid_response" });
+  expect(requests).toBe(1);
+  expect(budget.consumed.totalTokens).toBeGreaterThanOrEqual(0);
   const later = modelAdapter(scriptedModel([{ text: "free", usage: usage(1_000_000) }]));
   expect(await rejection(later.evaluate(promptWith(), { budget }))).toMatchObject({ code: "budget" });
 });

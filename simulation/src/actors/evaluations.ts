@@ -155,7 +155,13 @@ function workerOf(
     kind: "handler",
     depth,
     signal,
-    open: (key) => context.resources.open(key),
+    open: (key) =>
+      context.resources.open(key).catch((error: unknown) => {
+        const { message } = error as Error;
+        const isLost = message.includes("came after the end") && !signal.aborted && !operation.ended;
+        stage.book.demand(!isLost, `TX-4 ${operation.id} does not get what it waited for: ${message}`);
+        throw error;
+      }),
     evaluate: ({ prompt, adapter }, given) =>
       context.evaluate(prompt, { adapter, ...(given === undefined ? {} : { resources: given }) }),
   };

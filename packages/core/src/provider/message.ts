@@ -1,5 +1,6 @@
 import { DefinitionError } from "../errors.ts";
 import { isRecord } from "../is-record.ts";
+import { whyNoJson } from "../json.ts";
 
 /** A call that the model asks for. */
 export interface ToolCall {
@@ -108,6 +109,8 @@ function parseMessage(message: unknown, path: string): Message {
       if (!Array.isArray(calls)) throw fault(`${path}.toolCalls`, "must be an array");
       const toolCalls = calls.map((call: unknown, index) => parseCall(call, `${path}.toolCalls[${index}]`));
       const { providerItems } = fields;
+      const why = whyNoJson(providerItems);
+      if (why !== undefined) throw fault(`${path}.providerItems`, `must be JSON: ${why}`);
       return { role: "assistant", text, toolCalls, ...(providerItems === undefined ? {} : { providerItems }) };
     }
     case "tool": {

@@ -1,4 +1,4 @@
-import { isRecord, type ModelFailure, type ModelResponse } from "@proviso/core";
+import { isRecord, whyNoJson, type ModelFailure, type ModelResponse } from "@proviso/core";
 import { isNetworkError, isTimeoutError, isUnreachable, networkFailure } from "../adapter/network-error.ts";
 import { isFailure, messageOf } from "../failures.ts";
 import type { Work } from "./attempt.ts";
@@ -14,12 +14,26 @@ export function asData(work: Work, ...given: Parameters<Work["begin"]>): Promise
 
 function checked(answer: unknown): ModelResponse | ModelFailure {
   try {
-    if (isModelAnswer(answer)) return readable(unmarked(answer));
+    if (!isModelAnswer(answer)) return invalid("The provider returned no message.", answer);
+    const why = answer.failure === undefined ? whyUnreadable(answer.message) : undefined;
+    return why === undefined ? readable(unmarked(answer)) : invalid(why, answer);
   } catch (cause) {
     return thrown(cause);
   }
-  const message = "The provider returned no message.";
-  return { failure: "provider", reason: "invalid_response", message, payload: answer };
+}
+
+function invalid(message: string, payload: unknown): ModelFailure {
+  return { failure: "provider", reason: "invalid_response", message, payload };
+}
+
+/** What would fail later, in the middle of something else. */
+function whyUnreadable({ toolCalls, providerItems }: ModelResponse["message"]): string | undefined {
+  for (const { name, arguments: given } of toolCalls as readonly { name: string; arguments?: unknown }[]) {
+    if (given === undefined || given === null || typeof given === "string") continue;
+    return `The provider returned a call of ${name} whose arguments are no text.`;
+  }
+  const why = whyNoJson(providerItems);
+  return why === undefined ? undefined : `The provider's own items cannot be written as JSON: ${why}`;
 }
 
 function thrown(cause: unknown): ModelFailure {

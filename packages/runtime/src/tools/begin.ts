@@ -71,7 +71,7 @@ export async function beginEach(
   run: Run,
   calls: readonly Accepted[],
   parent: Transaction,
-): Promise<ReadonlyMap<ToolCall, Transaction>> {
+): Promise<Map<ToolCall, Transaction>> {
   const own = new Map<ToolCall, Transaction>();
   if (calls.every(({ tool }) => tool.readOnly === true)) return own;
   for (const each of calls) {
@@ -91,8 +91,8 @@ function makeDeclared({ resources }: Run, calls: readonly Accepted[]): Promise<v
 }
 
 /**
- * Inside a read-only call nothing changes. A resource that guards itself refuses; of one that does not, a tool that says
- * not that it only reads could change it under a reader's lock.
+ * Inside a read-only call nothing may change, and resources are locked for reading. One with `guardedFor` refuses changes
+ * by itself. One without cannot: a tool that is not declared `readOnly` could change it while others read it.
  */
 function unguardedWrite(
   { nesting }: Run,
@@ -103,34 +103,49 @@ function unguardedWrite(
   const unguarded = writer && resources.find(({ resource }) => !isGuardable(resource));
   if (writer === undefined || unguarded === undefined) return undefined;
   return new DefinitionError(
-    `${writer.tool.name} may change "${unguarded.name}", but the call around it is read-only: declare it readOnly, or what it uses.`,
+    `${writer.tool.name} may change "${unguarded.name}", but the call around it is read-only. Declare ${writer.tool.name} ` +
+      `readOnly, or leave "${unguarded.name}" out of its uses, or give the resource a method guardedFor.`,
   );
 }
 
-/** A transaction that holds nothing: for what is asked after a call that was not run. */
-export function emptyTransaction(run: Run, calls: readonly Pick<Accepted, "call" | "tool">[]): Transaction {
-  return newTransaction(optionsFor(run, calls, []));
+/** For what is asked after a call: it only reads, holds nothing yet, and is part of the call's transaction if that began. */
+export function transactionAfter(run: Run, call: ToolCall, transaction: Transaction | undefined): Transaction {
+  return newTransaction({
+    ...settingOf(run, [call.id]),
+    ...(transaction === undefined ? {} : { parent: transaction }),
+    name: `the feedback after ${call.name} (${call.id})`,
+    sessionMode: "none",
+    resources: [],
+    mode: "read",
+  });
 }
 
-function optionsFor(
-  run: Run,
-  calls: readonly Pick<Accepted, "call" | "tool">[],
-  policies: readonly ToolPolicy[],
-): TransactionOptions {
+function optionsFor(run: Run, calls: readonly Accepted[], policies: readonly ToolPolicy[]): TransactionOptions {
   const checks = policies.filter(({ check }) => check !== undefined);
   const isReadOnly = run.nesting?.readOnly === true || calls.every(({ tool }) => tool.readOnly === true);
   const mode: LockMode = isReadOnly ? "read" : "write";
   const callIds = calls.map(({ call }) => call.id);
   return {
-    id: run.evaluationId,
+    ...settingOf(run, callIds),
     name: nameOf(calls),
-    core: run.core,
     // A check may dispatch, also for a tool that is read-only.
     sessionMode: checks.length > 0 && run.nesting?.readOnly !== true ? "write" : mode,
     resources: resourcesFor(run, calls, checks, mode),
     mode,
-    parent: run.nesting?.transaction ?? (run.enclosing.parent?.stage === "open" ? run.enclosing.parent : undefined),
-    startedIn: run.enclosing.startedIn?.stage === "open" ? run.enclosing.startedIn : undefined,
+  };
+}
+
+/** Where a transaction of this evaluation stands, and whom it reports to. */
+function settingOf(
+  run: Run,
+  callIds: readonly string[],
+): Pick<TransactionOptions, "id" | "core" | "parent" | "startedIn" | "host"> {
+  const { nesting, enclosing } = run;
+  return {
+    id: run.evaluationId,
+    core: run.core,
+    parent: nesting?.transaction ?? (enclosing.parent?.stage === "open" ? enclosing.parent : undefined),
+    startedIn: enclosing.startedIn?.stage === "open" ? enclosing.startedIn : undefined,
     host: hostOf(run, callIds),
   };
 }

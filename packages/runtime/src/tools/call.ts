@@ -152,7 +152,7 @@ function handle(run: Run, accepted: Accepted, handling: Handling, watched: Watch
     const opening = handling.calling.openResources();
     if (opening !== undefined || watched.policies.length > 0)
       return handleLater(run, accepted, handling, watched, opening);
-    const before = notBegun(run, handling);
+    const before = whyTooLate(run, handling);
     if (before !== undefined) return { params: jsonOf(accepted.input), ...before };
     if (watched.checksOnly === true) return accepted;
     return runHandler(run, accepted, handling);
@@ -172,7 +172,7 @@ async function handleLater(
   let { input } = accepted;
   try {
     if (opening !== undefined) await opening;
-    const before = notBegun(run, handling);
+    const before = whyTooLate(run, handling);
     if (before !== undefined) return { params: jsonOf(input), ...before };
     if (policies.length > 0) {
       const verdict = await checkPolicies(policies, accepted, calling, approved);
@@ -180,7 +180,7 @@ async function handleLater(
       const refused = calling.refused();
       if (refused !== undefined) return { params: jsonOf(input), result: failed(refused) };
       input = verdict.input;
-      const after = notBegun(run, handling);
+      const after = whyTooLate(run, handling);
       if (after !== undefined) return { params: jsonOf(input), ...after };
     }
     return checksOnly ? { ...accepted, input } : await runHandler(run, { ...accepted, input }, handling);
@@ -213,7 +213,7 @@ function thrown(run: Run, { call, tool, input }: Accepted, error: unknown): Invo
 }
 
 /** Why neither policies nor the handler may begin any more: a listener aborted, or what was waited for came late. */
-function notBegun(run: Run, { calling, time }: Handling): Omit<Invocation, "params"> | undefined {
+function whyTooLate(run: Run, { calling, time }: Handling): Omit<Invocation, "params"> | undefined {
   const stop = run.limits.stopped("tool");
   if (stop !== undefined) return { result: failed(`Not run: ${stop.message}`), stop };
   if (calling.isLive() && !time.isUp()) return undefined;

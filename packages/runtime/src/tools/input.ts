@@ -89,10 +89,8 @@ export function instanceIn(value: unknown): string | undefined {
   const found = findInstance(value, [], new Set());
   if (found === undefined) return undefined;
   const { name } = (found.instance.constructor ?? {}) as { readonly name?: unknown };
-  const what =
-    typeof found.instance === "function"
-      ? "a function"
-      : `an instance of ${typeof name === "string" && name !== "" ? name : "a class"}`;
+  const made = typeof name === "string" && name !== "" ? name : "a class";
+  const what = typeof found.instance === "function" ? "a function" : `an instance of ${made}`;
   return `${found.path.length === 0 ? "it" : pathText("", found.path)} is ${what}`;
 }
 

@@ -31,7 +31,7 @@ test("TX-12 context.evaluate in the body of a transaction that a handler began, 
   const scope = await shared();
   const inner = promptOf({ tools: [slowAdd(environment)] }, "inner");
   const error = await outcomeOf(environment, ({ evaluate }) =>
-    transaction({ ...scope, tag: "own" }, () =>
+    transaction({ session: scope.session, resources: scope.resources, tag: "own" }, () =>
       rejectionOf(evaluate(inner, { adapter: calling(environment, "add"), resources: scope.resources })),
     ),
   );
@@ -54,7 +54,7 @@ test("TX-12 the same some calls deeper is refused, too", async () => {
     { uses: [] },
   );
   await outcomeOf(environment, ({ evaluate }) =>
-    transaction({ ...scope, tag: "own" }, () =>
+    transaction({ session: scope.session, resources: scope.resources, tag: "own" }, () =>
       evaluate(promptOf({ tools: [middle] }, "middle"), { adapter: calling(environment, "middle") }),
     ),
   );
@@ -66,7 +66,7 @@ test("TX-12 in such a body, context.evaluate over something else runs, and adapt
   const [scope, other] = [await shared(), await shared()];
   const inner = promptOf({ tools: [slowAdd(environment)] }, "inner");
   await outcomeOf(environment, ({ evaluate }) =>
-    transaction(scope, async () => {
+    transaction({ session: scope.session, resources: scope.resources }, async () => {
       await evaluate(inner, { adapter: calling(environment, "add"), resources: other.resources });
       const { session, resources } = scope;
       await calling(environment, "add").evaluate(inner, { session, resources });
@@ -82,7 +82,7 @@ test("TX-12 two bodies that evaluate by context.evaluate over what the other hol
   const codes: string[] = [];
   const crossing = (own: typeof one, { resources }: typeof two) =>
     outcomeOf(environment, ({ evaluate }) =>
-      transaction(own, async () => {
+      transaction({ session: own.session, resources: own.resources }, async () => {
         await environment.clock.sleep(10);
         const evaluating = evaluate(inner, { adapter: calling(environment, "add"), resources });
         codes.push(

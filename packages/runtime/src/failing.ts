@@ -1,0 +1,82 @@
+// How an evaluation fails: the error that evaluate rejects with, its event and its entry in the log.
+import {
+  RestoreError,
+  type EvaluationDetails,
+  type EvaluationFailure,
+  type RestoreFault,
+  type UnusableError,
+} from "@proviso/core";
+import { rememberHistory } from "./continued.ts";
+import { elapsedMs } from "./elapsed.ts";
+import { errorOf, rememberFailure, type Failure } from "./failures.ts";
+import type { Run } from "./run.ts";
+
+/** Its own, redacted when they were reported, or that of whoever else made the session unusable meanwhile. */
+export function faultsOf({ faults, core, redaction }: Run): readonly RestoreFault[] {
+  if (faults.length > 0) return [...faults];
+  try {
+    core.assertUsable();
+    return [];
+  } catch (cause) {
+    const { operation, message } = cause as UnusableError;
+    return [{ operation, callIds: [], message: redaction.value(message), cause: redaction.value(cause) }];
+  }
+}
+
+/** With the response or the failure that the evaluation would have come to. */
+export function restoreError(
+  run: Run,
+  faults: readonly RestoreFault[],
+  outcome: Pick<RestoreError, "response"> | Pick<RestoreError, "failure">,
+): RestoreError {
+  const [first] = faults;
+  const message = `Session and resources may disagree: ${faults.map((fault) => fault.message).join("; ")}`;
+  return new RestoreError(message, {
+    ...run.redaction.details(spent(run)),
+    phase: "tool",
+    cause: first?.cause,
+    faults,
+    ...outcome,
+  });
+}
+
+/** The error that stands for a failure; nested evaluations find the failure behind it again. */
+export function errorFor(failure: Failure, details: Parameters<typeof errorOf>[1]): EvaluationFailure {
+  const error = errorOf(failure, details);
+  rememberFailure(error, failure);
+  return error;
+}
+
+/** Emits `prompt.failed` and returns the error: a RestoreError where a rollback or a commit failed as well. */
+export function failed(run: Run, failure: Failure): EvaluationFailure {
+  const error = errorFor(run.redaction.failure(failure), run.redaction.details(spent(run)));
+  return emitFailed(run, run.faults.length === 0 ? error : restoreError(run, [...run.faults], { failure: error }));
+}
+
+/** Emits `prompt.failed`, logs it, and returns the error. */
+export function emitFailed(run: Run, error: EvaluationFailure): EvaluationFailure {
+  rememberHistory(error, run.prompt, run.conversation);
+  run.log("error", errorFields(error), "prompt.error");
+  run.emit({
+    type: "prompt.failed",
+    promptName: run.promptName,
+    code: error.code,
+    phase: error.phase,
+    message: error.message,
+    usage: run.usage,
+    turns: run.turn,
+    durationMs: elapsedMs(run.world.clock, run.startedAt),
+  });
+  return error;
+}
+
+/** What the log shows of an error. */
+export function errorFields({ promptName, code, phase, message }: EvaluationFailure): object {
+  return { promptName, code, phase, error: message };
+}
+
+/** What an evaluation came to so far, whatever becomes of it. */
+export function spent(run: Run): Pick<EvaluationDetails, "promptName" | "usage" | "messages" | "toolResults"> {
+  const { promptName, usage, conversation, toolResults } = run;
+  return { promptName, usage, messages: conversation.messages(), toolResults: Object.freeze([...toolResults]) };
+}
