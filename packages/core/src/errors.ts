@@ -2,6 +2,7 @@ import type { BudgetExceededError } from "./budget-error.ts";
 import type { Usage } from "./limits/usage.ts";
 import type { Message } from "./provider/message.ts";
 import type { PromptResponse } from "./provider/adapter.ts";
+import type { SchemaIssue } from "./schema.ts";
 import type { ToolInvoked } from "./state/events.ts";
 import type { Visibility } from "./prompt/visibility.ts";
 import type { DeadlockError, RestoreError } from "./transaction-errors.ts";
@@ -36,12 +37,6 @@ export abstract class ProvisoError extends Error {
   }
 }
 
-/** One thing that is wrong, with a dotted path ("" is the value itself). */
-export interface DefinitionIssue {
-  readonly path: string;
-  readonly message: string;
-}
-
 /** A prompt, section, tool, slice, resource or adapter is defined or used wrongly. */
 export class DefinitionError extends ProvisoError {
   readonly code = "definition";
@@ -50,10 +45,10 @@ export class DefinitionError extends ProvisoError {
    * What a schema found wrong with params, an event, an example or an initial state, or what of a schema cannot be
    * printed: the first 100. Empty for every other mistake, whose message says it all.
    */
-  readonly issues: readonly DefinitionIssue[];
+  readonly issues: readonly SchemaIssue[];
   constructor(
     message: string,
-    details: { readonly cause?: unknown; readonly issues?: readonly DefinitionIssue[] | undefined } = {},
+    details: { readonly cause?: unknown; readonly issues?: readonly SchemaIssue[] | undefined } = {},
   ) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.issues = Object.freeze([...(details.issues ?? [])]);
@@ -68,36 +63,6 @@ export class NotSupportedError extends ProvisoError {
   constructor(feature: string) {
     super(`${feature} is not supported yet.`);
     this.feature = feature;
-  }
-}
-
-/** Why a filesystem refused or failed; the `reason` of a FilesystemError. */
-export type FilesystemFault =
-  | "not_found"
-  | "invalid_path"
-  | "not_a_file"
-  | "not_a_directory"
-  | "outside_root"
-  | "special_file"
-  | "read_only"
-  | "too_large"
-  | "busy"
-  | "failed";
-
-/** A filesystem refused or failed; a tool that lets it pass shows its message to the model. */
-export class FilesystemError extends ProvisoError {
-  readonly code = "filesystem";
-  override readonly name = "FilesystemError";
-  readonly reason: FilesystemFault;
-  /** As it was given. */
-  readonly path: string;
-  constructor(
-    message: string,
-    details: { readonly reason: FilesystemFault; readonly path: string; readonly cause?: unknown },
-  ) {
-    super(message, details);
-    this.reason = details.reason;
-    this.path = details.path;
   }
 }
 

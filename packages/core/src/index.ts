@@ -6,7 +6,6 @@ export {
   AbortedError,
   DeadlineExceededError,
   DefinitionError,
-  FilesystemError,
   isEvaluationFailure,
   ListenerError,
   NotSupportedError,
@@ -23,14 +22,14 @@ export {
   VisibilityExpansionRequired,
 } from "./errors.ts";
 export type {
-  DefinitionIssue,
   EvaluationDetails,
   EvaluationFailure,
   EvaluationPhase,
-  FilesystemFault,
   ProviderErrorReason,
   ThrottleKind,
 } from "./errors.ts";
+export { FilesystemError } from "./filesystem-error.ts";
+export type { FilesystemFault } from "./filesystem-error.ts";
 export { DeadlockError, RestoreError, UnusableError } from "./transaction-errors.ts";
 export type { RestoreFault } from "./transaction-errors.ts";
 export { describeValue } from "./describe-value.ts";

@@ -1,7 +1,8 @@
 // Why a schema cannot be used, in words that say what to do: what is given in its place is mostly another library's.
 import { describeValue } from "./describe-value.ts";
-import { DefinitionError, type DefinitionIssue } from "./errors.ts";
+import { DefinitionError } from "./errors.ts";
 import { isRecord } from "./is-record.ts";
+import type { SchemaIssue } from "./schema.ts";
 
 /** For what is no Standard Schema that prints JSON Schema. `what`: `The input of tool "t"`. */
 export function noSchema(what: string, given: unknown): DefinitionError {
@@ -41,7 +42,7 @@ function isJsonSchema(fields: Readonly<Record<string, unknown>>): boolean {
 /** For a schema that its library could not print: with the path of what JSON Schema has no word for, where it is found. */
 export function unprintable(what: string, schema: unknown, cause: unknown): DefinitionError {
   const why = cause instanceof Error ? cause.message : String(cause);
-  const issues: readonly DefinitionIssue[] = pathsOfZod(schema).map((path) => ({ path, message: why }));
+  const issues: readonly SchemaIssue[] = pathsOfZod(schema).map((path) => ({ path, message: why }));
   const where = issues[0] === undefined || issues[0].path === "" ? "" : `${issues[0].path}: `;
   return new DefinitionError(`${what} cannot be written as JSON Schema: ${where}${why}`, {
     cause,

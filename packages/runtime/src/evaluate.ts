@@ -14,75 +14,32 @@ import {
   type EvaluationFailure,
   type ModelProvider,
   type ModelResponse,
-  type OptionNames,
   type Prompt,
   type PromptResponse,
   type ProviderAdapter,
   type RestoreFault,
-  type ThrottlePolicy,
-  type ToolChoice,
-  type UnusableError,
 } from "@proviso/core";
 import { rememberInternals } from "./adapter-internals.ts";
+import { adapterOptionNames, type AdapterOptions } from "./adapter-options.ts";
 import { driveAgent, type AgentDriver } from "./agent.ts";
 import { whatIsMissing } from "./completion.ts";
 import { rememberHistory } from "./continued.ts";
-import { resolveEnvironment, type Environment } from "./environment.ts";
+import { resolveEnvironment } from "./environment.ts";
 import { checkToolChoice } from "./evaluate-options.ts";
 import { errorOf, isFailure, messageOf, rememberFailure, type Failure } from "./failures.ts";
 import { runInnerLoop } from "./inner-loop.ts";
 import { elapsedMs } from "./elapsed.ts";
-import { checkPricing, pricesOf, type TokenPrices } from "./prices.ts";
+import { checkPricing, pricesOf } from "./prices.ts";
 import { outputLimits } from "./request/wanted.ts";
 import { parseOutput, repairRequest, type ParsedOutput } from "./output/parse.ts";
 import { logSafely } from "./logging.ts";
+import { faultsOf } from "./restore-faults.ts";
 import type { Run, Setup } from "./run.ts";
 import { redactionOf } from "./secrets/structure.ts";
 import { startRun } from "./start-run.ts";
 import { startStream } from "./streaming/stream.ts";
 import type { Surroundings } from "./surroundings.ts";
 import { throttlePolicy } from "./request/policy.ts";
-
-/** The last part of every adapter's options. */
-export interface AdapterOptions extends Environment {
-  readonly throttle?: Partial<ThrottlePolicy> | undefined;
-  /** The default; an evaluation's own wins. */
-  readonly toolChoice?: ToolChoice | undefined;
-  /**
-   * What the model's tokens cost: US dollars for a million of them. Left out: what `@pydantic/genai-prices` says, where
-   * that is installed. A cost that the provider reports itself counts before both.
-   */
-  readonly pricing?: TokenPrices | undefined;
-}
-
-/**
- * For whoever takes options now and makes the adapter later.
- * @throws {DefinitionError} for a throttle policy or a tool choice that cannot be, or an empty secret.
- */
-export function checkAdapterOptions(options: AdapterOptions): void {
-  resolveEnvironment(options);
-  throttlePolicy(options.throttle);
-  checkToolChoice(options.toolChoice);
-  checkPricing(options.pricing);
-}
-
-/** Of AdapterOptions: for whoever takes more options and checks their names. */
-export const adapterOptionNames = {
-  throttle: true,
-  toolChoice: true,
-  pricing: true,
-  clock: true,
-  random: true,
-  newId: true,
-  logger: true,
-  secrets: true,
-} as const satisfies OptionNames<AdapterOptions>;
-
-/** What of an adapter's options is every adapter's. */
-export function adapterOptionsOf(options: AdapterOptions): AdapterOptions {
-  const { throttle, toolChoice, pricing, clock, random, newId, logger, secrets } = options;
-  return { throttle, toolChoice, pricing, clock, random, newId, logger, secrets };
-}
 
 /**
  * Every model adapter is this one line.
@@ -282,18 +239,6 @@ function responseOf(run: Run, setup: Setup, { text, output, response }: Answer):
     finishReason: response.finishReason,
     providerPayload: response.payload,
   });
-}
-
-/** Its own, redacted when they were reported, or that of whoever else made the session unusable meanwhile. */
-function faultsOf({ faults, core, redaction }: Run): readonly RestoreFault[] {
-  if (faults.length > 0) return [...faults];
-  try {
-    core.assertUsable();
-    return [];
-  } catch (cause) {
-    const { operation, message } = cause as UnusableError;
-    return [{ operation, callIds: [], message: redaction.value(message), cause: redaction.value(cause) }];
-  }
 }
 
 /** With the response or the failure that the evaluation would have come to. */

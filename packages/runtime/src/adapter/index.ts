@@ -13,6 +13,6 @@ export { checkBaseURL, checkModelSettings, defaultStallMs, defaultTimeoutMs, env
 export type { ModelSettings } from "./options.ts";
 export { failureRedactor, logOf } from "./showing.ts";
 export { isSecret } from "../secrets.ts";
-export { adapterOptionNames, adapterOptionsOf } from "../evaluate.ts";
+export { adapterOptionNames, adapterOptionsOf } from "../adapter-options.ts";
 export { guardRequest } from "./request-guard.ts";
 export type { RequestGuard } from "./request-guard.ts";

@@ -10,7 +10,8 @@ import {
   type ToolPolicy,
 } from "@proviso/core";
 import type { Environment } from "../environment.ts";
-import { adapterOptionNames, modelAdapter } from "../evaluate.ts";
+import { adapterOptionNames } from "../adapter-options.ts";
+import { modelAdapter } from "../evaluate.ts";
 import { scriptedModel } from "./scripted-model.ts";
 
 const { throttle: _throttle, toolChoice: _toolChoice, ...environmentNames } = adapterOptionNames;
