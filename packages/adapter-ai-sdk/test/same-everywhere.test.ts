@@ -14,6 +14,7 @@ import {
   type SessionEvent,
 } from "@proviso/core";
 import { append, createSession, type AdapterOptions } from "@proviso/runtime";
+import { adapterOptionsOf } from "@proviso/runtime/adapter";
 import { recordEvents } from "@proviso/runtime/testing";
 import { startSimulator, type AnswerStep, type SimulatorStep } from "@proviso/simulator";
 import { describe, expect, test } from "vitest";
@@ -25,11 +26,14 @@ const reference = (given: Connection): ProviderAdapter => openai({ model: "gpt-t
 const others: Readonly<Record<string, (given: Connection) => ProviderAdapter>> = {
   "openai, chat": (given) => openai({ model: "gpt-test", api: "chat", ...given }),
   "@ai-sdk/openai, responses": (given) =>
-    aiSdk({ model: createOpenAI(given).responses("gpt-test"), ...store, ...given }),
-  "@ai-sdk/openai, chat": (given) => aiSdk({ model: createOpenAI(given).chat("gpt-test"), ...given }),
+    aiSdk({ model: createOpenAI(given).responses("gpt-test"), ...store, ...adapterOptionsOf(given) }),
+  "@ai-sdk/openai, chat": (given) => aiSdk({ model: createOpenAI(given).chat("gpt-test"), ...adapterOptionsOf(given) }),
   "@ai-sdk/openai-compatible": (given) => {
     const connection = { name: "here", supportsStructuredOutputs: true, baseURL: given.baseURL, apiKey: given.apiKey };
-    return aiSdk({ model: createOpenAICompatible({ ...connection, includeUsage: true })("gpt-test"), ...given });
+    return aiSdk({
+      model: createOpenAICompatible({ ...connection, includeUsage: true })("gpt-test"),
+      ...adapterOptionsOf(given),
+    });
   },
   litellm: (given) => litellm({ model: "openai/gpt-test", ...given }),
 };

@@ -12,6 +12,7 @@ const noStatus = [
   "THR-3",
   "THR-5",
   "THR-6 it gives up",
+  "THR-1 THR-6 what is not to be asked again",
   `${asInProcess}: refusals`,
   `${asInProcess}: an exhausted quota`,
   `${asInProcess}: a bad request`,
