@@ -1,6 +1,7 @@
 /**
  * `pnpm mutations:check [rule …]`: plants each mutation of mutations.ts and runs its rule's tests in the file that it names.
  * It is killed where one of them fails; one that survives is a clause that no test guards, and the exit code is 1.
+ * That the tests pass without it is what `pnpm test` shows.
  */
 import { join } from "node:path";
 import type { TestProjectInlineConfiguration } from "vitest/config";

@@ -187,8 +187,9 @@ export const mutations: readonly Mutation[] = [
     rule: "LLC-6",
     breaks: "asking whether options will do asks nobody",
     file: "adapter-ai-sdk/src/litellm.ts",
-    find: "checkProxyOptions(options);\n    return true;",
-    replace: "void fetch(checkProxyOptions(options) && 'http://127.0.0.1:65001').catch(() => {});\n    return true;",
+    find: "checkLitellmOptions(options);\n    return true;",
+    replace:
+      'checkLitellmOptions(options);\n    void fetch("http://127.0.0.1:65001").catch(() => {});\n    return true;',
     test: "examples/llm-connect/test/options.test.ts",
   },
   {
@@ -206,5 +207,13 @@ export const mutations: readonly Mutation[] = [
     find: "if (!isOpenAIFamily(model)) return { type",
     replace: "if (!takesArgumentText(model)) return { type",
     test: "packages/adapter-ai-sdk/test/versions.test.ts",
+  },
+  {
+    rule: "EVT-4",
+    breaks: "each request has its own prompt.call.start",
+    file: "runtime/src/request/attempt.ts",
+    find: 'run.log("debug", { turn: run.turn, attempt }, "prompt.call.start");',
+    replace: 'if (run.turn === 1) run.log("debug", { turn: run.turn, attempt }, "prompt.call.start");',
+    test: "packages/runtime/test/logs.test.ts",
   },
 ];

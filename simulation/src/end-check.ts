@@ -50,6 +50,12 @@ function checkAnswer({ book }: World, { intent, hasOutput, id }: Watched, { outp
   book.demand(text === (hasOutput ? null : intent.text), `OUT-1 ${id} has the text ${text}`);
 }
 
+/** LIM-5: refused only where it would not fit alone, by the numbers of the message. */
+function couldNotFit(message: string): boolean {
+  const [, limit, spent, wanted] = /limit (\S+), spent (\S+), reserved \S+, wanted (\S+)\./.exec(message) ?? [];
+  return Number(spent) + Number(wanted) > Number(limit);
+}
+
 function checkFailure({ book, shape, openings }: World, watched: Watched, { code, message }: PromptFailed): void {
   const { intent, id, maxTurns, turn, trackers, hasHiddenBudget } = watched;
   const isRight = {
@@ -57,6 +63,7 @@ function checkFailure({ book, shape, openings }: World, watched: Watched, { code
     aborted: () => watched.abortedAt() !== undefined || watched.isNested,
     budget: () =>
       hasHiddenBudget ||
+      couldNotFit(message) ||
       trackers.some((tracker) => {
         const { totalTokens, inputTokens, outputTokens } = tracker.remaining();
         const least = Math.min(totalTokens, inputTokens, outputTokens);

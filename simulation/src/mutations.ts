@@ -71,7 +71,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a budget is replaced instead of summed",
     file: "core/src/limits/budget.ts",
-    find: "consumed = addUsage(consumed, countUsage(actual, { inputTokens, outputTokens }));",
+    find: "consumed = addUsage(consumed, actual);",
     replace: "consumed = actual;",
   },
   {
@@ -82,9 +82,9 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a request is not reserved",
-    file: runtime("request/repeated.ts"),
-    find: "  return worstCaseOf(",
-    replace: "  if (maxOutputTokens >= 0) return { inputTokens: 0, outputTokens: 0 };\n  return worstCaseOf(",
+    file: runtime("budget-room.ts"),
+    find: "tracker.reserve({ inputTokens, outputTokens, costUsd })",
+    replace: "tracker.reserve({ inputTokens: 0, outputTokens: 0, costUsd: 0 })",
   },
   {
     name: "calls stay without an answer after a limit",

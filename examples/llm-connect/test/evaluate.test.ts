@@ -167,9 +167,13 @@ test("LLC-5 LLC-30 every failure is one of ours, with its cause and where it hap
   const circular: Record<string, unknown> = {};
   circular["self"] = circular;
   const odd = modelAdapter({ ...scriptedModel([]), generate: async () => circular as never });
-  for (const adapter of [broken, foreign, odd]) {
+  for (const [adapter, phase] of [
+    [broken, "request"],
+    [foreign, "request"],
+    [odd, "response"],
+  ] as const) {
     const failure = await failureOf(adapter.evaluate(hello));
-    expect(failure).toMatchObject({ code: "provider", promptName: "app/hello", phase: "request" });
+    expect(failure).toMatchObject({ code: "provider", promptName: "app/hello", phase });
     expect(failure.usage.totalTokens).toBe(0);
   }
   expect((await failureOf(broken.evaluate(hello))).cause).toBe(cause);

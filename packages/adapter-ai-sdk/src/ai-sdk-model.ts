@@ -62,13 +62,20 @@ export interface Abilities {
   readonly nativeOutput: boolean;
   /** The answer is read from its text, whatever the model was told of its shape. */
   readonly textOnly: boolean;
+  /** The service says with each answer what it cost. */
+  readonly reportsCost?: boolean;
+}
+
+/** OpenAI's Responses API takes no fewer than 16 tokens; the others take any. */
+function leastOutput(provider: string): { readonly least: number } {
+  return Object.freeze({ least: /^(openai|azure)\b(?!.*\b(chat|completion)\b)/.test(provider) ? 16 : 1 });
 }
 
 /** A provider over any source. */
 export function providerOf(
   source: ModelSource,
   settings: AiSdkSettings & Environment,
-  { tools, nativeOutput, textOnly }: Abilities,
+  { tools, nativeOutput, textOnly, reportsCost = false }: Abilities,
 ): ModelProvider {
   const warn = warnings(settings, source);
   const redact = failureRedactor(settings.secrets ?? []);
@@ -83,7 +90,12 @@ export function providerOf(
     name: source.name,
     model: source.modelId,
     ...(settings.maxOutputTokens === undefined ? {} : { maxOutputTokens: settings.maxOutputTokens }),
-    capabilities: Object.freeze({ tools, nativeOutput }),
+    capabilities: Object.freeze({
+      tools,
+      nativeOutput,
+      outputLimit: leastOutput(source.name),
+      ...(reportsCost ? { reportsCost } : {}),
+    }),
     generate: async (request: ModelRequest) => {
       const answer = await generate(await (call ??= load()), request, warn);
       // The service may have repeated the key.

@@ -59,6 +59,7 @@ export function litellm(given: LiteLLMOptions): ProviderAdapter {
     tools: capabilities?.tools ?? true,
     nativeOutput: capabilities?.nativeOutput ?? takesSchemas(model),
     textOnly: true,
+    reportsCost: isOfProxy(options),
   });
   return modelAdapter(provider, adapterOptionsOf(options));
 }
@@ -169,11 +170,22 @@ function proxySource({ model, baseURL, apiKey, extraBody }: ProxyOptions): Model
         apiKey,
         includeUsage: true,
         supportsStructuredOutputs: true,
-        ...(extraBody && { transformRequestBody: (body) => ({ ...body, ...extraBody }) }),
+        ...(extraBody && { transformRequestBody: (body) => withExtra(body, extraBody) }),
       });
       return proxy.chatModel(model);
     },
   };
+}
+
+/** Laid over the body, but a limit of tokens never raises the one that is there. */
+function withExtra(
+  body: Record<string, unknown>,
+  extraBody: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const own = extraBody["max_tokens"];
+  const limit = body["max_tokens"];
+  const smaller = typeof own === "number" && typeof limit === "number" ? { max_tokens: Math.min(own, limit) } : {};
+  return { ...body, ...extraBody, ...smaller };
 }
 
 /** Blank is as if left out. */

@@ -39,7 +39,7 @@ export function toAiSdk(call: Call, request: ModelRequest, signal: AbortSignal):
       wire && { type: "json" as const, name: wireName(output.name), schema: wire.schema as object },
     temperature: settings.temperature,
     topP: settings.topP,
-    maxOutputTokens: settings.maxOutputTokens,
+    maxOutputTokens: smaller(settings.maxOutputTokens, request.maxOutputTokens),
     stopSequences: settings.stop as string[] | undefined,
     seed: settings.seed,
     presencePenalty: settings.presencePenalty,
@@ -48,6 +48,10 @@ export function toAiSdk(call: Call, request: ModelRequest, signal: AbortSignal):
     headers: settings.headers as Record<string, string> | undefined,
     abortSignal: signal,
   });
+}
+
+function smaller(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 }
 
 type ProviderOptions = LanguageModelV4CallOptions["providerOptions"];

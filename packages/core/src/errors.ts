@@ -1,4 +1,5 @@
-import type { BudgetDimension, Usage } from "./limits/usage.ts";
+import type { BudgetExceededError } from "./budget-error.ts";
+import type { Usage } from "./limits/usage.ts";
 import type { Message } from "./provider/message.ts";
 import type { PromptResponse } from "./provider/adapter.ts";
 import type { SchemaIssue } from "./schema.ts";
@@ -200,17 +201,6 @@ export class DeadlineExceededError extends PromptEvaluationError {
   constructor(message: string, details: EvaluationDetails & { readonly expiresAt: Date }) {
     super(message, details);
     this.expiresAt = details.expiresAt;
-  }
-}
-
-/** More was spent than the budget allows, or nothing was left for the next request. */
-export class BudgetExceededError extends PromptEvaluationError {
-  readonly code = "budget";
-  override readonly name = "BudgetExceededError";
-  readonly dimension: BudgetDimension;
-  constructor(message: string, details: EvaluationDetails & { readonly dimension: BudgetDimension }) {
-    super(message, details);
-    this.dimension = details.dimension;
   }
 }
 

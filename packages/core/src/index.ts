@@ -1,8 +1,9 @@
+export { BudgetExceededError } from "./budget-error.ts";
+export type { BudgetState } from "./budget-error.ts";
 export { errorReason } from "./error-reason.ts";
 export type { ErrorReason } from "./error-reason.ts";
 export {
   AbortedError,
-  BudgetExceededError,
   DeadlineExceededError,
   DefinitionError,
   isEvaluationFailure,
@@ -118,7 +119,14 @@ export { isSnapshotable } from "./resources/snapshotable.ts";
 export type { Snapshotable } from "./resources/snapshotable.ts";
 
 export { trackBudget } from "./limits/budget.ts";
-export type { Budget, BudgetTracker } from "./limits/budget.ts";
+export type {
+  Budget,
+  BudgetAmounts,
+  BudgetReservation,
+  BudgetTracker,
+  SavedBudget,
+  TrackedBudget,
+} from "./limits/budget.ts";
 export { setAlarm, systemClock } from "./limits/clock.ts";
 export type { Clock } from "./limits/clock.ts";
 export { deadlineAt, deadlineIn } from "./limits/deadline.ts";
@@ -142,6 +150,7 @@ export type {
   FinishReason,
   ModelDelta,
   ModelFailure,
+  ModelCapabilities,
   ModelProvider,
   ModelRequest,
   ModelResponse,

@@ -132,17 +132,28 @@ function copyOfPlain(value: unknown, depth: number): unknown {
   if (Array.isArray(value)) return copyOfItems(value, depth);
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) return notPlain;
-  const keys = Object.keys(value);
-  // A spread takes symbols along, and no JSON has undefined: such an object is put together key by key.
-  const isWhole = Object.getOwnPropertySymbols(value).length === 0 && !Object.values(value).includes(undefined);
+  // A spread takes symbols along.
+  if (Object.getOwnPropertySymbols(value).length > 0) return copyByKey(value, depth);
   // It has the shape of the original; an empty object that grows has room to spare, which counts where many are kept.
-  const copy: Record<string, unknown> = isWhole ? { ...value } : {};
-  for (const key of keys) {
-    const given = (isWhole ? copy : (value as Record<string, unknown>))[key];
+  const copy: Record<string, unknown> = { ...value };
+  for (const key of Object.keys(copy)) {
+    const given = copy[key];
+    // No JSON has undefined.
+    if (given === undefined) return copyByKey(value, depth);
+    const item = copyOfPlain(given, depth + 1);
+    if (item === notPlain || key === "__proto__") return notPlain;
+    if (!Object.is(item, given)) copy[key] = item;
+  }
+  return Object.freeze(copy);
+}
+
+function copyByKey(value: object, depth: number): unknown {
+  const copy: Record<string, unknown> = {};
+  for (const [key, given] of Object.entries(value)) {
     if (given === undefined) continue;
     const item = copyOfPlain(given, depth + 1);
     if (item === notPlain || key === "__proto__") return notPlain;
-    if (!isWhole || !Object.is(item, given)) copy[key] = item;
+    copy[key] = item;
   }
   return Object.freeze(copy);
 }

@@ -45,7 +45,11 @@ const failures: readonly [EvaluationFailure, EvaluationFailure["code"], ErrorRea
   [new PromptRenderError("m", details), "render", "render_error"],
   [new OutputParseError("m", { ...details, rawText: "{", issues: [] }), "output", "schema_error"],
   [new DeadlineExceededError("m", { ...details, expiresAt: new Date(0) }), "deadline", "deadline_error"],
-  [new BudgetExceededError("m", { ...details, dimension: "cost" }), "budget", "budget_error"],
+  [
+    new BudgetExceededError("m", { ...details, dimension: "cost", limit: 1, spent: 2, reserved: 0, wanted: undefined }),
+    "budget",
+    "budget_error",
+  ],
   [new TurnLimitError("m", details), "turns", "turn_limit_error"],
   [new AbortedError("m", details), "aborted", "aborted_error"],
   [new ListenerError("m", { ...details, errors: [cause], response: {} as never }), "listener", "listener_error"],

@@ -1,5 +1,6 @@
 import type { Clock, EvaluateOptions, Prompt, PromptResponse, ProviderAdapter } from "@proviso/core";
 import type { Nesting } from "./nesting.ts";
+import type { Prices } from "./prices.ts";
 
 /** What is known of an adapter before it is asked anything. */
 export interface AdapterFacts {
@@ -8,6 +9,7 @@ export interface AdapterFacts {
   /** Of one request. */
   readonly maxOutputTokens: number | undefined;
   readonly clock: Clock;
+  readonly prices: Prices;
 }
 
 /** Evaluates inside the tool call that `nesting` describes; undefined: an evaluation of its own. */

@@ -12,7 +12,7 @@ import {
 import { elapsedMs } from "./elapsed.ts";
 import { isFailure, refusedRequest, type Failure } from "./failures.ts";
 import { whyUnusable } from "./inner-loop.ts";
-import { onAbort, type WorstCase } from "./limits.ts";
+import { onAbort } from "./limits.ts";
 import { refresh } from "./rendering.ts";
 import { attemptRequest, type Answered, type Work } from "./request/attempt.ts";
 import { givenUp, reportThrottle } from "./request/repeated.ts";
@@ -27,6 +27,8 @@ import { wellFormedMessage } from "./well-formed.ts";
 export interface AgentDriver {
   readonly name: string;
   readonly model: string;
+  /** Its answers report their cost, so that `maxCostUsd` holds without a price. Default false. */
+  readonly reportsCost?: boolean | undefined;
   /**
    * One task, one final answer; it may throw what `fetch` throws, as a ModelProvider may. A failure without `usage` is
    * charged by estimate for the text and the calls before it; where there were none it costs nothing.
@@ -91,8 +93,6 @@ interface AgentWork extends Work {
   end(): Promise<Failure | undefined>;
 }
 
-const nothingReserved: WorstCase = { inputTokens: 0, outputTokens: 0 };
-
 function startWork(driver: AgentDriver, run: Run): AgentWork {
   const controller = new AbortController();
   const stopListening = onAbort(run.limits.signal, (reason) => controller.abort(reason));
@@ -121,7 +121,7 @@ function startWork(driver: AgentDriver, run: Run): AgentWork {
     return answer;
   };
   return {
-    worstCase: nothingReserved,
+    wanted: undefined,
     begin: (onDelta) =>
       driver.drive({
         get rendered() {

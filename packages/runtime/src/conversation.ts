@@ -9,7 +9,7 @@ import {
   type ToolMessage,
 } from "@proviso/core";
 import type { Continued } from "./continued.ts";
-import { charactersOf, textOf, utf8Length } from "./usage.ts";
+import { charactersOf, tokensOf } from "./usage.ts";
 import { wellFormedMessage } from "./well-formed.ts";
 
 export interface Conversation {
@@ -21,8 +21,8 @@ export interface Conversation {
   readonly question: number | undefined;
   /** UTF-16 units of what is sent. */
   characters(): number;
-  /** UTF-8 bytes of what is sent, from that message on. */
-  bytesFrom(index: number): number;
+  /** Tokens of what is sent, from that message on; an estimate. */
+  tokensFrom(index: number): number;
   /** A turn that is over. */
   append(message: AssistantMessage, answers: readonly ToolMessage[]): void;
   /** The prompt's own texts as they are now, in place of what they were. */
@@ -45,7 +45,7 @@ export function startConversation(
   else if (continued.next !== undefined) messages.push(freeze({ role: "user", text: continued.next }));
   let characters = sumOf([...system, ...messages]);
   /** Of all messages up to each. */
-  let bytes: number[] = [0];
+  let tokens: number[] = [0];
 
   const add = (message: Message): void => {
     messages.push(freeze(message));
@@ -56,12 +56,12 @@ export function startConversation(
     messages: () => Object.freeze([...messages]),
     question,
     characters: () => characters,
-    bytesFrom(index) {
+    tokensFrom(index) {
       const all = system.length + messages.length;
-      for (let i = bytes.length - 1; i < all; i++) {
-        bytes.push((bytes[i] ?? 0) + bytesOf((system[i] ?? messages[i - system.length]) as Message));
+      for (let i = tokens.length - 1; i < all; i++) {
+        tokens.push((tokens[i] ?? 0) + tokensOf((system[i] ?? messages[i - system.length]) as Message));
       }
-      return (bytes[all] ?? 0) - (bytes[index] ?? 0);
+      return (tokens[all] ?? 0) - (tokens[index] ?? 0);
     },
     append(message, answers) {
       add(message);
@@ -74,7 +74,7 @@ export function startConversation(
       if (question !== undefined) messages[question] = freeze({ role: "user", text: now.user });
       const after = [...system, ...(question === undefined ? [] : [messages[question] as Message])];
       characters += sumOf(after) - sumOf(before);
-      bytes = [0];
+      tokens = [0];
     },
     say: (text) => add({ role: "user", text }),
   };
@@ -86,17 +86,6 @@ function systemOf({ system }: RenderedPrompt): readonly Message[] {
 
 function sumOf(messages: readonly Message[]): number {
   return messages.reduce((sum, message) => sum + charactersOf(message), 0);
-}
-
-function bytesOf(message: Message): number {
-  if (message.role !== "assistant") return utf8Length(message.text);
-  const { text, toolCalls, providerItems } = message;
-  const texts = [text, ...toolCalls.flatMap((call) => [call.name, textOf(call.arguments)]), toJsonText(providerItems)];
-  return texts.reduce((sum, part) => sum + utf8Length(part), 0);
-}
-
-function toJsonText(items: unknown): string {
-  return items === undefined ? "" : JSON.stringify(items);
 }
 
 function freeze(given: Message): Message {

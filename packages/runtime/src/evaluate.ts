@@ -28,6 +28,8 @@ import { checkToolChoice } from "./evaluate-options.ts";
 import { errorOf, isFailure, messageOf, rememberFailure, type Failure } from "./failures.ts";
 import { runInnerLoop } from "./inner-loop.ts";
 import { elapsedMs } from "./elapsed.ts";
+import { checkPricing, pricesOf } from "./prices.ts";
+import { outputLimits } from "./request/wanted.ts";
 import { parseOutput, repairRequest, type ParsedOutput } from "./output/parse.ts";
 import { logSafely } from "./logging.ts";
 import type { Run, Setup } from "./run.ts";
@@ -44,8 +46,9 @@ import { throttlePolicy } from "./request/policy.ts";
 export function modelAdapter(provider: ModelProvider, options: AdapterOptions = {}): ProviderAdapter {
   checkOptionNames("modelAdapter", options, adapterOptionNames);
   checkDriver(provider, "modelAdapter needs a ModelProvider", modelProviderFields);
-  const { tools, nativeOutput } = provider.capabilities;
-  return makeAdapter({ provider, takesTools: tools, nativeOutput }, (run) => runInnerLoop(provider, run), options);
+  const { tools, nativeOutput, reportsCost = false } = provider.capabilities;
+  const setup = { provider, takesTools: tools, nativeOutput, reportsCost };
+  return makeAdapter(setup, (run) => runInnerLoop(provider, run), options);
 }
 
 /**
@@ -56,7 +59,8 @@ export function modelAdapter(provider: ModelProvider, options: AdapterOptions = 
 export function agentAdapter(driver: AgentDriver, options: AdapterOptions = {}): ProviderAdapter {
   checkOptionNames("agentAdapter", options, adapterOptionNames);
   checkDriver(driver, "agentAdapter needs an AgentDriver", agentDriverFields);
-  const setup = { provider: driver, takesTools: true, nativeOutput: false };
+  const { reportsCost = false } = driver;
+  const setup = { provider: driver, takesTools: true, nativeOutput: false, reportsCost };
   return makeAdapter(setup, (run) => driveAgent(driver, run), options);
 }
 
@@ -77,13 +81,16 @@ function checkDriver(given: unknown, needed: string, fields: Fields): void {
 type Drive = (run: Run) => Promise<ModelResponse | Failure>;
 
 function makeAdapter(
-  of: Pick<Setup, "provider" | "takesTools" | "nativeOutput">,
+  of: Pick<Setup, "provider" | "takesTools" | "nativeOutput" | "reportsCost">,
   drive: Drive,
   options: AdapterOptions,
 ): ProviderAdapter {
   checkToolChoice(options.toolChoice);
+  checkPricing(options.pricing);
+  const { name, model, maxOutputTokens } = of.provider;
+  const prices = pricesOf({ pricing: options.pricing, model, provider: name });
   const adapter: ProviderAdapter = Object.freeze({
-    name: of.provider.name,
+    name,
     evaluate: <Output>(prompt: Prompt<Output> | string, given: EvaluateOptions = {}) =>
       evaluate(setup, prompt, given, {}),
     stream: <Output>(prompt: Prompt<Output> | string, given: EvaluateOptions = {}) =>
@@ -96,11 +103,12 @@ function makeAdapter(
     world: resolveEnvironment(options),
     throttle: throttlePolicy(options.throttle),
     toolChoice: options.toolChoice,
+    prices,
+    outputLimits: outputLimits(),
   };
-  const { model, maxOutputTokens } = of.provider;
   rememberInternals(adapter, {
     evaluate: (prompt, given, nesting) => evaluate(setup, prompt, given, { nesting }),
-    facts: { model, nativeOutput: of.nativeOutput, maxOutputTokens, clock: setup.world.clock },
+    facts: { model, nativeOutput: of.nativeOutput, maxOutputTokens, clock: setup.world.clock, prices },
   });
   return adapter;
 }

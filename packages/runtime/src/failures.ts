@@ -12,7 +12,10 @@ import {
   ProviderError,
   ThrottleError,
   TurnLimitError,
+  type Budget,
+  type BudgetAmounts,
   type BudgetDimension,
+  type BudgetState,
   type BudgetTracker,
   type Deadline,
   type EvaluationDetails,
@@ -35,7 +38,13 @@ export type Failure = {
   | { readonly stop: "option"; readonly option: string | undefined }
   | { readonly stop: "aborted" }
   | { readonly stop: "deadline"; readonly expiresAt: Date }
-  | { readonly stop: "budget"; readonly dimension: BudgetDimension; readonly tracker: BudgetTracker | undefined }
+  | (BudgetState & {
+      readonly stop: "budget";
+      /** undefined: an error that a handler made. */
+      readonly tracker: BudgetTracker | undefined;
+      /** Of an answer that it cut short. */
+      readonly text?: string | undefined;
+    })
   | { readonly stop: "provider"; readonly reason: ProviderErrorReason; readonly status?: number | undefined }
   | {
       readonly stop: "process";
@@ -111,10 +120,36 @@ export function abortedFailure(cause: unknown, phase: EvaluationPhase): LimitFai
   return { stop: "aborted", phase, cause, message: "The evaluation was aborted." };
 }
 
-export function budgetFailure(dimension: BudgetDimension, phase: EvaluationPhase, tracker: BudgetTracker): Failure {
-  const message = `The budget is spent: ${dimension.replace("_", " ")}.`;
-  return { stop: "budget", phase, dimension, tracker, message };
+/** What a budget is limited by, and how much of that was wanted. */
+interface BudgetReason extends Pick<BudgetState, "dimension"> {
+  readonly tracker: BudgetTracker;
+  readonly wanted?: number | undefined;
+  readonly text?: string | undefined;
 }
+
+/** `what`: the sentence that begins with "The budget". */
+export function budgetFailure(
+  what: string,
+  phase: EvaluationPhase,
+  { dimension, tracker, wanted, text }: BudgetReason,
+): Extract<Failure, { readonly stop: "budget" }> {
+  const [limitName, amount, unit] = limitsOf[dimension];
+  const limit = tracker.budget[limitName] ?? Infinity;
+  const spent = tracker.consumed[amount] ?? 0;
+  const reserved = Math.max(0, limit - spent - tracker.remaining()[amount]);
+  const state = { dimension, limit, spent, reserved, wanted };
+  const numbers = [`limit ${limit}`, `spent ${spent}`, `reserved ${reserved}`];
+  if (wanted !== undefined) numbers.push(`wanted ${wanted}`);
+  const message = `The budget ${what}: ${unit}: ${numbers.join(", ")}.`;
+  return { stop: "budget", phase, tracker, text, message, ...state };
+}
+
+const limitsOf = {
+  total_tokens: ["maxTotalTokens", "totalTokens", "total tokens"],
+  input_tokens: ["maxInputTokens", "inputTokens", "input tokens"],
+  output_tokens: ["maxOutputTokens", "outputTokens", "output tokens"],
+  cost: ["maxCostUsd", "costUsd", "US dollars"],
+} as const satisfies Record<BudgetDimension, readonly [keyof Budget, keyof BudgetAmounts, string]>;
 
 export function providerFailure(
   reason: ProviderErrorReason,
@@ -162,7 +197,7 @@ export function errorOf(
     case "deadline":
       return new DeadlineExceededError(message, { ...details, expiresAt: failure.expiresAt });
     case "budget":
-      return new BudgetExceededError(message, { ...details, dimension: failure.dimension });
+      return budgetError(failure, details);
     case "provider":
       return new ProviderError(message, { ...details, reason: failure.reason, status: failure.status });
     case "process": {
@@ -178,6 +213,13 @@ export function errorOf(
     case "output":
       return new OutputParseError(message, { ...details, rawText: failure.rawText, issues: failure.issues });
   }
+}
+
+function budgetError(
+  { message, dimension, limit, spent, reserved, wanted, text }: Extract<Failure, { readonly stop: "budget" }>,
+  details: EvaluationDetails,
+): BudgetExceededError {
+  return new BudgetExceededError(message, { ...details, dimension, limit, spent, reserved, wanted, text });
 }
 
 const failures = new WeakMap<object, Failure>();

@@ -3,6 +3,7 @@ export type { AgentDriver, AgentRun } from "./agent.ts";
 export { agentAdapter, modelAdapter } from "./evaluate.ts";
 export { checkAdapterOptions } from "./adapter-options.ts";
 export type { AdapterOptions } from "./adapter-options.ts";
+export type { TokenPrices } from "./prices.ts";
 export { memoryFilesystem } from "./resources/memory-filesystem.ts";
 export { memoryOverrides } from "./overrides.ts";
 export { openResources } from "./resources/context.ts";

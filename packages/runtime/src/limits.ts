@@ -8,9 +8,9 @@ import {
   type Clock,
   type Deadline,
   type EvaluationPhase,
-  type Usage,
 } from "@proviso/core";
-import { openBudgets } from "./budgets.ts";
+import type { Wanted } from "./budget-room.ts";
+import { openBudgets, type Granted } from "./budgets.ts";
 import { abortedFailure, deadlineFailure, type Failure, type LimitFailure } from "./failures.ts";
 
 export interface Limits {
@@ -21,21 +21,17 @@ export interface Limits {
   check(phase: EvaluationPhase): Failure | undefined;
   /** The same before a request, which a budget with nothing left forbids too. */
   checkRequest(): Failure | undefined;
-  /** Holds a request's worst case in every budget, or says which has no room for it. */
-  reserve(worstCase: WorstCase): Reservation | Failure;
+  /** A budget limits the cost. */
+  readonly limitsCost: boolean;
+  /** Whether the tracker is one of those that the evaluation spends from. */
+  spendsFrom(tracker: BudgetTracker): boolean;
+  /** Holds what a request wants in every budget, waiting for others if need be, or says which has no room for it. */
+  reserve(wanted: Wanted | undefined): Granted | Failure | Promise<Granted | Failure>;
   /** Why the signal fired, told for this phase; undefined while it has not. */
   stopped(phase: EvaluationPhase): LimitFailure | undefined;
   /** The promise, or the failure as soon as the signal fires: what was begun is left behind. */
   race<T>(work: Promise<T>, phase: EvaluationPhase): Promise<T | LimitFailure>;
   close(): void;
-}
-
-export interface WorstCase {
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-}
-export interface Reservation {
-  settle(actual: Usage): void;
 }
 
 export interface LimitOptions {
@@ -83,7 +79,9 @@ export function openLimits(options: LimitOptions, clock: Clock, inherited: Limit
     stopped,
     check: (phase) => stopped(phase) ?? budgets.exceeded(phase),
     checkRequest: () => stopped("request") ?? budgets.exhausted(),
-    reserve: budgets.reserve,
+    limitsCost: budgets.limitsCost,
+    spendsFrom: budgets.includes,
+    reserve: (wanted) => budgets.reserve(wanted, controller.signal),
     race(work, phase) {
       return new Promise((resolve, reject) => {
         const stop = (): void => resolve({ ...(firedBy as LimitFailure), phase });

@@ -26,6 +26,8 @@ import type { ResourceContext } from "./resources/context.ts";
 import type { SessionCore, UnnumberedEvent } from "./session/session.ts";
 import type { Redaction } from "./secrets/structure.ts";
 import type { Enclosing } from "./transactions/enclosing.ts";
+import type { Prices } from "./prices.ts";
+import type { OutputLimits } from "./request/wanted.ts";
 import type { KnownCost } from "./usage.ts";
 
 /** A framework event without what every one has; it may have room for that, which saves memory where many are kept. */
@@ -49,6 +51,11 @@ export interface Setup {
   readonly world: World;
   readonly throttle: ThrottlePolicy;
   readonly toolChoice: ToolChoice | undefined;
+  readonly prices: Prices;
+  /** The model's answers report their cost. */
+  readonly reportsCost: boolean;
+  /** What the model has refused so far. */
+  readonly outputLimits: OutputLimits;
 }
 
 /** All that one evaluation needs. */
@@ -97,6 +104,10 @@ export interface Run {
   usage: Usage;
   /** The last turn's cost, where it was reported. */
   knownCost: KnownCost | undefined;
+  /** How many times the estimate of the last turn's input were counted, where that was reported. */
+  inputCorrection: number | undefined;
+  readonly prices: Prices;
+  readonly outputLimits: OutputLimits;
   readonly toolResults: ToolInvoked[];
   /**
    * Takes the event over, numbers, reduces and tells it; what listeners throw is logged, and the caller's to judge.

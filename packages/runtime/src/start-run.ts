@@ -54,6 +54,7 @@ export async function startRun(
       limits.close();
       return stop;
     }
+    if (limits.limitsCost) await checkPrice(setup, limits);
     const place = { ...around, ...readOption("maxDepth", () => depthOf(options, around.nesting)) };
     const built = await buildRun(setup, prompt, options, limits, place);
     if (isFailure(built)) limits.close();
@@ -126,13 +127,13 @@ async function buildRun(
 
 /** What a run makes itself; all else is decided before. */
 type Own =
-  | keyof Pick<Setup, "adapter" | "throttle" | "nativeOutput">
+  | keyof Pick<Setup, "adapter" | "throttle" | "nativeOutput" | "prices" | "outputLimits">
   | keyof Pick<EvaluateOptions & Run, "policies" | "maxTurns" | "maxRepairs" | "expectedOutputTokens">
-  | keyof Pick<Run, "model" | "turn" | "usage" | "knownCost" | "toolResults" | "faults">
+  | keyof Pick<Run, "model" | "turn" | "usage" | "knownCost" | "inputCorrection" | "toolResults" | "faults">
   | keyof Pick<Run, "emit" | "spend" | "withinGrace" | "close">;
 
 function newRun(
-  { adapter, throttle, provider, nativeOutput }: Setup,
+  { adapter, throttle, provider, nativeOutput, prices, outputLimits }: Setup,
   options: EvaluateOptions,
   of: Omit<Run, Own>,
 ): Run {
@@ -144,6 +145,8 @@ function newRun(
     adapter,
     throttle,
     nativeOutput,
+    prices,
+    outputLimits,
     policies,
     maxTurns,
     maxRepairs,
@@ -152,6 +155,7 @@ function newRun(
     turn: 0,
     usage: noUsage,
     knownCost: undefined,
+    inputCorrection: undefined,
     toolResults: [],
     faults: [],
     emit: emitter(of),
@@ -181,9 +185,29 @@ function enclosingOf(
 }
 
 function spend(run: Run, reported: ReportedUsage | undefined, answered: number): Usage {
-  const usage = usageOf(reported, { sent: run.conversation.characters(), answered });
+  const usage = withCost(run, usageOf(reported, { sent: run.conversation.characters(), answered }));
   run.usage = addUsage(run.usage, usage);
   return usage;
+}
+
+/** What the provider says of its cost counts; where it says nothing, the price of the tokens. */
+function withCost({ prices: { current }, world: { clock } }: Run, usage: Usage): Usage {
+  if (usage.costUsd !== undefined || current?.known !== true) return usage;
+  const costUsd = current.priceOf(usage, clock.now());
+  return Number.isFinite(costUsd) ? { ...usage, costUsd } : usage;
+}
+
+/**
+ * A limit in dollars needs a price, or it would limit nothing.
+ * @throws {DefinitionError} where nobody knows one.
+ */
+async function checkPrice({ prices, provider, reportsCost }: Setup, limits: Limits): Promise<void> {
+  const pricing = prices.current ?? (await limits.race(prices.load(), "render"));
+  if (isFailure(pricing) || pricing.known || reportsCost) return;
+  throw new DefinitionError(
+    `The budget has maxCostUsd, but the price of "${provider.model}" is not known: give the adapter ` +
+      `{ pricing: { input: 2.5, output: 15 } }, its own in US dollars for a million tokens. ${pricing.reason}`,
+  );
 }
 
 /**

@@ -19,7 +19,8 @@ async function said(feedback: FeedbackProvider, limited: boolean): Promise<strin
   const model = scriptedModel([{ toolCalls: [call("set_plan", { goal: "g", steps: ["s"] })] }, { text: "done" }]);
   const prompt = definePrompt({ key: "p", sections: [planning()], feedback: [feedback] }).bind();
   const limits = { deadline: deadlineIn(90_000, environment.clock), budget: { maxTotalTokens: 1_000, maxCostUsd: 2 } };
-  const { messages } = await modelAdapter(model, environment).evaluate(prompt, limited ? limits : {});
+  const adapter = modelAdapter(model, { ...environment, pricing: { input: 0, output: 0 } });
+  const { messages } = await adapter.evaluate(prompt, limited ? limits : {});
   const answer = messages.find(({ role }) => role === "tool")?.text ?? "";
   return /<feedback from="\w+">\n([\s\S]*)\n<\/feedback>/.exec(answer)?.[1] ?? "";
 }

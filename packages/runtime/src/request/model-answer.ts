@@ -4,9 +4,9 @@ import { isFailure, messageOf } from "../failures.ts";
 import type { Work } from "./attempt.ts";
 
 /** Begins the work; what it throws is returned as the data that it should have been. Never rejects. */
-export function asData(work: Work, onDelta: Parameters<Work["begin"]>[0]): Promise<ModelResponse | ModelFailure> {
+export function asData(work: Work, ...given: Parameters<Work["begin"]>): Promise<ModelResponse | ModelFailure> {
   try {
-    return Promise.resolve(work.begin(onDelta)).then(checked, thrown);
+    return Promise.resolve(work.begin(...given)).then(checked, thrown);
   } catch (cause) {
     return Promise.resolve(thrown(cause));
   }

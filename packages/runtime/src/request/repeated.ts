@@ -1,30 +1,41 @@
 import type { ModelFailure, ModelProvider, ModelRequest } from "@proviso/core";
 import { isFailure, refusedRequest, type Failure } from "../failures.ts";
-import type { WorstCase } from "../limits.ts";
 import type { Run } from "../run.ts";
 import { turnDeltas } from "../streaming/deltas.ts";
-import { worstCaseOf } from "../usage.ts";
-import { attemptRequest, type Answered, type Work } from "./attempt.ts";
+import { attemptRequest, type Answered } from "./attempt.ts";
 import { nextDelay } from "./backoff.ts";
+import { limitedWork } from "./limited-work.ts";
 
 type Refused = Extract<ModelFailure, { failure: "throttle" }>;
+
+/** An answer, and why it cannot be used: the budget ended before it did. */
+export interface AnsweredOrCut extends Answered {
+  readonly cut: Failure | undefined;
+}
 
 /**
  * Asks until the provider answers, refuses for good, or the policy or a limit ends it. Only the request is repeated,
  * never a tool.
  */
-export async function throttled(run: Run, provider: ModelProvider, request: ModelRequest): Promise<Answered | Failure> {
+export async function throttled(
+  run: Run,
+  provider: ModelProvider,
+  request: ModelRequest,
+): Promise<AnsweredOrCut | Failure> {
   const deltas = run.watch === undefined ? undefined : turnDeltas(run);
-  const work: Work = {
-    worstCase: worstCase(run, provider, request),
-    begin: (onDelta) => provider.generate(onDelta === undefined ? request : { ...request, onDelta }),
-  };
+  const limited = limitedWork(run, provider, request);
   let waitedMs = 0;
   let quotaTold = false;
   for (let attempt = 1; ; attempt++) {
-    const answer = await attemptRequest(run, attempt, work, deltas);
-    if (isFailure(answer) || answer.failure === undefined) return answer;
-    if (answer.failure !== "throttle") return refusedRequest(answer);
+    const answer = await attemptRequest(run, attempt, limited.work, deltas);
+    if (isFailure(answer)) return answer;
+    if (answer.failure === undefined) return { ...answer, cut: limited.cutShort(answer) };
+    if (answer.failure !== "throttle") {
+      const cut = limited.cutShort(answer);
+      if (cut !== undefined) return cut;
+      if (limited.isLifted(answer)) continue;
+      return refusedRequest(answer);
+    }
     const { kind, retryAfterMs } = answer;
     const leftMs = run.limits.deadline?.remainingMs() ?? Infinity;
     const late = run.limits.stopped("request");
@@ -39,13 +50,6 @@ export async function throttled(run: Run, provider: ModelProvider, request: Mode
     if (isFailure(slept)) return slept;
     waitedMs += delayMs;
   }
-}
-
-/** Only what is known to be bounded, or expected to be, can be reserved. */
-function worstCase(run: Run, { maxOutputTokens = Infinity }: ModelProvider, request: ModelRequest): WorstCase {
-  const outputTokens = Math.min(maxOutputTokens, Math.ceil(run.expectedOutputTokens ?? Infinity));
-  if (outputTokens === Infinity || run.limits.budget === undefined) return { inputTokens: 0, outputTokens: 0 };
-  return worstCaseOf(request, run.conversation, run.knownCost, outputTokens);
 }
 
 interface Refusals {

@@ -5,6 +5,7 @@
 // 4. What a factory is given is guarded like what a handler is given.
 import { DefinitionError, isSnapshotable, systemClock, type Binding, type Clock, type Resources } from "@proviso/core";
 import type { Participant } from "../transactions/snapshots.ts";
+import { hiddenField } from "../hidden-field.ts";
 import { asker } from "./asker.ts";
 import type { Calling } from "./asking.ts";
 import { isToLearn, madeForCalls, openCall, type CallResources } from "./call-resources.ts";
@@ -53,11 +54,11 @@ export interface ResourceContext {
   /** undefined where nothing was made. @throws {AggregateError} when closing failed somewhere; everything was tried. */
   close(): Promise<void> | undefined;
 }
-const contexts = new WeakMap<Resources, ResourceContext>();
+const contexts = hiddenField<ResourceContext>();
 
 /** The context behind an opened scope. @throws {DefinitionError} for anything else. */
 export function contextOf(resources: Resources): ResourceContext {
-  const context = contexts.get(resources);
+  const context = isHeld(resources) ? contexts.of(resources) : undefined;
   if (context === undefined)
     throw new DefinitionError(
       "These resources were not opened by openResources, or are closed: give what openResources returned (evaluate takes a list of bindings, too).",
@@ -86,19 +87,20 @@ export function openContext(
   { own, given = [], outerOf = () => undefined, outers = [] }: ContextSources,
   clock: Clock = systemClock,
 ): ResourceContext | Promise<ResourceContext> {
-  const bound = new Map<Key, Binding>([...own, ...given].map((binding) => [binding.key, binding]));
+  const bound = new Map<Key, Binding>();
+  for (const bindings of [own, given]) for (const binding of bindings) bound.set(binding.key, binding);
   const singletons = newStore(clock);
   const state = { closed: false };
   const ask = asker({ bound, singletons, state, outerOf, self: () => context });
   const root = ask({ path: [], isInjected: false, call: undefined });
-  const stays = new Set(given.map(({ key }) => key));
-  let inner = [...bound.values()].filter(({ key }) => outerOf(key) === undefined);
+  const stays = ({ key }: Binding): boolean => given.some((other) => other.key === key);
+  let inner = bound.size === 0 ? [] : [...bound.values()].filter(({ key }) => outerOf(key) === undefined);
   const context: ResourceContext = {
     resources: root,
     injected: ask({ path: [], isInjected: true, call: undefined }),
     binds: (key) => bound.has(key) || outerOf(key) !== undefined,
     async extend(more) {
-      const isNew = (binding: Binding): boolean => bound.get(binding.key) !== binding && !stays.has(binding.key);
+      const isNew = (binding: Binding): boolean => bound.get(binding.key) !== binding && !stays(binding);
       const latest = new Map(more.map((binding) => [binding.key, binding]));
       const added = [...latest.values()].filter((each) => isNew(each) && outerOf(each.key) === undefined);
       for (const binding of added) {
@@ -130,7 +132,7 @@ export function openContext(
     close() {
       if (state.closed) return undefined;
       state.closed = true;
-      contexts.delete(root);
+      contexts.set(root, undefined);
       return isEmpty(singletons) ? undefined : closeStore(singletons);
     },
   };
@@ -148,6 +150,10 @@ async function makeFirst(context: ResourceContext, first: readonly Binding[]): P
     throw error;
   }
   return context;
+}
+
+function isHeld(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
 }
 
 function madeAtOnce({ scope, eager, close }: Binding): boolean {
@@ -193,7 +199,7 @@ export async function openResources(bindings: readonly Binding[]): Promise<Resou
   const opened: Resources & AsyncDisposable = {
     ...context.resources,
     async [Symbol.asyncDispose]() {
-      contexts.delete(opened);
+      contexts.set(opened, undefined);
       await context.close();
     },
   };

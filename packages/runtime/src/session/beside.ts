@@ -64,6 +64,11 @@ export function createBeside(): Beside {
     return calls === undefined || (at?.callId !== undefined && calls.has(at.callId));
   };
   const forgetOld = (): void => {
+    if (owners.size === 0 && outer.size === 0) {
+      changes = [];
+      young = 0;
+      return;
+    }
     if (owners.size > 0 && changes.length < 2 * young + 16) return;
     let oldest = Infinity;
     for (const mark of owners.keys()) oldest = Math.min(oldest, (bases.get(mark) ?? mark).order);

@@ -10,7 +10,10 @@ import {
   type ReportedUsage,
 } from "@proviso/core";
 
-/** What a scripted model does with one request. `usage` left out: 10 input and 5 output tokens. */
+/**
+ * What a scripted model does with one request. `usage` left out: 10 input and 5 output tokens. An answer of more output
+ * tokens than a budget leaves for it is cut short there, as a service would.
+ */
 export type ScriptedStep =
   | {
       readonly text?: string | undefined;
@@ -68,7 +71,13 @@ export function scriptedModel(
   return {
     name: "scripted",
     model: "scripted-model",
-    capabilities: { tools: true, nativeOutput: true, ...options.capabilities },
+    capabilities: {
+      tools: true,
+      nativeOutput: true,
+      outputLimit: { least: 1 },
+      ...reporting(steps),
+      ...options.capabilities,
+    },
     requests,
     get callCount() {
       return requests.length;
@@ -131,17 +140,28 @@ async function play(
     name,
     arguments: typeof given === "string" ? given : JSON.stringify(given),
   }));
-  const text = step.text ?? (step.output === undefined ? "" : JSON.stringify(step.output));
+  const whole = step.text ?? (step.output === undefined ? "" : JSON.stringify(step.output));
+  const usage = step.usage ?? { inputTokens: 10, outputTokens: 5, totalTokens: 15 };
+  const { outputTokens = 0 } = usage;
+  const limit = Math.min(request.maxOutputTokens ?? Infinity, outputTokens);
+  const isCut = limit < outputTokens;
+  const text = isCut ? whole.slice(0, Math.floor((whole.length * limit) / outputTokens)) : whole;
   // Streamed, it comes in words.
   for (const word of request.onDelta === undefined ? [] : (text.match(/\s*[^\s,]+,?/g) ?? [])) {
     request.onDelta?.({ kind: "text", text: word });
   }
   return {
-    message: { role: "assistant", text, toolCalls },
-    finishReason: step.finishReason ?? (toolCalls.length > 0 ? "tool-calls" : "stop"),
-    usage: step.usage ?? { inputTokens: 10, outputTokens: 5, totalTokens: 15 },
+    message: { role: "assistant", text, toolCalls: isCut ? [] : toolCalls },
+    finishReason: isCut ? "length" : (step.finishReason ?? (toolCalls.length > 0 ? "tool-calls" : "stop")),
+    usage: isCut ? { ...usage, outputTokens: limit, totalTokens: undefined } : usage,
     model: "scripted-model",
   };
+}
+
+/** A script that reports costs needs no prices. */
+function reporting(steps: readonly ScriptedStep[]): { readonly reportsCost?: true } {
+  const isReported = steps.some((step) => "usage" in step && step.usage?.costUsd !== undefined);
+  return isReported ? { reportsCost: true } : {};
 }
 
 /** Fails every request. */

@@ -123,7 +123,7 @@ function optionsFor(
   const callIds = calls.map(({ call }) => call.id);
   return {
     id: run.evaluationId,
-    name: `${calls.length === 1 ? "the call of" : "the calls of"} ${calls.map(named).join(", ")}`,
+    name: nameOf(calls),
     core: run.core,
     // A check may dispatch, also for a tool that is read-only.
     sessionMode: checks.length > 0 && run.nesting?.readOnly !== true ? "write" : mode,
@@ -135,8 +135,9 @@ function optionsFor(
   };
 }
 
-function named({ call }: Pick<Accepted, "call">): string {
-  return `${call.name} (${call.id})`;
+function nameOf(calls: readonly Pick<Accepted, "call">[]): string {
+  const names = calls.map(({ call }) => `${call.name} (${call.id})`);
+  return names.length === 1 ? `the call of ${names[0]}` : `the calls of ${names.join(", ")}`;
 }
 
 /** What the tools use, or everything; what the policies' checks read, for reading. */

@@ -60,15 +60,15 @@ export function prepare(run: Run, call: ToolCall): Accepted | Invocation | Promi
   if (tool === undefined) return rejected(run, call, unknownTool(run, call));
   const parsing = parseArguments(tool, call);
   if (!isThenable(parsing)) return accepted(run, call, tool, parsing);
-  return run.limits.race(parsing, "tool").then((parsed) => accepted(run, call, tool, parsed));
+  return run.limits.race(parsing, "tool").then((parsed) => {
+    const stop = isFailure(parsed) ? parsed : run.limits.stopped("tool");
+    if (stop !== undefined) return { ...rejected(run, call, `Not run: ${stop.message}`), stop };
+    return accepted(run, call, tool, parsed as Arguments);
+  });
 }
 
-function accepted(run: Run, call: ToolCall, tool: Tool, parsed: Arguments | Failure): Accepted | Invocation {
-  if (isFailure(parsed)) return { ...rejected(run, call, `Not run: ${parsed.message}`), stop: parsed };
-  if (!parsed.ok) return rejected(run, call, parsed.error);
-  const stop = run.limits.stopped("tool");
-  if (stop !== undefined) return { ...rejected(run, call, `Not run: ${stop.message}`), stop };
-  return { call, tool, input: parsed.input };
+function accepted(run: Run, call: ToolCall, tool: Tool, parsed: Arguments): Accepted | Invocation {
+  return parsed.ok ? { call, tool, input: parsed.input } : rejected(run, call, parsed.error);
 }
 
 /** Emits `tool.requested`; inside the call's transaction, so that what reducers make of it is undone with the call. */
@@ -228,7 +228,7 @@ function stopBehind(run: Run, error: unknown): Failure | undefined {
   if (error instanceof LockFault) return error.failure;
   const failure = failureBehind(error);
   if (failure === undefined) return ownLimitBehind(error);
-  if (failure.stop !== "budget" || failure.tracker === undefined || failure.tracker !== run.limits.budget)
+  if (failure.stop !== "budget" || failure.tracker === undefined || !run.limits.spendsFrom(failure.tracker))
     return undefined;
   return { ...failure, phase: "tool" };
 }
@@ -239,7 +239,8 @@ function ownLimitBehind(error: unknown): Failure | undefined {
   if (error instanceof DeadlineExceededError) return { stop: "deadline", expiresAt: error.expiresAt, ...why };
   if (error instanceof AbortedError) return { stop: "aborted", ...why };
   if (error instanceof BudgetExceededError) {
-    return { stop: "budget", dimension: error.dimension, tracker: undefined, ...why };
+    const { dimension, limit, spent, reserved, wanted, text } = error;
+    return { stop: "budget", dimension, limit, spent, reserved, wanted, text, tracker: undefined, ...why };
   }
   return undefined;
 }

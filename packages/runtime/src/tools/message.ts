@@ -7,8 +7,9 @@ const longestText = 64 * 1024;
  * What the model reads of a result: the message, a blank line, the value; the message alone when the value is hidden.
  */
 export function toolMessage(call: ToolCall, result: ToolResult): ToolMessage {
-  const parts = result.success && !result.hideValue ? [result.message, valueText(result.value)] : [result.message];
-  const text = parts.filter((part) => part !== "").join("\n\n");
+  const value = result.success && !result.hideValue ? valueText(result.value) : "";
+  const between = result.message === "" || value === "" ? "" : "\n\n";
+  const text = result.message + between + value;
   return {
     role: "tool",
     callId: call.id,

@@ -75,10 +75,6 @@ function record(
     params,
     result,
     durationMs: elapsedMs(run.world.clock, startedAt),
-    evaluationId: "",
-    at: 0,
-    sessionId: "",
-    seq: 0,
   };
   const { event, errors } = run.emit(bare, cause);
   // A vetoed success is followed by the failed result of the same call.

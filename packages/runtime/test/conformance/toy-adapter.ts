@@ -47,7 +47,7 @@ function checkOptions(options: ToyOptions): ToyOptions {
 }
 
 function toWire({ model, temperature }: ToyOptions, request: ModelRequest): object {
-  const { messages, tools, toolChoice, output, onDelta } = request;
+  const { messages, tools, toolChoice, output, maxOutputTokens, onDelta } = request;
   return {
     model,
     turns: messages.map(turnOf),
@@ -55,6 +55,7 @@ function toWire({ model, temperature }: ToyOptions, request: ModelRequest): obje
     ...(tools.length === 0 ? {} : { tools }),
     ...(tools.length === 0 || toolChoice === undefined ? {} : { toolChoice }),
     ...(output === undefined ? {} : { schema: output.schema }),
+    ...(maxOutputTokens === undefined ? {} : { most: maxOutputTokens }),
     ...(onDelta === undefined ? {} : { stream: true }),
   };
 }
@@ -131,7 +132,7 @@ export function toyModel(given: ToyOptions): ModelProvider {
   return Object.freeze({
     name: "toy",
     model: options.model,
-    capabilities: { tools: true, nativeOutput: true },
+    capabilities: { tools: true, nativeOutput: true, outputLimit: { least: 1 } },
     generate: (request: ModelRequest) => ask(options, request),
   });
 }

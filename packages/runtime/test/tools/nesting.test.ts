@@ -159,17 +159,17 @@ test("TX-3 a nested evaluation after the end of its call is refused", async () =
 });
 
 test("LIM-7 a nested evaluation spends from the same budget, and its end is the evaluation's end", async () => {
-  const budget = trackBudget({ maxTotalTokens: 100 });
+  const budget = trackBudget({ maxTotalTokens: 1_000 });
   const model = scriptedModel([
-    { toolCalls: [{ name: "nest" }], usage: usage(60) },
-    { text: "inner", usage: usage(60) },
+    { toolCalls: [{ name: "nest" }], usage: usage(600) },
+    { text: "inner", usage: usage(600) },
   ]);
   const evaluating = modelAdapter(model, fakeEnvironment()).evaluate(promptOf({ tools: [nestingTool({})] }), {
     budget,
   });
   const error = await rejectionOf(evaluating);
   expect(error).toMatchObject({ code: "budget", phase: "tool", dimension: "total_tokens" });
-  expect(budget.consumed.totalTokens).toBe(120);
+  expect(budget.consumed.totalTokens).toBe(1_200);
 });
 
 test("TOOL-8 with nothing left for a nested request, the evaluation ends", async () => {
@@ -183,12 +183,12 @@ test("TOOL-8 with nothing left for a nested request, the evaluation ends", async
 });
 
 test.each([
-  ["a budget of its own", { budget: { maxTotalTokens: 10 } }],
+  ["a budget of its own", { budget: { maxTotalTokens: 500 } }],
   ["a turn limit of its own", { maxTurns: 1 }],
 ])("TOOL-8 %s that a nested evaluation meets is a failed result, and the evaluation goes on", async (_, options) => {
   const model = scriptedModel([
     { toolCalls: [{ name: "nest" }] },
-    { toolCalls: [writing("inside")], usage: usage(20) },
+    { toolCalls: [writing("inside")], usage: usage(600) },
     { text: "outer done" },
   ]);
   const { session, resources, digest } = world();
@@ -232,7 +232,17 @@ const spentNothing = { phase: "tool", promptName: "elsewhere", usage: noUsage, m
 test.each([
   ["deadline", new DeadlineExceededError("Too late.", { ...spentNothing, expiresAt: new Date(7) })],
   ["aborted", new AbortedError("Given up.", spentNothing)],
-  ["budget", new BudgetExceededError("All spent.", { ...spentNothing, dimension: "output_tokens" })],
+  [
+    "budget",
+    new BudgetExceededError("All spent.", {
+      ...spentNothing,
+      dimension: "output_tokens",
+      limit: 1,
+      spent: 2,
+      reserved: 0,
+      wanted: undefined,
+    }),
+  ],
 ])("TOOL-8 a handler's own %s error ends the evaluation, and the call is undone", async (code, own) => {
   const { session, resources, digest } = world();
   const before = await digest();
@@ -263,7 +273,14 @@ test("TOOL-8 such an error inside a nested evaluation is a failed result of the 
     description: "Gives up.",
     input: z.object({}),
     execute: () => {
-      throw new BudgetExceededError("All spent.", { ...spentNothing, dimension: "output_tokens" });
+      throw new BudgetExceededError("All spent.", {
+        ...spentNothing,
+        dimension: "output_tokens",
+        limit: 1,
+        spent: 2,
+        reserved: 0,
+        wanted: undefined,
+      });
     },
   });
   const nest = defineTool({

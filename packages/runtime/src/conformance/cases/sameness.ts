@@ -86,7 +86,7 @@ function viewOf({ response, error, events, session }: Played<unknown>): unknown 
     events: merged(events.filter(({ type }) => type !== "output.delta")).map(setAside),
     messages: messages?.map(setAside),
     results: toolResults?.map(({ result }) => result),
-    usage: spent,
+    usage: spent && { ...spent, costUsd: undefined },
     notes: session.get(notes),
     end:
       response === undefined
@@ -108,7 +108,12 @@ function merged(events: readonly SessionEvent[]): readonly SessionEvent[] {
   return all;
 }
 
-const aside = new Set(["at", "durationMs", "delayMs", "adapter", "model", "providerItems", "evaluationId", "seq"]);
+const aside = new Set(
+  ["at", "durationMs", "delayMs", "adapter", "model", "providerItems", "evaluationId", "seq"].concat(
+    // Whether somebody knows the price of a model is not the adapter's to say.
+    "costUsd",
+  ),
+);
 
 /** Without what PRO-1 sets aside; ids that no script gave are made up on both sides. */
 function setAside(told: SessionEvent | Message): unknown {
