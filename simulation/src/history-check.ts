@@ -54,7 +54,7 @@ function checkAnswers(book: Book, messages: readonly Message[]): void {
   book.demand(open.length === 0, `LOOP-3 ${open.join(", ")} has no answer`);
 }
 
-/** What the model said is sent back as it was said, but for halves of surrogate pairs; ids that were none are made up. */
+/** What the model said is sent back as it was said, but for half surrogate pairs; ids that were none are made up. */
 function checkReplay(book: Book, { said }: Watched, turns: readonly Message[]): void {
   const replayed = turns.filter((message) => message.role === "assistant");
   book.demand(replayed.length === said.length, `LOOP-2 ${replayed.length} answers are replayed of ${said.length}`);

@@ -11,6 +11,7 @@ const noStatus = [
   "THR-1 ERR-2",
   "THR-3",
   "THR-5",
+  "THR-1 THR-6 what is not to be asked again",
   "THR-6 it gives up",
   "THR-1 THR-6 what is not to be asked again",
   `${asInProcess}: refusals`,
