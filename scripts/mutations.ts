@@ -154,7 +154,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "LLC-30",
     breaks: "an error has the messages so far",
-    file: "runtime/src/evaluate.ts",
+    file: "runtime/src/failing.ts",
     find: "return { promptName, usage, messages: conversation.messages(), toolResults",
     replace: "return { promptName, usage, messages: [], toolResults",
     test: "examples/llm-connect/test/evaluate.test.ts",
@@ -162,7 +162,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "LLC-30",
     breaks: "an error has the tool results so far",
-    file: "runtime/src/evaluate.ts",
+    file: "runtime/src/failing.ts",
     find: "messages: conversation.messages(), toolResults: Object.freeze([...toolResults]) };",
     replace: "messages: conversation.messages(), toolResults: Object.freeze([]) };",
     test: "examples/llm-connect/test/evaluate.test.ts",
@@ -215,5 +215,13 @@ export const mutations: readonly Mutation[] = [
     find: 'run.log("debug", { turn: run.turn, attempt }, "prompt.call.start");',
     replace: 'if (run.turn === 1) run.log("debug", { turn: run.turn, attempt }, "prompt.call.start");',
     test: "packages/runtime/test/logs.test.ts",
+  },
+  {
+    rule: "LIM-5",
+    breaks: "a request reserves what it may cost",
+    file: "runtime/src/budget-room.ts",
+    find: "tracker.reserve({ inputTokens, outputTokens, costUsd })",
+    replace: "tracker.reserve({ inputTokens: 0, outputTokens: 0, costUsd: 0 })",
+    test: "packages/runtime/test/reservation.test.ts",
   },
 ];

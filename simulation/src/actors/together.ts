@@ -37,7 +37,10 @@ export async function waitTogether(stage: Stage): Promise<void> {
         book.demand(!got.closed || context.signal.aborted, "TX-4 what somebody uses is closed");
       },
     }) as unknown as Tool;
-    const prompt = definePrompt({ key: "well", sections: [{ key: "s", text: "Draw.", tools: [tool] }] }).bind() as Prompt;
+    const prompt = definePrompt({
+      key: "well",
+      sections: [{ key: "s", text: "Draw.", tools: [tool] }],
+    }).bind() as Prompt;
     const model = scriptedModel([{ toolCalls: [{ name: "draw" }] }, { text: "done" }], { clock });
     const { toolResults } = await modelAdapter(model, environment).evaluate(prompt, { resources });
     const [first] = toolResults;
