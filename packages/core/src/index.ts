@@ -28,14 +28,15 @@ export type {
   ProviderErrorReason,
   ThrottleKind,
 } from "./errors.ts";
+export { InternalError } from "./internal-error.ts";
 export { DeadlockError, RestoreError, UnusableError } from "./transaction-errors.ts";
 export type { RestoreFault } from "./transaction-errors.ts";
 export { describeValue } from "./describe-value.ts";
 export { textFinder } from "./find-text.ts";
 export { isRecord } from "./is-record.ts";
 export { isThenable } from "./thenable.ts";
-export { canonicalJson, contentHash, frozenJson, isForbiddenKey, parseJson, toJsonValue } from "./json.ts";
-export type { JsonLimits, JsonResult } from "./json.ts";
+export { canonicalJson, contentHash, encodeJson, frozenJson, isForbiddenKey, parseJson, toJsonValue } from "./json.ts";
+export type { JsonEncoding, JsonLimits, JsonResult } from "./json.ts";
 export { describeIssues, jsonSchemaOf, parseWithSchema, parseWithSchemaSync, validateWithSchema } from "./schema.ts";
 export type { JsonSchema, ObjectSchema, Schema, SchemaIssue, SchemaResult } from "./schema.ts";
 export { strictSchema } from "./strict-schema.ts";
@@ -109,7 +110,7 @@ export { trackBudget } from "./limits/budget.ts";
 export type { Budget, BudgetTracker } from "./limits/budget.ts";
 export { setAlarm, systemClock } from "./limits/clock.ts";
 export type { Clock } from "./limits/clock.ts";
-export { deadlineAt, deadlineIn } from "./limits/deadline.ts";
+export { deadlineAt, deadlineIn, isDeadline } from "./limits/deadline.ts";
 export type { Deadline } from "./limits/deadline.ts";
 export { addUsage, countUsage, noUsage } from "./limits/usage.ts";
 export type { BudgetDimension, ReportedUsage, Usage } from "./limits/usage.ts";

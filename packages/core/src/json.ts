@@ -83,22 +83,67 @@ export function contentHash(value: unknown): string {
   return bytesToHex(sha256(utf8ToBytes(canonicalJson(value))));
 }
 
+/** UTF-16 units of the texts and keys of a value; each item and each key counts as some more. */
+const largestValue = 16 * 1024 * 1024;
+const costOfItem = 16;
+const deepestValue = 2_000;
+
+/** A value as JSON, frozen at every depth, or why there is none. */
+export type JsonEncoding = { readonly value: unknown; readonly error?: undefined } | { readonly error: string };
+
 /**
- * A copy of a value by its JSON encoding, bigint as a string, frozen at every depth; undefined when it has none
- * (circular, a function).
+ * A copy of a value by its JSON encoding, bigint as a string, frozen at every depth; undefined when it has none: it is
+ * circular, a function, throws when it is read, has more than 16 Mi characters or 1 Mi items, or nests deeper than 2,000 levels. Never
+ * throws.
  */
 export function toJsonValue(value: unknown): { readonly value: unknown } | undefined {
-  if (value === null || typeof value === "string" || typeof value === "boolean" || value === undefined)
-    return { value };
+  const encoded = encode(value, false);
+  return encoded.error === undefined ? encoded : undefined;
+}
+
+/** The same, with the reason in words; what JSON shows nothing of (an Error, a Map, a Set, a RegExp) has none either. */
+export function encodeJson(value: unknown): JsonEncoding {
+  return encode(value, true);
+}
+
+function encode(value: unknown, isStrict: boolean): JsonEncoding {
+  if (value === null || typeof value === "boolean" || value === undefined) return { value };
   // JSON has no -0.
   if (typeof value === "number" && Number.isFinite(value)) return { value: value + 0 };
-  const copy = copyOfPlain(value, 0);
-  if (copy !== notPlain) return { value: copy };
+  if (typeof value === "string" && value.length <= largestValue) return { value };
   try {
-    const text = JSON.stringify(value, (_key, item: unknown) => (typeof item === "bigint" ? item.toString() : item));
-    return text === undefined ? undefined : { value: frozenJson(JSON.parse(text)) };
+    const copy = copyOfPlain(value, 0, { left: largestValue });
+    return copy === notPlain ? encodeOdd(value, isStrict) : { value: copy };
   } catch {
-    return undefined;
+    return { error: "not JSON" };
+  }
+}
+
+class Unfit extends Error {}
+
+/** By the words of the value itself, `toJSON` among them; bounded while it is written. */
+function encodeOdd(value: unknown, isStrict: boolean): JsonEncoding {
+  let left = largestValue;
+  try {
+    const text = JSON.stringify(value, (key, item: unknown) => {
+      left -= key.length + (typeof item === "string" ? item.length : 0) + costOfItem;
+      if (left < 0)
+        throw new Unfit(`larger than ${largestValue} characters, of which each item counts as ${costOfItem}`);
+      if (isStrict) refuseHidden(item);
+      return typeof item === "bigint" ? item.toString() : item;
+    });
+    if (text === undefined) return { error: "not JSON" };
+    if (nestsDeeper(text, deepestValue)) return { error: `nested deeper than ${deepestValue} levels` };
+    return { value: frozenJson(JSON.parse(text)) };
+  } catch (error) {
+    return { error: error instanceof Unfit ? error.message : "not JSON" };
+  }
+}
+
+function refuseHidden(item: unknown): void {
+  if (typeof item !== "object" || item === null) return;
+  for (const hidden of [Error, Map, Set, RegExp]) {
+    if (item instanceof hidden) throw new Unfit(`not JSON: JSON shows nothing of a ${hidden.name}`);
   }
 }
 
@@ -108,13 +153,14 @@ const deepestCopy = 100;
 
 /**
  * Objects, arrays and values of JSON as JSON would write and read them again, frozen: that costs half of a walk
- * afterwards. notPlain for anything else.
+ * afterwards. notPlain for anything else, and for what is too large. `room` is what it may still take.
  */
-function copyOfPlain(value: unknown, depth: number): unknown {
-  if (value === null || typeof value === "string" || typeof value === "boolean") return value;
+function copyOfPlain(value: unknown, depth: number, room: { left: number }): unknown {
+  if (typeof value === "string") return (room.left -= value.length) < 0 ? notPlain : value;
+  if (value === null || typeof value === "boolean") return value;
   if (typeof value === "number") return Number.isFinite(value) ? value + 0 : notPlain;
   if (typeof value !== "object" || depth > deepestCopy || "toJSON" in value) return notPlain;
-  if (Array.isArray(value)) return copyOfItems(value, depth);
+  if (Array.isArray(value)) return copyOfItems(value, depth, room);
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) return notPlain;
   const keys = Object.keys(value);
@@ -125,18 +171,18 @@ function copyOfPlain(value: unknown, depth: number): unknown {
   for (const key of keys) {
     const given = (isWhole ? copy : (value as Record<string, unknown>))[key];
     if (given === undefined) continue;
-    const item = copyOfPlain(given, depth + 1);
-    if (item === notPlain || key === "__proto__") return notPlain;
+    const item = copyOfPlain(given, depth + 1, room);
+    if (item === notPlain || key === "__proto__" || (room.left -= key.length + costOfItem) < 0) return notPlain;
     if (!isWhole || !Object.is(item, given)) copy[key] = item;
   }
   return Object.freeze(copy);
 }
 
-function copyOfItems(items: readonly unknown[], depth: number): unknown {
+function copyOfItems(items: readonly unknown[], depth: number, room: { left: number }): unknown {
   const copy: unknown[] = [];
   for (const given of items) {
-    const item = copyOfPlain(given, depth + 1);
-    if (item === notPlain) return notPlain;
+    const item = copyOfPlain(given, depth + 1, room);
+    if (item === notPlain || (room.left -= costOfItem) < 0) return notPlain;
     copy.push(item);
   }
   return Object.freeze(copy);

@@ -1,4 +1,11 @@
-import { DefinitionError, describeValue, isRecord, type EvaluateOptions, type ToolChoice } from "@proviso/core";
+import {
+  DefinitionError,
+  describeValue,
+  isDeadline,
+  isRecord,
+  type EvaluateOptions,
+  type ToolChoice,
+} from "@proviso/core";
 
 /** Each says what the option must be; undefined is as if left out. */
 const expected: {
@@ -40,12 +47,6 @@ export function checkToolChoice(choice: unknown): asserts choice is ToolChoice |
 /** By its shape: there may be several realms. */
 export function isAbortSignal(value: unknown): value is AbortSignal {
   return isRecord(value) && "aborted" in value && typeof value["addEventListener"] === "function";
-}
-
-function isDeadline(value: unknown): boolean {
-  if (!isRecord(value)) return false;
-  const { expiresAt, remainingMs } = value;
-  return isRecord(expiresAt) && !Number.isNaN(Number(expiresAt)) && typeof remainingMs === "function";
 }
 
 function isPositiveInteger(value: unknown): boolean {

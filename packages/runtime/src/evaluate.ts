@@ -3,12 +3,10 @@ import {
   describeValue,
   isRecord,
   ListenerError,
-  noUsage,
-  RestoreError,
   toJsonValue,
   type EvaluateOptions,
-  type EvaluationDetails,
   type EvaluationFailure,
+  type EvaluationPhase,
   type ModelProvider,
   type ModelResponse,
   type Prompt,
@@ -22,12 +20,12 @@ import { driveAgent, type AgentDriver } from "./agent.ts";
 import { whatIsMissing } from "./completion.ts";
 import { resolveEnvironment, type Environment } from "./environment.ts";
 import { checkToolChoice } from "./evaluate-options.ts";
-import { errorOf, isFailure, messageOf, rememberFailure, type Failure } from "./failures.ts";
+import { emitFailed, failed, notStarted, restoreError, spent, unforeseen } from "./failing.ts";
+import { failure, internalFailure, isFailure, messageOf, type Failure } from "./failures.ts";
 import { runInnerLoop } from "./inner-loop.ts";
 import { elapsedMs } from "./elapsed.ts";
 import { parseOutput, repairRequest, type ParsedOutput } from "./output/parse.ts";
 import type { Run, Setup } from "./run.ts";
-import { redactionOf } from "./secrets/structure.ts";
 import { startRun } from "./start-run.ts";
 import { startStream } from "./streaming/stream.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -86,6 +84,7 @@ function checkDriver(given: unknown, needed: string, fields: Fields): void {
 
 /** Asks until there is a final answer. */
 type Drive = (run: Run) => Promise<ModelResponse | Failure>;
+type DrivenSetup = Setup & { readonly drive: Drive };
 
 function makeAdapter(
   of: Pick<Setup, "provider" | "takesTools" | "nativeOutput">,
@@ -99,7 +98,7 @@ function makeAdapter(
     stream: <Output>(prompt: Prompt<Output>, given: EvaluateOptions = {}) =>
       startStream<Output>(given, (own, watch) => evaluate(setup, prompt, own, { watch })),
   });
-  const setup: Setup & { readonly drive: Drive } = {
+  const setup: DrivenSetup = {
     ...of,
     adapter,
     drive,
@@ -116,31 +115,43 @@ function makeAdapter(
 }
 
 async function evaluate<Output>(
-  setup: Setup & { readonly drive: Drive },
+  setup: DrivenSetup,
   prompt: Prompt<Output>,
   options: EvaluateOptions,
   around: Surroundings,
 ): Promise<PromptResponse<Output>> {
   const started = await startRun(setup, prompt, options, around);
-  if (isFailure(started)) {
-    const promptName = prompt?.template?.name ?? "(no prompt)";
-    const spentNothing = { promptName, usage: noUsage, messages: [], toolResults: [] };
-    throw errorFor(redactionOf(setup.world.secrets).failure(started), spentNothing);
-  }
+  if (isFailure(started)) throw notStarted(setup, prompt, started);
   await using run = started;
-  announce(run, setup);
-  const answer = await answerOf(setup, run);
-  if (isFailure(answer)) throw failed(run, answer);
+  const outcome = await outcomeOf(setup, run);
+  if ("error" in outcome) throw outcome.error;
   // What parseOutput returned was validated with the prompt's own schema.
-  return executed(run, setup, answer) as PromptResponse<Output>;
+  return outcome.response as PromptResponse<Output>;
+}
+
+type Outcome = { readonly response: PromptResponse<unknown> } | { readonly error: EvaluationFailure };
+
+/** The last catch: whatever throws where nobody expected it is a failure of its own kind. Never rejects. */
+async function outcomeOf(setup: DrivenSetup, run: Run): Promise<Outcome> {
+  let phase: EvaluationPhase = "render";
+  try {
+    announce(run, setup);
+    phase = "request";
+    const answer = await answerOf(setup, run);
+    if (isFailure(answer)) return { error: failed(run, answer) };
+    phase = "response";
+    return executed(run, setup, answer);
+  } catch (cause) {
+    return { error: unforeseen(run, internalFailure(cause, phase)) };
+  }
 }
 
 type Answer = ParsedOutput & { readonly response: ModelResponse };
 
-async function answerOf(setup: Setup & { readonly drive: Drive }, run: Run): Promise<Answer | Failure> {
+async function answerOf(setup: DrivenSetup, run: Run): Promise<Answer | Failure> {
   if (!setup.takesTools && run.tools.size > 0) {
     const message = `${setup.provider.name} takes no tools, but the prompt "${run.promptName}" has some.`;
-    return { stop: "provider", phase: "request", reason: "bad_request", message };
+    return failure({ stop: "provider", phase: "request", reason: "bad_request", message });
   }
   let repairs = 0;
   let completions = 0;
@@ -177,22 +188,17 @@ function announce(run: Run, { adapter, provider }: Setup): void {
   });
 }
 
-function executed(run: Run, setup: Setup, answer: Answer): PromptResponse<unknown> {
+function executed(run: Run, setup: Setup, answer: Answer): Outcome {
+  const evaluated = responseOf(run, setup, answer);
   // An answer that stands on changes which could not be undone or committed is no success.
-  if (run.faults.length > 0) throw emitFailed(run, restoreError(run, { response: responseOf(run, setup, answer) }));
+  if (run.faults.length > 0) return { error: emitFailed(run, restoreError(run, { response: evaluated })) };
   const { promptName, usage, turn: turns } = run;
   const { text, output, response } = answer;
-  const { errors } = run.emit({
-    type: "prompt.executed",
-    promptName,
-    output: toJsonValue(output)?.value ?? null,
-    text,
-    usage,
-    turns,
-    durationMs: elapsedMs(run.world.clock, run.startedAt),
-  });
-  const evaluated = responseOf(run, setup, answer);
-  if (errors.length === 0) return evaluated;
+  const shown = toJsonValue(output)?.value ?? null;
+  const durationMs = elapsedMs(run.world.clock, run.startedAt);
+  run.ended = true;
+  const { errors } = run.emit({ type: "prompt.executed", promptName, output: shown, text, usage, turns, durationMs });
+  if (errors.length === 0) return { response: evaluated };
   const { value } = run.redaction;
   const why = value(errors.map(messageOf).join("; "));
   const error = new ListenerError(`A listener or reducer failed on prompt.executed: ${why}`, {
@@ -201,7 +207,7 @@ function executed(run: Run, setup: Setup, answer: Answer): PromptResponse<unknow
     response: evaluated,
   });
   // Nothing paid for is lost, but who prints the error does not print the answer as it came.
-  throw Object.defineProperty(error, "response", { enumerable: false });
+  return { error: Object.defineProperty(error, "response", { enumerable: false }) };
 }
 
 function responseOf(run: Run, setup: Setup, { text, output, response }: Answer): PromptResponse<unknown> {
@@ -219,50 +225,4 @@ function responseOf(run: Run, setup: Setup, { text, output, response }: Answer):
     finishReason: response.finishReason,
     providerPayload: response.payload,
   });
-}
-
-/** With the response or the failure that the evaluation would have come to. */
-function restoreError(run: Run, outcome: Pick<RestoreError, "response"> | Pick<RestoreError, "failure">): RestoreError {
-  // Redacted when they were reported.
-  const faults = [...run.faults];
-  const [first] = faults;
-  const message = `Session and resources may disagree: ${faults.map((fault) => fault.message).join("; ")}`;
-  return new RestoreError(message, {
-    ...run.redaction.details(spent(run)),
-    phase: "tool",
-    cause: first?.cause,
-    faults,
-    ...outcome,
-  });
-}
-
-function errorFor(failure: Failure, details: Parameters<typeof errorOf>[1]): EvaluationFailure {
-  const error = errorOf(failure, details);
-  rememberFailure(error, failure);
-  return error;
-}
-
-function failed(run: Run, failure: Failure): EvaluationFailure {
-  const error = errorFor(run.redaction.failure(failure), run.redaction.details(spent(run)));
-  return emitFailed(run, run.faults.length === 0 ? error : restoreError(run, { failure: error }));
-}
-
-function emitFailed(run: Run, error: EvaluationFailure): EvaluationFailure {
-  run.log("error", { code: error.code, phase: error.phase, error: error.message }, "prompt.error");
-  run.emit({
-    type: "prompt.failed",
-    promptName: run.promptName,
-    code: error.code,
-    phase: error.phase,
-    message: error.message,
-    usage: run.usage,
-    turns: run.turn,
-    durationMs: elapsedMs(run.world.clock, run.startedAt),
-  });
-  return error;
-}
-
-function spent(run: Run): Pick<EvaluationDetails, "promptName" | "usage" | "messages" | "toolResults"> {
-  const { promptName, usage, conversation, toolResults } = run;
-  return { promptName, usage, messages: conversation.messages(), toolResults: Object.freeze([...toolResults]) };
 }

@@ -12,6 +12,7 @@ import {
 } from "@proviso/core";
 import { openBudgets } from "./budgets.ts";
 import { abortedFailure, deadlineFailure, type Failure, type LimitFailure } from "./failures.ts";
+import { ignoreRejection } from "./logging.ts";
 
 export interface Limits {
   readonly signal: AbortSignal;
@@ -72,7 +73,7 @@ export function openLimits(options: LimitOptions, clock: Clock, inherited: Limit
       const failure = deadlineFailure(deadline, "request");
       fire(failure, new DOMException(failure.message, "TimeoutError"));
     };
-    const leftMs = deadline.remainingMs();
+    const leftMs = remainingMs(deadline);
     stopListening.push(setAlarm(clock, leftMs > 0 ? leftMs : 0, expire));
   }
 
@@ -124,7 +125,19 @@ export function onAbort(signal: AbortSignal | undefined, listener: (reason: unkn
 }
 
 function isPast(deadline: Deadline | undefined): deadline is Deadline {
-  return deadline !== undefined && !(deadline.remainingMs() > 0);
+  return deadline !== undefined && !(remainingMs(deadline) > 0);
+}
+
+/** One that throws has passed: a timer asks it, too, where nobody would catch that. */
+function remainingMs(deadline: Deadline): number {
+  try {
+    const left: unknown = deadline.remainingMs();
+    if (typeof left === "number") return left;
+    ignoreRejection(left);
+    return 0;
+  } catch {
+    return 0;
+  }
 }
 
 function earliest(a: Deadline | undefined, b: Deadline | undefined): Deadline | undefined {

@@ -5,7 +5,7 @@ import {
   type RenderedPrompt,
   type Visibility,
 } from "@proviso/core";
-import { isFailure, messageOf, type Failure } from "./failures.ts";
+import { failure, isFailure, messageOf, type Failure } from "./failures.ts";
 import type { Run } from "./run.ts";
 import type { SessionCore } from "./session/session.ts";
 import { checkUses } from "./surroundings.ts";
@@ -57,6 +57,6 @@ export async function refresh(run: Run): Promise<Failure | undefined> {
     run.knownCost = undefined;
     return undefined;
   } catch (cause) {
-    return { stop: "render", phase: "render", cause, message: messageOf(cause) };
+    return failure({ stop: "render", phase: "render", cause, message: messageOf(cause) });
   }
 }

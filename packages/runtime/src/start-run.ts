@@ -16,8 +16,9 @@ import {
 import { startConversation } from "./conversation.ts";
 import type { World } from "./environment.ts";
 import { checkEvaluateOptions } from "./evaluate-options.ts";
-import { isFailure, messageOf, type Failure } from "./failures.ts";
-import { openLimits, over, type Limits } from "./limits.ts";
+import { failure, isFailure, messageOf, type Failure } from "./failures.ts";
+import { openLimits, type Limits } from "./limits.ts";
+import { graceful, graceMs } from "./grace.ts";
 import { logSafely } from "./logging.ts";
 import type { Nesting } from "./nesting.ts";
 import { openedOf, renderWith, type Opened, type RenderInputs } from "./rendering.ts";
@@ -31,11 +32,6 @@ import { nameOfWriterAround } from "./transactions/lock.ts";
 import { endlessWait } from "./transactions/transaction.ts";
 import { usageOf } from "./usage.ts";
 
-/**
- * Milliseconds that closing and restoring may take, all together, after a limit has ended the evaluation. What is nested
- * has less of it: it is over before what is around it.
- */
-const graceMs = (depth: number): number => 60 / (depth + 1);
 const defaultMaxTurns = 64;
 /** Of overrides. */
 const defaultTag = "latest";
@@ -65,7 +61,7 @@ export async function startRun(
   } catch (cause) {
     const stop = limits?.stopped("render");
     limits?.close();
-    return stop ?? { stop: "render", phase: "render", cause, message: messageOf(cause) };
+    return stop ?? failure({ stop: "render", phase: "render", cause, message: messageOf(cause) });
   }
 }
 
@@ -148,8 +144,8 @@ function refusedWaitForCaller(core: SessionCore, { startedIn }: Enclosing): Fail
   return heldBy === undefined ? undefined : { ...endlessWait("the session", heldBy, true), phase: "render" };
 }
 
-function nothingYet(): Pick<Run, "turn" | "usage" | "knownCost" | "toolResults" | "faults"> {
-  return { turn: 0, usage: noUsage, knownCost: undefined, toolResults: [], faults: [] };
+function nothingYet(): Pick<Run, "turn" | "usage" | "knownCost" | "toolResults" | "faults" | "ended"> {
+  return { turn: 0, ended: false, usage: noUsage, knownCost: undefined, toolResults: [], faults: [] };
 }
 
 function withDefaults({
@@ -210,19 +206,29 @@ function showingOf(
   return { redaction, redact: redaction.appEvent, log };
 }
 
-/** What goes on behind the evaluation's end, a rollback for example, needs the resources until it is done. */
+/** Never rejects. */
 async function closeRun(run: Run, behind: ReadonlySet<Promise<unknown>>): Promise<void> {
+  try {
+    await closeResources(run, behind);
+  } catch (error) {
+    run.log("error", { error: messageOf(error) }, "resource.close.failed");
+  } finally {
+    run.limits.close();
+  }
+}
+
+/** What goes on behind the evaluation's end, a rollback for example, needs the resources until it is done. */
+async function closeResources(run: Run, behind: ReadonlySet<Promise<unknown>>): Promise<void> {
   const { nesting } = run;
   // They may have to be restored with the call around: it closes them when it has ended.
   if (nesting !== undefined && !nesting.transaction.ended) {
     nesting.transaction.closings.push(run.resources.close);
-    return run.limits.close();
+    return;
   }
   const closing = behind.size === 0 ? run.resources.close() : Promise.all(behind).then(() => run.resources.close());
   if (closing !== undefined) {
     await run.withinGrace(closing, (error) => run.log("error", { error: messageOf(error) }, "resource.close.failed"));
   }
-  run.limits.close();
 }
 
 /** @throws {DefinitionError} for an override that cannot be read, or a limit that is met meanwhile. */
@@ -258,26 +264,6 @@ function joinSession(
   const core = nesting?.run.core ?? coreOf(options.session ?? createSession({ id: world.newId() }));
   core.join([...prompt.template.slices, ...(options.policies ?? []).flatMap((policy) => policy.slices ?? [])]);
   return core;
-}
-
-function graceful({ clock }: World, limits: Limits, ms: number, behind: Set<Promise<unknown>>): Run["withinGrace"] {
-  let until: number | undefined;
-  return async (work, onError) => {
-    const settled = work.catch(onError);
-    behind.add(settled);
-    void settled.finally(() => behind.delete(settled));
-    if (!limits.signal.aborted) {
-      const done = await limits.race(
-        settled.then(() => "done" as const),
-        "tool",
-      );
-      if (done === "done") return;
-    }
-    until ??= clock.now() + ms;
-    const waiting = new AbortController();
-    await Promise.race([settled, clock.sleep(Math.max(0, until - clock.now()), waiting.signal).catch(() => {})]);
-    waiting.abort(over);
-  };
 }
 
 function checkedToolChoice(

@@ -3,7 +3,7 @@
 // 3. consumed + reserved never passes a limit through `reserve`.
 // 4. Every number of theirs is finite and from 0: what is given is checked first, and comparisons fail closed.
 import { DefinitionError } from "../errors.ts";
-import type { Deadline } from "./deadline.ts";
+import { isDeadline, type Deadline } from "./deadline.ts";
 import { addUsage, countUsage, noUsage, type BudgetDimension, type Usage } from "./usage.ts";
 
 /** Limits in tokens and US dollars; at least one, all positive. */
@@ -43,7 +43,7 @@ const limitNames = ["maxTotalTokens", "maxInputTokens", "maxOutputTokens", "maxC
 
 /**
  * Counts against one budget what all evaluations spend that are given it.
- * @throws {DefinitionError} when the budget has no limit, or one that is not a positive number.
+ * @throws {DefinitionError} when the budget has no limit, one that is not a positive number, or a deadline that is none.
  */
 export function trackBudget(budget: Budget): BudgetTracker {
   const limits = checkedLimits(budget);
@@ -108,6 +108,9 @@ function checkedLimits(budget: Budget): Omit<ReturnType<BudgetTracker["remaining
   const given = limitNames.filter((name) => budget[name] !== undefined);
   if (given.length === 0 && budget.deadline === undefined) {
     throw new DefinitionError(`A budget needs at least one limit: ${limitNames.join(", ")} or deadline.`);
+  }
+  if (budget.deadline !== undefined && !isDeadline(budget.deadline)) {
+    throw new DefinitionError("The budget's deadline must be deadlineIn(milliseconds) or deadlineAt(date).");
   }
   for (const name of given) {
     const value: unknown = budget[name];

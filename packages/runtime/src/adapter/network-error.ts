@@ -1,3 +1,5 @@
+import { isA } from "../is-a.ts";
+
 const timeoutCodes = new Set([
   "ETIMEDOUT",
   "UND_ERR_BODY_TIMEOUT",
@@ -34,7 +36,7 @@ function codeOf(error: Error): string {
 function chainOf(error: unknown): readonly Error[] {
   const chain: Error[] = [];
   let at = error;
-  while (at instanceof Error && chain.length < 8) {
+  while (isA(at, Error) && chain.length < 8) {
     chain.push(at);
     at = at instanceof AggregateError ? at.errors[0] : at.cause;
   }

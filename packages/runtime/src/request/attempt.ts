@@ -44,6 +44,21 @@ export function attemptRequest(
   if (stop !== undefined) return stop;
   const reservation = run.limits.reserve(work.worstCase);
   if (isFailure(reservation)) return reservation;
+  try {
+    return begun(run, attempt, work, deltas, reservation);
+  } catch (cause) {
+    reservation.settle(noUsage);
+    throw cause;
+  }
+}
+
+function begun(
+  run: Run,
+  attempt: number,
+  work: Work,
+  deltas: TurnDeltas | undefined,
+  reservation: Reservation,
+): Promise<Outcome> | Failure {
   run.emit({ type: "provider.requested", turn: run.turn, attempt });
   const onDelta = deltas?.begin();
   // A listener may have aborted.

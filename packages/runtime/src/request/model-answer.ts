@@ -1,6 +1,18 @@
-import { isRecord, type ModelFailure, type ModelResponse } from "@proviso/core";
+import {
+  isRecord,
+  toJsonValue,
+  type AssistantMessage,
+  type FinishReason,
+  type ModelFailure,
+  type ModelResponse,
+  type ProviderErrorReason,
+  type ReportedUsage,
+  type ThrottleKind,
+  type ToolCall,
+} from "@proviso/core";
 import { isNetworkError, isTimeoutError } from "../adapter/network-error.ts";
-import { isFailure, messageOf } from "../failures.ts";
+import { messageOf } from "../failures.ts";
+import { isA } from "../is-a.ts";
 import type { Work } from "./attempt.ts";
 
 /** Begins the work; what it throws is returned as the data that it should have been. Never rejects. */
@@ -14,7 +26,8 @@ export function asData(work: Work, onDelta: Parameters<Work["begin"]>[0]): Promi
 
 function checked(answer: unknown): ModelResponse | ModelFailure {
   try {
-    if (isModelAnswer(answer)) return readable(unmarked(answer));
+    const read = readAnswer(answer);
+    if (read !== undefined) return read;
   } catch (cause) {
     return thrown(cause);
   }
@@ -24,36 +37,100 @@ function checked(answer: unknown): ModelResponse | ModelFailure {
 
 function thrown(cause: unknown): ModelFailure {
   const message = messageOf(cause);
-  if (isTimeoutError(cause)) return { failure: "throttle", kind: "timeout", message, cause };
-  if (isNetworkError(cause) || isFailedFetch(cause)) return { failure: "throttle", kind: "unknown", message, cause };
+  try {
+    if (isTimeoutError(cause)) return { failure: "throttle", kind: "timeout", message, cause };
+    if (isNetworkError(cause) || isFailedFetch(cause)) return { failure: "throttle", kind: "unknown", message, cause };
+  } catch {
+    // An error whose fields throw when they are read is nobody's network.
+  }
   return { failure: "provider", reason: "unknown", message, cause };
 }
 
-/** Anyone may have written the provider: what it returns is checked before it is trusted. */
-function isModelAnswer(answer: unknown): answer is ModelResponse | ModelFailure {
-  if (!isRecord(answer)) return false;
-  const { failure, message } = answer;
-  if (failure === "process") return typeof message === "string" && typeof answer["stderr"] === "string";
-  if (failure !== undefined) return (failure === "throttle" || failure === "provider") && typeof message === "string";
-  if (!isRecord(message) || typeof message["text"] !== "string" || !Array.isArray(message["toolCalls"])) return false;
-  return message["toolCalls"].every((call) => isRecord(call) && typeof call["name"] === "string");
+/**
+ * Anyone may have written the provider: what it returns is read once, here, and only what was read goes on. undefined for
+ * what is no answer.
+ */
+function readAnswer(answer: unknown): ModelResponse | ModelFailure | undefined {
+  if (!isRecord(answer)) return undefined;
+  const { failure, message, payload, usage } = answer;
+  if (failure !== undefined) return typeof message === "string" ? readFailure(answer, message) : undefined;
+  const read = readMessage(message);
+  if (read === undefined) return undefined;
+  const { finishReason, model, parsed, refusal } = answer;
+  return {
+    message: read,
+    finishReason: finishReasons.has(finishReason) ? (finishReason as FinishReason) : "other",
+    usage: usage as ReportedUsage | undefined,
+    model: typeof model === "string" ? model : undefined,
+    parsed,
+    refusal: typeof refusal === "string" ? refusal : undefined,
+    payload,
+  };
 }
 
-/** A `stop` is the mark of a Failure, which only the runtime makes. */
-function unmarked<T extends object>(answer: T): T {
-  return isFailure(answer) ? { ...answer, stop: undefined } : answer;
+const finishReasons: ReadonlySet<unknown> = new Set<FinishReason>([
+  "stop",
+  "length",
+  "content-filter",
+  "tool-calls",
+  "other",
+]);
+
+function readMessage(message: unknown): AssistantMessage | undefined {
+  if (!isRecord(message)) return undefined;
+  const { text, toolCalls, providerItems } = message;
+  if (typeof text !== "string" || !Array.isArray(toolCalls)) return undefined;
+  const calls: ToolCall[] = [];
+  for (const call of toolCalls as readonly unknown[]) {
+    if (!isRecord(call)) return undefined;
+    const { id, name, arguments: given } = call;
+    if (typeof name !== "string") return undefined;
+    calls.push({ id: typeof id === "string" ? id : "", name, arguments: argumentsText(given) });
+  }
+  const own = { role: "assistant", text, toolCalls: calls } as const;
+  return providerItems === undefined ? own : { ...own, providerItems };
 }
 
-/** A wait that is no number of milliseconds is as if nothing was asked for. */
-function readable(answer: ModelResponse | ModelFailure): ModelResponse | ModelFailure {
-  if (answer.failure !== "throttle" || answer.retryAfterMs === undefined) return answer;
-  const asked: unknown = answer.retryAfterMs;
-  return typeof asked === "number" && Number.isFinite(asked) && asked >= 0
-    ? answer
-    : { ...answer, retryAfterMs: undefined };
+/** A provider may have left the arguments out, or handed on what it parsed; in a history they are text. */
+function argumentsText(given: unknown): string {
+  if (typeof given === "string") return given;
+  const json = given === undefined || given === null ? undefined : toJsonValue(given);
+  return json === undefined ? "" : JSON.stringify(json.value);
+}
+
+const throttleKinds: ReadonlySet<unknown> = new Set<ThrottleKind>([
+  "rate_limit",
+  "quota_exhausted",
+  "timeout",
+  "server_error",
+  "unknown",
+]);
+
+function readFailure(answer: Readonly<Record<string, unknown>>, message: string): ModelFailure | undefined {
+  const { failure, status, payload, usage, cause } = answer;
+  const told = { message, status: status as number | undefined, payload, usage: usage as ReportedUsage, cause };
+  switch (failure) {
+    case "throttle": {
+      const { kind, retryAfterMs: asked } = answer;
+      // A wait that is no number of milliseconds is as if nothing was asked for.
+      const retryAfterMs = typeof asked === "number" && Number.isFinite(asked) && asked >= 0 ? asked : undefined;
+      return { ...told, failure, kind: throttleKinds.has(kind) ? (kind as ThrottleKind) : "unknown", retryAfterMs };
+    }
+    case "provider": {
+      const { reason } = answer;
+      return { ...told, failure, reason: typeof reason === "string" ? (reason as ProviderErrorReason) : "unknown" };
+    }
+    case "process": {
+      const { stderr, exitCode, signal } = answer;
+      if (typeof stderr !== "string") return undefined;
+      return { ...told, failure, stderr, exitCode: exitCode as number | null, signal: signal as string | null };
+    }
+    default:
+      return undefined;
+  }
 }
 
 /** `fetch` does not always name what it met as its cause. */
 function isFailedFetch(error: unknown): boolean {
-  return error instanceof TypeError && ["fetch failed", "terminated"].includes(error.message);
+  return isA(error, TypeError) && ["fetch failed", "terminated"].includes(error.message);
 }

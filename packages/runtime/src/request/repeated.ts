@@ -1,5 +1,5 @@
 import type { ModelFailure, ModelProvider, ModelRequest } from "@proviso/core";
-import { isFailure, refusedRequest, type Failure } from "../failures.ts";
+import { failure, isFailure, refusedRequest, type Failure } from "../failures.ts";
 import type { WorstCase } from "../limits.ts";
 import type { Run } from "../run.ts";
 import { turnDeltas } from "../streaming/deltas.ts";
@@ -60,7 +60,7 @@ export function reportThrottle(
 export function givenUp(refused: Refused, attempts: number): Failure {
   const { kind, retryAfterMs, message, payload, cause } = refused;
   const asked = retryAfterMs === undefined ? "" : ` It asked for ${retryAfterMs} ms.`;
-  return {
+  return failure({
     stop: "throttled",
     phase: "request",
     kind,
@@ -69,7 +69,7 @@ export function givenUp(refused: Refused, attempts: number): Failure {
     message: `The provider refused ${attempts === 1 ? "the request" : `${attempts} requests`} (${kind}): ${message}${asked}`,
     payload,
     cause,
-  };
+  });
 }
 
 async function sleep(run: Run, ms: number): Promise<undefined> {

@@ -14,6 +14,7 @@ const format = "proviso.session";
 const version = 1;
 /** Levels of a state. */
 const deepest = 200;
+const largestSeq = 2 ** 52;
 
 interface SavedSlice {
   readonly name: string;
@@ -60,6 +61,8 @@ export function parseSession(json: unknown, slices: readonly Slice[]): SavedSess
   const { id, seq, slices: saved } = json;
   if (typeof id !== "string" || id === "") throw fault("id", "must be a text");
   if (!Number.isSafeInteger(seq) || (seq as number) < 0) throw fault("seq", "must be a whole number from 0");
+  // Each event takes the next: from there on two would share one.
+  if ((seq as number) > largestSeq) throw fault("seq", `must be at most ${largestSeq}`);
   if (!Array.isArray(saved)) throw fault("slices", "must be a list");
   const names = new Set<string>();
   // Not `map`: it would pass over a hole.

@@ -1,4 +1,5 @@
 import {
+  encodeJson,
   isThenable,
   returnedResult,
   toJsonValue,
@@ -11,6 +12,7 @@ import {
   type ToolResult,
 } from "@proviso/core";
 import { failureBehind, isFailure, messageOf, type Failure } from "../failures.ts";
+import { isA } from "../is-a.ts";
 import type { Run } from "../run.ts";
 import { runAsPartOf } from "../transactions/async-context.ts";
 import { LockFault, type Transaction } from "../transactions/transaction.ts";
@@ -49,11 +51,20 @@ export interface Watched {
 
 /** The call with its arguments read, or why it cannot be run; at once where its schema validates at once. */
 export function prepare(run: Run, call: ToolCall): Accepted | Invocation | Promise<Accepted | Invocation> {
-  const tool = run.tools.get(call.name);
-  if (tool === undefined) return rejected(run, call, unknownTool(run, call));
-  const parsing = parseArguments(tool, call);
-  if (!isThenable(parsing)) return accepted(run, call, tool, parsing);
-  return run.limits.race(parsing, "tool").then((parsed) => accepted(run, call, tool, parsed));
+  try {
+    const tool = run.tools.get(call.name);
+    if (tool === undefined) return rejected(run, call, unknownTool(run, call));
+    const parsing = parseArguments(tool, call);
+    if (!isThenable(parsing)) return accepted(run, call, tool, parsing);
+    return run.limits.race(parsing, "tool").then((parsed) => accepted(run, call, tool, parsed));
+  } catch (cause) {
+    return unforeseen(run, call, cause);
+  }
+}
+
+/** What threw where nobody expected it is the failed result of this call, and of no other. */
+function unforeseen(run: Run, call: ToolCall, cause: unknown): Invocation {
+  return rejected(run, call, `The call of ${call.name} failed where nothing should: ${messageOf(cause)}`);
 }
 
 function accepted(run: Run, call: ToolCall, tool: Tool, parsed: Arguments | Failure): Accepted | Invocation {
@@ -79,9 +90,22 @@ export async function invoke(
   transaction: Transaction,
   watched: Watched,
 ): Promise<Invocation | Accepted> {
-  const { call, tool, input } = accepted;
-  const time = startCallTime(run, call, tool);
-  const calling = callContext(run, accepted, transaction, time.signal);
+  try {
+    const time = startCallTime(run, accepted.call, accepted.tool);
+    const calling = callContext(run, accepted, transaction, time.signal);
+    return await called(run, accepted, { calling, time, transaction }, watched);
+  } catch (cause) {
+    return unforeseen(run, accepted.call, cause);
+  }
+}
+
+async function called(
+  run: Run,
+  accepted: Accepted,
+  { calling, time, transaction }: Handling & { readonly transaction: Transaction },
+  watched: Watched,
+): Promise<Invocation | Accepted> {
+  const { call, input } = accepted;
   try {
     const handling = runAsPartOf({ transaction, guard: calling.guard }, () =>
       handle(run, accepted, { calling, time }, watched),
@@ -135,10 +159,11 @@ async function handle(
     return { params: jsonOf(input), result: why === undefined ? result : handlerFailed(run, call, why) };
   } catch (error) {
     const params = jsonOf(input);
-    if (error instanceof VisibilityExpansionRequired) return { params, ...openingOf(run, tool.name, error) };
+    if (isA(error, VisibilityExpansionRequired)) return { params, ...openingOf(run, tool.name, error) };
     return { params, result: handlerFailed(run, call, messageOf(error)), stop: stopBehind(run, error) };
   }
 }
+
 /** Why neither policies nor the handler may begin any more: a listener aborted, or what was waited for came late. */
 function notBegun(run: Run, calling: CallContext, time: CallTime): Omit<Invocation, "params"> | undefined {
   const stop = run.limits.stopped("tool");
@@ -149,7 +174,7 @@ function notBegun(run: Run, calling: CallContext, time: CallTime): Omit<Invocati
 
 /** A wait for a lock that ended badly, or the evaluation's own budget that a nested evaluation found spent; a narrower one of its own ends nothing here. */
 function stopBehind(run: Run, error: unknown): Failure | undefined {
-  if (error instanceof LockFault) return error.failure;
+  if (isA(error, LockFault)) return error.failure;
   const failure = failureBehind(error);
   if (failure?.stop !== "budget" || failure.tracker !== run.limits.budget) return undefined;
   return { ...failure, phase: "tool" };
@@ -175,8 +200,9 @@ function unknownTool(run: Run, call: ToolCall): string {
 function resultOf(returned: unknown): ToolResult {
   const result = returnedResult(returned) ?? { success: true, message: "", value: returned, hideValue: false };
   if (!result.success) return failed(result.message);
-  const json = toJsonValue(result.value);
-  if (json === undefined) return failed("The tool returned a value that is not JSON.");
+  if (isA(result.value, Error)) return failed(messageOf(result.value));
+  const json = encodeJson(result.value);
+  if (json.error !== undefined) return failed(`The tool returned a value that is ${json.error}.`);
   return { ...result, value: json.value ?? null };
 }
 

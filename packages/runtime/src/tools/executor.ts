@@ -7,7 +7,7 @@ import {
   type ToolMessage,
   type ToolPolicy,
 } from "@proviso/core";
-import { isFailure, messageOf, type Failure } from "../failures.ts";
+import { internalFailure, isFailure, messageOf, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import { endTransaction, rollback } from "../transactions/ending.ts";
 import type { Transaction } from "../transactions/transaction.ts";
@@ -37,12 +37,19 @@ export async function executeToolCalls(run: Run, message: AssistantMessage, pass
       for (const call of calls) answers.push(toolMessage(call, notRun));
       continue;
     }
-    const outcome = await executeBatch(run, calls);
+    const outcome = await executeBatch(run, calls).catch((cause: unknown) => unforeseen(calls, cause));
     answers.push(...outcome.answers);
     stop = outcome.stop ?? run.limits.check("tool");
   }
   run.conversation.append(message, answers);
   return { answers, stop };
+}
+
+/** Whatever threw where nobody expected it: what the calls did is undone, and each is answered. */
+function unforeseen(calls: readonly ToolCall[], cause: unknown): TurnOutcome {
+  const stop = internalFailure(cause, "tool");
+  const result = failed(stop.message);
+  return { answers: calls.map((call) => toolMessage(call, result)), stop };
 }
 
 /** Neighbours that exclude nobody go together: they change nothing, or use no resource. A watched call goes alone. */
@@ -139,10 +146,9 @@ async function checkFirst(run: Run, accepted: Accepted, policies: readonly ToolP
   if (!("holds" in transaction)) return notBegun(accepted.call, transaction);
   try {
     announce(run, accepted);
-    const checked = await invoke(run, accepted, transaction, { policies, checksOnly: true });
-    await rollback(transaction);
-    return checked;
+    return await invoke(run, accepted, transaction, { policies, checksOnly: true });
   } finally {
+    await rollback(transaction);
     await endTransaction(transaction);
   }
 }
@@ -180,6 +186,10 @@ async function runInTransaction(
       await rollback(each, new Set(failing.map(({ id }) => id)));
     }
     return await conclude(run, calls, invocations, transactionOf, startedAt);
+  } catch (cause) {
+    // Not even a fault of ours commits half a call.
+    for (const each of [...own.values(), transaction]) if (!each.undone) await rollback(each);
+    throw cause;
   } finally {
     for (const each of own.values()) await endTransaction(each);
     const ending = endTransaction(transaction);

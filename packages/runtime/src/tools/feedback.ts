@@ -23,12 +23,18 @@ export async function withFeedback(
   message: ToolMessage,
   transaction: Transaction | undefined,
 ): Promise<ToolMessage> {
-  if (transaction !== undefined) return withBlocks(run, call, message, transaction);
-  const tool = { ...run.rendered.tools[0], name: call.name, readOnly: true } as Tool;
-  const own = emptyTransaction(run, [{ call, tool }]);
-  const answer = withBlocks(run, call, message, own);
-  await endTransaction(own);
-  return answer;
+  try {
+    if (transaction !== undefined) return withBlocks(run, call, message, transaction);
+    const tool = { ...run.rendered.tools[0], name: call.name, readOnly: true } as Tool;
+    const own = emptyTransaction(run, [{ call, tool }]);
+    const answer = withBlocks(run, call, message, own);
+    await endTransaction(own);
+    return answer;
+  } catch (error) {
+    // The call has been recorded: what comes after it cannot fail it.
+    run.log("warn", { callId: call.id, error: messageOf(error) }, "feedback.failed");
+    return message;
+  }
 }
 
 function withBlocks(run: Run, call: ToolCall, message: ToolMessage, transaction: Transaction): ToolMessage {

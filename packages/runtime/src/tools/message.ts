@@ -8,12 +8,12 @@ const longestText = 64 * 1024;
  */
 export function toolMessage(call: ToolCall, result: ToolResult): ToolMessage {
   const parts = result.success && !result.hideValue ? [result.message, valueText(result.value)] : [result.message];
-  const text = parts.filter((part) => part !== "").join("\n\n");
+  const said = parts.filter((part) => part !== "");
   return {
     role: "tool",
     callId: call.id,
     name: call.name,
-    text: shortened((text === "" ? "Done." : text).toWellFormed()),
+    text: said.length === 0 ? "Done." : shortened(said),
     isError: !result.success,
   };
 }
@@ -24,9 +24,17 @@ function valueText(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-function shortened(text: string): string {
-  if (text.length <= longestText) return text;
+/** Parts a blank line apart. They are cut before they become one: that may be longer than a string can be. */
+function shortened(parts: readonly string[]): string {
+  const length = parts.reduce((sum, part) => sum + part.length, 2 * (parts.length - 1));
+  const text = parts.map(endsOf).join("\n\n").toWellFormed();
+  if (length <= longestText) return text;
   const half = longestText / 2;
-  const note = `\n\n[… cut: ${text.length} characters in all, ${text.length - longestText} left out here …]\n\n`;
+  const note = `\n\n[… cut: ${length} characters in all, ${length - longestText} left out here …]\n\n`;
   return (text.slice(0, half) + note + text.slice(-half)).toWellFormed();
+}
+
+function endsOf(part: string): string {
+  const half = longestText / 2;
+  return part.length <= longestText ? part : part.slice(0, half) + part.slice(-half);
 }

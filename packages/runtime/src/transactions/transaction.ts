@@ -7,7 +7,7 @@
 // 4. Every snapshot is released once, after the commit or the rollback: until then a crash undoes the transaction.
 // 5. What is made inside a transaction is closed when the outermost one has ended: until then it may have to be restored.
 import { DefinitionError, RevokedError, type AppEvent } from "@proviso/core";
-import { abortedFailure, isFailure, type Failure, type LimitFailure } from "../failures.ts";
+import { abortedFailure, failure, isFailure, type Failure, type LimitFailure } from "../failures.ts";
 import type { ResourceContext } from "../resources/context.ts";
 import type { Run } from "../run.ts";
 import type { SessionCore } from "../session/session.ts";
@@ -212,7 +212,7 @@ export function endlessWait(waitedFor: string, heldBy: string, isCaller: boolean
     ? "in whose code this begins. Inside a tool, evaluate with context.evaluate: its calls pass the locks of the call"
     : "which waits for this one in turn. Use what both need in the same order, or let the outer calls declare it with uses";
   const message = `A wait for ${waitedFor} would never end: it is held by ${heldBy}, ${why}.`;
-  return { stop: "deadlock", phase: "tool", waitedFor, heldBy, message };
+  return failure({ stop: "deadlock", phase: "tool", waitedFor, heldBy, message });
 }
 
 /** Whether the transaction holds it like this already, so that nothing has to join. */
