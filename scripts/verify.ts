@@ -15,6 +15,7 @@ const steps = [
   "format:check",
   "knip",
   "specs:check",
+  "supply:check",
   "pack:check",
   "install:check",
   "test",
