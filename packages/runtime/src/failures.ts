@@ -176,7 +176,7 @@ export function failureBehind(error: unknown): Failure | undefined {
 }
 
 /** UTF-16 units of a message that are kept. */
-const longestMessage = 64 * 1024;
+const longestMessage = 1024 * 1024;
 
 /** The message of whatever was thrown, even where it cannot be shown; of a long one the beginning. */
 export function messageOf(error: unknown): string {

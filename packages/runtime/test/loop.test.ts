@@ -493,7 +493,7 @@ test("LIM-3 a handler sees a timeout at the deadline, and the caller's own reaso
       new Promise((resolve) => signal.addEventListener("abort", () => resolve(void reasons.push(signal.reason)))),
   });
   const script = () => modelAdapter(scriptedModel([{ toolCalls: [call("wait")] }]));
-  await rejection(script().evaluate(promptWith(wait), { deadline: deadlineIn(10) }));
+  await rejection(script().evaluate(promptWith(wait), { deadline: deadlineIn(300) }));
   const controller = new AbortController();
   const enough = new Error("enough");
   setTimeout(() => controller.abort(enough), 10);
