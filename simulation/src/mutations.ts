@@ -71,7 +71,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a budget is replaced instead of summed",
     file: "core/src/limits/budget.ts",
-    find: "consumed = addUsage(consumed, actual);",
+    find: "consumed = addUsage(consumed, countUsage(actual, { inputTokens, outputTokens }));",
     replace: "consumed = actual;",
   },
   {

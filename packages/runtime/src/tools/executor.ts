@@ -146,9 +146,13 @@ async function checkFirst(run: Run, accepted: Accepted, policies: readonly ToolP
   if (!("holds" in transaction)) return notBegun(accepted.call, transaction);
   try {
     announce(run, accepted);
-    return await invoke(run, accepted, transaction, { policies, checksOnly: true });
-  } finally {
+    const checked = await invoke(run, accepted, transaction, { policies, checksOnly: true });
     await rollback(transaction);
+    return checked;
+  } catch (cause) {
+    if (!transaction.undone) await rollback(transaction);
+    throw cause;
+  } finally {
     await endTransaction(transaction);
   }
 }
