@@ -75,6 +75,24 @@ export const mutations: readonly Mutation[] = [
     replace: "consumed = actual;",
   },
   {
+    name: "an answer is read again",
+    file: runtime("request/model-answer.ts"),
+    find: "if (read !== undefined) return read;",
+    replace: "if (read !== undefined) return answer as never;",
+  },
+  {
+    name: "a value that JSON shows nothing of is a success",
+    file: "core/src/json.ts",
+    find: "if (isStrict) refuseHidden(item);",
+    replace: "void isStrict, refuseHidden;",
+  },
+  {
+    name: "a value that throws when it is read is a success",
+    file: "core/src/json.ts",
+    find: 'return { error: "not JSON" };\n  }\n}\n\nclass Unfit',
+    replace: "return { value: null };\n  }\n}\n\nclass Unfit",
+  },
+  {
     name: "a budget is not looked at after a response",
     file: runtime("request/attempt.ts"),
     find: 'const passed = run.limits.check("response");',

@@ -53,7 +53,8 @@ function thrown(cause: unknown): ModelFailure {
 function readAnswer(answer: unknown): ModelResponse | ModelFailure | undefined {
   if (!isRecord(answer)) return undefined;
   const { failure, message, payload, usage } = answer;
-  if (failure !== undefined) return typeof message === "string" ? readFailure(answer, message) : undefined;
+  if (failure !== undefined)
+    return typeof message === "string" ? readFailure(answer, { failure, message, payload, usage }) : undefined;
   const read = readMessage(message);
   if (read === undefined) return undefined;
   const { finishReason, model, parsed, refusal } = answer;
@@ -106,9 +107,14 @@ const throttleKinds: ReadonlySet<unknown> = new Set<ThrottleKind>([
   "unknown",
 ]);
 
-function readFailure(answer: Readonly<Record<string, unknown>>, message: string): ModelFailure | undefined {
-  const { failure, status, payload, usage, cause } = answer;
-  const told = { message, status: status as number | undefined, payload, usage: usage as ReportedUsage, cause };
+function readFailure(
+  answer: Readonly<Record<string, unknown>>,
+  read: { readonly failure: unknown; readonly message: string; readonly payload: unknown; readonly usage: unknown },
+): ModelFailure | undefined {
+  const { failure, message, payload } = read;
+  const { status, cause } = answer;
+  const usage = read.usage as ReportedUsage | undefined;
+  const told = { message, status: status as number | undefined, payload, usage, cause };
   switch (failure) {
     case "throttle": {
       const { kind, retryAfterMs: asked } = answer;
