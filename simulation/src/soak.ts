@@ -123,6 +123,16 @@ const violations: string[] = [];
 const outcomes = new Map<string, number>();
 process.on("unhandledRejection", (reason) => void violations.push(`an unhandled rejection: ${String(reason)}`));
 
+/** What is in a folder when what went on behind an evaluation that was stopped is over. */
+async function settledIn(folder: string): Promise<readonly string[]> {
+  for (let waited = 0; waited < 30_000; waited += 20) {
+    const names = readdirSync(folder);
+    if (!names.includes(".proviso-undo")) return names;
+    await sleep(20);
+  }
+  return readdirSync(folder);
+}
+
 /** One evaluation in a folder of its own, checked. */
 async function evaluateOnce(
   adapter: ProviderAdapter,
@@ -134,7 +144,7 @@ async function evaluateOnce(
   const leaving = chance < 0.05 ? new AbortController() : undefined;
   const options = {
     session,
-    deadline: deadlineIn(60_000),
+    deadline: deadlineIn(120_000),
     budget,
     signal: leaving?.signal ?? shared,
     resources: [provide(Filesystem, hostFilesystem(folder))],
@@ -153,8 +163,9 @@ async function evaluateOnce(
   }
   await stopped;
   outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
-  const kept = session.get(notes).map((text) => `${text}.txt`);
-  const there = readdirSync(folder);
+  // A model may make the same call again.
+  const kept = [...new Set(session.get(notes).map((text) => `${text}.txt`))];
+  const there = await settledIn(folder);
   if (kept.join() !== there.join())
     violations.push(`after "${outcome}" the session has [${kept.join()}], the folder [${there.join()}]`);
   for (const name of there) rmSync(join(folder, name), { recursive: true });
