@@ -1,15 +1,32 @@
-import { defineConfig } from "vitest/config";
-import { projects, sourceConditions } from "./vitest.workspace.ts";
+import { join } from "node:path";
+import { defineConfig, type ViteUserConfig } from "vitest/config";
+import { projectsWith, sourceConditions } from "./vitest.workspace.ts";
 
 // .ci/run counts the tests from this file.
 const jsonReport = process.env["VITEST_JSON_REPORT"];
 
-export default defineConfig({
-  ssr: { resolve: { conditions: sourceConditions } },
-  test: {
-    projects,
-    // Nothing waits for real time but the few tests that are about it: only a busy machine takes this long.
-    testTimeout: 30_000,
-    reporters: jsonReport ? ["default", ["json", { outputFile: jsonReport }]] : ["default"],
-  },
-});
+/** `exhaustive`: only the files that ask for it, with every case of theirs; otherwise all files, with a slice of those. */
+export function configOf({ exhaustive }: { readonly exhaustive: boolean }): ViteUserConfig {
+  return defineConfig({
+    ssr: { resolve: { conditions: sourceConditions } },
+    test: {
+      projects: projectsWith({ exhaustive }),
+      provide: { exhaustive },
+      globalSetup: join(import.meta.dirname, "scripts/test-setup.ts"),
+      // Nothing waits for real time but the few tests that are about it: only a busy machine takes this long.
+      testTimeout: exhaustive ? 300_000 : 60_000,
+      // Files share their worker and what it has loaded, so a test leaves nothing behind: no variable, global or mock.
+      isolate: false,
+      unstubEnvs: true,
+      unstubGlobals: true,
+      restoreMocks: true,
+      // Programs that tests start load the sources too: what one has compiled is there for the next.
+      env: { NODE_COMPILE_CACHE: join(import.meta.dirname, "node_modules/.cache/node-compile") },
+      // vitest's own default leaves one core of two idle.
+      maxWorkers: "100%",
+      reporters: jsonReport ? ["default", ["json", { outputFile: jsonReport }]] : ["default"],
+    },
+  });
+}
+
+export default configOf({ exhaustive: false });

@@ -1,25 +1,31 @@
-// Prints the closing line of .ci/run: node .ci/totals.mjs <vitest's json report> <failed steps> <1 when the tests' command failed>.
+// Prints the closing line of .ci/run: node .ci/totals.mjs <failed steps> <failed commands of tests> <vitest's json report>...
 // Must run on the machine's own Node, also when the installation failed.
 import { readFileSync } from "node:fs";
 
-const [, , report, failedSteps, testsFailed] = process.argv;
+const [, , failedSteps, failedCommands, ...reports] = process.argv;
 let passed = 0;
 let failed = 0;
+/** Reports in which something failed. */
+let red = 0;
 
-try {
-  const { numPassedTests, numFailedTests, testResults } = JSON.parse(readFileSync(report, "utf8"));
-  passed = numPassedTests;
-  failed = numFailedTests;
-  for (const file of testResults) {
-    // A file that could not be loaded has no failed test of its own.
-    if (file.status === "failed" && !file.assertionResults.some(({ status }) => status === "failed")) failed++;
+for (const report of reports) {
+  const before = failed;
+  try {
+    const { numPassedTests, numFailedTests, testResults } = JSON.parse(readFileSync(report, "utf8"));
+    passed += numPassedTests;
+    failed += numFailedTests;
+    for (const file of testResults) {
+      // A file that could not be loaded has no failed test of its own.
+      if (file.status === "failed" && !file.assertionResults.some(({ status }) => status === "failed")) failed++;
+    }
+  } catch {
+    console.error(`No test report ${report}.`);
+    if (failedSteps === "0") failed++;
   }
-} catch {
-  console.error("No test report.");
-  if (failedSteps === "0") failed = 1;
+  if (failed > before) red++;
 }
 
-if (testsFailed === "1" && failed === 0) failed = 1;
-failed += Number(failedSteps);
+// A command that failed although its report names nothing: an unhandled rejection, say.
+failed += Math.max(0, Number(failedCommands) - red) + Number(failedSteps);
 console.log(`${passed} passed, ${failed} failed`);
 process.exitCode = failed > 0 ? 1 : 0;

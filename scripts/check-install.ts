@@ -1,13 +1,15 @@
 /**
  * `pnpm install:check`: what newcomers do, with the tarballs that would be published. In empty folders outside of the
  * repository, on the lowest Node of `engines`, on the Node that runs this, on Bun and on Deno: installs what README says,
- * runs its programs, imports each entry of each package; and installs into projects that have older versions of peers.
+ * runs its programs, imports each entry of each package; and in projects that have older versions of peers installs them
+ * all and runs the conformance suite over the older models.
  * A runtime that cannot be started here is skipped with the reason.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { compilerOptions, firstProgramName, installLine, programs, type Program } from "./install/readme.ts";
+import { olderProjects, writeConformance } from "./install/older.ts";
 import { fetched, node, others, ownNode, type Runtime } from "./install/runtimes.ts";
 import { countFaults, output, reasonOf, skip, step } from "./install/steps.ts";
 import { entriesOf, lowestNode, manifestIn, pack, packagesIn, root } from "./packages.ts";
@@ -16,20 +18,9 @@ const packages = packagesIn(root);
 const readme = readFileSync(join(root, "README.md"), "utf8");
 const entries = packages.flatMap(({ manifest }) => entriesOf(manifest));
 const typesOfNode = asHere("@types/node");
-/** What projects may have already. */
-const projects: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  "vitest 3, zod 3 and ai 5": projectOf({ vitest: 3, zod: 3, ai: 5 }),
-  "vitest 4, zod 3 and ai 6": projectOf({ vitest: 4, zod: 3, ai: 6 }),
-};
-
 /** In the version that the repository has. */
 function asHere(name: string): string {
   return `${name}@${manifestIn(join(root, "node_modules", name)).version}`;
-}
-
-function projectOf(majors: Readonly<Record<"vitest" | "zod" | "ai", number>>): Readonly<Record<string, string>> {
-  const ofTheSameTime = { "@ai-sdk/openai": majors.ai - 3, "@ai-sdk/openai-compatible": majors.ai - 4 };
-  return Object.fromEntries(Object.entries({ ...majors, ...ofTheSameTime }).map(([name, major]) => [name, `${major}`]));
 }
 
 const quietly = ["--no-audit", "--no-fund", "--prefer-offline", "--ignore-scripts"];
@@ -151,15 +142,19 @@ async function startCommands(here: string, { command }: Runtime): Promise<void> 
   }
 }
 
-/** npm refuses a peer out of its range (ERESOLVE), also an optional one. Nothing is installed. */
+/** npm refuses a peer out of its range (ERESOLVE), also an optional one. What is installed then has to work. */
 async function besideOlder(tarballs: readonly string[]): Promise<void> {
-  for (const [name, dependencies] of Object.entries(projects)) {
+  for (const { name, dependencies, passedOver } of olderProjects) {
     const here = join(folder, name);
     mkdirSync(here);
     writeFileSync(join(here, "package.json"), JSON.stringify({ dependencies }));
-    await step(`npm takes all packages beside ${name}`, () =>
-      output("npm", ["install", "--dry-run", ...quietly, ...tarballs], here),
+    const installed = await step(`install all packages beside ${name}`, () =>
+      output("npm", ["install", ...quietly, ...tarballs], here, dirname(ownNode.command)),
     );
+    if (installed === undefined) continue;
+    writeConformance(here, root);
+    const args = ["node_modules/vitest/vitest.mjs", "run", "-t", `^(?!.*(?:${passedOver.join("|")}))`];
+    await step(`the conformance suite of adapter-ai-sdk beside ${name}`, () => output(ownNode.command, args, here));
   }
 }
 

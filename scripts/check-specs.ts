@@ -4,7 +4,9 @@
  *
  * - A rule is a line `- **TX-1** text. Owner: \`path\`.` in specs/ (not in specs/seeds/); `- **TX-1** (open) text` is not built yet.
  * - A test carries the ids in its title: `test("TX-1 a failed tool leaves no trace", …)`. Skipped tests do not count.
- * - In specs/seeds/, the last column of each table row names an id that has a test, or says `open` or `not carried over`.
+ * - In specs/seeds/, each table row begins with an id of its own (`adapters-12`); its last column names a rule that has a
+ *   test, or says `open` or `not carried over`.
+ * - A row and the rules that it names are tied from both sides: the file of the rule says `- TX-1: adapters-12, …`.
  */
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -22,6 +24,8 @@ interface Rule {
   open: boolean;
   /** Paths from the root. */
   owners: string[];
+  /** The ids of the seed rows that rest on it. */
+  seeds: string[];
   /** `specs/file.md:12` */
   place: string;
 }
@@ -35,16 +39,20 @@ export function checkSpecs(root: string): SpecsReport {
   const faults: string[] = [];
   const rules = readRules(root, faults);
   const tested = readTests(root);
-  const rows = checkSeeds(root, rules, tested, faults);
+  const rows = readSeeds(root, faults);
 
-  for (const rule of rules.values()) checkRule(root, rule, tested, faults);
+  for (const row of rows.values()) checkRow(row, rules, tested, faults);
+  for (const rule of rules.values()) {
+    checkRule(root, rule, tested, faults);
+    checkTies(rule, rows, faults);
+  }
   for (const [id, places] of tested) {
     if (!rules.has(id)) faults.push(`${places[0]}: a test cites ${id}, which no spec has`);
   }
   if (rules.size === 0) faults.push("specs/: no rule found");
 
   const open = [...rules.values()].filter((rule) => rule.open).length;
-  const summary = `specs: ${rules.size} rules (${open} open), ${rows} seed rows, ${faults.length} faults`;
+  const summary = `specs: ${rules.size} rules (${open} open), ${rows.size} seed rows, ${faults.length} faults`;
   return { faults, summary };
 }
 
@@ -62,7 +70,13 @@ function readRules(root: string, faults: string[]): Map<string, Rule> {
   const rules = new Map<string, Rule>();
   for (const file of globSync("specs/**/*.md", { cwd: root }).toSorted()) {
     if (isSeed(file)) continue;
-    for (const rule of rulesOf(file, readFileSync(join(root, file), "utf8"))) {
+    const text = readFileSync(join(root, file), "utf8");
+    const own = rulesOf(file, text);
+    for (const { id, line } of tiesOf(text)) {
+      if (own.every((rule) => rule.id !== id))
+        faults.push(`${file}:${line}: rows are named for ${id}, which is no rule of this file`);
+    }
+    for (const rule of own) {
       const first = rules.get(rule.id);
       if (first) faults.push(`${rule.place}: ${rule.id} is defined before, at ${first.place}`);
       else rules.set(rule.id, rule);
@@ -75,6 +89,7 @@ function readRules(root: string, faults: string[]): Map<string, Rule> {
 function rulesOf(file: string, text: string): Rule[] {
   const rules: Rule[] = [];
   const lines = text.split("\n");
+  const ties = tiesOf(text);
   for (const [index, line] of lines.entries()) {
     const match = /^- \*\*([A-Z]{2,4}-\d+)\*\*\s*(\(open\))?/.exec(line);
     if (!match) continue;
@@ -85,10 +100,19 @@ function rulesOf(file: string, text: string): Rule[] {
       id: match[1] ?? "",
       open: match[2] !== undefined,
       owners: [...owners.matchAll(/`([^`]+)`/g)].map(([, path]) => path ?? ""),
+      seeds: ties.flatMap((tie) => (tie.id === match[1] ? tie.rows : [])),
       place: `${file}:${index + 1}`,
     });
   }
   return rules;
+}
+
+/** The lines `- TX-1: adapters-12, reference-3`: the seed rows that rest on a rule of the file. */
+function tiesOf(text: string): { id: string; rows: string[]; line: number }[] {
+  return text.split("\n").flatMap((line, index) => {
+    const [, id, rows = ""] = /^- ([A-Z]{2,4}-\d+): (.*)$/.exec(line) ?? [];
+    return id === undefined ? [] : [{ id, rows: rows.split(",").map((row) => row.trim()), line: index + 1 }];
+  });
 }
 
 /** @returns the places of the tests that carry each id. */
@@ -116,42 +140,74 @@ function isSeed(file: string): boolean {
   return /^specs[\\/]seeds[\\/]/.test(file);
 }
 
-/** @returns the number of rows seen. */
-function checkSeeds(root: string, rules: Map<string, Rule>, tested: Map<string, string[]>, faults: string[]): number {
-  let rows = 0;
+interface Row {
+  id: string;
+  /** What its last column says, and the rules that it names. */
+  last: string;
+  cites: string[];
+  /** `specs/seeds/file.md:12` */
+  place: string;
+}
+
+function readSeeds(root: string, faults: string[]): Map<string, Row> {
+  const rows = new Map<string, Row>();
   for (const file of globSync("specs/seeds/*.md", { cwd: root }).toSorted()) {
-    for (const { last, line } of rowsOf(readFileSync(join(root, file), "utf8"))) {
-      rows++;
-      const ids = last.match(idPattern) ?? [];
-      for (const id of ids) if (!rules.has(id)) faults.push(`${file}:${line}: the row cites ${id}, which no spec has`);
-      const answered = /\bopen\b/.test(last) || last.includes("not carried over") || ids.some((id) => tested.has(id));
-      if (!answered)
-        faults.push(`${file}:${line}: the last column has no id with a test, nor "open" or "not carried over"`);
+    for (const { cells, line } of rowsOf(readFileSync(join(root, file), "utf8"))) {
+      const id = cells.at(0) ?? "";
+      const last = cells.at(-1) ?? "";
+      const row = { id, last, cites: [...new Set(last.match(idPattern))], place: `${file}:${line}` };
+      const first = rows.get(id);
+      if (!/^[a-z]+-\d+$/.test(id)) faults.push(`${row.place}: the row does not begin with an id of its own`);
+      else if (first) faults.push(`${row.place}: ${id} is a row before, at ${first.place}`);
+      rows.set(first ? row.place : id, row);
     }
   }
   return rows;
 }
 
+function checkRow(
+  { id, last, cites, place }: Row,
+  rules: Map<string, Rule>,
+  tested: Map<string, string[]>,
+  faults: string[],
+): void {
+  for (const cited of cites) {
+    const rule = rules.get(cited);
+    if (!rule) faults.push(`${place}: the row cites ${cited}, which no spec has`);
+    else if (!rule.seeds.includes(id)) faults.push(`${rule.place}: ${cited} does not name ${id}, which cites it`);
+  }
+  const answered =
+    /\bopen\b/.test(last) || last.includes("not carried over") || cites.some((cited) => tested.has(cited));
+  if (!answered) faults.push(`${place}: the last column has no id with a test, nor "open" or "not carried over"`);
+}
+
+function checkTies({ id, seeds, place }: Rule, rows: Map<string, Row>, faults: string[]): void {
+  for (const seed of seeds) {
+    const row = rows.get(seed);
+    if (!row) faults.push(`${place}: ${id} names ${seed}, which is no row of specs/seeds`);
+    else if (!row.cites.includes(id)) faults.push(`${row.place}: ${seed} does not cite ${id}, which names it`);
+  }
+}
+
 /** The body rows of all tables: a row is what follows a separator row without a gap. */
-function rowsOf(text: string): { last: string; line: number }[] {
-  const rows: { last: string; line: number }[] = [];
+function rowsOf(text: string): { cells: string[]; line: number }[] {
+  const rows: { cells: string[]; line: number }[] = [];
   let inBody = false;
   for (const [index, line] of text.split("\n").entries()) {
     if (!line.trimStart().startsWith("|")) inBody = false;
     else if (/^\s*\|[\s:|-]+$/.test(line)) inBody = true;
-    else if (inBody) rows.push({ last: lastCell(line), line: index + 1 });
+    else if (inBody) rows.push({ cells: cellsOf(line), line: index + 1 });
   }
   return rows;
 }
 
-function lastCell(row: string): string {
+function cellsOf(row: string): string[] {
   const withoutCode = row.trim().replaceAll(/`[^`]*`/g, (code) => code.replaceAll("|", "\\|"));
-  return (
-    withoutCode
-      .replace(/\|$/, "")
-      .split(/(?<!\\)\|/)
-      .at(-1) ?? ""
-  );
+  const cells = withoutCode
+    .replace(/^\|/, "")
+    .replace(/\|$/, "")
+    .split(/(?<!\\)\|/);
+  return cells.map((cell) => cell.trim());
 }
 
 if (process.argv[1] === import.meta.filename) {

@@ -1,5 +1,6 @@
 /**
- * `pnpm verify [--without-tests]`: everything CI runs, by the names of the scripts in package.json.
+ * `pnpm verify [--without-tests]`: everything CI runs, by the names of the scripts in package.json. `.ci/run` runs the
+ * tests itself, once with a slice of the large matrices and once with all of them, and counts both.
  * The output of a step is shown when it fails; that of the installation and of the tests always.
  */
 import { spawnSync } from "node:child_process";
@@ -16,16 +17,19 @@ const steps = [
   "knip",
   "specs:check",
   "supply:check",
+  "mutations:check",
   "pack:check",
   "install:check",
   "test",
+  "test:exhaustive",
 ];
+const tests = new Set(["test", "test:exhaustive"]);
 /** What they skip has to be seen. */
-const shown = new Set(["install:check", "test"]);
+const shown = new Set(["install:check", ...tests]);
 const path = [join(root, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
 const failed: string[] = [];
 
-for (const step of process.argv.includes("--without-tests") ? steps.filter((name) => name !== "test") : steps) {
+for (const step of process.argv.includes("--without-tests") ? steps.filter((name) => !tests.has(name)) : steps) {
   const started = Date.now();
   const { status, stdout, stderr } = spawnSync(scripts[step] ?? `echo no script ${step}; exit 1`, {
     cwd: root,

@@ -10,6 +10,7 @@ import { rendering } from "./rendering.ts";
 import { coldStart } from "./start.ts";
 import { state } from "./state.ts";
 import { streaming } from "./streaming.ts";
+import { tokens } from "./tokens.ts";
 
 const benches: Readonly<Record<string, (quick: boolean) => Promise<readonly Row[]> | readonly Row[]>> = {
   "in-process": inProcess,
@@ -19,6 +20,7 @@ const benches: Readonly<Record<string, (quick: boolean) => Promise<readonly Row[
   streaming,
   rendering,
   estimation,
+  tokens,
   start: coldStart,
   http: overHttp,
 };

@@ -98,7 +98,8 @@ function explain(error: EvaluationFailure): string {
     case "budget":
       return `the budget of tokens is spent (${error.usage.totalTokens}); give it more with --budget.`;
     case "throttled":
-      if (error.kind === "unknown") return `the provider cannot be reached: ${error.message}`;
+      if (error.kind === "network" || error.kind === "unknown")
+        return `the provider cannot be reached: ${error.message}`;
       if (error.kind === "timeout") return `the provider did not answer in time: ${error.message}`;
       return `the provider refused (${error.kind})${error.retryAfterMs === undefined ? "" : `; ask again in ${error.retryAfterMs} ms`}.`;
     case "provider":
@@ -108,6 +109,7 @@ function explain(error: EvaluationFailure): string {
     case "internal":
     case "deadlock":
     case "listener":
+    case "option":
     case "output":
     case "process":
     case "render":

@@ -47,6 +47,7 @@ const whatHappened = {
   quota_exhausted: "refused (quota exhausted)",
   timeout: "no answer in time",
   server_error: "refused (server error)",
+  network: "not reached",
   unknown: "no answer",
 } as const satisfies Record<ThrottleKind, string>;
 

@@ -20,7 +20,7 @@ const failing: { readonly [name in FaultName]?: Expected } = {
   status_501: provider("unknown"),
   status_505: provider("unknown"),
   retry_after_huge: throttled("rate_limit"),
-  should_not_retry: provider("unknown"),
+  should_not_retry: throttled("rate_limit"),
   insufficient_quota: throttled("quota_exhausted"),
   context_length: provider("context_length"),
   html: provider("invalid_response"),

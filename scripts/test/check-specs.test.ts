@@ -22,11 +22,11 @@ function check(files: Record<string, string>): ReturnType<typeof checkSpecs> {
 
 const good: Record<string, string> = {
   "specs/transactions.md":
-    "# Transactions\n\n- **TX-1** A failed tool leaves no trace.\n  Owner: `packages/a/src/tx.ts`.\n- **TX-2** (open) Later.\n",
+    "# Transactions\n\n- **TX-1** A failed tool leaves no trace.\n  Owner: `packages/a/src/tx.ts`.\n- **TX-2** (open) Later.\n\n- TX-1: one-1\n- TX-2: one-2\n",
   "packages/a/src/tx.ts": "",
   "packages/a/test/tx.test.ts": 'test("TX-1 a failed tool leaves no trace", () => {});\n',
   "specs/seeds/one.md":
-    "| row | where |\n|---|---|\n| `a|b` | TX-1 |\n| later | open: TX-2 |\n| no | not carried over: old |\n",
+    "| row | what | where |\n|---|---|---|\n| one-1 | `a|b` | TX-1 |\n| one-2 | later | open: TX-2 |\n| one-3 | no | not carried over: old |\n",
 };
 
 test("a tree in which every rule has its owner and its test has no faults", () => {
@@ -73,9 +73,10 @@ test("a test that cites an id that no spec has is a fault", () => {
 });
 
 test("a rule whose owner file does not exist, or that names none, is a fault", () => {
+  const ties = "- TX-1: one-1\n- TX-2: one-2\n";
   const specs = "- **TX-1** Text. Owner: `packages/a/src/tx.ts`, `packages/a/src/gone.ts`.\n- **TX-2** Text.\n";
   const faults = check({
-    "specs/transactions.md": specs,
+    "specs/transactions.md": specs + ties,
     "packages/a/test/b.test.ts": 'test("TX-2", () => {});',
   }).faults;
   expect(faults).toEqual([
@@ -97,12 +98,51 @@ test("a prefix that nobody knows is a fault", () => {
 });
 
 test("a seed row that names no test and is not marked is a fault", () => {
-  const table = "| row | where |\n| --- | --- |\n| one | done |\n| open | TX-1 |\n| three | TX-7 |\n| four | TX-2 |\n";
+  const table =
+    "| row | where |\n| --- | --- |\n| one-0 | done |\n| one-1 | TX-1 |\n| one-3 | TX-7 |\n| one-2 | TX-2 |\n";
   expect(check({ "specs/seeds/one.md": table }).faults).toEqual([
     'specs/seeds/one.md:3: the last column has no id with a test, nor "open" or "not carried over"',
     "specs/seeds/one.md:5: the row cites TX-7, which no spec has",
     'specs/seeds/one.md:5: the last column has no id with a test, nor "open" or "not carried over"',
     'specs/seeds/one.md:6: the last column has no id with a test, nor "open" or "not carried over"',
+  ]);
+});
+
+test("a row is tied to the rules it names from both sides", () => {
+  const row = (...rows: string[]) => ({
+    "specs/seeds/one.md": ["| row | where |", "|---|---|", ...rows, ""].join("\n"),
+  });
+  const two = "| one-2 | open: TX-2 |";
+  expect(check(row("| one-1 | TX-1 |", two)).faults).toEqual([]);
+  expect(check(row("| one-1 | TX-1 |", two, "| one-3 | TX-1 |")).faults).toEqual([
+    "specs/transactions.md:3: TX-1 does not name one-3, which cites it",
+  ]);
+  expect(check(row("| one-1 | TX-1, TX-2 |", two)).faults).toEqual([
+    "specs/transactions.md:5: TX-2 does not name one-1, which cites it",
+  ]);
+  expect(check(row("| one-1 | not carried over |", two)).faults).toEqual([
+    "specs/seeds/one.md:3: one-1 does not cite TX-1, which names it",
+  ]);
+  expect(check(row("| one-7 | not carried over |", two)).faults).toEqual([
+    "specs/transactions.md:3: TX-1 names one-1, which is no row of specs/seeds",
+  ]);
+});
+
+test("a row whose rule is gone is a fault, and so is a tie of a rule that is gone", () => {
+  const specs = "- **TX-2** (open) Later.\n- TX-1: one-1\n- TX-2: one-2\n";
+  expect(check({ "specs/transactions.md": specs, "packages/a/test/tx.test.ts": "" }).faults).toEqual([
+    "specs/transactions.md:2: rows are named for TX-1, which is no rule of this file",
+    "specs/seeds/one.md:3: the row cites TX-1, which no spec has",
+    'specs/seeds/one.md:3: the last column has no id with a test, nor "open" or "not carried over"',
+  ]);
+});
+
+test("a row without an id of its own is a fault", () => {
+  const table =
+    "| row | where |\n|---|---|\n| one-1 | TX-1 |\n| one-2 | TX-2: open |\n| one-1 | TX-1 |\n| `x` | open |\n";
+  expect(check({ "specs/seeds/one.md": table }).faults).toEqual([
+    "specs/seeds/one.md:5: one-1 is a row before, at specs/seeds/one.md:3",
+    "specs/seeds/one.md:6: the row does not begin with an id of its own",
   ]);
 });
 

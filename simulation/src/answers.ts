@@ -83,7 +83,14 @@ function malformed(random: Random): unknown {
   ]);
 }
 
-const kinds: readonly ThrottleKind[] = ["rate_limit", "server_error", "timeout", "unknown", "quota_exhausted"];
+const kinds: readonly ThrottleKind[] = [
+  "rate_limit",
+  "server_error",
+  "timeout",
+  "network",
+  "unknown",
+  "quota_exhausted",
+];
 
 /** Please come back later. */
 export function throttle({ random }: Manner, usage: ReportedUsage | undefined): Answer {
@@ -216,7 +223,8 @@ function argumentsFor({ random, mayHang }: Manner, tool: string, id: string): st
 /** Numbers that bound what is sent; or, of a dishonest provider, anything. */
 export function usageOf({ random, honest }: Manner, { messages }: ModelRequest): ReportedUsage | undefined {
   const characters = messages.reduce((sum, message) => sum + message.text.length, 0);
-  const inputTokens = Math.ceil(characters / 3) + messages.length;
+  // Fewer than are reserved for them: what bounds an honest model is an estimate (LIM-11).
+  const inputTokens = Math.ceil(characters / (honest ? 8 : 3)) + messages.length;
   const outputTokens = random.int(maxOutputTokens + 1);
   const totalTokens = inputTokens + outputTokens;
   if (honest) return { inputTokens, outputTokens, totalTokens };

@@ -28,7 +28,13 @@ export function checkEnd(world: World, watched: Watched, event: PromptExecuted |
   const isTurn = event.turns === turn || (event.type === "prompt.failed" && event.turns === turn + 1);
   book.demand(isTurn, `LOOP-6 ${id} tells ${event.turns} turns instead of ${turn}`);
   const isRestore = event.type === "prompt.failed" && event.code === "restore";
-  book.demand(isRestore === watched.isTorn, `TX-13 ${id} ends with ${event.type} although its rollback failed`);
+  // A session that somebody else made unusable lets nobody succeed; another failure stands.
+  const isTorn = world.torn.has(event.sessionId);
+  const isFailed = event.type === "prompt.failed";
+  book.demand(
+    watched.isTorn ? isRestore : isTorn ? isFailed : !isRestore,
+    `TX-13 ${id} ends with ${event.type} although a rollback failed`,
+  );
   if (event.type === "prompt.failed") checkFailure(world, watched, event);
   else checkAnswer(world, watched, event);
 }
@@ -50,20 +56,31 @@ function checkAnswer({ book }: World, { intent, hasOutput, id }: Watched, { outp
   book.demand(text === (hasOutput ? null : intent.text), `OUT-1 ${id} has the text ${text}`);
 }
 
-function checkFailure({ book, shape, openings }: World, watched: Watched, { code, message }: PromptFailed): void {
+/** LIM-5: refused only where it would not fit alone, by the numbers of the message. */
+function couldNotFit(message: string): boolean {
+  const [, limit, spent, wanted] = /limit (\S+), spent (\S+), reserved \S+, wanted (\S+)\./.exec(message) ?? [];
+  return Number(spent) + Number(wanted) > Number(limit);
+}
+
+function checkFailure(
+  { book, shape, openings, torn }: World,
+  watched: Watched,
+  { code, message, sessionId }: PromptFailed,
+): void {
   const { intent, id, maxTurns, turn, trackers, hasHiddenBudget } = watched;
   const isRight = {
     deadline: () => watched.deadlines.some((deadline) => deadline.remainingMs() <= 0),
     aborted: () => watched.abortedAt() !== undefined || watched.isNested,
     budget: () =>
       hasHiddenBudget ||
+      couldNotFit(message) ||
       trackers.some((tracker) => {
         const { totalTokens, inputTokens, outputTokens } = tracker.remaining();
         const least = Math.min(totalTokens, inputTokens, outputTokens);
         return tracker.exceeded() !== undefined || least <= (shape.honest ? 100_000 : 0);
       }),
     turns: () => turn === maxTurns,
-    restore: () => watched.isTorn,
+    restore: () => torn.has(sessionId),
     throttled: () => intent?.kind === "throttle" && watched.throttled !== undefined,
     render: () => openings.failed > 0 && intent !== undefined && message.includes("nothing to open"),
     provider: () => intent?.kind === "refused",

@@ -69,7 +69,9 @@ export async function evaluateOnce(world: World, place: Place): Promise<readonly
   const { mayHang } = limits;
   const { honest, output, nativeOutput } = world.shape;
   const provider = randomModel(world, { random, honest, mayHang, output, name }, nativeOutput);
-  const adapter = modelAdapter(provider, { ...world.environment, random: draws.next, throttle });
+  // Costs are what is reported; a catalog would be loaded in real time.
+  const pricing = { input: 0, output: 0 };
+  const adapter = modelAdapter(provider, { ...world.environment, random: draws.next, throttle, pricing });
   const options = { ...limits.options, session, resources, messages: given, maxRepairs };
 
   const isStreamed = random.chance(0.4);

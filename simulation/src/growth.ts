@@ -3,21 +3,14 @@
  * times, and prints a line of JSON for each: the name and the least time of the processor at each length, in ms.
  */
 import { commandLine } from "@proviso/adapter-process";
-import {
-  definePrompt,
-  defineTool,
-  Filesystem,
-  provide,
-  type ModelProvider,
-  type Schema,
-  type Tool,
-} from "@proviso/core";
+import { definePrompt, defineTool, Filesystem, provide, type Schema, type Tool } from "@proviso/core";
 import { memoryFilesystem, modelAdapter } from "@proviso/runtime";
 import { sqliteResource, SqliteDatabase } from "@proviso/runtime/node";
 import { scriptedModel } from "@proviso/runtime/testing";
 import { filesystemTools } from "@proviso/toolkit";
 import { DatabaseSync } from "node:sqlite";
 import { z } from "zod";
+import { answer, inPieces, nested, node, promptOf, takes } from "./model-texts.ts";
 
 interface Reader {
   readonly name: string;
@@ -26,9 +19,6 @@ interface Reader {
   /** Made before the time is taken. */
   prepare(length: number): () => Promise<unknown>;
 }
-
-const promptOf = (...tools: readonly Tool[]) =>
-  definePrompt({ ns: "growth", key: "tools", sections: [{ key: "s", text: "Work.", tools }] }).bind({});
 
 /** One call of a tool, over these files. */
 const calling = (tool: Tool, given: object, files: Readonly<Record<string, string>> = {}) => {
@@ -41,9 +31,6 @@ const calling = (tool: Tool, given: object, files: Readonly<Record<string, strin
     );
 };
 const workspaceTool = (name: string): Tool => filesystemTools().find((tool) => tool.name === name) as Tool;
-const takes = (input: Schema<unknown, object>): Tool =>
-  defineTool({ name: "take", description: "Takes it.", input, execute: () => 1 }) as Tool;
-
 const part = (key: string): object => ({ type: "object", properties: { [key]: {} } });
 const intersectionJson = () => ({ type: "object", properties: { in: { allOf: [part("a"), part("b")] } } });
 /** As other libraries than zod print one; it drops all keys. */
@@ -56,7 +43,6 @@ const intersection: Schema<unknown, object> = {
   },
 };
 
-const answer = definePrompt({ ns: "growth", key: "answer", output: z.object({ a: z.number() }), text: "Answer." });
 const numbers = definePrompt({
   ns: "growth",
   key: "numbers",
@@ -70,28 +56,9 @@ const answering =
 
 /** Tells its text in 200 pieces. */
 const streaming = (text: string) => () => {
-  const model: ModelProvider = {
-    ...scriptedModel([]),
-    async generate({ onDelta }) {
-      const size = Math.ceil(text.length / 200);
-      for (let at = 0; at < text.length; at += size) onDelta?.({ kind: "text", text: text.slice(at, at + size) });
-      return { message: { role: "assistant", text, toolCalls: [] }, finishReason: "stop" };
-    },
-  };
+  const model = inPieces(scriptedModel([{ text }]), Math.ceil(text.length / 200));
   return modelAdapter(model).stream(answer.bind({})).response;
 };
-
-interface Node {
-  readonly op?: string | undefined;
-  readonly of?: Node | undefined;
-}
-const node: z.ZodType<Node> = z.lazy(() =>
-  z.union([
-    z.object({ op: z.string().optional(), of: node.optional() }),
-    z.object({ fn: z.string().optional(), of: node.optional() }),
-  ]),
-);
-const nested = (depth: number): Node => (depth === 0 ? {} : { op: "x", of: nested(depth - 1) });
 
 const sql = defineTool({
   name: "sql",

@@ -1,4 +1,10 @@
-import { openedSections, type FrameworkEvent, type Session, type SessionEvent } from "@proviso/core";
+import {
+  type BudgetTracker,
+  openedSections,
+  type FrameworkEvent,
+  type Session,
+  type SessionEvent,
+} from "@proviso/core";
 import { oddIn } from "./checks.ts";
 import type { View } from "./expected.ts";
 import { keyOf } from "./names.ts";
@@ -64,6 +70,7 @@ function step(world: World, watched: Watched, event: FrameworkEvent): void {
   if (event.type === "transaction.failed") {
     book.demand(world.vault.hasFailed, "TX-13 transaction.failed comes without a fault");
     for (let one: Watched | undefined = watched; one !== undefined; one = one.around) one.isTorn = true;
+    world.torn.add(event.sessionId);
   }
   if (event.type === "tool.invoked") {
     checkFinished(world, event);
@@ -88,8 +95,17 @@ function checkRoom({ book, shape, isCrowded }: World, { trackers }: Watched): vo
     const { totalTokens, outputTokens, inputTokens } = tracker.remaining();
     const least = Math.min(totalTokens, outputTokens, inputTokens);
     if (shape.honest) book.demand(least >= 0, `LIM-5 ${-least} tokens more are spent and held than there are`);
-    else if (!isCrowded) book.demand(least > 0, "LIM-4 a request begins with nothing left");
+    else if (!isCrowded) book.demand(unspent(tracker) > 0, "LIM-4 a request begins with nothing left");
   }
+}
+
+/** What a request has reserved for itself is not spent yet. */
+function unspent({ budget, consumed }: BudgetTracker): number {
+  return Math.min(
+    (budget.maxTotalTokens ?? Infinity) - consumed.totalTokens,
+    (budget.maxInputTokens ?? Infinity) - consumed.inputTokens,
+    (budget.maxOutputTokens ?? Infinity) - consumed.outputTokens,
+  );
 }
 
 /** LIM-4: a response that passed the budget is followed by no tool. */

@@ -63,7 +63,7 @@ export const lockMutations: readonly Mutation[] = [
   {
     name: "those around do not hold what is locked inside",
     file: runtime("transactions/lock.ts"),
-    find: 'if ("holder" in around || outer.takesForInner === "none" || outer.ended) return around;',
+    find: 'if ("holder" in around || !outer.takesForInner || outer.ended) return around;',
     replace: 'if ("holder" in around || outer !== undefined) return around;',
   },
   {
@@ -129,14 +129,14 @@ export const lockMutations: readonly Mutation[] = [
   {
     name: "an inner evaluation's resources are closed when it ends",
     file: runtime("start-run.ts"),
-    find: "if (nesting !== undefined && !nesting.transaction.ended) {",
-    replace: "if (nesting === null) {",
+    find: "if (nesting !== undefined && !nesting.transaction.ended) nesting",
+    replace: "if (nesting === null) nesting",
   },
   {
     name: "what goes on behind an evaluation finds its resources closed",
     file: runtime("start-run.ts"),
-    find: "const closing = behind.size === 0 ?",
-    replace: "const closing = behind.size >= 0 ?",
+    find: "closing = behind.size === 0 ?",
+    replace: "closing = behind.size >= 0 ?",
   },
   {
     name: "an approval is asked for inside the lock",
@@ -208,7 +208,7 @@ export const lockMutations: readonly Mutation[] = [
   },
   {
     name: "the snapshots of others go with an instance that a factory returns",
-    file: runtime("resources/asker.ts"),
+    file: runtime("resources/making.ts"),
     find: "return wasUsedBefore(instance) ? undefined : instance;",
     replace: "return instance;",
   },
@@ -251,7 +251,44 @@ export const lockMutations: readonly Mutation[] = [
   {
     name: "an input is not frozen",
     file: runtime("tools/arguments.ts"),
-    find: "isRecord(result.value) ? frozenInDepth(result.value) : result.value",
-    replace: "result.value",
+    find: "  return ArrayBuffer.isView(copy) ? copy : frozenInDepth(copy);",
+    replace: "  return copy;",
+  },
+  {
+    name: "what of an input cannot be frozen is everybody's",
+    file: runtime("tools/arguments.ts"),
+    find: "  changeable.add(copy);\n",
+    replace: "",
+  },
+  {
+    name: "who gives up takes a shared resource along",
+    file: runtime("resources/store.ts"),
+    find: "  late.isShared = true;\n",
+    replace: "",
+  },
+  {
+    name: "what a factory has begun stays part of the call that made it",
+    file: runtime("transactions/async-context.ts"),
+    find: "const end = (): void => void (place.current = undefined);",
+    replace: "const end = (): void => void place;",
+  },
+  {
+    name: "a close is waited for, however long",
+    file: runtime("resources/closing.ts"),
+    find: 'const stop = setAlarm(clock, closeMs, () => expire("expired"));',
+    replace: 'const stop = setAlarm(clock, 2 ** 40, () => expire("expired"));',
+  },
+  {
+    name: "context.evaluate forgets the body in which it was called",
+    file: runtime("transactions/enclosing.ts"),
+    find: "export function enclosingOfNested(call: Transaction): Enclosing {\n",
+    replace:
+      'export function enclosingOfNested(call: Transaction): Enclosing {\n  if (call.id !== "") return noEnclosing;\n',
+  },
+  {
+    name: "calls that overlap hold what they used until all have ended",
+    file: runtime("tools/executor.ts"),
+    find: "transaction === undefined || transaction.holds.length === 0) return invocation;",
+    replace: "transaction === undefined || transaction.holds.length >= 0) return invocation;",
   },
 ];

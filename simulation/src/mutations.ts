@@ -59,8 +59,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a wait does not look at the deadline",
     file: runtime("request/backoff.ts"),
-    find: ", refusal.leftMs)",
-    replace: ")",
+    find: "refusal.leftMs - floor]",
+    replace: "Infinity]",
   },
   {
     name: "attempts are not counted",
@@ -100,28 +100,28 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a request is not reserved",
-    file: runtime("request/repeated.ts"),
-    find: "  return worstCaseOf(",
-    replace: "  if (maxOutputTokens >= 0) return { inputTokens: 0, outputTokens: 0 };\n  return worstCaseOf(",
+    file: runtime("budget-room.ts"),
+    find: "tracker.reserve({ inputTokens, outputTokens, costUsd })",
+    replace: "tracker.reserve({ inputTokens: 0, outputTokens: 0, costUsd: 0 })",
   },
   {
     name: "calls stay without an answer after a limit",
     file: runtime("tools/executor.ts"),
-    find: "for (const call of calls) answers.push(toolMessage(call, notRun));",
+    find: "for (const call of calls) answers.push(toolMessage(call, result));",
     replace: "void notRun;",
   },
   {
     name: "a tool runs twice",
     file: runtime("tools/call.ts"),
-    find: "const result = resultOf(await tool.execute(input, calling.context));",
+    find: "const returned: unknown = tool.execute(ownInput(input), calling.context);",
     replace:
-      "await tool.execute(input, calling.context);\n    const result = resultOf(await tool.execute(input, calling.context));",
+      "const execute = (): unknown => tool.execute(ownInput(input), calling.context);\n  const before = execute();\n  const returned: unknown = isThenable(before) ? Promise.resolve(before).then(execute) : execute();",
   },
   {
     name: "a handler is waited for past the limits",
     file: runtime("tools/call.ts"),
-    find: 'await run.limits.race(time.within(handling), "tool")',
-    replace: "await time.within(handling)",
+    find: 'await run.limits.race(time.within(work), "tool")',
+    replace: "await time.within(work)",
   },
   {
     name: "a provider is waited for past the limits",
@@ -138,8 +138,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "an event's number is used again",
     file: runtime("session/session.ts"),
-    find: "seq: seq++",
-    replace: "seq",
+    find: "own.seq = seq++;",
+    replace: "own.seq = seq;",
   },
   {
     name: "call ids may repeat within a turn",
@@ -186,14 +186,14 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a failed read takes its neighbours with it",
     file: runtime("tools/executor.ts"),
-    find: "invocations[index]?.result.success !== true",
-    replace: "index >= 0 && invocations.some(({ result }) => !result.success)",
+    find: "isToUndo(invocations[index]));",
+    replace: "index >= 0 && invocations.some(isToUndo));",
   },
   {
     name: "a rollback undoes what others did meanwhile",
     file: runtime("transactions/transaction.ts"),
-    find: "core.open(transaction.mark, transaction.id, around);",
-    replace: "void around;",
+    find: 'core.open(transaction.mark, transaction.id, scope && parent && { evaluationId: parent.id, callId: "" });',
+    replace: "void [scope, parent];",
   },
   {
     name: "a veto undoes what listeners dispatched",
@@ -234,7 +234,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "an announcement comes after an abort",
     file: runtime("tools/executor.ts"),
-    find: "  if (stop !== undefined) return notBegun(accepted.call, stop);\n  announce(run, accepted);",
+    find: "  if (stop !== undefined) return notRun(accepted.call, stop);\n  announce(run, accepted);",
     replace: "  announce(run, accepted);",
   },
   {
@@ -246,8 +246,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a slow restore overwrites what is around it",
     file: runtime("transactions/ending.ts"),
-    find: "one !== undefined; one = one.parent) one.restoring.push(done);",
-    replace: "one === transaction; one = one.parent) one.restoring.push(done);",
+    find: "for (let one = transaction; one !== undefined; one = one.parent) waiting.push(one);",
+    replace: "if (transaction !== undefined) waiting.push(transaction);",
   },
   {
     name: "transactions inside overlapping reads overlap",
@@ -258,8 +258,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "what was brought back by a snapshot is lost with a call",
     file: runtime("session/beside.ts"),
-    find: "isWithin ? stoodAt(restored.order)",
-    replace: "isWithin ? { from: mark, events: [] }",
+    find: "isWithin ? stoodAt(changes, base, restored.order)",
+    replace: "isWithin ? { from: base, events: [] }",
   },
   ...lockMutations,
 ];

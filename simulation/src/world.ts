@@ -58,6 +58,8 @@ export interface World {
   /** Calls whose handler began, and whose handler came to a good end. */
   readonly executed: Set<string>;
   readonly finished: Set<string>;
+  /** Ids of the sessions of which a rollback or a commit failed. */
+  readonly torn: Set<string>;
   readonly freshOf: Map<string, string>;
   /** What handlers were given, by call. */
   readonly signals: Map<string, AbortSignal>;
@@ -107,6 +109,7 @@ export function createWorld(seed: number): World {
     policy: randomPolicy(random, clock, expected, registry),
     executed: new Set(),
     finished: new Set(),
+    torn: new Set(),
     freshOf: new Map(),
     signals: new Map(),
     late: [],

@@ -11,7 +11,7 @@ interface Ended {
 
 function run(environment: Readonly<Record<string, string>>): Promise<Ended> {
   const program = new URL("../main.ts", import.meta.url).pathname;
-  const env = { PATH: process.env["PATH"] ?? "", ...environment };
+  const env = { PATH: process.env["PATH"], NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"], ...environment };
   return new Promise((resolve) => {
     execFile(process.execPath, ["--conditions=@proviso/source", program], { env }, (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : error.code, stdout, stderr }),

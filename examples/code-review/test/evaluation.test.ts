@@ -1,4 +1,4 @@
-import { deadlineIn, Filesystem, provide, type PromptResponse } from "@proviso/core";
+import { deadlineIn, Filesystem, provide, systemClock, type PromptResponse } from "@proviso/core";
 import { createSession, memoryFilesystem } from "@proviso/runtime";
 import { openai } from "@proviso/adapter-openai";
 import { startSimulator, type SimulatorRule } from "@proviso/simulator";
@@ -113,21 +113,17 @@ test("DEMO-7 a 429 with Retry-After on any turn delays the review and nothing mo
   }
 }, 60_000);
 
-test(
-  "DEMO-8 a deadline of 200 ms against a slow simulator ends the evaluation in under 300 ms",
-  { retry: 2 },
-  async () => {
-    await using simulator = await startSimulator({ rules: [simulatedReviewer], latencyMs: 30_000 });
-    const adapter = openai({ model: "gpt-test", api: "responses", apiKey: "k", baseURL: simulator.baseURL });
-    const startedAt = performance.now();
-    const failure = adapter.evaluate(review.bind({ request: "Review it." }), {
-      deadline: deadlineIn(200),
-      resources: [provide(Filesystem, memoryFilesystem(messy))],
-    });
-    await expect(failure).rejects.toMatchObject({ code: "deadline", phase: "request" });
-    expect(performance.now() - startedAt).toBeLessThan(300);
-  },
-);
+test("DEMO-8 a deadline of 200 ms against a slow simulator ends the evaluation in under 300 ms", async () => {
+  await using simulator = await startSimulator({ rules: [simulatedReviewer], latencyMs: 600_000 });
+  const adapter = openai({ model: "gpt-test", api: "responses", apiKey: "k", baseURL: simulator.baseURL });
+  const failure = adapter.evaluate(review.bind({ request: "Review it." }), {
+    deadline: deadlineIn(200),
+    resources: [provide(Filesystem, memoryFilesystem(messy))],
+  });
+  // A timer of the same loop comes as late as the deadline's own where others keep the machine busy.
+  const late = systemClock.sleep(300).then(() => "late");
+  await expect(Promise.race([failure, late])).rejects.toMatchObject({ code: "deadline", phase: "request" });
+});
 
 test("DEMO-9 on a terminal progress is one line that is written over", async () => {
   const written: string[] = [];

@@ -27,7 +27,7 @@ export function start(
 ): Program {
   const child = spawn(process.execPath, ["--conditions=@proviso/source", main, ...args], {
     stdio: ["ignore", stdout, "pipe"],
-    env: { PATH: process.env["PATH"], ...env },
+    env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"], ...env },
   });
   const output = { stdout: "", stderr: "" };
   child.stdout?.on("data", (chunk: Buffer) => (output.stdout += chunk.toString()));

@@ -16,7 +16,7 @@ import {
   type AcpAgentOptions,
   type CommandLineOptions,
 } from "@proviso/adapter-process";
-import type { ProviderAdapter } from "@proviso/core";
+import type { Clock, ProviderAdapter } from "@proviso/core";
 
 export const apiKey = "sk-contract-0123456789";
 export const model = "openai/gpt-5.4";
@@ -67,22 +67,24 @@ export const contracts: readonly Contract[] = [
 
 interface WireOptions {
   readonly baseURL: string;
+  readonly clock?: Clock;
   readonly temperature?: number;
   readonly maxOutputTokens?: number;
   readonly timeoutMs?: number;
   readonly throttle?: { readonly maxAttempts?: number; readonly baseDelayMs?: number; readonly maxDelayMs?: number };
 }
 
-/** The adapters that speak to a service, at an address. */
-export const wires: readonly (readonly [string, (options: WireOptions) => ProviderAdapter])[] = [
-  ["openai, responses", (options) => openai({ model, apiKey, api: "responses", ...options })],
-  ["openai, chat", (options) => openai({ model, apiKey, api: "chat", ...options })],
-  ["litellm", (options) => litellm({ model, apiKey, ...options })],
+/** The adapters that speak to a service, at an address, and the name of the provider. */
+export const wires: readonly (readonly [string, (options: WireOptions) => ProviderAdapter, string])[] = [
+  ["openai, responses", (options) => openai({ model, apiKey, api: "responses", ...options }), "openai"],
+  ["openai, chat", (options) => openai({ model, apiKey, api: "chat", ...options }), "openai"],
+  ["litellm", (options) => litellm({ model, apiKey, ...options }), "litellm"],
   [
     "aiSdk",
     ({ baseURL, ...options }) => {
       const provider = createOpenAICompatible({ name: "here", apiKey, baseURL, includeUsage: true });
       return aiSdk({ model: provider(model), secrets: [apiKey], ...options });
     },
+    "here.chat",
   ],
 ];

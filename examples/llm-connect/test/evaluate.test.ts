@@ -2,7 +2,6 @@ import { commandLine } from "@proviso/adapter-process";
 import {
   BudgetExceededError,
   deadlineIn,
-  DeadlineExceededError,
   defineTool,
   definePrompt,
   isEvaluationFailure,
@@ -14,8 +13,8 @@ import {
   type EvaluationFailure,
   type ProviderAdapter,
 } from "@proviso/core";
-import { modelAdapter } from "@proviso/runtime";
-import { failingModel, scriptedModel } from "@proviso/runtime/testing";
+import { createSession, modelAdapter } from "@proviso/runtime";
+import { failingModel, fakeClock, recordEvents, scriptedModel } from "@proviso/runtime/testing";
 import { startSimulator, type SimulatorOptions } from "@proviso/simulator";
 import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
@@ -43,7 +42,7 @@ function abortable() {
   return { signal: controller.signal, abort: () => controller.abort() };
 }
 
-describe.each(wires)("%s", (_, adapterAt) => {
+describe.each(wires)("%s", (_, adapterAt, provider) => {
   /** Asks a service that answers so, once. */
   async function against(options: SimulatorOptions, settings: object = {}) {
     await using simulator = await startSimulator(options);
@@ -74,15 +73,22 @@ describe.each(wires)("%s", (_, adapterAt) => {
     expect(answer).toMatchObject({ reason: "invalid_response" });
   });
 
-  test("LLC-9 LLC-13 timeoutMs ends a request, and a deadline the evaluation", async () => {
-    const { answer } = await against({ steps: [{ text: "Late.", afterMs: 5000 }] }, { timeoutMs: 50 });
-    expect(answer).toBeInstanceOf(ThrottleError);
-    expect(answer).toMatchObject({ kind: "timeout", attempts: 1 });
-    await using simulator = await startSimulator({ steps: [{ text: "Late.", afterMs: 5000 }] });
-    const adapter = adapterAt({ baseURL: simulator.baseURL });
-    expect(await failureOf(adapter.evaluate(hello, { deadline: deadlineIn(50) }))).toBeInstanceOf(
-      DeadlineExceededError,
-    );
+  test("LLC-9 LLC-13 timeoutMs ends a request, and a deadline the evaluation, when the time is up and not before", async () => {
+    const clock = fakeClock();
+    for (const [settings, limits, expected] of [
+      [{ timeoutMs: 1_000 }, () => ({}), { code: "throttled", kind: "timeout", attempts: 1 }],
+      [{}, () => ({ deadline: deadlineIn(1_000, clock) }), { code: "deadline", phase: "request" }],
+    ] as const) {
+      await using simulator = await startSimulator({ steps: [{ text: "Late.", afterMs: 60_000 }] });
+      const adapter = adapterAt({ baseURL: simulator.baseURL, clock, throttle: once, ...settings });
+      let failure: EvaluationFailure | undefined;
+      void failureOf(adapter.evaluate(hello, limits())).then((settled) => (failure = settled));
+      await vi.waitFor(() => expect(simulator.awaited).toBe(1), { timeout: 30_000 });
+      await clock.advance(999);
+      expect(failure).toBeUndefined();
+      await clock.advance(1);
+      await vi.waitFor(() => expect(failure).toMatchObject(expected), { timeout: 5_000 });
+    }
   });
 
   test.each([
@@ -109,14 +115,34 @@ describe.each(wires)("%s", (_, adapterAt) => {
     expect(requests).toHaveLength(2);
   });
 
-  test("LLC-26 LLC-27 LLC-29 the model that answered, its usage, the provider", async () => {
+  test("LLC-26 the model is the one that answered, which need not be the one that was asked for", async () => {
+    const { requests } = await against({ steps: [{ text: "Hello." }] });
+    const body = { ...(requests[0]?.answer as object), model: "gpt-5.4-2026-03-05" };
+    const { answer } = await against({ steps: [{ status: 200, body }] });
+    expect(answer).toMatchObject({ text: "Hello.", model: "gpt-5.4-2026-03-05" });
+  });
+
+  test("LLC-29 in place of metadata: the provider, its payload, the evaluation's id and its turns", async () => {
+    const echo = defineTool({ name: "echo", description: "Echoes.", input: z.object({}), execute: () => "Hello?" });
+    const prompt = definePrompt({ key: "echoed", sections: [{ key: "a", text: "Echo.", tools: [echo] }] }).bind();
+    const session = createSession();
+    const events = recordEvents(session);
+    await using simulator = await startSimulator({ steps: [{ toolCalls: [{ name: "echo" }] }, { text: "Hello." }] });
+    const response = await adapterAt({ baseURL: simulator.baseURL }).evaluate(prompt, { session });
+    expect(response).toMatchObject({ provider, turns: 2, evaluationId: events[0]?.evaluationId });
+    expect(response.evaluationId).toMatch(/\S/);
+    const answers = simulator.requests.map(({ answer }) => answer as { readonly id: string });
+    expect(JSON.stringify(response.providerPayload)).toContain(answers[1]?.id);
+  });
+
+  test("LLC-27 usage is whole numbers, as they were reported", async () => {
     const { answer } = await against({ steps: [{ text: "Hello." }] });
-    expect(answer).toMatchObject({ model: expect.stringMatching(/\S/), provider: expect.stringMatching(/\S/) });
     const { usage } = answer;
     for (const tokens of [usage.inputTokens, usage.outputTokens, usage.totalTokens]) {
       expect(Number.isInteger(tokens)).toBe(true);
       expect(tokens).toBeGreaterThan(0);
     }
+    expect(usage.totalTokens).toBe(usage.inputTokens + usage.outputTokens);
     expect(usage.estimated).toBe(false);
   });
 
@@ -141,13 +167,36 @@ test("LLC-5 LLC-30 every failure is one of ours, with its cause and where it hap
   const circular: Record<string, unknown> = {};
   circular["self"] = circular;
   const odd = modelAdapter({ ...scriptedModel([]), generate: async () => circular as never });
-  for (const adapter of [broken, foreign, odd]) {
+  for (const [adapter, phase] of [
+    [broken, "request"],
+    [foreign, "request"],
+    [odd, "response"],
+  ] as const) {
     const failure = await failureOf(adapter.evaluate(hello));
-    expect(failure).toMatchObject({ code: "provider", promptName: "app/hello", phase: "request" });
+    expect(failure).toMatchObject({ code: "provider", promptName: "app/hello", phase });
     expect(failure.usage.totalTokens).toBe(0);
   }
   expect((await failureOf(broken.evaluate(hello))).cause).toBe(cause);
   expect(await failureOf(broken.evaluate(undefined as never))).toMatchObject({ code: "render" });
+});
+
+test("LLC-30 a failure has what was spent, said and done before it, and what the provider sent", async () => {
+  const echo = defineTool({ name: "echo", description: "Echoes.", input: z.object({}), execute: () => "Hello?" });
+  const prompt = definePrompt({ key: "echoed", sections: [{ key: "a", text: "Echo.", tools: [echo] }] }).bind();
+  const payload = { error: { message: "No." } };
+  const refused = { failure: "provider", reason: "bad_request", status: 400, message: "No.", payload } as const;
+  const model = scriptedModel([{ toolCalls: [{ name: "echo", id: "1" }] }, refused]);
+  const failure = await failureOf(modelAdapter(model).evaluate(prompt));
+  expect(failure).toMatchObject({ phase: "request", promptName: "app/echoed", providerPayload: payload });
+  expect(failure.messages.map(({ role, text }) => `${role}: ${text}`)).toEqual([
+    "user: Echo.",
+    "assistant: ",
+    "tool: Hello?",
+  ]);
+  expect(failure.toolResults).toMatchObject([
+    { name: "echo", callId: "1", result: { success: true, value: "Hello?" } },
+  ]);
+  expect(failure.usage.totalTokens).toBe(15);
 });
 
 test.each([
@@ -245,6 +294,7 @@ test("LLC-22 maxDepth bounds evaluations inside evaluations: 3 unless said other
   for (const [maxDepth, calls] of [
     [undefined, 4],
     [1, 2],
+    [0, 1],
   ] as const) {
     depth = 0;
     await modelAdapter(always).evaluate(deeper, { maxDepth });

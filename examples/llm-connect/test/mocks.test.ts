@@ -49,7 +49,10 @@ describe("a scripted model", () => {
     `;
     const args = ["--conditions=@proviso/source", "--input-type=module-typescript", "-e", program];
     const cwd = new URL("..", import.meta.url).pathname;
-    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd, env: { PATH: process.env["PATH"] } });
+    const { stdout } = await promisify(execFile)(process.execPath, args, {
+      cwd,
+      env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] },
+    });
     expect(stdout).toBe("Hello.\n");
   });
 

@@ -1,3 +1,4 @@
+import { createHook } from "node:async_hooks";
 import { DefinitionError } from "@proviso/core";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -71,6 +72,22 @@ describe.each(contracts)("the options of $name", (contract) => {
       }),
     );
     expect(validate(hostile)).toBe(false);
+  });
+
+  test("LLC-6 validate asks nobody: no connection, look-up or process begins", async () => {
+    const begun: string[] = [];
+    const init = (_: number, type: string): void => {
+      if (/^(?:TCP|TLS|PIPE|PROCESS|GETADDRINFO|GETNAMEINFO|QUERY)/.test(type)) begun.push(type);
+    };
+    const hook = createHook({ init }).enable();
+    try {
+      expect(validate(fine)).toBe(true);
+      expect(validate({})).toBe(false);
+      for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve));
+    } finally {
+      hook.disable();
+    }
+    expect(begun).toEqual([]);
   });
 
   test("LLC-7 what it tells is what becomes of them: the adapter refuses by itself, with a DefinitionError", () => {

@@ -60,3 +60,11 @@ export const declarations = JSON.parse(`[
         }
     }
 ]`) as readonly Record<"name" | "description" | "parameters", unknown>[];
+
+/** As they are sent: OUT-4 says in them what the tools refuse. */
+export function closed(tools: typeof declarations): typeof declarations {
+  return tools.map((tool) => ({
+    ...tool,
+    parameters: { ...(tool.parameters as object), additionalProperties: false },
+  }));
+}

@@ -34,7 +34,10 @@ async function piped(
   environment: Readonly<Record<string, string>> = {},
 ): Promise<Ended> {
   const [name = "", ...rest] = command;
-  const child = spawn(name, [...rest, ...args], { cwd, env: { PATH: process.env["PATH"], ...environment } });
+  const child = spawn(name, [...rest, ...args], {
+    cwd,
+    env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"], ...environment },
+  });
   const ended = { stdout: "", stderr: "" };
   for (const stream of ["stdout", "stderr"] as const) {
     child[stream].on("data", (chunk: Buffer) => (ended[stream] += chunk.toString()));
@@ -110,7 +113,12 @@ test("AGT-9 of a program that is killed in a turn, tasks and session are those o
   await using gemini = await startGemini(calls("add_task", { description: "buy milk" }), silence);
   const cwd = await temporaryFolder();
   const [name = "", ...rest] = command;
-  const env = { PATH: process.env["PATH"], GEMINI_API_KEY: "key-of-the-test-12345", GEMINI_BASE_URL: gemini.baseURL };
+  const env = {
+    PATH: process.env["PATH"],
+    NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
+    GEMINI_API_KEY: "key-of-the-test-12345",
+    GEMINI_BASE_URL: gemini.baseURL,
+  };
   const child = spawn(name, rest, { cwd, env });
   child.stdin.write("add milk\n");
   await expect.poll(() => gemini.requests.length, { timeout: 20_000 }).toBe(2);

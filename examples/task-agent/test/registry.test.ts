@@ -3,17 +3,17 @@ import { modelAdapter, openResources } from "@proviso/runtime";
 import { SqliteDatabase, sqliteResource } from "@proviso/runtime/node";
 import { invokeTool, scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
-import { declarations } from "./declarations.ts";
+import { closed, declarations } from "./declarations.ts";
 import { addTask, schema, taskTools, updateTask } from "../tasks.ts";
 
-test("AGT-1 the tools sent are the document's five, to the letter", async () => {
+test("AGT-1 the tools sent are the document's five, to the letter, and say that no further key is taken", async () => {
   const model = scriptedModel([{ text: "Hello." }]);
   const prompt = definePrompt({ key: "tools", sections: [{ key: "all", text: "Work.", tools: [...taskTools] }] });
   await modelAdapter(model).evaluate(prompt.bind());
   const sent = model.requests[0]?.tools.map(({ name, description, inputSchema: parameters, ...rest }) => {
     return { name, description, parameters, ...rest };
   });
-  expect(sent).toEqual(declarations);
+  expect(sent).toEqual(closed(declarations));
 });
 
 const longest = "ä".repeat(999) + "😀";

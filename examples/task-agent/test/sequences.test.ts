@@ -3,12 +3,12 @@ import { createSession, modelAdapter, openResources } from "@proviso/runtime";
 import { SqliteDatabase, sqliteResource } from "@proviso/runtime/node";
 import { fakeEnvironment, invokeTool, scriptedModel } from "@proviso/runtime/testing";
 import fc from "fast-check";
-import { expect, test, vi } from "vitest";
+import { expect, inject, test, vi } from "vitest";
 import { schema, tally, taskTools } from "../tasks.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 
-const sequences = 10_000;
+const sequences = inject("exhaustive") ? 10_000 : 1_000;
 const seed = 20_261_121;
 
 // What is called, and what goes wrong.
@@ -186,5 +186,5 @@ test(`AGT-3 ${sequences} random sequences of calls with random failures: the dat
   });
   await fc.assert(property, { seed, numRuns: sequences });
   expect(counts.get("sequences")).toBe(sequences);
-  for (const each of ways) expect(counts.get(each)).toBeGreaterThan(500);
+  for (const each of ways) expect(counts.get(each)).toBeGreaterThan(sequences / 20);
 });

@@ -8,14 +8,16 @@ import {
   invalidResponse,
   isNetworkError,
   isTimeoutError,
+  networkFailure,
   parseBody,
   textAt,
   unreadableBody,
+  withAddress,
 } from "@proviso/runtime/adapter";
 import { openaiAnswer } from "./openai-answer.ts";
 import type { Answer } from "./parts.ts";
 
-/** What a model threw, as data; by class and fields, never by message. */
+/** What a model threw, as data; by class and fields, and by message only where a service has no code for it. */
 export async function aiSdkFailure(error: unknown): Promise<ModelFailure> {
   // Where a model failed its package is loaded already: this one is small, and not needed before.
   const errors = await import("@ai-sdk/provider");
@@ -38,8 +40,8 @@ type Errors = typeof import("@ai-sdk/provider");
 function classify(errors: Errors, error: unknown): ModelFailure {
   const message = deepestMessage(error);
   if (isTimeoutError(error)) return { failure: "throttle", kind: "timeout", message };
-  if (isNetworkError(error)) return { failure: "throttle", kind: "unknown", message };
-  if (errors.APICallError.isInstance(error)) return callFailure(error);
+  if (isNetworkError(error)) return networkFailure(error, addressIn(error));
+  if (errors.APICallError.isInstance(error)) return withAddress(callFailure(error), error.url);
   if (errors.TypeValidationError.isInstance(error)) return unreadable(oddShape, error.value);
   const reason = reasonOf(errors, error);
   if (reason === "invalid_response") return unreadable(message, undefined);
@@ -47,7 +49,15 @@ function classify(errors: Errors, error: unknown): ModelFailure {
   if (isHttpError(error)) return httpFailure(errors, error, message);
   // A part of a stream may be anything.
   if (isRecord(error) && !(error instanceof Error)) return errorObjectFailure(error);
+  if (typeof error === "string" && error !== "") return errorObjectFailure(error);
   return { failure: "provider", reason: "unknown", message };
+}
+
+/** Where the request went: an APICallError says so, the gateway's has one as its cause. */
+function addressIn(error: unknown): string | undefined {
+  const { url, cause } = Object(error) as { readonly url?: unknown; readonly cause?: unknown };
+  const address = url ?? (Object(cause) as { readonly url?: unknown }).url;
+  return typeof address === "string" && address !== "" ? address : undefined;
 }
 
 /** An error of the gateway's, with the call's own as its cause. */

@@ -22,7 +22,7 @@ import { checkOptions, type AiSdkOptions, type AiSdkSettings, type LanguageModel
 import type { Answer } from "./parts.ts";
 import { modelSource, type ModelSource } from "./resolve-model.ts";
 import { secretsOf } from "./secrets.ts";
-import { isTextWire, toAiSdk, type Call } from "./to-ai-sdk.ts";
+import { isOpenAIFamily, toAiSdk, type Call } from "./to-ai-sdk.ts";
 
 /**
  * The call alone, for whoever wraps it: record, route, count.
@@ -53,7 +53,7 @@ export function validateAiSdkOptions(options: AiSdkOptions): boolean {
 }
 
 /** The models of `@ai-sdk/openai-compatible` say that they would drop a schema. */
-function takesSchemas(model: LanguageModel | string): boolean {
+export function takesSchemas(model: LanguageModel | string): boolean {
   return (model as { readonly supportsStructuredOutputs?: unknown }).supportsStructuredOutputs !== false;
 }
 
@@ -62,13 +62,20 @@ export interface Abilities {
   readonly nativeOutput: boolean;
   /** The answer is read from its text, whatever the model was told of its shape. */
   readonly textOnly: boolean;
+  /** The service says with each answer what it cost. */
+  readonly reportsCost?: boolean;
+}
+
+/** OpenAI's Responses API takes no fewer than 16 tokens; the others take any. */
+function leastOutput(provider: string): { readonly least: number } {
+  return Object.freeze({ least: /^(openai|azure)\b(?!.*\b(chat|completion)\b)/.test(provider) ? 16 : 1 });
 }
 
 /** A provider over any source. */
 export function providerOf(
   source: ModelSource,
   settings: AiSdkSettings & Environment,
-  { tools, nativeOutput, textOnly }: Abilities,
+  { tools, nativeOutput, textOnly, reportsCost = false }: Abilities,
 ): ModelProvider {
   const warn = warnings(settings, source);
   const redact = failureRedactor(settings.secrets ?? []);
@@ -83,7 +90,12 @@ export function providerOf(
     name: source.name,
     model: source.modelId,
     ...(settings.maxOutputTokens === undefined ? {} : { maxOutputTokens: settings.maxOutputTokens }),
-    capabilities: Object.freeze({ tools, nativeOutput }),
+    capabilities: Object.freeze({
+      tools,
+      nativeOutput,
+      outputLimit: leastOutput(source.name),
+      ...(reportsCost ? { reportsCost } : {}),
+    }),
     generate: async (request: ModelRequest) => {
       const answer = await generate(await (call ??= load()), request, warn);
       // The service may have repeated the key.
@@ -136,7 +148,7 @@ async function answerTo(call: Call, request: ModelRequest, until: RequestGuard):
   }
   const { timeoutMs = defaultTimeoutMs, stallMs = Math.min(timeoutMs, defaultStallMs) } = call.settings;
   until.expect(stallMs);
-  const raw = isTextWire(model) ? { includeRawChunks: true } : {};
+  const raw = isOpenAIFamily(model) ? { includeRawChunks: true } : {};
   const { stream, response } = await Promise.race([model.doStream({ ...options, ...raw }), until.ended]);
   until.heard();
   const answer = await fromStream(stream, onDelta, until);

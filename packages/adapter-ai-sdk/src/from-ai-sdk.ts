@@ -106,7 +106,7 @@ function finishReason(answer: Answer, hasCalls: boolean): FinishReason {
 }
 
 /** Some compatible servers give no reason at all. */
-function isSilent({ finishReason: reason }: Answer): boolean {
+export function isSilent({ finishReason: reason }: Pick<Answer, "finishReason">): boolean {
   return typeof reason === "string" ? reason === "unknown" : reason?.unified === "other" && reason.raw === undefined;
 }
 

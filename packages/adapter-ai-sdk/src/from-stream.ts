@@ -1,7 +1,7 @@
 import type { LanguageModelV4Content, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { isRecord, type ModelDelta } from "@proviso/core";
 import type { RequestGuard } from "@proviso/runtime/adapter";
-import { itemOf, separator, textOf } from "./from-ai-sdk.ts";
+import { isSilent, itemOf, separator, textOf } from "./from-ai-sdk.ts";
 import { openaiAnswer, reasonOf } from "./openai-answer.ts";
 import { openaiEvents, type Counts, type OpenAIEvents } from "./openai-events.ts";
 import type { Answer } from "./parts.ts";
@@ -40,7 +40,7 @@ export async function fromStream(
       if (done) return settled(gathering.answer(), events, refused);
       guard.heard();
       if (value.type === "raw") counts = events.hear(value.rawValue);
-      else if (value.type === "finish") return settled(gathering.answer(value), events, refused);
+      else if (value.type === "finish") return settled(gathering.answer(finishOf(value, events)), events, refused);
       else if (counts === "nothing" || (counts === "no text" && value.type.endsWith("-delta"))) continue;
       else if (value.type !== "error") gathering.take(value);
       else if (isEarlyEnd(value.error)) return settled(gathering.answer(), events, refused);
@@ -74,6 +74,11 @@ function settled(answer: Answer, events: OpenAIEvents, refused: unknown): Answer
   // No choice at all, to the end: an answer without a message.
   const isVoid = reason === undefined && events.toldUsage() && answer.content.length === 0;
   return { ...answer, ...(isVoid ? { finishReason: reasonOf("stop") } : {}), response };
+}
+
+/** Models of v2 and v3 end a stream that was cut like one that came to its end, with a reason that is no reason. */
+function finishOf(finish: Finish, events: OpenAIEvents): Finish | undefined {
+  return isSilent(finish) && events.isCut() ? undefined : finish;
 }
 
 /** How `@ai-sdk/openai-compatible` tells of a stream without a finish. */

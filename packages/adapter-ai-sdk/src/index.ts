@@ -1,5 +1,6 @@
 import type { ProviderAdapter } from "@proviso/core";
 import { modelAdapter } from "@proviso/runtime";
+import { adapterOptionsOf } from "@proviso/runtime/adapter";
 import { aiSdkModel } from "./ai-sdk-model.ts";
 import type { AiSdkOptions } from "./options.ts";
 import { secretsOf } from "./secrets.ts";
@@ -15,5 +16,5 @@ export type { AiSdkOptions, AiSdkSettings, LanguageModel } from "./options.ts";
  * @throws {DefinitionError} as `aiSdkModel` does.
  */
 export function aiSdk(options: AiSdkOptions): ProviderAdapter {
-  return modelAdapter(aiSdkModel(options), { ...options, secrets: secretsOf(options) });
+  return modelAdapter(aiSdkModel(options), { ...adapterOptionsOf(options), secrets: secretsOf(options) });
 }

@@ -1,33 +1,67 @@
-import { DefinitionError, describeValue, type ProviderAdapter } from "@proviso/core";
+import {
+  checkOptionNames,
+  DefinitionError,
+  describeValue,
+  isRecord,
+  type OptionNames,
+  type ProviderAdapter,
+} from "@proviso/core";
 import { checkAdapterOptions, modelAdapter, type AdapterOptions } from "@proviso/runtime";
-import { checkBaseURL, environmentVariable, headerSecrets, isSecret } from "@proviso/runtime/adapter";
-import { providerOf } from "./ai-sdk-model.ts";
-import { checkSettings, plainCopy, type AiSdkSettings } from "./options.ts";
-import { demand, loaded, type ModelSource } from "./resolve-model.ts";
+import {
+  adapterOptionNames,
+  adapterOptionsOf,
+  checkBaseURL,
+  environmentVariable,
+  headerSecrets,
+  isSecret,
+} from "@proviso/runtime/adapter";
+import { providerOf, takesSchemas } from "./ai-sdk-model.ts";
+import {
+  checkSettings,
+  checkVersion,
+  isModel,
+  plainCopy,
+  settingNames,
+  type AiSdkOptions,
+  type AiSdkSettings,
+  type LanguageModel,
+} from "./options.ts";
+import { demand, loaded, modelSource, type ModelSource } from "./resolve-model.ts";
 
 /** What `litellm` takes. */
 export interface LiteLLMOptions extends AiSdkSettings, AdapterOptions {
-  /** As the proxy knows it, `anthropic/claude-sonnet-4-5` for example; sent verbatim. */
-  readonly model: string;
+  /**
+   * As the proxy knows it, `anthropic/claude-sonnet-4-5` for example; sent verbatim. Or a ready model of the ecosystem,
+   * such as `createOpenAI({ baseURL, apiKey }).chat(id)` of `@ai-sdk/openai`: then `baseURL`, `apiKey` and `extraBody`
+   * are its own affair.
+   */
+  readonly model: string | LanguageModel;
   /** Left out: LITELLM_BASE_URL. */
   readonly baseURL?: string | undefined;
   /** Left out: LITELLM_API_KEY. */
   readonly apiKey?: string | undefined;
   /** Laid over the body, last. */
   readonly extraBody?: Readonly<Record<string, unknown>> | undefined;
+  /** What the model behind the proxy can do; the proxy does not say. Left out: both. */
+  readonly capabilities?: AiSdkOptions["capabilities"];
 }
 
 /**
  * Evaluates prompts with a model behind a LiteLLM proxy. A schema is sent, but only the text of an answer is trusted.
- * @throws {DefinitionError} for a missing address or key, an option that is out of range, and where
- * `@ai-sdk/openai-compatible` is not installed.
+ * @throws {DefinitionError} for a missing address or key, an option that is unknown or out of range, and where an id is
+ * given and `@ai-sdk/openai-compatible` is not installed.
  */
 export function litellm(given: LiteLLMOptions): ProviderAdapter {
-  const options = checkProxyOptions(given);
-  demand(packageName, "litellm");
-  const abilities = { tools: true, nativeOutput: true, textOnly: true };
-  const provider = providerOf(proxySource(options), options, abilities);
-  return modelAdapter(provider, options);
+  const options = checkLitellmOptions(given);
+  const { model, capabilities } = options;
+  const source = isOfProxy(options) ? proxySource(options) : { ...modelSource(model), name };
+  const provider = providerOf(source, options, {
+    tools: capabilities?.tools ?? true,
+    nativeOutput: capabilities?.nativeOutput ?? takesSchemas(model),
+    textOnly: true,
+    reportsCost: isOfProxy(options),
+  });
+  return modelAdapter(provider, adapterOptionsOf(options));
 }
 
 /**
@@ -36,32 +70,60 @@ export function litellm(given: LiteLLMOptions): ProviderAdapter {
  */
 export function validateLitellmOptions(options: LiteLLMOptions): boolean {
   try {
-    checkProxyOptions(options);
+    checkLitellmOptions(options);
     return true;
   } catch {
     return false;
   }
 }
 
+const optionNames = {
+  model: true,
+  baseURL: true,
+  apiKey: true,
+  extraBody: true,
+  capabilities: true,
+  ...settingNames,
+  ...adapterOptionNames,
+} as const satisfies OptionNames<LiteLLMOptions>;
+
+const name = "litellm";
 const packageName = "@ai-sdk/openai-compatible";
 
 /** Options that were checked, with nothing left to look up. */
+type CheckedOptions = ReadyOptions | ProxyOptions;
+interface ReadyOptions extends LiteLLMOptions {
+  readonly model: LanguageModel;
+}
 interface ProxyOptions extends LiteLLMOptions {
+  readonly model: string;
   readonly baseURL: string;
   readonly apiKey: string;
 }
 
 /** A checked copy. @throws {DefinitionError} naming the option and its range. */
-function checkProxyOptions(given: LiteLLMOptions): ProxyOptions {
-  const { model, extraBody } = given ?? ({} as LiteLLMOptions);
-  if (typeof model !== "string" || model.trim() === "") {
-    throw new DefinitionError('litellm needs a model, for example { model: "anthropic/claude-sonnet-4-5" }.');
+function checkLitellmOptions(given: LiteLLMOptions): CheckedOptions {
+  const { model, extraBody, capabilities } = given ?? ({} as LiteLLMOptions);
+  if (typeof model === "string" ? model.trim() === "" : !isModel(model)) {
+    throw new DefinitionError(
+      'litellm needs a model, for example { model: "anthropic/claude-sonnet-4-5" }, or createOpenAI({ baseURL, apiKey }).chat("…") of @ai-sdk/openai.',
+    );
   }
+  checkOptionNames("litellm", given, optionNames);
+  checkVersion(model);
+  checkCapabilities(capabilities);
   checkAdapterOptions(given);
-  const apiKey = keyOf(given);
   const { secrets = [], headers } = given;
+  if (typeof model !== "string") {
+    refuseBesideModel(given);
+    // The model's own key is not known here; where it came from the environment, it is.
+    const keys = [environmentVariable("LITELLM_API_KEY")].filter(isSecret);
+    return { ...checkSettings(given), model, secrets: [...secrets, ...keys, ...headerSecrets(headers)] };
+  }
+  const apiKey = keyOf(given);
   return {
     ...checkSettings(given),
+    model,
     apiKey,
     secrets: [...secrets, ...[apiKey].filter(isSecret), ...headerSecrets(headers)],
     baseURL: addressOf(given),
@@ -69,23 +131,61 @@ function checkProxyOptions(given: LiteLLMOptions): ProxyOptions {
   };
 }
 
+function checkCapabilities(given: unknown = {}): void {
+  const fits =
+    isRecord(given) &&
+    Object.entries(given).every(
+      ([ability, can]) =>
+        (ability === "tools" || ability === "nativeOutput") && (can === undefined || typeof can === "boolean"),
+    );
+  if (fits) return;
+  throw new DefinitionError(
+    `The option capabilities must be { tools, nativeOutput }, each true or false, not ${describeValue(given)}.`,
+  );
+}
+
+/** It would be ignored: the model was made with its own. */
+function refuseBesideModel(given: LiteLLMOptions): void {
+  for (const option of ["baseURL", "apiKey", "extraBody"] as const) {
+    if (given[option] === undefined) continue;
+    throw new DefinitionError(`litellm takes no ${option} beside a ready model: give it where the model is made.`);
+  }
+}
+
+function isOfProxy(options: CheckedOptions): options is ProxyOptions {
+  return typeof options.model === "string";
+}
+
+/** @throws {DefinitionError} where the package that speaks to the proxy is missing. */
 function proxySource({ model, baseURL, apiKey, extraBody }: ProxyOptions): ModelSource {
+  demand(packageName, name);
   return {
-    name: "litellm",
+    name,
     modelId: model,
     load: async () => {
       const { createOpenAICompatible } = await loaded(packageName, import("@ai-sdk/openai-compatible"));
       const proxy = createOpenAICompatible({
-        name: "litellm",
+        name,
         baseURL,
         apiKey,
         includeUsage: true,
         supportsStructuredOutputs: true,
-        ...(extraBody && { transformRequestBody: (body) => ({ ...body, ...extraBody }) }),
+        ...(extraBody && { transformRequestBody: (body) => withExtra(body, extraBody) }),
       });
       return proxy.chatModel(model);
     },
   };
+}
+
+/** Laid over the body, but a limit of tokens never raises the one that is there. */
+function withExtra(
+  body: Record<string, unknown>,
+  extraBody: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const own = extraBody["max_tokens"];
+  const limit = body["max_tokens"];
+  const smaller = typeof own === "number" && typeof limit === "number" ? { max_tokens: Math.min(own, limit) } : {};
+  return { ...body, ...extraBody, ...smaller };
 }
 
 /** Blank is as if left out. */

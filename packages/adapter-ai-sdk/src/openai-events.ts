@@ -13,6 +13,8 @@ export interface OpenAIEvents {
   reason(): string | undefined;
   /** It told its usage, so it came to its end. */
   toldUsage(): boolean;
+  /** Events came, and none of them was the end: the stream was cut, whatever an SDK makes of it. */
+  isCut(): boolean;
 }
 
 /**
@@ -24,6 +26,7 @@ export function openaiEvents(): OpenAIEvents {
   let body: unknown;
   let reason: string | undefined;
   let usage = false;
+  let isHeard = false;
 
   function hearChunk(raw: Readonly<Record<string, unknown>>, choices: readonly unknown[]): Counts {
     if (isRecord(raw["usage"])) usage = true;
@@ -36,6 +39,7 @@ export function openaiEvents(): OpenAIEvents {
   return {
     hear(raw) {
       if (!isRecord(raw)) return "all";
+      isHeard = true;
       const { sequence_number: number, choices, response } = raw;
       if (Array.isArray(choices)) return hearChunk(raw, choices);
       if (body !== undefined) return "nothing";
@@ -50,6 +54,7 @@ export function openaiEvents(): OpenAIEvents {
     body: () => body,
     reason: () => reason,
     toldUsage: () => usage,
+    isCut: () => isHeard && !usage && reason === undefined && body === undefined,
   };
 }
 

@@ -1,7 +1,7 @@
 import type { LanguageModelV2, LanguageModelV3, LanguageModelV4 } from "@ai-sdk/provider";
-import { DefinitionError, describeValue, isRecord } from "@proviso/core";
+import { checkOptionNames, DefinitionError, describeValue, isRecord, type OptionNames } from "@proviso/core";
 import { checkAdapterOptions, type AdapterOptions } from "@proviso/runtime";
-import { checkModelSettings, type ModelSettings } from "@proviso/runtime/adapter";
+import { adapterOptionNames, checkModelSettings, type ModelSettings } from "@proviso/runtime/adapter";
 
 /** A model of the ai ecosystem, of any of the interface versions that are in use. */
 export type LanguageModel = LanguageModelV4 | LanguageModelV3 | LanguageModelV2;
@@ -28,6 +28,27 @@ export interface AiSdkOptions extends AiSdkSettings, AdapterOptions {
     | undefined;
 }
 
+export const settingNames = {
+  temperature: true,
+  topP: true,
+  presencePenalty: true,
+  frequencyPenalty: true,
+  maxOutputTokens: true,
+  timeoutMs: true,
+  stallMs: true,
+  seed: true,
+  stop: true,
+  providerOptions: true,
+  headers: true,
+} as const satisfies OptionNames<AiSdkSettings>;
+const optionNames = {
+  model: true,
+  nativeOutput: true,
+  capabilities: true,
+  ...settingNames,
+  ...adapterOptionNames,
+} as const satisfies OptionNames<AiSdkOptions>;
+
 /** A checked copy. @throws {DefinitionError} naming the option and its range. */
 export function checkOptions(given: AiSdkOptions): AiSdkOptions {
   const { model } = given ?? ({} as AiSdkOptions);
@@ -35,6 +56,8 @@ export function checkOptions(given: AiSdkOptions): AiSdkOptions {
     const expected = 'a LanguageModel, such as anthropic("claude-sonnet-4-5") of @ai-sdk/anthropic, or an id';
     throw new DefinitionError(`aiSdk needs { model }: ${expected}.`);
   }
+  checkOptionNames("aiSdk", given, optionNames);
+  checkOptionNames("The capabilities of aiSdk", given.capabilities, { tools: true, nativeOutput: true });
   checkVersion(model);
   checkAdapterOptions(given);
   return { ...checkSettings(given), model };
@@ -64,7 +87,7 @@ export function plainCopy<T>(name: string, value: T): T {
   }
 }
 
-function isModel(model: unknown): model is LanguageModel {
+export function isModel(model: unknown): model is LanguageModel {
   const { doGenerate, doStream, modelId, provider } = (model ?? {}) as Partial<LanguageModel>;
   const calls = typeof doGenerate === "function" && typeof doStream === "function";
   return calls && typeof modelId === "string" && typeof provider === "string";

@@ -39,7 +39,7 @@ export function toAiSdk(call: Call, request: ModelRequest, signal: AbortSignal):
       wire && { type: "json" as const, name: wireName(output.name), schema: wire.schema as object },
     temperature: settings.temperature,
     topP: settings.topP,
-    maxOutputTokens: settings.maxOutputTokens,
+    maxOutputTokens: smaller(settings.maxOutputTokens, request.maxOutputTokens),
     stopSequences: settings.stop as string[] | undefined,
     seed: settings.seed,
     presencePenalty: settings.presencePenalty,
@@ -48,6 +48,10 @@ export function toAiSdk(call: Call, request: ModelRequest, signal: AbortSignal):
     headers: settings.headers as Record<string, string> | undefined,
     abortSignal: signal,
   });
+}
+
+function smaller(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 }
 
 type ProviderOptions = LanguageModelV4CallOptions["providerOptions"];
@@ -71,7 +75,7 @@ function choiceOf(toolChoice: ModelRequest["toolChoice"]): LanguageModelV4CallOp
 /** The OpenAI family takes silence for strict; to others it would be a wish, and some count the tools that have it. */
 function toolOf(model: LanguageModel, tool: ModelRequest["tools"][number]): LanguageModelV4FunctionTool {
   const { name, description, inputSchema } = tool;
-  if (!isTextWire(model)) return { type: "function", name, description, inputSchema: inputSchema as object };
+  if (!isOpenAIFamily(model)) return { type: "function", name, description, inputSchema: inputSchema as object };
   const { schema, strict } = unrestoredSchema(tool.inputSchema);
   return { type: "function", name, description, inputSchema: schema as object, strict };
 }
@@ -114,7 +118,7 @@ function convert(model: LanguageModel, message: Exclude<Message, { role: "tool" 
 
 /** An error is marked as one, but for the OpenAI family: it knows no mark, and its SDK would rewrite the text. */
 function toolAnswer(model: LanguageModel, { callId, name, text, isError }: ToolMessage): ToolPart {
-  const type = isError && !isTextWire(model) ? "error-text" : "text";
+  const type = isError && !isOpenAIFamily(model) ? "error-text" : "text";
   return {
     type: "tool-result",
     toolCallId: callId,
@@ -160,7 +164,7 @@ function callPart(model: LanguageModel, { id, name, arguments: given }: ToolCall
 
 /** `@ai-sdk/openai` looks names up in a plain object: "constructor" would go out as a function. */
 function replayedName(model: LanguageModel, name: string): string {
-  return isTextWire(model) && name in Object.prototype ? `${name}_` : name;
+  return isOpenAIFamily(model) && name in Object.prototype ? `${name}_` : name;
 }
 
 /**
@@ -170,11 +174,15 @@ function replayedName(model: LanguageModel, name: string): string {
 function inputOf(model: LanguageModel, given: string): unknown {
   const json = parseJson(given);
   if (!json.ok || !isRecord(json.value)) return {};
-  return isTextWire(model) && JSON.stringify(json.value) !== given ? given : json.value;
+  return takesArgumentText(model) && JSON.stringify(json.value) !== given ? given : json.value;
 }
 
-/** The OpenAI family: arguments travel as text there, and text is sent as it is; others would encode it twice. */
-export function isTextWire(model: LanguageModel): boolean {
-  if (model.specificationVersion !== "v4") return false;
+/** Whose wire is one of OpenAI's, of whatever interface the model is. */
+export function isOpenAIFamily(model: LanguageModel): boolean {
   return /^(openai|azure|litellm)\b/.test(model.provider) || "supportsStructuredOutputs" in model;
+}
+
+/** Arguments travel as text there, and a model of v4 sends text as it is; all others would encode it twice. */
+function takesArgumentText(model: LanguageModel): boolean {
+  return model.specificationVersion === "v4" && isOpenAIFamily(model);
 }

@@ -99,7 +99,12 @@ describe("THR-1 AIS-18 a refusal is classified, and asked once", () => {
 
   test("THR-1 x-should-retry: false is not asked again", async () => {
     const never = answering(503, { error: { message: "No." } }, { "x-should-retry": "false" });
-    expect(await failureFor(never)).toMatchObject({ failure: "provider", requests: 1 });
+    expect(await failureFor(never)).toMatchObject({
+      failure: "throttle",
+      kind: "server_error",
+      retry: false,
+      requests: 1,
+    });
   });
 
   test("THR-1 HTML from a proxy is classified by its status", async () => {
@@ -129,11 +134,22 @@ describe("THR-1 AIS-18 a connection or a body that breaks", () => {
     response.write('{"id":"resp_01","ou');
   };
 
-  test("THR-1 a connection refused", async () => {
+  test("THR-1 PRO-8 a server that cannot be reached is the network's, and the message has its address", async () => {
     const service = await startServer(() => {});
     await service[Symbol.asyncDispose]();
     for (const make of makes) {
-      expect(await failureOf(modelAt(service, make))).toMatchObject({ failure: "throttle", kind: "unknown" });
+      const failure = await failureOf(modelAt(service, make));
+      expect(failure).toMatchObject({ failure: "throttle", kind: "network" });
+      expect(failure.message).toContain(`The server at ${service.baseURL}`);
+    }
+  });
+
+  test("PRO-8 a service that does not know the address is told of with the whole of it", async () => {
+    for (const make of [wires.responses, wires.chat, wires.compatible]) {
+      await using service = await startServer(answering(404, { error: { message: "Invalid URL" } }));
+      const baseURL = service.baseURL.replace("/v1", "");
+      const failure = await failureOf(modelAt({ ...service, baseURL }, make));
+      expect(failure.message).toContain(`Invalid URL (The request went to ${baseURL}/`);
     }
   });
 

@@ -1,5 +1,6 @@
-import { litellm, type LiteLLMOptions } from "@proviso/adapter-ai-sdk";
-import { definePrompt, DefinitionError, OutputParseError, ProviderError } from "@proviso/core";
+import { createOpenAI } from "@ai-sdk/openai";
+import { litellm, validateLitellmOptions, type LiteLLMOptions } from "@proviso/adapter-ai-sdk";
+import { definePrompt, defineTool, DefinitionError, OutputParseError, ProviderError } from "@proviso/core";
 import { answering, startServer, type LoopbackServer, type Respond } from "@proviso/fault-matrix/loopback-server";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
@@ -100,6 +101,76 @@ describe("AIS-19 the proxy", () => {
     expect(failed).toMatchObject({ reason: "api_key", message: "Incorrect API key provided: [secret]." });
     expect(JSON.stringify([failed, (failed as ProviderError).providerPayload])).not.toContain(apiKey);
     expect(String((failed as ProviderError).cause)).not.toContain(apiKey);
+  });
+});
+
+const word = definePrompt({ key: "word", output: z.object({ word: z.string() }), text: "Hi." });
+const look = defineTool({ name: "look", description: "Looks.", input: z.object({}), execute: () => 1 });
+const looking = definePrompt({ key: "looking", sections: [{ key: "a", text: "Hi.", tools: [look] }] });
+const ready = ({ baseURL }: LoopbackServer) => createOpenAI({ baseURL, apiKey }).chat(model);
+
+describe("AIS-19 a ready model", () => {
+  test("AIS-19 AIS-20 it answers through its own address; the schema is sent and the text is read", async () => {
+    await using service = await startServer(says('Here you are:\n```json\n{"word":"a"}\n```'), says(""));
+    const adapter = litellm({ model: ready(service), temperature: 0 });
+    const response = await adapter.evaluate(word.bind());
+    expect(response).toMatchObject({ output: { word: "a" }, provider: "litellm" });
+    const [request] = service.requests;
+    expect(request?.headers["authorization"]).toBe(`Bearer ${apiKey}`);
+    expect(request?.body).toMatchObject({ model, temperature: 0, response_format: { type: "json_schema" } });
+    await expect(adapter.evaluate(word.bind())).rejects.toMatchObject({ reason: "invalid_response" });
+  });
+
+  test("AIS-19 what it has of its own is refused beside it, and so is what is no model", async () => {
+    await using service = await startServer(says("Hello."));
+    for (const [name, value] of Object.entries({ baseURL: service.baseURL, apiKey, extraBody: { a: 1 } })) {
+      const make = () => litellm({ model: ready(service), [name]: value });
+      expect(make).toThrow(DefinitionError);
+      expect(make).toThrow(`${name} beside a ready model`);
+      expect(validateLitellmOptions({ model: ready(service), [name]: value })).toBe(false);
+    }
+    expect(() => litellm({ model: { chat: 1 } as never })).toThrow("litellm needs a model");
+    expect(() => litellm({ model: { ...ready(service), specificationVersion: "v9" } as never })).toThrow(
+      DefinitionError,
+    );
+    expect(validateLitellmOptions({ model: ready(service) })).toBe(true);
+  });
+});
+
+describe("AIS-19 capabilities and unknown options", () => {
+  test("AIS-19 AIS-11 what the model behind the proxy cannot do is not sent", async () => {
+    await using service = await startServer(says('{"word":"a"}'), says('{"word":"b"}'));
+    const makes = [
+      (capabilities: LiteLLMOptions["capabilities"]) => at(service, { capabilities }),
+      (capabilities: LiteLLMOptions["capabilities"]) => litellm({ model: ready(service), capabilities }),
+    ];
+    for (const make of makes) {
+      const failed = make({ tools: false }).evaluate(looking.bind());
+      await expect(failed).rejects.toMatchObject({ reason: "bad_request" });
+      await make({ nativeOutput: false }).evaluate(word.bind());
+      const sent = service.requests.at(-1)?.body;
+      expect(sent).not.toHaveProperty("response_format");
+      expect(JSON.stringify(sent)).toContain("JSON Schema");
+    }
+    expect(service.requests).toHaveLength(2);
+  });
+
+  test.each([
+    ["maxTokens", "Did you mean maxOutputTokens?"],
+    ["completion", "It takes model,"],
+    ["nativeOutput", "It takes model,"],
+    ["toString", "It takes model,"],
+  ])("AIS-19 PRO-2 ERR-4 an unknown option %s is refused, and what is meant is named", (name, pointer) => {
+    const options = { model, apiKey, baseURL: "http://127.0.0.1:1", [name]: 5 };
+    expect(() => litellm(options)).toThrow(DefinitionError);
+    expect(() => litellm(options)).toThrow(`litellm has no option ${name}. ${pointer}`);
+    expect(validateLitellmOptions(options)).toBe(false);
+  });
+
+  test.each([[{ tools: "no" }], [{ images: false }], ["all"]])("AIS-19 PRO-2 capabilities %o are refused", (given) => {
+    const options = { model, apiKey, baseURL: "http://127.0.0.1:1", capabilities: given as never };
+    expect(() => litellm(options)).toThrow(DefinitionError);
+    expect(() => litellm(options)).toThrow("The option capabilities must be { tools, nativeOutput }");
   });
 });
 

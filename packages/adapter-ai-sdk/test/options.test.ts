@@ -56,9 +56,9 @@ describe("AIS-11 capabilities", () => {
   const capabilitiesOf = (options: Partial<AiSdkOptions>) =>
     aiSdkModel({ model: mockModel([]), ...options }).capabilities;
   test("AIS-11 are both, but for what is said", () => {
-    expect(capabilitiesOf({})).toEqual({ tools: true, nativeOutput: true });
-    expect(capabilitiesOf({ nativeOutput: false })).toEqual({ tools: true, nativeOutput: false });
-    expect(capabilitiesOf({ capabilities: { tools: false } })).toEqual({ tools: false, nativeOutput: true });
+    expect(capabilitiesOf({})).toMatchObject({ tools: true, nativeOutput: true });
+    expect(capabilitiesOf({ nativeOutput: false })).toMatchObject({ tools: true, nativeOutput: false });
+    expect(capabilitiesOf({ capabilities: { tools: false } })).toMatchObject({ tools: false, nativeOutput: true });
     expect(capabilitiesOf({ capabilities: { nativeOutput: false } }).nativeOutput).toBe(false);
   });
 

@@ -19,19 +19,24 @@ import { startSimulator, type AnswerStep, type SimulatorStep } from "@proviso/si
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 
-type Connection = AdapterOptions & { readonly baseURL: string; readonly apiKey: string };
+/** Where the service is, and what every adapter takes. */
+interface Connection {
+  readonly at: { readonly baseURL: string; readonly apiKey: string };
+  readonly given: AdapterOptions;
+}
 const store = { providerOptions: { openai: { store: false } } };
-const reference = (given: Connection): ProviderAdapter => openai({ model: "gpt-test", api: "responses", ...given });
-const others: Readonly<Record<string, (given: Connection) => ProviderAdapter>> = {
-  "openai, chat": (given) => openai({ model: "gpt-test", api: "chat", ...given }),
-  "@ai-sdk/openai, responses": (given) =>
-    aiSdk({ model: createOpenAI(given).responses("gpt-test"), ...store, ...given }),
-  "@ai-sdk/openai, chat": (given) => aiSdk({ model: createOpenAI(given).chat("gpt-test"), ...given }),
-  "@ai-sdk/openai-compatible": (given) => {
-    const connection = { name: "here", supportsStructuredOutputs: true, baseURL: given.baseURL, apiKey: given.apiKey };
+const reference = ({ at, given }: Connection): ProviderAdapter =>
+  openai({ model: "gpt-test", api: "responses", ...at, ...given });
+const others: Readonly<Record<string, (connection: Connection) => ProviderAdapter>> = {
+  "openai, chat": ({ at, given }) => openai({ model: "gpt-test", api: "chat", ...at, ...given }),
+  "@ai-sdk/openai, responses": ({ at, given }) =>
+    aiSdk({ model: createOpenAI(at).responses("gpt-test"), ...store, ...given }),
+  "@ai-sdk/openai, chat": ({ at, given }) => aiSdk({ model: createOpenAI(at).chat("gpt-test"), ...given }),
+  "@ai-sdk/openai-compatible": ({ at, given }) => {
+    const connection = { name: "here", supportsStructuredOutputs: true, ...at };
     return aiSdk({ model: createOpenAICompatible({ ...connection, includeUsage: true })("gpt-test"), ...given });
   },
-  litellm: (given) => litellm({ model: "openai/gpt-test", ...given }),
+  litellm: ({ at, given }) => litellm({ model: "openai/gpt-test", ...at, ...given }),
 };
 
 const looked = defineEvent("looked", z.object({ word: z.string() }));
@@ -125,7 +130,7 @@ interface Outcome {
 type Way = "JSON" | "SSE";
 
 async function outcomeOf(
-  make: (given: Connection) => ProviderAdapter,
+  make: (connection: Connection) => ProviderAdapter,
   steps: readonly SimulatorStep[],
   way: Way,
 ): Promise<Outcome> {
@@ -134,11 +139,12 @@ async function outcomeOf(
   const session = createSession({ id: "s" });
   const events = recordEvents(session);
   const adapter = make({
-    baseURL: simulator.baseURL,
-    apiKey: "key-12345678",
-    random: () => 0,
-    newId: () => `id-${++ids}`,
-    throttle: { maxAttempts: 3, maxTotalDelayMs: 1_000 },
+    at: { baseURL: simulator.baseURL, apiKey: "key-12345678" },
+    given: {
+      random: () => 0,
+      newId: () => `id-${++ids}`,
+      throttle: { maxAttempts: 3, maxTotalDelayMs: 1_000 },
+    },
   });
   const bound = prompt.bind({ word: "a" });
   const asked = way === "JSON" ? adapter.evaluate(bound, { session }) : adapter.stream(bound, { session }).response;

@@ -3,7 +3,8 @@ import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { aiSdkModel, type LanguageModel } from "@proviso/adapter-ai-sdk";
 import { answering, startServer, type Respond } from "@proviso/fault-matrix/loopback-server";
 import { requestOf } from "@proviso/fault-matrix/requests";
-import { describe, expect, test } from "vitest";
+import { fakeClock } from "@proviso/runtime/testing";
+import { describe, expect, test, vi } from "vitest";
 import { eventsOf, streaming } from "./support/events.ts";
 
 const wires: Readonly<Record<string, readonly ["responses" | "chat", (baseURL: string) => LanguageModel]>> = {
@@ -48,17 +49,26 @@ const cases: readonly (readonly [string, Names, End, object, readonly string[]])
   ["AIS-22 events after the end", ["created", "begun", "hello", "end", "you"], "ended", said("Hello"), ["Hello"]],
 ];
 
-async function streamed(respond: Respond, make: (baseURL: string) => LanguageModel) {
+/** `stallsAfter`: the stream stands still for as long as it may once so many deltas have come; otherwise no time passes. */
+async function streamed(respond: Respond, make: (baseURL: string) => LanguageModel, stallsAfter?: number) {
   await using service = await startServer(respond);
   const deltas: string[] = [];
-  const model = aiSdkModel({ model: make(service.baseURL), stallMs: 200 });
-  const answer = await model.generate(requestOf({ onDelta: ({ text }) => deltas.push(text) }));
-  return { answer, deltas, requests: service.requests.length };
+  const clock = fakeClock();
+  const model = aiSdkModel({ model: make(service.baseURL), stallMs: 200, clock });
+  let isOver = false;
+  const asked = model.generate(requestOf({ onDelta: ({ text }) => deltas.push(text) })).finally(() => (isOver = true));
+  if (stallsAfter !== undefined) {
+    const heard = () => ({ requests: service.requests.length, deltas: deltas.length });
+    await vi.waitFor(() => expect(heard()).toEqual({ requests: 1, deltas: stallsAfter }), { timeout: 20_000 });
+    while (!isOver) await clock.advance(200);
+  }
+  return { answer: await asked, deltas, requests: service.requests.length };
 }
 
 describe.each(Object.entries(wires))("%s", (_, [api, make]) => {
   test.each(cases)("AIS-17 THR-1 PRO-3 %s", async (_name, names, end, expected, told) => {
-    const { answer, deltas, requests } = await streamed(streaming(eventsOf(api, names), end), make);
+    const stallsAfter = expected === late ? told.length : undefined;
+    const { answer, deltas, requests } = await streamed(streaming(eventsOf(api, names), end), make, stallsAfter);
     expect(answer).toMatchObject(expected);
     expect({ deltas, requests }).toEqual({ deltas: told, requests: 1 });
   });

@@ -2,7 +2,7 @@ import type { LanguageModelV2, LanguageModelV3 } from "@ai-sdk/provider";
 import { aiSdkModel, type LanguageModel } from "@proviso/adapter-ai-sdk";
 import { DefinitionError } from "@proviso/core";
 import { answerOf, requestOf } from "@proviso/fault-matrix/requests";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { finish, mockModel, streamOf } from "./support/mock-model.ts";
 
 const usage = { inputTokens: 10, outputTokens: 5, totalTokens: 17, cachedInputTokens: 4, reasoningTokens: 2 };
@@ -50,6 +50,68 @@ test("AIS-3 a model of interface v3", async () => {
       await aiSdkModel({ model: { ...model, doStream } as LanguageModel }).generate(requestOf({ onDelta: () => {} })),
     ).finishReason,
   ).toBe("stop");
+});
+
+const older = ["v2", "v3"] as const;
+
+test.each(older)(
+  "AIS-10 a tool of OpenAI's wires is told whether it is strict by a model of %s, too",
+  async (version) => {
+    const v4 = mockModel([{}], "openai.responses");
+    const model = { ...v4, specificationVersion: version } as unknown as LanguageModel;
+    const inputSchema = { type: "object", properties: { a: { type: "string" } }, required: ["a"] };
+    const tools = [{ name: "look_up", description: "Looks up.", inputSchema }];
+    await aiSdkModel({ model }).generate(requestOf({ tools }));
+    expect(v4.calls[0]?.tools).toMatchObject([{ strict: true, inputSchema: { additionalProperties: false } }]);
+  },
+);
+
+test.each(older)("AIS-7 a model of %s gets arguments as an object: it would encode text twice", async (version) => {
+  const v4 = mockModel([{}], "openai.chat");
+  const model = { ...v4, specificationVersion: version } as unknown as LanguageModel;
+  const toolCalls = [{ id: "call_0", name: "look_up", arguments: '{ "a":1.0 }' }];
+  const messages = [
+    { role: "user" as const, text: "Go." },
+    { role: "assistant" as const, text: "", toolCalls },
+    { role: "tool" as const, callId: "call_0", name: "look_up", text: "Found.", isError: false },
+  ];
+  await aiSdkModel({ model }).generate(requestOf({ messages }));
+  const parts = v4.calls[0]?.prompt.flatMap(({ role, content }) => (role === "assistant" ? content : []));
+  expect(parts).toMatchObject([{ type: "tool-call", input: { a: 1 } }]);
+});
+
+/** Their SDKs end a stream that was cut like any other. */
+const endings = { v2: "unknown", v3: { unified: "other", raw: undefined } };
+
+describe.each(older)("a stream of %s", (version) => {
+  const told = (events: readonly object[]) => {
+    const parts = [
+      ...events.map((rawValue) => ({ type: "raw", rawValue })),
+      { type: "text-start", id: "0" },
+      { type: "text-delta", id: "0", delta: "Hel" },
+      { type: "text-end", id: "0" },
+      { type: "finish", finishReason: endings[version], usage },
+    ];
+    const model = { ...v2(), specificationVersion: version, provider: "openai.chat" };
+    const doStream = async () => ({ stream: ReadableStream.from(parts) });
+    const provider = aiSdkModel({ model: { ...model, doStream } as unknown as LanguageModel });
+    return provider.generate(requestOf({ onDelta: () => {} }));
+  };
+  const chunk = (more: object) => ({ choices: [{ index: 0, delta: { content: "Hel" }, ...more }] });
+
+  test("AIS-17 that was cut is asked again, though its SDK tells a finish", async () => {
+    for (const events of [[chunk({})], [{ type: "response.output_text.delta", sequence_number: 1, delta: "Hel" }]]) {
+      expect(await told(events)).toMatchObject({ failure: "throttle", kind: "unknown" });
+    }
+  });
+
+  test("AIS-17 whose wire told its end, or tells nothing, is whole", async () => {
+    const usageAlone = { choices: [], usage: { prompt_tokens: 1 } };
+    const completed = { type: "response.completed", response: { status: "completed" } };
+    for (const events of [[], [chunk({ finish_reason: "stop" })], [chunk({}), usageAlone], [completed]]) {
+      expect(answerOf(await told(events)).message.text).toBe("Hel");
+    }
+  });
 });
 
 test("AIS-3 a model of another interface is refused", () => {

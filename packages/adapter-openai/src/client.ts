@@ -33,6 +33,14 @@ function newClient(options: CheckedOptions): OpenAI {
   });
 }
 
+/** Where requests go, for a message. */
+export function addressOf({ api, baseURL = openAIAddress }: CheckedOptions, { client }: Connection): string {
+  const { baseURL: own } = client as { readonly baseURL?: unknown };
+  const { path } = api === "responses" ? responsesFormat : chatFormat;
+  return `${(typeof own === "string" ? own : baseURL).replace(/\/+$/, "")}${path}`;
+}
+const openAIAddress = "https://api.openai.com/v1";
+
 export type Sent =
   /** Nobody else looks at the answer. */
   | { readonly response: Promise<StreamResponse> }

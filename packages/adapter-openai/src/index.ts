@@ -1,5 +1,6 @@
 import type { ProviderAdapter } from "@proviso/core";
 import { modelAdapter } from "@proviso/runtime";
+import { adapterOptionsOf } from "@proviso/runtime/adapter";
 import { openaiModel } from "./openai-model.ts";
 import { checkOptions, type OpenAIOptions } from "./options.ts";
 import { secretsOf } from "./secrets.ts";
@@ -13,5 +14,8 @@ export type { OpenAIChatSettings, OpenAIClient, OpenAIConnection, OpenAIOptions,
  * @throws {DefinitionError} as `openaiModel` does.
  */
 export function openai(options: OpenAIOptions): ProviderAdapter {
-  return modelAdapter(openaiModel(options), { ...options, secrets: secretsOf(checkOptions(options)) });
+  return modelAdapter(openaiModel(options), {
+    ...adapterOptionsOf(options),
+    secrets: secretsOf(checkOptions(options)),
+  });
 }

@@ -1,24 +1,34 @@
 import { isRecord, type ModelFailure } from "@proviso/core";
 import { modelFailureFrom } from "@proviso/runtime";
-import { deepestMessage, errorObjectFailure, isNetworkError, isTimeoutError } from "@proviso/runtime/adapter";
+import {
+  deepestMessage,
+  errorObjectFailure,
+  isNetworkError,
+  isTimeoutError,
+  networkFailure,
+  withAddress,
+} from "@proviso/runtime/adapter";
 import { APIConnectionError, APIConnectionTimeoutError } from "openai";
 
-/** What the SDK threw, as data; by class and fields, never by message. Throws the signal's reason after an abort. */
-export function openaiFailure(error: unknown, signal: AbortSignal): ModelFailure {
+/**
+ * What the SDK threw, as data; by class and fields, and by message only where a service has no code for it. `address`
+ * is where the request went. Throws the signal's reason after an abort.
+ */
+export function openaiFailure(error: unknown, signal: AbortSignal, address: string): ModelFailure {
   if (signal.aborted) throw signal.reason;
-  return { ...classify(error), cause: error };
+  return { ...classify(error, address), cause: error };
 }
 
-function classify(error: unknown): ModelFailure {
+function classify(error: unknown, address: string): ModelFailure {
   const message = deepestMessage(error);
   if (error instanceof APIConnectionTimeoutError || isTimeoutError(error)) {
     return { failure: "throttle", kind: "timeout", message };
   }
-  if (error instanceof APIConnectionError) return { failure: "throttle", kind: "unknown", message };
-  if (isHttpError(error)) return modelFailureFrom(error, error.error);
+  if (error instanceof APIConnectionError) return networkFailure(error, address);
+  if (isHttpError(error)) return withAddress(modelFailureFrom(error, error.error), address);
   if (isStreamError(error)) return errorObjectFailure(error.error);
   // A connection cut inside the body, or JSON that a stand-in for the client could not read to its end.
-  if (isNetworkError(error) || error instanceof SyntaxError) return { failure: "throttle", kind: "unknown", message };
+  if (isNetworkError(error) || error instanceof SyntaxError) return networkFailure(error, address);
   return { failure: "provider", reason: "unknown", message };
 }
 

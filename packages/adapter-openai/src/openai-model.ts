@@ -12,7 +12,7 @@ import {
   guardRequest,
   type RequestGuard,
 } from "@proviso/runtime/adapter";
-import { connect, send, type Connection } from "./client.ts";
+import { addressOf, connect, send, type Connection } from "./client.ts";
 import { fromChat } from "./from-chat.ts";
 import { fromResponses } from "./from-responses.ts";
 import { openaiFailure } from "./openai-error.ts";
@@ -35,7 +35,11 @@ export function openaiModel(given: OpenAIOptions): ModelProvider {
     name: "openai",
     model: options.model,
     ...(options.maxOutputTokens === undefined ? {} : { maxOutputTokens: options.maxOutputTokens }),
-    capabilities: Object.freeze({ tools: true, nativeOutput: options.nativeOutput ?? true }),
+    capabilities: Object.freeze({
+      tools: true,
+      nativeOutput: options.nativeOutput ?? true,
+      outputLimit: Object.freeze({ least: leastOutputTokens[options.api] }),
+    }),
     generate: async (request: ModelRequest) => {
       const answer = await answerTo(options, connection, request);
       // The service may have repeated the key.
@@ -43,6 +47,9 @@ export function openaiModel(given: OpenAIOptions): ModelProvider {
     },
   });
 }
+
+/** `max_output_tokens` of the Responses API is at least 16. Source: OpenAI API reference, "Create a model response". */
+const leastOutputTokens = { responses: 16, chat: 1 } as const;
 
 /** Pure and advisory, and never throws, whatever it is given: would `openai` take these? */
 export function validateOpenAIOptions(options: OpenAIOptions): boolean {
@@ -70,7 +77,7 @@ async function answerTo(
     const { body, costUsd } = received;
     return options.api === "responses" ? fromResponses(body, output, costUsd) : fromChat(body, output, costUsd);
   } catch (error) {
-    return openaiFailure(guard.signal.aborted ? guard.signal.reason : error, signal);
+    return openaiFailure(guard.signal.aborted ? guard.signal.reason : error, signal, addressOf(options, connection));
   }
 }
 

@@ -1,6 +1,6 @@
-import { DefinitionError, describeValue } from "@proviso/core";
+import { checkOptionNames, DefinitionError, describeValue, type OptionNames } from "@proviso/core";
 import { checkAdapterOptions, type AdapterOptions } from "@proviso/runtime";
-import { checkBaseURL, checkModelSettings, environmentVariable } from "@proviso/runtime/adapter";
+import { adapterOptionNames, checkBaseURL, checkModelSettings, environmentVariable } from "@proviso/runtime/adapter";
 import type { LeanFetch } from "./fetch.ts";
 
 /** What is used of `OpenAI` of the package "openai": a ready client, or a stand-in for it. */
@@ -74,6 +74,35 @@ export interface CheckedOptions extends OpenAIOptions {
   readonly api: "responses" | "chat";
 }
 
+const optionNames = {
+  model: true,
+  api: true,
+  client: true,
+  apiKey: true,
+  baseURL: true,
+  organization: true,
+  headers: true,
+  timeoutMs: true,
+  fetch: true,
+  stallMs: true,
+  temperature: true,
+  topP: true,
+  maxOutputTokens: true,
+  reasoningEffort: true,
+  logprobs: true,
+  topLogprobs: true,
+  parallelToolCalls: true,
+  store: true,
+  user: true,
+  nativeOutput: true,
+  extraBody: true,
+  seed: true,
+  stop: true,
+  presencePenalty: true,
+  frequencyPenalty: true,
+  ...adapterOptionNames,
+} as const satisfies OptionNames<OpenAIOptions>;
+
 const openAIHost = "api.openai.com";
 
 /** A checked copy. @throws {DefinitionError} naming the option and its range. */
@@ -106,6 +135,7 @@ function needsModel(): DefinitionError {
 
 function copyOf(given: OpenAIOptions): OpenAIOptions {
   if (typeof given !== "object" || given === null) throw needsModel();
+  checkOptionNames("openai", given, optionNames);
   checkAdapterOptions(given);
   checkModelSettings(given);
   const { client }: { readonly client?: unknown } = given;

@@ -29,6 +29,13 @@ export interface RequestFormat {
   json(options: CheckedOptions, request: ModelRequest): string;
 }
 
+/** The fields with the limit of a budget in them; of two limits the smaller counts. */
+export function limited(fields: Json, key: string, { maxOutputTokens }: ModelRequest): Json {
+  if (maxOutputTokens === undefined) return fields;
+  const own = fields[key];
+  return { ...fields, [key]: typeof own === "number" ? Math.min(own, maxOutputTokens) : maxOutputTokens };
+}
+
 /** What was made of a message, a tool or an output lives as long as the message, or the schema, does. */
 export function requestFormat(rules: RequestRules): RequestFormat {
   const items = kept((message: Message) => rules.itemsOf(message));

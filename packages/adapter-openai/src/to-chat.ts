@@ -1,7 +1,7 @@
 import type { Message, ModelRequest, ToolSpec } from "@proviso/core";
 import { outputSchema, unrestoredSchema, wireName } from "@proviso/runtime/adapter";
 import type { CheckedOptions } from "./options.ts";
-import { requestFormat, type Parts } from "./request-format.ts";
+import { limited, requestFormat, type Parts } from "./request-format.ts";
 
 type Item = Readonly<Record<string, unknown>>;
 
@@ -19,7 +19,6 @@ function bodyOf(options: CheckedOptions, request: ModelRequest, { items, tools, 
     response_format: output,
     temperature: options.temperature,
     top_p: options.topP,
-    max_completion_tokens: options.maxOutputTokens,
     reasoning_effort: options.reasoningEffort,
     logprobs: options.logprobs,
     top_logprobs: options.topLogprobs,
@@ -31,9 +30,14 @@ function bodyOf(options: CheckedOptions, request: ModelRequest, { items, tools, 
     frequency_penalty: options.frequencyPenalty,
     // Without being asked the service does not tell the usage of a stream.
     stream_options: streams ? { include_usage: true } : undefined,
-    ...options.extraBody,
+    ...limited({ max_completion_tokens: options.maxOutputTokens, ...options.extraBody }, limitKey(options), request),
     stream: streams ? true : undefined,
   };
+}
+
+/** Some compatible servers know the older name alone; who uses it says so in `extraBody`. */
+function limitKey({ extraBody }: CheckedOptions): "max_tokens" | "max_completion_tokens" {
+  return extraBody?.["max_tokens"] === undefined ? "max_completion_tokens" : "max_tokens";
 }
 
 function choiceOf(toolChoice: ModelRequest["toolChoice"]): unknown {

@@ -1,7 +1,7 @@
 import { isRecord, type AssistantMessage, type Message, type ModelRequest, type ToolSpec } from "@proviso/core";
 import { outputSchema, unrestoredSchema, wireName } from "@proviso/runtime/adapter";
 import type { CheckedOptions } from "./options.ts";
-import { requestFormat, type Parts } from "./request-format.ts";
+import { limited, requestFormat, type Parts } from "./request-format.ts";
 
 type Item = Readonly<Record<string, unknown>>;
 
@@ -25,12 +25,11 @@ function bodyOf(options: CheckedOptions, request: ModelRequest, { items, tools, 
     include: include.length === 0 ? undefined : include,
     temperature: options.temperature,
     top_p: options.topP,
-    max_output_tokens: options.maxOutputTokens,
     reasoning: reasoningEffort === undefined ? undefined : { effort: reasoningEffort },
     top_logprobs: topLogprobs,
     store: options.store,
     user: options.user,
-    ...options.extraBody,
+    ...limited({ max_output_tokens: options.maxOutputTokens, ...options.extraBody }, "max_output_tokens", request),
     stream: request.onDelta === undefined ? undefined : true,
   };
 }

@@ -49,9 +49,10 @@ describe("THR-1 a refusal is classified, and asked once", () => {
   test("THR-1 x-should-retry: false is not asked again, nor true by the SDK", async () => {
     const error = { message: "No." };
     const never = await failureFor(answering(503, { error }, { "x-should-retry": "false" }));
-    expect(never).toMatchObject({ failure: "provider", reason: "unknown", requests: 1 });
+    expect(never).toMatchObject({ failure: "throttle", kind: "server_error", retry: false, requests: 1 });
     const again = await failureFor(answering(503, { error }, { "x-should-retry": "true" }));
     expect(again).toMatchObject({ failure: "throttle", requests: 1 });
+    expect(again).not.toHaveProperty("retry");
   });
 
   test("THR-1 HTML from a proxy is classified by its status", async () => {
@@ -79,10 +80,30 @@ describe("THR-1 a connection or a body that breaks", () => {
     response.write('{"id":"resp_01","ou');
   };
 
-  test("THR-1 a connection refused", async () => {
+  test("THR-1 PRO-8 a server that cannot be reached is the network's, and the message has its address", async () => {
     const server = await startServer(() => {});
     await server[Symbol.asyncDispose]();
-    expect(await failureOf(modelAt(server))).toMatchObject({ failure: "throttle", kind: "unknown" });
+    const client = new OpenAI({ apiKey, baseURL: `${server.baseURL}/?key=hidden`, maxRetries: 0 });
+    for (const given of [{}, { api: "chat" } as const, { client }, { onDelta: true }]) {
+      const { onDelta, ...options } = given as Partial<OpenAIOptions> & { readonly onDelta?: boolean };
+      const failure = await failureOf(modelAt(server, options), onDelta ? { onDelta: () => {} } : {});
+      expect(failure).toMatchObject({ failure: "throttle", kind: "network" });
+      expect(failure.message).toContain(`The server at ${server.baseURL}`);
+      expect(failure.message).toMatch(/could not be reached: .*ECONNREFUSED/);
+      expect(failure.message).not.toContain("hidden");
+    }
+  });
+
+  test("PRO-8 a service that does not know the address is told of with the whole of it", async () => {
+    await using server = await startServer(
+      answering(404, { error: { message: "Invalid URL (POST /chat/completions)" } }),
+    );
+    const baseURL = server.baseURL.replace("/v1", "");
+    const failure = await failureOf(modelAt(server, { baseURL, api: "chat" }));
+    expect(failure).toMatchObject({ reason: "not_found" });
+    expect(failure.message).toBe(
+      `Invalid URL (POST /chat/completions) (The request went to ${baseURL}/chat/completions.)`,
+    );
   });
 
   test("THR-1 a connection reset before the headers", async () => {

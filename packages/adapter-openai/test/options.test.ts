@@ -112,3 +112,12 @@ test("OAI-2 a given client is used as it is", async () => {
   expect(answer).toMatchObject({ message: { text: '{"word":"a","note":null}' } });
   expect(sent).toEqual([{ model: "gpt-test", input: [{ role: "user", content: "Hello" }] }]);
 });
+
+test.each([
+  [{ maxTokens: 5 }, "openai has no option maxTokens. Did you mean maxOutputTokens?"],
+  [{ baseUrl: "http://localhost:1" }, "openai has no option baseUrl. Did you mean baseURL?"],
+  [{ topK: 5 }, "Did you mean topP?"],
+  [{ colour: "red" }, "openai has no option colour. It takes model,"],
+])("ERR-4 an option that openai does not know is refused: %j", (more, message) => {
+  expect(() => openai({ model: "m", apiKey: "sk-0123456789", ...more } as never)).toThrow(message);
+});

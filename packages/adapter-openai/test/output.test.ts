@@ -38,7 +38,7 @@ test.each(apis)(
   async (api) => {
     await using simulator = await startSimulator({ steps: [{ text: "Here:\n```json\n3\n```" }] });
     const options = { model: "gpt-test", api, apiKey: "sk-test", baseURL: simulator.baseURL, nativeOutput: false };
-    expect(openaiModel(options).capabilities).toEqual({ tools: true, nativeOutput: false });
+    expect(openaiModel(options).capabilities).toMatchObject({ tools: true, nativeOutput: false });
     expect((await openai(options).evaluate(count.bind({}))).output).toBe(3);
     const body = simulator.requests[0]?.body;
     expect(body).not.toHaveProperty("text");

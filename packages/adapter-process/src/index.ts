@@ -1,5 +1,6 @@
 import type { ProviderAdapter } from "@proviso/core";
 import { modelAdapter } from "@proviso/runtime";
+import { adapterOptionsOf } from "@proviso/runtime/adapter";
 import { commandLineModel } from "./command-line-model.ts";
 import { secretsOf, type CommandLineOptions } from "./options.ts";
 
@@ -14,5 +15,5 @@ export type { AcpAgentOptions, AgentPermission, AgentPermissions } from "./acp/i
  * @throws {DefinitionError} as `commandLineModel` does.
  */
 export function commandLine(options: CommandLineOptions): ProviderAdapter {
-  return modelAdapter(commandLineModel(options), { ...options, secrets: secretsOf(options) });
+  return modelAdapter(commandLineModel(options), { ...adapterOptionsOf(options), secrets: secretsOf(options) });
 }

@@ -1,6 +1,12 @@
-import { DefinitionError } from "@proviso/core";
+import { checkOptionNames, DefinitionError, type OptionNames } from "@proviso/core";
 import { checkAdapterOptions, type AdapterOptions } from "@proviso/runtime";
-import { checkModelSettings, credentialsIn, defaultTimeoutMs, isSecret } from "@proviso/runtime/adapter";
+import {
+  adapterOptionNames,
+  checkModelSettings,
+  credentialsIn,
+  defaultTimeoutMs,
+  isSecret,
+} from "@proviso/runtime/adapter";
 
 /** What `commandLine` takes. */
 export interface CommandLineOptions extends AdapterOptions {
@@ -23,12 +29,26 @@ export interface CheckedOptions extends CommandLineOptions {
   readonly timeoutMs: number;
 }
 
+export const optionNames = {
+  command: true,
+  args: true,
+  cwd: true,
+  env: true,
+  timeoutMs: true,
+  ...adapterOptionNames,
+} as const satisfies OptionNames<CommandLineOptions>;
+
 /** A checked copy. @throws {DefinitionError} naming the option and what it must be. */
-export function checkOptions(given: CommandLineOptions, adapter = "commandLine"): CheckedOptions {
+export function checkOptions(
+  given: CommandLineOptions,
+  adapter = "commandLine",
+  names: Readonly<Record<string, true>> = optionNames,
+): CheckedOptions {
   const { command, args = [], cwd, env = [], timeoutMs = defaultTimeoutMs } = given ?? ({} as CommandLineOptions);
   if (!isText(command) || command.trim() === "") {
     throw new DefinitionError(`${adapter} needs a command, for example { command: "llm", args: ["-m", "small"] }.`);
   }
+  checkOptionNames(adapter, given, names);
   checkAdapterOptions(given);
   if (!isListOfTexts(args))
     throw new DefinitionError("The option args must be a list of texts without NUL characters.");

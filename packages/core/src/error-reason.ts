@@ -6,6 +6,7 @@ export type ErrorReason =
   | "quota_error"
   | "timeout_error"
   | "server_error"
+  | "network_error"
   | "api_key_error"
   | "context_length_error"
   | "not_found_error"
@@ -15,6 +16,7 @@ export type ErrorReason =
   | "truncated_error"
   | "invalid_response_error"
   | "schema_error"
+  | "option_error"
   | "render_error"
   | "budget_error"
   | "deadline_error"
@@ -32,10 +34,12 @@ const throttleReasons = {
   quota_exhausted: "quota_error",
   timeout: "timeout_error",
   server_error: "server_error",
+  network: "network_error",
   unknown: "unknown_error",
 } as const satisfies Record<ThrottleKind, ErrorReason>;
 
 const failureReasons = {
+  option: "option_error",
   render: "render_error",
   output: "schema_error",
   deadline: "deadline_error",

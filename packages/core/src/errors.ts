@@ -1,16 +1,21 @@
-import type { BudgetDimension, Usage } from "./limits/usage.ts";
+import type { BudgetExceededError } from "./budget-error.ts";
+import type { Usage } from "./limits/usage.ts";
 import type { Message } from "./provider/message.ts";
 import type { PromptResponse } from "./provider/adapter.ts";
+import type { SchemaIssue } from "./schema.ts";
 import type { ToolInvoked } from "./state/events.ts";
 import type { Visibility } from "./prompt/visibility.ts";
 import type { InternalError } from "./internal-error.ts";
 import type { DeadlockError, RestoreError } from "./transaction-errors.ts";
 
-/** Where an evaluation was when it failed. */
+/** Where an evaluation was when it failed; "render" is all that comes before the first request. */
 export type EvaluationPhase = "render" | "request" | "tool" | "response";
 
-/** Why a request was refused for the moment; the `kind` of a ThrottleError. All of them are asked again. */
-export type ThrottleKind = "rate_limit" | "quota_exhausted" | "timeout" | "server_error" | "unknown";
+/**
+ * Why a request was refused for the moment; the `kind` of a ThrottleError. All of them are asked again. "network": no
+ * server could be reached; "unknown": a connection that broke, among others.
+ */
+export type ThrottleKind = "rate_limit" | "quota_exhausted" | "timeout" | "server_error" | "network" | "unknown";
 
 /** Why a provider did not answer, where asking again would not help; the `reason` of a ProviderError. */
 export type ProviderErrorReason =
@@ -27,12 +32,28 @@ export type ProviderErrorReason =
 /** Base of every error of ours. Branch on `code`, never on `message`. */
 export abstract class ProvisoError extends Error {
   abstract readonly code: string;
+  /** @param details of which only the cause is taken here, where there is one. */
+  constructor(message: string, details?: { readonly cause?: unknown }) {
+    super(message, details?.cause === undefined ? undefined : { cause: details.cause });
+  }
 }
 
 /** A prompt, section, tool, slice, resource or adapter is defined or used wrongly. */
 export class DefinitionError extends ProvisoError {
   readonly code = "definition";
   override readonly name = "DefinitionError";
+  /**
+   * What a schema found wrong with params, an event, an example or an initial state, or what of a schema cannot be
+   * printed: the first 100. Empty for every other mistake, whose message says it all.
+   */
+  readonly issues: readonly SchemaIssue[];
+  constructor(
+    message: string,
+    details: { readonly cause?: unknown; readonly issues?: readonly SchemaIssue[] | undefined } = {},
+  ) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.issues = Object.freeze([...(details.issues ?? [])]);
+  }
 }
 
 /** An option that is declared and not built yet: refused rather than ignored. */
@@ -43,36 +64,6 @@ export class NotSupportedError extends ProvisoError {
   constructor(feature: string) {
     super(`${feature} is not supported yet.`);
     this.feature = feature;
-  }
-}
-
-/** Why a filesystem refused or failed; the `reason` of a FilesystemError. */
-export type FilesystemFault =
-  | "not_found"
-  | "invalid_path"
-  | "not_a_file"
-  | "not_a_directory"
-  | "outside_root"
-  | "special_file"
-  | "read_only"
-  | "too_large"
-  | "busy"
-  | "failed";
-
-/** A filesystem refused or failed; a tool that lets it pass shows its message to the model. */
-export class FilesystemError extends ProvisoError {
-  readonly code = "filesystem";
-  override readonly name = "FilesystemError";
-  readonly reason: FilesystemFault;
-  /** As it was given. */
-  readonly path: string;
-  constructor(
-    message: string,
-    details: { readonly reason: FilesystemFault; readonly path: string; readonly cause?: unknown },
-  ) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause });
-    this.reason = details.reason;
-    this.path = details.path;
   }
 }
 
@@ -104,13 +95,28 @@ export abstract class PromptEvaluationError extends ProvisoError {
   readonly messages: readonly Message[];
   readonly toolResults: readonly ToolInvoked[];
   constructor(message: string, details: EvaluationDetails) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    super(message, details);
     this.phase = details.phase;
     this.promptName = details.promptName;
     this.providerPayload = details.providerPayload;
     this.usage = details.usage;
     this.messages = details.messages;
     this.toolResults = details.toolResults;
+  }
+}
+
+/**
+ * What `evaluate` was called with cannot be: a wrong or unknown option, or a prompt that is not bound. The caller's code
+ * has to change; the cause is a DefinitionError.
+ */
+export class OptionError extends PromptEvaluationError {
+  readonly code = "option";
+  override readonly name = "OptionError";
+  /** The option's name; undefined where it is the prompt, or the options as a whole. */
+  readonly option: string | undefined;
+  constructor(message: string, details: EvaluationDetails & { readonly option?: string | undefined }) {
+    super(message, details);
+    this.option = details.option;
   }
 }
 
@@ -129,6 +135,8 @@ export class ThrottleError extends PromptEvaluationError {
   readonly retryAfterMs: number | undefined;
   /** Requests made, the first included. */
   readonly attempts: number;
+  /** HTTP status of the last refusal, where there was one. */
+  readonly status: number | undefined;
   /** Always false: the retries are spent. */
   readonly retrySafe: boolean;
   constructor(
@@ -137,12 +145,14 @@ export class ThrottleError extends PromptEvaluationError {
       readonly kind: ThrottleKind;
       readonly retryAfterMs: number | undefined;
       readonly attempts: number;
+      readonly status?: number | undefined;
     },
   ) {
     super(message, details);
     this.kind = details.kind;
     this.retryAfterMs = details.retryAfterMs;
     this.attempts = details.attempts;
+    this.status = details.status;
     this.retrySafe = false;
   }
 }
@@ -192,17 +202,6 @@ export class DeadlineExceededError extends PromptEvaluationError {
   constructor(message: string, details: EvaluationDetails & { readonly expiresAt: Date }) {
     super(message, details);
     this.expiresAt = details.expiresAt;
-  }
-}
-
-/** More was spent than the budget allows, or nothing was left for the next request. */
-export class BudgetExceededError extends PromptEvaluationError {
-  readonly code = "budget";
-  override readonly name = "BudgetExceededError";
-  readonly dimension: BudgetDimension;
-  constructor(message: string, details: EvaluationDetails & { readonly dimension: BudgetDimension }) {
-    super(message, details);
-    this.dimension = details.dimension;
   }
 }
 
@@ -271,6 +270,7 @@ export class VisibilityExpansionRequired extends ProvisoError {
 
 /** All that `evaluate` throws, to switch over `code`. */
 export type EvaluationFailure =
+  | OptionError
   | PromptRenderError
   | ThrottleError
   | ProviderError

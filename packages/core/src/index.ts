@@ -1,14 +1,15 @@
+export { BudgetExceededError } from "./budget-error.ts";
+export type { BudgetState } from "./budget-error.ts";
 export { errorReason } from "./error-reason.ts";
 export type { ErrorReason } from "./error-reason.ts";
 export {
   AbortedError,
-  BudgetExceededError,
   DeadlineExceededError,
   DefinitionError,
-  FilesystemError,
   isEvaluationFailure,
   ListenerError,
   NotSupportedError,
+  OptionError,
   OutputParseError,
   ProcessError,
   PromptEvaluationError,
@@ -24,21 +25,27 @@ export type {
   EvaluationDetails,
   EvaluationFailure,
   EvaluationPhase,
-  FilesystemFault,
   ProviderErrorReason,
   ThrottleKind,
 } from "./errors.ts";
 export { InternalError } from "./internal-error.ts";
+export { FilesystemError } from "./filesystem-error.ts";
+export type { FilesystemFault } from "./filesystem-error.ts";
 export { DeadlockError, RestoreError, UnusableError } from "./transaction-errors.ts";
 export type { RestoreFault } from "./transaction-errors.ts";
 export { describeValue } from "./describe-value.ts";
 export { textFinder } from "./find-text.ts";
 export { isRecord } from "./is-record.ts";
 export { isThenable } from "./thenable.ts";
-export { canonicalJson, contentHash, encodeJson, frozenJson, isForbiddenKey, parseJson, toJsonValue } from "./json.ts";
-export type { JsonEncoding, JsonLimits, JsonResult } from "./json.ts";
+export { canonicalJson, contentHash, frozenJson, isForbiddenKey, parseJson, toJsonValue, whyNoJson } from "./json.ts";
+export type { JsonLimits, JsonResult } from "./json.ts";
+export { checkOptionNames } from "./option-names.ts";
+export type { OptionNames } from "./option-names.ts";
+export { asJson, oddInJson } from "./odd-in-json.ts";
+export type { OddInJson } from "./odd-in-json.ts";
 export { describeIssues, jsonSchemaOf, parseWithSchema, parseWithSchemaSync, validateWithSchema } from "./schema.ts";
 export type { JsonSchema, ObjectSchema, Schema, SchemaIssue, SchemaResult } from "./schema.ts";
+export { sentSchemaOf } from "./sent-schema.ts";
 export { strictSchema } from "./strict-schema.ts";
 export type { StrictSchema } from "./strict-schema.ts";
 export type { InputOf, OutputOf, ParamsOf } from "./types.ts";
@@ -52,12 +59,18 @@ export { wrappedSchema, wrapperKey } from "./prompt/output.ts";
 export type { OutputSpec } from "./prompt/output.ts";
 export { checkOverride, checkOverrideTexts, checkTag } from "./prompt/overrides.ts";
 export type { AppliedOverride, OverridesStore, PromptOverride } from "./prompt/overrides.ts";
-export type { CheckedText, UnknownPlaceholder, UnknownProperty } from "./prompt/placeholders.ts";
+export type {
+  CheckedText,
+  UnknownPlaceholder,
+  UnknownProperty,
+  UnprintablePlaceholder,
+} from "./prompt/placeholders.ts";
 export { RenderFault } from "./prompt/render.ts";
 export { defineSection } from "./prompt/section.ts";
 export type { CheckedSections, Section, SectionDefinition } from "./prompt/section.ts";
 export { definePrompt, overrideOf, sectionsIn } from "./prompt/template.ts";
 export type { Prompt, PromptDefinition, PromptTemplate, RenderedPrompt, RenderOptions } from "./prompt/template.ts";
+export { textPrompt } from "./prompt/text-prompt.ts";
 export { openedSections } from "./prompt/visibility.ts";
 export type { OpenedSections, Visibility } from "./prompt/visibility.ts";
 
@@ -68,7 +81,7 @@ export type { ApprovalContext, PolicyCall, PolicyDecision, ToolPolicy } from "./
 export { returnedResult, toolError, toolOk } from "./tool/result.ts";
 export type { ToolResult, ToolReturn } from "./tool/result.ts";
 export { defineTool } from "./tool/tool.ts";
-export type { ContextFor, Tool, ToolContext, ToolDefinition } from "./tool/tool.ts";
+export type { ContextFor, NestedOptions, Tool, ToolContext, ToolDefinition } from "./tool/tool.ts";
 
 export { defineEvent, eventKeys, filterKey, isEvent } from "./state/event.ts";
 export type { AppEvent, EventFilter, EventOf, EventType, SessionEvent } from "./state/event.ts";
@@ -107,7 +120,14 @@ export { isSnapshotable } from "./resources/snapshotable.ts";
 export type { Snapshotable } from "./resources/snapshotable.ts";
 
 export { trackBudget } from "./limits/budget.ts";
-export type { Budget, BudgetTracker } from "./limits/budget.ts";
+export type {
+  Budget,
+  BudgetAmounts,
+  BudgetReservation,
+  BudgetTracker,
+  SavedBudget,
+  TrackedBudget,
+} from "./limits/budget.ts";
 export { setAlarm, systemClock } from "./limits/clock.ts";
 export type { Clock } from "./limits/clock.ts";
 export { deadlineAt, deadlineIn, isDeadline } from "./limits/deadline.ts";
@@ -116,6 +136,7 @@ export { addUsage, countUsage, noUsage } from "./limits/usage.ts";
 export type { BudgetDimension, ReportedUsage, Usage } from "./limits/usage.ts";
 
 export type {
+  ContinueFrom,
   EvaluateOptions,
   EvaluationStream,
   PartialOutput,
@@ -124,12 +145,13 @@ export type {
   StreamEvent,
   ThrottlePolicy,
 } from "./provider/adapter.ts";
-export { parseMessages } from "./provider/message.ts";
+export { completedMessages, parseMessages } from "./provider/message.ts";
 export type { AssistantMessage, Message, PromptMessage, ToolCall, ToolMessage } from "./provider/message.ts";
 export type {
   FinishReason,
   ModelDelta,
   ModelFailure,
+  ModelCapabilities,
   ModelProvider,
   ModelRequest,
   ModelResponse,

@@ -30,14 +30,16 @@ export function parseJson(text: string, { maxDepth = 64, maxLength = 1024 * 1024
   if (text.length > maxLength) {
     return { ok: false, error: `larger than ${maxLength} characters (${text.length})` };
   }
-  if (nestsDeeper(text, maxDepth)) return { ok: false, error: `nested deeper than ${maxDepth} levels` };
+  // A short text has no room for so many brackets.
+  if (text.length > maxDepth && nestsDeeper(text, maxDepth))
+    return { ok: false, error: `nested deeper than ${maxDepth} levels` };
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (error) {
     return { ok: false, error: `not JSON: ${(error as SyntaxError).message}` };
   }
-  const key = findForbiddenKey(value);
+  const key = mayHoldForbiddenKey(text) ? findForbiddenKey(value) : undefined;
   return key === undefined ? { ok: true, value } : { ok: false, error: `the key "${key}" is not allowed` };
 }
 
@@ -54,6 +56,13 @@ function nestsDeeper(text: string, maxDepth: number): boolean {
       if (++depth > maxDepth) return true;
     } else if (char === 125 || char === 93) depth--;
   }
+  return false;
+}
+
+/** In the text of JSON a key stands as it is, or with escapes. */
+function mayHoldForbiddenKey(text: string): boolean {
+  if (text.includes("\\")) return true;
+  for (const key of forbiddenKeys) if (text.includes(key)) return true;
   return false;
 }
 
@@ -84,67 +93,69 @@ export function contentHash(value: unknown): string {
 }
 
 /** UTF-16 units of the texts and keys of a value; each item and each key counts as some more. */
-const largestValue = 16 * 1024 * 1024;
+export const largestValue = 16 * 1024 * 1024;
 const costOfItem = 16;
-const deepestValue = 2_000;
-
-/** A value as JSON, frozen at every depth, or why there is none. */
-export type JsonEncoding = { readonly value: unknown; readonly error?: undefined } | { readonly error: string };
+/** Levels of a value that is no plain data. */
+const deepestValue = 2_500;
 
 /**
  * A copy of a value by its JSON encoding, bigint as a string, frozen at every depth; undefined when it has none: it is
- * circular, a function, throws when it is read, has more than 16 Mi characters or 1 Mi items, or nests deeper than 2,000 levels. Never
- * throws.
+ * circular, a function, throws when it is read, has more than 16 Mi characters (of which each item counts as 16), or lies
+ * deeper than 2,500 levels. Never throws.
  */
 export function toJsonValue(value: unknown): { readonly value: unknown } | undefined {
-  const encoded = encode(value, false);
-  return encoded.error === undefined ? encoded : undefined;
-}
-
-/** The same, with the reason in words; what JSON shows nothing of (an Error, a Map, a Set, a RegExp) has none either. */
-export function encodeJson(value: unknown): JsonEncoding {
-  return encode(value, true);
-}
-
-function encode(value: unknown, isStrict: boolean): JsonEncoding {
   if (value === null || typeof value === "boolean" || value === undefined) return { value };
   // JSON has no -0.
   if (typeof value === "number" && Number.isFinite(value)) return { value: value + 0 };
-  if (typeof value === "string" && value.length <= largestValue) return { value };
   try {
-    const copy = copyOfPlain(value, 0, { left: largestValue });
-    return copy === notPlain ? encodeOdd(value, isStrict) : { value: copy };
-  } catch {
-    return { error: "not JSON" };
-  }
-}
-
-class Unfit extends Error {}
-
-/** By the words of the value itself, `toJSON` among them; bounded while it is written. */
-function encodeOdd(value: unknown, isStrict: boolean): JsonEncoding {
-  let left = largestValue;
-  try {
+    const copy = plainCopy(value);
+    if (copy !== undefined) return copy;
+    // Bounded while it is written: a text may be longer than a string can be.
+    let left = largestValue;
     const text = JSON.stringify(value, (key, item: unknown) => {
       left -= key.length + (typeof item === "string" ? item.length : 0) + costOfItem;
-      if (left < 0)
-        throw new Unfit(`larger than ${largestValue} characters, of which each item counts as ${costOfItem}`);
-      if (isStrict) refuseHidden(item);
+      if (left < 0) throw new RangeError("too large");
       return typeof item === "bigint" ? item.toString() : item;
     });
-    if (text === undefined) return { error: "not JSON" };
-    if (nestsDeeper(text, deepestValue)) return { error: `nested deeper than ${deepestValue} levels` };
+    if (text === undefined || nestsDeeper(text, deepestValue)) return undefined;
     return { value: frozenJson(JSON.parse(text)) };
-  } catch (error) {
-    return { error: error instanceof Unfit ? error.message : "not JSON" };
+  } catch {
+    return undefined;
   }
 }
 
-function refuseHidden(item: unknown): void {
-  if (typeof item !== "object" || item === null) return;
-  for (const hidden of [Error, Map, Set, RegExp]) {
-    if (item instanceof hidden) throw new Unfit(`not JSON: JSON shows nothing of a ${hidden.name}`);
+/**
+ * Why JSON.stringify cannot write a value: a bigint, a circle, a getter that throws; undefined where it can. Plain data is
+ * looked through without being written.
+ */
+export function whyNoJson(value: unknown): string | undefined {
+  try {
+    if (!isWritable(value, 0)) JSON.stringify(value);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
   }
+}
+
+/** false: perhaps not. */
+function isWritable(value: unknown, depth: number): boolean {
+  if (typeof value === "bigint") return false;
+  if (typeof value !== "object" || value === null) return true;
+  if (depth > deepestCopy || "toJSON" in value) return false;
+  // As JSON.stringify reads it: of a list its items, whatever else it has.
+  const items = Array.isArray(value) ? (value as readonly unknown[]) : Object.values(value);
+  for (let at = 0; at < items.length; at++) if (!isWritable(items[at], depth + 1)) return false;
+  return true;
+}
+
+/** The same of plain JSON alone; undefined for what JSON would change, lies deep, or is too large. */
+export function plainCopy(value: unknown): { readonly value: unknown } | undefined {
+  const copy = copyOfPlain(value, 0, { left: largestValue });
+  return copy === notPlain ? undefined : { value: copy };
+}
+
+interface Room {
+  left: number;
 }
 
 const notPlain = Symbol("not plain data");
@@ -153,9 +164,9 @@ const deepestCopy = 100;
 
 /**
  * Objects, arrays and values of JSON as JSON would write and read them again, frozen: that costs half of a walk
- * afterwards. notPlain for anything else, and for what is too large. `room` is what it may still take.
+ * afterwards. notPlain for anything else, and for what is too large: `room` is what it may still take.
  */
-function copyOfPlain(value: unknown, depth: number, room: { left: number }): unknown {
+function copyOfPlain(value: unknown, depth: number, room: Room): unknown {
   if (typeof value === "string") return (room.left -= value.length) < 0 ? notPlain : value;
   if (value === null || typeof value === "boolean") return value;
   if (typeof value === "number") return Number.isFinite(value) ? value + 0 : notPlain;
@@ -163,22 +174,33 @@ function copyOfPlain(value: unknown, depth: number, room: { left: number }): unk
   if (Array.isArray(value)) return copyOfItems(value, depth, room);
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) return notPlain;
-  const keys = Object.keys(value);
-  // A spread takes symbols along, and no JSON has undefined: such an object is put together key by key.
-  const isWhole = Object.getOwnPropertySymbols(value).length === 0 && !Object.values(value).includes(undefined);
+  // A spread takes symbols along.
+  if (Object.getOwnPropertySymbols(value).length > 0) return copyByKey(value, depth, room);
   // It has the shape of the original; an empty object that grows has room to spare, which counts where many are kept.
-  const copy: Record<string, unknown> = isWhole ? { ...value } : {};
-  for (const key of keys) {
-    const given = (isWhole ? copy : (value as Record<string, unknown>))[key];
-    if (given === undefined) continue;
+  const copy: Record<string, unknown> = { ...value };
+  for (const key of Object.keys(copy)) {
+    const given = copy[key];
+    // No JSON has undefined.
+    if (given === undefined) return copyByKey(value, depth, room);
     const item = copyOfPlain(given, depth + 1, room);
     if (item === notPlain || key === "__proto__" || (room.left -= key.length + costOfItem) < 0) return notPlain;
-    if (!isWhole || !Object.is(item, given)) copy[key] = item;
+    if (!Object.is(item, given)) copy[key] = item;
   }
   return Object.freeze(copy);
 }
 
-function copyOfItems(items: readonly unknown[], depth: number, room: { left: number }): unknown {
+function copyByKey(value: object, depth: number, room: Room): unknown {
+  const copy: Record<string, unknown> = {};
+  for (const [key, given] of Object.entries(value)) {
+    if (given === undefined) continue;
+    const item = copyOfPlain(given, depth + 1, room);
+    if (item === notPlain || key === "__proto__" || (room.left -= key.length + costOfItem) < 0) return notPlain;
+    copy[key] = item;
+  }
+  return Object.freeze(copy);
+}
+
+function copyOfItems(items: readonly unknown[], depth: number, room: Room): unknown {
   const copy: unknown[] = [];
   for (const given of items) {
     const item = copyOfPlain(given, depth + 1, room);

@@ -2,6 +2,8 @@ import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/sp
 import { DefinitionError } from "./errors.ts";
 import { isRecord } from "./is-record.ts";
 import type { JsonSchema } from "./json-schema.ts";
+import { noSchema, unprintable } from "./schema-faults.ts";
+import { wellFormedSchema } from "./well-formed-schema.ts";
 import { notValidated, unknownKeysIn } from "./unknown-keys.ts";
 
 export type { JsonSchema } from "./json-schema.ts";
@@ -88,17 +90,20 @@ const newCache = (): Record<Side, WeakMap<object, JsonSchema>> => ({ input: new 
 const exact = newCache();
 const keysAlone = newCache();
 
-/** The schema as JSON Schema (draft 2020-12), printed once. A DefinitionError when it cannot be printed. */
-export function jsonSchemaOf(schema: Schema, side: Side): JsonSchema {
-  return print(schema, side, exact, undefined);
+/**
+ * The schema as JSON Schema (draft 2020-12), printed once. A DefinitionError when it cannot be printed, about `what`.
+ * Default "A schema".
+ */
+export function jsonSchemaOf(schema: Schema, side: Side, what?: string): JsonSchema {
+  return print(schema, side, exact, undefined, what);
 }
 
 /**
  * The same, for its keys alone: what JSON cannot say (a bigint, a date, a transform) is left open, where the library
  * can.
  */
-export function keysSchemaOf(schema: Schema, side: Side): JsonSchema {
-  return print(schema, side, keysAlone, { unrepresentable: "any" });
+export function keysSchemaOf(schema: Schema, side: Side, what?: string): JsonSchema {
+  return print(schema, side, keysAlone, { unrepresentable: "any" }, what);
 }
 
 function print(
@@ -106,20 +111,20 @@ function print(
   side: Side,
   cache: typeof exact,
   libraryOptions: Record<string, unknown> | undefined,
+  what = "A schema",
 ): JsonSchema {
+  if ((typeof schema !== "object" && typeof schema !== "function") || schema === null) throw noSchema(what, schema);
   const known = cache[side].get(schema);
   if (known !== undefined) return known;
   const standard: Partial<Schema["~standard"]> | undefined = schema?.["~standard"];
-  if (standard?.jsonSchema === undefined) {
-    throw new DefinitionError("A schema must be a Standard Schema that prints JSON Schema: zod 4.2 or later, say.");
-  }
+  if (standard?.jsonSchema === undefined) throw noSchema(what, schema);
   try {
     const { $schema: _, ...json } = standard.jsonSchema[side]({ target: "draft-2020-12", libraryOptions });
-    cache[side].set(schema, json);
-    return json;
+    const written = wellFormedSchema(json);
+    cache[side].set(schema, written);
+    return written;
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new DefinitionError(`A schema cannot be written as JSON Schema: ${why}`, { cause });
+    throw unprintable(what, schema, cause);
   }
 }
 
@@ -130,7 +135,7 @@ export function containerOf(json: JsonSchema): "object" | "array" | "value" {
 }
 
 /** Their JSON Schema names every object that takes further keys; others print it like one that drops them. */
-const exactVendors = new Set(["zod"]);
+export const exactVendors: ReadonlySet<string> = new Set(["zod"]);
 
 function settle<T>(
   schema: Schema<unknown, T>,
@@ -138,11 +143,11 @@ function settle<T>(
   given: unknown,
   result: StandardSchemaV1.Result<T>,
 ): SchemaResult<T> {
-  const own = result.issues ?? [];
-  const listed = own.slice(0, mostIssues).map(({ path, message }) => ({ path: pathText(path ?? []), message }));
   const validated = result.issues === undefined ? result.value : notValidated;
   const unknown = unknownIssues(schema, known, given, validated);
   if (result.issues === undefined && unknown.count === 0) return { ok: true, value: result.value };
+  const own = result.issues ?? [];
+  const listed = own.slice(0, mostIssues).map(({ path, message }) => ({ path: pathText(path ?? []), message }));
   const paths = new Set(listed.map(({ path }) => path));
   const added = unknown.issues.filter(({ path }) => !paths.has(path));
   const issues = [...listed, ...added].slice(0, mostIssues);

@@ -22,7 +22,7 @@ export class UnusableError extends ProvisoError {
       readonly cause?: unknown;
     },
   ) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    super(message, details);
     this.what = details.what;
     this.id = details.id;
     this.operation = details.operation;

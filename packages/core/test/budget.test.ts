@@ -142,7 +142,7 @@ describe("usage", () => {
   });
 });
 
-const odd = [NaN, Infinity, -Infinity, -1, 0.5, 2 ** 53, 1e308, "12", null, {}, 3n, Symbol("n")];
+const odd = [NaN, Infinity, -Infinity, -1, 2 ** 53, 1e308, "12", null, {}, 3n, Symbol("n")];
 
 describe("LIM-6 the door for numbers", () => {
   test.each(odd)("LIM-6 %o for a count is an estimate, and for a cost none", (value) => {

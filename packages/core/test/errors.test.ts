@@ -13,6 +13,7 @@ import {
   OutputParseError,
   ProcessError,
   PromptEvaluationError,
+  OptionError,
   PromptRenderError,
   ProviderError,
   ProvisoError,
@@ -40,10 +41,15 @@ const throttled = (kind: ThrottleKind) => new ThrottleError("m", { ...details, k
 const provider = (reason: ProviderErrorReason) => new ProviderError("m", { ...details, reason, status: 400 });
 
 const failures: readonly [EvaluationFailure, EvaluationFailure["code"], ErrorReason][] = [
+  [new OptionError("m", { ...details, option: "budget" }), "option", "option_error"],
   [new PromptRenderError("m", details), "render", "render_error"],
   [new OutputParseError("m", { ...details, rawText: "{", issues: [] }), "output", "schema_error"],
   [new DeadlineExceededError("m", { ...details, expiresAt: new Date(0) }), "deadline", "deadline_error"],
-  [new BudgetExceededError("m", { ...details, dimension: "cost" }), "budget", "budget_error"],
+  [
+    new BudgetExceededError("m", { ...details, dimension: "cost", limit: 1, spent: 2, reserved: 0, wanted: undefined }),
+    "budget",
+    "budget_error",
+  ],
   [new TurnLimitError("m", details), "turns", "turn_limit_error"],
   [new AbortedError("m", details), "aborted", "aborted_error"],
   [new ListenerError("m", { ...details, errors: [cause], response: {} as never }), "listener", "listener_error"],
@@ -52,6 +58,7 @@ const failures: readonly [EvaluationFailure, EvaluationFailure["code"], ErrorRea
   [throttled("quota_exhausted"), "throttled", "quota_error"],
   [throttled("timeout"), "throttled", "timeout_error"],
   [throttled("server_error"), "throttled", "server_error"],
+  [throttled("network"), "throttled", "network_error"],
   [throttled("unknown"), "throttled", "unknown_error"],
   [provider("api_key"), "provider", "api_key_error"],
   [provider("context_length"), "provider", "context_length_error"],

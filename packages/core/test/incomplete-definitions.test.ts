@@ -11,7 +11,7 @@ describe("PRM-6 a definition that lacks what it needs says what", () => {
     ["a tool's name", () => defineTool({ ...tool, name: undefined as never }), "The tool name undefined must match"],
     ["a description", () => defineTool({ ...tool, description: undefined as never }), '"look" needs a description'],
     ["execute", () => defineTool({ ...tool, execute: undefined as never }), '"look" needs execute: a function'],
-    ["an input", () => defineTool({ ...tool, input: undefined as never }), "schema"],
+    ["an input", () => defineTool({ ...tool, input: undefined as never }), "Schema"],
     ["a policy's name", () => definePolicy({ ...policy, name: "" }), "A policy needs a name"],
     [
       "check",

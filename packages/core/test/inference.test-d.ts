@@ -17,17 +17,23 @@ import {
   toolOk,
   type EvaluationFailure,
   type FrameworkEvent,
+  type CheckedText,
   type InputOf,
   type OutputOf,
   type ParamsOf,
   type PartialOutput,
   type PolicyCall,
   type Prompt,
+  type PromptResponse,
+  type PromptTemplate,
   type ProviderAdapter,
   type SessionEvent,
   type Tool,
+  type ToolContext,
   type ToolInvoked,
   type ToolResult,
+  type UnknownPlaceholder,
+  type UnprintablePlaceholder,
 } from "@proviso/core";
 
 const params = z.object({ request: z.string(), strict: z.boolean().default(false) });
@@ -54,6 +60,7 @@ const count = defineTool({
 });
 const noted = defineEvent("noted", z.object({ path: z.string() }));
 declare const adapter: ProviderAdapter;
+declare const context: ToolContext;
 
 describe("PRM-2 params and output", () => {
   test("PRM-2 are inferred without annotation", async () => {
@@ -141,13 +148,35 @@ describe("PRM-3 placeholders", () => {
     definePrompt({ ns: "a", key: "b", sections: [{ key: "s", text: "{{request}}" }] });
   });
 
-  test("PRM-3 one that is no text, or may be missing, does not compile", () => {
-    const odd = z.object({ list: z.array(z.string()), maybe: z.string().optional(), big: z.bigint() });
-    definePrompt({ ns: "a", key: "b", params: odd, sections: [{ key: "s", text: "{{big}}" }] });
+  const odd = z.object({
+    list: z.array(z.string()),
+    maybe: z.string().optional(),
+    count: z.number().optional(),
+    nothing: z.string().nullable(),
+    big: z.bigint(),
+  });
+  type Known = keyof z.output<typeof odd>;
+  type Texts = "maybe" | "count" | "big";
+
+  test("PRM-3 one that may be missing compiles: in a text, a summary, a child and a shared section", () => {
+    definePrompt({ key: "b", params: odd, text: "{{big}} {{maybe}} {{count}}" });
+    definePrompt({ key: "b", params: odd, sections: [{ key: "s", text: "{{maybe}}", summary: "{{count}}" }] });
+    definePrompt({ key: "b", params: odd, sections: [{ key: "s", children: [{ key: "c", text: "{{maybe}}" }] }] });
+    const shared = defineSection({ params: z.object({ maybe: z.string().optional() }), key: "s", text: "{{maybe}}" });
+    definePrompt({ key: "b", params: odd, sections: [shared] });
+    definePrompt({ key: "b", params: z.object({ maybe: z.string() }), sections: [shared] });
+  });
+
+  test("PRM-3 one that is no text does not compile, and the error names the real reason", () => {
     // @ts-expect-error an array
-    definePrompt({ ns: "a", key: "b", params: odd, sections: [{ key: "s", text: "{{list}}" }] });
-    // @ts-expect-error may be missing
-    definePrompt({ ns: "a", key: "b", params: odd, sections: [{ key: "s", text: "{{maybe}}" }] });
+    definePrompt({ key: "b", params: odd, sections: [{ key: "s", text: "{{list}}" }] });
+    // @ts-expect-error an array
+    definePrompt({ key: "b", params: odd, text: "{{list}}" });
+    // @ts-expect-error may be null
+    definePrompt({ key: "b", params: odd, text: "{{nothing}}" });
+    expectTypeOf<CheckedText<"{{maybe}} {{big}}", Texts, Known>>().toBeUnknown();
+    expectTypeOf<CheckedText<"{{list}}", Texts, Known>>().toEqualTypeOf<UnprintablePlaceholder<"list">>();
+    expectTypeOf<CheckedText<"{{list}} {{mayeb}}", Texts, Known>>().toEqualTypeOf<UnknownPlaceholder<"mayeb">>();
   });
 
   test("PRM-3 a misspelt property does not compile, nested or not", () => {
@@ -157,6 +186,54 @@ describe("PRM-3 placeholders", () => {
     definePrompt({ ns: "a", key: "b", sections: [{ key: "s", children: [{ key: "c", txet: "x" }] }] });
     // @ts-expect-error of a shared section
     defineSection({ key: "s", txet: "x" });
+  });
+});
+
+describe("PRM-5 a section that is there when a param is", () => {
+  const trip = z.object({ city: z.string(), guide: z.string().optional() });
+
+  test("PRM-5 it names the param; a name that is none does not compile, inline, nested or shared", () => {
+    definePrompt({ key: "b", params: trip, sections: [{ key: "s", enabled: "guide", text: "{{guide}}" }] });
+    definePrompt({ key: "b", params: trip, sections: [{ key: "s", children: [{ key: "c", enabled: "guide" }] }] });
+    // @ts-expect-error misspelt
+    definePrompt({ key: "b", params: trip, sections: [{ key: "s", enabled: "guied" }] });
+    // @ts-expect-error misspelt in a child
+    definePrompt({ key: "b", params: trip, sections: [{ key: "s", children: [{ key: "c", enabled: "guied" }] }] });
+    // @ts-expect-error there are no params
+    definePrompt({ key: "b", sections: [{ key: "s", enabled: "guide" }] });
+    const shared = defineSection({ params: z.object({ guide: z.string().optional() }), key: "s", enabled: "guide" });
+    definePrompt({ key: "b", params: trip, sections: [shared] });
+    // @ts-expect-error misspelt in a shared section
+    defineSection({ params: z.object({ guide: z.string().optional() }), key: "s", enabled: "guied" });
+  });
+});
+
+describe("PRM-11 small programs", () => {
+  test("PRM-11 a function over any template binds and evaluates it", () => {
+    async function forEach<P, O>(template: PromptTemplate<P, O>, rows: readonly P[]): Promise<O[]> {
+      const outputs: O[] = [];
+      for (const row of rows) outputs.push((await adapter.evaluate(template.bind(row))).output);
+      return outputs;
+    }
+    expectTypeOf(forEach(review, [{ request: "x" }])).toEqualTypeOf<Promise<{ summary: string; issues: string[] }[]>>();
+    expectTypeOf(forEach(plain, [{}])).toEqualTypeOf<Promise<string[]>>();
+    // @ts-expect-error of another type
+    void forEach(review, [{ request: 1 }]);
+    // @ts-expect-error where something is required, nothing given does not compile
+    const nothing = <P, O>(template: PromptTemplate<P, O>) => template.bind();
+    expectTypeOf(nothing).toBeFunction();
+  });
+
+  test("PRM-13 a text is a prompt that answers with text", async () => {
+    expectTypeOf((await adapter.evaluate("Say hello.")).output).toEqualTypeOf<string>();
+    expectTypeOf((await adapter.evaluate("Say hello.", { maxTurns: 1 })).output).toEqualTypeOf<string>();
+    expectTypeOf((await adapter.stream("Say hello.").response).output).toEqualTypeOf<string>();
+    expectTypeOf((await context.evaluate("Say hello.")).output).toEqualTypeOf<string>();
+    // @ts-expect-error whatever the result is wanted as
+    const counted: PromptResponse<number> = await adapter.evaluate("How many?");
+    expectTypeOf(counted).toExtend<object>();
+    // @ts-expect-error a template has to be bound
+    void adapter.evaluate(review);
   });
 });
 
@@ -370,6 +447,8 @@ describe("ERR-1 failures", () => {
           return error.message;
         case "deadlock":
           return error.heldBy;
+        case "option":
+          return error.option ?? error.message;
         case "render":
         case "turns":
         case "aborted":

@@ -82,7 +82,6 @@ describe("PRM-3 placeholders", () => {
   });
 
   test.each([
-    [undefined, "undefined"],
     [null, "null"],
     [{}, "object"],
     [["x"], "array"],

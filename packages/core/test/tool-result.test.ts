@@ -19,6 +19,16 @@ describe("TOOL-4 results", () => {
   });
 
   test.each([
+    [undefined, ""],
+    [null, ""],
+    [new Error("disk full"), "disk full"],
+    [404, "404"],
+    [{ toString: () => "never" }, "an object"],
+  ])("TOOL-4 toolError(%o), which does not compile, is a failure with a text all the same", (given, message) => {
+    expect(returnedResult(toolError(given as never))).toEqual({ success: false, message });
+  });
+
+  test.each([
     { success: false, message: "no" },
     { success: true, message: "", value: 1, hideValue: false },
     { ...toolOk(1) },

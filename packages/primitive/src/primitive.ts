@@ -1,11 +1,13 @@
 import {
   addUsage,
+  checkOptionNames,
   DefinitionError,
   noUsage,
   trackBudget,
   type Budget,
   type BudgetTracker,
   type EvaluateOptions,
+  type OptionNames,
   type OutputOf,
   type Prompt,
   type PromptResponse,
@@ -62,6 +64,19 @@ interface Block<Output> {
   readonly maxRecoveries: number;
 }
 
+const definitionNames = {
+  name: true,
+  systemPrompt: true,
+  output: true,
+  model: true,
+  temperature: true,
+  throttle: true,
+  adapter: true,
+  maxRepairs: true,
+  recovery: true,
+  maxRecoveries: true,
+} as const satisfies OptionNames<PrimitiveDefinition<Schema>>;
+
 /**
  * A stateless block: a system prompt, an output schema and a model. The configuration is read once and copied.
  * @throws {DefinitionError} for an option that cannot be, for `model`, `temperature` or `throttle` beside a ready
@@ -73,6 +88,7 @@ export function definePrimitive<OS extends Schema>(definition: PrimitiveDefiniti
     throw new DefinitionError("definePrimitive needs { name, systemPrompt, output, model }.");
   }
   const { name, systemPrompt, output, recovery = [] } = definition;
+  checkOptionNames("definePrimitive", definition, definitionNames);
   const template = promptOf(name, systemPrompt, output);
   const block: Block<Output> = Object.freeze({
     template,

@@ -29,7 +29,10 @@ const hooks = (missing: readonly string[]): string => `
 async function printed(program: string, missing: readonly string[] = []): Promise<readonly string[]> {
   const register = `data:text/javascript,${encodeURIComponent(hooks(missing))}`;
   const args = ["--conditions=@proviso/source", "--import", register, "--input-type=module-typescript", "-e", program];
-  const { stdout } = await run(process.execPath, args, { cwd: packageFolder, env: { PATH: process.env["PATH"] } });
+  const { stdout } = await run(process.execPath, args, {
+    cwd: packageFolder,
+    env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] },
+  });
   return [...new Set(stdout.trim().split("\n"))];
 }
 

@@ -4,7 +4,7 @@ import { modelAdapter } from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
 import { startSimulator } from "@proviso/simulator";
 import fc from "fast-check";
-import { expect, test, vi } from "vitest";
+import { expect, inject, test, vi } from "vitest";
 import { label, systemPrompt } from "./support.ts";
 
 // A thousand requests take their time on a machine that others use, too.
@@ -28,9 +28,10 @@ const hostile = fc
   .array(fc.oneof(fc.constantFrom(...pieces), fc.string({ unit: "binary" })), { minLength: 1, maxLength: 12 })
   .map((parts) => parts.join(""))
   .filter((text) => text.trim() !== "");
-const thousand = { numRuns: 1000, seed: 20_261_121 };
+const payloads = inject("exhaustive") ? 1000 : 100;
+const settings = { numRuns: payloads, seed: 20_261_121 };
 
-test("BLK-7 1,000 hostile payloads arrive unchanged, exactly once, whatever the system prompt is", async () => {
+test("BLK-7 hostile payloads arrive unchanged, exactly once, whatever the system prompt is", async () => {
   await fc.assert(
     fc.asyncProperty(hostile, hostile, fc.boolean(), async (system, payload, nativeOutput) => {
       const model = scriptedModel([{ output: { label: "good" } }], { capabilities: { nativeOutput } });
@@ -46,11 +47,11 @@ test("BLK-7 1,000 hostile payloads arrive unchanged, exactly once, whatever the 
       // The second part is the schema's, the same for every payload.
       expect(instructions).not.toContain(payload.length > 40 ? payload : "\uFFFF");
     }),
-    thousand,
+    settings,
   );
 });
 
-test("BLK-7 1,000 hostile payloads arrive unchanged over the wire", async () => {
+test("BLK-7 hostile payloads arrive unchanged over the wire", async () => {
   await using simulator = await startSimulator({ rules: [() => ({ output: { label: "good" } })] });
   const adapter = openai({ model: "gpt-5.4", apiKey: "key", baseURL: simulator.baseURL, api: "chat" });
   const primitive = definePrimitive({ name: "classify", systemPrompt, output: label, adapter });
@@ -63,7 +64,7 @@ test("BLK-7 1,000 hostile payloads arrive unchanged over the wire", async () => 
         { role: "user", content: payload },
       ]);
     }),
-    thousand,
+    settings,
   );
-  expect(simulator.requests).toHaveLength(1000);
+  expect(simulator.requests).toHaveLength(payloads);
 });

@@ -132,17 +132,19 @@ describe("BLK-13 the provisos of a run", () => {
     expect(await primitive.run("A.", { deadline })).toMatchObject({ reason: "deadline_error" });
     expect(model.callCount).toBe(0);
     const budget = { maxTotalTokens: 1 };
-    expect(await primitive.run("A.", { budget })).toMatchObject({ reason: "budget_error", usage: { totalTokens: 15 } });
+    expect(await primitive.run("A.", { budget })).toMatchObject({ reason: "budget_error", usage: { totalTokens: 0 } });
+    expect(model.callCount).toBe(0);
   });
 
   test("BLK-13 a tracker is shared by runs, and the session hears them", async () => {
-    const { primitive } = classifier([good, good]);
-    const budget = trackBudget({ maxTotalTokens: 20 });
+    const large = { ...good, usage: { inputTokens: 600, outputTokens: 10 } };
+    const { primitive } = classifier([large, large]);
+    const budget = trackBudget({ maxTotalTokens: 1_000 });
     const session = createSession();
     const events = recordEvents(session);
     expect(await primitive.run("A.", { budget, session })).toMatchObject({ success: true });
     expect(await primitive.run("B.", { budget, session })).toMatchObject({ reason: "budget_error" });
-    expect(budget.consumed.totalTokens).toBe(30);
+    expect(budget.consumed.totalTokens).toBe(1_220);
     expect(events.map(({ type }) => type).filter((type) => type.startsWith("prompt."))).toEqual([
       "prompt.rendered",
       "prompt.executed",
@@ -154,7 +156,7 @@ describe("BLK-13 the provisos of a run", () => {
 
   test("BLK-13 all attempts of a run spend from one budget", async () => {
     const failure = { failure: "process", exitCode: 1, signal: null, stderr: "", message: "It ended." } as const;
-    const usage = { inputTokens: 30, outputTokens: 30 };
+    const usage = { inputTokens: 300, outputTokens: 300 };
     const { primitive, model } = classifier(
       [],
       {
@@ -166,8 +168,8 @@ describe("BLK-13 the provisos of a run", () => {
         { ...failure, usage },
       ]),
     );
-    const result = failed(await primitive.run("A.", { budget: { maxTotalTokens: 100 } }));
-    expect(result).toMatchObject({ reason: "budget_error", attempts: 3, usage: { totalTokens: 120 } });
+    const result = failed(await primitive.run("A.", { budget: { maxTotalTokens: 1_000 } }));
+    expect(result).toMatchObject({ reason: "budget_error", attempts: 3, usage: { totalTokens: 1_200 } });
     expect(model.callCount).toBe(2);
   });
 

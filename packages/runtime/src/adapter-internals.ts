@@ -1,5 +1,6 @@
 import type { Clock, EvaluateOptions, Prompt, PromptResponse, ProviderAdapter } from "@proviso/core";
 import type { Nesting } from "./nesting.ts";
+import type { Prices } from "./prices.ts";
 
 /** What is known of an adapter before it is asked anything. */
 export interface AdapterFacts {
@@ -8,11 +9,12 @@ export interface AdapterFacts {
   /** Of one request. */
   readonly maxOutputTokens: number | undefined;
   readonly clock: Clock;
+  readonly prices: Prices;
 }
 
 /** Evaluates inside the tool call that `nesting` describes; undefined: an evaluation of its own. */
 type Evaluator = <Output>(
-  prompt: Prompt<Output>,
+  prompt: Prompt<Output> | string,
   options: EvaluateOptions,
   nesting: Nesting | undefined,
 ) => Promise<PromptResponse<Output>>;

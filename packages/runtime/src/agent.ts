@@ -12,7 +12,7 @@ import {
 import { elapsedMs } from "./elapsed.ts";
 import { failure, isFailure, refusedRequest, type Failure } from "./failures.ts";
 import { whyUnusable } from "./inner-loop.ts";
-import { onAbort, type WorstCase } from "./limits.ts";
+import { onAbort } from "./limits.ts";
 import { refresh } from "./rendering.ts";
 import { attemptRequest, type Answered, type Work } from "./request/attempt.ts";
 import { givenUp, reportThrottle } from "./request/repeated.ts";
@@ -21,11 +21,14 @@ import { textOf, turnDeltas } from "./streaming/deltas.ts";
 import { withUniqueIds } from "./tools/calls.ts";
 import { executeToolCalls } from "./tools/executor.ts";
 import { charactersOf } from "./usage.ts";
+import { wellFormedMessage } from "./well-formed.ts";
 
 /** What owns its loop: a command-line agent, say. Its model's requests are its own affair. */
 export interface AgentDriver {
   readonly name: string;
   readonly model: string;
+  /** Its answers report their cost, so that `maxCostUsd` holds without a price. Default false. */
+  readonly reportsCost?: boolean | undefined;
   /**
    * One task, one final answer; it may throw what `fetch` throws, as a ModelProvider may. A failure without `usage` is
    * charged by estimate for the text and the calls before it; where there were none it costs nothing.
@@ -60,7 +63,7 @@ export async function driveAgent(driver: AgentDriver, run: Run): Promise<ModelRe
   const late = await work.end();
   if (isFailure(answer)) return answer;
   if (answer.failure === "throttle") {
-    reportThrottle(run, answer, 1, undefined);
+    reportThrottle(run, answer, { attempt: 1, delayMs: undefined });
     return givenUp(answer, 1);
   }
   if (answer.failure !== undefined) return refusedRequest(answer);
@@ -90,8 +93,6 @@ interface AgentWork extends Work {
   end(): Promise<Failure | undefined>;
 }
 
-const nothingReserved: WorstCase = { inputTokens: 0, outputTokens: 0 };
-
 function startWork(driver: AgentDriver, run: Run): AgentWork {
   const controller = new AbortController();
   const stopListening = onAbort(run.limits.signal, (reason) => controller.abort(reason));
@@ -112,7 +113,7 @@ function startWork(driver: AgentDriver, run: Run): AgentWork {
       stop(met);
       controller.abort();
     }
-    return outcome.answers[0] as ToolMessage;
+    return wellFormedMessage(outcome.answers[0] as ToolMessage);
   };
   const executeToolCall = (call: ToolCall): Promise<ToolMessage> => {
     const answer = queue.then(() => execute(call));
@@ -120,7 +121,7 @@ function startWork(driver: AgentDriver, run: Run): AgentWork {
     return answer;
   };
   return {
-    worstCase: nothingReserved,
+    wanted: undefined,
     begin: (onDelta) =>
       driver.drive({
         get rendered() {

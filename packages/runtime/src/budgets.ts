@@ -1,59 +1,67 @@
+// 1. A request holds a reservation in every budget before it is sent, or in none.
+// 2. Budgets are asked in one order, the same for all evaluations: no two requests wait for what the other one holds.
 import {
   noUsage,
   trackBudget,
   type Budget,
+  type BudgetAmounts,
   type BudgetDimension,
+  type BudgetReservation,
   type BudgetTracker,
   type Deadline,
   type EvaluationPhase,
+  type Usage,
 } from "@proviso/core";
+import { queueOf } from "./budget-queue.ts";
+import { exhausted, placed, type Placed, type Room, type Wanted } from "./budget-room.ts";
 import { budgetFailure, isFailure, type Failure } from "./failures.ts";
-import type { Reservation, WorstCase } from "./limits.ts";
 
-/** An evaluation's own budget and the one around it: both are spent from, both hold. */
+/** What a request holds of all budgets. */
+export interface Granted {
+  settle(actual: Usage): void;
+  /** By the budget that leaves the least; undefined where nothing was wanted. */
+  readonly room: Room | undefined;
+}
+
+type Grant = Granted | Failure;
+
+/** An evaluation's own budget and those around it: all are spent from, all hold. */
 export interface Budgets {
   readonly deadline: Deadline | undefined;
-  /** Both as one, for whoever may look at what is left. */
+  /** All as one, for whoever may look at what is left. */
   readonly tracker: BudgetTracker | undefined;
+  readonly limitsCost: boolean;
+  includes(tracker: BudgetTracker): boolean;
   exceeded(phase: EvaluationPhase): Failure | undefined;
-  /** Nothing left: a request would only begin to pass the limit. */
+  /** Nothing left, whoever has reserved what: a request would only begin to pass the limit. */
   exhausted(): Failure | undefined;
-  reserve(worstCase: WorstCase): Reservation | Failure;
+  /** Reserves what a request wants; waits for others where it does not fit beside them. undefined: it wants nothing. */
+  reserve(wanted: Wanted | undefined, signal: AbortSignal): Grant | Promise<Grant>;
 }
 
 /** @throws {DefinitionError} for a budget without a limit, or with one that is not positive. */
 export function openBudgets(given: Budget | BudgetTracker | undefined, around?: Budget | BudgetTracker): Budgets {
   const own = trackerOf(given);
-  const outer = trackerOf(around);
-  const trackers = [...new Set([own, outer])].filter((tracker) => tracker !== undefined);
+  const trackers = inOrder([own, trackerOf(around)]);
   const stopAt = (
     phase: EvaluationPhase,
     dimensionOf: (tracker: BudgetTracker) => BudgetDimension | undefined,
   ): Failure | undefined => {
     for (const tracker of trackers) {
       const dimension = dimensionOf(tracker);
-      if (dimension !== undefined) return budgetFailure(dimension, phase, tracker);
+      if (dimension !== undefined) return budgetFailure("is spent", phase, { dimension, tracker });
     }
     return undefined;
   };
-  const reserve = (worstCase: WorstCase): Reservation | Failure => {
-    const held: Reservation[] = [];
-    for (const tracker of trackers) {
-      const reservation = tracker.reserve(worstCase);
-      if (reservation === undefined) {
-        for (const other of held) other.settle(noUsage);
-        return budgetFailure(withoutRoom(tracker, worstCase), "request", tracker);
-      }
-      held.push(reservation);
-    }
-    return { settle: (actual) => held.forEach((reservation) => reservation.settle(actual)) };
-  };
   return {
     deadline: own?.budget.deadline,
-    tracker: own !== undefined && outer !== undefined && own !== outer ? both(own, outer, reserve) : (own ?? outer),
+    tracker: trackers.length > 1 ? joined(trackers, own) : trackers[0],
+    limitsCost: trackers.some(({ budget }) => budget.maxCostUsd !== undefined),
+    includes: (tracker) => trackers.includes(tracker),
     exceeded: (phase) => stopAt(phase, (tracker) => tracker.exceeded()),
     exhausted: () => stopAt("request", exhausted),
-    reserve,
+    reserve: (wanted, signal) =>
+      wanted === undefined ? granted(trackers.flatMap(emptyPlace)) : reserveIn(trackers, wanted, signal, []),
   };
 }
 
@@ -62,47 +70,85 @@ function trackerOf(budget: Budget | BudgetTracker | undefined): BudgetTracker | 
   return "reserve" in budget ? budget : trackBudget(budget);
 }
 
-function both(own: BudgetTracker, outer: BudgetTracker, reserve: Budgets["reserve"]): BudgetTracker {
-  return {
-    budget: own.budget,
+/** The trackers behind one that was joined here: a nested evaluation gets it as what is around it. */
+const parts = new WeakMap<BudgetTracker, readonly BudgetTracker[]>();
+const numbers = new WeakMap<BudgetTracker, number>();
+let numbered = 0;
+
+/** Each tracker once, in the order in which they were first seen here. */
+function inOrder(given: readonly (BudgetTracker | undefined)[]): readonly BudgetTracker[] {
+  const trackers = given.flatMap((tracker) => (tracker === undefined ? [] : (parts.get(tracker) ?? [tracker])));
+  for (const tracker of trackers) if (!numbers.has(tracker)) numbers.set(tracker, ++numbered);
+  const numberOf = (tracker: BudgetTracker): number => numbers.get(tracker) ?? 0;
+  return [...new Set(trackers)].sort((a, b) => numberOf(a) - numberOf(b));
+}
+
+type Held = Pick<Placed, "reservation"> & { readonly room?: Room };
+
+function reserveIn(
+  [tracker, ...rest]: readonly BudgetTracker[],
+  wanted: Wanted,
+  signal: AbortSignal,
+  held: readonly Held[],
+): Grant | Promise<Grant> {
+  if (tracker === undefined) return granted(held);
+  const goOn = (got: Placed | Failure): Grant | Promise<Grant> => {
+    if (!isFailure(got)) return reserveIn(rest, wanted, signal, [...held, got]);
+    granted(held).settle(noUsage);
+    return got;
+  };
+  const attempt = (): Placed | Failure | undefined => placed(tracker, wanted);
+  const got = queueOf(tracker).inTurn(attempt, signal);
+  if (!(got instanceof Promise)) return goOn(got);
+  return got.then(goOn, (error: unknown) => {
+    granted(held).settle(noUsage);
+    throw error;
+  });
+}
+
+/** For who wants nothing, but spends from the budget all the same. */
+function emptyPlace(tracker: BudgetTracker): readonly Held[] {
+  const reservation = tracker.reserve({ inputTokens: 0, outputTokens: 0 });
+  return reservation === undefined ? [] : [{ reservation }];
+}
+
+function granted(held: readonly Held[]): Granted {
+  let room: Room | undefined;
+  for (const one of held) if (room === undefined || (one.room && one.room.tokens < room.tokens)) ({ room } = one);
+  const reservations: readonly BudgetReservation[] = held.map(({ reservation }) => reservation);
+  return { room, settle: (actual) => reservations.forEach((reservation) => reservation.settle(actual)) };
+}
+
+/** `consumed` and `budget` are those of the evaluation's own, where it has one. */
+function joined(trackers: readonly BudgetTracker[], own: BudgetTracker | undefined): BudgetTracker {
+  const shown = own ?? (trackers[0] as BudgetTracker);
+  const least = (amount: keyof BudgetAmounts): number =>
+    Math.min(...trackers.map((tracker) => tracker.remaining()[amount]));
+  const all: BudgetTracker = {
+    budget: shown.budget,
     get consumed() {
-      return own.consumed;
+      return shown.consumed;
     },
-    remaining() {
-      const [a, b] = [own.remaining(), outer.remaining()];
-      return {
-        totalTokens: Math.min(a.totalTokens, b.totalTokens),
-        inputTokens: Math.min(a.inputTokens, b.inputTokens),
-        outputTokens: Math.min(a.outputTokens, b.outputTokens),
-        costUsd: Math.min(a.costUsd, b.costUsd),
-      };
-    },
-    exceeded: () => own.exceeded() ?? outer.exceeded(),
+    remaining: () => ({
+      totalTokens: least("totalTokens"),
+      inputTokens: least("inputTokens"),
+      outputTokens: least("outputTokens"),
+      costUsd: least("costUsd"),
+    }),
+    exceeded: () => trackers.map((tracker) => tracker.exceeded()).find((dimension) => dimension !== undefined),
     reserve(worstCase) {
-      const reservation = reserve(worstCase);
-      return isFailure(reservation) ? undefined : reservation;
+      const held: BudgetReservation[] = [];
+      for (const tracker of trackers) {
+        const reservation = tracker.reserve(worstCase);
+        if (reservation === undefined) {
+          for (const other of held) other.settle(noUsage);
+          return undefined;
+        }
+        held.push(reservation);
+      }
+      return { settle: (actual) => held.forEach((reservation) => reservation.settle(actual)) };
     },
   };
-}
-
-/** Nothing left at all. */
-function exhausted(tracker: BudgetTracker): BudgetDimension | undefined {
-  return firstOf(tracker, (left) => !(left > 0));
-}
-
-/** The limit that so much more would pass. */
-function withoutRoom(tracker: BudgetTracker, { inputTokens, outputTokens }: WorstCase): BudgetDimension {
-  const needed = { total_tokens: inputTokens + outputTokens, input_tokens: inputTokens, output_tokens: outputTokens };
-  return firstOf(tracker, (left, dimension) => !(left >= (dimension === "cost" ? 0 : needed[dimension]))) ?? "cost";
-}
-
-function firstOf(
-  tracker: BudgetTracker,
-  isOut: (left: number, dimension: BudgetDimension) => boolean,
-): BudgetDimension | undefined {
-  const { totalTokens, inputTokens, outputTokens, costUsd } = tracker.remaining();
-  if (isOut(totalTokens, "total_tokens")) return "total_tokens";
-  if (isOut(inputTokens, "input_tokens")) return "input_tokens";
-  if (isOut(outputTokens, "output_tokens")) return "output_tokens";
-  return isOut(costUsd, "cost") ? "cost" : undefined;
+  parts.set(all, trackers);
+  return all;
 }

@@ -6,9 +6,13 @@ import type { Run } from "./run.ts";
 const mostCompletions = 10;
 
 /** What is missing, for the model to read; undefined: complete, or nothing more can be asked for. */
-export async function whatIsMissing(run: Run, output: unknown, asked: number): Promise<string | Failure | undefined> {
-  const checker = run.rendered.completion;
-  if (checker === undefined || asked >= mostCompletions || isSpent(run)) return undefined;
+export async function whatIsMissing(
+  run: Run,
+  checker: CompletionChecker,
+  output: unknown,
+  asked: number,
+): Promise<string | Failure | undefined> {
+  if (asked >= mostCompletions || isSpent(run)) return undefined;
   const missing = await run.limits.race(check(run, checker, output), "response");
   if (isFailure(missing) || missing === undefined) return missing;
   return isSpent(run) ? undefined : missing;

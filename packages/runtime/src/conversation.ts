@@ -1,5 +1,6 @@
-// 1. Only grows, at its end; a message in it never changes, but for the prompt's own texts when sections open.
-// 2. A turn's calls and the answers to all of them are appended as one: no call is ever without its answer.
+// 1. What is in it has no half surrogate pair: this is the one door to the wire for texts, results and histories.
+// 2. Only grows, at its end; a message in it never changes, but for the prompt's own texts when sections open.
+// 3. A turn's calls and the answers to all of them are appended as one: no call is ever without its answer.
 import {
   frozenInDepth,
   type AssistantMessage,
@@ -7,17 +8,21 @@ import {
   type RenderedPrompt,
   type ToolMessage,
 } from "@proviso/core";
-import { charactersOf, textOf, utf8Length } from "./usage.ts";
+import type { Continued } from "./continued.ts";
+import { charactersOf, tokensOf } from "./usage.ts";
+import { wellFormedMessage } from "./well-formed.ts";
 
 export interface Conversation {
   /** What is sent: the system text, then all messages. */
   request(): readonly Message[];
   /** What can be given to the next evaluation. */
   messages(): readonly Message[];
+  /** Where the prompt's own question stands in `messages`; undefined: it is not known. */
+  readonly question: number | undefined;
   /** UTF-16 units of what is sent. */
   characters(): number;
-  /** UTF-8 bytes of what is sent, from that message on. */
-  bytesFrom(index: number): number;
+  /** Tokens of what is sent, from that message on; an estimate. */
+  tokensFrom(index: number): number;
   /** A turn that is over. */
   append(message: AssistantMessage, answers: readonly ToolMessage[]): void;
   /** The prompt's own texts as they are now, in place of what they were. */
@@ -26,15 +31,21 @@ export interface Conversation {
   say(text: string): void;
 }
 
-export function startConversation(rendered: RenderedPrompt, earlier: readonly Message[]): Conversation {
+/** After earlier turns, or going on with a history that holds the prompt's question. */
+export function startConversation(
+  rendered: RenderedPrompt,
+  earlier: readonly Message[],
+  continued?: Continued,
+): Conversation {
   let system = systemOf(rendered);
-  const messages: Message[] = earlier.filter(({ role }) => role !== "system").map(freeze);
-  const ownMessage = messages.length;
+  const messages: Message[] = (continued?.messages ?? earlier).filter(({ role }) => role !== "system").map(freeze);
+  const question = continued === undefined ? messages.length : continued.question;
   // What renders to nothing was refused, and without a user section all of it is the user's.
-  messages.push(freeze({ role: "user", text: rendered.user }));
+  if (continued === undefined) messages.push(freeze({ role: "user", text: rendered.user }));
+  else if (continued.next !== undefined) messages.push(freeze({ role: "user", text: continued.next }));
   let characters = sumOf([...system, ...messages]);
   /** Of all messages up to each. */
-  let bytes: number[] = [0];
+  let tokens: number[] = [0];
 
   const add = (message: Message): void => {
     messages.push(freeze(message));
@@ -43,25 +54,27 @@ export function startConversation(rendered: RenderedPrompt, earlier: readonly Me
   return {
     request: () => [...system, ...messages],
     messages: () => Object.freeze([...messages]),
+    question,
     characters: () => characters,
-    bytesFrom(index) {
+    tokensFrom(index) {
       const all = system.length + messages.length;
-      for (let i = bytes.length - 1; i < all; i++) {
-        bytes.push((bytes[i] ?? 0) + bytesOf((system[i] ?? messages[i - system.length]) as Message));
+      for (let i = tokens.length - 1; i < all; i++) {
+        tokens.push((tokens[i] ?? 0) + tokensOf((system[i] ?? messages[i - system.length]) as Message));
       }
-      return (bytes[all] ?? 0) - (bytes[index] ?? 0);
+      return (tokens[all] ?? 0) - (tokens[index] ?? 0);
     },
     append(message, answers) {
       add(message);
       for (const answer of answers) add(answer);
     },
     rerender(now) {
-      const before = [...system, messages[ownMessage] as Message];
+      const asked = question === undefined ? [] : [messages[question] as Message];
+      const before = [...system, ...asked];
       system = systemOf(now);
-      messages[ownMessage] = freeze({ role: "user", text: now.user });
-      const after = [...system, messages[ownMessage]];
+      if (question !== undefined) messages[question] = freeze({ role: "user", text: now.user });
+      const after = [...system, ...(question === undefined ? [] : [messages[question] as Message])];
       characters += sumOf(after) - sumOf(before);
-      bytes = [0];
+      tokens = [0];
     },
     say: (text) => add({ role: "user", text }),
   };
@@ -75,18 +88,8 @@ function sumOf(messages: readonly Message[]): number {
   return messages.reduce((sum, message) => sum + charactersOf(message), 0);
 }
 
-function bytesOf(message: Message): number {
-  if (message.role !== "assistant") return utf8Length(message.text);
-  const { text, toolCalls, providerItems } = message;
-  const texts = [text, ...toolCalls.flatMap((call) => [call.name, textOf(call.arguments)]), toJsonText(providerItems)];
-  return texts.reduce((sum, part) => sum + utf8Length(part), 0);
-}
-
-function toJsonText(items: unknown): string {
-  return items === undefined ? "" : JSON.stringify(items);
-}
-
-function freeze(message: Message): Message {
+function freeze(given: Message): Message {
+  const message = wellFormedMessage(given);
   if (message.role !== "assistant") return Object.freeze(message);
   try {
     return frozenInDepth(message);

@@ -1,11 +1,16 @@
 import {
+  checkOptionNames,
   DefinitionError,
   describeValue,
   isDeadline,
   isRecord,
+  textPrompt,
   type EvaluateOptions,
+  type OptionNames,
+  type Prompt,
   type ToolChoice,
 } from "@proviso/core";
+import { optionFault } from "./failures.ts";
 
 /** Each says what the option must be; undefined is as if left out. */
 const expected: {
@@ -19,22 +24,73 @@ const expected: {
     (value) => isRecord(value) && isRecord(value["store"]) && typeof value["store"]["resolve"] === "function",
   ],
   policies: ["a list of what definePolicy makes", Array.isArray],
-  maxRepairs: ["a whole number from 0", (value) => Number.isInteger(value) && (value as number) >= 0],
-  maxTurns: ["a positive whole number", isPositiveInteger],
-  maxDepth: ["a positive whole number", isPositiveInteger],
+  continueFrom: [
+    "an error that evaluate rejected with, a response, or messages",
+    (value) => Array.isArray(value) || (isRecord(value) && Array.isArray(value["messages"])),
+  ],
+  maxRepairs: ["a whole number from 0", (value) => isWhole(value, 0)],
+  maxTurns: ["a positive whole number", (value) => isWhole(value, 1)],
+  maxDepth: ["a whole number from 0", (value) => isWhole(value, 0)],
 };
 
-/** @throws {DefinitionError} naming the option, and what it must be. */
-export function checkEvaluateOptions(options: EvaluateOptions): void {
-  if (!isRecord(options))
-    throw new DefinitionError(`The options of evaluate must be an object, not ${describeValue(options)}.`);
-  for (const [name, [mustBe, fits]] of Object.entries(expected)) {
-    const value = options[name];
-    if (value !== undefined && !fits(value)) throw refused(name, mustBe, value);
+const checks = Object.entries(expected);
+
+/** @throws {DefinitionError} for what is neither a bound prompt nor a text that says something. */
+export function checkPrompt(prompt: unknown): void {
+  if (typeof prompt === "string") textPrompt(prompt);
+  if (typeof (prompt as Partial<Prompt> | undefined)?.render === "function") return;
+  throw new DefinitionError("evaluate takes a bound prompt, template.bind(params), or a text.");
+}
+
+const optionNames = {
+  deadline: true,
+  budget: true,
+  signal: true,
+  session: true,
+  messages: true,
+  continueFrom: true,
+  resources: true,
+  policies: true,
+  toolChoice: true,
+  maxTurns: true,
+  maxRepairs: true,
+  maxDepth: true,
+  overrides: true,
+  expect: true,
+} as const satisfies OptionNames<EvaluateOptions>;
+
+/** @throws {OptionFault} naming the option, and what it must be. */
+export function checkEvaluateOptions(given: EvaluateOptions): void {
+  let option: string | undefined;
+  try {
+    const options: unknown = given;
+    if (!isRecord(options))
+      throw new DefinitionError(`The options of evaluate must be an object, not ${describeValue(options)}.`);
+    option = Object.keys(options).find((name) => !Object.hasOwn(optionNames, name) && options[name] !== undefined);
+    checkOptionNames("evaluate", given, optionNames);
+    for (const [name, [mustBe, fits]] of checks) {
+      const value = options[name];
+      option = name;
+      if (value !== undefined && !fits(value)) throw refused(name, mustBe, value);
+    }
+    option = "continueFrom";
+    checkHistory(given);
+    option = "toolChoice";
+    checkToolChoice(given.toolChoice);
+    option = "policies";
+    checkPolicies(given.policies);
+    option = "expect";
+    checkEstimate(given.expect);
+  } catch (error) {
+    throw optionFault(option, error);
   }
-  checkToolChoice(options["toolChoice"]);
-  checkPolicies(options["policies"]);
-  checkEstimate(options["expect"]);
+}
+
+function checkHistory({ continueFrom, messages }: EvaluateOptions): void {
+  if (continueFrom === undefined || messages === undefined) return;
+  throw new DefinitionError(
+    "Give continueFrom or messages: continueFrom goes on with a history that holds the prompt's question, messages stand before the question.",
+  );
 }
 
 /** @throws {DefinitionError} for what is no choice. */
@@ -49,11 +105,12 @@ export function isAbortSignal(value: unknown): value is AbortSignal {
   return isRecord(value) && "aborted" in value && typeof value["addEventListener"] === "function";
 }
 
-function isPositiveInteger(value: unknown): boolean {
-  return Number.isInteger(value) && (value as number) > 0;
+function isWhole(value: unknown, least: number): boolean {
+  return Number.isInteger(value) && (value as number) >= least;
 }
 
-function checkPolicies(policies: unknown = []): void {
+function checkPolicies(policies: unknown): void {
+  if (policies === undefined) return;
   (policies as readonly unknown[]).forEach((policy, index) => {
     if (isRecord(policy) && [policy["check"], policy["approve"]].some((step) => typeof step === "function")) return;
     throw new DefinitionError(

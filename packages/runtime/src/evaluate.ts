@@ -1,8 +1,11 @@
 import {
+  checkOptionNames,
   DefinitionError,
   describeValue,
   isRecord,
+  isThenable,
   ListenerError,
+  textPrompt,
   toJsonValue,
   type EvaluateOptions,
   type EvaluationFailure,
@@ -12,18 +15,20 @@ import {
   type Prompt,
   type PromptResponse,
   type ProviderAdapter,
-  type ThrottlePolicy,
-  type ToolChoice,
 } from "@proviso/core";
 import { rememberInternals } from "./adapter-internals.ts";
+import { adapterOptionNames, type AdapterOptions } from "./adapter-options.ts";
 import { driveAgent, type AgentDriver } from "./agent.ts";
 import { whatIsMissing } from "./completion.ts";
-import { resolveEnvironment, type Environment } from "./environment.ts";
+import { rememberHistory } from "./continued.ts";
+import { resolveEnvironment } from "./environment.ts";
 import { checkToolChoice } from "./evaluate-options.ts";
-import { emitFailed, failed, notStarted, restoreError, spent, unforeseen } from "./failing.ts";
+import { emitFailed, errorFields, failed, faultsOf, notStarted, restoreError, spent, unforeseen } from "./failing.ts";
 import { failure, internalFailure, isFailure, messageOf, type Failure } from "./failures.ts";
 import { runInnerLoop } from "./inner-loop.ts";
 import { elapsedMs } from "./elapsed.ts";
+import { checkPricing, pricesOf } from "./prices.ts";
+import { outputLimits } from "./request/wanted.ts";
 import { parseOutput, repairRequest, type ParsedOutput } from "./output/parse.ts";
 import type { Run, Setup } from "./run.ts";
 import { startRun } from "./start-run.ts";
@@ -31,31 +36,16 @@ import { startStream } from "./streaming/stream.ts";
 import type { Surroundings } from "./surroundings.ts";
 import { throttlePolicy } from "./request/policy.ts";
 
-/** The last part of every adapter's options. */
-export interface AdapterOptions extends Environment {
-  readonly throttle?: Partial<ThrottlePolicy> | undefined;
-  /** The default; an evaluation's own wins. */
-  readonly toolChoice?: ToolChoice | undefined;
-}
-
-/**
- * For whoever takes options now and makes the adapter later.
- * @throws {DefinitionError} for a throttle policy or a tool choice that cannot be, or an empty secret.
- */
-export function checkAdapterOptions(options: AdapterOptions): void {
-  resolveEnvironment(options);
-  throttlePolicy(options.throttle);
-  checkToolChoice(options.toolChoice);
-}
-
 /**
  * Every model adapter is this one line.
  * @throws {DefinitionError} for what is no model, a throttle policy or a tool choice that cannot be, or an empty secret.
  */
 export function modelAdapter(provider: ModelProvider, options: AdapterOptions = {}): ProviderAdapter {
+  checkOptionNames("modelAdapter", options, adapterOptionNames);
   checkDriver(provider, "modelAdapter needs a ModelProvider", modelProviderFields);
-  const { tools, nativeOutput } = provider.capabilities;
-  return makeAdapter({ provider, takesTools: tools, nativeOutput }, (run) => runInnerLoop(provider, run), options);
+  const { tools, nativeOutput, reportsCost = false } = provider.capabilities;
+  const setup = { provider, takesTools: tools, nativeOutput, reportsCost };
+  return makeAdapter(setup, (run) => runInnerLoop(provider, run), options);
 }
 
 /**
@@ -64,8 +54,10 @@ export function modelAdapter(provider: ModelProvider, options: AdapterOptions = 
  * @throws {DefinitionError} for what is no driver, a throttle policy or a tool choice that cannot be, or an empty secret.
  */
 export function agentAdapter(driver: AgentDriver, options: AdapterOptions = {}): ProviderAdapter {
+  checkOptionNames("agentAdapter", options, adapterOptionNames);
   checkDriver(driver, "agentAdapter needs an AgentDriver", agentDriverFields);
-  const setup = { provider: driver, takesTools: true, nativeOutput: false };
+  const { reportsCost = false } = driver;
+  const setup = { provider: driver, takesTools: true, nativeOutput: false, reportsCost };
   return makeAdapter(setup, (run) => driveAgent(driver, run), options);
 }
 
@@ -87,15 +79,19 @@ type Drive = (run: Run) => Promise<ModelResponse | Failure>;
 type DrivenSetup = Setup & { readonly drive: Drive };
 
 function makeAdapter(
-  of: Pick<Setup, "provider" | "takesTools" | "nativeOutput">,
+  of: Pick<Setup, "provider" | "takesTools" | "nativeOutput" | "reportsCost">,
   drive: Drive,
   options: AdapterOptions,
 ): ProviderAdapter {
   checkToolChoice(options.toolChoice);
+  checkPricing(options.pricing);
+  const { name, model, maxOutputTokens } = of.provider;
+  const prices = pricesOf({ pricing: options.pricing, model, provider: name });
   const adapter: ProviderAdapter = Object.freeze({
-    name: of.provider.name,
-    evaluate: <Output>(prompt: Prompt<Output>, given: EvaluateOptions = {}) => evaluate(setup, prompt, given, {}),
-    stream: <Output>(prompt: Prompt<Output>, given: EvaluateOptions = {}) =>
+    name,
+    evaluate: <Output>(prompt: Prompt<Output> | string, given: EvaluateOptions = {}) =>
+      evaluate(setup, prompt, given, {}),
+    stream: <Output>(prompt: Prompt<Output> | string, given: EvaluateOptions = {}) =>
       startStream<Output>(given, (own, watch) => evaluate(setup, prompt, own, { watch })),
   });
   const setup: DrivenSetup = {
@@ -105,25 +101,29 @@ function makeAdapter(
     world: resolveEnvironment(options),
     throttle: throttlePolicy(options.throttle),
     toolChoice: options.toolChoice,
+    prices,
+    outputLimits: outputLimits(),
   };
-  const { model, maxOutputTokens } = of.provider;
   rememberInternals(adapter, {
     evaluate: (prompt, given, nesting) => evaluate(setup, prompt, given, { nesting }),
-    facts: { model, nativeOutput: of.nativeOutput, maxOutputTokens, clock: setup.world.clock },
+    facts: { model, nativeOutput: of.nativeOutput, maxOutputTokens, clock: setup.world.clock, prices },
   });
   return adapter;
 }
 
 async function evaluate<Output>(
   setup: DrivenSetup,
-  prompt: Prompt<Output>,
+  given: Prompt<Output> | string,
   options: EvaluateOptions,
   around: Surroundings,
 ): Promise<PromptResponse<Output>> {
+  const prompt = promptOf(given);
   const started = await startRun(setup, prompt, options, around);
   if (isFailure(started)) throw notStarted(setup, prompt, started);
-  await using run = started;
-  const outcome = await outcomeOf(setup, run);
+  // `await using` would cost more than all of its events.
+  const outcome = await outcomeOf(setup, started);
+  const closing = started.close();
+  if (closing !== undefined) await closing;
   if ("error" in outcome) throw outcome.error;
   // What parseOutput returned was validated with the prompt's own schema.
   return outcome.response as PromptResponse<Output>;
@@ -146,6 +146,12 @@ async function outcomeOf(setup: DrivenSetup, run: Run): Promise<Outcome> {
   }
 }
 
+/** The answer to a text is text: that is its Output. A blank one is left for the evaluation to refuse. */
+function promptOf<Output>(given: Prompt<Output> | string): Prompt<Output> {
+  const prompt: unknown = typeof given === "string" && given.trim() !== "" ? textPrompt(given) : given;
+  return prompt as Prompt<Output>;
+}
+
 type Answer = ParsedOutput & { readonly response: ModelResponse };
 
 async function answerOf(setup: DrivenSetup, run: Run): Promise<Answer | Failure> {
@@ -156,17 +162,17 @@ async function answerOf(setup: DrivenSetup, run: Run): Promise<Answer | Failure>
   let repairs = 0;
   let completions = 0;
   for (;;) {
-    run.log("debug", {}, "prompt.call.start");
     const response = await setup.drive(run);
     if (isFailure(response)) return response;
-    run.log("debug", { turns: run.turn, usage: run.usage }, "prompt.call.complete");
-    const parsed = await run.limits.race(parseOutput(run.rendered.output, response), "response");
+    const parsing = parseOutput(run.rendered.output, response);
+    const parsed = isThenable(parsing) ? await run.limits.race(parsing, "response") : parsing;
     if (isFailure(parsed)) {
       if (parsed.stop !== "output" || repairs++ >= run.maxRepairs) return parsed;
       run.conversation.say(repairRequest(parsed));
       continue;
     }
-    const missing = await whatIsMissing(run, parsed.output, completions++);
+    const { completion } = run.rendered;
+    const missing = completion && (await whatIsMissing(run, completion, parsed.output, completions++));
     if (isFailure(missing)) return missing;
     if (missing === undefined) return { ...parsed, response };
     run.conversation.say(missing);
@@ -191,7 +197,8 @@ function announce(run: Run, { adapter, provider }: Setup): void {
 function executed(run: Run, setup: Setup, answer: Answer): Outcome {
   const evaluated = responseOf(run, setup, answer);
   // An answer that stands on changes which could not be undone or committed is no success.
-  if (run.faults.length > 0) return { error: emitFailed(run, restoreError(run, { response: evaluated })) };
+  const faults = faultsOf(run);
+  if (faults.length > 0) return { error: emitFailed(run, restoreError(run, faults, { response: evaluated })) };
   const { promptName, usage, turn: turns } = run;
   const { text, output, response } = answer;
   const shown = toJsonValue(output)?.value ?? null;
@@ -206,6 +213,8 @@ function executed(run: Run, setup: Setup, answer: Answer): Outcome {
     errors: value(errors),
     response: evaluated,
   });
+  rememberHistory(error, run.prompt, run.conversation);
+  run.log("error", errorFields(error), "prompt.error");
   // Nothing paid for is lost, but who prints the error does not print the answer as it came.
   return { error: Object.defineProperty(error, "response", { enumerable: false }) };
 }

@@ -1,7 +1,17 @@
-// How an evaluation fails: its error, with what was spent and said until then, and its last event.
-import { noUsage, RestoreError, type EvaluationDetails, type EvaluationFailure, type Prompt } from "@proviso/core";
+// How an evaluation fails: the error that evaluate rejects with, its event and its entry in the log.
+import {
+  noUsage,
+  RestoreError,
+  type EvaluationDetails,
+  type EvaluationFailure,
+  type Prompt,
+  type RestoreFault,
+  type UnusableError,
+} from "@proviso/core";
+import { rememberHistory } from "./continued.ts";
 import { elapsedMs } from "./elapsed.ts";
 import { errorOf, internalFailure, rememberFailure, type Failure } from "./failures.ts";
+import { logSafely } from "./logging.ts";
 import type { Run, Setup } from "./run.ts";
 import { redactionOf } from "./secrets/structure.ts";
 
@@ -10,19 +20,34 @@ export function notStarted({ world }: Setup, prompt: Prompt, why: Failure): Eval
   const spentNothing = { usage: noUsage, messages: [], toolResults: [] };
   try {
     const promptName = prompt?.template?.name ?? "(no prompt)";
-    return errorFor(redactionOf(world.secrets).failure(why), { promptName, ...spentNothing });
+    const redaction = redactionOf(world.secrets);
+    const error = errorFor(redaction.failure(why), { promptName, ...spentNothing });
+    const { logger } = world;
+    if (logger !== undefined) logSafely(logger, "error", redaction.log(errorFields(error)), "prompt.error");
+    return error;
   } catch (cause) {
     return errorFor(internalFailure(cause, "render"), { promptName: "(no prompt)", ...spentNothing });
+  }
+}
+
+/** Its own, redacted when they were reported, or that of whoever else made the session unusable meanwhile. */
+export function faultsOf({ faults, core, redaction }: Run): readonly RestoreFault[] {
+  if (faults.length > 0) return [...faults];
+  try {
+    core.assertUsable();
+    return [];
+  } catch (cause) {
+    const { operation, message } = cause as UnusableError;
+    return [{ operation, callIds: [], message: redaction.value(message), cause: redaction.value(cause) }];
   }
 }
 
 /** With the response or the failure that the evaluation would have come to. */
 export function restoreError(
   run: Run,
+  faults: readonly RestoreFault[],
   outcome: Pick<RestoreError, "response"> | Pick<RestoreError, "failure">,
 ): RestoreError {
-  // Redacted when they were reported.
-  const faults = [...run.faults];
   const [first] = faults;
   const message = `Session and resources may disagree: ${faults.map((fault) => fault.message).join("; ")}`;
   return new RestoreError(message, {
@@ -34,26 +59,39 @@ export function restoreError(
   });
 }
 
-function errorFor(failure: Failure, details: Parameters<typeof errorOf>[1]): EvaluationFailure {
+/** The error that stands for a failure; nested evaluations find the failure behind it again. */
+export function errorFor(failure: Failure, details: Parameters<typeof errorOf>[1]): EvaluationFailure {
   const error = errorOf(failure, details);
   rememberFailure(error, failure);
   return error;
 }
 
-/** The error of an evaluation that failed, after its `prompt.failed`. */
+/** Emits `prompt.failed` and returns the error: a RestoreError where a rollback or a commit failed as well. */
 export function failed(run: Run, failure: Failure): EvaluationFailure {
   const error = errorFor(run.redaction.failure(failure), run.redaction.details(spent(run)));
   return emitFailed(run, withFaults(run, error));
 }
 
 function withFaults(run: Run, error: EvaluationFailure): EvaluationFailure {
-  return run.faults.length === 0 ? error : restoreError(run, { failure: error });
+  return run.faults.length === 0 ? error : restoreError(run, [...run.faults], { failure: error });
 }
 
-/** Ends the evaluation. */
+/** The same for what was thrown; of an evaluation that cannot even emit it, its clock may throw for example, no event. */
+export function unforeseen(run: Run, why: Failure): EvaluationFailure {
+  let error: EvaluationFailure | undefined;
+  try {
+    error = errorFor(run.redaction.failure(why), run.redaction.details(spent(run)));
+    return run.ended ? error : emitFailed(run, withFaults(run, error));
+  } catch {
+    return error ?? errorFor(why, spent(run));
+  }
+}
+
+/** Emits `prompt.failed`, logs it, and returns the error. */
 export function emitFailed(run: Run, error: EvaluationFailure): EvaluationFailure {
   run.ended = true;
-  run.log("error", { code: error.code, phase: error.phase, error: error.message }, "prompt.error");
+  rememberHistory(error, run.prompt, run.conversation);
+  run.log("error", errorFields(error), "prompt.error");
   run.emit({
     type: "prompt.failed",
     promptName: run.promptName,
@@ -67,19 +105,13 @@ export function emitFailed(run: Run, error: EvaluationFailure): EvaluationFailur
   return error;
 }
 
+/** What the log shows of an error. */
+export function errorFields({ promptName, code, phase, message }: EvaluationFailure): object {
+  return { promptName, code, phase, error: message };
+}
+
 /** What an evaluation came to so far, whatever becomes of it. */
 export function spent(run: Run): Pick<EvaluationDetails, "promptName" | "usage" | "messages" | "toolResults"> {
   const { promptName, usage, conversation, toolResults } = run;
   return { promptName, usage, messages: conversation.messages(), toolResults: Object.freeze([...toolResults]) };
-}
-
-/** The same for what was thrown; of an evaluation that cannot even emit it, its clock may throw for example, no event. */
-export function unforeseen(run: Run, why: Failure): EvaluationFailure {
-  let error: EvaluationFailure | undefined;
-  try {
-    error = errorFor(run.redaction.failure(why), run.redaction.details(spent(run)));
-    return run.ended ? error : emitFailed(run, withFaults(run, error));
-  } catch {
-    return error ?? errorFor(why, spent(run));
-  }
 }

@@ -4,13 +4,18 @@ import {
   BudgetExceededError,
   DeadlineExceededError,
   DeadlockError,
+  DefinitionError,
+  OptionError,
   OutputParseError,
   ProcessError,
   PromptRenderError,
   ProviderError,
   ThrottleError,
   TurnLimitError,
+  type Budget,
+  type BudgetAmounts,
   type BudgetDimension,
+  type BudgetState,
   type BudgetTracker,
   type Deadline,
   type EvaluationDetails,
@@ -21,6 +26,7 @@ import {
   type SchemaIssue,
   type ThrottleKind,
 } from "@proviso/core";
+import { isA } from "./is-a.ts";
 
 const brand: unique symbol = Symbol("failure");
 
@@ -36,9 +42,16 @@ export type Failure = {
   readonly payload?: unknown;
 } & (
   | { readonly stop: "render" | "turns" | "internal" }
+  | { readonly stop: "option"; readonly option: string | undefined }
   | { readonly stop: "aborted" }
   | { readonly stop: "deadline"; readonly expiresAt: Date }
-  | { readonly stop: "budget"; readonly dimension: BudgetDimension; readonly tracker: BudgetTracker }
+  | (BudgetState & {
+      readonly stop: "budget";
+      /** undefined: an error that a handler made. */
+      readonly tracker: BudgetTracker | undefined;
+      /** Of an answer that it cut short. */
+      readonly text?: string | undefined;
+    })
   | { readonly stop: "provider"; readonly reason: ProviderErrorReason; readonly status?: number | undefined }
   | {
       readonly stop: "process";
@@ -51,6 +64,7 @@ export type Failure = {
       readonly kind: ThrottleKind;
       readonly retryAfterMs: number | undefined;
       readonly attempts: number;
+      readonly status: number | undefined;
     }
   | { readonly stop: "deadlock"; readonly waitedFor: string; readonly heldBy: string }
   | {
@@ -75,12 +89,8 @@ export function failure<F extends Unbranded<Failure>>(fields: F): F & { readonly
 
 /** Whatever was thrown where nothing should throw. */
 export function internalFailure(cause: unknown, phase: EvaluationPhase): Failure {
-  return failure({
-    stop: "internal",
-    phase,
-    cause,
-    message: `Something threw where nothing should: ${messageOf(cause)}`,
-  });
+  const message = `Something threw where nothing should: ${messageOf(cause)}`;
+  return failure({ stop: "internal", phase, cause, message });
 }
 
 /** An answer that does not fit. */
@@ -88,6 +98,38 @@ export type OutputFailure = Extract<Failure, { readonly stop: "output" }>;
 
 /** The deadline's or the caller's end, whichever the signal carries. */
 export type LimitFailure = Extract<Failure, { readonly stop: "deadline" | "aborted" }>;
+
+/** A mistake in what `evaluate` was called with, on its way to the failure that it is. */
+class OptionFault {
+  readonly option: string | undefined;
+  readonly cause: DefinitionError;
+  constructor(option: string | undefined, cause: DefinitionError) {
+    this.option = option;
+    this.cause = cause;
+  }
+}
+
+/** What is a DefinitionError in there is the caller's mistake in this option. @throws {OptionFault} */
+export function readOption<T>(option: string | undefined, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw optionFault(option, error);
+  }
+}
+
+export function optionFault(option: string | undefined, error: unknown): unknown {
+  return error instanceof DefinitionError ? new OptionFault(option, error) : error;
+}
+
+/** What was thrown before the first request. */
+export function beginFailure(thrown: unknown): Failure {
+  if (isA(thrown, OptionFault)) {
+    const { option, cause } = thrown;
+    return failure({ stop: "option", phase: "render", option, cause, message: messageOf(cause) });
+  }
+  return failure({ stop: "render", phase: "render", cause: thrown, message: messageOf(thrown) });
+}
 
 export function deadlineFailure(deadline: Deadline, phase: EvaluationPhase): LimitFailure {
   const { expiresAt } = deadline;
@@ -103,10 +145,36 @@ export function abortedFailure(cause: unknown, phase: EvaluationPhase): LimitFai
   return failure({ stop: "aborted", phase, cause, message: "The evaluation was aborted." });
 }
 
-export function budgetFailure(dimension: BudgetDimension, phase: EvaluationPhase, tracker: BudgetTracker): Failure {
-  const message = `The budget is spent: ${dimension.replace("_", " ")}.`;
-  return failure({ stop: "budget", phase, dimension, tracker, message });
+/** What a budget is limited by, and how much of that was wanted. */
+interface BudgetReason extends Pick<BudgetState, "dimension"> {
+  readonly tracker: BudgetTracker;
+  readonly wanted?: number | undefined;
+  readonly text?: string | undefined;
 }
+
+/** `what`: the sentence that begins with "The budget". */
+export function budgetFailure(
+  what: string,
+  phase: EvaluationPhase,
+  { dimension, tracker, wanted, text }: BudgetReason,
+): Extract<Failure, { readonly stop: "budget" }> {
+  const [limitName, amount, unit] = limitsOf[dimension];
+  const limit = tracker.budget[limitName] ?? Infinity;
+  const spent = tracker.consumed[amount] ?? 0;
+  const reserved = Math.max(0, limit - spent - tracker.remaining()[amount]);
+  const state = { dimension, limit, spent, reserved, wanted };
+  const numbers = [`limit ${limit}`, `spent ${spent}`, `reserved ${reserved}`];
+  if (wanted !== undefined) numbers.push(`wanted ${wanted}`);
+  const message = `The budget ${what}: ${unit}: ${numbers.join(", ")}.`;
+  return failure({ stop: "budget", phase, tracker, text, message, ...state });
+}
+
+const limitsOf = {
+  total_tokens: ["maxTotalTokens", "totalTokens", "total tokens"],
+  input_tokens: ["maxInputTokens", "inputTokens", "input tokens"],
+  output_tokens: ["maxOutputTokens", "outputTokens", "output tokens"],
+  cost: ["maxCostUsd", "costUsd", "US dollars"],
+} as const satisfies Record<BudgetDimension, readonly [keyof Budget, keyof BudgetAmounts, string]>;
 
 export function providerFailure(
   reason: ProviderErrorReason,
@@ -123,8 +191,17 @@ export function refusedRequest(refused: Extract<ModelFailure, { failure: "provid
     return failure({ stop: "process", phase: "request", exitCode, signal, stderr, message, payload, cause });
   }
   const { reason, message, payload, status, cause } = refused;
-  return { ...providerFailure(reason, message, { payload, status, cause }), phase: "request" };
+  const isRefused = (status ?? 0) >= 400 || !ofAnswers.has(reason);
+  return { ...providerFailure(reason, message, { payload, status, cause }), phase: isRefused ? "request" : "response" };
 }
+
+/** What is wrong with an answer that came, on whatever API. */
+const ofAnswers: ReadonlySet<ProviderErrorReason> = new Set([
+  "invalid_response",
+  "refusal",
+  "content_filter",
+  "truncated",
+]);
 
 /** The error that `evaluate` rejects with. */
 export function errorOf(
@@ -136,6 +213,8 @@ export function errorOf(
   switch (why.stop) {
     case "render":
       return new PromptRenderError(message, details);
+    case "option":
+      return new OptionError(message, { ...details, option: why.option });
     case "turns":
       return new TurnLimitError(message, details);
     case "internal":
@@ -145,7 +224,7 @@ export function errorOf(
     case "deadline":
       return new DeadlineExceededError(message, { ...details, expiresAt: why.expiresAt });
     case "budget":
-      return new BudgetExceededError(message, { ...details, dimension: why.dimension });
+      return budgetError(why, details);
     case "provider":
       return new ProviderError(message, { ...details, reason: why.reason, status: why.status });
     case "process": {
@@ -153,14 +232,21 @@ export function errorOf(
       return new ProcessError(message, { ...details, exitCode, signal, stderr });
     }
     case "throttled": {
-      const { kind, retryAfterMs, attempts } = why;
-      return new ThrottleError(message, { ...details, kind, retryAfterMs, attempts });
+      const { kind, retryAfterMs, attempts, status } = why;
+      return new ThrottleError(message, { ...details, kind, retryAfterMs, attempts, status });
     }
     case "deadlock":
       return new DeadlockError(message, { ...details, waitedFor: why.waitedFor, heldBy: why.heldBy });
     case "output":
       return new OutputParseError(message, { ...details, rawText: why.rawText, issues: why.issues });
   }
+}
+
+function budgetError(
+  { message, dimension, limit, spent, reserved, wanted, text }: Extract<Failure, { readonly stop: "budget" }>,
+  details: EvaluationDetails,
+): BudgetExceededError {
+  return new BudgetExceededError(message, { ...details, dimension, limit, spent, reserved, wanted, text });
 }
 
 const failures = new WeakMap<object, Failure>();

@@ -1,7 +1,9 @@
 export type { Environment, Logger } from "./environment.ts";
 export type { AgentDriver, AgentRun } from "./agent.ts";
-export { agentAdapter, checkAdapterOptions, modelAdapter } from "./evaluate.ts";
-export type { AdapterOptions } from "./evaluate.ts";
+export { agentAdapter, modelAdapter } from "./evaluate.ts";
+export { checkAdapterOptions } from "./adapter-options.ts";
+export type { AdapterOptions } from "./adapter-options.ts";
+export type { TokenPrices } from "./prices.ts";
 export { memoryFilesystem } from "./resources/memory-filesystem.ts";
 export { memoryOverrides } from "./overrides.ts";
 export { openResources } from "./resources/context.ts";

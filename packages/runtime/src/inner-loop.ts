@@ -1,28 +1,29 @@
 import {
-  jsonSchemaOf,
+  sentSchemaOf,
   wrappedSchema,
   type ModelProvider,
   type ModelRequest,
   type ModelResponse,
   type RenderedPrompt,
   type ToolSpec,
-  type Usage,
 } from "@proviso/core";
 import { elapsedMs } from "./elapsed.ts";
 import { failure, isFailure, providerFailure, type Failure } from "./failures.ts";
 import { refresh } from "./rendering.ts";
 import type { Run } from "./run.ts";
+import type { Answered } from "./request/attempt.ts";
 import { throttled } from "./request/repeated.ts";
 import { withUniqueIds } from "./tools/calls.ts";
 import { executeToolCalls } from "./tools/executor.ts";
-import type { KnownCost } from "./usage.ts";
+import { correctionOf, inputTokensOf } from "./usage.ts";
 
 /** Asks, runs the tools that were asked for, asks again, until the model answers or something ends it. */
 export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<ModelResponse | Failure> {
   let rendered: RenderedPrompt | undefined;
   let tools: readonly ToolSpec[] = [];
   while (run.turn < run.maxTurns) {
-    const unrendered = await refresh(run);
+    const refreshing = refresh(run);
+    const unrendered = refreshing && (await refreshing);
     if (unrendered !== undefined) return unrendered;
     if (run.rendered !== rendered) tools = toolSpecs((rendered = run.rendered));
     run.turn += 1;
@@ -30,15 +31,15 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
     const askedAt = run.world.clock.now();
     const answered = await throttled(run, provider, request);
     if (isFailure(answered)) return answered;
-    const { response, usage, stop: passed } = answered;
+    const { response, usage, stop: passed, cut } = answered;
 
     const message = withUniqueIds(response.message, run.world.newId);
     run.model = response.model ?? run.model;
-    run.knownCost = knownCost(request, usage);
+    learnFrom(run, request, answered);
     const durationMs = elapsedMs(run.world.clock, askedAt);
     run.emit({ type: "provider.responded", turn: run.turn, usage, finishReason: response.finishReason, durationMs });
 
-    const unusable = whyUnusable(response);
+    const unusable = cut ?? whyUnusable(response);
     if (unusable !== undefined) return unusable;
     if (message.toolCalls.length === 0) {
       run.conversation.append(message, []);
@@ -54,8 +55,8 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
 function toolSpecs({ tools }: RenderedPrompt): readonly ToolSpec[] {
   return tools.map(({ name, description, input }) => ({
     name,
-    description,
-    inputSchema: jsonSchemaOf(input, "input"),
+    description: description.toWellFormed(),
+    inputSchema: sentSchemaOf(input),
   }));
 }
 
@@ -73,9 +74,18 @@ function requestOf(run: Run, tools: readonly ToolSpec[]): ModelRequest {
   };
 }
 
-/** Of the request and its answer, unless some of it is an estimate. */
-function knownCost({ messages }: ModelRequest, usage: Usage): KnownCost | undefined {
-  return usage.estimated ? undefined : { messages: messages.length + 1, tokens: usage.totalTokens };
+/** What the provider counted, unless some of it is an estimate, makes the next request's estimate better. */
+function learnFrom(run: Run, request: ModelRequest, { response, usage }: Answered): void {
+  run.knownCost = undefined;
+  if (usage.estimated) return;
+  const { conversation } = run;
+  if (run.limits.budget !== undefined) {
+    run.inputCorrection = correctionOf(usage.inputTokens, inputTokensOf(request, conversation));
+  }
+  // What a model thought is sent again only where the provider wants it back.
+  const kept =
+    response.message.providerItems === undefined ? usage.totalTokens - usage.reasoningTokens : usage.totalTokens;
+  run.knownCost = { messages: request.messages.length + 1, tokens: Math.max(usage.inputTokens, kept) };
 }
 
 /** An answer that is no answer; its payload goes with the error. */

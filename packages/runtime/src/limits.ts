@@ -8,9 +8,9 @@ import {
   type Clock,
   type Deadline,
   type EvaluationPhase,
-  type Usage,
 } from "@proviso/core";
-import { openBudgets } from "./budgets.ts";
+import type { Wanted } from "./budget-room.ts";
+import { openBudgets, type Granted } from "./budgets.ts";
 import { abortedFailure, deadlineFailure, type Failure, type LimitFailure } from "./failures.ts";
 import { ignoreRejection } from "./logging.ts";
 
@@ -22,21 +22,17 @@ export interface Limits {
   check(phase: EvaluationPhase): Failure | undefined;
   /** The same before a request, which a budget with nothing left forbids too. */
   checkRequest(): Failure | undefined;
-  /** Holds a request's worst case in every budget, or says which has no room for it. */
-  reserve(worstCase: WorstCase): Reservation | Failure;
+  /** A budget limits the cost. */
+  readonly limitsCost: boolean;
+  /** Whether the tracker is one of those that the evaluation spends from. */
+  spendsFrom(tracker: BudgetTracker): boolean;
+  /** Holds what a request wants in every budget, waiting for others if need be, or says which has no room for it. */
+  reserve(wanted: Wanted | undefined): Granted | Failure | Promise<Granted | Failure>;
   /** Why the signal fired, told for this phase; undefined while it has not. */
   stopped(phase: EvaluationPhase): LimitFailure | undefined;
   /** The promise, or the failure as soon as the signal fires: what was begun is left behind. */
   race<T>(work: Promise<T>, phase: EvaluationPhase): Promise<T | LimitFailure>;
   close(): void;
-}
-
-export interface WorstCase {
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-}
-export interface Reservation {
-  settle(actual: Usage): void;
 }
 
 export interface LimitOptions {
@@ -51,7 +47,7 @@ export interface LimitOptions {
  */
 export function openLimits(options: LimitOptions, clock: Clock, inherited: LimitOptions = {}): Limits {
   const budgets = openBudgets(options.budget, inherited.budget);
-  const deadline = [options.deadline, budgets.deadline, inherited.deadline].reduce(earliest, undefined);
+  const deadline = earliest(earliest(options.deadline, budgets.deadline), inherited.deadline);
   const controller = new AbortController();
   const waiting = new Set<() => void>();
   let firedBy: LimitFailure | undefined;
@@ -62,20 +58,16 @@ export function openLimits(options: LimitOptions, clock: Clock, inherited: Limit
     controller.abort(reason);
     for (const wake of waiting) wake();
   };
-  const stopListening = [options.signal, inherited.signal].map((signal) =>
-    onAbort(signal, (reason) => {
+  const stopListening: (() => void)[] = [];
+  for (const signal of [options.signal, inherited.signal]) {
+    if (signal === undefined) continue;
+    const stop = onAbort(signal, (reason) => {
       const failure = isPast(deadline) ? deadlineFailure(deadline, "request") : abortedFailure(reason, "request");
       fire(failure, reason);
-    }),
-  );
-  if (deadline !== undefined) {
-    const expire = (): void => {
-      const failure = deadlineFailure(deadline, "request");
-      fire(failure, new DOMException(failure.message, "TimeoutError"));
-    };
-    const leftMs = remainingMs(deadline);
-    stopListening.push(setAlarm(clock, leftMs > 0 ? leftMs : 0, expire));
+    });
+    stopListening.push(stop);
   }
+  if (deadline !== undefined) stopListening.push(alarmAt(deadline, clock, fire));
 
   const stopped = (phase: EvaluationPhase): LimitFailure | undefined => {
     if (firedBy !== undefined) return { ...firedBy, phase };
@@ -88,7 +80,9 @@ export function openLimits(options: LimitOptions, clock: Clock, inherited: Limit
     stopped,
     check: (phase) => stopped(phase) ?? budgets.exceeded(phase),
     checkRequest: () => stopped("request") ?? budgets.exhausted(),
-    reserve: budgets.reserve,
+    limitsCost: budgets.limitsCost,
+    spendsFrom: budgets.includes,
+    reserve: (wanted) => budgets.reserve(wanted, controller.signal),
     race(work, phase) {
       return new Promise((resolve, reject) => {
         const stop = (): void => resolve({ ...(firedBy as LimitFailure), phase });
@@ -110,6 +104,15 @@ export function openLimits(options: LimitOptions, clock: Clock, inherited: Limit
       for (const stop of stopListening) stop();
     },
   };
+}
+
+/** Returns what cancels it. */
+function alarmAt(deadline: Deadline, clock: Clock, fire: (failure: LimitFailure, reason: unknown) => void): () => void {
+  const leftMs = remainingMs(deadline);
+  return setAlarm(clock, leftMs > 0 ? leftMs : 0, () => {
+    const failure = deadlineFailure(deadline, "request");
+    fire(failure, new DOMException(failure.message, "TimeoutError"));
+  });
 }
 
 /** Why a timer is not needed any more: the default reason, an error with a stack, costs more than the timer. */

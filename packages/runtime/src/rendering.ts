@@ -8,7 +8,7 @@ import {
 import { failure, isFailure, messageOf, type Failure } from "./failures.ts";
 import type { Run } from "./run.ts";
 import type { SessionCore } from "./session/session.ts";
-import { checkUses } from "./surroundings.ts";
+import { checkUses } from "./tools/uses.ts";
 
 /** What a prompt is rendered with, beside its params. */
 export interface RenderInputs {
@@ -39,12 +39,18 @@ export function renderWith(prompt: Run["prompt"], inputs: RenderInputs, opened: 
   return rendered;
 }
 
-/** Renders again when sections have opened since: the next request carries it, the conversation so far is kept. */
-export async function refresh(run: Run): Promise<Failure | undefined> {
+/**
+ * Renders again when sections have opened since: the next request carries it, the conversation so far is kept. undefined
+ * where nothing has to be waited for.
+ */
+export function refresh(run: Run): Promise<Failure | undefined> | undefined {
   // In a session that cannot be used any more nothing opens.
   if (!run.core.isUsable()) return undefined;
   const opened = openedOf(run.core, run.promptName);
-  if (opened === run.opened) return undefined;
+  return opened === run.opened ? undefined : renderAgain(run, opened);
+}
+
+async function renderAgain(run: Run, opened: Opened): Promise<Failure | undefined> {
   try {
     const rendered = renderWith(run.prompt, run.renderInputs, opened);
     const extended = await run.limits.race(run.resources.extend(rendered.resources), "render");

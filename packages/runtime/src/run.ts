@@ -1,6 +1,6 @@
-// 1. Built once for an evaluation, disposed once; the first argument of every step.
+// 1. Built once for an evaluation, closed once; the first argument of every step.
 // 2. `emit` is the only way to a framework event, `spend` the only way to a usage.
-// 3. After disposal no timer, listener or resource of the evaluation is left.
+// 3. After `close` no timer, listener or resource of the evaluation is left.
 import type {
   AppEvent,
   FrameworkEvent,
@@ -26,6 +26,8 @@ import type { ResourceContext } from "./resources/context.ts";
 import type { SessionCore, UnnumberedEvent } from "./session/session.ts";
 import type { Redaction } from "./secrets/structure.ts";
 import type { Enclosing } from "./transactions/enclosing.ts";
+import type { Prices } from "./prices.ts";
+import type { OutputLimits } from "./request/wanted.ts";
 import type { KnownCost } from "./usage.ts";
 
 /** A framework event without what every one has; it may have room for that, which saves memory where many are kept. */
@@ -49,10 +51,15 @@ export interface Setup {
   readonly world: World;
   readonly throttle: ThrottlePolicy;
   readonly toolChoice: ToolChoice | undefined;
+  readonly prices: Prices;
+  /** The model's answers report their cost. */
+  readonly reportsCost: boolean;
+  /** What the model has refused so far. */
+  readonly outputLimits: OutputLimits;
 }
 
 /** All that one evaluation needs. */
-export interface Run extends AsyncDisposable {
+export interface Run {
   readonly evaluationId: string;
   readonly promptName: string;
   readonly prompt: Prompt;
@@ -83,7 +90,7 @@ export interface Run extends AsyncDisposable {
   readonly depth: number;
   readonly maxDepth: number;
   /** The transaction in whose code it was begun, where that is no call around it. */
-  readonly enclosing: Enclosing;
+  enclosing: Enclosing;
   /** Rollbacks and commits that failed: the evaluation cannot end well. */
   readonly faults: RestoreFault[];
   /** Hears the evaluation's events as they happen; given: deltas are asked for. */
@@ -99,9 +106,16 @@ export interface Run extends AsyncDisposable {
   usage: Usage;
   /** The last turn's cost, where it was reported. */
   knownCost: KnownCost | undefined;
+  /** How many times the estimate of the last turn's input were counted, where that was reported. */
+  inputCorrection: number | undefined;
+  readonly prices: Prices;
+  readonly outputLimits: OutputLimits;
   readonly toolResults: ToolInvoked[];
-  /** Takes the event over, numbers, reduces and tells it; what listeners throw is logged, and the caller's to judge. */
-  emit(event: BareEvent): { readonly event: FrameworkEvent; readonly errors: readonly unknown[] };
+  /**
+   * Takes the event over, numbers, reduces and tells it; what listeners throw is logged, and the caller's to judge.
+   * `cause` goes with it, outside its JSON.
+   */
+  emit(event: BareEvent, cause?: unknown): { readonly event: FrameworkEvent; readonly errors: readonly unknown[] };
   /** Adds what a request cost to the evaluation's usage; what was not reported is estimated, of so many characters answered. */
   spend(reported: ReportedUsage | undefined, answered: number): Usage;
   /** What is shown of the evaluation goes through it. */
@@ -111,4 +125,6 @@ export interface Run extends AsyncDisposable {
   log(level: keyof Logger, fields: object, message: string): void;
   /** Waits for the work, but not past the evaluation's end: then it goes on behind. Never rejects. */
   withinGrace(work: Promise<unknown>, onError: (error: unknown) => void): Promise<void>;
+  /** undefined where nothing has to be waited for. */
+  close(): Promise<void> | undefined;
 }

@@ -1,11 +1,10 @@
 import {
   addUsage,
   DefinitionError,
+  isThenable,
   noUsage,
   openedSections,
-  parseMessages,
   type EvaluateOptions,
-  type FrameworkEvent,
   type Prompt,
   type PromptOverride,
   type RenderedPrompt,
@@ -13,23 +12,20 @@ import {
   type ToolChoice,
   type Usage,
 } from "@proviso/core";
-import { startConversation } from "./conversation.ts";
+import { conversationOf } from "./continued.ts";
 import type { World } from "./environment.ts";
-import { checkEvaluateOptions } from "./evaluate-options.ts";
-import { failure, isFailure, messageOf, type Failure } from "./failures.ts";
-import { openLimits, type Limits } from "./limits.ts";
+import { emitter, showingOf } from "./emitting.ts";
+import { checkEvaluateOptions, checkPrompt } from "./evaluate-options.ts";
+import { beginFailure, isFailure, messageOf, readOption, type Failure } from "./failures.ts";
 import { graceful, graceMs } from "./grace.ts";
-import { logSafely } from "./logging.ts";
+import { openLimits, type Limits } from "./limits.ts";
 import type { Nesting } from "./nesting.ts";
 import { openedOf, renderWith, type Opened, type RenderInputs } from "./rendering.ts";
 import type { Run, Setup } from "./run.ts";
-import { redactionOf } from "./secrets/structure.ts";
-import type { Origin } from "./session/beside.ts";
 import { coreOf, createSession, type SessionCore } from "./session/session.ts";
-import { checkUses, depthOf, inheritedLimits, openRunResources, type Surroundings } from "./surroundings.ts";
-import { enclosing, noEnclosing, type Enclosing } from "./transactions/enclosing.ts";
-import { nameOfWriterAround } from "./transactions/lock.ts";
-import { endlessWait } from "./transactions/transaction.ts";
+import { depthOf, enclosingOf, inheritedLimits, openRunResources, type Surroundings } from "./surroundings.ts";
+import { checkUses } from "./tools/uses.ts";
+import { noEnclosing } from "./transactions/enclosing.ts";
 import { usageOf } from "./usage.ts";
 
 const defaultMaxTurns = 64;
@@ -46,22 +42,22 @@ export async function startRun(
   let limits: Limits | undefined;
   try {
     checkEvaluateOptions(options);
-    if (typeof prompt?.render !== "function")
-      throw new DefinitionError("evaluate takes a bound prompt: template.bind(params).");
-    limits = openLimits(options, setup.world.clock, inheritedLimits(around.nesting));
+    readOption(undefined, () => checkPrompt(prompt));
+    limits = readOption("budget", () => openLimits(options, setup.world.clock, inheritedLimits(around.nesting)));
     const stop = limits.stopped("render") ?? limits.check("render");
     if (stop !== undefined) {
       limits.close();
       return stop;
     }
-    const place = { ...around, ...depthOf(options, around.nesting) };
+    if (limits.limitsCost) await checkPrice(setup, limits);
+    const place = { ...around, ...readOption("maxDepth", () => depthOf(options, around.nesting)) };
     const built = await buildRun(setup, prompt, options, limits, place);
     if (isFailure(built)) limits.close();
     return built;
   } catch (cause) {
     const stop = limits?.stopped("render");
     limits?.close();
-    return stop ?? failure({ stop: "render", phase: "render", cause, message: messageOf(cause) });
+    return stop ?? beginFailure(cause);
   }
 }
 
@@ -77,38 +73,32 @@ async function buildRun(
   const evaluationId = world.newId();
   const promptName = prompt.template.name;
   const showing = showingOf(world, prompt, evaluationId);
-  const { log } = showing;
   const core = joinSession(options, prompt, world, nesting);
-  const overrides = await resolveOverrides(options, prompt, limits);
+  const overrides = options.overrides && (await resolveOverrides(options.overrides, prompt, limits));
   const renderInputs = { overrides, nativeOutput: setup.nativeOutput, core };
   const opened = openedOf(core, promptName);
-  const rendered = renderFor(prompt, renderInputs, opened, log);
+  const rendered = renderFor(prompt, renderInputs, opened, showing.log);
   const tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));
-  const toolChoice = checkedToolChoice(options.toolChoice ?? setup.toolChoice, tools);
-  const conversation = startConversation(rendered, parseMessages(options.messages ?? []));
-  const around = nesting === undefined ? enclosing(options.session) : noEnclosing;
-  const endless = rendered.tools.length > 0 ? refusedWaitForCaller(core, around) : undefined;
-  if (endless !== undefined) return endless;
-  const resources = await openRunResources(rendered.resources, options.resources, limits, nesting);
+  const toolChoice = readOption("toolChoice", () => checkedToolChoice(options.toolChoice ?? setup.toolChoice, tools));
+  const conversation = conversationOf(options, prompt, rendered);
+  const around = enclosingOf(core, options, nesting, rendered.tools.length > 0);
+  if (isFailure(around)) return around;
+  const opening = openRunResources(rendered.resources, options.resources, { limits, world, nesting });
+  const resources = isThenable(opening) ? await opening : opening;
 
-  const behind = new Set<Promise<unknown>>();
-  const run: Run = {
+  const run = newRun(setup, options, {
     evaluationId,
     promptName,
     prompt,
     rendered,
     renderInputs,
     opened,
-    adapter: setup.adapter,
     world,
     limits,
-    throttle: setup.throttle,
     core,
     resources,
     conversation,
     tools,
-    nativeOutput: setup.nativeOutput,
-    ...withDefaults(options),
     startedAt,
     nesting,
     depth,
@@ -116,129 +106,119 @@ async function buildRun(
     enclosing: around,
     watch,
     toolChoice,
-    model: setup.provider.model,
-    ...nothingYet(),
-    emit: emitter(core, world, { evaluationId, nesting, enclosing: around, watch, ...showing }),
-    spend: (reported, answered) => spend(run, reported, answered),
-    ...showing,
-    withinGrace: graceful(world, limits, graceMs(depth), behind),
-    [Symbol.asyncDispose]: () => closeRun(run, behind),
-  };
-  return checked(run);
-}
-
-/** @throws {DefinitionError} for a key that a tool uses and nothing binds; nothing is left open then. */
-async function checked(run: Run): Promise<Run> {
+    redaction: showing.redaction,
+    redact: showing.redact,
+    log: showing.log,
+  });
   try {
     checkUses(run);
     return run;
   } catch (error) {
-    await run[Symbol.asyncDispose]();
+    // Nothing is left open.
+    await run.close();
     throw error;
   }
 }
 
-/** Its first call would wait for the call in whose code it was begun: it is refused before anything is spent. */
-function refusedWaitForCaller(core: SessionCore, { startedIn }: Enclosing): Failure | undefined {
-  const heldBy = startedIn && nameOfWriterAround(startedIn, core.lock);
-  return heldBy === undefined ? undefined : { ...endlessWait("the session", heldBy, true), phase: "render" };
+/** What a run makes itself; all else is decided before. */
+type Own =
+  | keyof Pick<Setup, "adapter" | "throttle" | "nativeOutput" | "prices" | "outputLimits">
+  | keyof Pick<EvaluateOptions & Run, "policies" | "maxTurns" | "maxRepairs" | "expectedOutputTokens">
+  | keyof Pick<Run, "ended" | "model" | "turn" | "usage" | "knownCost" | "inputCorrection" | "toolResults" | "faults">
+  | keyof Pick<Run, "emit" | "spend" | "withinGrace" | "close">;
+
+function newRun(
+  { adapter, throttle, provider, nativeOutput, prices, outputLimits }: Setup,
+  options: EvaluateOptions,
+  of: Omit<Run, Own>,
+): Run {
+  const { policies = noPolicies, maxTurns = defaultMaxTurns, maxRepairs = 0, expect } = options;
+  const behind = new Set<Promise<unknown>>();
+  // One spread, and in front: V8 makes an object with one behind other fields many times slower.
+  const run: Run = {
+    ...of,
+    adapter,
+    throttle,
+    nativeOutput,
+    prices,
+    outputLimits,
+    policies,
+    maxTurns,
+    maxRepairs,
+    expectedOutputTokens: expect?.outputTokensPerTurn.p90,
+    model: provider.model,
+    turn: 0,
+    ended: false,
+    usage: noUsage,
+    knownCost: undefined,
+    inputCorrection: undefined,
+    toolResults: [],
+    faults: [],
+    emit: emitter(of),
+    spend: (reported, answered) => spend(run, reported, answered),
+    withinGrace: graceful(of.world, of.limits, graceMs(of.depth), behind),
+    close: () => closeRun(run, behind),
+  };
+  return run;
 }
 
-function nothingYet(): Pick<Run, "turn" | "usage" | "knownCost" | "toolResults" | "faults" | "ended"> {
-  return { turn: 0, ended: false, usage: noUsage, knownCost: undefined, toolResults: [], faults: [] };
-}
-
-function withDefaults({
-  policies = [],
-  maxTurns = defaultMaxTurns,
-  maxRepairs = 0,
-  expect,
-}: EvaluateOptions): Pick<Run, "policies" | "maxTurns" | "maxRepairs" | "expectedOutputTokens"> {
-  return { policies, maxTurns, maxRepairs, expectedOutputTokens: expect?.outputTokensPerTurn.p90 };
-}
+const noPolicies: Run["policies"] = Object.freeze([]);
 
 function spend(run: Run, reported: ReportedUsage | undefined, answered: number): Usage {
-  const usage = usageOf(reported, { sent: run.conversation.characters(), answered });
+  const usage = withCost(run, usageOf(reported, { sent: run.conversation.characters(), answered }));
   run.usage = addUsage(run.usage, usage);
   return usage;
 }
 
-/** Numbers an event, reduces it, tells the listeners and whoever watches. */
-function emitter(
-  core: SessionCore,
-  { clock }: World,
-  of: Pick<Run, "evaluationId" | "nesting" | "enclosing" | "watch" | "log" | "redaction">,
-): Run["emit"] {
-  const { nesting, watch, redaction } = of;
-  const transaction = of.enclosing.parent;
-  // An evaluation in the body of a transaction is part of it; what its calls do is still theirs, and undone with them.
-  const body = transaction && { evaluationId: transaction.id, callId: "" };
-  const originOf = (event: FrameworkEvent): Origin | undefined =>
-    body && { evaluationId: event.evaluationId, callId: "callId" in event ? event.callId : undefined, parent: body };
-  const parent = nesting && Object.freeze({ evaluationId: nesting.run.evaluationId, callId: nesting.callId });
-  const { evaluationId } = of;
-  return (bare) => {
-    const filled = Object.assign(redaction.event(bare), { evaluationId, at: clock.now() });
-    const event = core.number(parent === undefined ? filled : { ...filled, parent });
-    const failedReducers = core.reduce(event, originOf(event));
-    const failedListeners = core.notify(event);
-    watch?.(event);
-    if (failedReducers.length + failedListeners.length === 0) return { event, errors: failedListeners };
-    const errors = [...failedReducers, ...failedListeners];
-    for (const error of errors)
-      of.log("error", { type: event.type, error: messageOf(error) }, "session.listener.failed");
-    return { event, errors };
-  };
+/** What the provider says of its cost counts; where it says nothing, the price of the tokens. */
+function withCost({ prices: { current }, world: { clock } }: Run, usage: Usage): Usage {
+  if (usage.costUsd !== undefined || current?.known !== true) return usage;
+  const costUsd = current.priceOf(usage, clock.now());
+  return Number.isFinite(costUsd) ? { ...usage, costUsd } : usage;
 }
 
-/** What is shown of an evaluation goes through these. Where there is no logger, nothing is redacted for it. */
-function showingOf(
-  { logger, secrets }: World,
-  { template }: Prompt,
-  evaluationId: string,
-): Pick<Run, "redaction" | "redact" | "log"> {
-  const redaction = redactionOf(secrets, template.descriptor.tools);
-  const of = { promptName: template.name, evaluationId };
-  const log: Run["log"] =
-    logger === undefined
-      ? () => {}
-      : (level, fields, message) => logSafely(logger, level, redaction.log({ ...of, ...fields }), message);
-  return { redaction, redact: redaction.appEvent, log };
+/**
+ * A limit in dollars needs a price, or it would limit nothing.
+ * @throws {DefinitionError} where nobody knows one.
+ */
+async function checkPrice({ prices, provider, reportsCost }: Setup, limits: Limits): Promise<void> {
+  const pricing = prices.current ?? (await limits.race(prices.load(), "render"));
+  if (isFailure(pricing) || pricing.known || reportsCost) return;
+  throw new DefinitionError(
+    `The budget has maxCostUsd, but the price of "${provider.model}" is not known: give the adapter ` +
+      `{ pricing: { input: 2.5, output: 15 } }, its own in US dollars for a million tokens. ${pricing.reason}`,
+  );
 }
 
-/** Never rejects. */
-async function closeRun(run: Run, behind: ReadonlySet<Promise<unknown>>): Promise<void> {
-  try {
-    await closeResources(run, behind);
-  } catch (error) {
-    run.log("error", { error: messageOf(error) }, "resource.close.failed");
-  } finally {
-    run.limits.close();
-  }
-}
-
-/** What goes on behind the evaluation's end, a rollback for example, needs the resources until it is done. */
-async function closeResources(run: Run, behind: ReadonlySet<Promise<unknown>>): Promise<void> {
-  const { nesting } = run;
+/**
+ * What goes on behind the evaluation's end, a rollback for example, needs the resources until it is done. undefined:
+ * nothing had to be waited for. Never throws, and never rejects.
+ */
+function closeRun(run: Run, behind: ReadonlySet<Promise<unknown>>): Promise<void> | undefined {
+  const { nesting, resources, limits } = run;
+  let closing: Promise<void> | undefined;
+  // What its calls have begun may outlive it by far, and keeps it.
+  run.enclosing = noEnclosing;
   // They may have to be restored with the call around: it closes them when it has ended.
-  if (nesting !== undefined && !nesting.transaction.ended) {
-    nesting.transaction.closings.push(run.resources.close);
-    return;
+  const failed = (error: unknown): void => run.log("error", { error: messageOf(error) }, "resource.close.failed");
+  try {
+    if (nesting !== undefined && !nesting.transaction.ended) nesting.transaction.closings.push(resources.close);
+    else closing = behind.size === 0 ? resources.close() : Promise.all(behind).then(() => resources.close());
+    if (closing !== undefined) return run.withinGrace(closing, failed).catch(failed).then(limits.close);
+  } catch (error) {
+    failed(error);
   }
-  const closing = behind.size === 0 ? run.resources.close() : Promise.all(behind).then(() => run.resources.close());
-  if (closing !== undefined) {
-    await run.withinGrace(closing, (error) => run.log("error", { error: messageOf(error) }, "resource.close.failed"));
-  }
+  limits.close();
+  return undefined;
 }
 
 /** @throws {DefinitionError} for an override that cannot be read, or a limit that is met meanwhile. */
 async function resolveOverrides(
-  { overrides }: EvaluateOptions,
+  { store, tag }: NonNullable<EvaluateOptions["overrides"]>,
   { template }: Prompt,
   limits: Limits,
 ): Promise<PromptOverride | undefined> {
-  if (overrides === undefined) return undefined;
-  const resolving = overrides.store.resolve(template.descriptor, overrides.tag ?? defaultTag);
+  const resolving = store.resolve(template.descriptor, tag ?? defaultTag);
   const override = await limits.race(resolving, "render");
   if (isFailure(override)) throw new DefinitionError(override.message);
   return override;
@@ -261,7 +241,8 @@ function joinSession(
   world: World,
   nesting: Nesting | undefined,
 ): SessionCore {
-  const core = nesting?.run.core ?? coreOf(options.session ?? createSession({ id: world.newId() }));
+  const own = (): SessionCore => coreOf(options.session ?? createSession({ id: world.newId() }));
+  const core = nesting?.run.core ?? readOption("session", own);
   core.join([...prompt.template.slices, ...(options.policies ?? []).flatMap((policy) => policy.slices ?? [])]);
   return core;
 }

@@ -6,14 +6,16 @@ import {
   type EvaluateOptions,
   type Resources,
   type StreamEvent,
-  type Tool,
 } from "@proviso/core";
-import { isFailure } from "./failures.ts";
-import type { Limits, LimitOptions } from "./limits.ts";
+import { isFailure, readOption, type Failure } from "./failures.ts";
+import type { LimitOptions } from "./limits.ts";
 import type { Nesting } from "./nesting.ts";
 import { contextOf, openContext, type ContextSources, type ResourceContext } from "./resources/context.ts";
 import type { Run } from "./run.ts";
-import { policiesFor } from "./tools/policies.ts";
+import type { SessionCore } from "./session/session.ts";
+import { enclosing, enclosingOfNested, type Enclosing } from "./transactions/enclosing.ts";
+import { endlessWait } from "./transactions/endless-wait.ts";
+import { nameOfWriterAround } from "./transactions/lock.ts";
 
 const defaultMaxDepth = 3;
 
@@ -40,29 +42,51 @@ export function depthOf({ maxDepth }: EvaluateOptions, nesting: Nesting | undefi
   return { depth, maxDepth: Math.min(around.maxDepth, depth + (maxDepth ?? Infinity)) };
 }
 
+/**
+ * The transaction in whose code it begins. Where its first call would wait for the call in whose code it was begun, it is
+ * refused before anything is spent.
+ */
+export function enclosingOf(
+  core: SessionCore,
+  { session }: EvaluateOptions,
+  nesting: Nesting | undefined,
+  hasTools: boolean,
+): Enclosing | Failure {
+  if (nesting !== undefined) return enclosingOfNested(nesting.transaction);
+  const around = enclosing(session);
+  const heldBy = hasTools && around.startedIn ? nameOfWriterAround(around.startedIn, core.lock) : undefined;
+  return heldBy === undefined ? around : { ...endlessWait("the session", heldBy, "call"), phase: "render" };
+}
+
 /** The resources of an evaluation: its prompt's, those given with it, and those around it. */
-export async function openRunResources(
+export function openRunResources(
   own: readonly Binding[],
   given: EvaluateOptions["resources"],
-  limits: Limits,
-  nesting: Nesting | undefined,
-): Promise<ResourceContext> {
-  const opening = openContext({ own, ...sourcesOf(given, nesting?.run.resources) });
-  const context = isThenable(opening) ? await limits.race(opening, "render") : opening;
+  { limits, world, nesting }: Pick<Run, "limits" | "world" | "nesting">,
+): ResourceContext | Promise<ResourceContext> {
+  const opening = openContext(
+    readOption("resources", () => sourcesOf(own, given, nesting?.run.resources)),
+    world.clock,
+  );
+  return isThenable(opening) ? openedInTime(opening, limits) : opening;
+}
+
+async function openedInTime(opening: Promise<ResourceContext>, limits: Run["limits"]): Promise<ResourceContext> {
+  const context = await limits.race(opening, "render");
   if (!isFailure(context)) return context;
   // Opened after all: nobody will use it.
-  Promise.resolve(opening)
-    .then((late) => late.close())
-    .catch(() => {});
+  opening.then((late) => late.close()).catch(() => {});
   throw new DefinitionError(context.message);
 }
 
 /** Of two for one key the later counts; what is given here hides what is around. */
 function sourcesOf(
-  given: EvaluateOptions["resources"] = [],
+  own: readonly Binding[],
+  given: EvaluateOptions["resources"],
   around: ResourceContext | undefined,
-): Omit<ContextSources, "own"> {
-  const list = (Array.isArray(given) ? given : [given]) as readonly (Binding | Resources)[];
+): ContextSources {
+  if (given === undefined && around === undefined) return { own };
+  const list = (Array.isArray(given) ? given : given === undefined ? [] : [given]) as readonly (Binding | Resources)[];
   const bindings: Binding[] = [];
   const places = new Map<Binding["key"], number>();
   const opened: { readonly context: ResourceContext; readonly place: number }[] = [];
@@ -75,8 +99,9 @@ function sourcesOf(
     places.set(item.key, place);
   }
   const outers = [...opened.map(({ context }) => context), ...(around === undefined ? [] : [around])];
-  if (outers.length === 0) return { given: bindings };
+  if (outers.length === 0) return { own, given: bindings };
   return {
+    own,
     given: bindings,
     outers,
     outerOf(key) {
@@ -89,21 +114,4 @@ function sourcesOf(
 
 function isBinding(item: Binding | Resources): item is Binding {
   return isRecord(item) && "create" in item;
-}
-
-/** @throws {DefinitionError} for a tool, or a policy that watches it, which uses a key that nothing binds. */
-export function checkUses({ rendered, policies, resources }: Pick<Run, "rendered" | "policies" | "resources">): void {
-  for (const tool of rendered.tools) {
-    assertBound(`The tool "${tool.name}"`, tool.uses, resources);
-    for (const { name, uses } of policiesFor({ rendered, policies }, tool)) {
-      assertBound(`The policy "${name}"`, uses, resources);
-    }
-  }
-}
-
-function assertBound(user: string, uses: Tool["uses"], resources: ResourceContext): void {
-  const missing = uses?.find((key) => !resources.binds(key));
-  if (missing === undefined) return;
-  const { name } = missing;
-  throw new DefinitionError(`${user} uses "${name}", which nothing binds: give resources: [provide(${name}, …)].`);
 }

@@ -1,6 +1,14 @@
-import { countUsage, type Message, type ModelRequest, type ReportedUsage, type Usage } from "@proviso/core";
+import {
+  countUsage,
+  type JsonSchema,
+  type Message,
+  type ModelRequest,
+  type ReportedUsage,
+  type ToolSpec,
+  type Usage,
+} from "@proviso/core";
 import type { Conversation } from "./conversation.ts";
-import type { WorstCase } from "./limits.ts";
+import { estimatedTokens } from "./tokens.ts";
 
 /** Characters of English text and code to a token, roughly. */
 const charactersPerToken = 4;
@@ -19,34 +27,29 @@ export function usageOf(
 /** UTF-16 units of what a model reads of a message. */
 export function charactersOf(message: Message): number {
   if (message.role !== "assistant") return message.text.length;
-  const calls = message.toolCalls.map((call) => call.name.length + textOf(call.arguments).length);
-  return calls.reduce((sum, characters) => sum + characters, message.text.length);
+  let characters = message.text.length;
+  for (const call of message.toolCalls) characters += call.name.length + textOf(call.arguments).length;
+  return characters;
 }
 
 /** A provider may have left the arguments out, or handed on what it parsed. */
-export function textOf(given: unknown): string {
+function textOf(given: unknown): string {
   return typeof given === "string" ? given : "";
 }
 
-/** Tokens around a message: its role, its ids, what separates it from the next. */
-const tokensAroundMessage = 32;
-
-/**
- * What a request may cost at most. A token is at least a byte, so bytes bound the input; what a turn before was
- * reported to have cost bounds the messages up to its answer more closely.
- */
-export function worstCaseOf(
-  request: ModelRequest,
-  conversation: Conversation,
-  known: KnownCost | undefined,
-  maxOutputTokens: number,
-): WorstCase {
-  const from = known?.messages ?? 0;
-  const messages = conversation.bytesFrom(from) + tokensAroundMessage * (request.messages.length - from);
-  if (known !== undefined) return { inputTokens: known.tokens + messages, outputTokens: maxOutputTokens };
-  const beside = utf8Length(JSON.stringify([request.tools, request.output ?? null])) + tokensAroundMessage;
-  return { inputTokens: messages + beside, outputTokens: maxOutputTokens };
+/** Tokens of what a model reads of a message, with what is around it: its role, its ids. An estimate. */
+export function tokensOf(message: Message): number {
+  if (message.role !== "assistant") return tokensAroundMessage + estimatedTokens(message.text);
+  const calls = message.toolCalls.map(
+    (call) => tokensAroundCall + estimatedTokens(call.name) + estimatedTokens(textOf(call.arguments)),
+  );
+  return calls.reduce((sum, tokens) => sum + tokens, tokensAroundMessage + estimatedTokens(message.text));
 }
+
+/** Services count 3 to 12 around a message, and as many around all of them. */
+const tokensAroundMessage = 8;
+const tokensAroundCall = 8;
+const tokensAroundRequest = 12;
 
 /** What a provider reported for a request and its answer: so many messages, answer included, and their tokens. */
 export interface KnownCost {
@@ -54,12 +57,38 @@ export interface KnownCost {
   readonly tokens: number;
 }
 
-/** At most so many bytes in UTF-8. */
-export function utf8Length(text: string): number {
-  let bytes = text.length;
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i);
-    if (unit > 0x7f) bytes += unit > 0x7ff ? 2 : 1;
+/**
+ * The input of a request: what the turn before was reported to have cost counts for the messages up to its answer, the
+ * rest is an estimate. `correction`: how many times the estimate of an earlier turn's input were really counted.
+ */
+export function inputTokensOf(
+  request: ModelRequest,
+  conversation: Conversation,
+  { known, correction = 1 }: { readonly known?: KnownCost | undefined; readonly correction?: number | undefined } = {},
+): number {
+  if (known !== undefined) return known.tokens + Math.ceil(conversation.tokensFrom(known.messages) * correction);
+  const beside = request.tools.reduce((sum, tool) => sum + toolTokens(tool), tokensAroundRequest);
+  const output = request.output === undefined ? 0 : schemaTokens(request.output.schema);
+  return Math.ceil((conversation.tokensFrom(0) + beside + output) * correction);
+}
+
+/** By how much an estimate was wrong, within reason: a count that is far off counts something else. */
+export function correctionOf(reportedTokens: number, estimate: number): number {
+  return Math.min(3, Math.max(0.5, reportedTokens / Math.max(1, estimate)));
+}
+
+function toolTokens({ name, description, inputSchema }: ToolSpec): number {
+  return tokensAroundCall + estimatedTokens(name) + estimatedTokens(description) + schemaTokens(inputSchema);
+}
+
+const tokensOfSchemas = new WeakMap<JsonSchema, number>();
+
+/** A schema is written and counted once. */
+function schemaTokens(schema: JsonSchema): number {
+  let tokens = tokensOfSchemas.get(schema);
+  if (tokens === undefined) {
+    tokens = estimatedTokens(JSON.stringify(schema));
+    tokensOfSchemas.set(schema, tokens);
   }
-  return bytes;
+  return tokens;
 }

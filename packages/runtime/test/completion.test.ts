@@ -30,8 +30,10 @@ test("TOOL-12 at most 10 times: then the answer is taken as it is", async () => 
 });
 
 test("TOOL-12 not when a limit is spent: the answer is worth more than an error", async () => {
-  for (const options of [{ maxTurns: 1 }, { budget: { maxTotalTokens: 15 } }]) {
-    const { output } = await modelAdapter(answers(["x"]), fakeEnvironment()).evaluate(report(needs("a")), options);
+  const usage = { inputTokens: 500, outputTokens: 500 };
+  for (const options of [{ maxTurns: 1 }, { budget: { maxTotalTokens: 1_000 } }]) {
+    const model = scriptedModel([{ output: { parts: ["x"] }, usage }]);
+    const { output } = await modelAdapter(model, fakeEnvironment()).evaluate(report(needs("a")), options);
     expect(output).toEqual({ parts: ["x"] });
   }
 });

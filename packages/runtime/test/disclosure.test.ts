@@ -99,6 +99,53 @@ test("VIS-4 what is open is seen by the next evaluation of that prompt in the se
   }
 });
 
+test("VIS-4 what is open of one prompt is open of no other, also where its sections have the same keys", async () => {
+  const other = definePrompt({
+    ns: "tests",
+    key: "other",
+    sections: [
+      { key: "manual", text: "Another manual.", summary: "Another.", visibility: "summary", tools: [restart] },
+      { key: "ask", text: "Fix it.", role: "user" },
+    ],
+  }).bind();
+  const session = createSession();
+  const toolsOf = async (prompt: typeof runbook, steps: readonly ScriptedStep[]) => {
+    const model = scriptedModel(steps);
+    const resources = [provide(Filesystem, memoryFilesystem())];
+    await modelAdapter(model, fakeEnvironment()).evaluate(prompt, { session, resources });
+    return names(model.requests.at(-1)?.tools);
+  };
+  await toolsOf(runbook, [opening("manual"), { text: "x" }]);
+  expect(await toolsOf(other, [{ text: "x" }])).toEqual(["open_sections"]);
+  expect(await toolsOf(other, [opening("manual"), { text: "x" }])).toEqual(["restart"]);
+  expect(await toolsOf(runbook, [{ text: "x" }])).toContain("restart");
+  expect(session.get(openedSections).map(({ prompt }) => prompt)).toEqual(["tests/runbook", "tests/other"]);
+});
+
+test("PRM-9 an evaluation renders once, however many turns it has, and once more for each that opens sections", async () => {
+  let rendered = 0;
+  const prompt = definePrompt({
+    key: "counted",
+    sections: [
+      { key: "a", text: "Work.", tools: [demand], slices: [log], enabled: () => (rendered += 1) > 0 },
+      { key: "b", text: "More.", summary: "Less.", visibility: "summary", tools: [restart] },
+      { key: "c", text: "And more.", summary: "And less.", visibility: "summary" },
+    ],
+  }).bind();
+  const unheard = { toolCalls: [{ name: "nope" }] };
+  const wanting = { toolCalls: [{ name: "demand", arguments: { path: "c" } }] };
+  const resources = [provide(Filesystem, memoryFilesystem())];
+  for (const [steps, times] of [
+    [[{ text: "x" }], 1],
+    [[unheard, unheard, unheard, { text: "x" }], 1],
+    [[unheard, opening("b"), unheard, wanting, unheard, { text: "x" }], 3],
+  ] as const) {
+    rendered = 0;
+    await modelAdapter(scriptedModel(steps), fakeEnvironment()).evaluate(prompt, { resources });
+    expect(rendered).toBe(times);
+  }
+});
+
 test("VIS-4 an opening is undone with a failed transaction", async () => {
   const nest = defineTool({
     name: "nest",

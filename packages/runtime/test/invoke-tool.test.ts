@@ -22,6 +22,7 @@ test("TOOL-2 TOOL-10 invokeTool validates arguments and asks policies", async ()
   const rejected = await invokeTool(write, { text: 1 } as never);
   expect(rejected.params).toMatchObject({ error: expect.stringContaining("text") });
   const no = definePolicy({ name: "no", check: () => deny("not today") });
-  const denied = await invokeTool(write, { text: "x", end: "succeed" }, { ...world(), policies: [no] });
+  const { session, resources } = world();
+  const denied = await invokeTool(write, { text: "x", end: "succeed" }, { session, resources, policies: [no] });
   expect(denied.result).toEqual({ success: false, message: "not today" });
 });

@@ -1,4 +1,12 @@
-import { deadlineAt, deadlineIn, defineTool, provideFactory, resourceKey, trackBudget } from "@proviso/core";
+import {
+  deadlineAt,
+  deadlineIn,
+  defineTool,
+  provideFactory,
+  resourceKey,
+  systemClock,
+  trackBudget,
+} from "@proviso/core";
 import { createSession, modelAdapter } from "@proviso/runtime";
 import { fakeClock, fakeEnvironment, recordEvents, scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
@@ -16,11 +24,36 @@ test("LIM-1 the earliest deadline counts; an expired one fails before rendering,
   const model = scriptedModel([]);
   const late = deadlineIn(60_000, clock);
   const past = deadlineAt(new Date(clock.now() - 1), clock);
-  for (const options of [{ deadline: past }, { deadline: late, budget: { maxTotalTokens: 9, deadline: past } }]) {
+  for (const options of [
+    { deadline: past },
+    { budget: { deadline: past } },
+    { deadline: late, budget: { maxTotalTokens: 9, deadline: past } },
+    { deadline: past, budget: { maxTotalTokens: 9, deadline: late } },
+  ]) {
     const error = await rejection(modelAdapter(model, { clock }).evaluate(promptWith(), { session, ...options }));
     expect(error).toMatchObject({ code: "deadline", expiresAt: past.expiresAt });
   }
   expect([events, model.callCount]).toEqual([[], 0]);
+});
+
+test("LIM-1 the earlier of the option's deadline and the budget's ends an evaluation, whichever of the two it is", async () => {
+  for (const [ofOption, ofBudget] of [
+    [1_000, 2_000],
+    [2_000, 1_000],
+  ] as const) {
+    const clock = fakeClock();
+    const startedAt = clock.now();
+    const evaluation = rejection(
+      modelAdapter(hangingModel, { clock }).evaluate(promptWith(), {
+        deadline: deadlineIn(ofOption, clock),
+        budget: { deadline: deadlineIn(ofBudget, clock) },
+      }),
+    );
+    await clock.advance(3_000);
+    const error = await evaluation;
+    expect(error).toMatchObject({ code: "deadline", expiresAt: new Date(startedAt + 1_000) });
+    expect(error.message).toContain(new Date(startedAt + 1_000).toISOString());
+  }
 });
 
 const stuckKey = resourceKey<object>("stuck");
@@ -66,11 +99,14 @@ test.each(stuck)(
   },
 );
 
-test("LIM-2 in real time too, and nothing begins afterwards", { retry: 5 }, async () => {
+test("LIM-2 in real time too, and nothing begins afterwards", async () => {
   const model = scriptedModel([{ toolCalls: [call("hang"), call("ok")] }, { text: "never" }]);
-  const startedAt = performance.now();
-  const error = await rejection(modelAdapter(model).evaluate(promptWith(hang, ok), { deadline: deadlineIn(50) }));
-  expect(performance.now() - startedAt).toBeLessThan(150);
+  // A timer of the same loop comes as late as the deadline's own where others keep the machine busy.
+  const late = systemClock.sleep(600).then(() => Promise.reject(new Error("late")));
+  const error = await Promise.race([
+    rejection(modelAdapter(model).evaluate(promptWith(hang, ok), { deadline: deadlineIn(500) })),
+    late,
+  ]);
   expect(error).toMatchObject({ code: "deadline", phase: "tool" });
   expect(error["toolResults"]).toHaveLength(1);
   expect(model.callCount).toBe(1);
@@ -136,7 +172,6 @@ test.each([
   ["negative", { inputTokens: -5, outputTokens: -1 }],
   ["no numbers", { inputTokens: "12", outputTokens: Number.NaN }],
   ["infinite", { inputTokens: Infinity, outputTokens: 1e308 }],
-  ["half a token", { inputTokens: 1.5, outputTokens: 2.5 }],
 ])("LIM-6 usage that is %s counts as an estimate and is marked", async (_, reported) => {
   const { usage: counted } = await modelAdapter(
     scriptedModel([{ text: "a".repeat(40), usage: reported as never }]),
@@ -162,17 +197,17 @@ test("LIM-6 a call with arguments that are no text does not switch a shared budg
       } as const);
     },
   };
-  const budget = trackBudget({ maxTotalTokens: 50 });
+  const budget = trackBudget({ maxTotalTokens: 300 });
   const error = await rejection(modelAdapter(model).evaluate(promptWith(ok), { budget, maxTurns: 40 }));
-  expect(error).toMatchObject({ code: "budget", dimension: "total_tokens" });
-  expect(requests).toBeLessThan(10);
-  expect(budget.exceeded()).toBe("total_tokens");
+  expect(error).toMatchObject({ code: "provider", reason: "invalid_response" });
+  expect(requests).toBe(1);
+  expect(budget.consumed.totalTokens).toBeGreaterThanOrEqual(0);
   const later = modelAdapter(scriptedModel([{ text: "free", usage: usage(1_000_000) }]));
   expect(await rejection(later.evaluate(promptWith(), { budget }))).toMatchObject({ code: "budget" });
 });
 
 const looksLike = (left: number) => ({
-  budget: { maxTotalTokens: 9 },
+  budget: { maxTotalTokens: 9_000 },
   consumed: { ...usage(0), cachedInputTokens: 0, reasoningTokens: 0, estimated: false },
   remaining: () => ({ totalTokens: left, inputTokens: left, outputTokens: left, costUsd: left }),
   exceeded: () => undefined,
@@ -186,5 +221,5 @@ test("LIM-6 a tracker of one's own that says NaN is left has nothing left, and a
   const deadline = { expiresAt: new Date(0), remainingMs: () => Number.NaN };
   expect(await rejection(modelAdapter(model).evaluate(promptWith(), { deadline }))).toMatchObject({ code: "deadline" });
   expect(model.callCount).toBe(0);
-  await modelAdapter(model).evaluate(promptWith(), { budget: looksLike(5) });
+  await modelAdapter(model).evaluate(promptWith(), { budget: looksLike(5_000) });
 });

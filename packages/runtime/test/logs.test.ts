@@ -1,6 +1,8 @@
-import { modelAdapter, type Logger } from "@proviso/runtime";
-import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
+import { deadlineAt, definePrompt, type EvaluateOptions, type Prompt } from "@proviso/core";
+import { createSession, modelAdapter, type Logger } from "@proviso/runtime";
+import { fakeClock, fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { call, promptWith, rejection, writes, writing } from "./support.ts";
 
 type Level = keyof Logger;
@@ -32,15 +34,30 @@ test("EVT-4 an evaluation logs its steps as structured records, each with the pr
     "debug prompt.render.start",
     "debug prompt.render.complete",
     "debug prompt.call.start",
+    "debug prompt.call.complete",
     "warn prompt.throttled",
+    "debug prompt.call.start",
+    "debug prompt.call.complete",
     "warn tool.rejected",
     "warn tool.failed",
     "warn tool.rejected",
+    "debug prompt.call.start",
     "debug prompt.call.complete",
   ]);
   for (const { fields } of logger.entries) expect(fields).toMatchObject({ promptName: "tests/prompt", evaluationId });
-  expect(logger.entries[3]?.fields).toMatchObject({ attempt: 1, kind: "rate_limit", retryAfterMs: 10 });
-  expect(logger.entries[5]?.fields).toMatchObject({ tool: "write", callId: expect.any(String) });
+  const calls = logger.entries.filter(({ message }) => message.startsWith("prompt.call."));
+  expect(calls.map(({ fields: { turn, attempt } }) => [turn, attempt])).toEqual([
+    [1, 1],
+    [1, 1],
+    [1, 2],
+    [1, 2],
+    [2, 1],
+    [2, 1],
+  ]);
+  expect(calls[1]?.fields).toMatchObject({ error: "slow down", durationMs: expect.any(Number) });
+  expect(calls[5]?.fields).toMatchObject({ usage: { estimated: false }, durationMs: expect.any(Number) });
+  expect(logger.entries[4]?.fields).toMatchObject({ attempt: 1, kind: "rate_limit", retryAfterMs: 10 });
+  expect(logger.entries[8]?.fields).toMatchObject({ tool: "write", callId: expect.any(String) });
 });
 
 test("EVT-4 a failed evaluation is logged at error level with its code and phase", async () => {
@@ -52,6 +69,43 @@ test("EVT-4 a failed evaluation is logged at error level with its code and phase
     message: "prompt.error",
     fields: { code: "provider", phase: "request" },
   });
+});
+
+test("EVT-4 every error that evaluate rejects with is one prompt.error in the log", async () => {
+  const clock = fakeClock();
+  const session = createSession();
+  session.on("prompt.executed", () => {
+    throw new Error("not today");
+  });
+  const unbindable = definePrompt({
+    key: "odd",
+    params: z.object({ x: z.any() }),
+    text: "{{x}}" as string,
+  }).bind({ x: {} });
+  const cases: readonly (readonly [code: string, phase: string, Prompt, EvaluateOptions])[] = [
+    ["deadline", "render", promptWith(), { deadline: deadlineAt(new Date(clock.now() - 1), clock) }],
+    ["render", "render", promptWith(), { maxTurns: 0 }],
+    ["render", "render", unbindable, {}],
+    ["render", "render", undefined as never, {}],
+    ["listener", "response", promptWith(), { session }],
+    ["turns", "request", promptWith(writes), { maxTurns: 1 }],
+  ];
+  for (const [code, phase, prompt, options] of cases) {
+    const logger = recordingLogger();
+    const steps = code === "turns" ? [{ toolCalls: [writing("x")] }] : [{ text: "done" }];
+    const error = await rejection(modelAdapter(scriptedModel(steps), { clock, logger }).evaluate(prompt, options));
+    const promptName = prompt?.template.name ?? "(no prompt)";
+    const errors = logger.entries.filter(({ message }) => message === "prompt.error");
+    expect(errors, code).toMatchObject([{ level: "error", fields: { promptName, code, phase, error: error.message } }]);
+  }
+});
+
+test("SEC-1 EVT-4 what is logged of an evaluation that could not begin shows no secret", async () => {
+  const logger = recordingLogger();
+  const adapter = modelAdapter(scriptedModel([]), { logger, secrets: ["sk-secret-1"] });
+  await rejection(adapter.evaluate(promptWith(), { toolChoice: { tool: "sk-secret-1" } }));
+  expect(logger.entries.at(-1)?.message).toBe("prompt.error");
+  expect(JSON.stringify(logger.entries)).not.toContain("sk-secret-1");
 });
 
 test("EVT-4 console is a logger, and one that throws changes nothing", async () => {

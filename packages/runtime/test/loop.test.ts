@@ -7,10 +7,11 @@ import {
   provide,
   Filesystem,
   toolError,
+  type ModelProvider,
   type ModelRequest,
 } from "@proviso/core";
 import { createSession, memoryFilesystem, modelAdapter } from "@proviso/runtime";
-import { recordEvents, scriptedModel } from "@proviso/runtime/testing";
+import { fakeClock, recordEvents, scriptedModel } from "@proviso/runtime/testing";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -215,6 +216,28 @@ test("LOOP-6 usage is summed over turns, on the response, the event and the erro
   expect(error["usage"]).toMatchObject({ totalTokens: 110 });
 });
 
+test("LOOP-6 the response names the model that answered last, and where a provider does not say, the one it was made for", async () => {
+  const answering = (...models: readonly (string | undefined)[]): ModelProvider => {
+    const script = scriptedModel(models.map((_, index) => (index === models.length - 1 ? { text: "done" } : asked)));
+    const generate: ModelProvider["generate"] = async (request) => {
+      const answer = await script.generate(request);
+      const model = models[script.callCount - 1];
+      return "failure" in answer ? answer : { ...answer, model };
+    };
+    return { ...script, generate };
+  };
+  const asked = { toolCalls: [call("echo")] };
+  for (const [models, expected] of [
+    [["dated-1"], "dated-1"],
+    [["dated-1", "dated-2"], "dated-2"],
+    [["dated-1", undefined], "dated-1"],
+    [[undefined], "scripted-model"],
+  ] as const) {
+    const { model, provider } = await modelAdapter(answering(...models)).evaluate(promptWith(echo));
+    expect([provider, model]).toEqual(["scripted", expected]);
+  }
+});
+
 test("LOOP-7 a request is system text, earlier messages without theirs, user text; the response can be given to the next", async () => {
   const model = scriptedModel([{ text: "one" }, { text: "two" }]);
   const adapter = modelAdapter(model);
@@ -242,12 +265,12 @@ test.each([
   ["a negative budget", { budget: { maxTotalTokens: -1 } }],
   ["a choice of a tool that is not there", { toolChoice: { tool: "nope" } }],
   ["resources that are none", { resources: {} as never }],
-] as const)("ERR-1 %s is a PromptRenderError with its cause, before any request", async (_, options) => {
+] as const)("ERR-1 %s is an OptionError with its cause, before any request", async (_, options) => {
   const model = scriptedModel([]);
   const error = await rejection(modelAdapter(model).evaluate(promptWith(), options));
   expect(isEvaluationFailure(error)).toBe(true);
   expect(error).toMatchObject({
-    code: "render",
+    code: "option",
     phase: "render",
     promptName: "tests/prompt",
     messages: [],
@@ -268,7 +291,7 @@ test.each([
   for (const refused of [adapter.evaluate(promptWith(), options), adapter.stream(promptWith(), options).response]) {
     const { message, code } = await rejection(refused);
     expect(message).toContain(`The option ${name} must be ${words}`);
-    expect(code).toBe("render");
+    expect(code).toBe("option");
   }
 });
 
@@ -389,9 +412,11 @@ test("OUT-1 of a value that is refused no part is taken instead", async () => {
 
 test("OUT-1 brackets that never become JSON cost no more than reading them", async () => {
   for (const noise of ["[", '["', '{"a":', '[\\"', "[1,"]) {
-    const startedAt = performance.now();
+    const before = process.cpuUsage();
     expect(await parsed(point, `It is ${noise.repeat(60_000)}x`)).toMatchObject({ code: "output" });
-    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    const { user } = process.cpuUsage(before);
+    // Reading once takes a hundredth of this, and reading again from each bracket minutes.
+    expect(user / 1_000).toBeLessThan(10_000);
   }
 });
 
@@ -477,26 +502,31 @@ test("ERR-1 a schema or a logger that throws, and a prompt that is none, reject 
   expect(output).toBe("done");
   const adapter = modelAdapter(scriptedModel([]));
   expect(await rejection(adapter.evaluate(undefined as never))).toMatchObject({
-    code: "render",
+    code: "option",
     promptName: "(no prompt)",
   });
-  expect(await rejection(adapter.evaluate({} as never))).toMatchObject({ code: "render" });
+  expect(await rejection(adapter.evaluate({} as never))).toMatchObject({ code: "option" });
 });
 
 test("LIM-3 a handler sees a timeout at the deadline, and the caller's own reason after an abort", async () => {
   const reasons: unknown[] = [];
+  const clock = fakeClock();
+  let whenItWaits = (): void => void clock.advance(10);
   const wait = defineTool({
     name: "wait",
     description: "Waits.",
     input: z.object({}),
     execute: (_, { signal }) =>
-      new Promise((resolve) => signal.addEventListener("abort", () => resolve(void reasons.push(signal.reason)))),
+      new Promise((resolve) => {
+        signal.addEventListener("abort", () => resolve(void reasons.push(signal.reason)));
+        whenItWaits();
+      }),
   });
-  const script = () => modelAdapter(scriptedModel([{ toolCalls: [call("wait")] }]));
-  await rejection(script().evaluate(promptWith(wait), { deadline: deadlineIn(300) }));
+  const script = () => modelAdapter(scriptedModel([{ toolCalls: [call("wait")] }]), { clock });
+  await rejection(script().evaluate(promptWith(wait), { deadline: deadlineIn(10, clock) }));
   const controller = new AbortController();
   const enough = new Error("enough");
-  setTimeout(() => controller.abort(enough), 10);
+  whenItWaits = () => controller.abort(enough);
   const error = await rejection(script().evaluate(promptWith(wait), { signal: controller.signal }));
   expect(reasons).toEqual([expect.objectContaining({ name: "TimeoutError" }), enough]);
   expect(error.cause).toBe(enough);

@@ -1,4 +1,4 @@
-import { definePrompt, DefinitionError, PromptRenderError, type EvaluateOptions } from "@proviso/core";
+import { definePrompt, DefinitionError, errorReason, OptionError, type EvaluateOptions } from "@proviso/core";
 import { describe, expect, test } from "vitest";
 import { createSession, modelAdapter } from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
@@ -43,6 +43,10 @@ describe("ERR-1 an option of the wrong kind is named, with what it must be", () 
       "The option policies must be a list of what definePolicy makes, not",
     ],
     ["session", {}, "This session was not made by createSession; inside a tool, evaluate with context.evaluate."],
+    ["messages", [{ role: "user" }], "These are not messages of Proviso: messages[0].text must be a string."],
+    ["toolChoice", { tool: "nope" }, 'toolChoice names "nope", which is no tool of this prompt.'],
+    ["resources", { db: 1 }, "These resources were not opened by openResources, or are closed"],
+    ["budget", {}, "A budget needs at least one limit"],
     ["maxTurns", "3", "The option maxTurns must be a positive whole number, not"],
   ])("%s: %j", async (name, given, message) => {
     const model = scriptedModel([{ text: "Hello." }]);
@@ -50,9 +54,11 @@ describe("ERR-1 an option of the wrong kind is named, with what it must be", () 
     const options = { [name]: given } as EvaluateOptions;
     for (const evaluated of [adapter.evaluate(prompt, options), adapter.stream(prompt, options).response]) {
       const error: unknown = await evaluated.catch((reason: unknown) => reason);
-      expect(error).toBeInstanceOf(PromptRenderError);
-      expect((error as PromptRenderError).cause).toBeInstanceOf(DefinitionError);
-      expect((error as PromptRenderError).message).toContain(message);
+      expect(error).toBeInstanceOf(OptionError);
+      expect(error).toMatchObject({ code: "option", option: name, phase: "render", messages: [] });
+      expect(errorReason(error)).toBe("option_error");
+      expect((error as OptionError).cause).toBeInstanceOf(DefinitionError);
+      expect((error as OptionError).message).toContain(message);
     }
     expect(model.callCount).toBe(0);
   });
@@ -63,6 +69,17 @@ describe("ERR-1 an option of the wrong kind is named, with what it must be", () 
     for (const evaluated of [adapter.evaluate(prompt, none), adapter.stream(prompt, none).response])
       await expect(evaluated).rejects.toThrow("The options of evaluate must be an object, not null.");
   });
+});
+
+test("ERR-1 what is no bound prompt is the caller's mistake, and no error of rendering", async () => {
+  const template = definePrompt({ key: "greet", text: "Say hello." });
+  for (const given of [template, 7, undefined]) {
+    const error: unknown = await modelAdapter(scriptedModel([]))
+      .evaluate(given as never)
+      .catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: "option", option: undefined });
+    expect((error as Error).message).toBe("evaluate takes a bound prompt, template.bind(params), or a text.");
+  }
 });
 
 test("ERR-1 an option that is undefined is as if left out", async () => {

@@ -52,24 +52,25 @@ describe.each(["model", "agent"] as const)("a request to a %s", (kind) => {
 
   test("LOOP-8 has its event, is charged, passes the limit and is answered for in this order", async () => {
     const session = createSession();
-    const budget = trackBudget({ maxTotalTokens: 12 });
+    const budget = trackBudget({ maxTotalTokens: 120 });
+    const long = { ...answer, usage: { inputTokens: 100, outputTokens: 50, totalTokens: 150 } };
     const seen: unknown[] = [];
     session.on("*", ({ type }) => void seen.push([type, budget.consumed.totalTokens]));
     const adapter = adapterOf(async () => {
       seen.push("begun");
-      return answer;
+      return long;
     });
     expect(await rejection(adapter.evaluate(prompt, { session, budget }))).toMatchObject({
       code: "budget",
       phase: "response",
-      usage: { totalTokens: 15 },
+      usage: { totalTokens: 150 },
     });
     expect(seen).toEqual([
       ["prompt.rendered", 0],
       ["provider.requested", 0],
       "begun",
-      ["provider.responded", 15],
-      ["prompt.failed", 15],
+      ["provider.responded", 150],
+      ["prompt.failed", 150],
     ]);
   });
 

@@ -1,7 +1,8 @@
-import { definePrompt, trackBudget, type ModelProvider } from "@proviso/core";
+import { definePrompt, defineTool, trackBudget, type ModelProvider } from "@proviso/core";
 import { modelAdapter } from "@proviso/runtime";
-import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
+import { fakeEnvironment, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { call, promptWith, rejection, writes } from "./support.ts";
 
 const ask = (text: string) => definePrompt({ ns: "tests", key: "ask", sections: [{ key: "ask", text }] }).bind({});
@@ -54,10 +55,43 @@ test("LIM-5 no room for the worst case is a BudgetExceededError at once, before 
   expect(model.asked).toBe(0);
 });
 
-test("LIM-5 without maxOutputTokens nothing is reserved: only what was spent counts", async () => {
-  const budget = trackBudget({ maxTotalTokens: 20 });
-  await modelAdapter(scriptedModel([{ text: "ok" }])).evaluate(ask("x".repeat(1_000)), { budget });
+test("LIM-5 LIM-11 without maxOutputTokens the input is reserved, and what is usual for an answer", async () => {
+  const budget = trackBudget({ maxTotalTokens: 100_000 });
+  let reserved = 0;
+  const model = scriptedModel([
+    () => {
+      reserved = 100_000 - budget.remaining().totalTokens;
+      return { text: "ok" };
+    },
+  ]);
+  await modelAdapter(model).evaluate(ask("word ".repeat(1_000)), { budget });
+  expect(reserved).toBeGreaterThan(16_384 + 1_000);
+  expect(reserved).toBeLessThan(16_384 + 1_100);
   expect(budget.consumed.totalTokens).toBe(15);
+});
+
+test("LIM-11 what a turn reported corrects the estimate of what comes after it", async () => {
+  const budget = trackBudget({ maxTotalTokens: 100_000 });
+  const text = "word ".repeat(500);
+  const reserved: number[] = [];
+  // It counts twice what the estimate says.
+  const counts = (step: ScriptedStep): ScriptedStep => {
+    return () => {
+      reserved.push(100_000 - budget.consumed.totalTokens - budget.remaining().totalTokens);
+      return step;
+    };
+  };
+  const answer = { toolCalls: [call("write", { text: "a" })], usage: { inputTokens: 1_200, outputTokens: 20 } };
+  const model = Object.assign(scriptedModel([counts(answer), counts({ text: "done" })]), { maxOutputTokens: 10 });
+  const note = defineTool({ name: "write", description: "Writes.", input: z.object({}).loose(), execute: () => text });
+  await modelAdapter(model, fakeEnvironment()).evaluate(promptWith(note), {
+    budget,
+    messages: [{ role: "user", text }],
+  });
+  const [first = 0, second = 0] = reserved;
+  const correction = 1_200 / (first - 10);
+  expect(correction).toBeGreaterThan(1.5);
+  expect(second - 10).toBeCloseTo(1_220 + 508 * correction, -2);
 });
 
 test("LIM-5 what a turn was reported to cost bounds the next one more closely than its bytes", async () => {

@@ -270,3 +270,26 @@ describe.each([
     expect(outcome).toEqual(expected);
   });
 });
+
+test("OUT-4 TOOL-2 what is refused is said in the schema of a tool and of an output; of others than zod, what they print", async () => {
+  const input = z.object({ path: z.string(), from: z.object({ line: z.number() }).optional() });
+  const tool = defineTool({ name: "t", description: "T.", input, execute: () => 1 });
+  const loose = v.looseObject({ a: v.string() });
+  const other = defineTool({ name: "o", description: "O.", input: toStandardJsonSchema(loose), execute: () => 1 });
+  const prompt = definePrompt({
+    key: "p",
+    output: z.array(z.object({ title: z.string().optional() })),
+    sections: [{ key: "s", text: "Go.", tools: [tool, other] }],
+  }).bind();
+  const model = scriptedModel([{ output: [] }]);
+  await modelAdapter(model).evaluate(prompt);
+  const [request] = model.requests;
+  expect(request?.tools[0]?.inputSchema).toMatchObject({
+    additionalProperties: false,
+    properties: { from: { additionalProperties: false } },
+  });
+  expect(request?.tools[1]?.inputSchema).not.toHaveProperty("additionalProperties");
+  expect(request?.output?.schema).toMatchObject({
+    properties: { items: { items: { properties: { title: {} }, additionalProperties: false } } },
+  });
+});

@@ -1,4 +1,4 @@
-import { defineTool, type ModelFailure } from "@proviso/core";
+import { deadlineIn, definePrompt, defineTool, errorReason, type ModelFailure } from "@proviso/core";
 import { createSession, modelAdapter, modelFailureFrom } from "@proviso/runtime";
 import { fakeClock, fakeEnvironment, recordEvents, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import fc from "fast-check";
@@ -66,7 +66,6 @@ test.each([
   [422, {}, undefined, "bad_request"],
   [501, {}, undefined, "unknown"],
   [505, {}, undefined, "unknown"],
-  [500, { "x-should-retry": "false" }, undefined, "unknown"],
 ])("THR-1 status %i %j %j is not retried: %s", (status, headers, payload, reason) => {
   expect(answer(status, headers, payload)).toMatchObject({ failure: "provider", reason });
 });
@@ -100,7 +99,16 @@ test("THR-2 five attempts, each wait uniform up to a doubled bound, capped", asy
     Array.from({ length: 7 }, () => refused()),
     { random: () => 0.999, throttle: { maxAttempts: 7 } },
   );
-  expect(Math.max(...capped.delays.map((delay) => delay ?? 0))).toBeLessThanOrEqual(8_000);
+  expect(Math.max(...capped.delays.map((delay) => delay ?? 0))).toBeCloseTo(0.999 * 8_000);
+});
+
+test("THR-2 a request waits 30 s in total unless said otherwise", async () => {
+  const steps = Array.from({ length: 40 }, () => refused());
+  const { delays, outcome } = await evaluated(steps, { random: () => 0.999, throttle: { maxAttempts: 40 } });
+  const waited = delays.reduce<number>((sum, delay) => sum + (delay ?? 0), 0);
+  expect(waited).toBeGreaterThan(20_000);
+  expect(waited).toBeLessThanOrEqual(30_000);
+  expect(outcome).toMatchObject({ code: "throttled", attempts: delays.length });
 });
 
 const now = "Sat, 21 Nov 2026 10:00:00 GMT";
@@ -141,6 +149,71 @@ test("THR-4 a floor that passes the total fails at once and says how long was as
   expect([fitting.outcome["output"], fitting.delays]).toEqual(["done", [30_000]]);
 });
 
+/** A refusal, then an answer without latency: what becomes of an evaluation with so much time, for many seeds. */
+async function withDeadline(refusal: ModelFailure, leftMs: number, seeds: number): Promise<Record<string, number>> {
+  const outcomes: Record<string, number> = {};
+  for (let seed = 0; seed < seeds; seed++) {
+    const environment = fakeEnvironment(seed);
+    const model = scriptedModel([refusal, { text: "done" }]);
+    const settled = modelAdapter(model, environment)
+      .evaluate(promptWith(), { deadline: deadlineIn(leftMs, environment.clock) })
+      .then(
+        ({ output }) => String(output),
+        (error: unknown) => (error as { readonly code: string }).code,
+      );
+    await environment.clock.advance(60_000);
+    const outcome = await settled;
+    outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+  }
+  return outcomes;
+}
+
+test("THR-4 a wait leaves time for the request that it is made for, whatever the jitter", async () => {
+  expect(await withDeadline(refused({ retryAfterMs: 100 }), 400, 300)).toEqual({ done: 300 });
+  expect(await withDeadline(refused(), 60, 100)).toEqual({ done: 100 });
+});
+
+test("THR-4 a floor that reaches the very deadline is not waited for", async () => {
+  expect(await withDeadline(refused({ retryAfterMs: 400 }), 400, 3)).toEqual({ throttled: 3 });
+  expect(await withDeadline(refused({ retryAfterMs: 399 }), 400, 3)).toEqual({ done: 3 });
+});
+
+test("THR-4 half of what the deadline leaves after the floor is the request's", async () => {
+  const clock = fakeClock();
+  const session = createSession();
+  const events = recordEvents(session);
+  const model = scriptedModel([refused({ retryAfterMs: 100 }), { text: "done" }]);
+  const options = { session, deadline: deadlineIn(400, clock) };
+  const settled = modelAdapter(model, { clock, random: () => 0.5 }).evaluate(promptWith(), options);
+  await clock.advance(400);
+  expect((await settled).output).toBe("done");
+  expect(events.filter(({ type }) => type === "provider.throttled")).toMatchObject([{ delayMs: 175 }]);
+});
+
+test("THR-1 ERR-2 what is not to be asked again is given up at once as what it is", async () => {
+  const never = { "x-should-retry": "False ", "retry-after": "3" };
+  for (const [status, kind, label] of [
+    [429, "rate_limit", "rate_limit_error"],
+    [503, "server_error", "server_error"],
+    [408, "timeout", "timeout_error"],
+  ] as const) {
+    const { outcome, requests, delays } = await evaluated([answer(status, never), { text: "never" }]);
+    expect(outcome).toMatchObject({ code: "throttled", kind, status, attempts: 1, retryAfterMs: 3_000 });
+    expect([errorReason(outcome), requests, delays]).toEqual([label, 1, [undefined]]);
+  }
+});
+
+test("THR-5 an exhausted quota is an error in the log when a later attempt meets it, too, and once", async () => {
+  const quota = refused({ kind: "quota_exhausted" });
+  const late = await evaluated([refused(), quota]);
+  const throttled = (lines: readonly string[]) => lines.filter((line) => line.endsWith("prompt.throttled"));
+  expect(throttled(late.logged)).toEqual(["warn prompt.throttled", "error prompt.throttled"]);
+  const patient = await evaluated([refused(), quota, refused(), quota, { text: "done" }], {
+    throttle: { maxTotalDelayMs: 300_000 },
+  });
+  expect(throttled(patient.logged).filter((line) => line.startsWith("error"))).toHaveLength(1);
+});
+
 test("THR-5 an exhausted quota fails at once, is logged once as an error, and can be waited for", async () => {
   const quota = refused({ kind: "quota_exhausted" });
   const atOnce = await evaluated([quota]);
@@ -154,7 +227,7 @@ test("THR-5 an exhausted quota fails at once, is logged once as an error, and ca
 });
 
 test("THR-6 giving up is a ThrottleError with all its fields, and an event", async () => {
-  const last = refused({ payload: { why: "busy" }, retryAfterMs: 10 });
+  const last = refused({ payload: { why: "busy" }, retryAfterMs: 10, status: 429 });
   const { outcome, delays } = await evaluated([refused(), last], { throttle: { maxAttempts: 2 } });
   expect(outcome).toMatchObject({
     code: "throttled",
@@ -162,6 +235,7 @@ test("THR-6 giving up is a ThrottleError with all its fields, and an event", asy
     attempts: 2,
     retrySafe: false,
     retryAfterMs: 10,
+    status: 429,
     providerPayload: { why: "busy" },
   });
   expect(delays).toEqual([expect.any(Number), undefined]);
@@ -214,4 +288,22 @@ test("THR-2 a policy that cannot be is refused when the adapter is made", async 
     expect(() => modelAdapter(scriptedModel([]), { throttle })).toThrow(/throttle policy/);
   }
   void rejection;
+});
+
+test("PRO-8 ERR-2 a server that cannot be reached is told as that, once the attempts are over", async () => {
+  const refused = Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:9"), { code: "ECONNREFUSED" });
+  const down = modelAdapter(
+    scriptedModel([{ error: refused }, { error: new TypeError("fetch failed", { cause: refused }) }]),
+    { throttle: { maxAttempts: 2, baseDelayMs: 0 } },
+  );
+  const error: unknown = await down
+    .evaluate(definePrompt({ key: "p", text: "Hi." }).bind())
+    .catch((reason: unknown) => reason);
+  expect(error).toMatchObject({
+    code: "throttled",
+    kind: "network",
+    message:
+      "The request could not be sent 2 times (network): The server could not be reached: connect ECONNREFUSED 127.0.0.1:9",
+  });
+  expect(errorReason(error)).toBe("network_error");
 });

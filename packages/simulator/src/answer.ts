@@ -1,3 +1,4 @@
+import { answerText, withinLimit } from "./output-limit.ts";
 import { isObject, type AnswerStep, type JsonObject, type SimulatedCall, type SimulatedRequest } from "./types.ts";
 
 /** Numbers ids, so that the same requests give the same answers. */
@@ -33,10 +34,6 @@ function countTokens(request: SimulatedRequest, step: AnswerStep, calls: readonl
   };
 }
 
-function answerText(step: AnswerStep): string {
-  return step.text ?? (step.output === undefined ? "" : JSON.stringify(step.output));
-}
-
 function answerCalls(step: AnswerStep, ids: Ids): readonly SimulatedCall[] {
   return (step.toolCalls ?? []).map(({ name, id, arguments: given = {} }) => ({
     id: id ?? ids.next("call"),
@@ -45,8 +42,8 @@ function answerCalls(step: AnswerStep, ids: Ids): readonly SimulatedCall[] {
   }));
 }
 
-export function responsesAnswer(request: SimulatedRequest, step: AnswerStep, ids: Ids, createdAt: number): JsonObject {
-  const calls = answerCalls(step, ids);
+export function responsesAnswer(request: SimulatedRequest, given: AnswerStep, ids: Ids, createdAt: number): JsonObject {
+  const { step, calls } = withinLimit(request, given, answerCalls(given, ids));
   const { input, output, reasoning } = countTokens(request, step, calls);
   const unfinished = { length: "max_output_tokens", content_filter: "content_filter" } as const;
   const reason =
@@ -132,8 +129,8 @@ function responsesItems(
   ];
 }
 
-export function chatAnswer(request: SimulatedRequest, step: AnswerStep, ids: Ids, createdAt: number): JsonObject {
-  const calls = answerCalls(step, ids);
+export function chatAnswer(request: SimulatedRequest, given: AnswerStep, ids: Ids, createdAt: number): JsonObject {
+  const { step, calls } = withinLimit(request, given, answerCalls(given, ids));
   const { input, output, reasoning } = countTokens(request, step, calls);
   const text = answerText(step);
   const message = {

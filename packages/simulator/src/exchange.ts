@@ -3,6 +3,7 @@ import type { Ids } from "./answer.ts";
 import { pause, type SimulatorClock } from "./clock.ts";
 import { breaksOff, deliver } from "./deliver.ts";
 import type { Limiter } from "./limit.ts";
+import { outputLimit } from "./output-limit.ts";
 import { play, playHttp, type Played } from "./play.ts";
 import { readBody } from "./read-body.ts";
 import { readRequest } from "./read.ts";
@@ -173,9 +174,8 @@ function playOptions({ options: { chunkCharacters, eventMs }, ids, clock }: Stat
 }
 
 /** As the service reckons: what is sent, and the most that may be answered. */
-function tokensAsked(text: string, { body }: SimulatedRequest): number {
-  const most = body["max_output_tokens"] ?? body["max_completion_tokens"] ?? body["max_tokens"];
-  return Math.ceil(text.length / 4) + (typeof most === "number" ? most : 0);
+function tokensAsked(text: string, request: SimulatedRequest): number {
+  return Math.ceil(text.length / 4) + (outputLimit(request) ?? 0);
 }
 
 const models = {

@@ -148,7 +148,11 @@ const tool = { role: "tool", tool_call_id: "c", content: "o" };
 test.each([
   [[user, assistant], "did not have response messages: c"],
   [[user, assistant, user], "did not have response messages: c"],
+  [[user, assistant, user, tool], "did not have response messages: c"],
+  [[user, assistant, assistant, tool], "did not have response messages: c"],
+  [[user, assistant, { role: "system", content: "s" }, tool], "did not have response messages: c"],
   [[user, tool], "must be a response to a preceeding message"],
+  [[user, assistant, tool, tool], "must be a response to a preceeding message"],
   [[], "empty array"],
 ])("SIM-6 a broken history is refused: %j", async (messages, message) => {
   await using simulator = await startSimulator();

@@ -1,22 +1,36 @@
 import { Filesystem, type CompletionChecker } from "@proviso/core";
 
-/** These files are there. */
+/**
+ * These files are there. It uses the Filesystem: an evaluation without one fails before its first request. What cannot be
+ * looked for, because the path leads out of the filesystem for example, is missing.
+ */
 export function requireFiles(...paths: readonly string[]): CompletionChecker<never> {
   return {
     name: "require-files",
+    uses: [Filesystem],
     async check({ resources }) {
-      const files = await resources.open(Filesystem);
-      const found = await Promise.all(paths.map((path) => files.exists(path)));
-      const missing = paths.filter((_, index) => found[index] !== true);
-      return missing.length === 0 ? undefined : `These files are still missing: ${missing.join(", ")}. Write them.`;
+      try {
+        const files = await resources.open(Filesystem);
+        const found = await Promise.all(paths.map((path) => files.exists(path)));
+        const missing = paths.filter((_, index) => found[index] !== true);
+        return missing.length === 0 ? undefined : `These files are still missing: ${missing.join(", ")}. Write them.`;
+      } catch (error) {
+        const why = error instanceof Error ? error.message : String(error);
+        return `These files could not be looked for: ${paths.join(", ")}. ${why}`;
+      }
     },
   };
+}
+
+function usedBy(checkers: readonly CompletionChecker<never>[]): CompletionChecker["uses"] {
+  return [...new Set(checkers.flatMap(({ uses = [] }) => uses))];
 }
 
 /** Everything that each of them misses. */
 export function allOf<Output>(...checkers: readonly CompletionChecker<Output>[]): CompletionChecker<Output> {
   return {
     name: checkers.map(({ name }) => name).join(" and "),
+    uses: usedBy(checkers),
     async check(context) {
       const missing: string[] = [];
       for (const checker of checkers) {
@@ -32,6 +46,7 @@ export function allOf<Output>(...checkers: readonly CompletionChecker<Output>[])
 export function anyOf<Output>(...checkers: readonly CompletionChecker<Output>[]): CompletionChecker<Output> {
   return {
     name: checkers.map(({ name }) => name).join(" or "),
+    uses: usedBy(checkers),
     async check(context) {
       const missing: string[] = [];
       for (const checker of checkers) {

@@ -1,9 +1,10 @@
-import type { FeedbackProvider } from "@proviso/core";
+import { checkOptionNames, type FeedbackProvider } from "@proviso/core";
 
 type Every = FeedbackProvider["every"];
 
 /** How much time is left; nothing without a deadline. Default: with every fifth call. */
 export function deadlineFeedback(options: { readonly every?: Every | undefined } = {}): FeedbackProvider {
+  checkOptionNames("deadlineFeedback", options, { every: true });
   return {
     name: "deadline",
     every: options.every ?? { calls: 5 },
@@ -17,6 +18,7 @@ export function deadlineFeedback(options: { readonly every?: Every | undefined }
 
 /** What is left of the budget; nothing without one. Default: with every fifth call. */
 export function budgetFeedback(options: { readonly every?: Every | undefined } = {}): FeedbackProvider {
+  checkOptionNames("budgetFeedback", options, { every: true });
   return {
     name: "budget",
     every: options.every ?? { calls: 5 },
@@ -43,5 +45,6 @@ export function staticFeedback(
   text: string,
   options: { readonly every: Every; readonly name?: string | undefined },
 ): FeedbackProvider {
+  checkOptionNames("staticFeedback", options, { every: true, name: true });
   return { name: options.name ?? "reminder", every: options.every, provide: () => text };
 }

@@ -1,10 +1,12 @@
 import {
+  checkOptionNames,
   DefinitionError,
   defineTool,
   Filesystem,
   FilesystemError,
   textFinder,
   toolError,
+  type OptionNames,
   type Tool,
   type ToolContext,
   type ToolReturn,
@@ -45,6 +47,7 @@ export function asWorkspaceTools<const T extends readonly Tool[]>(tools: T): T {
  * @throws {DefinitionError} for an option that is no positive whole number.
  */
 export function filesystemTools(options: FilesystemToolsOptions = {}): readonly Tool[] {
+  checkOptionNames("filesystemTools", options, optionNames);
   const { linesAPage = 1_000, charactersAnAnswer = 40_000, entriesAnAnswer = 200 } = options;
   const limits: Limits = { linesAPage, charactersAnAnswer, entriesAnAnswer };
   for (const [name, value] of Object.entries(limits)) {
@@ -55,6 +58,13 @@ export function filesystemTools(options: FilesystemToolsOptions = {}): readonly 
   const changing = options.readOnly === true ? [] : [writeFile(), editFile(), removeFile()];
   return asWorkspaceTools(Object.freeze([...reading, ...changing]) as readonly Tool[]);
 }
+
+const optionNames = {
+  linesAPage: true,
+  charactersAnAnswer: true,
+  entriesAnAnswer: true,
+  readOnly: true,
+} as const satisfies OptionNames<FilesystemToolsOptions>;
 
 const where = "relative to the root of the workspace";
 const path = z.string().describe(where);

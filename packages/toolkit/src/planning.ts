@@ -1,4 +1,5 @@
 import {
+  checkOptionNames,
   defineEvent,
   defineSection,
   defineSlice,
@@ -88,6 +89,7 @@ Change the plan when what you find contradicts it.`;
 export function planning(
   options: { readonly key?: string | undefined; readonly title?: string | undefined } = {},
 ): Section {
+  checkOptionNames("planning", options, { key: true, title: true });
   const { key = "planning", title = "Planning" } = options;
   return defineSection({ key, title, text: guidance, tools: [setPlan, updateStep], slices: [plan] });
 }

@@ -1,5 +1,6 @@
 import {
   allow,
+  checkOptionNames,
   definePolicy,
   defineSlice,
   deny,
@@ -19,6 +20,7 @@ export function sequentialDependency(options: {
   /** Default: made of the tools' names. Two of one name and different tools cannot share a session. */
   readonly name?: string | undefined;
 }): ToolPolicy {
+  checkOptionNames("sequentialDependency", options, { tool: true, after: true, name: true });
   const { tool, after, name = `${tool.name}-after-${after.map((other) => other.name).join("-")}` } = options;
   const succeeded = namesOf(succeededSlices, [name, ...namesIn(after)], () =>
     defineSlice({
@@ -56,6 +58,7 @@ export function readBeforeWrite(options: {
   /** Made once: policies with the same tools and the same function remember together. */
   readonly pathOf?: ((input: unknown) => string | undefined) | undefined;
 }): ToolPolicy {
+  checkOptionNames("readBeforeWrite", options, { read: true, write: true, pathOf: true });
   const { read, write, pathOf = pathProperty } = options;
   const [readers, writers] = [namesIn(read).join("-"), namesIn(write).join("-")];
   const readPaths = namesOf(sliceMapOf(pathOf), [readers, writers], () =>
@@ -169,6 +172,7 @@ export function requireApproval(
   ask: (request: ApprovalRequest) => Approval | Promise<Approval>,
   options: { /** Left out: every tool that is not read-only. */ readonly tools?: readonly Tool[] | undefined } = {},
 ): ToolPolicy {
+  checkOptionNames("requireApproval", options, { tools: true });
   const { tools } = options;
   return definePolicy({
     name: "require-approval",

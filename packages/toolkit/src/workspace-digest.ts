@@ -1,4 +1,12 @@
-import { defineEvent, defineSection, defineSlice, type Section, type Session, type Slice } from "@proviso/core";
+import {
+  checkOptionNames,
+  defineEvent,
+  defineSection,
+  defineSlice,
+  type Section,
+  type Session,
+  type Slice,
+} from "@proviso/core";
 import { joinSlices } from "@proviso/runtime";
 import { z } from "zod";
 
@@ -34,6 +42,7 @@ export function isDigestSection(section: Section<never>): boolean {
 export function workspaceDigest(
   options: { readonly key?: string | undefined; readonly title?: string | undefined } = {},
 ): Section {
+  checkOptionNames("workspaceDigest", options, { key: true, title: true });
   const { key = "workspace-digest", title = "Workspace" } = options;
   const textFrom: NonNullable<Section["textFrom"]> = (get, path) =>
     get(workspaceDigests).find(({ section }) => section === path)?.digest;

@@ -19,7 +19,8 @@ async function said(feedback: FeedbackProvider, limited: boolean): Promise<strin
   const model = scriptedModel([{ toolCalls: [call("set_plan", { goal: "g", steps: ["s"] })] }, { text: "done" }]);
   const prompt = definePrompt({ key: "p", sections: [planning()], feedback: [feedback] }).bind();
   const limits = { deadline: deadlineIn(90_000, environment.clock), budget: { maxTotalTokens: 1_000, maxCostUsd: 2 } };
-  const { messages } = await modelAdapter(model, environment).evaluate(prompt, limited ? limits : {});
+  const adapter = modelAdapter(model, { ...environment, pricing: { input: 0, output: 0 } });
+  const { messages } = await adapter.evaluate(prompt, limited ? limits : {});
   const answer = messages.find(({ role }) => role === "tool")?.text ?? "";
   return /<feedback from="\w+">\n([\s\S]*)\n<\/feedback>/.exec(answer)?.[1] ?? "";
 }
@@ -79,4 +80,27 @@ test("KIT-10 required files are looked for where the filesystem is made asynchro
   const resources = [provideFactory(Filesystem, async () => memoryFilesystem({}))];
   await modelAdapter(model, fakeEnvironment()).evaluate(prompt, { resources });
   model.assertDone();
+});
+
+test("KIT-10 TOOL-12 without a filesystem the evaluation fails before its first request, alone and beside others", async () => {
+  const looksAtNothing = { name: "any", check: () => undefined };
+  for (const completion of [
+    requireFiles("b.md"),
+    allOf(looksAtNothing, requireFiles("b.md")),
+    anyOf(requireFiles("b.md")),
+  ]) {
+    const model = scriptedModel([{ text: "done" }]);
+    const prompt = definePrompt({ key: "files", text: "Write.", completion }).bind();
+    const failed = modelAdapter(model, fakeEnvironment()).evaluate(prompt);
+    await expect(failed).rejects.toMatchObject({
+      code: "render",
+      message: expect.stringMatching(/^The completion checker ".*" uses "Filesystem", which nothing binds/),
+    });
+    expect(model.callCount).toBe(0);
+  }
+});
+
+test("KIT-10 files that cannot be looked for are missing, whatever the reason", async () => {
+  const outside = await ask(requireFiles("../b.md"), ...Array.from({ length: 10 }, () => "c.md"));
+  expect(outside[1]).toMatch(/^These files could not be looked for: \.\.\/b\.md\. /);
 });

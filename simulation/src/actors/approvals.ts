@@ -4,7 +4,7 @@ import { forged, tallied, type Stage } from "./stage.ts";
 
 interface Asked {
   readonly operation: string;
-  readonly load: { amount: number };
+  readonly load: { amount: number; readonly at: Date };
 }
 
 /** A check, and somebody who is asked and takes their time; or one of them. */
@@ -22,6 +22,8 @@ function forge(input: Asked): void {
   } catch {
     // It is frozen.
   }
+  // This cannot be frozen.
+  input.load.at.setTime(forged);
 }
 
 /** Notes that it was asked; denies, or changes its mind, or the input, when it is asked again. */
@@ -35,6 +37,7 @@ function checking(stage: Stage): ToolPolicy {
     check({ input }, context): PolicyDecision {
       const given = input as Asked;
       const { operation: id, load } = given;
+      const at = new Date(load.at);
       const times = (asked.get(id) ?? 0) + 1;
       asked.set(id, times);
       const operation = record.operation(id);
@@ -50,7 +53,7 @@ function checking(stage: Stage): ToolPolicy {
       stage.checked.set(id, context.session);
       if (manner === "deny" || (manner === "deny later" && times > 1)) return deny("not allowed");
       if (manner === "change" || (manner === "change later" && times > 1))
-        return allow({ ...given, load: { amount: (load.amount % 5) + (manner === "change" ? 0 : 1) } });
+        return allow({ ...given, load: { amount: (load.amount % 5) + (manner === "change" ? 0 : 1), at } });
       return allow();
     },
   });
@@ -67,6 +70,7 @@ function approving(stage: Stage): ToolPolicy {
       const operation = record.operation(id);
       // What the checks did was rolled back.
       if (operation !== undefined) record.undo(operation);
+      const at = new Date(given.load.at);
       approved.set(id, "nothing yet");
       stage.note(`${id} waits for approval`);
       forge(given);
@@ -91,8 +95,8 @@ function approving(stage: Stage): ToolPolicy {
       if (kind === 2) return undefined as unknown as PolicyDecision;
       if (kind === 3) throw new Error("nobody is there");
       if (kind === 4) return deny("");
-      const change = kind < 7 ? { ...given, load: { amount: (given.load.amount + 1) % 9 } } : undefined;
-      approved.set(id, JSON.stringify(change ?? given));
+      const change = kind < 7 ? { ...given, load: { amount: (given.load.amount + 1) % 9, at } } : undefined;
+      approved.set(id, JSON.stringify(change ?? { ...given, load: { ...given.load, at } }));
       stage.note(`${id} is approved`);
       return change === undefined ? allow() : allow(change);
     },

@@ -13,7 +13,7 @@ import { scriptedModel } from "@proviso/runtime/testing";
 import { z } from "zod";
 import { randomPolicies } from "./approvals.ts";
 import type { Operation, Store } from "./record.ts";
-import { forged, type CellKey, type Stage } from "./stage.ts";
+import { firstDay, forged, type CellKey, type Stage } from "./stage.ts";
 import type { Worker } from "./steps.ts";
 
 /** Where an evaluation stands. */
@@ -33,7 +33,9 @@ export interface Place {
   work(stage: Stage, worker: Worker): Promise<void>;
 }
 
-const inputs = z.object({ operation: z.string(), load: z.object({ amount: z.number().max(9) }) });
+// JSON has no dates: it comes of a transform, or of a policy that gives the Date which it got.
+const date = z.unknown().transform((given) => (given instanceof Date ? given : new Date(String(given))));
+const inputs = z.object({ operation: z.string(), load: z.object({ amount: z.number().max(9), at: date }) });
 export interface Evaluation {
   readonly prompt: Prompt;
   readonly adapter: ProviderAdapter;
@@ -56,7 +58,11 @@ export function createEvaluation(stage: Stage, place: Place): Evaluation {
         overlaps: isFree ? name : undefined,
         readOnly: place.readOnly || tool.readOnly === true,
       });
-      return { name: tool.name, id: operation.id, arguments: { operation: operation.id, load: { amount: 1 } } };
+      return {
+        name: tool.name,
+        id: operation.id,
+        arguments: { operation: operation.id, load: { amount: 1, at: firstDay } },
+      };
     }),
   }));
   const prompt = definePrompt({
@@ -112,9 +118,13 @@ function randomTool(stage: Stage, place: Place, name: string): Tool {
 function checkInput(
   { book, approved }: Stage,
   id: string,
-  input: { readonly operation: string; readonly load: { readonly amount: number } },
+  input: { readonly operation: string; readonly load: { readonly amount: number; readonly at: Date } },
 ): void {
-  book.demand(input.load.amount !== forged, `TOOL-14 ${id} runs with an input that somebody has changed`);
+  const { amount, at } = input.load;
+  book.demand(
+    amount !== forged && at.getTime() !== forged,
+    `TOOL-14 ${id} runs with an input that somebody has changed`,
+  );
   const known = approved.get(id);
   if (known !== undefined)
     book.demand(
@@ -145,7 +155,13 @@ function workerOf(
     kind: "handler",
     depth,
     signal,
-    open: (key) => context.resources.open(key),
+    open: (key) =>
+      context.resources.open(key).catch((error: unknown) => {
+        const { message } = error as Error;
+        const isLost = message.includes("came after the end") && !signal.aborted && !operation.ended;
+        stage.book.demand(!isLost, `TX-4 ${operation.id} does not get what it waited for: ${message}`);
+        throw error;
+      }),
     evaluate: ({ prompt, adapter }, given) =>
       context.evaluate(prompt, { adapter, ...(given === undefined ? {} : { resources: given }) }),
   };

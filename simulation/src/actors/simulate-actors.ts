@@ -15,7 +15,7 @@ import {
   type Stage,
 } from "./stage.ts";
 import { addSession } from "./sessions.ts";
-import { work } from "./steps.ts";
+import { work, workAlone } from "./steps.ts";
 import { goBack, runTransaction, visit } from "./transactions.ts";
 
 /** Milliseconds after which everything has to be over, and within which a lock that nobody holds is there. */
@@ -39,7 +39,7 @@ export async function simulateActors(seed: number): Promise<Stage["book"]> {
   // What goes on behind: restores and releases.
   await clock.advance(60_000);
   for (const session of sessions) await checkFree(stage, session);
-  for (const scope of stage.scopes)
+  for (const scope of [...stage.scopes, stage.late])
     await passTime(stage, Promise.resolve(scope[Symbol.asyncDispose]()), atOnce, "RES-1 a scope is not closed");
   checkEnd(stage);
   book.demand(clock.pending === 0, `SEC-3 ${clock.pending} still sleep`);
@@ -64,7 +64,9 @@ async function evaluate(stage: Stage, session: Session): Promise<void> {
   const { clock } = environment;
   const hasExtra = random.chance(0.5);
   const given = randomGiven(stage);
-  const resources = hasExtra ? [...(Array.isArray(given) ? given : [given]), extraBinding(stage)] : given;
+  const resources = hasExtra
+    ? [...(Array.isArray(given) ? given : [given]), extraBinding(stage, () => workAlone(stage))]
+    : given;
   const keys = hasExtra ? [...cellKeys, extraKey] : cellKeys;
   const watched = random.chance(0.35);
   const place = { session, parent: undefined, depth: 0, readOnly: false, isInBody: false, keys, watched, work };

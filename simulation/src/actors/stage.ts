@@ -22,6 +22,8 @@ export const tallied = defineEvent("tallied", z.object({ text: z.string(), n: z.
 
 /** What no schema lets through: somebody changed the input behind the runtime's back. */
 export const forged = 1_000_000;
+/** What a model gives for a date. */
+export const firstDay = "2026-01-01T00:00:00.000Z";
 
 interface Tally {
   readonly texts: readonly string[];
@@ -64,6 +66,8 @@ export interface Stage {
   readonly extras: Cell[];
   readonly sessions: Map<Session, Store>;
   readonly scopes: readonly Opened[];
+  /** One more over the cells, which are made in it, slowly, for whoever asks first. */
+  readonly late: Opened;
   /** What was begun and is not waited for where it was. */
   readonly background: Promise<unknown>[];
   /** Of calls: the input that was approved, as JSON. */
@@ -109,6 +113,15 @@ export async function createStage(seed: number): Promise<Stage> {
     extras: [],
     sessions,
     scopes: [first, handles, made],
+    late: await openResources(
+      cells.map((cell, at) => {
+        const make = async (): Promise<Sheet> => {
+          await clock.sleep(random.pick([5, 80, 300]));
+          return cell;
+        };
+        return provideFactory(keyAt(cellKeys, at), make, { close() {} });
+      }),
+    ),
     background: [],
     approved: new Map(),
     checked: new Map(),
@@ -151,6 +164,8 @@ export function randomGiven(stage: Stage): Given {
     // From here on they are first used while a call runs.
     () => each((key, cell) => [provideFactory(key, () => cell as Sheet, { close() {} })]),
     () => each((key, cell) => [provideFactory(key, () => slowly(cell), { close() {} })]),
+    () => stage.late,
+    () => stage.late,
     () => [
       scope,
       ...each((key, cell) => [provideFactory(key, () => cell as Sheet, { scope: "prototype", close() {} })]).slice(1),
@@ -159,14 +174,20 @@ export function randomGiven(stage: Stage): Given {
   return ways[random.int(orderly ? 7 : ways.length)]?.() ?? scope;
 }
 
-/** A resource that is made when a call asks for it. */
-export function extraBinding(stage: Stage): Binding {
+const never = new Promise<never>(() => {});
+
+/** A resource that is made when a call asks for it; its factory may begin work of its own, and its close may hang. */
+export function extraBinding(stage: Stage, alone: () => Promise<unknown>): Binding {
   const { random, environment, book, record, extras } = stage;
   const { clock } = environment;
+  const scope = random.pick(["singleton", "toolCall", "prototype"] as const);
+  const hangs = random.chance(0.15);
+  const works = scope === "singleton" && random.chance(0.4);
   const manner = { ...randomManner(random, false), slow: false };
   const make = (): Sheet => {
     const cell = createCell({ random, clock, book, record, goesBack() {} }, `extra${extras.length}`, manner);
     extras.push(cell);
+    if (works) stage.background.push(clock.sleep(random.int(60)).then(alone));
     return cell;
   };
   const slowly = async (): Promise<Sheet> => {
@@ -174,9 +195,12 @@ export function extraBinding(stage: Stage): Binding {
     return make();
   };
   return provideFactory(extraKey, random.chance(0.4) ? slowly : make, {
-    scope: random.pick(["singleton", "toolCall", "prototype"]),
+    scope,
     eager: random.chance(0.2),
-    close: ({ cell }) => cell.close(),
+    close: ({ cell }) => {
+      cell.close();
+      return hangs ? never : undefined;
+    },
   });
 }
 

@@ -160,7 +160,7 @@ async function nest(stage: Stage, worker: Worker): Promise<void> {
 /** Cells that the outer call may not hold, and a resource that ends with the inner evaluation. */
 function innerGiven(stage: Stage): Given {
   const given = randomGiven(stage);
-  return [...(Array.isArray(given) ? given : [given]), extraBinding(stage)] as Given;
+  return [...(Array.isArray(given) ? given : [given]), extraBinding(stage, () => workAlone(stage))] as Given;
 }
 
 /** A wait for what this very call holds could never end: it is refused, and no time passes. */
@@ -174,29 +174,61 @@ async function selfish(stage: Stage, worker: Worker): Promise<void> {
   if (hasFailed(stage)) return;
   const scope = { session, resources: scopes[0] as (typeof scopes)[number] };
   const alone = { parent: undefined, depth: 3, readOnly: false, isInBody: false, work };
-  const ways: readonly (() => Promise<unknown>)[] = [
-    () => {
-      const { adapter, prompt } = createEvaluation(stage, { ...alone, session, keys: [] });
-      return adapter.evaluate(prompt, { session });
+  // Public ones may wait for others first, where their locks come earlier.
+  const ways: readonly { readonly isAtOnce: boolean; begin(): Promise<unknown> }[] = [
+    {
+      isAtOnce: true,
+      begin() {
+        const { adapter, prompt } = createEvaluation(stage, { ...alone, session, keys: [] });
+        return adapter.evaluate(prompt, { session });
+      },
     },
-    () => transaction(scope, async () => {}),
-    () => createSnapshot(scope),
-    ...(own === undefined || own.name.startsWith("extra") ? [] : [() => evaluateOver(stage, own)]),
+    { isAtOnce: false, begin: () => transaction(scope, async () => {}) },
+    { isAtOnce: false, begin: () => createSnapshot(scope) },
+    ...(own === undefined || own.name.startsWith("extra")
+      ? []
+      : [{ isAtOnce: true, begin: () => evaluateOver(stage, own) }]),
+    ...(worker.depth > 1 || stage.faulty ? [] : [{ isAtOnce: false, begin: () => evaluateInBody(stage, worker) }]),
   ];
   const before = clock.now();
-  const way = random.int(ways.length);
-  const code = await (ways[way] as (typeof ways)[number])().then(
+  const { isAtOnce, begin } = random.pick(ways);
+  const code = await begin().then(
     () => "nothing",
     (error: unknown) => (error as { readonly code?: string }).code,
   );
   if (worker.signal?.aborted === true) return;
   book.demand(code === "deadlock", `TX-12 ${operation.id} waits for itself, which ends with ${code}`);
-  // Public ones may wait for others first, where their locks come earlier.
-  const isAtOnce = way !== 1 && way !== 2;
   book.demand(
     !isAtOnce || clock.now() === before,
     `TX-12 ${operation.id} waits for itself for ${clock.now() - before} ms`,
   );
+}
+
+/** The body of a transaction evaluates as the call around it, over what the body holds. */
+function evaluateInBody(stage: Stage, worker: Worker): Promise<unknown> {
+  const { scopes, random } = stage;
+  const resources = scopes[0] as (typeof scopes)[number];
+  const inner = createEvaluation(stage, {
+    session: worker.session,
+    parent: worker.operation,
+    depth: 3,
+    readOnly: false,
+    isInBody: false,
+    work,
+    keys: [random.pick(cellKeys)],
+    usesAll: true,
+  });
+  const scope = { session: addSession(stage), resources, tag: "in a call" };
+  return transaction(scope, () => worker.evaluate(inner, resources));
+}
+
+/** What the factory of a singleton has begun is part of no call, whoever made it: it waits, and is never refused. */
+export async function workAlone(stage: Stage): Promise<void> {
+  if (hasFailed(stage)) return;
+  await evaluateOver(stage, stage.random.pick(stage.cells)).catch((error: unknown) => {
+    const { code, message } = error as { readonly code?: string; readonly message: string };
+    stage.book.demand(hasFailed(stage), `RES-10 what a factory has begun ends with ${code}: ${message}`);
+  });
 }
 
 /** In another session; `always` writes in that cell. */

@@ -3,6 +3,9 @@ import { agent, methods, ndJsonStream } from "@agentclientprotocol/sdk";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { Readable, Writable } from "node:stream";
 
+// Also when nobody ends it.
+setTimeout(() => process.exit(124), 300_000).unref();
+
 let mcpServers = [];
 
 async function book(call) {

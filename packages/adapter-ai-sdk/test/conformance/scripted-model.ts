@@ -36,6 +36,7 @@ export function scriptedLanguageModel(script: ConformanceScript): {
       throw refused(step);
     }
     const { fault } = step;
+    const given = shortened(step, options.maxOutputTokens);
     const lasts = fault !== undefined && lasting.has(fault);
     const fails = fault !== undefined && !lasts && !faulted;
     faulted = fails;
@@ -46,7 +47,7 @@ export function scriptedLanguageModel(script: ConformanceScript): {
     } finally {
       awaited -= 1;
     }
-    return fails || lasts ? step : { ...step, fault: undefined };
+    return fails || lasts ? given : { ...given, fault: undefined };
   };
   const model: LanguageModelV4 = {
     specificationVersion: "v4",
@@ -60,6 +61,13 @@ export function scriptedLanguageModel(script: ConformanceScript): {
     },
   };
   return { model, requests: () => requests, awaited: () => awaited };
+}
+
+/** As a service cuts an answer short, with four characters to a token. */
+function shortened(step: ConformanceAnswer, maxOutputTokens = Infinity): ConformanceAnswer {
+  const { text = "" } = step;
+  const most = 4 * maxOutputTokens;
+  return text.length <= most ? step : { ...step, text: text.slice(0, most), finishReason: "length" };
 }
 
 /** Faults of an answer, which do not come in its place; a wire's own are none here. */

@@ -32,7 +32,7 @@ export interface ProgramRun {
 export async function runProgram(program: string, missing: readonly string[] = []): Promise<ProgramRun> {
   const register = `data:text/javascript,${encodeURIComponent(hooks(missing))}`;
   const args = ["--conditions=@proviso/source", "--import", register, "--input-type=module-typescript", "-e", program];
-  const env = { PATH: process.env["PATH"] };
+  const env = { PATH: process.env["PATH"], NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] };
   const { stdout } = await run(process.execPath, args, { cwd: packageFolder, env });
   const lines = stdout.trim().split("\n");
   const urls = lines.filter((line) => line.startsWith("loaded "));

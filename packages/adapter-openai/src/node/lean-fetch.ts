@@ -1,6 +1,7 @@
 // 1. A connection is kept for the next request; an idle one keeps no process alive for longer than its timeout.
 // 2. An abort ends the request and its body, and leaves no listener on the signal.
 // 3. A body that is read as text is collected as it comes: no stream is made for it.
+import { checkOptionNames } from "@proviso/core";
 import { Readable } from "node:stream";
 import { Agent, type Dispatcher } from "undici";
 import { takesRecords, type LeanFetch, type LeanResponse } from "../fetch.ts";
@@ -15,7 +16,9 @@ export interface LeanFetchOptions {
  * A `fetch` over undici's dispatcher, for `openai({ fetch: leanFetch() })`: a third of what the global one costs, above
  * all with many requests at once. It does what the SDK needs and no more: no redirects, no compression, no cookies.
  */
-export function leanFetch({ connections }: LeanFetchOptions = {}): LeanFetch {
+export function leanFetch(options: LeanFetchOptions = {}): LeanFetch {
+  checkOptionNames("leanFetch", options, { connections: true });
+  const { connections } = options;
   const dispatcher = new Agent({
     ...(connections === undefined ? {} : { connections }),
     // The adapter has limits of its own.

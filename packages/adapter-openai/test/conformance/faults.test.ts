@@ -1,16 +1,20 @@
 import { openai } from "@proviso/adapter-openai";
 import { leanFetch } from "@proviso/adapter-openai/node";
 import { describeFaultMatrix } from "@proviso/fault-matrix";
+import { inject } from "vitest";
 
 const lean = leanFetch();
+const exhaustive = inject("exhaustive");
 
 for (const api of ["responses", "chat"] as const) {
   describeFaultMatrix(`openai over leanFetch, ${api}`, {
     api,
+    exhaustive,
     make: (connection) => openai({ model: "gpt-5.4", api, apiKey: "sk-matrix-0123456789", fetch: lean, ...connection }),
   });
   describeFaultMatrix(`openai, ${api}`, {
     api,
+    exhaustive,
     make: (connection) => openai({ model: "gpt-5.4", api, apiKey: "sk-matrix-0123456789", ...connection }),
   });
 }

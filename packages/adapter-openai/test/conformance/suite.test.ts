@@ -2,6 +2,7 @@ import { openai, type OpenAIOptions } from "@proviso/adapter-openai";
 import { leanFetch } from "@proviso/adapter-openai/node";
 import { playScript } from "@proviso/fault-matrix";
 import { describeAdapter } from "@proviso/runtime/conformance";
+import { inject } from "vitest";
 
 function describeOpenAI(name: string, options: Partial<OpenAIOptions>): void {
   describeAdapter(name, {
@@ -16,8 +17,12 @@ function describeOpenAI(name: string, options: Partial<OpenAIOptions>): void {
 
 const fetch = leanFetch();
 
-for (const api of ["responses", "chat"] as const) {
-  describeOpenAI(`openai, ${api}`, { api });
-  describeOpenAI(`openai over leanFetch, ${api}`, { api, fetch });
-  describeOpenAI(`openai without native output, ${api}`, { api, nativeOutput: false });
+describeOpenAI("openai, responses", { api: "responses" });
+describeOpenAI("openai over leanFetch, chat", { api: "chat", fetch });
+
+if (inject("exhaustive")) {
+  describeOpenAI("openai over leanFetch, responses", { api: "responses", fetch });
+  describeOpenAI("openai, chat", { api: "chat" });
+  describeOpenAI("openai without native output, responses", { api: "responses", nativeOutput: false });
+  describeOpenAI("openai without native output, chat", { api: "chat", nativeOutput: false });
 }

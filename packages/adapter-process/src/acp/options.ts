@@ -1,5 +1,5 @@
-import { DefinitionError } from "@proviso/core";
-import { checkOptions, type CheckedOptions, type CommandLineOptions } from "../options.ts";
+import { DefinitionError, type OptionNames } from "@proviso/core";
+import { checkOptions, optionNames, type CheckedOptions, type CommandLineOptions } from "../options.ts";
 import type { AgentPermissions } from "./permissions.ts";
 
 /** What `acpAgent` takes. */
@@ -17,6 +17,8 @@ export interface CheckedAgentOptions extends CheckedOptions {
   readonly permissions: AgentPermissions;
 }
 
+const agentOptionNames = { ...optionNames, permissions: true } as const satisfies OptionNames<AcpAgentOptions>;
+
 /** A checked copy. @throws {DefinitionError} naming the option and what it must be. */
 export function checkAgentOptions(given: AcpAgentOptions): CheckedAgentOptions {
   const { permissions = "own-tools", toolChoice = "auto" } = given ?? ({} as AcpAgentOptions);
@@ -26,7 +28,7 @@ export function checkAgentOptions(given: AcpAgentOptions): CheckedAgentOptions {
   if (toolChoice !== "auto") {
     throw new DefinitionError("The option toolChoice cannot be set: an agent chooses its tools itself.");
   }
-  return Object.freeze({ ...checkOptions(given, "acpAgent"), permissions });
+  return Object.freeze({ ...checkOptions(given, "acpAgent", agentOptionNames), permissions });
 }
 
 /** Pure and advisory, and never throws, whatever it is given: would `acpAgent` take these? */

@@ -1,5 +1,5 @@
 import type { McpServer } from "@agentclientprotocol/sdk";
-import { jsonSchemaOf, type RenderedPrompt, type ToolCall, type ToolMessage } from "@proviso/core";
+import { sentSchemaOf, type RenderedPrompt, type ToolCall, type ToolMessage } from "@proviso/core";
 import { createMcpHandler, Server, type CallToolResult, type McpHttpHandler } from "@modelcontextprotocol/server";
 import { timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server as HttpServer, type ServerResponse } from "node:http";
@@ -82,8 +82,8 @@ function mcpServer(source: ToolSource, news: () => string): Server {
   server.setRequestHandler("tools/list", () => ({
     tools: source.rendered.tools.map(({ name, description, input, readOnly, idempotent }) => ({
       name,
-      description,
-      inputSchema: { ...jsonSchemaOf(input, "input"), type: "object" as const },
+      description: description.toWellFormed(),
+      inputSchema: { ...sentSchemaOf(input), type: "object" as const },
       annotations: {
         readOnlyHint: readOnly === true,
         idempotentHint: idempotent === true,

@@ -20,7 +20,7 @@ test("CMD-20 the agent works in the folder that is given, and sees PATH and the 
   expect((await acting("folder", "", { cwd }).evaluate(hello)).output).toBe(`${cwd} ${cwd}`);
   process.env["PROVISO_ACP_SEEN"] = "yes";
   try {
-    expect((await acting("variables").evaluate(hello)).output).toBe("PATH");
+    expect((await acting("variables", "", { env: [] }).evaluate(hello)).output).toBe("PATH");
     const { output } = await acting("variables", "", { env: ["PROVISO_ACP_SEEN"] }).evaluate(hello);
     expect(output).toBe("PATH,PROVISO_ACP_SEEN");
   } finally {

@@ -11,8 +11,9 @@ import { createSession } from "@proviso/runtime";
 import { fakeEnvironment } from "@proviso/runtime/testing";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test, vi } from "vitest";
+import { expect, inject, test, vi } from "vitest";
 import { folder, lives, read } from "../support/command.ts";
+import { whileMeasuring } from "../support/yardstick.ts";
 import { descriptors, held, notes, script, withTools } from "./support.ts";
 
 const seed = 6;
@@ -61,17 +62,20 @@ function planFrom(random: () => number): Plan {
   return { deed, limit, limitMs: Math.floor(random() ** 2 * 800) + 1, stream: random() < 0.5 };
 }
 
-/** In time: before its bound was over, by a timer of the same event loop. */
-async function play({ deed, limit, limitMs, stream }: Plan, file: string): Promise<object> {
+/** Milliseconds in which an evaluation must settle after its limit, on a quiet machine; "none": in all. */
+const bounds = { none: 10_000, deadline: 100, abort: 100, timeout: 2_000 };
+
+async function play({ deed, limit, limitMs, stream }: Plan, file: string) {
   const [, more = ""] = deeds[deed] ?? [];
   const adapter = acpAgent({
     command: process.execPath,
     args: [script, deed, more === "file" ? file : more],
-    env: [mark],
+    env: [mark, "NODE_COMPILE_CACHE"],
     ...(limit === "timeout" ? { timeoutMs: limitMs } : {}),
   });
   const [caller, settled] = [new AbortController(), new AbortController()];
   const session = createSession({ slices: [notes] });
+  const startedAt = systemClock.now();
   const options = {
     session,
     signal: caller.signal,
@@ -80,17 +84,15 @@ async function play({ deed, limit, limitMs, stream }: Plan, file: string): Promi
   const asked = endOf(adapter, options, stream);
   const left = (ms: number): Promise<unknown> => systemClock.sleep(ms, settled.signal).catch(() => {});
   if (limit === "abort") void left(limitMs).then(() => caller.abort("enough"));
-  const boundMs = { none: 10_000, deadline: 100 + limitMs, abort: 100 + limitMs, timeout: 2_000 + limitMs }[limit];
-  const inTime = Promise.race([asked.then(() => true), left(boundMs).then(() => false)]);
   const { end, toolResults } = await asked;
-  const settledInTime = await inTime;
+  const lateMs = systemClock.now() - startedAt - (limit === "none" ? 0 : limitMs);
   settled.abort();
   const kept = toolResults.flatMap(({ result }) => (result.success ? [String(result.value)] : []));
   const own = deeds[deed]?.[0] ?? "";
   const ends = [...(own === "never" ? [] : [own]), ...(limit === "none" ? [] : [limitEnds[limit]])];
   return {
     ended: ends.some((one) => end === one || end.startsWith(`${one}: `)) ? "well" : end,
-    inTime: settledInTime,
+    lateMs,
     // TX-1 TX-2: what is in the session is what the calls that succeeded wrote.
     whole:
       session
@@ -119,6 +121,14 @@ async function endOf(adapter: ProviderAdapter, options: EvaluateOptions, stream:
   }
 }
 
+/** Of these the first of each deed and of each limit. */
+function sliceOf(plans: readonly Plan[]): readonly Plan[] {
+  const first = plans.toReversed();
+  const deeds = new Map(first.map((plan) => [plan.deed, plan]));
+  const limits = new Map(first.map((plan) => [plan.limit, plan]));
+  return [...new Set([...deeds.values(), ...limits.values()])];
+}
+
 /** Those of this test that live. */
 function marked(value: string): readonly number[] {
   const ids = readdirSync("/proc").map(Number).filter(Number.isInteger);
@@ -128,14 +138,15 @@ function marked(value: string): readonly number[] {
 }
 
 test.runIf(existsSync("/proc/self/fd"))(
-  "CMD-31 CMD-25 TX-1 SEC-3 100 agents that fail and hang: all settle in time, calls are whole, and nothing is left",
+  "CMD-31 CMD-25 TX-1 SEC-3 agents that fail and hang: all settle in time, calls are whole, and nothing is left",
   { timeout: 120_000 },
   async () => {
     const value = `acp-chaos-${process.pid}`;
     process.env[mark] = value;
     const home = folder();
     const { random = () => 0 } = fakeEnvironment(seed);
-    const plans = Array.from({ length: runs }, () => planFrom(random));
+    const all = Array.from({ length: runs }, () => planFrom(random));
+    const plans = inject("exhaustive") ? all : sliceOf(all);
     const warnings: Error[] = [];
     const warn = (warning: Error): void => void warnings.push(warning);
     process.on("warning", warn);
@@ -149,19 +160,20 @@ test.runIf(existsSync("/proc/self/fd"))(
     const before = left();
 
     const queue = plans.entries();
-    const played: object[] = [];
+    const played: (Awaited<ReturnType<typeof play>> & { readonly plan: Plan })[] = [];
     const worker = async (): Promise<void> => {
       for (const [index, plan] of queue) played.push({ plan, ...(await play(plan, join(home, String(index)))) });
     };
-    await Promise.all(Array.from({ length: atOnce }, worker));
+    const { slowest } = await whileMeasuring(() => Promise.all(Array.from({ length: atOnce }, worker)));
     // What was aborted has its grace, behind.
-    await vi.waitFor(() => expect(left()).toEqual(before), { timeout: 4_000 });
+    await vi.waitFor(() => expect(left()).toEqual(before), { timeout: 20_000 });
     process.off("warning", warn);
     delete process.env[mark];
 
-    const good = { ended: "well", inTime: true, whole: true };
-    expect(played.filter((one) => JSON.stringify({ ...one, plan: undefined }) !== JSON.stringify(good))).toEqual([]);
-    expect(played).toHaveLength(runs);
+    // A Node process takes longer to begin than the shell that is measured.
+    const isLate = ({ plan, lateMs }: (typeof played)[number]) => lateMs > bounds[plan.limit] + 50 * slowest;
+    expect(played.filter((one) => one.ended !== "well" || !one.whole || isLate(one))).toEqual([]);
+    expect(played).toHaveLength(plans.length);
     expect(warnings).toEqual([]);
   },
 );

@@ -44,7 +44,12 @@ export async function startScriptedAgent(
       }
     });
   return {
-    adapter: acpAgent({ command: process.execPath, args: [player, home], env: [keyVariable], ...settings }),
+    adapter: acpAgent({
+      command: process.execPath,
+      args: [player, home],
+      env: [keyVariable, "NODE_COMPILE_CACHE"],
+      ...settings,
+    }),
     requests: () => known().map(requestOf),
     awaited: () =>
       new Set(

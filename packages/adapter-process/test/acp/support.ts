@@ -19,7 +19,7 @@ export const script = join(import.meta.dirname, "processes/agent.mjs");
 
 /** The agent that does `what`. */
 export function acting(what: string, more = "", options: Partial<AcpAgentOptions> = {}): ProviderAdapter {
-  return acpAgent({ command: process.execPath, args: [script, what, more], ...options });
+  return acpAgent({ command: process.execPath, args: [script, what, more], env: ["NODE_COMPILE_CACHE"], ...options });
 }
 
 /** The agent that makes these calls, one after another, and says what came of each. */

@@ -2,6 +2,9 @@
 import { spawn } from "node:child_process";
 import { appendFileSync, readFileSync } from "node:fs";
 
+// Also when nobody ends it.
+setTimeout(() => process.exit(124), 300_000).unref();
+
 const [what, more = ""] = process.argv.slice(2);
 const prompt = () => readFileSync(0, "utf8");
 const forever = () => setInterval(() => {}, 1_000);

@@ -5,6 +5,9 @@
 import { closeSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+// Also when nobody ends it.
+setTimeout(() => process.exit(124), 300_000).unref();
+
 const [folder] = process.argv.slice(2);
 const turns = JSON.parse(readFileSync(join(folder, "script.json"), "utf8"));
 

@@ -31,7 +31,7 @@ export type Deed = keyof typeof deeds;
 /** What ends an evaluation from outside. */
 export type Limit = "none" | "deadline" | "abort" | "timeout";
 
-/** Milliseconds in which an evaluation must settle after its limit; "none": in all. */
+/** Milliseconds in which an evaluation must settle after its limit, on a quiet machine; "none": in all. */
 export const bounds: Readonly<Record<Limit, number>> = { none: 10_000, deadline: 100, abort: 100, timeout: 1_000 };
 const ends = { deadline: "deadline", abort: "aborted", timeout: "throttled: timeout" } as const;
 
@@ -53,6 +53,13 @@ export function planFrom(random: () => number): Plan {
   const limitMs = Math.floor(random() ** 2 * 250) + 1;
   const by = pick(["SIGKILL", "SIGTERM", "SIGHUP", "SIGSEGV"] as const);
   return { deed, limit, limitMs, deedMs: Math.floor(random() * 60), stream: random() < 0.5, by };
+}
+
+/** Of these the first of each deed, with a limit and without: every deed and every limit is there. */
+export function sliceOf(plans: readonly Plan[]): readonly Plan[] {
+  const kinds = new Map(plans.toReversed().map((plan) => [`${plan.deed} ${plan.limit !== "none"}`, plan]));
+  const limits = new Map(plans.toReversed().map((plan) => [plan.limit, plan]));
+  return [...new Set([...kinds.values(), ...limits.values()])];
 }
 
 const limited = ["deadline", "abort", "timeout"] as const;

@@ -33,7 +33,12 @@ export async function startScriptedCommand(
       }
     });
   return {
-    adapter: commandLine({ command: process.execPath, args: [player, home], env: [keyVariable], ...options }),
+    adapter: commandLine({
+      command: process.execPath,
+      args: [player, home],
+      env: [keyVariable, "NODE_COMPILE_CACHE"],
+      ...options,
+    }),
     requests: () => asked().map(({ prompt }) => readPrompt(prompt)),
     awaited: () => asked().filter(({ id }) => lives(id)).length,
     async close() {

@@ -1,10 +1,12 @@
-// 1. `consumed` is the sum of all settled usages; it never shrinks.
-// 2. A reservation counts until it settles, and settles once.
+// 1. `consumed` is the sum of what was restored and of all settled usages; it never shrinks.
+// 2. A reservation counts until it settles, and settles once. With none open, nothing is reserved: exactly zero.
 // 3. consumed + reserved never passes a limit through `reserve`.
 // 4. Every number of theirs is finite and from 0: what is given is checked first, and comparisons fail closed.
 import { DefinitionError } from "../errors.ts";
+import { checkOptionNames, type OptionNames } from "../option-names.ts";
 import { isDeadline, type Deadline } from "./deadline.ts";
-import { addUsage, countUsage, noUsage, type BudgetDimension, type Usage } from "./usage.ts";
+import { restoredUsage } from "./saved-usage.ts";
+import { addUsage, countUsage, type BudgetDimension, type ReportedUsage, type Usage } from "./usage.ts";
 
 /** Limits in tokens and US dollars; at least one, all positive. */
 export interface Budget {
@@ -15,96 +17,155 @@ export interface Budget {
   readonly deadline?: Deadline | undefined;
 }
 
-/** Shared by every evaluation that must stay within one budget. */
+/** Tokens and US dollars, one number for each limit of a budget. */
+export interface BudgetAmounts {
+  readonly totalTokens: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly costUsd: number;
+}
+
+/** What a request holds of a budget while it is under way. */
+export interface BudgetReservation {
+  /** Puts the real usage in the reservation's place. Once; a second call does nothing. */
+  settle(actual: Usage): void;
+}
+
+/**
+ * Shared by every evaluation that must stay within one budget. `trackBudget` makes one; you may make your own, over a
+ * store that several processes share for example. Requests of one process wait for each other's reservations on either.
+ */
 export interface BudgetTracker {
   readonly budget: Budget;
   readonly consumed: Usage;
   /** What is left beside spent and reserved; Infinity where there is no limit. */
-  remaining(): {
-    readonly totalTokens: number;
-    readonly inputTokens: number;
-    readonly outputTokens: number;
-    readonly costUsd: number;
-  };
+  remaining(): BudgetAmounts;
   /** The limit that is passed, if one is. */
   exceeded(): BudgetDimension | undefined;
   /**
-   * Before a request: holds its worst case, or undefined when that does not fit; nothing always fits, and what are no
-   * whole numbers from 0 never. `settle` puts the real usage in its place; of it, a count of tokens that is none stays
-   * what was reserved.
+   * Before a request: holds what it may cost, or undefined when that does not fit; nothing always fits, and what are no
+   * whole numbers from 0 (dollars: no finite number from 0) never. `settle` puts the real usage in its place; of it, a
+   * count of tokens that is none stays what was reserved. `costUsd` is left out where the price is not known.
    */
   reserve(worstCase: {
     readonly inputTokens: number;
     readonly outputTokens: number;
-  }): { settle(actual: Usage): void } | undefined;
+    readonly costUsd?: number | undefined;
+  }): BudgetReservation | undefined;
 }
 
+/** What `toJSON` of a tracker returns, and `trackBudget` takes as its second argument. */
+export interface SavedBudget {
+  readonly consumed: Usage;
+}
+
+/** A tracker of `trackBudget`. */
+export interface TrackedBudget extends BudgetTracker {
+  /** What was spent so far, for `trackBudget` after a restart. Requests that are under way are not in it. */
+  toJSON(): SavedBudget;
+}
+
+const budgetNames = {
+  maxTotalTokens: true,
+  maxInputTokens: true,
+  maxOutputTokens: true,
+  maxCostUsd: true,
+  deadline: true,
+} as const satisfies OptionNames<Budget>;
 const limitNames = ["maxTotalTokens", "maxInputTokens", "maxOutputTokens", "maxCostUsd"] as const;
 
 /**
- * Counts against one budget what all evaluations spend that are given it.
- * @throws {DefinitionError} when the budget has no limit, one that is not a positive number, or a deadline that is none.
+ * Counts against one budget what all evaluations spend that are given it. `saved.consumed` is what was spent before, as
+ * `toJSON` of an earlier tracker returned it; counts that are left out are 0.
+ * @throws {DefinitionError} when the budget has no limit, or one that is not a positive number, and for a saved count
+ * that is negative or not finite.
  */
-export function trackBudget(budget: Budget): BudgetTracker {
+export function trackBudget(
+  budget: Budget,
+  saved: { readonly consumed?: (ReportedUsage & { readonly estimated?: boolean | undefined }) | undefined } = {},
+): TrackedBudget {
   const limits = checkedLimits(budget);
-  let consumed = noUsage;
-  let reserved = { inputTokens: 0, outputTokens: 0 };
+  let consumed = restoredUsage(saved);
+  let open = 0;
+  let reserved = nothing;
 
-  const remaining = (): ReturnType<BudgetTracker["remaining"]> => ({
-    totalTokens: limits.totalTokens - consumed.totalTokens - reserved.inputTokens - reserved.outputTokens,
+  const remaining = (): BudgetAmounts => ({
+    totalTokens: limits.totalTokens - consumed.totalTokens - reserved.totalTokens,
     inputTokens: limits.inputTokens - consumed.inputTokens - reserved.inputTokens,
     outputTokens: limits.outputTokens - consumed.outputTokens - reserved.outputTokens,
-    costUsd: limits.costUsd - (consumed.costUsd ?? 0),
+    costUsd: limits.costUsd - (consumed.costUsd ?? 0) - reserved.costUsd,
   });
+  const release = (held: BudgetAmounts, actual: Usage): void => {
+    open -= 1;
+    // Sums of fractions of dollars do not come back to zero by themselves.
+    reserved = open === 0 ? nothing : sum(reserved, held, -1);
+    consumed = addUsage(consumed, actual);
+    tracker.consumed = consumed;
+  };
 
   // A plain property: V8 keeps what a getter of a literal closes over until a full collection.
-  const tracker: { -readonly [K in keyof BudgetTracker]: BudgetTracker[K] } = {
+  const tracker: { -readonly [K in keyof TrackedBudget]: TrackedBudget[K] } = {
     budget: Object.freeze({ ...budget }),
     consumed,
     remaining,
-    exceeded() {
-      if (!(consumed.totalTokens <= limits.totalTokens)) return "total_tokens";
-      if (!(consumed.inputTokens <= limits.inputTokens)) return "input_tokens";
-      if (!(consumed.outputTokens <= limits.outputTokens)) return "output_tokens";
-      return (consumed.costUsd ?? 0) <= limits.costUsd ? undefined : "cost";
-    },
-    reserve({ inputTokens, outputTokens }) {
-      if (!isCount(inputTokens) || !isCount(outputTokens)) return undefined;
-      const left = remaining();
-      const nothing = inputTokens === 0 && outputTokens === 0;
-      const fits =
-        inputTokens + outputTokens <= left.totalTokens &&
-        inputTokens <= left.inputTokens &&
-        outputTokens <= left.outputTokens &&
-        left.costUsd > 0;
-      if (!fits && !nothing) return undefined;
-      reserved = {
-        inputTokens: reserved.inputTokens + inputTokens,
-        outputTokens: reserved.outputTokens + outputTokens,
-      };
+    exceeded: () => passed(consumed, limits),
+    reserve({ inputTokens, outputTokens, costUsd = 0 }) {
+      if (!isCount(inputTokens) || !isCount(outputTokens) || !(costUsd >= 0 && costUsd < Infinity)) return undefined;
+      const held = { totalTokens: inputTokens + outputTokens, inputTokens, outputTokens, costUsd };
+      if (!isWithin(held, remaining()) && held.totalTokens + costUsd !== 0) return undefined;
+      open += 1;
+      reserved = sum(reserved, held, 1);
       let settled = false;
       return {
         settle(actual) {
           if (settled) return;
           settled = true;
-          reserved = {
-            inputTokens: reserved.inputTokens - inputTokens,
-            outputTokens: reserved.outputTokens - outputTokens,
-          };
-          consumed = addUsage(consumed, countUsage(actual, { inputTokens, outputTokens }));
-          tracker.consumed = consumed;
+          release(held, countUsage(actual, held));
         },
       };
     },
+    toJSON: () => ({ consumed: { ...consumed } }),
   };
   return tracker;
+}
+
+const nothing: BudgetAmounts = { totalTokens: 0, inputTokens: 0, outputTokens: 0, costUsd: 0 };
+
+function sum(a: BudgetAmounts, b: BudgetAmounts, sign: 1 | -1): BudgetAmounts {
+  return {
+    totalTokens: a.totalTokens + sign * b.totalTokens,
+    inputTokens: a.inputTokens + sign * b.inputTokens,
+    outputTokens: a.outputTokens + sign * b.outputTokens,
+    costUsd: a.costUsd + sign * b.costUsd,
+  };
+}
+
+/** False for what is no number. */
+function isWithin(held: BudgetAmounts, left: BudgetAmounts): boolean {
+  return (
+    held.totalTokens <= left.totalTokens &&
+    held.inputTokens <= left.inputTokens &&
+    held.outputTokens <= left.outputTokens &&
+    held.costUsd <= left.costUsd &&
+    left.costUsd > 0
+  );
+}
+
+/** What is no number has passed its limit: a comparison that cannot be made does not let anything through. */
+function passed(consumed: Usage, limits: BudgetAmounts): BudgetDimension | undefined {
+  const isPassed = (spent: number, limit: number): boolean => limit !== Infinity && !(spent <= limit);
+  if (isPassed(consumed.totalTokens, limits.totalTokens)) return "total_tokens";
+  if (isPassed(consumed.inputTokens, limits.inputTokens)) return "input_tokens";
+  if (isPassed(consumed.outputTokens, limits.outputTokens)) return "output_tokens";
+  return isPassed(consumed.costUsd ?? 0, limits.costUsd) ? "cost" : undefined;
 }
 
 function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-function checkedLimits(budget: Budget): Omit<ReturnType<BudgetTracker["remaining"]>, never> {
+function checkedLimits(budget: Budget): BudgetAmounts {
+  checkOptionNames("A budget", budget, budgetNames);
   const given = limitNames.filter((name) => budget[name] !== undefined);
   if (given.length === 0 && budget.deadline === undefined) {
     throw new DefinitionError(`A budget needs at least one limit: ${limitNames.join(", ")} or deadline.`);

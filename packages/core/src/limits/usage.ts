@@ -29,15 +29,17 @@ export const noUsage: Usage = Object.freeze({
   estimated: false,
 });
 
-/** A number that can be counted with: tokens whole, dollars not; undefined for anything else. */
+/** A number that can be counted with: tokens whole, a part of one is one; dollars as they are; undefined for anything else. */
 function countOf(value: unknown, isWhole: boolean): number | undefined {
   if (typeof value !== "number" || !Number.isFinite(value) || value < 0) return undefined;
-  return isWhole && !Number.isSafeInteger(value) ? undefined : value;
+  if (!isWhole) return value;
+  const whole = Math.ceil(value);
+  return Number.isSafeInteger(whole) ? whole : undefined;
 }
 
 /**
- * The one door for numbers that somebody reports. A count of tokens that is missing, or is no whole number from 0, gives
- * way to the estimate; a cost that is no finite number from 0 is left out. What was given and could not be counted, and
+ * The one door for numbers that somebody reports. A count of tokens that is missing, negative or not finite gives
+ * way to the estimate, and a fraction is rounded up; a cost that is no finite number from 0 is left out. What was given and could not be counted, and
  * what had to be estimated, makes the usage an estimate. Zero is zero. Never throws.
  */
 export function countUsage(
@@ -58,15 +60,10 @@ export function countUsage(
   const cachedInputTokens = read("cachedInputTokens") ?? 0;
   const reasoningTokens = read("reasoningTokens") ?? 0;
   const costUsd = read("costUsd");
-  return {
-    inputTokens,
-    outputTokens,
-    totalTokens,
-    cachedInputTokens,
-    reasoningTokens,
-    ...(costUsd === undefined ? {} : { costUsd }),
-    estimated: isEstimate || input === undefined || output === undefined || fieldOf(reported, "estimated") === true,
-  };
+  const estimated =
+    isEstimate || input === undefined || output === undefined || fieldOf(reported, "estimated") === true;
+  const usage = { inputTokens, outputTokens, totalTokens, cachedInputTokens, reasoningTokens, estimated };
+  return costUsd === undefined ? usage : { ...usage, costUsd };
 }
 
 function fieldOf(reported: unknown, name: keyof Usage): unknown {
@@ -84,17 +81,14 @@ function sumOf(a: number, b: number): number {
 
 /** The sum of two usages, finite however large they are; the cost is there as soon as one of them has one. */
 export function addUsage(a: Usage, b: Usage): Usage {
-  const costUsd =
-    a.costUsd === undefined && b.costUsd === undefined
-      ? undefined
-      : Math.min((a.costUsd ?? 0) + (b.costUsd ?? 0), Number.MAX_VALUE);
-  return {
+  const sum = {
     inputTokens: sumOf(a.inputTokens, b.inputTokens),
     outputTokens: sumOf(a.outputTokens, b.outputTokens),
     totalTokens: sumOf(a.totalTokens, b.totalTokens),
     cachedInputTokens: sumOf(a.cachedInputTokens, b.cachedInputTokens),
     reasoningTokens: sumOf(a.reasoningTokens, b.reasoningTokens),
-    ...(costUsd === undefined ? {} : { costUsd }),
     estimated: a.estimated || b.estimated,
   };
+  if (a.costUsd === undefined && b.costUsd === undefined) return sum;
+  return { ...sum, costUsd: Math.min((a.costUsd ?? 0) + (b.costUsd ?? 0), Number.MAX_VALUE) };
 }

@@ -1,3 +1,4 @@
+import { describeValue } from "../describe-value.ts";
 import { DefinitionError } from "../errors.ts";
 import { isRecord } from "../is-record.ts";
 import { resolveRef, type JsonSchema } from "../json-schema.ts";
@@ -39,6 +40,8 @@ export interface Compiled {
   readonly slices: readonly Slice[];
   /** The names of the params; undefined where the schema is loose, or does not tell its keys. */
   readonly params: readonly string[] | undefined;
+  /** The names that the schema declares, whether or not it takes others. */
+  readonly declared: ReadonlySet<string>;
 }
 
 type AnyDefinition = Pick<
@@ -52,6 +55,7 @@ export const builtInTools = ["open_sections", "read_section"] as const;
 /** @throws {DefinitionError} where sections, tools or slices contradict each other. */
 export function compileSections(definition: AnyDefinition): Compiled {
   const known = paramNames(definition.params);
+  const declared = known ?? declaredNames(definition.params);
   const all: CompiledSection[] = [];
   const compile = (
     list: readonly Section<never>[],
@@ -65,6 +69,7 @@ export function compileSections(definition: AnyDefinition): Compiled {
       const section = frozenSection(given);
       const path = parent ? `${parent.path}.${section.key}` : section.key;
       checkSection(section, path);
+      checkEnabled(section, path, known);
       const number = `${parent?.number ?? ""}${index + 1}.`;
       const depth = (parent?.depth ?? 0) + 1;
       const place = {
@@ -93,7 +98,7 @@ export function compileSections(definition: AnyDefinition): Compiled {
   const sections = compile(definition.sections ?? [], undefined);
   const tools = all.flatMap(({ section }) => section.tools ?? []);
   checkTools(tools);
-  return { sections, all, tools, slices: collectSlices(definition, all), params: known && [...known] };
+  return { sections, all, tools, slices: collectSlices(definition, all), params: known && [...known], declared };
 }
 
 /** A copy, so that nothing done to the definition later reaches the template. */
@@ -122,6 +127,38 @@ function checkedText(
     );
   }
   return parts;
+}
+
+function checkEnabled({ enabled }: Section<never>, path: string, known: ReadonlySet<string> | undefined): void {
+  const given: unknown = enabled;
+  if (given === undefined || typeof given === "function") return;
+  if (typeof given !== "string") {
+    throw new DefinitionError(
+      `The section "${path}" must be enabled by a function of the params or by the name of one, not by ${describeValue(given)}.`,
+    );
+  }
+  if (known === undefined || known.has(given)) return;
+  const offered = [...known].join(", ") || "none";
+  throw new DefinitionError(
+    `The section "${path}" is enabled by the unknown param "${given}". The prompt's params: ${offered}.`,
+  );
+}
+
+/** Of a schema that takes further keys, or does not tell those that it makes: what it names on either side. */
+function declaredNames(schema: Schema | undefined): ReadonlySet<string> {
+  if (schema === undefined) return new Set();
+  const sides = [keysSchemaOf(schema, "input"), keysSchemaOf(schema, "output")];
+  return new Set(sides.flatMap((root) => namesIn(root, root)));
+}
+
+/** The properties of all branches. */
+function namesIn(root: JsonSchema, schema: unknown): readonly string[] {
+  if (!isRecord(schema)) return [];
+  if (typeof schema["$ref"] === "string" && schema["$ref"] !== "#")
+    return namesIn(root, resolveRef(root, schema["$ref"]));
+  const parts = schema["anyOf"] ?? schema["oneOf"] ?? schema["allOf"];
+  if (Array.isArray(parts)) return parts.flatMap((part) => namesIn(root, part));
+  return isRecord(schema["properties"]) ? Object.keys(schema["properties"]) : [];
 }
 
 /** undefined: the schema is loose, or does not tell its keys. */

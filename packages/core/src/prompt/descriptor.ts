@@ -31,7 +31,7 @@ export function sectionHash(section: Section<never>): string {
 export function toolHash(tool: Tool): string {
   return contentHash({
     description: tool.description,
-    input: jsonSchemaOf(tool.input, "input"),
-    output: tool.output === undefined ? null : jsonSchemaOf(tool.output, "output"),
+    input: jsonSchemaOf(tool.input, "input", `The input of tool "${tool.name}"`),
+    output: tool.output === undefined ? null : jsonSchemaOf(tool.output, "output", `The output of tool "${tool.name}"`),
   });
 }

@@ -1,7 +1,7 @@
 import { VisibilityExpansionRequired } from "../errors.ts";
-import type { JsonSchema, Schema, SchemaIssue } from "../schema.ts";
 import { toolError, toolOk } from "../tool/result.ts";
 import type { Tool } from "../tool/tool.ts";
+import { plainSchema } from "./plain-schema.ts";
 
 /** A section that is shown as its summary. */
 export interface SummarisedSection {
@@ -100,25 +100,4 @@ function readSection(
 
 function isTextList(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
-}
-
-/** A schema without a library: what it prints, and what it finds wrong. */
-function plainSchema<T>(
-  json: JsonSchema,
-  issuesIn: (value: Readonly<Record<string, unknown>>) => readonly SchemaIssue[],
-): Schema<unknown, T> {
-  return {
-    "~standard": {
-      version: 1,
-      vendor: "proviso",
-      validate(value) {
-        const given = (value ?? {}) as Readonly<Record<string, unknown>>;
-        const unknown = Object.keys(given).filter((key) => !Object.hasOwn(json["properties"] as object, key));
-        const found = [...issuesIn(given), ...unknown.map((path) => ({ path, message: "unknown key" }))];
-        if (found.length === 0) return { value: value as T };
-        return { issues: found.map(({ path, message }) => ({ path: [path], message })) };
-      },
-      jsonSchema: { input: () => ({ ...json }), output: () => ({ ...json }) },
-    },
-  };
 }

@@ -40,7 +40,9 @@ export function checkTaskExamples(
 
 function check(schema: Schema, value: unknown, what: string): void {
   const result = parseWithSchemaSync(schema, value);
-  if (!result.ok) throw new DefinitionError(`${what} does not fit: ${describeIssues(result.issues, result.unlisted)}.`);
+  if (result.ok) return;
+  const { issues, unlisted } = result;
+  throw new DefinitionError(`${what} does not fit: ${describeIssues(issues, unlisted)}.`, { issues });
 }
 
 /** The examples of a section's tools, below its text. */

@@ -1,4 +1,7 @@
-import { containerOf, jsonSchemaOf, type JsonSchema, type Schema } from "../schema.ts";
+import { DefinitionError } from "../errors.ts";
+import { isRecord } from "../is-record.ts";
+import { sentSchemaOf } from "../sent-schema.ts";
+import { containerOf, type JsonSchema, type Schema } from "../schema.ts";
 
 /** What the answer has to be. */
 export interface OutputSpec<Output> {
@@ -9,10 +12,23 @@ export interface OutputSpec<Output> {
   readonly jsonSchema: JsonSchema;
 }
 
-/** @throws {DefinitionError} when the schema cannot be written as JSON Schema. */
-export function outputSpec<Output>(schema: Schema<unknown, Output>): OutputSpec<Output> {
-  const jsonSchema = jsonSchemaOf(schema, "input");
+/** @throws {DefinitionError} when the schema cannot be written as JSON Schema, or takes any text. */
+export function outputSpec<Output>(schema: Schema<unknown, Output>, what?: string): OutputSpec<Output> {
+  const jsonSchema = sentSchemaOf(schema, what);
+  if (takesAnyText(schema)) {
+    throw new DefinitionError(
+      `${what ?? "An output"} takes any text, but would be asked for as JSON: leave output out, and the answer's text is the output.`,
+    );
+  }
   return Object.freeze({ schema, container: containerOf(jsonSchema), jsonSchema });
+}
+
+/** `z.string()` alone; one with a check asks for more. Looked at, not tried: a check is somebody's code. */
+function takesAnyText(schema: Schema): boolean {
+  const { _zod: zod } = schema as { readonly _zod?: { readonly def?: unknown } };
+  const def = isRecord(zod) && isRecord(zod.def) ? zod.def : {};
+  const { type, checks = [], format, coerce } = def;
+  return type === "string" && Array.isArray(checks) && checks.length === 0 && format === undefined && coerce !== true;
 }
 
 /** The key under which an array or a value travels. */

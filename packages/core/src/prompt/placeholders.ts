@@ -9,21 +9,28 @@ type Placeholder<T extends string, Found = never> = T extends `${infer Before}{{
       ? Placeholder<After, Found | Trim<Name>>
       : Found
   : Found;
-/** The params that a text can show. */
+/** The params that a text can show; one that may be missing is shown as nothing then. */
 export type TextKeys<P> = {
-  [K in keyof P]-?: P[K] extends string | number | boolean | bigint ? K : never;
+  [K in keyof P]-?: P[K] extends string | number | boolean | bigint | undefined ? K : never;
 }[keyof P];
-/**
- * What the compiler shows where a text names no param of the prompt, or one that is not text (an object, or one that
- * may be missing).
- */
+/** What the compiler shows where a text names no param of the prompt. */
 export interface UnknownPlaceholder<Name> {
   readonly "unknown placeholder": Name;
 }
-/** Turns an unknown placeholder in a literal text into a compile error, at that text, that names it. */
-export type CheckedText<T extends string, K> = [Exclude<Placeholder<T>, K>] extends [never]
+/** What the compiler shows where a text names a param that is there and cannot be shown: an object, a list, or a null. */
+export interface UnprintablePlaceholder<Name> {
+  readonly "a placeholder's param must be a string, number, boolean or bigint, or be absent": Name;
+}
+/**
+ * Turns a placeholder in a literal text that cannot be filled into a compile error, at that text, that names it and the
+ * reason. `K` are the params that are text, `Known` all of them.
+ */
+export type CheckedText<T extends string, K, Known = K> = [Exclude<Placeholder<T>, K>] extends [never]
   ? unknown
-  : UnknownPlaceholder<Exclude<Placeholder<T>, K>>;
+  : Misplaced<Exclude<Placeholder<T>, K>, Known>;
+type Misplaced<Names, Known> = [Exclude<Names, Known>] extends [never]
+  ? UnprintablePlaceholder<Names>
+  : UnknownPlaceholder<Exclude<Names, Known>>;
 
 /** In a compiler's message: a section has a property that sections do not have. */
 export interface UnknownProperty<Name> {
@@ -38,22 +45,22 @@ type TextsOf<S> = S extends unknown
 type ExtraOf<S, Known> = S extends unknown
   ? Exclude<keyof S, Known> | (S extends { readonly children: readonly (infer C)[] } ? ExtraOf<C, Known> : never)
   : never;
-type Mark<S, K, Known> = {
+type Mark<S, K, Known, Properties> = {
   readonly [F in keyof S]: F extends "text" | "summary"
-    ? S[F] & CheckedText<S[F] & string, K>
+    ? S[F] & CheckedText<S[F] & string, K, Known>
     : F extends "children"
-      ? MarkAll<S[F], K, Known>
-      : F extends Known
+      ? MarkAll<S[F], K, Known, Properties>
+      : F extends Properties
         ? S[F]
         : UnknownProperty<F>;
 };
-type MarkAll<S, K, Known> = { readonly [I in keyof S]: Mark<S[I], K, Known> };
+type MarkAll<S, K, Known, Properties> = { readonly [I in keyof S]: Mark<S[I], K, Known, Properties> };
 /** The same for the texts, and the misspelt properties, of a list of sections. */
-export type CheckedSectionList<S extends readonly unknown[], K, Known> = [
-  Exclude<Placeholder<TextsOf<S[number]> & string>, K> | ExtraOf<S[number], Known>,
+export type CheckedSectionList<S extends readonly unknown[], K, Known, Properties> = [
+  Exclude<Placeholder<TextsOf<S[number]> & string>, K> | ExtraOf<S[number], Properties>,
 ] extends [never]
   ? unknown
-  : MarkAll<S, K, Known>;
+  : MarkAll<S, K, Known, Properties>;
 
 /** Literal text, and the names of the params between. */
 export type TextPart = string | { readonly param: string };
@@ -93,8 +100,12 @@ export interface UnfitValue {
   readonly found: string;
 }
 
-/** One pass; only strings, numbers, booleans and bigints are text. */
-export function fillText(parts: readonly TextPart[], params: Readonly<Record<string, unknown>>): string | UnfitValue {
+/** One pass; only strings, numbers, booleans and bigints are text. What is declared and absent is nothing. */
+export function fillText(
+  parts: readonly TextPart[],
+  params: Readonly<Record<string, unknown>>,
+  declared: ReadonlySet<string>,
+): string | UnfitValue {
   let text = "";
   for (const part of parts) {
     if (typeof part === "string") {
@@ -102,6 +113,7 @@ export function fillText(parts: readonly TextPart[], params: Readonly<Record<str
       continue;
     }
     const value = Object.hasOwn(params, part.param) ? params[part.param] : undefined;
+    if (value === undefined && declared.has(part.param)) continue;
     if (!isText(value)) return { param: part.param, found: describe(value) };
     text += String(value);
   }

@@ -36,6 +36,7 @@ type Params = Readonly<Record<string, unknown>>;
 /** What a rendering goes by. */
 interface Rendering {
   readonly params: Params;
+  readonly declared: ReadonlySet<string>;
   readonly visibility: Readonly<Record<string, Visibility>>;
   readonly overrides: OverriddenTexts | undefined;
   readonly get: RenderOptions["get"];
@@ -50,10 +51,10 @@ interface Shown {
 
 /** Pure: reads no clock and keeps nothing. */
 export function renderPrompt(template: CompiledTemplate, params: Params, options: RenderOptions = {}): RenderedPrompt {
-  const { tools: ownTools, descriptor } = template;
+  const { tools: ownTools, declared, descriptor } = template;
   const overrides = options.overrides && applyOverride(options.overrides, descriptor, ownTools);
   const { visibility = {}, get } = options;
-  const rendering: Rendering = { params, visibility, overrides, get };
+  const rendering: Rendering = { params, declared, visibility, overrides, get };
   const shown: Shown[] = [];
   for (const section of template.sections) addShown(section, rendering, shown);
   const open: CompiledSection[] = [];
@@ -157,8 +158,10 @@ function holdsTools(compiled: CompiledSection, params: Params): boolean {
 }
 
 function isEnabled({ section, path }: CompiledSection, params: Params): boolean {
+  const { enabled } = section;
+  if (typeof enabled === "string") return Object.hasOwn(params, enabled) && params[enabled] !== undefined;
   try {
-    return atOnce(section.enabled?.(params as never) ?? true);
+    return atOnce(enabled?.(params as never) ?? true);
   } catch (cause) {
     throw new RenderFault(`Whether section "${path}" is enabled could not be told: ${messageOf(cause)}`, {
       section: path,
@@ -171,10 +174,10 @@ function sectionText({ compiled, summarised }: Shown, rendering: Rendering): str
   const { path } = compiled;
   const overridden = rendering.overrides?.sections.get(path);
   if (summarised !== undefined) {
-    const summary = filled(overridden?.summary ?? compiled.summary, path, rendering.params);
+    const summary = filled(overridden?.summary ?? compiled.summary, path, rendering);
     return joined(joined(compiled.heading, summary), openingLine(summarised));
   }
-  const body = textFromState(compiled, rendering) ?? filled(overridden?.text ?? compiled.text, path, rendering.params);
+  const body = textFromState(compiled, rendering) ?? filled(overridden?.text ?? compiled.text, path, rendering);
   return joined(joined(compiled.heading, body), compiled.examples);
 }
 
@@ -190,8 +193,8 @@ function textFromState({ section, path }: CompiledSection, { get }: Rendering): 
   }
 }
 
-function filled(parts: readonly TextPart[], path: string, params: Params): string {
-  const text = fillText(parts, params);
+function filled(parts: readonly TextPart[], path: string, { params, declared }: Rendering): string {
+  const text = fillText(parts, params, declared);
   if (typeof text === "string") return text;
   throw new RenderFault(
     `{{${text.param}}} in section "${path}" must be a string, number, boolean or bigint, not ${text.found}.`,

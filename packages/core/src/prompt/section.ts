@@ -1,4 +1,5 @@
 import { DefinitionError } from "../errors.ts";
+import { checkOptionNames, type OptionNames } from "../option-names.ts";
 import type { Binding } from "../resources/binding.ts";
 import type { ObjectSchema, Schema } from "../schema.ts";
 import type { SessionState } from "../state/session.ts";
@@ -25,8 +26,11 @@ export interface Section<in Params = {}> {
   readonly visibility?: (Visibility | ((params: Params) => Visibility)) | undefined;
   /** "system" unless said otherwise; the user sections form the user message. A child's is its parent's. */
   readonly role?: "system" | "user" | undefined;
-  /** Left out: always. A disabled section vanishes with its subtree. */
-  readonly enabled?: ((params: Params) => boolean) | undefined;
+  /**
+   * Whether it is there: a function of the params, or the name of a param, which then has to be there; an empty text
+   * counts. Left out: always. A disabled section vanishes with its subtree.
+   */
+  readonly enabled?: (keyof Params & string) | ((params: Params) => boolean) | undefined;
   readonly tools?: readonly Tool[] | undefined;
   readonly policies?: readonly ToolPolicy[] | undefined;
   readonly resources?: readonly Binding[] | undefined;
@@ -40,7 +44,12 @@ export interface Section<in Params = {}> {
 /**
  * The sections of a prompt, as its params allow them: a placeholder or a property that is unknown does not compile.
  */
-export type CheckedSections<S extends readonly unknown[], K> = CheckedSectionList<S, K, keyof Section>;
+export type CheckedSections<S extends readonly unknown[], K, Known = K> = CheckedSectionList<
+  S,
+  K,
+  Known,
+  keyof Section
+>;
 
 /** What `defineSection` takes: a Section whose placeholders are checked against `params`. */
 export interface SectionDefinition<
@@ -51,9 +60,9 @@ export interface SectionDefinition<
 > extends Omit<Section<OutputOf<PS>>, "text" | "summary" | "children"> {
   /** What it asks of a prompt that it is put into. */
   readonly params?: PS | undefined;
-  readonly text?: (T & CheckedText<T, TextKeys<OutputOf<PS>>>) | undefined;
-  readonly summary?: (U & CheckedText<U, TextKeys<OutputOf<PS>>>) | undefined;
-  readonly children?: (C & CheckedSections<C, TextKeys<OutputOf<PS>>>) | undefined;
+  readonly text?: (T & CheckedText<T, TextKeys<OutputOf<PS>>, keyof OutputOf<PS>>) | undefined;
+  readonly summary?: (U & CheckedText<U, TextKeys<OutputOf<PS>>, keyof OutputOf<PS>>) | undefined;
+  readonly children?: (C & CheckedSections<C, TextKeys<OutputOf<PS>>, keyof OutputOf<PS>>) | undefined;
 }
 
 /**
@@ -81,9 +90,27 @@ export function checkKey(what: string, key: unknown, options: { readonly dots: b
   throw new DefinitionError(`${what} ${JSON.stringify(key) ?? String(key)} must match ${rule}.`);
 }
 
+const sectionNames = {
+  key: true,
+  title: true,
+  text: true,
+  textFrom: true,
+  summary: true,
+  visibility: true,
+  role: true,
+  enabled: true,
+  tools: true,
+  policies: true,
+  resources: true,
+  slices: true,
+  children: true,
+  acceptsOverrides: true,
+} as const satisfies OptionNames<Section>;
+
 /** One section by itself; its texts are checked with the prompt, which knows the params. */
 export function checkSection(section: Section<never>, path: string): void {
   checkKey("The section key", section.key, { dots: false });
+  checkOptionNames(`The section "${path}"`, section, sectionNames);
   const { visibility, summary } = section;
   if (visibility === undefined || visibility === "full") return;
   if (visibility !== "summary" && typeof visibility !== "function") {

@@ -1,6 +1,7 @@
 import { DefinitionError } from "../errors.ts";
+import { checkOptionNames, type OptionNames } from "../option-names.ts";
 import type { Binding } from "../resources/binding.ts";
-import { describeIssues, parseWithSchemaSync, type ObjectSchema, type Schema } from "../schema.ts";
+import { describeIssues, keysSchemaOf, parseWithSchemaSync, type ObjectSchema, type Schema } from "../schema.ts";
 import type { SessionState } from "../state/session.ts";
 import type { Slice } from "../state/slice.ts";
 import type { CompletionChecker } from "../tool/completion.ts";
@@ -37,9 +38,9 @@ export interface PromptDefinition<
   /** Describe the output in the text even where the provider enforces it. Default false. */
   readonly outputInstructions?: boolean | undefined;
   /** Or `text`. */
-  readonly sections?: (S & CheckedSections<S, TextKeys<OutputOf<PS>>>) | undefined;
+  readonly sections?: (S & CheckedSections<S, TextKeys<OutputOf<PS>>, keyof OutputOf<PS>>) | undefined;
   /** In place of `sections`: one user section. */
-  readonly text?: (T & CheckedText<T, TextKeys<OutputOf<PS>>>) | undefined;
+  readonly text?: (T & CheckedText<T, TextKeys<OutputOf<PS>>, keyof OutputOf<PS>>) | undefined;
   readonly policies?: readonly ToolPolicy[] | undefined;
   /** Said to the model beside tools' results, now and then. */
   readonly feedback?: readonly FeedbackProvider[] | undefined;
@@ -64,11 +65,7 @@ export interface PromptTemplate<Params, Output> {
 }
 
 /** Nothing has to be given where nothing is required. */
-export type BindParams<Params> = [Params] extends [never]
-  ? [params: never]
-  : {} extends Params
-    ? [params?: Params]
-    : [params: Params];
+export type BindParams<Params> = {} extends Params ? [params?: Params] : [params: Params];
 
 /** Parameters filled in: what an adapter evaluates. Immutable. */
 export interface Prompt<Output = unknown> {
@@ -118,6 +115,8 @@ export interface CompiledTemplate {
   /** Every section, parents first. */
   readonly all: readonly CompiledSection[];
   readonly tools: readonly Tool[];
+  /** The names of params that the schema declares: one that is absent is an empty text. */
+  readonly declared: ReadonlySet<string>;
   readonly policies: readonly ToolPolicy[];
   readonly feedback: readonly FeedbackProvider[];
   readonly completion: CompletionChecker | undefined;
@@ -142,6 +141,7 @@ export function definePrompt<
   const { ns = "app", key } = definition;
   checkKey("The prompt's ns", ns, { dots: true });
   checkKey("The prompt key", key, { dots: true });
+  checkOptionNames(`The prompt "${ns}/${key}"`, definition, promptNames);
   const compiled = compileTemplate({ ...(definition as AnyDefinition), ns });
   const template: PromptTemplate<InputOf<PS>, Output> = Object.freeze({
     ns,
@@ -155,6 +155,23 @@ export function definePrompt<
   templates.set(template, compiled);
   return template;
 }
+
+const promptNames = {
+  ns: true,
+  key: true,
+  name: true,
+  params: true,
+  output: true,
+  outputInstructions: true,
+  sections: true,
+  text: true,
+  policies: true,
+  feedback: true,
+  completion: true,
+  resources: true,
+  slices: true,
+  examples: true,
+} as const satisfies OptionNames<PromptDefinition<Schema, undefined, []>>;
 
 const templates = new WeakMap<object, CompiledTemplate>();
 
@@ -182,8 +199,10 @@ type AnyDefinition = PromptDefinition<Schema, Schema | undefined, readonly Secti
 
 function compileTemplate(definition: AnyDefinition): CompiledTemplate & { readonly slices: readonly Slice[] } {
   const { ns, key, output, examples = [] } = definition;
+  // It is read for its keys below, where the prompt has no name.
+  if (definition.params !== undefined) keysSchemaOf(definition.params, "output", `The params of prompt "${ns}/${key}"`);
   const sections = sectionsOf(definition);
-  const { all, tools, slices, params, ...compiled } = compileSections({ ...definition, sections });
+  const { all, tools, slices, params, declared, ...compiled } = compileSections({ ...definition, sections });
   checkTaskExamples(examples, tools, output);
   const fixed = all.filter(({ section }) => section.acceptsOverrides === false).map(({ path }) => path);
   const summaries = all.filter(({ section }) => section.summary !== undefined).map(({ path }) => path);
@@ -192,6 +211,7 @@ function compileTemplate(definition: AnyDefinition): CompiledTemplate & { readon
     sections: compiled.sections,
     all,
     tools,
+    declared,
     slices,
     policies: Object.freeze([...(definition.policies ?? [])]),
     feedback: Object.freeze((definition.feedback ?? []).map(checkedFeedback)),
@@ -208,7 +228,7 @@ function compileTemplate(definition: AnyDefinition): CompiledTemplate & { readon
       ...(fixed.length === 0 ? {} : { fixed: Object.freeze(fixed) }),
       ...(summaries.length === 0 ? {} : { summaries: Object.freeze(summaries) }),
     }),
-    output: output === undefined ? undefined : outputSpec(output),
+    output: output === undefined ? undefined : outputSpec(output, `The output of prompt "${ns}/${key}"`),
     outputInstructions: definition.outputInstructions ?? false,
   });
 }
@@ -242,11 +262,14 @@ function checkedParams(
   if (schema === undefined) {
     const given = Object.keys((params as object | undefined) ?? {});
     if (given.length === 0) return Object.freeze({});
-    throw new DefinitionError(`The prompt "${name}" takes no params, but was given: ${given.join(", ")}.`);
+    const issues = given.map((key) => ({ path: key, message: "unknown key" }));
+    throw new DefinitionError(`The prompt "${name}" takes no params, but was given: ${given.join(", ")}.`, { issues });
   }
   const result = parseWithSchemaSync(schema, params);
-  if (!result.ok)
-    throw new DefinitionError(`The params of "${name}" do not fit: ${describeIssues(result.issues, result.unlisted)}.`);
+  if (!result.ok) {
+    const { issues, unlisted } = result;
+    throw new DefinitionError(`The params of "${name}" do not fit: ${describeIssues(issues, unlisted)}.`, { issues });
+  }
   return frozenCopy({ ...result.value }) as Readonly<Record<string, unknown>>;
 }
 

@@ -14,9 +14,12 @@ import type { FinishReason, ToolChoice } from "./model.ts";
 /** Evaluates prompts: `openai({ model })`, `aiSdk({ model })`, `modelAdapter(model)` make one. */
 export interface ProviderAdapter {
   readonly name: string;
+  /** A text is a prompt of one user message; its events have the name `app/text`. */
+  evaluate(text: string, options?: EvaluateOptions): Promise<PromptResponse<string>>;
   /** Rejects only with an EvaluationFailure. */
   evaluate<Output>(prompt: Prompt<Output>, options?: EvaluateOptions): Promise<PromptResponse<Output>>;
   /** The same evaluation, watched as it happens; it begins at once. */
+  stream(text: string, options?: EvaluateOptions): EvaluationStream<string>;
   stream<Output>(prompt: Prompt<Output>, options?: EvaluateOptions): EvaluationStream<Output>;
 }
 
@@ -47,6 +50,13 @@ export interface EvaluateOptions {
    * Its system messages give way to the prompt's.
    */
   readonly messages?: readonly Message[] | undefined;
+  /**
+   * Goes on where an evaluation stopped: with its error, its response, or its messages, which hold the prompt's question
+   * already. They are sent as they are, and the question is not asked again; the system text is the prompt's. A call
+   * without an answer gets one that says so. After an answer the model is asked to go on, or shown why its output did
+   * not fit. Where nothing was asked yet, the prompt is. `usage` and `toolResults` are those of this evaluation alone.
+   */
+  readonly continueFrom?: ContinueFrom | undefined;
   /** Texts in place of the prompt's own; the tag is "latest" if left out. */
   readonly overrides?: { readonly store: OverridesStore; readonly tag?: string | undefined } | undefined;
   // the loop
@@ -55,9 +65,12 @@ export interface EvaluateOptions {
   readonly maxRepairs?: number | undefined;
   /** Requests at most. Default 64. */
   readonly maxTurns?: number | undefined;
-  /** Evaluations inside evaluations, at most. Default 3. */
+  /** Evaluations inside evaluations, at most; 0: none. Default 3. */
   readonly maxDepth?: number | undefined;
 }
+
+/** What an evaluation can go on from: an error that `evaluate` rejected with, a response, or messages that were stored. */
+export type ContinueFrom = { readonly messages: readonly Message[] } | readonly Message[];
 
 /** What an evaluation answers with. */
 export interface PromptResponse<Output> {

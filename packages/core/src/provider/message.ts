@@ -1,5 +1,6 @@
 import { DefinitionError } from "../errors.ts";
 import { isRecord } from "../is-record.ts";
+import { whyNoJson } from "../json.ts";
 
 /** A call that the model asks for. */
 export interface ToolCall {
@@ -58,8 +59,46 @@ export function parseMessages(json: unknown): readonly Message[] {
   return messages;
 }
 
+/** What a call is answered with where the evaluation ended before its answer came. */
+const noAnswer = "Not run: the evaluation ended before this call was answered.";
+
+/**
+ * Messages that were stored, made whole: a call without an answer gets one that says so, an answer without its call is
+ * left out. What is no message is refused, with the path of the fault.
+ * @throws {DefinitionError} as `parseMessages` does, but for orphans.
+ */
+export function completedMessages(json: unknown): readonly Message[] {
+  if (!Array.isArray(json)) throw fault("", "must be an array");
+  const whole: Message[] = [];
+  const open = new Map<string, ToolCall>();
+  const answerOpen = (): void => {
+    for (const { id, name } of open.values()) {
+      whole.push({ role: "tool", callId: id, name, text: noAnswer, isError: true });
+    }
+    open.clear();
+  };
+  for (const [index, given] of json.entries()) {
+    const message = parseMessage(given, `[${index}]`);
+    if (message.role === "tool") {
+      if (open.delete(message.callId)) whole.push(message);
+      continue;
+    }
+    answerOpen();
+    whole.push(message);
+    for (const call of message.role === "assistant" ? message.toolCalls : []) {
+      if (open.has(call.id)) throw fault(`[${index}].toolCalls`, `has the id "${call.id}" twice`);
+      open.set(call.id, call);
+    }
+  }
+  answerOpen();
+  return whole;
+}
+
 function parseMessage(message: unknown, path: string): Message {
   const fields = record(message, path);
+  if (fields["text"] === undefined && ("content" in fields || "parts" in fields)) {
+    throw fault(path, foreign("content" in fields ? "content" : "parts"));
+  }
   const text = string(fields, "text", path);
   switch (fields["role"]) {
     case "system":
@@ -70,6 +109,8 @@ function parseMessage(message: unknown, path: string): Message {
       if (!Array.isArray(calls)) throw fault(`${path}.toolCalls`, "must be an array");
       const toolCalls = calls.map((call: unknown, index) => parseCall(call, `${path}.toolCalls[${index}]`));
       const { providerItems } = fields;
+      const why = whyNoJson(providerItems);
+      if (why !== undefined) throw fault(`${path}.providerItems`, `must be JSON: ${why}`);
       return { role: "assistant", text, toolCalls, ...(providerItems === undefined ? {} : { providerItems }) };
     }
     case "tool": {
@@ -86,6 +127,15 @@ function parseMessage(message: unknown, path: string): Message {
     default:
       throw fault(`${path}.role`, 'must be "system", "user", "assistant" or "tool"');
   }
+}
+
+/** Of the AI SDK, OpenAI's and Anthropic's APIs, LangChain. */
+function foreign(key: string): string {
+  return (
+    `has ${key} in place of text: it is a message of another library. Here it is { role: "user", text }, ` +
+    '{ role: "assistant", text, toolCalls: [{ id, name, arguments }] }, with the arguments as JSON text, or ' +
+    '{ role: "tool", callId, name, text, isError }'
+  );
 }
 
 function parseCall(call: unknown, path: string): ToolCall {

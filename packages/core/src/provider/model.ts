@@ -30,6 +30,11 @@ export interface ModelRequest {
   /** undefined: say nothing. */
   readonly toolChoice: ToolChoice | undefined;
   readonly output: { readonly name: string; readonly schema: JsonSchema } | undefined;
+  /**
+   * Tokens of the answer at most, because a budget has no more left; undefined: as many as the model likes. Only for a
+   * model with `capabilities.outputLimit`. Of this and the model's own bound the smaller counts.
+   */
+  readonly maxOutputTokens?: number | undefined;
   readonly signal: AbortSignal;
   /** Given: stream. */
   readonly onDelta?: (delta: ModelDelta) => void;
@@ -60,7 +65,14 @@ export type ModelFailure = {
   readonly usage?: ReportedUsage | undefined;
   readonly cause?: unknown;
 } & (
-  | { readonly failure: "throttle"; readonly kind: ThrottleKind; readonly retryAfterMs?: number | undefined }
+  | {
+      readonly failure: "throttle";
+      readonly kind: ThrottleKind;
+      /** Milliseconds. */
+      readonly retryAfterMs?: number | undefined;
+      /** false: the provider says not to ask again, and the request is given up at once. Default true. */
+      readonly retry?: boolean | undefined;
+    }
   | { readonly failure: "provider"; readonly reason: ProviderErrorReason }
   | {
       readonly failure: "process";
@@ -72,6 +84,19 @@ export type ModelFailure = {
     }
 );
 
+/** What a model can do; what it cannot is refused before anything is sent. */
+export interface ModelCapabilities {
+  readonly tools: boolean;
+  readonly nativeOutput: boolean;
+  /**
+   * It keeps to a request's `maxOutputTokens`, and takes no fewer than `least`. Left out: a budget cannot cut its answers
+   * short, and is passed by what an answer is longer than was reserved.
+   */
+  readonly outputLimit?: { readonly least: number } | undefined;
+  /** Its answers report their cost, so that `maxCostUsd` holds without a price. Default false. */
+  readonly reportsCost?: boolean | undefined;
+}
+
 /**
  * One request in, one answer out: never loops, retries, runs tools or dispatches. It may throw what `fetch` throws:
  * the network's errors count as "throttle", an abort of `signal` as one; anything else as "provider", "unknown".
@@ -79,9 +104,8 @@ export type ModelFailure = {
 export interface ModelProvider {
   readonly name: string;
   readonly model: string;
-  /** What a request may cost at most; lets a budget reserve it. */
+  /** Tokens of an answer at most, whatever a request asks for; lets a budget reserve them. */
   readonly maxOutputTokens?: number | undefined;
-  /** What it cannot do is refused before anything is sent. */
-  readonly capabilities: { readonly tools: boolean; readonly nativeOutput: boolean };
+  readonly capabilities: ModelCapabilities;
   generate(request: ModelRequest): Promise<ModelResponse | ModelFailure>;
 }

@@ -1,3 +1,4 @@
+import { checkOptionNames } from "../option-names.ts";
 import type { ResourceKey } from "./key.ts";
 
 /** singleton: one in its scope; toolCall: one a call; prototype: one each time it is asked for. */
@@ -54,6 +55,7 @@ export function provideFactory<T>(
     readonly close?: ((instance: NoInfer<T>) => void | Promise<void>) | undefined;
   } = {},
 ): Binding<T> {
+  checkOptionNames("provideFactory", options, { scope: true, eager: true, close: true });
   const { scope = "singleton", eager = false, close = dispose } = options;
   return Object.freeze({ key, scope, eager, create, close });
 }

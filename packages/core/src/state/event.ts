@@ -35,7 +35,10 @@ export function defineEvent<const Name extends string, S extends ObjectSchema>(
   if (type === "" || type === "*" || type.startsWith("tool:") || isFrameworkEventType(type)) {
     throw new DefinitionError(`"${type}" cannot be the name of an application event: the framework uses it.`);
   }
-  if ("type" in ((keysSchemaOf(schema, "output")["properties"] as object | undefined) ?? {})) {
+  if (
+    "type" in
+    ((keysSchemaOf(schema, "output", `The schema of event "${type}"`)["properties"] as object | undefined) ?? {})
+  ) {
     throw new DefinitionError(`The payload of event "${type}" cannot have a property "type".`);
   }
   const make = (payload: unknown): object => {
@@ -43,6 +46,7 @@ export function defineEvent<const Name extends string, S extends ObjectSchema>(
     if (!result.ok)
       throw new DefinitionError(
         `The event "${type}" does not fit its schema: ${describeIssues(result.issues, result.unlisted)}.`,
+        { issues: result.issues },
       );
     return Object.freeze({ ...result.value, type });
   };

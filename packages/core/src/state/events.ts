@@ -98,6 +98,11 @@ export interface ToolInvoked<Input = unknown, Value = unknown> extends EventBase
   /** What the handler got. */
   readonly params: Input | RejectedParams;
   readonly result: ToolResult<Value>;
+  /**
+   * What the handler threw, or what vetoed the call, with its stack; undefined for every other result. It is not
+   * enumerable, so no JSON, copy or saved session has it, and the model reads `result` alone.
+   */
+  readonly cause?: unknown;
   /** Milliseconds, with the waits for an approval and for locks. */
   readonly durationMs: number;
 }

@@ -5,7 +5,8 @@ import type { Slice } from "./slice.ts";
 export interface SessionState {
   readonly id: string;
   /**
-   * Reduced at once; listeners hear of it when the call commits. The event is frozen at every depth: reducers and
+   * Reduced at once; listeners hear of it when the call commits. A reducer that throws fails the call, unless the handler
+   * looks at the result's `ok` or `errors` and so decides itself. The event is frozen at every depth: reducers and
    * listeners have the very object, and nobody can change it any more. A Date, a typed array or an instance of a class
    * in it cannot be frozen: write a time as a text or as milliseconds.
    * @throws {DefinitionError} for what is no event of an application, or cannot be frozen.
@@ -17,7 +18,16 @@ export interface SessionState {
 
 /** State that outlives an evaluation, changed by events alone; made by `createSession` of @proviso/runtime. */
 export interface Session extends SessionState {
-  /** Returns what ends it. "*" hears every event. */
+  /**
+   * Calls the listener with each such event; "*" stands for every one. Returns what ends it.
+   *
+   * Listeners run inside the evaluation, one after the other, and what they throw has an effect (TX-5, EVT-3): on
+   * `tool.invoked` it is a veto, which undoes the call and makes its result a failure that the model reads; on
+   * `prompt.executed` the evaluation rejects with a ListenerError that carries the response. On any other event it is
+   * logged and listed in the DispatchResult. So a listener that only watches, a tracer for example, has to catch its own
+   * errors. A promise that a listener returns is not waited for, and its rejection has no effect.
+   * @throws {DefinitionError} for what is no filter of events.
+   */
   on<F extends EventFilter | "*">(filter: F, listener: (event: EventOf<F>) => void): () => void;
   /** Of the state slices; costs the same for any number of items. */
   snapshot(): SessionSnapshot;

@@ -1,6 +1,7 @@
 import { DefinitionError } from "../errors.ts";
 import { describeIssues, parseWithSchemaSync, type Schema } from "../schema.ts";
 import { filterKey, type EventFilter, type EventOf } from "./event.ts";
+import { checkOptionNames } from "../option-names.ts";
 import { frozenState } from "./frozen.ts";
 
 /** A named part of a session's state; made by `defineSlice`. */
@@ -42,6 +43,8 @@ export interface SliceReducers<State> {
   on<F extends EventFilter>(event: F, reduce: (draft: Draft<State>, event: EventOf<F>) => State | void): void;
 }
 
+const sliceNames = { name: true, initial: true, kind: true, schema: true, reducers: true };
+
 /**
  * A part of the session's state and how events change it. A reducer changes the draft, or returns the new state.
  * A state is plain data: what JSON has, and undefined, bigint, Map and Set. A reducer whose next state holds anything
@@ -63,12 +66,14 @@ export function defineSlice<State>(slice: {
   readonly reducers?: ((reducers: SliceReducers<State>) => void) | undefined;
 }): Slice<State> {
   if (typeof slice.name !== "string" || slice.name === "") throw new DefinitionError("A slice needs a name.");
+  checkOptionNames(`The slice "${slice.name}"`, slice, sliceNames);
   if (!Object.hasOwn(slice, "initial")) throw new DefinitionError(`The slice "${slice.name}" needs an initial state.`);
   if (slice.schema !== undefined) {
     const fits = parseWithSchemaSync(slice.schema, slice.initial);
     if (!fits.ok) {
       throw new DefinitionError(
         `The initial state of slice "${slice.name}" does not fit: ${describeIssues(fits.issues, fits.unlisted)}.`,
+        { issues: fits.issues },
       );
     }
   }

@@ -1,4 +1,5 @@
 import { DefinitionError } from "../errors.ts";
+import { checkOptionNames } from "../option-names.ts";
 import type { ToolContext } from "./tool.ts";
 
 /** Something said to the model beside a tool's result. */
@@ -13,6 +14,8 @@ export interface FeedbackProvider {
 
 /** @throws {DefinitionError} for a cadence that never comes, or that is none. */
 export function checkedFeedback(provider: FeedbackProvider): FeedbackProvider {
+  checkOptionNames(`The feedback "${provider.name}"`, provider, { name: true, every: true, provide: true });
+  checkOptionNames(`The cadence of feedback "${provider.name}"`, provider.every, { calls: true, ms: true });
   const { calls, ms }: { readonly calls?: unknown; readonly ms?: unknown } = provider.every ?? {};
   const isFit = (value: unknown): boolean => value === undefined || (typeof value === "number" && value > 0);
   if (isFit(calls) && isFit(ms) && (calls !== undefined || ms !== undefined)) return provider;

@@ -1,4 +1,5 @@
 import { DefinitionError } from "../errors.ts";
+import { checkOptionNames, type OptionNames } from "../option-names.ts";
 import { isResourceKey, type ResourceKey } from "../resources/key.ts";
 import type { SessionState } from "../state/session.ts";
 import type { Slice } from "../state/slice.ts";
@@ -58,6 +59,7 @@ export function definePolicy<const T extends readonly Tool[] = readonly Tool[]>(
 ): ToolPolicy {
   const { name, check, approve, uses } = policy as { readonly [K in keyof typeof policy]: unknown };
   if (typeof name !== "string" || name === "") throw new DefinitionError("A policy needs a name.");
+  checkOptionNames(`The policy "${name}"`, policy, policyNames);
   const steps = [check, approve].filter((step) => step !== undefined);
   if (steps.length === 0 || steps.some((step) => typeof step !== "function")) {
     throw new DefinitionError(`The policy "${name}" needs check or approve: a function.`);
@@ -67,6 +69,15 @@ export function definePolicy<const T extends readonly Tool[] = readonly Tool[]>(
   }
   return Object.freeze({ ...policy }) as unknown as ToolPolicy;
 }
+
+const policyNames = {
+  name: true,
+  tools: true,
+  slices: true,
+  uses: true,
+  check: true,
+  approve: true,
+} as const satisfies OptionNames<ToolPolicy>;
 
 /** What a policy answers with; made by `allow` and `deny`. */
 export type PolicyDecision =

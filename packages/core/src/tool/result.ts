@@ -1,3 +1,6 @@
+import { describeValue } from "../describe-value.ts";
+import { checkOptionNames } from "../option-names.ts";
+
 /** What happened, as events and responses tell it: plain JSON. */
 export type ToolResult<Value = unknown> =
   | { readonly success: true; readonly message: string; readonly value: Value; readonly hideValue: boolean }
@@ -16,13 +19,21 @@ export function toolOk<Value>(
   value: Value,
   options: { message?: string | undefined; hideValue?: boolean | undefined } = {},
 ): ToolReturn<Value> {
+  checkOptionNames("toolOk", options, { message: true, hideValue: true });
   const { message = "", hideValue = false } = options;
   return brand<Value>({ success: true, message, value, hideValue });
 }
 
-/** A failure: the call's changes are undone and the model reads the message. */
+/** A failure: the call's changes are undone and the model reads the message; without one, that the tool failed. */
 export function toolError(message: string): ToolReturn<never> {
-  return brand<never>({ success: false, message });
+  return brand<never>({ success: false, message: messageTextOf(message) });
+}
+
+/** A look-up of a text may have found nothing, though its type is a text. */
+function messageTextOf(given: unknown): string {
+  if (typeof given === "string") return given;
+  if (given === undefined || given === null) return "";
+  return given instanceof Error ? given.message : describeValue(given);
 }
 
 /** What toolOk or toolError made; undefined for everything else. */

@@ -5,6 +5,7 @@ import type { Deadline } from "../limits/deadline.ts";
 import type { Prompt, RenderedPrompt } from "../prompt/template.ts";
 import type { EvaluateOptions, PromptResponse, ProviderAdapter } from "../provider/adapter.ts";
 import type { Resources, UsedResources } from "../resources/binding.ts";
+import { checkOptionNames, type OptionNames } from "../option-names.ts";
 import { isResourceKey, type ResourceKey } from "../resources/key.ts";
 import { containerOf, jsonSchemaOf, type ObjectSchema, type Schema } from "../schema.ts";
 import type { SessionState } from "../state/session.ts";
@@ -39,6 +40,11 @@ export interface Tool<Input = unknown, Value = unknown> {
    */
   execute(input: Input, context: ToolContext): Value | ToolReturn<Value> | Promise<Value | ToolReturn<Value>>;
 }
+
+/** What `context.evaluate` takes: the session and the signal are the call's; `adapter` is its own unless given. */
+export type NestedOptions = Omit<EvaluateOptions, "session" | "signal"> & {
+  readonly adapter?: ProviderAdapter | undefined;
+};
 
 /** The context of a tool that declares what it uses; without `uses`, every resource can be asked for. */
 export type ContextFor<Uses extends readonly ResourceKey<unknown>[] | undefined> = [Uses] extends [
@@ -78,6 +84,19 @@ export interface ToolDefinition<
     | undefined;
 }
 
+const toolNames = {
+  name: true,
+  description: true,
+  input: true,
+  output: true,
+  readOnly: true,
+  uses: true,
+  idempotent: true,
+  timeoutMs: true,
+  examples: true,
+  execute: true,
+} as const satisfies OptionNames<ToolDefinition<ObjectSchema, unknown>>;
+
 const namePattern = /^[a-zA-Z0-9_-]{1,64}$/;
 
 /**
@@ -96,9 +115,10 @@ export function defineTool<
       `The tool name ${typeof name === "string" ? JSON.stringify(name) : describeValue(name)} must match ${namePattern.source}.`,
     );
   }
+  checkOptionNames(`The tool "${name}"`, tool, toolNames);
   if (typeof description !== "string") throw new DefinitionError(`The tool "${name}" needs a description: a text.`);
   if (typeof execute !== "function") throw new DefinitionError(`The tool "${name}" needs execute: a function.`);
-  if (containerOf(jsonSchemaOf(tool.input, "input")) !== "object") {
+  if (containerOf(jsonSchemaOf(tool.input, "input", `The input of tool "${name}"`)) !== "object") {
     throw new DefinitionError(`The input of tool "${tool.name}" must be an object schema.`);
   }
   if (uses !== undefined && !(Array.isArray(uses) && uses.every(isResourceKey))) {
@@ -128,12 +148,11 @@ export interface ToolContext {
   readonly budget: BudgetTracker | undefined;
   /** Fires at the deadline, an abort, or the tool's timeout. */
   readonly signal: AbortSignal;
+  /** A text is a prompt of one user message, as it is for `adapter.evaluate`. */
+  evaluate(text: string, options?: NestedOptions): Promise<PromptResponse<string>>;
   /**
    * Evaluates another prompt inside this call: same session, limits and signal, narrowed by what is given here; its
    * state changes belong to this call.
    */
-  evaluate<Output>(
-    prompt: Prompt<Output>,
-    options?: Omit<EvaluateOptions, "session" | "signal"> & { readonly adapter?: ProviderAdapter | undefined },
-  ): Promise<PromptResponse<Output>>;
+  evaluate<Output>(prompt: Prompt<Output>, options?: NestedOptions): Promise<PromptResponse<Output>>;
 }

@@ -1,5 +1,6 @@
-import { isRecord, type ModelFailure, type ProviderErrorReason, type ThrottleKind } from "@proviso/core";
-import { textAt, type Json } from "./fields.ts";
+import { type ModelFailure, type ProviderErrorReason, type ThrottleKind } from "@proviso/core";
+import { errorMessageIn, errorObjectIn, isContextFull, isCreditSpent } from "./error-text.ts";
+import { textAt } from "./fields.ts";
 
 /** What services call the failures that would pass, in the `code` or `type` of an error object. */
 export const throttleCodes: ReadonlyMap<string, ThrottleKind> = new Map([
@@ -22,7 +23,6 @@ export const throttleCodes: ReadonlyMap<string, ThrottleKind> = new Map([
 const reasons: ReadonlyMap<string, ProviderErrorReason> = new Map([
   ["invalid_prompt", "bad_request"],
   ["invalid_request_error", "bad_request"],
-  ["context_length_exceeded", "context_length"],
   ["content_filter", "content_filter"],
   ["authentication_error", "api_key"],
   ["invalid_api_key", "api_key"],
@@ -30,21 +30,15 @@ const reasons: ReadonlyMap<string, ProviderErrorReason> = new Map([
   ["model_not_found", "not_found"],
 ]);
 
-/** Under `error`, under the `error` of a `response` that failed, or the object itself. */
-export function errorObjectIn(payload: unknown): Json {
-  if (!isRecord(payload)) return {};
-  const { error, response } = payload;
-  if (isRecord(error)) return error;
-  return isRecord(response) && isRecord(response["error"]) ? response["error"] : payload;
-}
-
 /**
  * A failure without a status of its own, as a service tells it inside a stream or an answer that began as a success:
- * by `code`, then by `type`. Sources: the error events of OpenAI's and Anthropic's streams.
+ * a full context first, then by `code`, then by `type`. Sources: the error events of OpenAI's and Anthropic's streams.
  */
 export function errorObjectFailure(payload: unknown): ModelFailure {
   const error = errorObjectIn(payload);
-  const message = textAt(error, "message") || "The provider failed while it answered.";
+  const message = errorMessageIn(payload) || "The provider failed while it answered.";
+  if (isContextFull(payload)) return { failure: "provider", reason: "context_length", message, payload };
+  if (isCreditSpent(payload)) return { failure: "throttle", kind: "quota_exhausted", message, payload };
   for (const code of [textAt(error, "code"), textAt(error, "type")]) {
     const kind = throttleCodes.get(code);
     if (kind !== undefined) return { failure: "throttle", kind, message, payload };

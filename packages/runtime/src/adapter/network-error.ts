@@ -1,4 +1,6 @@
 import { isA } from "../is-a.ts";
+import type { ModelFailure } from "@proviso/core";
+import { shownAddress } from "./shown-address.ts";
 
 const timeoutCodes = new Set([
   "ETIMEDOUT",
@@ -18,7 +20,34 @@ const networkCode =
 
 /** A mistake in a program, or a file that is not there, is none. */
 export function isNetworkError(error: unknown): boolean {
-  return chainOf(error).some((at) => networkCode.test(codeOf(at)));
+  return chainOf(error).some((at) => networkCode.test(codeOf(at)) || unreachable.test(codeOf(at)));
+}
+
+/** Of a connection that could not be made, as Node, undici, Bun and Deno have it. */
+const unreachable =
+  /^(ECONNREFUSED|EHOST(UNREACH|DOWN)|ENET(UNREACH|DOWN)|ENOTFOUND|EADDRNOTAVAIL|EAI_[A-Z]+|ConnectionRefused|FailedToOpenSocket)$/;
+
+/** There is no server at the address, or no way to it: nothing was sent. */
+export function isUnreachable(error: unknown): boolean {
+  return chainOf(error).some((at) => unreachable.test(codeOf(at)));
+}
+
+/** The failure of a request that met the network: kind "network" where no server could be reached, else "unknown". */
+export function networkFailure(error: unknown, address?: string): ModelFailure {
+  const why = deepestMessage(error);
+  if (!isUnreachable(error)) return { failure: "throttle", kind: "unknown", message: why };
+  const where = address === undefined ? "The server" : `The server at ${shownAddress(address)}`;
+  return { failure: "throttle", kind: "network", message: `${where} could not be reached: ${why}` };
+}
+
+/** What servers say of an address that they do not know; a model that they do not know has an error of its own. */
+const unknownAddress =
+  /^(The provider answered with status 404|invalid url|not found|404\b|page not found|cannot post|no route|unknown (url|path|endpoint|route))/i;
+
+/** Where a server does not know the address, the message has it: the base URL may lack its `/v1`. */
+export function withAddress(failure: ModelFailure, address: string | undefined): ModelFailure {
+  if (failure.status !== 404 || address === undefined || !unknownAddress.test(failure.message)) return failure;
+  return { ...failure, message: `${failure.message} (The request went to ${shownAddress(address)}.)` };
 }
 
 /** "Connection error." says less than the socket's own error below it. */

@@ -1,4 +1,5 @@
 import { DefinitionError, describeValue } from "@proviso/core";
+import { shownAddress } from "./shown-address.ts";
 
 /** Settings that adapters of services have in common. */
 export interface ModelSettings {
@@ -72,17 +73,18 @@ function refused(name: string, expected: string, value: unknown): DefinitionErro
 
 /**
  * The address of a service, as given.
- * @throws {DefinitionError} for one that is none of HTTP's, or that holds a user name or a password; it shows neither.
+ * @throws {DefinitionError} for one that is none of HTTP's, or that holds a user name or a password; it shows the rest.
  */
 export function checkBaseURL(address: string): string {
   const url = URL.parse(address);
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw new DefinitionError("The base URL must be an address that begins with http:// or https://.");
+    const shown = /[/:@]/.test(address) ? JSON.stringify(shownAddress(address)) : "a text without one";
+    throw new DefinitionError(`The base URL must be an address that begins with http:// or https://, not ${shown}.`);
   }
   if (url.username === "" && url.password === "") return address;
   throw new DefinitionError(
-    "The base URL must not hold a user name or a password: no request can be made with such an address. Send them " +
-      'in a header: { headers: { authorization: "Basic …" } }.',
+    "The base URL must not hold a user name or a password: no request can be made with such an address. Give " +
+      `${JSON.stringify(shownAddress(address))}, and send them in a header: { headers: { authorization: "Basic …" } }.`,
   );
 }
 

@@ -9,7 +9,7 @@ export function referenceModel(script: ConformanceScript, nativeOutput: boolean)
   return {
     name: "reference",
     model: "reference",
-    capabilities: { tools: true, nativeOutput },
+    capabilities: { tools: true, nativeOutput, outputLimit: { least: 1 } },
     async generate(request) {
       const step = script[at];
       if (step === undefined) throw new Error(`The script has ${script.length} steps, and this is one more request.`);
@@ -28,9 +28,14 @@ function refused(status: number, headers: Readonly<Record<string, string>>, body
   return modelFailureFrom({ status, headers: new Headers(headers) }, body);
 }
 
-function told(step: ConformanceAnswer, { onDelta }: ModelRequest): ModelResponse {
+/** Four characters to a token where a limit cuts it short, as @proviso/simulator has it. */
+const charactersPerToken = 4;
+
+function told(step: ConformanceAnswer, { onDelta, maxOutputTokens = Infinity }: ModelRequest): ModelResponse {
   const { toolCalls = [], usage, refusal } = step;
-  const text = step.text ?? (step.output === undefined ? "" : JSON.stringify(step.output));
+  const whole = step.text ?? (step.output === undefined ? "" : JSON.stringify(step.output));
+  const text = whole.slice(0, maxOutputTokens * charactersPerToken);
+  const isCut = text.length < whole.length;
   if (text !== "") onDelta?.({ kind: "text", text });
   const calls = toolCalls.map(({ id, name, arguments: given = {} }) => ({
     id,
@@ -39,7 +44,7 @@ function told(step: ConformanceAnswer, { onDelta }: ModelRequest): ModelResponse
   }));
   return {
     message: { role: "assistant", text, toolCalls: calls },
-    finishReason: step.finishReason ?? (calls.length > 0 ? "tool-calls" : "stop"),
+    finishReason: isCut ? "length" : (step.finishReason ?? (calls.length > 0 ? "tool-calls" : "stop")),
     ...(usage === undefined || usage === null ? {} : { usage }),
     ...(refusal === undefined ? {} : { refusal }),
   };

@@ -1,6 +1,7 @@
 import { DefinitionError } from "@proviso/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { answerCases } from "./cases/answers.ts";
+import { continuingCases } from "./cases/continuing.ts";
 import { failureCases } from "./cases/failures.ts";
 import { limitCases } from "./cases/limits.ts";
 import { requestCases } from "./cases/requests.ts";
@@ -18,6 +19,7 @@ export const cases: readonly ConformanceCase[] = [
   ...answerCases,
   ...failureCases,
   ...limitCases,
+  ...continuingCases,
   ...streamingCases,
   ...scalingCases,
   ...samenessCases,

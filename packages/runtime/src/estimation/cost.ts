@@ -1,5 +1,5 @@
 import type { ExpectedUsage, Learned } from "./learned.ts";
-import type { Pricing } from "./prices.ts";
+import type { EvaluationPricing } from "./prices.ts";
 import type { Quantities } from "./priors.ts";
 import { distributionOf, type Distribution } from "./quantile.ts";
 
@@ -8,7 +8,7 @@ export type CostEstimate =
   | ({ readonly known: true } & Distribution)
   | { readonly known: false; readonly reason: string };
 
-export function costFromPriors(priors: Quantities, pricing: Pricing): CostEstimate {
+export function costFromPriors(priors: Quantities, pricing: EvaluationPricing): CostEstimate {
   if (!pricing.known) return pricing;
   return { known: true, p50: priorCost(priors, pricing, "p50"), p90: priorCost(priors, pricing, "p90") };
 }
@@ -18,7 +18,7 @@ export function costFromSamples(
   { expected, few }: Learned,
   priors: Quantities,
   model: string | undefined,
-  pricing: Pricing,
+  pricing: EvaluationPricing,
 ): CostEstimate {
   const reported = expected.map((each) => (each.sample.model === model ? reportedCost(each) : undefined));
   const known = reported.filter((cost) => cost !== undefined);
@@ -38,7 +38,11 @@ function reportedCost({ sample, inputTokens, outputTokens }: ExpectedUsage): num
   return spent === 0 ? sample.costUsd : sample.costUsd * ((inputTokens + outputTokens) / spent);
 }
 
-function priorCost(priors: Quantities, pricing: Pricing & { known: true }, level: keyof Distribution): number {
+function priorCost(
+  priors: Quantities,
+  pricing: EvaluationPricing & { known: true },
+  level: keyof Distribution,
+): number {
   return pricing.priceOf({
     inputTokens: priors.inputTokens[level],
     cachedInputTokens: 0,

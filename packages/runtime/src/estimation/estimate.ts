@@ -1,8 +1,16 @@
-import { DefinitionError, systemClock, type Message, type Prompt, type ProviderAdapter } from "@proviso/core";
+import {
+  checkOptionNames,
+  DefinitionError,
+  systemClock,
+  type Message,
+  type Prompt,
+  type ProviderAdapter,
+} from "@proviso/core";
 import { internalsOf } from "../adapter-internals.ts";
 import { costFromPriors, costFromSamples, type CostEstimate } from "./cost.ts";
 import { learnedFrom, type Learned } from "./learned.ts";
-import { pricingOf } from "./prices.ts";
+import { pricesOf } from "../prices.ts";
+import { perEvaluation } from "./prices.ts";
 import { priorQuantities, type Quantities } from "./priors.ts";
 import type { UsageHistory } from "./samples.ts";
 import { sizeOf, type PromptSize, type Unrendered } from "./size.ts";
@@ -34,6 +42,7 @@ export interface Estimate extends Quantities {
   readonly fault?: string;
 }
 
+const estimateNames = { adapter: true, history: true, model: true, messages: true };
 const priorConfidence = 0.05;
 
 /**
@@ -44,11 +53,13 @@ const priorConfidence = 0.05;
  */
 export async function estimate(prompt: Prompt, options: EstimateOptions): Promise<Estimate> {
   checkArguments(prompt, options);
+  checkOptionNames("estimate", options, estimateNames);
   const facts = internalsOf(options.adapter)?.facts;
   const model = options.model ?? facts?.model;
   const size = sizeOf(prompt, facts, options.messages);
   if (isUnrendered(size)) return nothingSpent(size);
-  const pricing = await pricingOf(model, new Date((facts?.clock ?? systemClock).now()));
+  const prices = facts !== undefined && model === facts.model ? facts.prices : pricesOf({ model });
+  const pricing = perEvaluation(await prices.load(), (facts?.clock ?? systemClock).now());
   const priors = priorQuantities(size, facts?.maxOutputTokens);
   const { ns, key } = prompt.template;
   const learned = await learnedFrom(options.history, { prompt: `${ns}/${key}`, model }, size, priors);

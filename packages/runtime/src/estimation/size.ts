@@ -1,5 +1,5 @@
 import {
-  jsonSchemaOf,
+  sentSchemaOf,
   parseMessages,
   wrappedSchema,
   type Message,
@@ -43,7 +43,7 @@ export function sizeOf(
 }
 
 function overheadOf({ tools, output }: RenderedPrompt, nativeOutput: boolean): number {
-  const specs = tools.map(({ name, description, input }) => [name, description, jsonSchemaOf(input, "input")]);
+  const specs = tools.map(({ name, description, input }) => [name, description, sentSchemaOf(input)]);
   const schema = nativeOutput && output !== undefined ? [wrappedSchema(output)] : [];
   return [...specs, ...schema].reduce((sum, part) => sum + JSON.stringify(part).length, 0);
 }

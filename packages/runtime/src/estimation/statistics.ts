@@ -1,6 +1,7 @@
 // 1. Only events are read, and no listener here throws: what a store refuses waits and is tried again.
 // 2. Work for an event does not depend on how many there have been.
 import {
+  checkOptionNames,
   DefinitionError,
   type PromptExecuted,
   type PromptFailed,
@@ -33,6 +34,7 @@ export function usageStatistics(
   source: Session | UsageStore,
   options: { readonly onError?: ((error: unknown) => void) | undefined } = {},
 ): UsageStatistics {
+  checkOptionNames("usageStatistics", options, { onError: true });
   const given: Partial<Session & UsageStore> = source ?? {};
   if (typeof given.record === "function" && typeof given.samples === "function") {
     return collector(source as UsageStore, options.onError);

@@ -1,4 +1,4 @@
-import { FilesystemError, type Filesystem, type Snapshotable } from "@proviso/core";
+import { checkOptionNames, FilesystemError, type Filesystem, type Snapshotable } from "@proviso/core";
 import { resolve } from "node:path";
 import { globMatcher } from "../resources/glob.ts";
 import { guardable } from "../resources/guard.ts";
@@ -11,8 +11,8 @@ import { locate } from "./folders.ts";
 import { chunksOf, filesBelow, listFolder, readBytes, readText } from "./host-reading.ts";
 import { inOrder, type InOrder } from "./in-order.ts";
 import { recover } from "./recovery.ts";
-import { isStuck, release, restore, within } from "./undo-log.ts";
-import { mark, undoLog, type Mark, type UndoLog } from "./undo-state.ts";
+import { catchUp, isBehind, release, restore, within } from "./undo-log.ts";
+import { mark, soundEnd, undoLog, type Mark, type UndoLog } from "./undo-state.ts";
 
 /** What `hostFilesystem` takes beside the folder. */
 export interface HostFilesystemOptions {
@@ -34,14 +34,15 @@ export interface HostFilesystemOptions {
 export function hostFilesystem(folder: string, options: HostFilesystemOptions = {}): Filesystem {
   // The process may go elsewhere later.
   const root = resolve(folder);
+  checkOptionNames("hostFilesystem", options, { readOnly: true, takeOver: true });
   const { readOnly = false, takeOver = false } = options;
   if (readOnly) return guardable({ ...reading(root, async () => {}), ...refusing() });
-  system("", () => recover(root, takeOver));
+  const isLeft = system("", () => recover(root, takeOver));
   const queue = inOrder();
-  const log = undoLog(root, takeOver);
+  const log: UndoLog = { ...undoLog(root, takeOver), isLeft };
   // What is half undone is shown only where it cannot be helped.
   const ready = async (): Promise<void> => {
-    if (log.stuck !== undefined) await queue.run(() => isStuck(log));
+    if (isBehind(log)) await queue.run(() => catchUp(log));
   };
   return guardable({ ...reading(root, ready), ...changing(root, log, queue) });
 }
@@ -127,7 +128,7 @@ function changing(root: string, log: UndoLog, queue: InOrder): Changing & Snapsh
   });
   const take = (savepoint: boolean): object => {
     const snapshot = Object.freeze({});
-    const taken = mark(log, !savepoint);
+    const taken = mark(log, !savepoint, soundEnd(log));
     marks.set(snapshot, taken);
     forgetting.register(snapshot, taken, snapshot);
     return snapshot;
@@ -147,10 +148,10 @@ function changing(root: string, log: UndoLog, queue: InOrder): Changing & Snapsh
       await change(path, () => changes.makeFolder(names, path));
     },
     snapshot: ({ savepoint = false } = {}) =>
-      queue.isIdle() && log.stuck === undefined
+      queue.isIdle() && !isBehind(log)
         ? take(savepoint)
         : queue.run(async () => {
-            await isStuck(log);
+            await catchUp(log);
             return take(savepoint);
           }),
     async restore(snapshot) {
@@ -166,7 +167,7 @@ function changing(root: string, log: UndoLog, queue: InOrder): Changing & Snapsh
       if (taken === undefined) return undefined;
       forgetting.unregister(snapshot);
       // Nothing has changed: nothing is waited for.
-      if (log.journal === undefined && queue.isIdle()) return void log.marks.delete(taken);
+      if (log.journal === undefined && !isBehind(log) && queue.isIdle()) return void log.marks.delete(taken);
       return queue.run(() => systemAsync("", () => release(log, taken)));
     },
   };

@@ -10,6 +10,7 @@ import { reservedName } from "../resources/paths.ts";
 import type { Change } from "./exchange.ts";
 import { systemAsync } from "./faults.ts";
 import { identityOf, openFolder, sameThing, statOf, type Folder, type Identity } from "./folders.ts";
+import { patiently } from "./patience.ts";
 import { claim, type Claim } from "./recovery.ts";
 import { encodeChange, encodeHeader, encodeKept } from "./undo-records.ts";
 import { reserveIn, type Reserve } from "./undo-reserve.ts";
@@ -49,6 +50,8 @@ export interface Journal {
   close(): Promise<void>;
   /** All changes stay: nothing can be written down any more. */
   isOver(): boolean;
+  /** It is over, but its folder could not be deleted. */
+  isLeft(): boolean;
 }
 
 /**
@@ -91,7 +94,7 @@ function journalOf(root: string, { store, reserve, fd, identity, lock, fresh }: 
     // What cannot be deleted now does no harm, and is tried again when the journal ends.
     await inSteps(wipe(store, names, fresh), store).catch(() => {});
   };
-  let isOver = false;
+  let [isOver, isLeft] = [false, false];
   return {
     store() {
       reserve.spend(() => assertInPlace(root, store));
@@ -100,8 +103,15 @@ function journalOf(root: string, { store, reserve, fd, identity, lock, fresh }: 
     fresh,
     write: (change) =>
       internal(async () => {
-        reserve.fill();
-        await log.append(change);
+        // To undo so that one can go forward again is to undo: it may spend what was set aside.
+        const isUndoing = change.now !== undefined;
+        if (!isUndoing) reserve.fill();
+        try {
+          await log.append(change);
+        } catch (error) {
+          if (!isUndoing || !reserve.giveWay(error)) throw error;
+          await log.append(change);
+        }
       }),
     cut: (length) => internal(() => log.cut(length)),
     keep: (count) => internal(() => log.keep(count)),
@@ -118,18 +128,19 @@ function journalOf(root: string, { store, reserve, fd, identity, lock, fresh }: 
       internal(async () => {
         using top = reserve.spend(() => openFolder(root, []));
         unlinkSync(store.at(logName));
-        isOver = true;
+        [isOver, isLeft] = [true, true];
         reserve.close();
         closeSync(fd);
         try {
-          await flushFolder(store);
-          await forget(leftovers(store));
+          await patiently(root, () => flushFolder(store));
+          await patiently(root, () => inSteps(wipe(store, leftovers(store), fresh), store)).catch(() => {});
         } finally {
-          leaveOpened(top, store, lock);
+          isLeft = !leaveOpened(top, store, lock);
           store[Symbol.dispose]();
         }
       }),
     isOver: () => isOver,
+    isLeft: () => isLeft,
   };
 }
 
@@ -155,7 +166,10 @@ function logIn(
   /** Where each change begins. */
   const starts: number[] = [];
   let [size, turn, kept, isFlushed] = [0, 0, 0, true];
+  /** Something that does not count may stand behind the end; the folder of the log may not be on disk yet. */
+  let [hasTail, isNamed] = [false, false];
   const add = async (bytes: Uint8Array): Promise<void> => {
+    hasTail = true;
     try {
       writeAt(fd, bytes, size);
       await Promise.all([flushFile(fd), flushFolder(store)]);
@@ -163,24 +177,27 @@ function logIn(
     } catch (error) {
       // The change does not happen.
       ftruncateSync(fd, size);
+      hasTail = false;
       throw error;
     }
+    hasTail = false;
   };
   const cut = async (length: number): Promise<void> => {
-    const start = starts[length];
-    if (start !== undefined) {
+    const start = starts[length] ?? size;
+    if (start < size || hasTail) {
       ftruncateSync(fd, start);
-      [size, starts.length, isFlushed] = [start, length, false];
+      [size, starts.length, isFlushed, hasTail] = [start, Math.min(length, starts.length), false, false];
     }
     if (!isFlushed) await flushFile(fd);
     isFlushed = true;
   };
   return {
     async append(change) {
-      if (size === 0) {
-        await add(encodeHeader(identity));
+      if (size === 0) await add(encodeHeader(identity));
+      if (!isNamed) {
         using top = openFolder(root, []);
         await flushFolder(top);
+        isNamed = true;
       }
       const start = size;
       await add(encodeChange(change));

@@ -5,8 +5,9 @@ import { FilesystemError } from "@proviso/core";
 import { closeSync, fsyncSync, ftruncateSync, unlinkSync } from "node:fs";
 import { reservedName } from "../resources/paths.ts";
 import { folderOf, putBack, type Change } from "./exchange.ts";
-import { system } from "./faults.ts";
+import { codeOf, system } from "./faults.ts";
 import { identityOf, openFolder, readOwn, statOf, type Folder } from "./folders.ts";
+import { patientlyNow } from "./patience.ts";
 import { dropLock, takeLock, type Lock } from "./undo-lock.ts";
 import { longestHeader, readHistory, readIdentity, type UndoHistory } from "./undo-records.ts";
 import { withRoomOf } from "./undo-reserve.ts";
@@ -22,26 +23,37 @@ import {
 } from "./undo-store.ts";
 import { wipe } from "./wipe.ts";
 
-/** Undoes what a dead owner left; one that lives is let alone. @throws {FilesystemError} */
-export function recover(root: string, takeOver: boolean): void {
-  if (!isReachable(root)) return;
+/**
+ * Undoes what a dead owner left; one that lives is let alone.
+ * @returns whether something of it may be left: then it is to be called again.
+ * @throws {FilesystemError} when it cannot be undone.
+ */
+export function recover(root: string, takeOver: boolean): boolean {
+  return patientlyNow(() => recoverOnce(root, takeOver));
+}
+
+function recoverOnce(root: string, takeOver: boolean): boolean {
+  if (!isReachable(root)) return false;
   {
     using found = storeIfThere(root);
-    if (found === undefined) return;
+    if (found === undefined) return false;
   }
   try {
-    leaveStore(root, claim(root, takeOver).lock);
+    return !leaveStore(root, claim(root, takeOver).lock);
   } catch (error) {
-    if (!(error instanceof FilesystemError && error.reason === "busy")) throw error;
+    if (error instanceof FilesystemError && error.reason === "busy") return false;
+    throw error;
   }
 }
 
-/** One that is not fails at its first use. */
+/** One that is not, or is not for this process, fails at its first use; any other fault says nothing of it. */
 function isReachable(root: string): boolean {
   try {
     using top = openFolder(root, []);
     return statOf(top, ".") !== undefined;
-  } catch {
+  } catch (error) {
+    const isFault = error instanceof FilesystemError && error.reason === "failed";
+    if (isFault && !["EACCES", "EPERM"].includes(codeOf(error) ?? "")) throw error;
     return false;
   }
 }

@@ -1,4 +1,11 @@
-import { DefinitionError, describeValue, provideFactory, type Binding, type ResourceKey } from "@proviso/core";
+import {
+  checkOptionNames,
+  DefinitionError,
+  describeValue,
+  provideFactory,
+  type Binding,
+  type ResourceKey,
+} from "@proviso/core";
 import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { SqliteDatabase, transactional } from "./sqlite-database.ts";
@@ -33,6 +40,7 @@ export function sqliteResource(
   pathOrDatabase: string | DatabaseSync,
   options: SqliteOptions = {},
 ): Binding<SqliteDatabase> {
+  checkOptionNames("sqliteResource", options, { key: true, migrate: true, busyTimeoutMs: true });
   const { key = SqliteDatabase, migrate = [], busyTimeoutMs = 50 } = options;
   checkArguments(pathOrDatabase, migrate, busyTimeoutMs);
   // The process may go elsewhere later.

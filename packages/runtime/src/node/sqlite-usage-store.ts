@@ -1,7 +1,7 @@
 // 1. A file that is not known to be ours is read, never written.
 // 2. A sample is in the file when `record` returns. Those that are too old go later, and are never read.
 // 3. Every error names the file.
-import { DefinitionError } from "@proviso/core";
+import { checkOptionNames, DefinitionError } from "@proviso/core";
 import { mkdirSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
@@ -64,6 +64,7 @@ const schema = `
  *   Later, a SqliteError where the file cannot be written or read: it is full, or held for too long by somebody else.
  */
 export function sqliteUsageStore(path: string, options: SqliteUsageOptions = {}): SqliteUsageStore {
+  checkOptionNames("sqliteUsageStore", options, { busyTimeoutMs: true });
   const { busyTimeoutMs = 5_000 } = options;
   if (!Number.isSafeInteger(busyTimeoutMs) || busyTimeoutMs < 0) {
     throw new DefinitionError(`busyTimeoutMs has to be a whole number of milliseconds, not ${busyTimeoutMs}.`);

@@ -7,6 +7,7 @@ import { reservedName } from "../resources/paths.ts";
 import { lacksDescriptors, lacksRoom, system, systemError } from "./faults.ts";
 import { decodeText } from "../resources/reading.ts";
 import { identityOf, readOwn, statOf, type Folder } from "./folders.ts";
+import { patientlyNow } from "./patience.ts";
 import { lifeOf, thisProcess, type Owner } from "./owner.ts";
 import { withRoomOf } from "./undo-reserve.ts";
 
@@ -61,7 +62,7 @@ export function takeLock(store: Folder, hasLog: boolean, takeOver: boolean): Loc
 /** Never fails: where it cannot be deleted, this process may take its place. */
 export function dropLock(store: Folder, lock: Lock): void {
   try {
-    unlinkSync(store.at(lock.name));
+    patientlyNow(() => unlinkSync(store.at(lock.name)));
   } catch {
     abandonLock(lock);
   }

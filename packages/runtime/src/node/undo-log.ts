@@ -7,21 +7,23 @@
 // 5. Where undoing gets stuck, whatever comes next tries first to end it, and changes nothing until that goes well.
 // 6. Everything here happens one after the other: whoever calls it sees to that.
 import { FilesystemError } from "@proviso/core";
-import { lstat } from "node:fs/promises";
 import { messageOf } from "../failures.ts";
 import { folderOf, isThere, putBack, type Change } from "./exchange.ts";
-import { isPassing } from "./faults.ts";
 import { statOf, type Folder } from "./folders.ts";
+import { patiently } from "./patience.ts";
 import { end, flush, isOpen, journalOf, lowest, mark, settle, tell, type Mark, type UndoLog } from "./undo-state.ts";
 
 /** It is not gone back to any more. */
 export async function release(log: UndoLog, taken: Mark): Promise<void> {
   if (await isStuck(log)) return void log.stuck?.released.add(taken);
   log.marks.delete(taken);
-  await settle(log);
+  await patiently(log.root, () => settle(log));
 }
 
-/** Runs the work as a transaction of its own, unless one is open; then lets stay, and forgets, what it can. */
+/**
+ * Runs the work as a transaction of its own, unless one is open; then lets stay, and forgets, what it can. Within an open
+ * one a change that happened does not fail because of that: the next use tries it again.
+ */
 export async function within(log: UndoLog, work: () => Promise<void>): Promise<void> {
   await assertNotStuck(log);
   const hasOpen = [...log.marks].some(isOpen);
@@ -30,7 +32,7 @@ export async function within(log: UndoLog, work: () => Promise<void>): Promise<v
     await work();
   } finally {
     if (own !== undefined) log.marks.delete(own);
-    if (log.stuck === undefined) await settle(log);
+    if (log.stuck === undefined) await (own === undefined ? catchUp(log) : patiently(log.root, () => settle(log)));
   }
 }
 
@@ -63,7 +65,7 @@ export async function perform(
 async function withdraw(log: UndoLog, store: Folder): Promise<void> {
   const change = log.changes.at(-1) as Change;
   try {
-    await patiently(log, () => {
+    await patiently(log.root, () => {
       if (log.hasHalf) undo(log, store, change);
     });
   } catch (error) {
@@ -72,7 +74,8 @@ async function withdraw(log: UndoLog, store: Folder): Promise<void> {
   }
   log.hasHalf = false;
   log.changes.pop();
-  log.displaced.push(change.was);
+  // The name that an undoing keeps something under is one that others of the changes go by: what has it is needed.
+  if (change.now === undefined) log.displaced.push(change.was);
   await tell(log, log.kept);
 }
 
@@ -84,11 +87,11 @@ export async function restore(log: UndoLog, taken: Mark): Promise<void> {
 
 /** Also takes back a change that failed on its way. */
 async function undoTo(log: UndoLog, taken: Mark | undefined): Promise<void> {
-  const released = log.stuck?.released ?? new Set();
+  const released = log.stuck?.released ?? new Set<Mark>();
   try {
-    await patiently(log, async () => {
+    await patiently(log.root, async () => {
       if (log.hasHalf) await withdraw(log, journalOf(log).store());
-      if (taken !== undefined && taken.position < end(log)) await goTo(log, taken);
+      if (taken !== undefined && taken.position < end(log)) await goTo(log, taken, released);
       for (const mark of released) log.marks.delete(mark);
       await settle(log);
     });
@@ -99,26 +102,12 @@ async function undoTo(log: UndoLog, taken: Mark | undefined): Promise<void> {
   }
 }
 
-async function goTo(log: UndoLog, taken: Mark): Promise<void> {
+/** What is undone is kept for newer snapshots, but not for those that were released while it was stuck. */
+async function goTo(log: UndoLog, taken: Mark, released: ReadonlySet<Mark>): Promise<void> {
   const store = journalOf(log).store();
-  const hasNewer = [...log.marks].some(({ position }) => position > taken.position);
+  const hasNewer = [...log.marks].some((each) => each.position > taken.position && !released.has(each));
   if (hasNewer) await goBackAndKeep(log, store, taken);
   else await goBack(log, store, taken.position);
-}
-
-const mostTries = 5;
-
-/** Tries it again while something is in the way that passes. */
-async function patiently(log: UndoLog, work: () => void | Promise<void>): Promise<void> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!isPassing(error) || tries === mostTries) throw error;
-      // Others have their turn.
-      await lstat(log.root).catch(() => {});
-    }
-  }
 }
 
 /** Whether undoing is still stuck when it was tried again. */
@@ -130,6 +119,18 @@ export async function isStuck(log: UndoLog): Promise<boolean> {
   } catch {
     return true;
   }
+}
+
+/** Whether something that failed earlier is to be tried again: see `catchUp`. */
+export function isBehind(log: UndoLog): boolean {
+  return log.stuck !== undefined || log.isUnsettled || log.isLeft;
+}
+
+/** Tries again what failed earlier: undoing, letting changes stay, deleting the journal. Never fails. */
+export async function catchUp(log: UndoLog): Promise<void> {
+  if (await isStuck(log)) return;
+  // What fails again is tried again at the next use.
+  await patiently(log.root, () => settle(log)).catch(() => {});
 }
 
 async function assertNotStuck(log: UndoLog): Promise<void> {

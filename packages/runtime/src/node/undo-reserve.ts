@@ -16,6 +16,8 @@ export interface Reserve {
   fill(): void;
   /** Runs a step of undoing, and where it lacks room or descriptors once more with what was set aside. */
   spend<T>(step: () => T): T;
+  /** Gives up what a step lacked that failed with this error. @returns whether there was something: it may go well then. */
+  giveWay(error: unknown): boolean;
   /** Gives back the descriptors; the room is given back with the folder. */
   close(): void;
 }
@@ -26,7 +28,16 @@ export function reserveIn(store: Folder, path: string): Reserve {
   const close = (): void => {
     for (const fd of descriptors.splice(0)) closeSync(fd);
   };
+  const giveWay = (error: unknown): boolean => {
+    if (lacksDescriptors(error) && descriptors.length > 0) close();
+    else if (lacksRoom(error) && hasRoom) {
+      unlinkSync(store.at(roomName));
+      hasRoom = false;
+    } else return false;
+    return true;
+  };
   return {
+    giveWay,
     fill() {
       system(path, () => {
         while (descriptors.length < descriptorsAside) descriptors.push(openSync(devNull, "r"));
@@ -38,11 +49,7 @@ export function reserveIn(store: Folder, path: string): Reserve {
       try {
         return step();
       } catch (error) {
-        if (lacksDescriptors(error) && descriptors.length > 0) close();
-        else if (lacksRoom(error) && hasRoom) {
-          unlinkSync(store.at(roomName));
-          hasRoom = false;
-        } else throw error;
+        if (!giveWay(error)) throw error;
         return step();
       }
     },

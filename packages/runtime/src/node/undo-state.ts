@@ -1,6 +1,7 @@
 // What is known of the changes of a root: see undo-log.ts.
 import type { Change } from "./exchange.ts";
 import { beginJournal, type Journal } from "./journal.ts";
+import { recover } from "./recovery.ts";
 
 /** A point to go back to. */
 export interface Mark {
@@ -37,6 +38,10 @@ export interface UndoLog {
   displaced: string[];
   /** The last of the changes failed on its way. */
   hasHalf: boolean;
+  /** What was released could not be let stay or be forgotten yet. */
+  isUnsettled: boolean;
+  /** The folder of a journal, one that is over or of a dead owner, could not be deleted yet. */
+  isLeft: boolean;
   stuck: Stuck | undefined;
 }
 
@@ -53,28 +58,54 @@ export function undoLog(root: string, takeOver: boolean): UndoLog {
     touched: new Set(),
     displaced: [],
     hasHalf: false,
+    isUnsettled: false,
+    isLeft: false,
     stuck: undefined,
   };
 }
 
-export function mark(log: UndoLog, open: boolean): Mark {
-  const made = { position: end(log), open };
+export function mark(log: UndoLog, open: boolean, position = end(log)): Mark {
+  const made = { position, open };
   log.marks.add(made);
   return made;
+}
+
+/** The position that the log has once what is stuck is undone. */
+export function soundEnd(log: UndoLog): number {
+  return log.stuck?.mark?.position ?? end(log) - (log.hasHalf ? 1 : 0);
 }
 
 /** Begun if need be. @throws {FilesystemError} "busy" when somebody else has one. */
 export function journalOf(log: UndoLog): Journal {
   if (log.journal === undefined) {
+    // Where it fails, a folder may stay that was made for it.
+    log.isLeft = true;
     log.journal = beginJournal(log.root, log.takeOver);
+    log.isLeft = false;
     log.base = end(log);
     log.kept = end(log);
   }
   return log.journal;
 }
 
-/** Lets stay what no open transaction can undo, and forgets what no snapshot can. */
+/** Lets stay what no open transaction can undo, and forgets what no snapshot can. What fails of it can be tried again. */
 export async function settle(log: UndoLog): Promise<void> {
+  log.isUnsettled = true;
+  await settleJournal(log);
+  log.isUnsettled = false;
+  if (log.isLeft && log.journal === undefined) tidy(log);
+}
+
+/** Deletes the folder of a journal that is over. It does no harm: where that fails, the next use tries it again. */
+function tidy(log: UndoLog): void {
+  try {
+    log.isLeft = recover(log.root, log.takeOver);
+  } catch {
+    // The next use tries it again.
+  }
+}
+
+async function settleJournal(log: UndoLog): Promise<void> {
   const { journal } = log;
   if (journal === undefined) return;
   const oldest = lowest(log, () => true);
@@ -85,6 +116,7 @@ export async function settle(log: UndoLog): Promise<void> {
     } finally {
       if (journal.isOver()) {
         log.journal = undefined;
+        log.isLeft = journal.isLeft();
         [log.changes, log.first, log.displaced] = [[], oldest, []];
       }
     }
@@ -93,9 +125,20 @@ export async function settle(log: UndoLog): Promise<void> {
   await tell(log, lowest(log, isOpen));
   const gone = log.changes.splice(0, oldest - log.first);
   log.first = oldest;
-  const names = [...log.displaced, ...gone.map(({ was }) => was)];
+  const names = [...log.displaced, ...namesOnlyIn(gone, log.changes)];
   log.displaced = [];
   if (names.length > 0) await journal.forget(names);
+}
+
+/** The names in the store that none of the changes which are left goes by: one that is undone and done again keeps its name. */
+function namesOnlyIn(gone: readonly Change[], left: readonly Change[]): readonly string[] {
+  if (gone.length === 0) return [];
+  const needed = new Set(left.flatMap(namesInStore));
+  return [...new Set(gone.flatMap(namesInStore))].filter((name) => !needed.has(name));
+}
+
+function namesInStore({ was, now = was }: Change): readonly string[] {
+  return [was, now];
 }
 
 /** Writes down how many changes there are, and how many of them stay whatever happens. */

@@ -18,6 +18,7 @@ import { promisify } from "node:util";
 import { reservedName } from "../resources/paths.ts";
 import { isPassing, system } from "./faults.ts";
 import { openFolder, specialFile, statOf, type Folder } from "./folders.ts";
+import { patientlyNow } from "./patience.ts";
 import { roomName } from "./undo-reserve.ts";
 import { abandonLock, dropLock, isLock, type Lock } from "./undo-lock.ts";
 
@@ -61,31 +62,38 @@ export function askToIgnore(store: Folder): void {
   }
 }
 
-/** Gives up a folder in which no change is written down, and deletes it unless somebody else has begun one meanwhile. Never fails. */
-export function leaveStore(root: string, lock: Lock): void {
+/**
+ * Gives up a folder in which no change is written down, and deletes it unless somebody else has begun one meanwhile.
+ * Never fails.
+ * @returns whether it is deleted.
+ */
+export function leaveStore(root: string, lock: Lock): boolean {
   try {
     using store = openStore(root);
     using top = openFolder(root, []);
     for (const name of ownNames) tryTo(() => unlinkSync(store.at(name)));
-    leaveOpened(top, store, lock);
+    return leaveOpened(top, store, lock);
   } catch {
     abandonLock(lock);
+    return false;
   }
 }
 
-function tryTo(work: () => void): void {
+function tryTo(work: () => void): boolean {
   try {
-    work();
+    patientlyNow(work);
+    return true;
   } catch {
     // It is not there, somebody else uses it by now, or it stays: it does no harm.
+    return false;
   }
 }
 
 /** The same, where both are held open and nothing else is in it. */
-export function leaveOpened(top: Folder, store: Folder, lock: Lock): void {
+export function leaveOpened(top: Folder, store: Folder, lock: Lock): boolean {
   tryTo(() => unlinkSync(store.at(ignoreName)));
   dropLock(store, lock);
-  tryTo(() => rmdirSync(top.at(reservedName)));
+  return tryTo(() => rmdirSync(top.at(reservedName)));
 }
 
 export function namesInStore(store: Folder): readonly string[] {

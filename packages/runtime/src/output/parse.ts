@@ -8,6 +8,7 @@ import {
   type SchemaIssue,
   type SchemaResult,
 } from "@proviso/core";
+import { repairText } from "../continued.ts";
 import { failure, messageOf, type Failure, type OutputFailure } from "../failures.ts";
 import { extractJson } from "./extract.ts";
 
@@ -17,13 +18,20 @@ export interface ParsedOutput {
   readonly output: unknown;
 }
 
-/** The answer as the prompt's output: the provider's native payload first, else what the text holds. */
-export async function parseOutput(
+/**
+ * The answer as the prompt's output: the provider's native payload first, else what the text holds. At once where the
+ * output is the text.
+ */
+export function parseOutput(
   spec: OutputSpec<unknown> | undefined,
   response: ModelResponse,
-): Promise<ParsedOutput | Failure> {
+): ParsedOutput | Promise<ParsedOutput | Failure> {
   const { text } = response.message;
-  if (spec === undefined) return { text, output: text };
+  return spec === undefined ? { text, output: text } : parseStructured(spec, response);
+}
+
+async function parseStructured(spec: OutputSpec<unknown>, response: ModelResponse): Promise<ParsedOutput | Failure> {
+  const { text } = response.message;
   const read = response.parsed === undefined ? extractJson(text) : ({ ok: true, value: response.parsed } as const);
   if (!read.ok) return outputFailure(response, [{ path: "", message: read.error }]);
   const result = await validate(spec, read.value).catch(unchecked);
@@ -32,7 +40,7 @@ export async function parseOutput(
 
 /** What the model is told when its answer does not fit: the first issues, each cut, and how many more there are. */
 export function repairRequest({ issues, unlisted }: Pick<OutputFailure, "issues" | "unlisted">): string {
-  return `Your answer does not fit the output that was asked for: ${describeIssues(issues, unlisted)}. Answer again, whole and with these mended.`;
+  return repairText(describeIssues(issues, unlisted));
 }
 
 /** A schema of the user's that throws. */

@@ -1,8 +1,10 @@
 // 1. Nothing begins after a limit: the limits are checked before the request, and again after its event.
 // 2. What was reserved is settled once, whatever happens, with what the request cost.
 import { noUsage, type ModelDelta, type ModelFailure, type ModelResponse, type Usage } from "@proviso/core";
+import type { Room, Wanted } from "../budget-room.ts";
+import type { Granted } from "../budgets.ts";
+import { elapsedMs } from "../elapsed.ts";
 import { isFailure, type Failure } from "../failures.ts";
-import type { Reservation, WorstCase } from "../limits.ts";
 import type { Run } from "../run.ts";
 import type { TurnDeltas } from "../streaming/deltas.ts";
 import { charactersOf } from "../usage.ts";
@@ -10,10 +12,13 @@ import { asData } from "./model-answer.ts";
 
 /** What a request sets going: one answer of a model, or the whole turn of an agent. */
 export interface Work {
-  /** Reserved in every budget while the request runs. */
-  readonly worstCase: WorstCase;
-  /** Called once for each attempt; `onDelta` is undefined where nobody watches. It may throw, and return anything. */
-  begin(onDelta: ((delta: ModelDelta) => void) | undefined): Promise<unknown>;
+  /** Reserved in every budget while the request runs; undefined: nothing. */
+  readonly wanted: Wanted | undefined;
+  /**
+   * Called once for each attempt; `onDelta` is undefined where nobody watches, `room` is what the budgets leave for the
+   * answer. It may throw, and return anything.
+   */
+  begin(onDelta: ((delta: ModelDelta) => void) | undefined, room: Room | undefined): Promise<unknown>;
   /** Resolves when the work has to end for a reason of its own, before the evaluation's limits are met. */
   readonly stopped?: Promise<Failure>;
   /** Characters that it has produced so far. Left out: those of its deltas. */
@@ -28,7 +33,7 @@ export interface Answered {
   readonly stop: Failure | undefined;
 }
 
-type Outcome = Answered | ModelFailure | Failure;
+export type Outcome = Answered | ModelFailure | Failure;
 
 /**
  * One request, to a model or to an agent: limits, reservation, event, limits again, the work itself, its cost. As an
@@ -42,12 +47,50 @@ export function attemptRequest(
 ): Promise<Outcome> | Failure {
   const stop = run.limits.checkRequest();
   if (stop !== undefined) return stop;
-  const reservation = run.limits.reserve(work.worstCase);
-  if (isFailure(reservation)) return reservation;
+  const granted = run.limits.reserve(work.wanted);
+  return granted instanceof Promise
+    ? waitFor(run, granted).then((got) => begin(run, attempt, work, deltas, stillWanted(run, got)))
+    : begin(run, attempt, work, deltas, granted);
+}
+
+/** Until others have settled, but not past a limit: what is granted later is given back. */
+async function waitFor(run: Run, granting: Promise<Granted | Failure>): Promise<Granted | Failure> {
+  run.log("debug", { turn: run.turn }, "budget.wait");
+  // A wait that the signal ended rejects; the race returns why.
+  const got = await run.limits.race(granting, "request").catch((error: unknown) => {
+    const why = run.limits.stopped("request");
+    if (why === undefined) throw error;
+    return why;
+  });
+  if (isFailure(got)) {
+    const giveBack = (late: Granted | Failure): void => {
+      if (!isFailure(late)) late.settle(noUsage);
+    };
+    granting.then(giveBack, () => {});
+  }
+  return got;
+}
+
+/** While it waited a limit may have been met. */
+function stillWanted(run: Run, granted: Granted | Failure): Granted | Failure {
+  const stop = isFailure(granted) ? undefined : run.limits.stopped("request");
+  if (isFailure(granted) || stop === undefined) return granted;
+  granted.settle(noUsage);
+  return stop;
+}
+
+function begin(
+  run: Run,
+  attempt: number,
+  work: Work,
+  deltas: TurnDeltas | undefined,
+  granted: Granted | Failure,
+): Promise<Outcome> | Failure {
+  if (isFailure(granted)) return granted;
   try {
-    return begun(run, attempt, work, deltas, reservation);
+    return begun(run, attempt, work, deltas, granted);
   } catch (cause) {
-    reservation.settle(noUsage);
+    granted.settle(noUsage);
     throw cause;
   }
 }
@@ -57,19 +100,41 @@ function begun(
   attempt: number,
   work: Work,
   deltas: TurnDeltas | undefined,
-  reservation: Reservation,
+  granted: Granted,
 ): Promise<Outcome> | Failure {
   run.emit({ type: "provider.requested", turn: run.turn, attempt });
+  run.log("debug", { turn: run.turn, attempt }, "prompt.call.start");
+  const askedAt = run.world.clock.now();
   const onDelta = deltas?.begin();
   // A listener may have aborted.
   const ended = run.limits.stopped("request");
   if (ended !== undefined) {
-    reservation.settle(noUsage);
+    granted.settle(noUsage);
+    logEnd(run, attempt, askedAt, ended);
     return ended;
   }
-  const answering = asData(work, onDelta);
+  const answering = priced(run, asData(work, onDelta, granted.room));
   const ending = work.stopped === undefined ? answering : Promise.race([answering, work.stopped]);
-  return run.limits.race(ending, "request").then((answer) => settled(run, work, deltas, reservation, answer));
+  return run.limits.race(ending, "request").then((answer) => {
+    const outcome = settled(run, work, deltas, granted, answer);
+    logEnd(run, attempt, askedAt, outcome);
+    return outcome;
+  });
+}
+
+/** The first answer of an adapter waits for its prices, if they are not there yet. */
+function priced<T>({ prices }: Run, answering: Promise<T>): Promise<T> {
+  if (prices.current !== undefined) return answering;
+  const loading = prices.load();
+  return answering.then((answer) => loading.then(() => answer));
+}
+
+function logEnd(run: Run, attempt: number, askedAt: number, outcome: Outcome): void {
+  if (run.world.logger === undefined) return;
+  const of = { turn: run.turn, attempt, durationMs: elapsedMs(run.world.clock, askedAt) };
+  const how =
+    isFailure(outcome) || outcome.failure !== undefined ? { error: outcome.message } : { usage: outcome.usage };
+  run.log("debug", { ...of, ...how }, "prompt.call.complete");
 }
 
 /** Charges for the request as soon as it is over. */
@@ -77,16 +142,16 @@ function settled(
   run: Run,
   work: Work,
   deltas: TurnDeltas | undefined,
-  reservation: Reservation,
+  granted: Granted,
   answer: ModelResponse | ModelFailure | Failure,
 ): Outcome {
   const streamed = deltas?.end() ?? 0;
   if (isFailure(answer) || answer.failure !== undefined) {
-    reservation.settle(costOfNoAnswer(run, answer, work.produced?.() ?? streamed));
+    granted.settle(costOfNoAnswer(run, answer, work.produced?.() ?? streamed));
     return answer;
   }
   const usage = run.spend(answer.usage, charactersOf(answer.message));
-  reservation.settle(usage);
+  granted.settle(usage);
   // Checked before others spend from a shared budget.
   const passed = run.limits.check("response");
   deltas?.complete(answer.message.text);

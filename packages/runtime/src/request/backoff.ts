@@ -11,18 +11,25 @@ export interface Refusal {
   readonly leftMs: number;
 }
 
+/** Of the time that the deadline leaves after the floor, what jitter may take; the rest is for the request. */
+const jitterShare = 0.5;
+
 /**
  * Milliseconds to wait before the next attempt; undefined: give up.
- * Full jitter, uniform(0, min(maxDelay, base · 2^(n−1))), on top of the floor that the provider asked for.
+ * Full jitter, uniform(0, min(maxDelay, base · 2^(n−1))), on top of the floor that the provider asked for. Where the
+ * total or the deadline leave less, it is uniform up to that: a wait that ended with the deadline would leave no time to
+ * ask.
  * Source: AWS Architecture Blog, "Exponential Backoff And Jitter".
  */
 export function nextDelay(policy: ThrottlePolicy, refusal: Refusal, random: () => number): number | undefined {
   if (refusal.attempt >= policy.maxAttempts) return undefined;
   const asked = refusal.retryAfterMs ?? 0;
   const floor = refusal.kind === "quota_exhausted" ? Math.max(asked, policy.quotaDelayMs) : asked;
-  const room = Math.min(policy.maxTotalDelayMs - refusal.waitedMs, refusal.leftMs);
-  // A wait that ends with the deadline leaves no time to ask.
-  if (!(floor <= room && room > 0)) return undefined;
-  const jitter = random() * Math.min(policy.maxDelayMs, policy.baseDelayMs * 2 ** (refusal.attempt - 1));
-  return Math.min(floor + jitter, room);
+  const totalMs = policy.maxTotalDelayMs - refusal.waitedMs;
+  const [spareMs, leftMs] = [totalMs - floor, refusal.leftMs - floor];
+  // What is no number gives up, too.
+  if (!(spareMs >= 0 && totalMs > 0 && leftMs > 0)) return undefined;
+  const bound = Math.min(policy.maxDelayMs, policy.baseDelayMs * 2 ** (refusal.attempt - 1));
+  const jitter = random() * Math.min(bound, spareMs, leftMs * jitterShare);
+  return floor + jitter;
 }

@@ -1,5 +1,6 @@
 import type { ModelFailure, ProviderErrorReason, ThrottleKind } from "@proviso/core";
-import { errorObjectIn, throttleCodes } from "../adapter/error-object.ts";
+import { throttleCodes } from "../adapter/error-object.ts";
+import { errorMessageIn, errorObjectIn, isContextFull, isCreditSpent } from "../adapter/error-text.ts";
 
 interface Headers {
   get(name: string): string | null;
@@ -31,34 +32,34 @@ export function modelFailureFrom(
   payload?: unknown,
 ): ModelFailure {
   const { status, headers } = answer;
-  const error = errorObjectIn(payload);
-  const message =
-    typeof error["message"] === "string" ? error["message"] : `The provider answered with status ${status}.`;
-  const kind = throttleKind(status, error);
+  const message = errorMessageIn(payload) || `The provider answered with status ${status}.`;
+  const kind = throttleKind(status, payload);
   if (kind === undefined)
-    return { failure: "provider", reason: providerReason(status, error), message, status, payload };
+    return { failure: "provider", reason: providerReason(status, payload), message, status, payload };
   // It would pass, but the provider says not to ask again.
   const final = headers.get("x-should-retry")?.trim().toLowerCase() === "false";
-  if (final) return { failure: "provider", reason: "unknown", message, status, payload };
-  return { failure: "throttle", kind, retryAfterMs: retryAfterMs(headers), message, status, payload };
+  const refusal = { failure: "throttle", kind, retryAfterMs: retryAfterMs(headers), message, status, payload } as const;
+  return final ? { ...refusal, retry: false } : refusal;
 }
 
 const notRetriedServerErrors = new Set([501, 505]);
 
-function throttleKind(status: number, error: Readonly<Record<string, unknown>>): ThrottleKind | undefined {
+function throttleKind(status: number, payload: unknown): ThrottleKind | undefined {
+  const error = errorObjectIn(payload);
   const told = [error["code"], error["type"]].map((code) => throttleCodes.get(String(code)));
-  if (told.includes("quota_exhausted")) return "quota_exhausted";
+  if (told.includes("quota_exhausted") || isCreditSpent(payload)) return "quota_exhausted";
   if (status === 429) return "rate_limit";
   if (status === 408) return "timeout";
   if (status === 409) return "unknown";
   return status >= 500 && !notRetriedServerErrors.has(status) ? "server_error" : undefined;
 }
 
-function providerReason(status: number, error: Readonly<Record<string, unknown>>): ProviderErrorReason {
+function providerReason(status: number, payload: unknown): ProviderErrorReason {
+  const { code } = errorObjectIn(payload);
   if (status === 401 || status === 403) return "api_key";
-  if (error["code"] === "context_length_exceeded" || status === 413) return "context_length";
+  if (status === 413 || isContextFull(payload)) return "context_length";
   if (status === 404) return "not_found";
-  if (error["code"] === "content_filter") return "content_filter";
+  if (code === "content_filter") return "content_filter";
   return status >= 400 && status < 500 ? "bad_request" : "unknown";
 }
 

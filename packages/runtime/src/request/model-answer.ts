@@ -1,6 +1,6 @@
 import {
   isRecord,
-  toJsonValue,
+  whyNoJson,
   type AssistantMessage,
   type FinishReason,
   type ModelFailure,
@@ -10,15 +10,15 @@ import {
   type ThrottleKind,
   type ToolCall,
 } from "@proviso/core";
-import { isNetworkError, isTimeoutError } from "../adapter/network-error.ts";
+import { isNetworkError, isTimeoutError, isUnreachable, networkFailure } from "../adapter/network-error.ts";
 import { messageOf } from "../failures.ts";
 import { isA } from "../is-a.ts";
 import type { Work } from "./attempt.ts";
 
 /** Begins the work; what it throws is returned as the data that it should have been. Never rejects. */
-export function asData(work: Work, onDelta: Parameters<Work["begin"]>[0]): Promise<ModelResponse | ModelFailure> {
+export function asData(work: Work, ...given: Parameters<Work["begin"]>): Promise<ModelResponse | ModelFailure> {
   try {
-    return Promise.resolve(work.begin(onDelta)).then(checked, thrown);
+    return Promise.resolve(work.begin(...given)).then(checked, thrown);
   } catch (cause) {
     return Promise.resolve(thrown(cause));
   }
@@ -27,17 +27,20 @@ export function asData(work: Work, onDelta: Parameters<Work["begin"]>[0]): Promi
 function checked(answer: unknown): ModelResponse | ModelFailure {
   try {
     const read = readAnswer(answer);
-    if (read !== undefined) return read;
+    return typeof read === "string" ? invalid(read, answer) : read;
   } catch (cause) {
     return thrown(cause);
   }
-  const message = "The provider returned no message.";
-  return { failure: "provider", reason: "invalid_response", message, payload: answer };
+}
+
+function invalid(message: string, payload: unknown): ModelFailure {
+  return { failure: "provider", reason: "invalid_response", message, payload };
 }
 
 function thrown(cause: unknown): ModelFailure {
   const message = messageOf(cause);
   try {
+    if (isUnreachable(cause)) return { ...networkFailure(cause), cause };
     if (isTimeoutError(cause)) return { failure: "throttle", kind: "timeout", message, cause };
     if (isNetworkError(cause) || isFailedFetch(cause)) return { failure: "throttle", kind: "unknown", message, cause };
   } catch {
@@ -46,17 +49,18 @@ function thrown(cause: unknown): ModelFailure {
   return { failure: "provider", reason: "unknown", message, cause };
 }
 
+const noMessage = "The provider returned no message.";
+
 /**
- * Anyone may have written the provider: what it returns is read once, here, and only what was read goes on. undefined for
- * what is no answer.
+ * Anyone may have written the provider: what it returns is read once, here, and only what was read goes on. A text: why it
+ * is no answer.
  */
-function readAnswer(answer: unknown): ModelResponse | ModelFailure | undefined {
-  if (!isRecord(answer)) return undefined;
+function readAnswer(answer: unknown): ModelResponse | ModelFailure | string {
+  if (!isRecord(answer)) return noMessage;
   const { failure, message, payload, usage } = answer;
-  if (failure !== undefined)
-    return typeof message === "string" ? readFailure(answer, { failure, message, payload, usage }) : undefined;
+  if (failure !== undefined) return readFailure(answer, { failure, message, payload, usage });
   const read = readMessage(message);
-  if (read === undefined) return undefined;
+  if (typeof read === "string") return read;
   const { finishReason, model, parsed, refusal } = answer;
   return {
     message: read,
@@ -77,41 +81,33 @@ const finishReasons: ReadonlySet<unknown> = new Set<FinishReason>([
   "other",
 ]);
 
-function readMessage(message: unknown): AssistantMessage | undefined {
-  if (!isRecord(message)) return undefined;
+/** A text: what would fail later, in the middle of something else. */
+function readMessage(message: unknown): AssistantMessage | string {
+  if (!isRecord(message)) return noMessage;
   const { text, toolCalls, providerItems } = message;
-  if (typeof text !== "string" || !Array.isArray(toolCalls)) return undefined;
+  if (typeof text !== "string" || !Array.isArray(toolCalls)) return noMessage;
   const calls: ToolCall[] = [];
   for (const call of toolCalls as readonly unknown[]) {
-    if (!isRecord(call)) return undefined;
-    const { id, name, arguments: given } = call;
-    if (typeof name !== "string") return undefined;
-    calls.push({ id: typeof id === "string" ? id : "", name, arguments: argumentsText(given) });
+    if (!isRecord(call)) return noMessage;
+    const { id, name, arguments: given = "" } = call;
+    if (typeof name !== "string") return noMessage;
+    if (typeof given !== "string" && given !== null)
+      return `The provider returned a call of ${name} whose arguments are no text.`;
+    calls.push({ id: typeof id === "string" ? id : "", name, arguments: given ?? "" });
   }
   const own = { role: "assistant", text, toolCalls: calls } as const;
-  return providerItems === undefined ? own : { ...own, providerItems };
+  if (providerItems === undefined) return own;
+  const why = whyNoJson(providerItems);
+  if (why !== undefined) return `The provider's own items cannot be written as JSON: ${why}`;
+  return { ...own, providerItems };
 }
-
-/** A provider may have left the arguments out, or handed on what it parsed; in a history they are text. */
-function argumentsText(given: unknown): string {
-  if (typeof given === "string") return given;
-  const json = given === undefined || given === null ? undefined : toJsonValue(given);
-  return json === undefined ? "" : JSON.stringify(json.value);
-}
-
-const throttleKinds: ReadonlySet<unknown> = new Set<ThrottleKind>([
-  "rate_limit",
-  "quota_exhausted",
-  "timeout",
-  "server_error",
-  "unknown",
-]);
 
 function readFailure(
   answer: Readonly<Record<string, unknown>>,
-  read: { readonly failure: unknown; readonly message: string; readonly payload: unknown; readonly usage: unknown },
-): ModelFailure | undefined {
+  read: Readonly<Record<"failure" | "message" | "payload" | "usage", unknown>>,
+): ModelFailure | string {
   const { failure, message, payload } = read;
+  if (typeof message !== "string") return noMessage;
   const { status, cause } = answer;
   const usage = read.usage as ReportedUsage | undefined;
   const told = { message, status: status as number | undefined, payload, usage, cause };
@@ -120,7 +116,7 @@ function readFailure(
       const { kind, retryAfterMs: asked } = answer;
       // A wait that is no number of milliseconds is as if nothing was asked for.
       const retryAfterMs = typeof asked === "number" && Number.isFinite(asked) && asked >= 0 ? asked : undefined;
-      return { ...told, failure, kind: throttleKinds.has(kind) ? (kind as ThrottleKind) : "unknown", retryAfterMs };
+      return { ...told, failure, kind: typeof kind === "string" ? (kind as ThrottleKind) : "unknown", retryAfterMs };
     }
     case "provider": {
       const { reason } = answer;
@@ -128,11 +124,11 @@ function readFailure(
     }
     case "process": {
       const { stderr, exitCode, signal } = answer;
-      if (typeof stderr !== "string") return undefined;
+      if (typeof stderr !== "string") return noMessage;
       return { ...told, failure, stderr, exitCode: exitCode as number | null, signal: signal as string | null };
     }
     default:
-      return undefined;
+      return noMessage;
   }
 }
 

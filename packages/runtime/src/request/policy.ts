@@ -1,4 +1,4 @@
-import { DefinitionError, describeValue, type ThrottlePolicy } from "@proviso/core";
+import { checkOptionNames, DefinitionError, describeValue, type ThrottlePolicy } from "@proviso/core";
 
 const defaults: ThrottlePolicy = {
   maxAttempts: 5,
@@ -13,11 +13,11 @@ export function throttlePolicy(given: Partial<ThrottlePolicy> = {}): ThrottlePol
   if (typeof given !== "object" || given === null) {
     throw new DefinitionError(`The option throttle must be an object, not ${describeValue(given)}.`);
   }
+  checkOptionNames("A throttle policy", given, defaults);
   const set = Object.entries(given).filter(([, value]) => value !== undefined);
   const policy: ThrottlePolicy = { ...defaults, ...Object.fromEntries(set) };
   for (const [name, value] of Object.entries(policy)) {
     const least = name === "maxAttempts" ? 1 : 0;
-    if (!Object.hasOwn(defaults, name)) throw new DefinitionError(`A throttle policy has no ${name}.`);
     if (!Number.isFinite(value) || value < least || (least === 1 && !Number.isInteger(value))) {
       throw new DefinitionError(
         `The throttle policy's ${name} must be ${least === 1 ? "a whole number from 1" : "at least 0"}, not ${describeValue(value)}.`,

@@ -1,35 +1,49 @@
 import type { ModelFailure, ModelProvider, ModelRequest } from "@proviso/core";
 import { failure, isFailure, refusedRequest, type Failure } from "../failures.ts";
-import type { WorstCase } from "../limits.ts";
 import type { Run } from "../run.ts";
 import { turnDeltas } from "../streaming/deltas.ts";
-import { worstCaseOf } from "../usage.ts";
-import { attemptRequest, type Answered, type Work } from "./attempt.ts";
+import { attemptRequest, type Answered } from "./attempt.ts";
 import { nextDelay } from "./backoff.ts";
+import { limitedWork } from "./limited-work.ts";
 
 type Refused = Extract<ModelFailure, { failure: "throttle" }>;
+
+/** An answer, and why it cannot be used: the budget ended before it did. */
+export interface AnsweredOrCut extends Answered {
+  readonly cut: Failure | undefined;
+}
 
 /**
  * Asks until the provider answers, refuses for good, or the policy or a limit ends it. Only the request is repeated,
  * never a tool.
  */
-export async function throttled(run: Run, provider: ModelProvider, request: ModelRequest): Promise<Answered | Failure> {
+export async function throttled(
+  run: Run,
+  provider: ModelProvider,
+  request: ModelRequest,
+): Promise<AnsweredOrCut | Failure> {
   const deltas = run.watch === undefined ? undefined : turnDeltas(run);
-  const work: Work = {
-    worstCase: worstCase(run, provider, request),
-    begin: (onDelta) => provider.generate(onDelta === undefined ? request : { ...request, onDelta }),
-  };
+  const limited = limitedWork(run, provider, request);
   let waitedMs = 0;
+  let quotaTold = false;
   for (let attempt = 1; ; attempt++) {
-    const answer = await attemptRequest(run, attempt, work, deltas);
-    if (isFailure(answer) || answer.failure === undefined) return answer;
-    if (answer.failure !== "throttle") return refusedRequest(answer);
+    const answer = await attemptRequest(run, attempt, limited.work, deltas);
+    if (isFailure(answer)) return answer;
+    if (answer.failure === undefined) return { ...answer, cut: limited.cutShort(answer) };
+    if (answer.failure !== "throttle") {
+      const cut = limited.cutShort(answer);
+      if (cut !== undefined) return cut;
+      if (limited.isLifted(answer)) continue;
+      return refusedRequest(answer);
+    }
     const { kind, retryAfterMs } = answer;
     const leftMs = run.limits.deadline?.remainingMs() ?? Infinity;
     const late = run.limits.stopped("request");
     const refusal = { kind, retryAfterMs, attempt, waitedMs, leftMs };
-    const delayMs = late === undefined ? nextDelay(run.throttle, refusal, run.world.random) : undefined;
-    reportThrottle(run, answer, attempt, delayMs);
+    const mayAsk = late === undefined && answer.retry !== false;
+    const delayMs = mayAsk ? nextDelay(run.throttle, refusal, run.world.random) : undefined;
+    reportThrottle(run, answer, { attempt, delayMs, quotaTold });
+    quotaTold ||= kind === "quota_exhausted";
     if (late !== undefined) return late;
     if (delayMs === undefined) return givenUp(answer, attempt);
     const slept = await run.limits.race(sleep(run, delayMs), "request");
@@ -38,27 +52,27 @@ export async function throttled(run: Run, provider: ModelProvider, request: Mode
   }
 }
 
-/** Only what is known to be bounded, or expected to be, can be reserved. */
-function worstCase(run: Run, { maxOutputTokens = Infinity }: ModelProvider, request: ModelRequest): WorstCase {
-  const outputTokens = Math.min(maxOutputTokens, Math.ceil(run.expectedOutputTokens ?? Infinity));
-  if (outputTokens === Infinity || run.limits.budget === undefined) return { inputTokens: 0, outputTokens: 0 };
-  return worstCaseOf(request, run.conversation, run.knownCost, outputTokens);
+interface Refusals {
+  readonly attempt: number;
+  /** undefined: the request is given up. */
+  readonly delayMs: number | undefined;
+  /** Whether an earlier attempt met an exhausted quota: it is an error in the log once. Default false. */
+  readonly quotaTold?: boolean;
 }
 
 export function reportThrottle(
   run: Run,
   { kind, retryAfterMs, message }: Refused,
-  attempt: number,
-  delayMs: number | undefined,
+  { attempt, delayMs, quotaTold = false }: Refusals,
 ): void {
   run.emit({ type: "provider.throttled", turn: run.turn, attempt, kind, delayMs, retryAfterMs });
-  const level = kind === "quota_exhausted" && attempt === 1 ? "error" : "warn";
+  const level = kind === "quota_exhausted" && !quotaTold ? "error" : "warn";
   run.log(level, { attempt, kind, delayMs, retryAfterMs, reason: message }, "prompt.throttled");
 }
 
 /** The failure after the last attempt. */
 export function givenUp(refused: Refused, attempts: number): Failure {
-  const { kind, retryAfterMs, message, payload, cause } = refused;
+  const { kind, retryAfterMs, message, status, payload, cause } = refused;
   const asked = retryAfterMs === undefined ? "" : ` It asked for ${retryAfterMs} ms.`;
   return failure({
     stop: "throttled",
@@ -66,10 +80,17 @@ export function givenUp(refused: Refused, attempts: number): Failure {
     kind,
     retryAfterMs,
     attempts,
-    message: `The provider refused ${attempts === 1 ? "the request" : `${attempts} requests`} (${kind}): ${message}${asked}`,
+    status,
+    message: `${whatFailed(kind, attempts)} (${kind}): ${message}${asked}`,
     payload,
     cause,
   });
+}
+
+/** A server that cannot be reached has refused nothing. */
+function whatFailed(kind: Refused["kind"], attempts: number): string {
+  if (kind !== "network") return `The provider refused ${attempts === 1 ? "the request" : `${attempts} requests`}`;
+  return attempts === 1 ? "The request could not be sent" : `The request could not be sent ${attempts} times`;
 }
 
 async function sleep(run: Run, ms: number): Promise<undefined> {

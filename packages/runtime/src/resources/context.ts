@@ -3,18 +3,22 @@
 // 3. Ready instances are there from the start, so that a call locks and snapshots them when it begins. What comes later
 //    is locked and snapshotted before anyone gets it.
 // 4. What a factory is given is guarded like what a handler is given.
-import { DefinitionError, isSnapshotable, type Binding, type Resources } from "@proviso/core";
-import { allSettled, type Participant } from "../transactions/snapshots.ts";
-import { asker, type Asking, type Calling } from "./asker.ts";
+import { DefinitionError, isSnapshotable, systemClock, type Binding, type Clock, type Resources } from "@proviso/core";
+import type { Participant } from "../transactions/snapshots.ts";
+import { hiddenField } from "../hidden-field.ts";
+import { asker } from "./asker.ts";
+import type { Calling } from "./asking.ts";
+import { isToLearn, madeForCalls, openCall, type CallResources } from "./call-resources.ts";
 import { unguarded } from "./guard.ts";
 import {
   closeStore,
-  discardSince,
   forget,
   isEmpty,
   newStore,
   positionOf,
+  removeSince,
   type Key,
+  type Removed,
   type Store,
   type StorePosition,
 } from "./store.ts";
@@ -35,34 +39,26 @@ export interface ResourceContext {
   forCall(call: Calling): CallResources;
   /** Those of the keys that stand for singletons which are not there yet. */
   unmade(keys: readonly Key[]): readonly Key[];
-  /** Something is made anew for each call, asked for or not. */
-  makesForCalls(): boolean;
+  /**
+   * Something is made when a call begins: what is `eager` in each call, and, once, what is declared of scopes toolCall and
+   * prototype, because nobody knows yet what its factory asks for.
+   */
+  makesForCalls(uses: readonly Key[]): boolean;
   /**
    * What is there and can be snapshotted: of these keys with what their factories asked for, or everything.
    */
   participants(keys?: readonly Key[]): readonly Participant[];
   position(): StorePosition;
-  /** Closes what was made after that position. @throws {AggregateError} */
-  discardSince(position: StorePosition): Promise<void>;
+  /** Forgets what was made after that position; the caller closes it, or puts it back. */
+  removeSince(position: StorePosition): Removed;
   /** undefined where nothing was made. @throws {AggregateError} when closing failed somewhere; everything was tried. */
   close(): Promise<void> | undefined;
 }
-export interface CallResources {
-  readonly resources: Resources;
-  /** For the factories of this call's resources. */
-  readonly injected: Resources;
-  /** Makes the eager ones; undefined where there are none. */
-  open(): Promise<void> | undefined;
-  /** Nothing was made: there is nothing to close. */
-  isEmpty(): boolean;
-  close(): Promise<void> | undefined;
-}
-
-const contexts = new WeakMap<Resources, ResourceContext>();
+const contexts = hiddenField<ResourceContext>();
 
 /** The context behind an opened scope. @throws {DefinitionError} for anything else. */
 export function contextOf(resources: Resources): ResourceContext {
-  const context = contexts.get(resources);
+  const context = isHeld(resources) ? contexts.of(resources) : undefined;
   if (context === undefined)
     throw new DefinitionError(
       "These resources were not opened by openResources, or are closed: give what openResources returned (evaluate takes a list of bindings, too).",
@@ -87,25 +83,24 @@ export interface ContextSources {
 }
 
 /** At once where nothing is made asynchronously. */
-export function openContext({
-  own,
-  given = [],
-  outerOf = () => undefined,
-  outers = [],
-}: ContextSources): ResourceContext | Promise<ResourceContext> {
-  const bound = new Map<Key, Binding>([...own, ...given].map((binding) => [binding.key, binding]));
-  const singletons = newStore();
+export function openContext(
+  { own, given = [], outerOf = () => undefined, outers = [] }: ContextSources,
+  clock: Clock = systemClock,
+): ResourceContext | Promise<ResourceContext> {
+  const bound = new Map<Key, Binding>();
+  for (const bindings of [own, given]) for (const binding of bindings) bound.set(binding.key, binding);
+  const singletons = newStore(clock);
   const state = { closed: false };
   const ask = asker({ bound, singletons, state, outerOf, self: () => context });
   const root = ask({ path: [], isInjected: false, call: undefined });
-  const stays = new Set(given.map(({ key }) => key));
-  let inner = [...bound.values()].filter(({ key }) => outerOf(key) === undefined);
+  const stays = ({ key }: Binding): boolean => given.some((other) => other.key === key);
+  let inner = bound.size === 0 ? [] : [...bound.values()].filter(({ key }) => outerOf(key) === undefined);
   const context: ResourceContext = {
     resources: root,
     injected: ask({ path: [], isInjected: true, call: undefined }),
     binds: (key) => bound.has(key) || outerOf(key) !== undefined,
     async extend(more) {
-      const isNew = (binding: Binding): boolean => bound.get(binding.key) !== binding && !stays.has(binding.key);
+      const isNew = (binding: Binding): boolean => bound.get(binding.key) !== binding && !stays(binding);
       const latest = new Map(more.map((binding) => [binding.key, binding]));
       const added = [...latest.values()].filter((each) => isNew(each) && outerOf(each.key) === undefined);
       for (const binding of added) {
@@ -115,25 +110,29 @@ export function openContext({
       inner = [...inner.filter(({ key }) => added.every((binding) => binding.key !== key)), ...added];
       for (const { key } of added.filter(madeAtOnce)) await root.open(key);
     },
-    forCall: (call) => openCall(inner, ask, outers, call),
+    forCall: (call) => openCall({ bindings: inner, singletons, ask, outers }, call),
     unmade: (keys) =>
       keys.filter((key) => {
         const outer = outerOf(key);
         if (outer !== undefined) return outer.unmade([key]).length > 0;
         return bound.get(key)?.scope === "singleton" && !singletons.instances.has(key);
       }),
-    makesForCalls: () => inner.some(madeForCalls) || outers.some((outer) => outer.makesForCalls()),
+    makesForCalls: (uses) =>
+      inner.some((binding) => madeForCalls(binding) || isToLearn(binding, uses, singletons)) ||
+      outers.some((outer) => outer.makesForCalls(uses)),
     participants(keys) {
       if (keys !== undefined) return participantsOf(keys, singletons, outerOf);
       const around = outers.flatMap((outer) => outer.participants());
-      return singletons.made.length === 0 ? around : distinct([...singletons.made.flatMap(asParticipant), ...around]);
+      if (singletons.made.length === 0) return around;
+      const own = singletons.made.flatMap(({ binding, instance }) => asParticipant(binding.key, instance));
+      return distinct([...own, ...around]);
     },
     position: () => positionOf(singletons),
-    discardSince: (position) => discardSince(singletons, position),
+    removeSince: (position) => removeSince(singletons, position),
     close() {
       if (state.closed) return undefined;
       state.closed = true;
-      contexts.delete(root);
+      contexts.set(root, undefined);
       return isEmpty(singletons) ? undefined : closeStore(singletons);
     },
   };
@@ -153,55 +152,17 @@ async function makeFirst(context: ResourceContext, first: readonly Binding[]): P
   return context;
 }
 
+function isHeld(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
+
 function madeAtOnce({ scope, eager, close }: Binding): boolean {
   return scope === "singleton" && (eager || close === undefined);
 }
 
-function madeForCalls({ scope, eager }: Binding): boolean {
-  return scope === "toolCall" && eager;
-}
-
-function openCall(
-  bindings: readonly Binding[],
-  ask: (asking: Asking) => Resources,
-  outers: readonly ResourceContext[],
-  calling: Calling,
-): CallResources {
-  const store = newStore();
-  const around = new Map(outers.map((outer) => [outer, outer.forCall(calling)]));
-  // It was made of the same list.
-  const outer = (context: ResourceContext): CallResources => around.get(context) as CallResources;
-  const call = { ...calling, store, outer };
-  const injected = ask({ path: [], isInjected: true, call });
-  return {
-    resources: ask({ path: [], isInjected: false, call }),
-    injected,
-    open() {
-      const eager = bindings.filter(madeForCalls);
-      const opening = [...around.values()].map((each) => each.open()).filter((each) => each !== undefined);
-      return opening.length + eager.length === 0 ? undefined : openAll(injected, eager, opening);
-    },
-    isEmpty: () => isEmpty(store) && [...around.values()].every((each) => each.isEmpty()),
-    close() {
-      const closing = [...around.values()].map((each) => each.close()).filter((each) => each !== undefined);
-      if (!isEmpty(store)) closing.push(discardSince(store, { made: 0, openings: new Set() }));
-      return closing.length === 0 ? undefined : allSettled(closing);
-    },
-  };
-}
-
-async function openAll(
-  resources: Resources,
-  eager: readonly Binding[],
-  first: readonly Promise<void>[],
-): Promise<void> {
-  await allSettled(first);
-  for (const { key } of eager) await resources.open(key);
-}
-
-function asParticipant({ binding, instance }: Store["made"][number]): readonly Participant[] {
+function asParticipant({ name }: Key, instance: unknown): readonly Participant[] {
   const resource: unknown = unguarded(instance);
-  return isSnapshotable(resource) ? [{ resource, name: binding.key.name }] : [];
+  return isSnapshotable(resource) ? [{ resource, name }] : [];
 }
 
 function distinct(participants: readonly Participant[]): readonly Participant[] {
@@ -222,8 +183,7 @@ function participantsOf(
     const outer = outerOf(key);
     if (outer !== undefined) found.push(...outer.participants([key]));
     else if (singletons.instances.has(key)) {
-      const binding = { key } as Binding;
-      found.push(...asParticipant({ binding, instance: singletons.instances.get(key) }));
+      found.push(...asParticipant(key, singletons.instances.get(key)));
     }
     for (const asked of singletons.asked.get(key) ?? []) seen.add(asked);
   }
@@ -239,7 +199,7 @@ export async function openResources(bindings: readonly Binding[]): Promise<Resou
   const opened: Resources & AsyncDisposable = {
     ...context.resources,
     async [Symbol.asyncDispose]() {
-      contexts.delete(opened);
+      contexts.set(opened, undefined);
       await context.close();
     },
   };

@@ -1,7 +1,10 @@
 // 1. Everything that was made is closed once, in reverse order, whatever fails.
 // 2. What is still being made when it is discarded is closed as soon as it is there; nobody waits for it.
-import { DefinitionError, type Binding, type ResourceKey } from "@proviso/core";
+// 3. Closing is waited for only so long, whoever closes.
+import { DefinitionError, type Binding, type Clock, type ResourceKey } from "@proviso/core";
 import { messageOf } from "../failures.ts";
+import type { Made, Transaction } from "../transactions/transaction.ts";
+import { startPatience, type Patience } from "./closing.ts";
 
 export type Key = ResourceKey<unknown>;
 export interface MadeResource {
@@ -10,13 +13,24 @@ export interface MadeResource {
 }
 /** What one scope has made, in order. */
 export interface Store {
+  /** For the time that closing may take. */
+  readonly clock: Clock;
   readonly instances: Map<Key, unknown>;
   readonly pending: Map<Key, Promise<unknown>>;
   /** All that is being made, prototypes included. */
   readonly openings: Set<Opening>;
   readonly made: MadeResource[];
-  /** The keys that a factory asked for, while it ran or later. */
+  /** The keys that a factory asked for, while it ran or later; none of one that was never run. */
   readonly asked: Map<Key, Set<Key>>;
+  /** Singletons that a transaction made and discards when it fails, as long as nobody else has asked for them. */
+  late: Map<Key, Late> | undefined;
+  /** Prototypes that were made to learn what their factories ask for: each goes to the first who asks. */
+  learned: Map<Key, unknown> | undefined;
+}
+/** What was made while a transaction ran. */
+export interface Late extends Made {
+  instance: unknown;
+  isShared: boolean;
 }
 interface Opening {
   readonly key: Key;
@@ -29,13 +43,44 @@ export interface StorePosition {
   readonly openings: ReadonlySet<Opening>;
 }
 
-export function newStore(): Store {
-  return { instances: new Map(), pending: new Map(), openings: new Set(), made: [], asked: new Map() };
+export function newStore(clock: Clock): Store {
+  return {
+    clock,
+    instances: new Map(),
+    pending: new Map(),
+    openings: new Set(),
+    made: [],
+    asked: new Map(),
+    late: undefined,
+    learned: undefined,
+  };
 }
 
 /** Nothing was made, and nothing is being made. */
 export function isEmpty({ made, openings }: Store): boolean {
   return made.length === 0 && openings.size === 0;
+}
+
+/** From now on it goes with the transaction, until somebody who is no part of that asks for it. */
+export function keepAsLate(store: Store, { key, scope }: Binding, late: Late): void {
+  if (scope === "singleton") (store.late ??= new Map()).set(key, late);
+}
+
+/** Asked for in this transaction, or outside any: what another made, and may yet discard, stays in its scope. */
+export function shareLate(store: Store, key: Key, asking: Transaction | undefined): void {
+  const late = store.late?.get(key);
+  if (late === undefined) return;
+  for (let one = asking; one !== undefined; one = one.parent) if (one.made.includes(late)) return;
+  late.isShared = true;
+  store.late?.delete(key);
+}
+
+/** The prototype that was made to learn what its factory asks for. */
+export function takeLearned(store: Store, key: Key): { readonly instance: unknown } | undefined {
+  if (store.learned?.has(key) !== true) return undefined;
+  const instance = store.learned.get(key);
+  store.learned.delete(key);
+  return { instance };
 }
 
 /** The instance, or the promise of one that is being made. */
@@ -71,9 +116,9 @@ export function keepLater(
   const opening: Opening = { key: binding.key, settled, discarded: false };
   store.openings.add(opening);
   const kept = making
-    .then(async (instance) => {
+    .then((instance) => {
       if (!opening.discarded) return keep(store, binding, instance);
-      await binding.close?.(instance as never);
+      void (async () => binding.close?.(instance as never))().catch(() => {});
       throw new DefinitionError(`The resource "${binding.key.name}" came after the end of what had asked for it.`);
     })
     .finally(() => {
@@ -98,31 +143,88 @@ export function positionOf(store: Store): StorePosition {
 }
 
 /** Waits for what is being made and was not discarded, then closes everything. @throws {AggregateError} */
-export async function closeStore(store: Store): Promise<void> {
-  await Promise.all([...store.openings].filter(({ discarded }) => !discarded).map(({ settled }) => settled));
-  await discardSince(store, { made: 0, openings: new Set() });
+export function closeStore(store: Store): Promise<void> {
+  return patiently(store, async (patience) => {
+    const openings = [...store.openings].filter(({ discarded }) => !discarded).map(({ settled }) => settled);
+    if (openings.length > 0) await patience.wait(Promise.all(openings));
+    await closeAll(takeSince(store, { made: 0, openings: new Set() }), patience);
+  });
 }
 
 /** Closes what was made after that position, last first, and forgets it. @throws {AggregateError} */
-export async function discardSince(store: Store, { made, openings }: StorePosition): Promise<void> {
+export function discardSince(store: Store, position: StorePosition): Promise<void> {
+  return removeSince(store, position).close();
+}
+
+/** Closes one instance, and forgets it; a ready instance is not made here, and stays. */
+export async function discard(store: Store, instance: unknown): Promise<void> {
+  const taken = take(store, instance);
+  if (taken !== undefined) await patiently(store, (patience) => patience.close(taken.binding, instance));
+}
+
+/** Resources that are no longer in their store, and not closed yet. */
+export interface Removed {
+  putBack(): void;
+  /** Last first. @throws {AggregateError} when closing failed somewhere; everything was tried. */
+  close(): Promise<void>;
+}
+
+/** Forgets what was made after that position. What is still being made is closed when it comes. */
+export function removeSince(store: Store, position: StorePosition): Removed {
+  const taken = takeSince(store, position);
+  return {
+    putBack: () => taken.toReversed().forEach((each) => each.putBack()),
+    close: () => patiently(store, (patience) => closeAll(taken, patience)),
+  };
+}
+
+interface TakenOut extends MadeResource {
+  putBack(): void;
+}
+
+/** Last first. */
+function takeSince(store: Store, { made, openings }: StorePosition): readonly TakenOut[] {
   for (const opening of store.openings) {
     if (openings.has(opening)) continue;
     opening.discarded = true;
     store.pending.delete(opening.key);
   }
+  const later = store.made.slice(made).toReversed();
+  return later.map(({ instance }) => take(store, instance)).filter((each) => each !== undefined);
+}
+
+/** undefined for an instance that was not made here. */
+function take(store: Store, instance: unknown): TakenOut | undefined {
+  const at = store.made.findLastIndex((made) => made.instance === instance);
+  const made = store.made[at];
+  if (made?.binding.close === undefined) return undefined;
+  const { key } = made.binding;
+  store.made.splice(at, 1);
+  const wasKnown = store.instances.get(key) === instance;
+  if (wasKnown) store.instances.delete(key);
+  return {
+    ...made,
+    putBack() {
+      store.made.push(made);
+      if (wasKnown) store.instances.set(key, instance);
+    },
+  };
+}
+
+/** One after another. @throws {AggregateError} */
+async function closeAll(taken: readonly TakenOut[], patience: Patience): Promise<void> {
   const errors: unknown[] = [];
-  for (const each of store.made.slice(made).toReversed()) {
-    await discard(store, each.instance).catch((error: unknown) => errors.push(error));
+  for (const { binding, instance } of taken) {
+    await patience.close(binding, instance).catch((error: unknown) => errors.push(error));
   }
   if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join("; "));
 }
 
-/** Closes one instance, and forgets it; a ready instance is not made here, and stays. */
-export async function discard(store: Store, instance: unknown): Promise<void> {
-  const at = store.made.findLastIndex((made) => made.instance === instance);
-  const { binding } = store.made[at] ?? {};
-  if (binding?.close === undefined) return;
-  store.made.splice(at, 1);
-  if (store.instances.get(binding.key) === instance) store.instances.delete(binding.key);
-  await binding.close(instance as never);
+async function patiently({ clock }: Store, work: (patience: Patience) => Promise<void>): Promise<void> {
+  const patience = startPatience(clock);
+  try {
+    await work(patience);
+  } finally {
+    patience.end();
+  }
 }

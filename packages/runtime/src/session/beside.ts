@@ -1,5 +1,5 @@
 // 1. What others do beside an open transaction is not that transaction's to undo.
-// 2. Nothing is remembered while no mark is open.
+// 2. What is older than every open mark is forgotten, in steps that cost the same for each change on average.
 import type { SessionMark } from "./slices.ts";
 
 /** The evaluation that caused an event, and its tool call where it was one. */
@@ -18,6 +18,9 @@ type Change =
   | { readonly event: AnyEvent; readonly by: Origin | undefined }
   | { readonly restored: SessionMark; readonly by: Origin | undefined };
 
+type Ordered = readonly [order: number, Change];
+type Around = NonNullable<Origin["parent"]>;
+
 /** Where undoing to a mark has to begin, and the events to reduce again from there. */
 export interface Kept {
   readonly from: SessionMark;
@@ -34,7 +37,6 @@ export interface Beside {
    */
   open(mark: SessionMark, owner: string | undefined, parent?: Origin["parent"]): void;
   close(mark: SessionMark): void;
-  isOpen(mark: SessionMark): boolean;
   remember(change: Change): void;
   /**
    * What others did since the mark was taken; the rest is forgotten. With `calls`, all else that the owner did is
@@ -46,11 +48,13 @@ export interface Beside {
 export function createBeside(): Beside {
   const owners = new Map<SessionMark, string | undefined>();
   /** Which evaluation another one is inside of. */
-  const outer = new Map<string, NonNullable<Origin["parent"]>>();
+  let outer = new Map<string, Around>();
   /** For marks whose states hold what was undone since: the mark from which they are made anew. */
   const bases = new Map<SessionMark, SessionMark>();
-  let changes: (readonly [order: number, Change])[] = [];
+  let changes: Ordered[] = [];
   let last = 0;
+  /** How many changes there were when the old ones were last forgotten. */
+  let young = 0;
 
   const belongs = (by: Origin | undefined, owner: string | undefined, calls?: ReadonlySet<string>): boolean => {
     if (by?.evaluationId === undefined) return false;
@@ -58,6 +62,19 @@ export function createBeside(): Beside {
     while (at?.evaluationId !== undefined && at.evaluationId !== owner) at = outer.get(at.evaluationId);
     if (at?.evaluationId !== owner) return false;
     return calls === undefined || (at?.callId !== undefined && calls.has(at.callId));
+  };
+  const forgetOld = (): void => {
+    if (owners.size === 0 && outer.size === 0) {
+      changes = [];
+      young = 0;
+      return;
+    }
+    if (owners.size > 0 && changes.length < 2 * young + 16) return;
+    let oldest = Infinity;
+    for (const mark of owners.keys()) oldest = Math.min(oldest, (bases.get(mark) ?? mark).order);
+    changes = changes.filter(([order]) => order >= oldest);
+    young = changes.length;
+    outer = reachable(outer, [...owners.values(), ...changes.map(([, { by }]) => by?.evaluationId)]);
   };
   return {
     next: () => ++last,
@@ -67,11 +84,8 @@ export function createBeside(): Beside {
     },
     close(mark) {
       bases.delete(mark);
-      if (!owners.delete(mark) || owners.size > 0) return;
-      changes = [];
-      outer.clear();
+      if (owners.delete(mark)) forgetOld();
     },
-    isOpen: (mark) => owners.has(mark),
     remember(change) {
       if (owners.size === 0) return;
       changes.push([++last, change]);
@@ -80,27 +94,40 @@ export function createBeside(): Beside {
     },
     undo(mark, calls) {
       const owner = owners.get(mark);
-      const undone = ([order, change]: (typeof changes)[number]): boolean =>
-        order >= mark.order && belongs(change.by, owner, calls);
+      const undone = ([order, change]: Ordered): boolean => order >= mark.order && belongs(change.by, owner, calls);
       const kept = changes.filter((each) => !undone(each));
       const base = bases.get(mark) ?? mark;
       if (kept.length < changes.length) {
         for (const other of owners.keys()) if (other.order > mark.order) bases.set(other, base);
       }
       changes = kept;
-      /** What stood at this moment: a snapshot may be of something that was undone since, and is back. */
-      const stoodAt = (moment: number): Kept => {
-        const earlier = changes.filter(([order]) => order >= base.order && order < moment);
-        const last = earlier.findLastIndex(([, change]) => "restored" in change);
-        const events = earlier.slice(last + 1).flatMap(([, change]) => ("event" in change ? [change.event] : []));
-        const change = earlier[last]?.[1];
-        if (change === undefined || "event" in change) return { from: base, events };
-        const { restored } = change;
-        const isWithin = restored.session === base.session && restored.order > base.order;
-        const back = isWithin ? stoodAt(restored.order) : { from: restored, events: [] };
-        return { from: back.from, events: [...back.events, ...events] };
-      };
-      return stoodAt(Infinity);
+      return stoodAt(kept, base, Infinity);
     },
   };
+}
+
+/** Of what these evaluations are inside of, and what is around that. */
+function reachable(outer: ReadonlyMap<string, Around>, ids: readonly (string | undefined)[]): Map<string, Around> {
+  const found = new Map<string, Around>();
+  for (let id of ids) {
+    for (let around; id !== undefined && !found.has(id); id = around.evaluationId) {
+      around = outer.get(id);
+      if (around === undefined) break;
+      found.set(id, around);
+    }
+  }
+  return found;
+}
+
+/** What stood at this moment: a snapshot may be of something that was undone since, and is back. */
+function stoodAt(changes: readonly Ordered[], base: SessionMark, moment: number): Kept {
+  const earlier = changes.filter(([order]) => order >= base.order && order < moment);
+  const last = earlier.findLastIndex(([, change]) => "restored" in change);
+  const events = earlier.slice(last + 1).flatMap(([, change]) => ("event" in change ? [change.event] : []));
+  const change = earlier[last]?.[1];
+  if (change === undefined || "event" in change) return { from: base, events };
+  const { restored } = change;
+  const isWithin = restored.session === base.session && restored.order > base.order;
+  const back = isWithin ? stoodAt(changes, base, restored.order) : { from: restored, events: [] };
+  return { from: back.from, events: [...back.events, ...events] };
 }

@@ -12,12 +12,16 @@ import {
   type FrameworkEvent,
   type Session,
 } from "@proviso/core";
+import { EventEmitter } from "eventemitter3";
 
 type Event = AppEvent | FrameworkEvent;
+/** A listener, once for each time that it subscribed: the same one may do so twice, and leave once. */
 interface Subscription {
-  readonly listener: (event: Event) => unknown;
+  (event: Event): unknown;
   readonly order: number;
 }
+/** Who subscribed to which key; its own `emit` is not used, because the delivery's order and isolation are ours. */
+type Registry = EventEmitter<Record<string, (event: Event) => unknown>>;
 
 /** An event that is being told. */
 interface Telling {
@@ -45,7 +49,7 @@ const deepest = 100;
 const none: readonly never[] = Object.freeze([]);
 
 export function createDispatcher(): Dispatcher {
-  const subscriptions = new Map<string, readonly Subscription[]>();
+  const registry: Registry = new EventEmitter();
   /** Who hears an event, by the last of its keys. */
   const heardBy = new Map<string, readonly Subscription[]>();
   let order = 0;
@@ -65,10 +69,10 @@ export function createDispatcher(): Dispatcher {
   const listenersOf = (event: Event): readonly Subscription[] => {
     const keys = eventKeys(event);
     // Tools that nobody listens to share one list: their names may be a model's invention.
-    const last = keys.findLast((key) => subscriptions.has(key)) ?? "";
+    const last = keys.findLast((key) => registry.listenerCount(key) > 0) ?? "";
     const known = heardBy.get(last);
     if (known !== undefined) return known;
-    const all = ["*", ...keys].flatMap((key) => subscriptions.get(key) ?? []);
+    const all = ["*", ...keys].flatMap((key) => registry.listeners(key) as Subscription[]);
     const heard = all.toSorted((a, b) => a.order - b.order);
     heardBy.set(last, heard);
     return heard;
@@ -76,14 +80,12 @@ export function createDispatcher(): Dispatcher {
   return {
     on<F extends EventFilter | "*">(filter: F, listener: (event: never) => void): () => void {
       const key = filter === "*" ? "*" : filterKey(filter as EventFilter);
-      const subscription: Subscription = { listener: listener as Subscription["listener"], order: order++ };
-      subscriptions.set(key, [...(subscriptions.get(key) ?? []), subscription]);
+      const call = (event: Event): unknown => (listener as (event: Event) => unknown)(event);
+      const subscription: Subscription = Object.assign(call, { order: order++ });
+      registry.on(key, subscription);
       heardBy.clear();
       return () => {
-        subscriptions.set(
-          key,
-          (subscriptions.get(key) ?? []).filter((other) => other !== subscription),
-        );
+        registry.off(key, subscription);
         heardBy.clear();
       };
     },
@@ -114,7 +116,7 @@ function tell(telling: Telling): void {
   const { event, listeners } = telling;
   while (telling.at < listeners.length) {
     try {
-      const result = listeners[telling.at++]?.listener(event);
+      const result = listeners[telling.at++]?.(event);
       // An async listener's rejection is its own affair, but must not end the process.
       if (isThenable(result)) Promise.resolve(result).catch(() => {});
     } catch (error) {

@@ -13,6 +13,8 @@ export interface Place {
 /** How far each log is. */
 export type LogMarks = readonly (readonly [LogState, LogMark])[];
 
+const noMarks: LogMarks = Object.freeze([]);
+
 /** The slices of a session, in the order in which they joined, and their states. */
 export interface Places {
   /** The places of those that are new. @throws {DefinitionError} for a second slice of a name; none joins then. */
@@ -38,6 +40,7 @@ export function createPlaces(sessionId: string): Places {
   const byName = new Map<string, Place>();
   const table = stateTable();
   let joined: readonly Slice[] = [];
+  const logs: LogState[] = [];
   /** Logs that are no lists: the table has them, and a restore passes them over. */
   let looseLogs = 0;
 
@@ -49,7 +52,8 @@ export function createPlaces(sessionId: string): Places {
   const add = (slice: Slice): Place => {
     const { name, initial, kind } = slice;
     const log = kind === "log" && Array.isArray(initial) ? logState(name, initial as readonly unknown[]) : undefined;
-    if (kind === "log" && log === undefined) looseLogs += 1;
+    if (log !== undefined) logs.push(log);
+    else if (kind === "log") looseLogs += 1;
     const place: Place = { slice, at: joined.length, log };
     byName.set(name, place);
     joined = [...joined, slice];
@@ -88,7 +92,7 @@ export function createPlaces(sessionId: string): Places {
       const same = slices === joined && looseLogs === 0;
       table.replace(same ? states : arranged(joined, slices, states, table.states()));
     },
-    logMarks: () => [...byName.values()].flatMap(({ log }) => (log === undefined ? [] : [[log, log.mark()] as const])),
+    logMarks: () => (logs.length === 0 ? noMarks : logs.map((log) => [log, log.mark()] as const)),
   };
 }
 

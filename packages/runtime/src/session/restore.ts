@@ -1,4 +1,4 @@
-import { DefinitionError, openedSections, type Session, type Slice } from "@proviso/core";
+import { checkOptionNames, DefinitionError, openedSections, type Session, type Slice } from "@proviso/core";
 import { parseSession } from "./session-json.ts";
 import { createCore } from "./session.ts";
 
@@ -10,6 +10,7 @@ import { createCore } from "./session.ts";
 export function restoreSession(json: unknown, options: { readonly slices: readonly Slice[] }): Session {
   const slices: unknown = options?.slices;
   if (!Array.isArray(slices)) throw new DefinitionError("restoreSession needs the slices: { slices: prompt.slices }.");
+  checkOptionNames("restoreSession", options, { slices: true });
   // An override opens and closes sections of prompts that have no such slice of their own.
   const all = [...new Set([...options.slices, openedSections])];
   const saved = parseSession(json, all);

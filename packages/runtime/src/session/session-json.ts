@@ -1,8 +1,8 @@
 import {
-  isForbiddenKey,
   isRecord,
   DefinitionError,
   describeIssues,
+  oddInJson,
   parseWithSchemaSync,
   pathText,
   type Session,
@@ -12,10 +12,8 @@ import {
 /** A session as JSON. A newer version is refused; an older one will be read as long as it can be. */
 const format = "proviso.session";
 const version = 1;
-/** Levels of a state. */
-const deepest = 200;
+/** Each event takes the next: from there on two would share one. */
 const largestSeq = 2 ** 52;
-
 interface SavedSlice {
   readonly name: string;
   readonly kind: Slice["kind"];
@@ -40,7 +38,7 @@ export function sessionJson(session: {
   const slices = session.slices.map((slice): SavedSlice => {
     const { name, kind } = slice;
     const state = session.get(slice);
-    const odd = findOdd(state, 0);
+    const odd = oddInJson(state);
     if (odd !== undefined) {
       const where = odd.path.length === 0 ? "it" : pathText("", odd.path);
       throw new DefinitionError(
@@ -61,7 +59,6 @@ export function parseSession(json: unknown, slices: readonly Slice[]): SavedSess
   const { id, seq, slices: saved } = json;
   if (typeof id !== "string" || id === "") throw fault("id", "must be a text");
   if (!Number.isSafeInteger(seq) || (seq as number) < 0) throw fault("seq", "must be a whole number from 0");
-  // Each event takes the next: from there on two would share one.
   if ((seq as number) > largestSeq) throw fault("seq", `must be at most ${largestSeq}`);
   if (!Array.isArray(saved)) throw fault("slices", "must be a list");
   const names = new Set<string>();
@@ -82,7 +79,7 @@ function parseSlice(saved: unknown, path: string, slices: readonly Slice[]): Sav
   if (slice === undefined) throw fault(`${path}.name`, `names an unknown slice: ${shown(saved["name"])}`);
   const { name, kind } = slice;
   if (saved["kind"] !== kind) throw fault(`${path}.kind`, `must be "${kind}"`);
-  const odd = findOdd(saved["state"], 0);
+  const odd = oddInJson(saved["state"]);
   if (odd !== undefined) throw fault(pathText(`${path}.state`, odd.path), odd.problem);
   // The session's own from here on: what was given stays the caller's, and unfrozen.
   const state = fittingState(slice, structuredClone(saved["state"]), `${path}.state`);
@@ -121,48 +118,4 @@ function fault(path: string, problem: string): DefinitionError {
 function shown(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value);
   return typeof value === "number" ? String(value) : `of type ${value === null ? "null" : typeof value}`;
-}
-
-interface Odd {
-  readonly path: readonly PropertyKey[];
-  readonly problem: string;
-}
-
-/** The first thing that JSON could not carry there and back. At the root undefined can be: it is left out. */
-function findOdd(value: unknown, depth: number): Odd | undefined {
-  if (value === null || value === undefined || typeof value === "string" || typeof value === "boolean")
-    return undefined;
-  if (typeof value === "number") return Number.isFinite(value) ? undefined : odd(`is ${value}`);
-  if (typeof value !== "object") return odd(`is a ${typeof value}`);
-  if (depth > deepest) return odd(`lies deeper than ${deepest} levels: it may hold itself`);
-  if (Array.isArray(value)) return findOddItem(value, depth);
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype !== Object.prototype && prototype !== null) return odd(`is a ${nameOfClass(value)}`);
-  for (const key of Reflect.ownKeys(value)) {
-    const item = (value as Record<PropertyKey, unknown>)[key];
-    if (typeof key === "symbol") return within(key, odd("has a symbol as its key"));
-    if (isForbiddenKey(key)) return within(key, odd("is a key that is not allowed"));
-    const inner = findOdd(item, depth + 1);
-    if (inner !== undefined) return within(key, inner);
-  }
-  return undefined;
-}
-
-function findOddItem(items: readonly unknown[], depth: number): Odd | undefined {
-  for (let index = 0; index < items.length; index++) {
-    const item = items[index];
-    const inner = item === undefined ? odd("is undefined") : findOdd(item, depth + 1);
-    if (inner !== undefined) return within(index, inner);
-  }
-  // Without holes there are as many keys as items.
-  if (Object.keys(items).length > items.length) return odd("is a list with properties of its own");
-  return undefined;
-}
-
-const odd = (problem: string): Odd => ({ path: [], problem });
-const within = (key: PropertyKey, { path, problem }: Odd): Odd => ({ path: [key, ...path], problem });
-
-function nameOfClass(value: object): string {
-  const { name } = (value.constructor ?? {}) as { readonly name?: unknown };
-  return typeof name === "string" && name !== "" ? name : "special object";
 }

@@ -2,6 +2,7 @@
 // 2. `seq` grows by one with each framework event and is never reused.
 // 3. A poisoned session refuses everything and says why.
 import {
+  checkOptionNames,
   DefinitionError,
   describeValue,
   frozenInDepth,
@@ -77,6 +78,7 @@ export function coreOf(session: Session): SessionCore {
 export function createSession(
   options: { readonly slices?: readonly Slice[] | undefined; readonly id?: string | undefined } = {},
 ): Session {
+  checkOptionNames("createSession", options, { slices: true, id: true });
   const core = createCore(options.id ?? systemId());
   core.join(options.slices ?? []);
   return core.session;
@@ -125,7 +127,12 @@ export function createCore(id: string, firstSeq = 0): SessionCore {
     rollback: states.rollback,
     restore: states.restore,
     notify: dispatcher.notify,
-    number: (event) => frozenJson(Object.assign(event, { sessionId: id, seq: seq++ })) as FrameworkEvent,
+    number(event) {
+      const own: { type: string; sessionId?: string; seq?: number } = event;
+      own.sessionId = id;
+      own.seq = seq++;
+      return frozenJson(own) as FrameworkEvent;
+    },
     put: states.set,
     poison(operation, why, cause) {
       const message = `The session "${id}" cannot be used any more: ${why}`;
@@ -222,8 +229,10 @@ function publicSession(
       }
       states.restore(mark, current());
     },
-    fork({ id: forkId = systemId() }: { id?: string } = {}) {
+    fork(options: { id?: string } = {}) {
       assertUsable();
+      checkOptionNames("fork", options, { id: true });
+      const { id: forkId = systemId() } = options;
       const fork = createCore(forkId);
       fork.join(states.joined());
       for (const slice of states.joined()) fork.put(slice, states.get(slice));

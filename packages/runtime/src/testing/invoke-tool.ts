@@ -1,4 +1,5 @@
 import {
+  checkOptionNames,
   definePrompt,
   isEvent,
   type Binding,
@@ -9,8 +10,11 @@ import {
   type ToolPolicy,
 } from "@proviso/core";
 import type { Environment } from "../environment.ts";
+import { adapterOptionNames } from "../adapter-options.ts";
 import { modelAdapter } from "../evaluate.ts";
 import { scriptedModel } from "./scripted-model.ts";
+
+const { throttle: _throttle, toolChoice: _toolChoice, ...environmentNames } = adapterOptionNames;
 
 /**
  * One call through the executor, as in an evaluation: arguments validated, policies asked, changes undone if it fails.
@@ -26,6 +30,7 @@ export async function invokeTool<Input, Value>(
     readonly policies?: readonly ToolPolicy[] | undefined;
   } & Environment = {},
 ): Promise<ToolInvoked<Input, Value>> {
+  checkOptionNames("invokeTool", options, { session: true, resources: true, policies: true, ...environmentNames });
   const { session, resources, policies, ...environment } = options;
   const sections = [{ key: "tool", text: "Call the tool.", tools: [tool as Tool] }];
   const prompt = definePrompt({ ns: "testing", key: "invoke-tool", sections }).bind({});

@@ -1,4 +1,4 @@
-import type { Session, SessionEvent, Slice } from "@proviso/core";
+import { checkOptionNames, type Session, type SessionEvent, type Slice } from "@proviso/core";
 import { coreOf, createSession } from "../session/session.ts";
 
 /** A new session, its state reduced from events that were recorded; nobody hears them again. */
@@ -6,6 +6,7 @@ export function replayEvents(
   events: readonly SessionEvent[],
   options: { readonly slices: readonly Slice[]; readonly id?: string | undefined },
 ): Session {
+  checkOptionNames("replayEvents", options, { slices: true, id: true });
   const session = createSession(options);
   const core = coreOf(session);
   for (const event of events) core.reduce(event);

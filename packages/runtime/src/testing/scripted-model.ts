@@ -1,4 +1,5 @@
 import {
+  checkOptionNames,
   systemClock,
   type Clock,
   type FinishReason,
@@ -9,7 +10,10 @@ import {
   type ReportedUsage,
 } from "@proviso/core";
 
-/** What a scripted model does with one request. `usage` left out: 10 input and 5 output tokens. */
+/**
+ * What a scripted model does with one request. `usage` left out: 10 input and 5 output tokens. An answer of more output
+ * tokens than a budget leaves for it is cut short there, as a service would.
+ */
 export type ScriptedStep =
   | {
       readonly text?: string | undefined;
@@ -58,13 +62,22 @@ export function scriptedModel(
     readonly capabilities?: Partial<ModelProvider["capabilities"]> | undefined;
   } = {},
 ): ScriptedModel {
+  checkOptionNames("scriptedModel", options, { clock: true, capabilities: true });
+  checkOptionNames("The capabilities of scriptedModel", options.capabilities, { tools: true, nativeOutput: true });
+  for (const [index, step] of steps.entries()) checkStep(step, index);
   const requests: ModelRequest[] = [];
   const clock = options.clock ?? systemClock;
   let calls = 0;
   return {
     name: "scripted",
     model: "scripted-model",
-    capabilities: { tools: true, nativeOutput: true, ...options.capabilities },
+    capabilities: {
+      tools: true,
+      nativeOutput: true,
+      outputLimit: { least: 1 },
+      ...reporting(steps),
+      ...options.capabilities,
+    },
     requests,
     get callCount() {
       return requests.length;
@@ -90,6 +103,28 @@ export function scriptedModel(
   };
 }
 
+const stepNames = {
+  text: true,
+  output: true,
+  toolCalls: true,
+  usage: true,
+  finishReason: true,
+  afterMs: true,
+};
+
+/** A step that fails is data of the provider's contract, which may have more fields. */
+function checkStep(step: ScriptedStep, index: number): void {
+  if (typeof step !== "object" || step === null || "error" in step || "failure" in step) return;
+  checkOptionNames(`Step ${index + 1} of the script`, step, stepNames);
+  for (const call of Array.isArray(step.toolCalls) ? step.toolCalls : []) {
+    checkOptionNames(`A call in step ${index + 1} of the script`, call as object, {
+      name: true,
+      arguments: true,
+      id: true,
+    });
+  }
+}
+
 async function play(
   step: ScriptedStep,
   request: ModelRequest,
@@ -105,17 +140,28 @@ async function play(
     name,
     arguments: typeof given === "string" ? given : JSON.stringify(given),
   }));
-  const text = step.text ?? (step.output === undefined ? "" : JSON.stringify(step.output));
+  const whole = step.text ?? (step.output === undefined ? "" : JSON.stringify(step.output));
+  const usage = step.usage ?? { inputTokens: 10, outputTokens: 5, totalTokens: 15 };
+  const { outputTokens = 0 } = usage;
+  const limit = Math.min(request.maxOutputTokens ?? Infinity, outputTokens);
+  const isCut = limit < outputTokens;
+  const text = isCut ? whole.slice(0, Math.floor((whole.length * limit) / outputTokens)) : whole;
   // Streamed, it comes in words.
   for (const word of request.onDelta === undefined ? [] : (text.match(/\s*[^\s,]+,?/g) ?? [])) {
     request.onDelta?.({ kind: "text", text: word });
   }
   return {
-    message: { role: "assistant", text, toolCalls },
-    finishReason: step.finishReason ?? (toolCalls.length > 0 ? "tool-calls" : "stop"),
-    usage: step.usage ?? { inputTokens: 10, outputTokens: 5, totalTokens: 15 },
+    message: { role: "assistant", text, toolCalls: isCut ? [] : toolCalls },
+    finishReason: isCut ? "length" : (step.finishReason ?? (toolCalls.length > 0 ? "tool-calls" : "stop")),
+    usage: isCut ? { ...usage, outputTokens: limit, totalTokens: undefined } : usage,
     model: "scripted-model",
   };
+}
+
+/** A script that reports costs needs no prices. */
+function reporting(steps: readonly ScriptedStep[]): { readonly reportsCost?: true } {
+  const isReported = steps.some((step) => "usage" in step && step.usage?.costUsd !== undefined);
+  return isReported ? { reportsCost: true } : {};
 }
 
 /** Fails every request. */

@@ -9,6 +9,7 @@ import {
   type ToolCall,
 } from "@proviso/core";
 import { messageOf } from "../failures.ts";
+import { copyOf, isPlainData } from "./input.ts";
 
 export type Arguments = { readonly ok: true; readonly input: unknown } | { readonly ok: false; readonly error: string };
 
@@ -20,8 +21,8 @@ export function parseArguments(tool: Tool, call: ToolCall): Arguments | Promise<
 
 /**
  * What the model, or a policy in its place, wants done: checked with the tool's schema, then frozen at every depth, so
- * that what a policy approves is what is recorded and what the handler gets. A Date or an instance of a class, which only
- * a transforming schema brings in, cannot be frozen.
+ * that what a policy approves is what is recorded and what the handler gets. Of what cannot be frozen, a Date say, which
+ * only a transforming schema or a policy brings in, `ownInput` gives each who asks their own.
  */
 export function validateInput(tool: Tool, given: unknown): Arguments | Promise<Arguments> {
   const unchecked = (error: unknown): Arguments => {
@@ -37,11 +38,37 @@ export function validateInput(tool: Tool, given: unknown): Arguments | Promise<A
 }
 
 function checked(tool: Tool, result: SchemaResult<unknown>): Arguments {
-  if (result.ok) return { ok: true, input: isRecord(result.value) ? frozenInDepth(result.value) : result.value };
+  if (result.ok) return { ok: true, input: kept(result.value) };
   return {
     ok: false,
     error: `The arguments of ${tool.name} do not fit: ${describeIssues(result.issues, result.unlisted)}.`,
   };
+}
+
+/** Inputs that can be changed though they are frozen: nobody else has them. */
+const changeable = new WeakSet<object>();
+
+function kept(input: unknown): unknown {
+  if (!isHeld(input)) return input;
+  if (isPlainData(input)) return frozenInDepth(input);
+  const copy = frozenCopy(input);
+  changeable.add(copy);
+  return copy;
+}
+
+/** The input as one gets it who may try to change it: a policy, or the handler. */
+export function ownInput(input: unknown): unknown {
+  return isHeld(input) && changeable.has(input) ? frozenCopy(input) : input;
+}
+
+function frozenCopy(input: object): object {
+  const copy = copyOf(input) as object;
+  // Bytes cannot be frozen.
+  return ArrayBuffer.isView(copy) ? copy : frozenInDepth(copy);
+}
+
+function isHeld(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
 }
 
 /** Missing, null and "" mean `{}`. */

@@ -20,23 +20,47 @@ import {
 } from "../transactions/transaction.ts";
 import type { Accepted } from "./call.ts";
 
-/** One transaction for calls that go together, or why none can begin. */
-export async function beginCalls(
+type More = Pick<TransactionOptions, "parent" | "sessionMode">;
+
+/** One transaction for calls that go together, or why none can begin; at once where nothing has to be waited for. */
+export function beginCalls(
   run: Run,
   calls: readonly Accepted[],
   policies: readonly ToolPolicy[],
-  more?: Pick<TransactionOptions, "parent" | "sessionMode">,
-): Promise<Transaction | NotBegun> {
+  more?: More,
+): Transaction | NotBegun | Promise<Transaction | NotBegun> {
   try {
     const making = makeDeclared(run, calls);
-    const stop = making && (await run.limits.race(making, "tool"));
-    if (stop !== undefined && isFailure(stop)) return stop;
-    const options = { ...optionsFor(run, calls, policies), ...more };
-    const error = unguardedWrite(run, calls, options.resources);
-    return error === undefined ? await beginTransaction(options) : { error };
+    if (making !== undefined) return beginWhenMade(run, making, () => beginPrepared(run, calls, policies, more));
+    return beginPrepared(run, calls, policies, more);
   } catch (error) {
     return { error };
   }
+}
+
+async function beginWhenMade(
+  run: Run,
+  making: Promise<void>,
+  begin: () => ReturnType<typeof beginPrepared>,
+): Promise<Transaction | NotBegun> {
+  try {
+    const stop = await run.limits.race(making, "tool");
+    return isFailure(stop) ? stop : await begin();
+  } catch (error) {
+    return { error };
+  }
+}
+
+function beginPrepared(
+  run: Run,
+  calls: readonly Accepted[],
+  policies: readonly ToolPolicy[],
+  more: More | undefined,
+): ReturnType<typeof beginTransaction> {
+  const options =
+    more === undefined ? optionsFor(run, calls, policies) : { ...optionsFor(run, calls, policies), ...more };
+  const error = unguardedWrite(run, calls, options.resources);
+  return error === undefined ? beginTransaction(options) : { error };
 }
 
 /**
@@ -47,7 +71,7 @@ export async function beginEach(
   run: Run,
   calls: readonly Accepted[],
   parent: Transaction,
-): Promise<ReadonlyMap<ToolCall, Transaction>> {
+): Promise<Map<ToolCall, Transaction>> {
   const own = new Map<ToolCall, Transaction>();
   if (calls.every(({ tool }) => tool.readOnly === true)) return own;
   for (const each of calls) {
@@ -67,8 +91,8 @@ function makeDeclared({ resources }: Run, calls: readonly Accepted[]): Promise<v
 }
 
 /**
- * Inside a read-only call nothing changes. A resource that guards itself refuses; of one that does not, a tool that says
- * not that it only reads could change it under a reader's lock.
+ * Inside a read-only call nothing may change, and resources are locked for reading. One with `guardedFor` refuses changes
+ * by itself. One without cannot: a tool that is not declared `readOnly` could change it while others read it.
  */
 function unguardedWrite(
   { nesting }: Run,
@@ -79,39 +103,56 @@ function unguardedWrite(
   const unguarded = writer && resources.find(({ resource }) => !isGuardable(resource));
   if (writer === undefined || unguarded === undefined) return undefined;
   return new DefinitionError(
-    `${writer.tool.name} may change "${unguarded.name}", but the call around it is read-only: declare it readOnly, or what it uses.`,
+    `${writer.tool.name} may change "${unguarded.name}", but the call around it is read-only. Declare ${writer.tool.name} ` +
+      `readOnly, or leave "${unguarded.name}" out of its uses, or give the resource a method guardedFor.`,
   );
 }
 
-/** A transaction that holds nothing: for what is asked after a call that was not run. */
-export function emptyTransaction(run: Run, calls: readonly Pick<Accepted, "call" | "tool">[]): Transaction {
-  return newTransaction(optionsFor(run, calls, []));
+/** For what is asked after a call: it only reads, holds nothing yet, and is part of the call's transaction if that began. */
+export function transactionAfter(run: Run, call: ToolCall, transaction: Transaction | undefined): Transaction {
+  return newTransaction({
+    ...settingOf(run, [call.id]),
+    ...(transaction === undefined ? {} : { parent: transaction }),
+    name: `the feedback after ${call.name} (${call.id})`,
+    sessionMode: "none",
+    resources: [],
+    mode: "read",
+  });
 }
 
-function optionsFor(
-  run: Run,
-  calls: readonly Pick<Accepted, "call" | "tool">[],
-  policies: readonly ToolPolicy[],
-): TransactionOptions {
+function optionsFor(run: Run, calls: readonly Accepted[], policies: readonly ToolPolicy[]): TransactionOptions {
   const checks = policies.filter(({ check }) => check !== undefined);
   const isReadOnly = run.nesting?.readOnly === true || calls.every(({ tool }) => tool.readOnly === true);
   const mode: LockMode = isReadOnly ? "read" : "write";
-  const names = calls.map(({ call }) => `${call.name} (${call.id})`).join(", ");
+  const callIds = calls.map(({ call }) => call.id);
   return {
-    id: run.evaluationId,
-    name: `${calls.length === 1 ? "the call of" : "the calls of"} ${names}`,
-    core: run.core,
+    ...settingOf(run, callIds),
+    name: nameOf(calls),
     // A check may dispatch, also for a tool that is read-only.
     sessionMode: checks.length > 0 && run.nesting?.readOnly !== true ? "write" : mode,
     resources: resourcesFor(run, calls, checks, mode),
     mode,
-    parent: run.nesting?.transaction ?? (run.enclosing.parent?.isClosing === false ? run.enclosing.parent : undefined),
-    startedIn: run.enclosing.startedIn,
-    host: hostOf(
-      run,
-      calls.map(({ call }) => call.id),
-    ),
   };
+}
+
+/** Where a transaction of this evaluation stands, and whom it reports to. */
+function settingOf(
+  run: Run,
+  callIds: readonly string[],
+): Pick<TransactionOptions, "id" | "core" | "parent" | "startedIn" | "host"> {
+  const { nesting, enclosing } = run;
+  return {
+    id: run.evaluationId,
+    core: run.core,
+    parent: nesting?.transaction ?? (enclosing.parent?.stage === "open" ? enclosing.parent : undefined),
+    startedIn: enclosing.startedIn?.stage === "open" ? enclosing.startedIn : undefined,
+    host: hostOf(run, callIds),
+  };
+}
+
+function nameOf(calls: readonly Pick<Accepted, "call">[]): string {
+  const names = calls.map(({ call }) => `${call.name} (${call.id})`);
+  return names.length === 1 ? `the call of ${names[0]}` : `the calls of ${names.join(", ")}`;
 }
 
 /** What the tools use, or everything; what the policies' checks read, for reading. */

@@ -1,6 +1,10 @@
 import {
-  encodeJson,
+  AbortedError,
+  asJson,
+  BudgetExceededError,
+  DeadlineExceededError,
   isThenable,
+  pathText,
   returnedResult,
   toJsonValue,
   VisibilityExpansionRequired,
@@ -11,12 +15,12 @@ import {
   type ToolPolicy,
   type ToolResult,
 } from "@proviso/core";
-import { failureBehind, isFailure, messageOf, type Failure } from "../failures.ts";
+import { failure, failureBehind, isFailure, messageOf, type Failure } from "../failures.ts";
 import { isA } from "../is-a.ts";
 import type { Run } from "../run.ts";
 import { runAsPartOf } from "../transactions/async-context.ts";
 import { LockFault, type Transaction } from "../transactions/transaction.ts";
-import { parseArguments, type Arguments } from "./arguments.ts";
+import { ownInput, parseArguments, type Arguments } from "./arguments.ts";
 import { startCallTime, type CallTime } from "./call-time.ts";
 import { callContext, type CallContext } from "./context.ts";
 import { openingOf, type Opening } from "./disclosure.ts";
@@ -29,6 +33,8 @@ export interface Invocation {
   readonly stop?: Failure | undefined;
   /** Sections that are to be open from the next request on. */
   readonly opens?: Opening | undefined;
+  /** What the handler threw: for whoever looks for the mistake, never for the model. */
+  readonly cause?: unknown;
 }
 
 /** A call whose arguments fit; its input is frozen. */
@@ -52,11 +58,7 @@ export interface Watched {
 /** The call with its arguments read, or why it cannot be run; at once where its schema validates at once. */
 export function prepare(run: Run, call: ToolCall): Accepted | Invocation | Promise<Accepted | Invocation> {
   try {
-    const tool = run.tools.get(call.name);
-    if (tool === undefined) return rejected(run, call, unknownTool(run, call));
-    const parsing = parseArguments(tool, call);
-    if (!isThenable(parsing)) return accepted(run, call, tool, parsing);
-    return run.limits.race(parsing, "tool").then((parsed) => accepted(run, call, tool, parsed));
+    return prepared(run, call);
   } catch (cause) {
     return unforeseen(run, call, cause);
   }
@@ -64,15 +66,23 @@ export function prepare(run: Run, call: ToolCall): Accepted | Invocation | Promi
 
 /** What threw where nobody expected it is the failed result of this call, and of no other. */
 function unforeseen(run: Run, call: ToolCall, cause: unknown): Invocation {
-  return rejected(run, call, `The call of ${call.name} failed where nothing should: ${messageOf(cause)}`);
+  return { ...rejected(run, call, `The call of ${call.name} failed where nothing should: ${messageOf(cause)}`), cause };
 }
 
-function accepted(run: Run, call: ToolCall, tool: Tool, parsed: Arguments | Failure): Accepted | Invocation {
-  if (isFailure(parsed)) return { ...rejected(run, call, `Not run: ${parsed.message}`), stop: parsed };
-  if (!parsed.ok) return rejected(run, call, parsed.error);
-  const stop = run.limits.stopped("tool");
-  if (stop !== undefined) return { ...rejected(run, call, `Not run: ${stop.message}`), stop };
-  return { call, tool, input: parsed.input };
+function prepared(run: Run, call: ToolCall): Accepted | Invocation | Promise<Accepted | Invocation> {
+  const tool = run.tools.get(call.name);
+  if (tool === undefined) return rejected(run, call, unknownTool(run, call));
+  const parsing = parseArguments(tool, call);
+  if (!isThenable(parsing)) return accepted(run, call, tool, parsing);
+  return run.limits.race(parsing, "tool").then((parsed) => {
+    const stop = isFailure(parsed) ? parsed : run.limits.stopped("tool");
+    if (stop !== undefined) return { ...rejected(run, call, `Not run: ${stop.message}`), stop };
+    return accepted(run, call, tool, parsed as Arguments);
+  });
+}
+
+function accepted(run: Run, call: ToolCall, tool: Tool, parsed: Arguments): Accepted | Invocation {
+  return parsed.ok ? { call, tool, input: parsed.input } : rejected(run, call, parsed.error);
 }
 
 /** Emits `tool.requested`; inside the call's transaction, so that what reducers make of it is undone with the call. */
@@ -82,46 +92,80 @@ export function announceCall(run: Run, { id: callId, name, arguments: given }: T
 
 /**
  * Runs what was prepared, within the evaluation's limits and its own; afterwards nothing of its context works. Where only
- * the checks are asked, a success holds the input that they let through.
+ * the checks are asked, a success holds the input that they let through. At once where the handler is.
  */
-export async function invoke(
+export function invoke(
   run: Run,
   accepted: Accepted,
   transaction: Transaction,
   watched: Watched,
-): Promise<Invocation | Accepted> {
+): Invocation | Accepted | Promise<Invocation | Accepted> {
   try {
-    const time = startCallTime(run, accepted.call, accepted.tool);
-    const calling = callContext(run, accepted, transaction, time.signal);
-    return await called(run, accepted, { calling, time, transaction }, watched);
+    return invokeNow(run, accepted, transaction, watched);
   } catch (cause) {
     return unforeseen(run, accepted.call, cause);
   }
 }
 
-async function called(
+function invokeNow(
   run: Run,
   accepted: Accepted,
-  { calling, time, transaction }: Handling & { readonly transaction: Transaction },
+  transaction: Transaction,
   watched: Watched,
+): Invocation | Accepted | Promise<Invocation | Accepted> {
+  const { call, tool } = accepted;
+  const time = startCallTime(run, call, tool);
+  const calling = callContext(run, accepted, transaction, time.signal);
+  const handling = runAsPartOf({ transaction, guard: calling.guard }, () =>
+    handle(run, accepted, { calling, time }, watched),
+  );
+  if (isThenable(handling)) return invokeLater(run, accepted, { calling, time, transaction }, handling);
+  // As where it is waited for: what ends after the signal has fired is stopped.
+  const fired = run.limits.signal.aborted ? run.limits.stopped("tool") : undefined;
+  const ending = endCall(run, { calling, time, transaction });
+  const ended = fired === undefined ? handling : stoppedCall(accepted, fired);
+  return ending === undefined ? ended : ending.then(() => ended);
+}
+
+async function invokeLater(
+  run: Run,
+  accepted: Accepted,
+  handling: Handling & { readonly transaction: Transaction },
+  work: Promise<Invocation | Accepted>,
 ): Promise<Invocation | Accepted> {
   const { call, input } = accepted;
+  const { time } = handling;
   try {
-    const handling = runAsPartOf({ transaction, guard: calling.guard }, () =>
-      handle(run, accepted, { calling, time }, watched),
-    );
-    const ended = await run.limits.race(time.within(handling), "tool");
+    const ended = await run.limits.race(time.within(work), "tool");
     if (ended === "timeout") return { params: jsonOf(input), result: handlerFailed(run, call, time.message) };
-    if (!isFailure(ended)) return ended;
-    return { params: jsonOf(input), result: failed(`Stopped: ${ended.message}`), stop: ended };
+    return isFailure(ended) ? stoppedCall(accepted, ended) : ended;
+  } catch (cause) {
+    return unforeseen(run, call, cause);
   } finally {
-    const ending = calling.end();
-    time.end();
-    if (ending !== undefined) await run.withinGrace(ending, () => {});
-    // What it made may have to be restored yet: it is closed when the outermost transaction has ended.
+    const ending = endCall(run, handling);
+    if (ending !== undefined) await ending;
+  }
+}
+
+function stoppedCall({ input }: Accepted, stop: Failure): Invocation {
+  return { params: jsonOf(input), result: failed(`Stopped: ${stop.message}`), stop };
+}
+
+/** undefined where nothing has to be waited for. */
+function endCall(
+  run: Run,
+  { calling, time, transaction }: Handling & { readonly transaction: Transaction },
+): Promise<void> | undefined {
+  const ending = calling.end();
+  time.end();
+  // What it made may have to be restored yet: it is closed when the outermost transaction has ended.
+  const closeLater = (): void => {
     const close = calling.closeResources();
     if (close !== undefined) transaction.closings.push(close);
-  }
+  };
+  if (ending !== undefined) return run.withinGrace(ending, () => {}).then(closeLater);
+  closeLater();
+  return undefined;
 }
 
 interface Handling {
@@ -129,19 +173,35 @@ interface Handling {
   readonly time: CallTime;
 }
 
-/** Checks, then the handler, unless the call is over by then; never rejects. */
-async function handle(
+type Handled = Invocation | Accepted;
+
+/** Checks, then the handler, unless the call is over by then; never rejects. At once where nothing is waited for. */
+function handle(run: Run, accepted: Accepted, handling: Handling, watched: Watched): Handled | Promise<Handled> {
+  try {
+    const opening = handling.calling.openResources();
+    if (opening !== undefined || watched.policies.length > 0)
+      return handleLater(run, accepted, handling, watched, opening);
+    const before = whyTooLate(run, handling);
+    if (before !== undefined) return { params: jsonOf(accepted.input), ...before };
+    if (watched.checksOnly === true) return accepted;
+    return runHandler(run, accepted, handling);
+  } catch (error) {
+    return thrown(run, accepted, error);
+  }
+}
+
+async function handleLater(
   run: Run,
   accepted: Accepted,
-  { calling, time }: Handling,
+  handling: Handling,
   { policies, approved, checksOnly = false }: Watched,
-): Promise<Invocation | Accepted> {
-  const { call, tool } = accepted;
+  opening: Promise<void> | undefined,
+): Promise<Handled> {
+  const { calling } = handling;
   let { input } = accepted;
   try {
-    const opening = calling.openResources();
     if (opening !== undefined) await opening;
-    const before = notBegun(run, calling, time);
+    const before = whyTooLate(run, handling);
     if (before !== undefined) return { params: jsonOf(input), ...before };
     if (policies.length > 0) {
       const verdict = await checkPolicies(policies, accepted, calling, approved);
@@ -149,40 +209,86 @@ async function handle(
       const refused = calling.refused();
       if (refused !== undefined) return { params: jsonOf(input), result: failed(refused) };
       input = verdict.input;
-      const after = notBegun(run, calling, time);
+      const after = whyTooLate(run, handling);
       if (after !== undefined) return { params: jsonOf(input), ...after };
     }
-    if (checksOnly) return { ...accepted, input };
-    calling.beginHandler();
-    const result = resultOf(await tool.execute(input, calling.context));
-    const why = result.success ? calling.refused() : result.message;
-    return { params: jsonOf(input), result: why === undefined ? result : handlerFailed(run, call, why) };
+    return checksOnly ? { ...accepted, input } : await runHandler(run, { ...accepted, input }, handling);
   } catch (error) {
-    const params = jsonOf(input);
-    if (isA(error, VisibilityExpansionRequired)) return { params, ...openingOf(run, tool.name, error) };
-    return { params, result: handlerFailed(run, call, messageOf(error)), stop: stopBehind(run, error) };
+    return thrown(run, { ...accepted, input }, error);
   }
 }
 
+/** At once where the handler is. @throws what the handler throws, unless it is asynchronous. */
+function runHandler(run: Run, accepted: Accepted, { calling }: Handling): Invocation | Promise<Invocation> {
+  const { call, tool, input } = accepted;
+  const ended = (returned: unknown): Invocation => {
+    const result = resultOf(returned);
+    const why = result.success ? calling.refused() : result.message;
+    return { params: jsonOf(input), result: why === undefined ? result : handlerFailed(run, call, why) };
+  };
+  calling.beginHandler();
+  const returned: unknown = tool.execute(ownInput(input), calling.context);
+  if (!isThenable(returned)) return ended(returned);
+  return Promise.resolve(returned)
+    .then(ended)
+    .catch((error: unknown) => thrown(run, accepted, error));
+}
+
+function thrown(run: Run, { call, tool, input }: Accepted, error: unknown): Invocation {
+  const params = jsonOf(input);
+  if (isA(error, VisibilityExpansionRequired)) return { params, ...openingOf(run, tool.name, error) };
+  const result = handlerFailed(run, call, messageOf(error), error);
+  return { params, result, stop: stopBehind(run, error), cause: error };
+}
+
 /** Why neither policies nor the handler may begin any more: a listener aborted, or what was waited for came late. */
-function notBegun(run: Run, calling: CallContext, time: CallTime): Omit<Invocation, "params"> | undefined {
+function whyTooLate(run: Run, { calling, time }: Handling): Omit<Invocation, "params"> | undefined {
   const stop = run.limits.stopped("tool");
   if (stop !== undefined) return { result: failed(`Not run: ${stop.message}`), stop };
   if (calling.isLive() && !time.isUp()) return undefined;
   return { result: failed("Not run: the call is over.") };
 }
 
-/** A wait for a lock that ended badly, or the evaluation's own budget that a nested evaluation found spent; a narrower one of its own ends nothing here. */
+/**
+ * What ends the evaluation: a wait for a lock that ended badly, the evaluation's own budget that a nested evaluation found
+ * spent, or a limit that the handler keeps itself. A narrower limit that a nested evaluation set for itself ends nothing.
+ */
 function stopBehind(run: Run, error: unknown): Failure | undefined {
   if (isA(error, LockFault)) return error.failure;
-  const failure = failureBehind(error);
-  if (failure?.stop !== "budget" || failure.tracker !== run.limits.budget) return undefined;
-  return { ...failure, phase: "tool" };
+  const behind = failureBehind(error);
+  if (behind === undefined) return ownLimitBehind(error);
+  if (behind.stop !== "budget" || behind.tracker === undefined || !run.limits.spendsFrom(behind.tracker))
+    return undefined;
+  return { ...behind, phase: "tool" };
 }
 
-function handlerFailed(run: Run, call: ToolCall, message: string): ToolResult {
-  run.log("warn", { tool: call.name, callId: call.id, error: message }, "tool.failed");
+/** An error of a limit that no evaluation rejected with: the handler made it. */
+function ownLimitBehind(error: unknown): Failure | undefined {
+  const why = { phase: "tool", message: messageOf(error), cause: error } as const;
+  if (isA(error, DeadlineExceededError)) return failure({ stop: "deadline", expiresAt: error.expiresAt, ...why });
+  if (isA(error, AbortedError)) return failure({ stop: "aborted", ...why });
+  if (isA(error, BudgetExceededError)) {
+    const { dimension, limit, spent, reserved, wanted, text } = error;
+    return failure({ stop: "budget", dimension, limit, spent, reserved, wanted, text, tracker: undefined, ...why });
+  }
+  return undefined;
+}
+
+/** The record has the thrown error itself, as `err`, where loggers look for it, and its stack as a text. */
+function handlerFailed(run: Run, call: ToolCall, message: string, thrown?: unknown): ToolResult {
+  const stack = isA(thrown, Error) ? stackOf(thrown) : undefined;
+  const more = thrown === undefined ? {} : { err: thrown, ...(stack === undefined ? {} : { stack }) };
+  run.log("warn", { tool: call.name, callId: call.id, error: message, ...more }, "tool.failed");
   return failed(message);
+}
+
+function stackOf(error: Error): string | undefined {
+  try {
+    return typeof error.stack === "string" ? error.stack : undefined;
+  } catch {
+    // A getter of somebody's own.
+    return undefined;
+  }
 }
 
 function rejected(run: Run, call: ToolCall, error: string): Invocation {
@@ -196,15 +302,22 @@ function unknownTool(run: Run, call: ToolCall): string {
   return `There is no tool "${call.name}". ${names === "" ? "There are none." : `The tools are: ${names}.`}`;
 }
 
-/** Only what toolOk and toolError made is a result; all else is a value. */
+/** Only what toolOk and toolError made is a result; all else is a value. What JSON would change or lose is refused. */
 function resultOf(returned: unknown): ToolResult {
   const result = returnedResult(returned) ?? { success: true, message: "", value: returned, hideValue: false };
   if (!result.success) return failed(result.message);
   if (isA(result.value, Error)) return failed(messageOf(result.value));
-  const json = encodeJson(result.value);
-  if (json.error !== undefined) return failed(`The tool returned a value that is ${json.error}.`);
-  return { ...result, value: json.value ?? null };
+  try {
+    const json = asJson(result.value);
+    if ("value" in json) return { ...result, value: json.value ?? null };
+    const { path, problem } = json.odd;
+    return failed(`${notJson}: ${path.length === 0 ? "it" : pathText("", path)} ${problem}. Return plain JSON.`);
+  } catch (error) {
+    return failed(`${notJson}: it cannot be read: ${messageOf(error)}`);
+  }
 }
+
+const notJson = "The tool returned a value that is not JSON";
 
 export function failed(message: string): ToolResult {
   return { success: false, message: message === "" ? "The tool failed." : message };

@@ -3,6 +3,9 @@ import {
   RevokedError,
   type AppEvent,
   type CallGuard,
+  type DispatchResult,
+  type NestedOptions,
+  type Prompt,
   type ResourceKey,
   type Resources,
   type SessionState,
@@ -11,8 +14,9 @@ import {
   type ToolContext,
   type ToolPolicy,
 } from "@proviso/core";
-import type { Calling } from "../resources/asker.ts";
-import type { CallResources } from "../resources/context.ts";
+import { messageOf } from "../failures.ts";
+import type { Calling } from "../resources/asking.ts";
+import type { CallResources } from "../resources/call-resources.ts";
 import type { Run } from "../run.ts";
 import { checkAppEvent } from "../session/session.ts";
 import { nestedEvaluations, type NestedEvaluations } from "./nested-evaluations.ts";
@@ -52,7 +56,8 @@ export function callContext(
   transaction: Transaction,
   signal: () => AbortSignal,
 ): CallContext {
-  const state: CallState = { live: true, phase: "policies", asks: { name: tool.name }, refused: undefined };
+  const { uses = [] } = tool;
+  const state = newCallState(tool);
   const isReadOnly = tool.readOnly === true || run.nesting?.readOnly === true;
   // With `uses` a policy's check may hold a reader's lock only.
   const mayChange = { handler: !isReadOnly, policies: !isReadOnly && tool.uses === undefined };
@@ -80,24 +85,26 @@ export function callContext(
     session: callSession(run, call, transaction, {
       assertLive,
       assertMayDispatch: () => assertMayDispatch(state, guard),
+      dispatched: (result) => void (state.unread ??= []).push(result),
     }),
     resources: liveResources(() => resourcesOf().resources, assertLive),
     deadline: run.limits.deadline,
     budget: run.limits.budget,
     [makeSignal]: signal,
-    evaluate: (prompt, options) => nestedOf().evaluate(prompt, options),
+    evaluate: <Output>(prompt: Prompt<Output> | string, options?: NestedOptions) =>
+      nestedOf().evaluate(prompt, options),
   };
   return {
     context: Object.freeze(Object.defineProperty(context, "signal", signalProperty)) as unknown as ToolContext,
     guard,
-    openResources: () => (run.resources.makesForCalls() ? resourcesOf().open() : undefined),
+    openResources: () => (run.resources.makesForCalls(uses) ? resourcesOf().open(uses) : undefined),
     closeResources: () => (opened === undefined || opened.isEmpty() ? undefined : opened.close),
     beginCheck: ({ name, uses }) => void (state.asks = { name: `The policy ${name}`, uses }),
     beginHandler() {
       state.phase = "handler";
       state.asks = tool;
     },
-    refused: () => state.refused,
+    refused: () => state.refused ?? state.unread?.find(({ isRead }) => !isRead())?.why,
     isLive: () => state.live,
     end() {
       state.live = false;
@@ -113,6 +120,10 @@ function assertDeclared({ name, uses }: CallState["asks"], key: ResourceKey<unkn
   throw new DefinitionError(`${name} asks for "${key.name}" and declares ${declared}: add the key to its uses.`);
 }
 
+function newCallState({ name }: Pick<Tool, "name">): CallState {
+  return { live: true, phase: "policies", asks: { name }, refused: undefined, unread: undefined };
+}
+
 /** How far a call is. */
 interface CallState {
   live: boolean;
@@ -120,6 +131,14 @@ interface CallState {
   /** Whose code runs, and what it may ask for. */
   asks: Pick<Tool, "name" | "uses">;
   refused: string | undefined;
+  /** What became of dispatches whose reducers threw. */
+  unread: UnreadResult[] | undefined;
+}
+
+/** A DispatchResult with errors: the call fails unless somebody looked at it. */
+interface UnreadResult {
+  isRead(): boolean;
+  readonly why: string;
 }
 
 interface GuardedCall {
@@ -157,26 +176,49 @@ function callSession(
   run: Run,
   { id: callId }: ToolCall,
   transaction: Transaction,
-  { assertLive, assertMayDispatch: assertMay }: { assertLive(): void; assertMayDispatch(): void },
+  state: { assertLive(): void; assertMayDispatch(): void; dispatched(failed: UnreadResult): void },
 ): SessionState {
   const by = { evaluationId: run.evaluationId, callId };
+  const { assertLive } = state;
   return {
     id: run.core.session.id,
     dispatch(event: AppEvent) {
       assertLive();
       run.core.assertUsable();
       checkAppEvent(event);
-      assertMay();
+      state.assertMayDispatch();
       const redacted = run.redact(event);
       const errors = run.core.reduce(redacted, by);
       transaction.pendingEvents.push({ event: redacted, by: run, callId });
-      return { ok: errors.length === 0, errors };
+      if (errors.length === 0) return { ok: true, errors };
+      for (const error of errors)
+        run.log("error", { type: event.type, callId, error: messageOf(error) }, "session.reducer.failed");
+      const why = `The event "${event.type}" could not be reduced: ${errors.map(messageOf).join("; ")}`;
+      const { result, isRead } = watchedResult(errors);
+      state.dispatched({ isRead, why });
+      return result;
     },
     get(slice) {
       assertLive();
       return run.core.session.get(slice);
     },
   };
+}
+
+/** A DispatchResult that knows whether somebody looked at it. */
+function watchedResult(errors: readonly unknown[]): { readonly result: DispatchResult; isRead(): boolean } {
+  let read = false;
+  const result: DispatchResult = {
+    get ok() {
+      read = true;
+      return false;
+    },
+    get errors() {
+      read = true;
+      return errors;
+    },
+  };
+  return { result, isRead: () => read };
 }
 
 function liveResources(resources: () => Resources, assertLive: () => void): Resources {

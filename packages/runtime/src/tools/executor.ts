@@ -4,13 +4,15 @@ import {
   type RejectedParams,
   type Tool,
   type ToolCall,
+  type ToolInvoked,
   type ToolMessage,
   type ToolPolicy,
+  type ToolResult,
 } from "@proviso/core";
 import { internalFailure, isFailure, messageOf, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import { endTransaction, rollback } from "../transactions/ending.ts";
-import type { Transaction } from "../transactions/transaction.ts";
+import type { NotBegun, Transaction } from "../transactions/transaction.ts";
 import { beginCalls, beginEach } from "./begin.ts";
 import { announceCall, failed, invoke, jsonOf, prepare, type Accepted, type Invocation } from "./call.ts";
 import { withFeedback } from "./feedback.ts";
@@ -33,8 +35,8 @@ export async function executeToolCalls(run: Run, message: AssistantMessage, pass
   let stop: Failure | undefined = passed === undefined ? run.limits.stopped("tool") : { ...passed, phase: "tool" };
   for (const calls of batchesOf(run, message.toolCalls)) {
     if (stop !== undefined) {
-      const notRun = failed(`Not run: ${stop.message}`);
-      for (const call of calls) answers.push(toolMessage(call, notRun));
+      const result = failed(`Not run: ${stop.message}`);
+      for (const call of calls) answers.push(toolMessage(call, result));
       continue;
     }
     const outcome = await executeBatch(run, calls).catch((cause: unknown) => unforeseen(calls, cause));
@@ -74,11 +76,21 @@ function kindOf({ readOnly, uses }: Tool): "reading" | "using nothing" | undefin
 /** One call, or several that overlap: prepared and approved first, then run in one transaction. */
 async function executeBatch(run: Run, calls: readonly ToolCall[]): Promise<TurnOutcome> {
   const startedAt = run.world.clock.now();
-  const prepared: Prepared[] = [];
-  for (const call of calls) {
-    const each = prepare(run, call);
-    prepared.push(isThenable(each) ? await each : each);
-  }
+  const preparing = allOf(calls.map((call) => prepare(run, call)));
+  return executePrepared(run, calls, isThenable(preparing) ? await preparing : preparing, startedAt);
+}
+
+/** At once where each of them is. */
+function allOf<T>(all: readonly (T | Promise<T>)[]): readonly T[] | Promise<readonly T[]> {
+  return all.some(isThenable) ? Promise.all(all.map((each) => Promise.resolve(each))) : (all as readonly T[]);
+}
+
+function executePrepared(
+  run: Run,
+  calls: readonly ToolCall[],
+  prepared: readonly Prepared[],
+  startedAt: number,
+): Promise<TurnOutcome> {
   const [only] = prepared;
   const policies = only !== undefined && "tool" in only ? policiesFor(run, only.tool) : [];
   if (only !== undefined && "tool" in only && policies.some(({ approve }) => approve !== undefined)) {
@@ -101,7 +113,7 @@ async function executeApproved(
 ): Promise<TurnOutcome> {
   const { call } = accepted;
   const stop = run.limits.stopped("tool");
-  if (stop !== undefined) return recordAlone(run, call, notBegun(call, stop), startedAt);
+  if (stop !== undefined) return recordAlone(run, call, notRun(call, stop), startedAt);
   const checked = await checkFirst(run, announcedOutside(run, accepted), policies);
   if ("result" in checked) return recordAlone(run, call, checked, startedAt);
   const approvers = policies.filter(({ approve }) => approve !== undefined);
@@ -135,7 +147,7 @@ function announce(run: Run, { call, announced }: Accepted): void {
 /** A limit may have passed since the call was prepared, or a listener may have aborted at the call before it. */
 function announceUnlessStopped(run: Run, accepted: Accepted): Prepared {
   const stop = run.limits.stopped("tool");
-  if (stop !== undefined) return notBegun(accepted.call, stop);
+  if (stop !== undefined) return notRun(accepted.call, stop);
   announce(run, accepted);
   return accepted;
 }
@@ -143,7 +155,7 @@ function announceUnlessStopped(run: Run, accepted: Accepted): Prepared {
 async function checkFirst(run: Run, accepted: Accepted, policies: readonly ToolPolicy[]): Promise<Prepared> {
   if (policies.every(({ check }) => check === undefined)) return accepted;
   const transaction = await beginCalls(run, [accepted], policies);
-  if (!("holds" in transaction)) return notBegun(accepted.call, transaction);
+  if (!("holds" in transaction)) return notRun(accepted.call, transaction);
   try {
     announce(run, accepted);
     const checked = await invoke(run, accepted, transaction, { policies, checksOnly: true });
@@ -157,8 +169,10 @@ async function checkFirst(run: Run, accepted: Accepted, policies: readonly ToolP
   }
 }
 
-/** Calls that share the transaction of their batch. */
-const shared: ReadonlyMap<ToolCall, Transaction> = new Map();
+/** A call that was recorded when it ended, before those in front of it. */
+interface Recorded extends Invocation {
+  readonly recorded: ToolResult;
+}
 
 async function runInTransaction(
   run: Run,
@@ -169,63 +183,128 @@ async function runInTransaction(
 ): Promise<TurnOutcome> {
   const accepted = prepared.filter((each) => "tool" in each);
   if (accepted.length === 0) return conclude(run, calls, prepared as readonly Invocation[], () => undefined, startedAt);
-  const transaction = await beginCalls(run, accepted, watched.policies);
+  const beginning = beginCalls(run, accepted, watched.policies);
+  const transaction = isThenable(beginning) ? await beginning : beginning;
   if (!("holds" in transaction)) {
-    const invocations = prepared.map((each) => ("tool" in each ? notBegun(each.call, transaction) : each));
+    const invocations = prepared.map((each) => ("tool" in each ? notRun(each.call, transaction) : each));
     return conclude(run, calls, invocations, () => undefined, startedAt);
   }
-  const own = accepted.length === 1 ? shared : await beginEach(run, accepted, transaction);
+  const own = accepted.length === 1 ? new Map<ToolCall, Transaction>() : await beginEach(run, accepted, transaction);
   const transactionOf = (call: ToolCall): Transaction => own.get(call) ?? transaction;
+  const before = run.toolResults.length;
   try {
     const begun = prepared.map((each) => ("tool" in each ? announceUnlessStopped(run, each) : each));
-    const invoked = (each: Prepared): Promise<Prepared> =>
-      "result" in each ? Promise.resolve(each) : invoke(run, each, transactionOf(each.call), watched);
-    const [only] = begun;
-    const invocations = (
-      only !== undefined && begun.length === 1 ? [await invoked(only)] : await Promise.all(begun.map(invoked))
-    ) as readonly Invocation[];
-    const undone = calls.filter((_, index) => invocations[index]?.result.success !== true);
+    const invoking = allOf(
+      begun.map((each) => {
+        if ("result" in each) return each;
+        const invocation = invoke(run, each, transactionOf(each.call), watched);
+        return own.size === 0 ? invocation : endEarly(run, each.call, invocation, own, startedAt);
+      }),
+    );
+    const invocations = (isThenable(invoking) ? await invoking : invoking) as readonly (Invocation | Recorded)[];
+    const undone = calls.filter((_, index) => isToUndo(invocations[index]));
     const undoing = undone.length === 0 ? [] : Map.groupBy(undone, transactionOf);
     for (const [each, failing] of undoing) {
       await rollback(each, new Set(failing.map(({ id }) => id)));
     }
-    return await conclude(run, calls, invocations, transactionOf, startedAt);
+    const concluding = conclude(run, calls, invocations, transactionOf, startedAt);
+    return isThenable(concluding) ? await concluding : concluding;
   } catch (cause) {
     // Not even a fault of ours commits half a call.
     for (const each of [...own.values(), transaction]) if (!each.undone) await rollback(each);
     throw cause;
   } finally {
+    if (accepted.length > 1) orderResults(run.toolResults, before, calls);
     for (const each of own.values()) await endTransaction(each);
     const ending = endTransaction(transaction);
     if (ending !== undefined) await ending;
   }
 }
 
-function recordAlone(run: Run, call: ToolCall, invocation: Invocation, startedAt: number): Promise<TurnOutcome> {
+function isToUndo(invocation: Invocation | Recorded | undefined): boolean {
+  return invocation !== undefined && !("recorded" in invocation) && !invocation.result.success;
+}
+
+/**
+ * A call that overlaps with others, and holds what evaluations inside it have used, ends when its handler has: another one
+ * may evaluate then. The others end together, in the model's order.
+ */
+async function endEarly(
+  run: Run,
+  call: ToolCall,
+  invoking: Prepared | Promise<Prepared>,
+  own: Map<ToolCall, Transaction>,
+  startedAt: number,
+): Promise<Prepared | Recorded> {
+  const invocation = await invoking;
+  const transaction = own.get(call);
+  if (!("result" in invocation) || transaction === undefined || transaction.holds.length === 0) return invocation;
+  own.delete(call);
+  try {
+    if (!invocation.result.success) await rollback(transaction, new Set([call.id]));
+    return { ...invocation, recorded: await recordCall(run, call, invocation, transaction, startedAt) };
+  } finally {
+    await endTransaction(transaction);
+  }
+}
+
+/** In the model's order, whatever ended first. */
+function orderResults(results: ToolInvoked[], from: number, calls: readonly ToolCall[]): void {
+  const placeOf = ({ callId }: ToolInvoked): number => calls.findIndex(({ id }) => id === callId);
+  results.push(...results.splice(from).toSorted((a, b) => placeOf(a) - placeOf(b)));
+}
+
+function recordAlone(
+  run: Run,
+  call: ToolCall,
+  invocation: Invocation,
+  startedAt: number,
+): TurnOutcome | Promise<TurnOutcome> {
   return conclude(run, [call], [invocation], () => undefined, startedAt);
 }
 
 /** Without its locks and snapshots no handler is run. */
-function notBegun(call: ToolCall, why: Failure | { readonly error: unknown }): Invocation {
+function notRun(call: ToolCall, why: NotBegun): Invocation {
   const message = `Not run: ${isFailure(why) ? why.message : messageOf(why.error)}`;
   const params: RejectedParams = { rawArguments: String(call.arguments), error: message };
   return { params, result: failed(message), stop: isFailure(why) ? why : undefined };
 }
 
-/** Each call recorded and answered, in the model's order. */
-async function conclude(
+/** Each call recorded and answered, in the model's order; at once where nothing has to be waited for. */
+function conclude(
   run: Run,
   calls: readonly ToolCall[],
-  invocations: readonly Invocation[],
+  invocations: readonly (Invocation | Recorded)[],
   transactionOf: (call: ToolCall) => Transaction | undefined,
   startedAt: number,
-): Promise<TurnOutcome> {
+): TurnOutcome | Promise<TurnOutcome> {
+  const stop = invocations.find((each) => each.stop !== undefined)?.stop;
   const answers: ToolMessage[] = [];
   for (const [index, call] of calls.entries()) {
-    const transaction = transactionOf(call);
-    const recording = recordCall(run, call, invocations[index] as Invocation, transaction, startedAt);
-    const message = toolMessage(call, isThenable(recording) ? await recording : recording);
-    answers.push(run.rendered.feedback.length === 0 ? message : await withFeedback(run, call, message, transaction));
+    const answering = answered(run, call, invocations[index] as Invocation | Recorded, transactionOf(call), startedAt);
+    if (!isThenable(answering)) {
+      answers.push(answering);
+      continue;
+    }
+    const rest = (): TurnOutcome | Promise<TurnOutcome> =>
+      conclude(run, calls.slice(index + 1), invocations.slice(index + 1), transactionOf, startedAt);
+    return answering.then(async (answer) => ({ answers: [...answers, answer, ...(await rest()).answers], stop }));
   }
-  return { answers, stop: invocations.find(({ stop }) => stop !== undefined)?.stop };
+  return { answers, stop };
+}
+
+function answered(
+  run: Run,
+  call: ToolCall,
+  invocation: Invocation | Recorded,
+  transaction: Transaction | undefined,
+  startedAt: number,
+): ToolMessage | Promise<ToolMessage> {
+  const withOthers = (result: ToolResult): ToolMessage | Promise<ToolMessage> => {
+    const message = toolMessage(call, result);
+    return run.rendered.feedback.length === 0 ? message : withFeedback(run, call, message, transaction);
+  };
+  if ("recorded" in invocation) return withOthers(invocation.recorded);
+  const recording = recordCall(run, call, invocation, transaction, startedAt);
+  return isThenable(recording) ? recording.then(withOthers) : withOthers(recording);
 }

@@ -1,11 +1,11 @@
-import { describeValue, type FeedbackProvider, type Tool, type ToolCall, type ToolMessage } from "@proviso/core";
+import { describeValue, type FeedbackProvider, type ToolCall, type ToolMessage } from "@proviso/core";
 import { messageOf } from "../failures.ts";
 import { ignoreRejection } from "../logging.ts";
 import type { Run } from "../run.ts";
 import type { SessionCore } from "../session/session.ts";
 import { endTransaction } from "../transactions/ending.ts";
 import type { Transaction } from "../transactions/transaction.ts";
-import { emptyTransaction } from "./begin.ts";
+import { transactionAfter } from "./begin.ts";
 import { callContext } from "./context.ts";
 
 /** Since a provider last spoke. */
@@ -24,12 +24,7 @@ export async function withFeedback(
   transaction: Transaction | undefined,
 ): Promise<ToolMessage> {
   try {
-    if (transaction !== undefined) return withBlocks(run, call, message, transaction);
-    const tool = { ...run.rendered.tools[0], name: call.name, readOnly: true } as Tool;
-    const own = emptyTransaction(run, [{ call, tool }]);
-    const answer = withBlocks(run, call, message, own);
-    await endTransaction(own);
-    return answer;
+    return await withBlocks(run, call, message, transaction);
   } catch (error) {
     // The call has been recorded: what comes after it cannot fail it.
     run.log("warn", { callId: call.id, error: messageOf(error) }, "feedback.failed");
@@ -37,28 +32,33 @@ export async function withFeedback(
   }
 }
 
-function withBlocks(run: Run, call: ToolCall, message: ToolMessage, transaction: Transaction): ToolMessage {
+async function withBlocks(
+  run: Run,
+  call: ToolCall,
+  message: ToolMessage,
+  transaction: Transaction | undefined,
+): Promise<ToolMessage> {
   const providers = run.rendered.feedback;
-  const due = providers.filter((provider, index) => isDue(run, provider, placeAmong(providers, index)));
-  const blocks = due.flatMap((provider) => {
-    const text = ask(run, call, provider, transaction);
+  const cadences = providers.map(({ name }, index) => cadenceOf(run, name, placeAmong(providers, index)));
+  for (const cadence of cadences) cadence.calls += 1;
+  const now = run.world.clock.now();
+  const due = providers.map((provider, index) => isDue(provider, cadences[index] as Cadence, now));
+  if (!due.includes(true)) return message;
+  const own = transactionAfter(run, call, transaction);
+  const blocks = providers.flatMap((provider, index) => {
+    const text = due[index] === true ? ask(run, call, provider, own) : undefined;
     if (text === undefined) return [];
+    Object.assign(cadences[index] as Cadence, { calls: 0, at: now });
     run.emit({ type: "feedback.given", promptName: run.promptName, callId: call.id, provider: provider.name, text });
     return [`<feedback from="${provider.name}">\n${text.toWellFormed()}\n</feedback>`];
   });
+  await endTransaction(own);
   return blocks.length === 0 ? message : { ...message, text: [message.text, ...blocks].join("\n\n") };
 }
 
 /** After so many calls, or so many milliseconds, since it last spoke; of both, what comes first. */
-function isDue(run: Run, { name, every }: FeedbackProvider, place: number): boolean {
-  const cadence = cadenceOf(run, name, place);
-  cadence.calls += 1;
-  const now = run.world.clock.now();
-  const byCalls = "calls" in every && cadence.calls >= every.calls;
-  const byTime = every.ms !== undefined && now - cadence.at >= every.ms;
-  if (!byCalls && !byTime) return false;
-  Object.assign(cadence, { calls: 0, at: now });
-  return true;
+function isDue({ every }: FeedbackProvider, { calls, at }: Cadence, now: number): boolean {
+  return ("calls" in every && calls >= every.calls) || (every.ms !== undefined && now - at >= every.ms);
 }
 
 /** Two of one name, reminders say, have a cadence each. */

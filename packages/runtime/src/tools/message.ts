@@ -7,13 +7,13 @@ const longestText = 64 * 1024;
  * What the model reads of a result: the message, a blank line, the value; the message alone when the value is hidden.
  */
 export function toolMessage(call: ToolCall, result: ToolResult): ToolMessage {
-  const parts = result.success && !result.hideValue ? [result.message, valueText(result.value)] : [result.message];
-  const said = parts.filter((part) => part !== "");
+  const value = result.success && !result.hideValue ? valueText(result.value) : "";
+  const between = result.message === "" || value === "" ? "" : "\n\n";
   return {
     role: "tool",
     callId: call.id,
     name: call.name,
-    text: said.length === 0 ? "Done." : shortened(said),
+    text: shortened(result.message, between, value),
     isError: !result.success,
   };
 }
@@ -24,17 +24,15 @@ function valueText(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** Parts a blank line apart. They are cut before they become one: that may be longer than a string can be. */
-function shortened(parts: readonly string[]): string {
-  const length = parts.reduce((sum, part) => sum + part.length, 2 * (parts.length - 1));
-  const text = parts.map(endsOf).join("\n\n").toWellFormed();
-  if (length <= longestText) return text;
+/** The parts are cut before they become one: that may be longer than a string can be. */
+function shortened(...parts: readonly string[]): string {
+  const length = parts.reduce((sum, part) => sum + part.length, 0);
+  if (length === 0) return "Done.";
+  if (length <= longestText) return parts.join("").toWellFormed();
   const half = longestText / 2;
+  const text = parts
+    .map((part) => (part.length <= longestText ? part : part.slice(0, half) + part.slice(-half)))
+    .join("");
   const note = `\n\n[… cut: ${length} characters in all, ${length - longestText} left out here …]\n\n`;
   return (text.slice(0, half) + note + text.slice(-half)).toWellFormed();
-}
-
-function endsOf(part: string): string {
-  const half = longestText / 2;
-  return part.length <= longestText ? part : part.slice(0, half) + part.slice(-half);
 }

@@ -1,10 +1,10 @@
 import {
   DefinitionError,
   RevokedError,
+  type NestedOptions,
   type Prompt,
   type PromptResponse,
   type ToolCall,
-  type ToolContext,
 } from "@proviso/core";
 import { internalsOf } from "../adapter-internals.ts";
 import { onAbort } from "../limits.ts";
@@ -14,7 +14,7 @@ import type { Transaction } from "../transactions/transaction.ts";
 
 /** The evaluations that one call begins. */
 export interface NestedEvaluations {
-  readonly evaluate: ToolContext["evaluate"];
+  evaluate<Output>(prompt: Prompt<Output> | string, options?: NestedOptions): Promise<PromptResponse<Output>>;
   /** Ends those that still run; undefined where none does. */
   end(): Promise<void> | undefined;
 }
@@ -47,8 +47,8 @@ export function nestedEvaluations(
     };
   };
   const begin = async <Output>(
-    prompt: Prompt<Output>,
-    { adapter = run.adapter, ...options }: NonNullable<Parameters<ToolContext["evaluate"]>[1]>,
+    prompt: Prompt<Output> | string,
+    { adapter = run.adapter, ...options }: NestedOptions,
   ): Promise<PromptResponse<Output>> => {
     state.assertLive();
     const internals = internalsOf(adapter);
@@ -58,7 +58,7 @@ export function nestedEvaluations(
     return internals.evaluate(prompt, options, nestingOf());
   };
   return {
-    evaluate<Output>(prompt: Prompt<Output>, options: Parameters<ToolContext["evaluate"]>[1] = {}) {
+    evaluate<Output>(prompt: Prompt<Output> | string, options: NestedOptions = {}) {
       const evaluation = begin(prompt, options);
       running.add(evaluation);
       const forget = (): void => void running.delete(evaluation);

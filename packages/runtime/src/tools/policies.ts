@@ -1,10 +1,10 @@
 import type { ApprovalContext, Tool, ToolPolicy } from "@proviso/core";
 import { isFailure, messageOf, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
-import { validateInput } from "./arguments.ts";
+import { ownInput, validateInput } from "./arguments.ts";
 import type { Accepted } from "./call.ts";
 import type { CallContext } from "./context.ts";
-import { isSameInput } from "./input.ts";
+import { instanceIn, isSameInput } from "./input.ts";
 
 /** A policy said no, and why; the model reads it. */
 export interface Denied {
@@ -39,7 +39,7 @@ export async function checkPolicies(
   for (const policy of policies) {
     if (policy.check === undefined) continue;
     beginCheck(policy);
-    const decision = await decide(policy, tool, async () => policy.check?.({ tool, input }, context));
+    const decision = await decide(policy, tool, async () => policy.check?.({ tool, input: ownInput(input) }, context));
     if (decision.denied !== undefined) return decision;
     if (decision.input === undefined) continue;
     const checked = await validateInput(tool, decision.input);
@@ -67,6 +67,8 @@ export async function askForApproval(
   for (let round = 0; round < maxRounds; round++) {
     for (const policy of policies) {
       if (approved.has(policy) && isSameInput(approved.get(policy), input)) continue;
+      const instance = instanceIn(input);
+      if (instance !== undefined) return { denied: unapprovable(tool, instance) };
       const decision = await run.limits.race(askOne(policy, tool, input, context), "tool");
       if (isFailure(decision)) {
         return { ...decision, message: `${decision.message} ${policy.name} had not decided on ${tool.name}.` };
@@ -80,6 +82,13 @@ export async function askForApproval(
   return { denied: `The policies of ${tool.name} did not agree on its input.` };
 }
 
+function unapprovable({ name }: Tool, instance: string): string {
+  return (
+    `The input of ${name} cannot be approved: ${instance}, which could be changed afterwards. Let the schema give plain ` +
+    "data, dates, bytes, Maps and Sets, and make the instance in the handler."
+  );
+}
+
 /** What one policy decides, with its input validated where it gave one. */
 async function askOne(
   policy: ToolPolicy,
@@ -87,7 +96,7 @@ async function askOne(
   input: unknown,
   context: ApprovalContext,
 ): Promise<Denied | Allowed> {
-  const decision = await decide(policy, tool, async () => policy.approve?.({ tool, input }, context));
+  const decision = await decide(policy, tool, async () => policy.approve?.({ tool, input: ownInput(input) }, context));
   if (decision.denied !== undefined) return decision;
   if (decision.input === undefined) return { input };
   const checked = await validateInput(tool, decision.input);

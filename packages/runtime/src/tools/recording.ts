@@ -1,7 +1,7 @@
 import type { ToolCall, ToolInvoked, ToolResult } from "@proviso/core";
 import { elapsedMs } from "../elapsed.ts";
 import { messageOf } from "../failures.ts";
-import type { Run } from "../run.ts";
+import type { BareEvent, Run } from "../run.ts";
 import { rollback } from "../transactions/ending.ts";
 import type { Transaction } from "../transactions/transaction.ts";
 import { failed, type Invocation } from "./call.ts";
@@ -14,19 +14,19 @@ import { announceOpening } from "./disclosure.ts";
 export function recordCall(
   run: Run,
   call: ToolCall,
-  { params, result, opens }: Invocation,
+  { params, result, opens, cause }: Invocation,
   transaction: Transaction | undefined,
   startedAt: number,
 ): ToolResult | Promise<ToolResult> {
   if (!result.success || transaction === undefined) {
     if (opens !== undefined) announceOpening(run, opens);
-    record(run, call, params, result, startedAt);
+    record(run, call, { params, result, cause }, startedAt);
     return result;
   }
   const beforeEvent = run.core.mark("all");
   run.core.open(beforeEvent, run.evaluationId);
   if (opens !== undefined) announceOpening(run, opens);
-  const errors = record(run, call, params, result, startedAt);
+  const errors = record(run, call, { params, result }, startedAt);
   if (errors.length > 0) run.core.rollback(beforeEvent);
   run.core.close(beforeEvent);
   if (errors.length === 0) {
@@ -35,7 +35,7 @@ export function recordCall(
   }
   return rollback(transaction, new Set([call.id])).then(() => {
     const vetoed = failed(`The call of ${call.name} could not be recorded: ${errors.map(messageOf).join("; ")}`);
-    record(run, call, params, vetoed, startedAt);
+    record(run, call, { params, result: vetoed, cause: errors[0] }, startedAt);
     return vetoed;
   });
 }
@@ -61,8 +61,13 @@ function deliver(run: Run, { id }: ToolCall, { pendingEvents }: Transaction): vo
 }
 
 /** `tool.invoked`, reduced and delivered. */
-function record(run: Run, call: ToolCall, params: unknown, result: ToolResult, startedAt: number): readonly unknown[] {
-  const { event, errors } = run.emit({
+function record(
+  run: Run,
+  call: ToolCall,
+  { params, result, cause }: Pick<Invocation, "params" | "result" | "cause">,
+  startedAt: number,
+): readonly unknown[] {
+  const bare: BareEvent = {
     type: "tool.invoked",
     turn: run.turn,
     callId: call.id,
@@ -70,11 +75,8 @@ function record(run: Run, call: ToolCall, params: unknown, result: ToolResult, s
     params,
     result,
     durationMs: elapsedMs(run.world.clock, startedAt),
-    evaluationId: "",
-    at: 0,
-    sessionId: "",
-    seq: 0,
-  });
+  };
+  const { event, errors } = run.emit(bare, cause);
   // A vetoed success is followed by the failed result of the same call.
   if (errors.length === 0 || !result.success) run.toolResults.push(event as ToolInvoked);
   return errors;

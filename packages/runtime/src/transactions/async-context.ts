@@ -10,6 +10,11 @@ export interface Current {
   readonly guard: CallGuard | undefined;
 }
 
+interface Place {
+  /** undefined: a factory that was run in a transaction is done. */
+  current: Current | undefined;
+}
+
 interface Storage<T> {
   run<R>(value: T, body: () => R): R;
   getStore(): T | undefined;
@@ -20,19 +25,29 @@ interface HostProcess {
 
 const storage = makeStorage();
 
-function makeStorage(): Storage<Current> | undefined {
+function makeStorage(): Storage<Place> | undefined {
   // Looked up and not imported, so that this package loads where there is no such module.
   const host = (globalThis as { readonly process?: HostProcess }).process;
   const AsyncLocalStorage = host?.getBuiltinModule?.("async_hooks")?.AsyncLocalStorage;
-  return AsyncLocalStorage === undefined ? undefined : new AsyncLocalStorage<Current>();
+  return AsyncLocalStorage === undefined ? undefined : new AsyncLocalStorage<Place>();
 }
 
 /** Runs the body, and what it begins, as part of the transaction. */
 export function runAsPartOf<R>(current: Current, body: () => R): R {
-  return storage === undefined ? body() : storage.run(current, body);
+  return storage === undefined ? body() : storage.run({ current }, body);
+}
+
+/**
+ * Runs a factory as part of what is current. Once `end` is called, nothing that it has begun is part of it any more: the
+ * work of a singleton goes on for others.
+ */
+export function runFactory<R>(create: (end: () => void) => R): R {
+  const place: Place = { current: currentTransaction() };
+  const end = (): void => void (place.current = undefined);
+  return place.current === undefined || storage === undefined ? create(end) : storage.run(place, () => create(end));
 }
 
 /** Also while the transaction is over already: see `transaction.ended`. */
 export function currentTransaction(): Current | undefined {
-  return storage?.getStore();
+  return storage?.getStore()?.current;
 }

@@ -7,11 +7,14 @@ import type { Transaction } from "./transaction.ts";
 export interface Enclosing {
   /** Of the body of `transaction()`: what begins there is part of it. */
   readonly parent: Transaction | undefined;
-  /** Of a tool call: it may wait for what begins there, which is no part of it. */
+  /**
+   * Of a tool call, or of the body of a `transaction()` in a tool call in which `context.evaluate` is called: it may wait
+   * for what begins there, which is no part of it.
+   */
   readonly startedIn: Transaction | undefined;
 }
 
-/** Of an evaluation inside a call, which is part of that call. */
+/** Of what begins in the code of no transaction. */
 export const noEnclosing: Enclosing = { parent: undefined, startedIn: undefined };
 
 /** Known by the asynchronous context, or by the session that the body of a transaction was given. */
@@ -20,5 +23,14 @@ export function enclosing(session: Session | undefined): Enclosing {
   const isLive = current !== undefined && !current.transaction.ended;
   if (isLive && current.guard !== undefined) return { parent: undefined, startedIn: current.transaction };
   const body = isLive ? current.transaction : session && transactionOf(session);
-  return body === undefined || body.ended || body.isClosing ? noEnclosing : { parent: body, startedIn: undefined };
+  return body === undefined || body.ended || body.stage !== "open"
+    ? noEnclosing
+    : { parent: body, startedIn: undefined };
+}
+
+/** Of an evaluation inside a call, which is part of that call; where it begins in the body of a `transaction()`, that may wait for it. */
+export function enclosingOfNested(call: Transaction): Enclosing {
+  const current = currentTransaction()?.transaction;
+  if (current === undefined || current === call || current.ended || current.stage !== "open") return noEnclosing;
+  return { parent: undefined, startedIn: current };
 }

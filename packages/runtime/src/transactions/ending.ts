@@ -1,6 +1,6 @@
 // How a transaction ends: by a rollback, then or without it by the release of its snapshots and locks.
 import { messageOf } from "../failures.ts";
-import { type Savepoint, isUnusable, isUsedByOthers, participle, releaseSnapshots, restore } from "./snapshots.ts";
+import { isUnusable, isUsedByOthers, participle, releaseSnapshots, restore, type Savepoint } from "./snapshots.ts";
 import { leave, type Transaction } from "./transaction.ts";
 
 /**
@@ -14,15 +14,25 @@ export async function rollback(transaction: Transaction, calls?: ReadonlySet<str
   pendingEvents.splice(0, pendingEvents.length, ...others);
   transaction.undone = true;
   // The body of a transaction may go on after it.
-  transaction.sealed = transaction.scope === undefined;
-  if (snapshots.length + made.length + transaction.restoring.length === 0) return;
-  const restoring = Promise.all(transaction.restoring).then(() => restoreAll(transaction));
-  const done = restoring.then(
-    () => true,
-    () => false,
-  );
-  for (let one: Transaction | undefined = transaction; one !== undefined; one = one.parent) one.restoring.push(done);
+  if (transaction.scope === undefined) transaction.stage = "sealed";
+  for (const { putBack } of transaction.removed.splice(0)) putBack();
+  if (snapshots.length + made.length + transaction.settling.size === 0) return;
+  // What was inside may still be released: it is restored after that.
+  const restoring = Promise.all(transaction.settling).then(() => restoreAll(transaction));
+  waitFor(transaction, restoring);
   await transaction.host.withinGrace(restoring, (error) => fail(transaction, "rollback", error));
+}
+
+/** The transaction, and those around it, end and restore after this work. */
+function waitFor(transaction: Transaction | undefined, work: Promise<unknown>): void {
+  const settled: Promise<void> = work.then(
+    () => forget(),
+    () => forget(),
+  );
+  const waiting: Transaction[] = [];
+  for (let one = transaction; one !== undefined; one = one.parent) waiting.push(one);
+  const forget = (): void => waiting.forEach((one) => void one.settling.delete(settled));
+  for (const one of waiting) one.settling.add(settled);
 }
 
 /** The last taken first; tries all of them, then discards what was made. @throws {AggregateError} */
@@ -33,11 +43,13 @@ async function restoreAll(transaction: Transaction): Promise<void> {
   for (const taken of transaction.snapshots.toReversed()) {
     await restore(taken, transaction.host).catch((cause: unknown) => errors.push(cause));
   }
-  for (const { instance, discard } of transaction.made.splice(0).toReversed()) {
+  for (const made of transaction.made.splice(0).toReversed()) {
+    const { instance, discard } = made;
     // Others may use it meanwhile: restored, it is as it was made.
-    if (isUsedByOthers(transaction, instance)) continue;
+    if (made.isShared || isUsedByOthers(transaction, instance)) continue;
     await forgetSnapshots(transaction, instance);
-    await discard().catch((error: unknown) => transaction.host.warn("resource.close.failed", error));
+    // A close that hangs keeps the locks no longer than the evaluation's end.
+    await transaction.host.withinGrace(discard(), (error) => transaction.host.warn("resource.close.failed", error));
   }
   if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join("; "));
 }
@@ -83,20 +95,23 @@ function fail({ name, core, host }: Transaction, operation: "rollback" | "commit
  * released: a resource that outlives the process may restore it yet. undefined where nothing has to be waited for.
  */
 export function endTransaction(transaction: Transaction): Promise<void> | undefined {
-  const { core, mark, parent, restoring, host } = transaction;
-  transaction.sealed = true;
+  const { core, mark, parent, settling, host } = transaction;
+  transaction.stage = "sealed";
   if (mark !== undefined) core.close(mark);
   // Restored as a whole with the transaction around.
   if (parent?.ended === false) {
     parent.made.push(...transaction.made.splice(0));
+    parent.removed.push(...transaction.removed.splice(0));
     parent.closings.push(...transaction.closings.splice(0));
   }
-  const isQuiet = restoring.length === 0 && transaction.inside === 0;
+  transaction.closings.push(...transaction.removed.splice(0).map(({ close }) => close));
+  const isQuiet = settling.size === 0 && transaction.inside === 0;
   const ending = isQuiet ? releaseAndClose(transaction) : releaseLater(transaction);
   if (ending === undefined) {
     leave(transaction);
     return undefined;
   }
+  waitFor(parent, ending);
   void ending.catch(() => {}).then(() => leave(transaction));
   return host.withinGrace(ending, (error) => {
     if (transaction.undone) host.warn("transaction.release.failed", error);
@@ -117,13 +132,14 @@ export async function othersInside(transaction: Transaction): Promise<void> {
 }
 
 async function releaseLater(transaction: Transaction): Promise<void> {
-  await Promise.all(transaction.restoring);
+  await Promise.all(transaction.settling);
   await othersInside(transaction);
   await releaseAndClose(transaction);
 }
 
 /** undefined where no snapshot is still being taken; one that cannot be taken is no longer in the list then. */
 function allTaken({ snapshots }: Transaction): Promise<unknown> | undefined {
+  if (snapshots.length === 0) return undefined;
   const pending = snapshots.flatMap(({ taking }) => (taking === undefined ? [] : [taking]));
   return pending.length === 0 ? undefined : Promise.allSettled(pending);
 }
@@ -149,8 +165,8 @@ async function releaseThenClose(transaction: Transaction, releasing: Promise<voi
  * longer than the evaluation's end.
  */
 function closeAll({ closings, host }: Transaction): Promise<void> | undefined {
+  if (closings.length === 0) return undefined;
   const closing = closings.splice(0).toReversed();
-  if (closing.length === 0) return undefined;
   const all = (async () => {
     for (const close of closing) {
       try {

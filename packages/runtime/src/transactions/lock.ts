@@ -24,10 +24,15 @@ export interface LockOwner {
   readonly name: string;
   /** The transaction around it, whose locks it may pass. */
   readonly parent: LockOwner | undefined;
-  /** The transaction in whose code it was begun without being part of it: that one may wait for it. */
+  /**
+   * The transaction in whose code it was begun without being part of it: that one may wait for it. What context.evaluate
+   * begins in the body of a transaction() inside a call has both: the call is its parent, and it was started in the body.
+   */
   startedIn: LockOwner | undefined;
-  /** How it holds what a transaction inside it asks for; "none": it holds only what it began with. */
-  readonly takesForInner: LockMode | "none";
+  /** How it holds what it, or a transaction inside it, asks for after it has begun. */
+  readonly mode: LockMode;
+  /** False: it holds only what it began with, and what it asked for itself. */
+  readonly takesForInner: boolean;
   readonly holds: Hold[];
   /** Its own waits, and those of transactions that were begun in it. */
   readonly waits: Set<Wait>;
@@ -59,6 +64,8 @@ export interface Blocked extends Wanted {
 
 interface Wait extends Blocked {
   readonly owner: LockOwner;
+  /** Those that have it among their waits: the owner, and all that cannot end before it. */
+  readonly listedAt: Iterable<LockOwner>;
   end(): void;
 }
 
@@ -95,12 +102,12 @@ function passed(outer: LockOwner | undefined, of: Lock, mode: LockMode): Lock | 
   const held = holdOf(outer, of);
   if (held !== undefined) {
     // A policy's check holds for reading what the handler's evaluations may change.
-    const blocked = mode === "write" && outer.takesForInner === "write" ? upgrade(held) : undefined;
+    const blocked = mode === "write" && outer.takesForInner && outer.mode === "write" ? upgrade(held) : undefined;
     return blocked ?? (held.inner ??= createLock());
   }
   const around = passed(outer.parent, of, mode);
-  if ("holder" in around || outer.takesForInner === "none" || outer.ended) return around;
-  const blocked = takeAt(outer, around, of, outer.takesForInner);
+  if ("holder" in around || !outer.takesForInner || outer.ended) return around;
+  const blocked = takeAt(outer, around, of, outer.mode);
   return blocked ?? passed(outer, of, mode);
 }
 
@@ -150,12 +157,15 @@ export interface Waiting {
   cancel(): void;
 }
 
-/** A wait that would never end; `isCaller`: the lock is held by the transaction in whose code this one begins. */
+/** A wait that would never end. */
 export interface EndlessWait {
   readonly isEndless: true;
   readonly heldBy: string;
-  readonly isCaller: boolean;
+  readonly holder: Holder;
 }
+
+/** Who holds what is waited for without end: the call, or the body of `transaction()`, in whose code the wait begins, or another that waits in turn. */
+export type Holder = "call" | "body" | "other";
 
 /** Waits in line, unless whoever is in front waits for this transaction in turn. */
 export function waitInLine(owner: LockOwner, blocked: Blocked): Waiting | EndlessWait {
@@ -164,13 +174,13 @@ export function waitInLine(owner: LockOwner, blocked: Blocked): Waiting | Endles
   const others = { ...lock, holds: lock.holds.filter((held) => held.owner !== blocked.holder) };
   const waitsBack = whoWaitsBack(others, lock.queue.length, owner, new Set());
   if (waitsBack !== undefined) {
-    return { isEndless: true, heldBy: waitsBack.name, isCaller: isAround(waitsBack, owner) };
+    return { isEndless: true, heldBy: waitsBack.name, holder: holderOf(waitsBack, owner) };
   }
   const { promise: ready, resolve: end } = Promise.withResolvers<void>();
-  const wait: Wait = { ...blocked, owner, end };
+  const wait: Wait = { ...blocked, owner, listedAt: around(owner), end };
   const heldBy = (lock.holds[0] ?? lock.queue[0] ?? wait).owner.name;
   lock.queue.push(wait);
-  for (let one: LockOwner | undefined = owner; one !== undefined; one = outerOf(one)) one.waits.add(wait);
+  for (const one of wait.listedAt) one.waits.add(wait);
   return {
     ready,
     heldBy,
@@ -189,7 +199,8 @@ export function nameOfWriterAround(owner: LockOwner, of: Lock): string | undefin
 /** Gives back all that a transaction holds; whoever is next in line gets it. */
 export function releaseAll(owner: LockOwner): void {
   owner.ended = true;
-  for (const wait of Array.from(owner.waits).filter((each) => each.owner === owner)) {
+  const waits = owner.waits.size === 0 ? [] : Array.from(owner.waits).filter((each) => each.owner === owner);
+  for (const wait of waits) {
     leaveLine(wait);
     wait.end();
     admit(wait.lock);
@@ -227,7 +238,7 @@ function admit(lock: Lock): void {
 function leaveLine(wait: Wait): void {
   const at = wait.lock.queue.indexOf(wait);
   if (at !== -1) wait.lock.queue.splice(at, 1);
-  for (let one: LockOwner | undefined = wait.owner; one !== undefined; one = outerOf(one)) one.waits.delete(wait);
+  for (const one of wait.listedAt) one.waits.delete(wait);
 }
 
 /** The first of those that hold the lock, or stand before this place in line, that cannot end before `owner` has. */
@@ -245,13 +256,22 @@ function whoWaitsBack({ holds, queue }: Lock, place: number, owner: LockOwner, s
   });
 }
 
-/** Whether `outer` is `owner`, or cannot end before it. */
-function isAround(outer: LockOwner, owner: LockOwner): boolean {
-  let one: LockOwner | undefined = owner;
-  while (one !== undefined && one !== outer) one = outerOf(one);
-  return one === outer;
+function holderOf(holder: LockOwner, owner: LockOwner): Holder {
+  if (!isAround(holder, owner)) return "other";
+  return holder.takesForInner ? "call" : "body";
 }
 
-function outerOf({ parent, startedIn }: LockOwner): LockOwner | undefined {
-  return parent ?? startedIn;
+/** Whether `outer` is `owner`, or cannot end before it. */
+function isAround(outer: LockOwner, owner: LockOwner): boolean {
+  return outer === owner || around(owner).has(outer);
+}
+
+/** The transaction and all that cannot end before it. */
+function around(owner: LockOwner): ReadonlySet<LockOwner> {
+  const found = new Set([owner]);
+  for (const { parent, startedIn } of found) {
+    if (parent !== undefined) found.add(parent);
+    if (startedIn !== undefined) found.add(startedIn);
+  }
+  return found;
 }

@@ -1,4 +1,5 @@
 import {
+  checkOptionNames,
   DefinitionError,
   noUsage,
   RevokedError,
@@ -8,15 +9,15 @@ import {
   type Session,
 } from "@proviso/core";
 import { errorOf, isFailure } from "../failures.ts";
-import type { Calling } from "../resources/asker.ts";
+import type { Calling } from "../resources/asking.ts";
 import { contextOf, rememberContext, type ResourceContext } from "../resources/context.ts";
 import type { StorePosition } from "../resources/store.ts";
 import { coreOf, originOf, sessionWithin, type SessionCore } from "../session/session.ts";
 import type { SessionMark } from "../session/slices.ts";
 import { runAsPartOf } from "./async-context.ts";
-import { enclosing } from "./enclosing.ts";
-import { takeSavepoints, type Savepoint } from "./snapshots.ts";
+import { enclosing, type Enclosing } from "./enclosing.ts";
 import { endTransaction, othersInside, restoreSavepoints, rollback } from "./ending.ts";
+import { takeSavepoints, type Savepoint } from "./snapshots.ts";
 import { beginTransaction, type Transaction, type TransactionHost } from "./transaction.ts";
 
 /** Session and resources as one; the tag is for logs and errors. */
@@ -65,8 +66,8 @@ export async function createSnapshot(scope: TransactionScope): Promise<Snapshot>
 }
 
 /**
- * Restores session and resources, as often as wanted. Events that were delivered stay delivered, log slices keep their
- * entries.
+ * Restores session and resources, as often as wanted, and closes resources that were made since. Events that were delivered
+ * stay delivered, log slices keep their entries. In the body of a transaction it is undone with that.
  * @throws {DefinitionError} for a snapshot of another session or of other resources.
  * @throws {UnusableError} when a resource cannot be restored: the session is unusable from then on.
  */
@@ -78,7 +79,10 @@ export async function restoreSnapshot(scope: TransactionScope, snapshot: Snapsho
   await locked(scope, "locks", async ({ core, context, transaction: own }) => {
     core.restore(known.mark, own.parent && originOf(own.parent));
     await restoreSavepoints(own, known.savepoints, `the snapshot ${nameOf(snapshot.tag)} could not be restored`);
-    await context.discardSince(known.position);
+    const removed = context.removeSince(known.position);
+    // The transaction around may fail yet: then they are there again.
+    if (own.parent === undefined) await removed.close();
+    else own.removed.push(removed);
     core.assertUsable();
   });
 }
@@ -99,41 +103,48 @@ export async function transaction<T>(
   if (typeof body !== "function")
     throw new DefinitionError("transaction needs a body: transaction(scope, async () => {}).");
   return locked(scope, "snapshots", async ({ core, context, transaction: own }) => {
-    const undoAll = async (transaction: Transaction): Promise<void> => {
-      // A call inside that goes on would write what nobody undoes.
-      await othersInside(transaction);
-      await rollback(transaction);
-      core.assertUsable();
-    };
-    const undo = async (): Promise<void> => {
-      if (own.isClosing) throw new DefinitionError(`${own.name} is over: it cannot be rolled back any more.`);
-      await undoAll(own);
+    // It waits for calls inside, and no call begins before it is done.
+    const undo = (): Promise<void> => {
+      if (own.stage !== "open") throw new DefinitionError(`${own.name} is over: it cannot be rolled back any more.`);
+      return locked(scope, "locks", () => rollback(own), inBodyOf(own, scope.session));
     };
     try {
       const views = viewsOf(scope, context, own);
-      const result = await runAsPartOf({ transaction: own, guard: undefined }, () => body(undo, views));
-      // Evaluations that the body has begun may still be in a call.
-      await othersInside(own);
-      own.isClosing = true;
+      const result = await runAsPartOf({ transaction: own, guard: undefined }, () => body(async () => undo(), views));
+      await bodyEnded(own);
       own.undone = false;
       return result;
     } catch (error) {
-      await othersInside(own);
-      own.isClosing = true;
-      await undoAll(own).catch((unusable: unknown) => {
-        throw withBoth(unusable, error);
-      });
-      throw error;
+      await bodyEnded(own);
+      await rollback(own);
+      throw withThrown(core, error);
     }
   });
 }
 
+/** Evaluations that the body has begun may still be in a call. */
+async function bodyEnded(own: Transaction): Promise<void> {
+  own.stage = "closing";
+  await othersInside(own);
+}
+
+/** Part of the body, also where a call or a transaction inside it begins this: that one may wait for it. */
+function inBodyOf(own: Transaction, session: Session): Enclosing {
+  const { parent, startedIn = parent } = enclosing(session);
+  return { parent: own, startedIn: startedIn === own ? undefined : startedIn };
+}
+
 /** A rollback that failed does not hide why the body had thrown. */
-function withBoth(unusable: unknown, thrown: unknown): unknown {
-  if (!(unusable instanceof UnusableError)) return unusable;
-  const { message, what, id, operation, cause } = unusable;
-  const both = new AggregateError([cause, thrown], "The rollback failed; the body had thrown before.");
-  return new UnusableError(message, { what, id, operation, cause: both });
+function withThrown(core: SessionCore, thrown: unknown): unknown {
+  try {
+    core.assertUsable();
+  } catch (error) {
+    if (!(error instanceof UnusableError)) return error;
+    const { message, what, id, operation, cause } = error;
+    const both = new AggregateError([cause, thrown], "The rollback failed; the body had thrown before.");
+    return new UnusableError(message, { what, id, operation, cause: both });
+  }
+  return thrown;
 }
 
 interface Locked {
@@ -149,10 +160,11 @@ async function locked<T>(
   scope: TransactionScope,
   takes: "snapshots" | "locks",
   work: (all: Locked) => Promise<T>,
+  around = enclosing(scope.session),
 ): Promise<T> {
+  checkOptionNames("transaction", scope, { session: true, resources: true, tag: true });
   const core = coreOf(scope.session);
   const context = contextOf(scope.resources);
-  const around = enclosing(scope.session);
   const own = await beginTransaction({
     id: `transaction ${++begun}`,
     name: `the transaction ${nameOf(scope.tag)}`,

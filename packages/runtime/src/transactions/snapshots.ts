@@ -20,8 +20,8 @@ export interface Taken extends Participant {
 export interface SnapshotOwner extends LockOwner {
   readonly parent: SnapshotOwner | undefined;
   readonly snapshots: Taken[];
-  /** Nothing joins any more: what is there is being restored or released. */
-  readonly sealed: boolean;
+  /** "sealed": no resource joins any more. */
+  readonly stage: "open" | "closing" | "sealed";
 }
 
 const locks = new WeakMap<object, Lock>();
@@ -57,7 +57,7 @@ export function takeSnapshots(transaction: SnapshotOwner, participant: Participa
 function takeSnapshot(transaction: SnapshotOwner, { resource, name }: Participant): Promise<void> | undefined {
   const known = transaction.snapshots.find((taken) => taken.resource === resource);
   if (known !== undefined) return known.taking;
-  if (transaction.sealed) return undefined;
+  if (transaction.stage === "sealed") return undefined;
   const held = holdOf(transaction, lockOf(resource));
   // What refuses every change of a reader has nothing to restore.
   if (held === undefined || (held.mode === "read" && isGuardable(resource))) return undefined;
@@ -128,6 +128,7 @@ interface Ending {
 
 /** At once where no release is asynchronous. @throws what a release threw, as a rejection. */
 export function releaseSnapshots({ snapshots, undone, host }: Ending): Promise<void> | undefined {
+  if (snapshots.length === 0) return undefined;
   const releasing: Promise<void>[] = [];
   for (const { resource, name, snapshot } of snapshots.toReversed()) {
     // A resource that outlives the process may restore it yet.

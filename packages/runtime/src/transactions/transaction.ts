@@ -7,11 +7,13 @@
 // 4. Every snapshot is released once, after the commit or the rollback: until then a crash undoes the transaction.
 // 5. What is made inside a transaction is closed when the outermost one has ended: until then it may have to be restored.
 import { DefinitionError, RevokedError, type AppEvent } from "@proviso/core";
-import { abortedFailure, failure, isFailure, type Failure, type LimitFailure } from "../failures.ts";
+import { abortedFailure, isFailure, type Failure, type LimitFailure } from "../failures.ts";
 import type { ResourceContext } from "../resources/context.ts";
+import type { Removed } from "../resources/store.ts";
 import type { Run } from "../run.ts";
 import type { SessionCore } from "../session/session.ts";
 import type { SessionMark } from "../session/slices.ts";
+import { endlessWait } from "./endless-wait.ts";
 import {
   holdOf,
   releaseAll,
@@ -30,24 +32,23 @@ export interface Transaction extends LockOwner {
   readonly parent: Transaction | undefined;
   startedIn: Transaction | undefined;
   readonly core: SessionCore;
-  /** How it holds resources that join later. */
-  readonly mode: LockMode;
   /** Of the body of `transaction()`: the resources that it is over. */
   readonly scope: ResourceContext | undefined;
   readonly snapshots: Taken[];
   /** Application events that were reduced and that listeners have not received yet, with the call that did it. */
   readonly pendingEvents: PendingEvent[];
   readonly made: Made[];
+  /** What a restored snapshot took out of the scope: it is closed when the transaction commits, else put back. */
+  readonly removed: Removed[];
   /** Each closes something that was made in it, or in a transaction inside it. */
   readonly closings: (() => Promise<void> | undefined)[];
-  /** Restores that may end after the evaluation has; false where one failed. */
-  readonly restoring: Promise<boolean>[];
+  /** Restores and releases, its own and of those inside it, that may go on after the evaluation has ended; none rejects. */
+  readonly settling: Set<Promise<void>>;
   readonly host: TransactionHost;
   mark: SessionMark | undefined;
   undone: boolean;
-  /** Its body has ended: what begins now is no part of it any more. */
-  isClosing: boolean;
-  sealed: boolean;
+  /** "closing": what begins now is no part of it. "sealed": no resource joins, for what is there is restored or released. */
+  stage: "open" | "closing" | "sealed";
   /** It counts among those inside its parent. */
   begun: boolean;
   /** How many inside it have not ended. */
@@ -65,6 +66,8 @@ export interface PendingEvent {
 /** What was made while the transaction ran, and goes with it when it fails. */
 export interface Made {
   readonly instance: unknown;
+  /** Somebody outside the transaction has asked for it: it stays. */
+  readonly isShared: boolean;
   discard(): Promise<void>;
 }
 
@@ -104,42 +107,50 @@ export interface TransactionOptions {
 /** Why a transaction could not begin: a limit, a wait without end, or what was thrown. */
 export type NotBegun = Failure | { readonly error: unknown };
 
-/** Waits for the locks, then takes the snapshots. Where either fails, nothing is held any more. */
-export async function beginTransaction(options: TransactionOptions): Promise<Transaction | NotBegun> {
-  const { core, resources, host, takes = "snapshots" } = options;
+/** At once where nothing has to be waited for. Where it cannot begin, nothing is held any more. */
+export function beginTransaction(
+  options: TransactionOptions,
+): Transaction | NotBegun | Promise<Transaction | NotBegun> {
   const transaction = newTransaction(options);
   // Counted while it waits, too: the one around does not end before.
   transaction.begun = true;
   if (transaction.parent !== undefined) transaction.parent.inside += 1;
+  const failed = (error: unknown): Promise<NotBegun> => abandon(transaction).then(() => ({ error }));
+  const held = (stop: Failure | undefined): Transaction | Promise<NotBegun> =>
+    stop === undefined ? opened(transaction, options) : abandon(transaction).then(() => stop);
   try {
-    core.assertUsable();
-    for (const wanted of inOrder(options)) {
-      const blocked = tryAcquire(transaction, wanted);
-      const stop = blocked && (await waitUntilHeld(transaction, blocked, wanted));
-      if (stop === undefined) continue;
-      await abandon(transaction);
-      return stop;
-    }
-    // It may have become so while this transaction waited.
-    core.assertUsable();
-    for (const participant of takes === "snapshots" ? resources : []) {
-      const taking = takeSnapshots(transaction, participant);
-      const stop = taking && (await host.within(taking));
-      if (!isFailure(stop)) continue;
-      await abandon(transaction);
-      return stop;
-    }
+    const waiting = holdAll(transaction, options);
+    return waiting === undefined
+      ? opened(transaction, options)
+      : waiting.then<Transaction | NotBegun>(held).catch(failed);
   } catch (error) {
-    await abandon(transaction);
-    return { error };
+    return failed(error);
   }
-  if (takes === "snapshots") {
-    transaction.mark = core.mark();
-    // An evaluation says by its events what it is inside of; a body may dispatch nothing by itself.
-    const { parent, scope } = transaction;
-    const around = scope && parent && { evaluationId: parent.id, callId: "" };
-    core.open(transaction.mark, transaction.id, around);
+}
+
+/** Waits for the locks, then takes the snapshots. After each wait it begins again: what is held by then stays as it is. */
+function holdAll(transaction: Transaction, options: TransactionOptions): Promise<Failure | undefined> | undefined {
+  const { core, resources, host, takes = "snapshots" } = options;
+  core.assertUsable();
+  for (const wanted of inOrder(options)) {
+    const blocked = tryAcquire(transaction, wanted);
+    if (blocked === undefined) continue;
+    return waitUntilHeld(transaction, blocked, wanted).then((stop) => stop ?? holdAll(transaction, options));
   }
+  for (const participant of takes === "snapshots" ? resources : []) {
+    const taking = takeSnapshots(transaction, participant);
+    if (taking === undefined) continue;
+    return host.within(taking).then((stop) => (isFailure(stop) ? stop : holdAll(transaction, options)));
+  }
+  return undefined;
+}
+
+function opened(transaction: Transaction, { core, takes = "snapshots" }: TransactionOptions): Transaction {
+  if (takes === "locks") return transaction;
+  transaction.mark = core.mark();
+  // An evaluation says by its events what it is inside of; a body may dispatch nothing by itself.
+  const { parent, scope } = transaction;
+  core.open(transaction.mark, transaction.id, scope && parent && { evaluationId: parent.id, callId: "" });
   return transaction;
 }
 
@@ -154,19 +165,20 @@ export function newTransaction(options: TransactionOptions): Transaction {
     core,
     mode,
     scope,
-    takesForInner: scope === undefined ? mode : "none",
+    // What an evaluation in a body uses beside the body's scope is not the body's.
+    takesForInner: scope === undefined,
     holds: [],
     waits: new Set(),
     snapshots: [],
     pendingEvents: [],
     made: [],
+    removed: [],
     closings: [],
-    restoring: [],
+    settling: new Set(),
     host,
     mark: undefined,
     undone: false,
-    isClosing: false,
-    sealed: false,
+    stage: "open",
     begun: false,
     ended: false,
     inside: 0,
@@ -195,7 +207,7 @@ async function waitUntilHeld(
 ): Promise<Failure | undefined> {
   for (let blocked: Blocked | undefined = first; blocked; blocked = tryAcquire(transaction, wanted)) {
     const waiting = waitInLine(transaction, blocked);
-    if ("isEndless" in waiting) return endlessWait(what, waiting.heldBy, waiting.isCaller);
+    if ("isEndless" in waiting) return endlessWait(what, waiting.heldBy, waiting.holder);
     const ended = await transaction.host.within(waiting.ready);
     if (isFailure(ended)) {
       waiting.cancel();
@@ -204,15 +216,6 @@ async function waitUntilHeld(
     if (transaction.ended) return abortedFailure(undefined, "tool");
   }
   return undefined;
-}
-
-/** A wait that would never end: it is not begun. */
-export function endlessWait(waitedFor: string, heldBy: string, isCaller: boolean): Failure {
-  const why = isCaller
-    ? "in whose code this begins. Inside a tool, evaluate with context.evaluate: its calls pass the locks of the call"
-    : "which waits for this one in turn. Use what both need in the same order, or let the outer calls declare it with uses";
-  const message = `A wait for ${waitedFor} would never end: it is held by ${heldBy}, ${why}.`;
-  return failure({ stop: "deadlock", phase: "tool", waitedFor, heldBy, message });
 }
 
 /** Whether the transaction holds it like this already, so that nothing has to join. */

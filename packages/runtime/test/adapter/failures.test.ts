@@ -33,7 +33,7 @@ describe("THR-1 OAI-10 what is told without a status", () => {
     }
   });
 
-  test.each([undefined, null, "broken", [], {}])("THR-1 %o says nothing of its kind", (payload) => {
+  test.each([undefined, null, 7, [], {}])("THR-1 %o says nothing of its kind", (payload) => {
     const message = "The provider failed while it answered.";
     expect(errorObjectFailure(payload)).toEqual({ failure: "provider", reason: "unknown", message, payload });
   });

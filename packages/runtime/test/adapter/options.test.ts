@@ -36,6 +36,27 @@ test("PRO-2 an address begins with http:// or https://", () => {
   }
 });
 
+test.each([
+  ["localhost:4000/v1", '"localhost:4000/v1"'],
+  ["ftp://ada:s3cret-pass@example.com/v1?key=s3cret-pass", '"ftp://example.com/v1"'],
+  ["//ada:s3cret/p@ss@example.com/v1", '"…@example.com/v1"'],
+  ["sk-proj-s3cret-pass", "a text without one"],
+  ["http://ada:s3cret-pass@example.com:8080/v1", '"http://example.com:8080/v1"'],
+])("PRO-8 a base URL that is refused is shown without credentials: %s", (address, shown) => {
+  const message = messageOf(() => checkBaseURL(address));
+  expect(message).toContain(shown);
+  expect(message).not.toContain("s3cret");
+});
+
+function messageOf(refuse: () => unknown): string {
+  try {
+    refuse();
+  } catch (error) {
+    return String(error);
+  }
+  return "It was taken.";
+}
+
 test("LLC-10 a variable that is blank is as if left out", () => {
   vi.stubEnv("PROVISO_TEST", " value\n");
   expect(environmentVariable("PROVISO_TEST")).toBe("value");

@@ -1,4 +1,5 @@
 import {
+  checkOptionNames,
   DefinitionError,
   isRecord,
   type Message,
@@ -6,10 +7,13 @@ import {
   type ModelProvider,
   type ModelRequest,
   type ModelResponse,
+  type OptionNames,
   type ProviderAdapter,
 } from "@proviso/core";
 import { modelAdapter, modelFailureFrom, type AdapterOptions } from "@proviso/runtime";
 import {
+  adapterOptionNames,
+  adapterOptionsOf,
   checkModelSettings,
   invalidResponse,
   parseBody,
@@ -26,7 +30,16 @@ export interface ToyOptions extends AdapterOptions {
   readonly temperature?: number | undefined;
 }
 
+const optionNames = {
+  model: true,
+  baseURL: true,
+  apiKey: true,
+  temperature: true,
+  ...adapterOptionNames,
+} as const satisfies OptionNames<ToyOptions>;
+
 function checkOptions(options: ToyOptions): ToyOptions {
+  checkOptionNames("toy", options, optionNames);
   const { apiKey, temperature } = options;
   if (apiKey === "") throw new DefinitionError("The toy service needs { apiKey }.");
   checkModelSettings({ temperature });
@@ -34,7 +47,7 @@ function checkOptions(options: ToyOptions): ToyOptions {
 }
 
 function toWire({ model, temperature }: ToyOptions, request: ModelRequest): object {
-  const { messages, tools, toolChoice, output, onDelta } = request;
+  const { messages, tools, toolChoice, output, maxOutputTokens, onDelta } = request;
   return {
     model,
     turns: messages.map(turnOf),
@@ -42,6 +55,7 @@ function toWire({ model, temperature }: ToyOptions, request: ModelRequest): obje
     ...(tools.length === 0 ? {} : { tools }),
     ...(tools.length === 0 || toolChoice === undefined ? {} : { toolChoice }),
     ...(output === undefined ? {} : { schema: output.schema }),
+    ...(maxOutputTokens === undefined ? {} : { most: maxOutputTokens }),
     ...(onDelta === undefined ? {} : { stream: true }),
   };
 }
@@ -118,12 +132,12 @@ export function toyModel(given: ToyOptions): ModelProvider {
   return Object.freeze({
     name: "toy",
     model: options.model,
-    capabilities: { tools: true, nativeOutput: true },
+    capabilities: { tools: true, nativeOutput: true, outputLimit: { least: 1 } },
     generate: (request: ModelRequest) => ask(options, request),
   });
 }
 
 export function toy(options: ToyOptions): ProviderAdapter {
   const secrets = [...(options.secrets ?? []), options.apiKey];
-  return modelAdapter(toyModel(options), { ...options, secrets });
+  return modelAdapter(toyModel(options), { ...adapterOptionsOf(options), secrets });
 }

@@ -20,6 +20,7 @@ interface Asked {
   readonly toolChoice?: unknown;
   readonly schema?: unknown;
   readonly stream?: boolean;
+  readonly most?: number;
 }
 
 export interface ToyService {
@@ -96,7 +97,7 @@ async function answer(response: ServerResponse, step: ConformanceAnswer, asked: 
   response.writeHead(200, { "content-type": "application/x-ndjson" });
   if (fault === "malformed_json") return void response.end("{bad}\n");
   if (fault === "wrong_shape") return void response.end('{"answer":{"object":"list","data":[]}}\n');
-  const lines = linesOf(step, asked.stream === true);
+  const lines = linesOf(step, asked);
   if (fault === "reset_in_body" || fault === "cut_body" || fault === "stream_cut") {
     response.write(lines.join("").slice(0, -10));
     await pause(5);
@@ -119,9 +120,11 @@ async function writeBytes(response: ServerResponse, bytes: Buffer): Promise<void
   response.end();
 }
 
-function linesOf(step: ConformanceAnswer, stream: boolean): readonly string[] {
-  const { refusal, reasoning: thought, finishReason: finish, usage } = step;
-  const text = step.text ?? (step.output === undefined ? "" : JSON.stringify(step.output));
+function linesOf(step: ConformanceAnswer, { stream = false, most = Infinity }: Asked): readonly string[] {
+  const { refusal, reasoning: thought, usage } = step;
+  const whole = step.text ?? (step.output === undefined ? "" : JSON.stringify(step.output));
+  const text = whole.slice(0, 4 * most);
+  const finish = text.length < whole.length ? "length" : step.finishReason;
   const calls = (step.toolCalls ?? []).map(({ id, name, arguments: given = {} }) => ({
     ...(step.fault === "missing_call_id" ? {} : { id }),
     name,

@@ -5,7 +5,7 @@ import { mkdtempSync, rmdirSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import { rejectionOf } from "../state/support.ts";
 import { host, later } from "./host-support.ts";
 import { digestOfFolder, undoFolder } from "./temporary.ts";
@@ -71,6 +71,47 @@ test.for(disks)(
   },
 );
 
+/** Going back so that one can go forward again takes a line in the log for each change: so many fit in what is set aside. */
+const fewChanges = disks.filter(([name]) => /^(50|63|126) files/.test(name));
+test.for(fewChanges)(
+  "FS-3 a full disk keeps nobody from going back while a newer snapshot lives: %s",
+  async ([, options, size], context) => {
+    const root = smallDisk(options);
+    if (root === undefined) return context.skip(noDisk);
+    await writeFile(join(root, "keep.txt"), "kept");
+    const before = await digestOfFolder(root);
+    const files = hostFilesystem(root);
+    if (!isSnapshotable(files)) throw new Error("It is not snapshotable.");
+    const snapshot = await files.snapshot();
+    await files.remove("keep.txt");
+    for (const each of [size, 4_096, 1]) await fill(files.write, each);
+    const newer = await files.snapshot({ savepoint: true });
+    await files.restore(snapshot);
+    expect(await digestOfFolder(root, [undoFolder])).toEqual(before);
+    await files.release?.(newer);
+    await files.release?.(snapshot);
+    expect(await digestOfFolder(root)).toEqual(before);
+  },
+);
+
+test("FS-3 a restore that a full disk refused ends once the newer snapshots are released", async (context) => {
+  const root = smallDisk("size=1m");
+  if (root === undefined) return context.skip(noDisk);
+  await writeFile(join(root, "keep.txt"), "kept");
+  const before = await digestOfFolder(root);
+  const files = hostFilesystem(root);
+  if (!isSnapshotable(files)) throw new Error("It is not snapshotable.");
+  const snapshot = await files.snapshot();
+  await files.remove("keep.txt");
+  for (const size of [4_000, 1]) await fill(files.write, size);
+  const newer = await files.snapshot({ savepoint: true });
+  expect(await rejectionOf(Promise.resolve(files.restore(snapshot)))).toMatchObject({ reason: "failed" });
+  await files.release?.(newer);
+  await files.restore(snapshot);
+  await files.release?.(snapshot);
+  expect(await digestOfFolder(root)).toEqual(before);
+});
+
 test.for(disks)("FS-3 the next process undoes it on the still full disk: %s", async ([, options, size], context) => {
   const root = smallDisk(options);
   if (root === undefined) return context.skip(noDisk);
@@ -124,14 +165,34 @@ test.each([40, 6])("FS-5 hundreds of readers at once need few descriptors: %i", 
   expect(await ended(root, ["read", `${descriptors}`], 120)).toEqual({ output: "0 0", code: 0, signal: null });
 });
 
-test.each([["EIO"], ["ENOSPC"], ["EMFILE"], ["EBUSY"], ["EIO", "forward"], ["EMFILE", "forward"]])(
-  "FS-6 FS-3 whichever call of the system fails once with %s, the error is a FilesystemError, and all can be undone",
+const endings = ["back", "forward", "commit", "undone", "killed", "killedLater"];
+/** Which calls fail (the first one, and every so manyth after it), with what, how many in a row, and how it ends. */
+const all = [
+  ...["EMFILE", "EIO", "ENOSPC"].flatMap((code) => endings.map((end) => [code, "1", end] as const)),
+  ...["ENFILE", "EDQUOT", "EAGAIN", "EINTR", "EBUSY"].map((code, n) => [code, "1", endings[n] as string] as const),
+  ...endings.flatMap((end) => [["EMFILE", "3", end] as const, ["EINTR", "40", end] as const]),
+].map(([code, times, end]) => [code, "1", "1", times, end] as const);
+const slice = [
+  // Where undoing again used to delete what it needed, and the journal stayed.
+  ["EMFILE", "3", "9", "1", "forward"],
+  ["EMFILE", "2", "11", "1", "commit"],
+  ["EMFILE", "2", "37", "3", "back"],
+  ["EIO", "3", "37", "1", "undone"],
+  ["ENOSPC", "1", "37", "1", "killed"],
+  ["EINTR", "4", "37", "40", "killedLater"],
+  ["EIO", "5", "37", "1", "forward"],
+] as const;
+
+test.each<readonly string[]>(inject("exhaustive") ? all : slice)(
+  "FS-6 FS-3 whichever call of the system fails with %s (from %s on, every %s), %s in a row, the error is a FilesystemError, the tree is as before or as after, and no journal is left: %s",
   async (...inputs) => {
     const { root } = await host();
-    const { output } = await ended(root, inputs, 1_024, "faulty.ts");
-    const { calls, wrong } = JSON.parse(output) as { calls: number; wrong: readonly string[] };
-    expect(calls).toBeGreaterThan(150);
+    const { output } = await ended(root, inputs, 4_096, "faulty.ts");
+    const { calls, faults, wrong } = JSON.parse(output) as { calls: number; faults: number; wrong: readonly string[] };
     expect(wrong).toEqual([]);
+    expect(calls).toBeGreaterThan(200);
+    // It ended behind the last call, not before.
+    expect(faults).toBeGreaterThanOrEqual(Math.floor(calls / Number(inputs[2])));
   },
-  60_000,
+  300_000,
 );

@@ -231,8 +231,8 @@ afterAll(() => void process.off("unhandledRejection", note));
 
 const honest = await run(undefined, true);
 
-describe("ERR-4 whatever throws where nobody expected it is a failed result or an evaluation failure", () => {
-  test("ERR-4 without harm it ends well, and every point is used", () => {
+describe("ERR-7 whatever throws where nobody expected it is a failed result or an evaluation failure", () => {
+  test("ERR-7 without harm it ends well, and every point is used", () => {
     expect(honest.error).toBeUndefined();
     expect(honest.rows).toEqual(["a", "c"]);
     expect(honest.state).toEqual(["a", "c"]);
@@ -240,7 +240,7 @@ describe("ERR-4 whatever throws where nobody expected it is a failed result or a
   });
 
   const points = [...honest.uses].map(([point, count], place) => ({ point, count, place }));
-  test.each(points)("ERR-4 at $point", async ({ point, count, place }) => {
+  test.each(points)("ERR-7 at $point", async ({ point, count, place }) => {
     // Each harm at one of the point's uses, streamed or not: another one for each.
     for (const [turn, how] of Object.keys(harms).entries()) {
       const harm = { point, use: 1 + ((turn + place) % count), how };

@@ -3,7 +3,6 @@ import {
   definePrompt,
   defineTool,
   describeValue,
-  encodeJson,
   errorReason,
   Filesystem,
   InternalError,
@@ -24,7 +23,7 @@ test.each(Object.entries(hostileValues))("ERR-3 %s can be shown, sorted and aske
   expect(describeValue(make())).toEqual(expect.any(String));
   expect(isEvaluationFailure(make())).toBe(false);
   expect(errorReason(make())).toBeUndefined();
-  expect(() => [toJsonValue(make()), encodeJson(make())]).not.toThrow();
+  expect(() => toJsonValue(make())).not.toThrow();
 });
 
 const half = "x".repeat(9 * 1024 * 1024);
@@ -32,18 +31,18 @@ const nested = (levels: number): unknown => (levels === 0 ? "end" : [nested(leve
 
 test.each<[string, () => unknown, string | RegExp]>([
   ["too large together", () => [half, half], /larger than 16777216 characters/],
-  ["too large with a toJSON", () => ({ toJSON: () => [half, half] }), /larger than 16777216 characters/],
+  ["too large and deep", () => [nested(200), half, half], /larger than 16777216 characters/],
   ["one text that is too large", () => half + half, /larger than 16777216 characters/],
   [
     "a list of very many items",
     () => Array.from({ length: 2 ** 20 + 1 }, () => null),
     /larger than 16777216 characters/,
   ],
-  ["nested too deep", () => nested(2_001), /nested deeper than 2000 levels/],
+  ["nested too deep", () => nested(2_600), /lies too deep/],
   ["an Error", () => new TypeError("it is returned"), "it is returned"],
-  ["a Map", () => new Map([["a", 1]]), /JSON shows nothing of a Map/],
-  ["a Set within", () => ({ of: [new Set([1])] }), /JSON shows nothing of a Set/],
-  ["a RegExp", () => /x/u, /JSON shows nothing of a RegExp/],
+  ["a Map", () => new Map([["a", 1]]), /is a Map/],
+  ["a Set within", () => ({ of: [new Set([1])] }), /of\[0\] is a Set/],
+  ["a RegExp", () => /x/u, /is a RegExp/],
 ])("TOOL-4 a value that is %s is a failed result, and the call is undone", async (_, make, message) => {
   const files = memoryFilesystem();
   const make_ = defineTool({
@@ -64,10 +63,6 @@ test.each<[string, () => unknown, string | RegExp]>([
   expect(await files.glob("**")).toEqual([]);
 });
 
-test("TOOL-4 a value of 2,000 levels is a success", async () => {
-  expect(encodeJson(nested(2_000))).toMatchObject({ value: expect.any(Array) });
-});
-
 test("TOOL-5 a message that is longer than a string may become is cut, whatever stands beside it", async () => {
   const longest = 2 ** 29 - 24;
   const tools = [
@@ -86,44 +81,19 @@ test("TOOL-5 a message that is longer than a string may become is cut, whatever 
   expect(texts[0]?.endsWith("y\n\nend")).toBe(true);
 });
 
-test("ERR-4 PRO-5 a field of an answer is not taken for a failure of ours", async () => {
+test("ERR-7 PRO-5 a field of an answer is not taken for a failure of ours", async () => {
   const answer = { message: { role: "assistant", text: "hi", toolCalls: [] }, finishReason: "stop", refusal: null };
   const model = { ...scriptedModel([]), generate: () => Promise.resolve({ ...answer, stop: "aborted" } as never) };
   expect((await modelAdapter(model).evaluate(promptWith())).output).toBe("hi");
 });
 
-test("ERR-4 PRO-5 arguments that a provider parsed are read as their JSON, and the history can be passed back", async () => {
-  const echo = defineTool({
-    name: "echo",
-    description: "d",
-    input: z.object({ n: z.number() }),
-    execute: ({ n }) => n,
-  });
-  let turn = 0;
-  const calls = [
-    { id: "a", name: "echo", arguments: { n: 7 } as never },
-    { id: "b", name: "echo", arguments: undefined as never },
-  ];
-  const model = {
-    ...scriptedModel([]),
-    generate: () => {
-      const toolCalls = turn++ === 0 ? calls : [];
-      return Promise.resolve({ message: { role: "assistant", text: "x", toolCalls }, finishReason: "stop" } as const);
-    },
-  };
-  const first = await modelAdapter(model).evaluate(promptWith(echo));
-  expect(first.toolResults.map(({ result }) => result.success)).toEqual([true, false]);
-  const { messages } = first;
-  expect((await modelAdapter(model).evaluate(promptWith(echo), { messages })).output).toBe("x");
-});
-
-test("ERR-4 what throws outside every step is an InternalError with cause, usage, messages and prompt.failed", async () => {
+test("ERR-7 what throws outside every step is an InternalError with cause, usage, messages and prompt.failed", async () => {
   const boom = new Error("boom");
   let asked = 0;
   const session = createSession();
   const events = recordEvents(session);
   const budget = {
-    budget: { maxTotalTokens: 9 },
+    budget: { maxTotalTokens: 1e9 },
     consumed: {
       inputTokens: 0,
       outputTokens: 0,
@@ -132,7 +102,7 @@ test("ERR-4 what throws outside every step is an InternalError with cause, usage
       reasoningTokens: 0,
       estimated: false,
     },
-    remaining: () => ({ totalTokens: 9, inputTokens: 9, outputTokens: 9, costUsd: 9 }),
+    remaining: () => ({ totalTokens: 1e9, inputTokens: 1e9, outputTokens: 1e9, costUsd: 1e9 }),
     exceeded(): undefined {
       if (++asked > 1) throw boom;
     },
@@ -153,7 +123,7 @@ test("LIM-1 SEC-3 a deadline with the moment of another library is refused, and 
   const deadline = { expiresAt: moment, remainingMs: () => end - Date.now() };
   for (const options of [{ deadline }, { budget: { maxTotalTokens: 5, deadline } }]) {
     const error = await rejection(modelAdapter(scriptedModel([{ text: "x" }])).evaluate(promptWith(), options));
-    expect(error).toMatchObject({ code: "render", message: expect.stringContaining("deadlineIn(milliseconds)") });
+    expect(error).toMatchObject({ code: "option", message: expect.stringContaining("deadlineIn(milliseconds)") });
   }
   const clock = fakeClock();
   const thrown = {
@@ -167,7 +137,7 @@ test("LIM-1 SEC-3 a deadline with the moment of another library is refused, and 
 });
 
 test.each(Object.entries(hostileValues))(
-  "ERR-4 STR-5 %s as prompt or options is a failure, streamed or not",
+  "ERR-7 STR-5 %s as prompt or options is a failure, streamed or not",
   async (name, make) => {
     const adapter = modelAdapter(scriptedModel([{ text: "done" }, { text: "done" }]));
     const prompt = definePrompt({ key: "p", text: "t" }).bind();
@@ -188,7 +158,7 @@ test.each(Object.entries(hostileValues))(
       () => adapter.evaluate(prompt, make() as never),
       () => adapter.stream(prompt, make() as never).response,
     ];
-    if (!isHarmless) for (const begin of options) expect(await rejection(begin())).toMatchObject({ code: "render" });
+    if (!isHarmless) for (const begin of options) expect(await rejection(begin())).toSatisfy(isEvaluationFailure);
     for (const begin of [() => adapter.evaluate(make() as never), () => adapter.stream(make() as never).response]) {
       expect(await rejection(begin())).toSatisfy(isEvaluationFailure);
     }

@@ -22,7 +22,11 @@ async function commandLine() {
   const folder = await mkdtemp(join(tmpdir(), "overrides-cli-"));
   onTestFinished(() => rm(folder, { recursive: true }));
   const run = (args: readonly string[], tone?: string): Promise<Ended> => {
-    const env = { PATH: process.env["PATH"] ?? "", ...(tone === undefined ? {} : { TONE: tone }) };
+    const env = {
+      PATH: process.env["PATH"],
+      NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
+      ...(tone === undefined ? {} : { TONE: tone }),
+    };
     return new Promise((ended) => {
       execFile(
         process.execPath,

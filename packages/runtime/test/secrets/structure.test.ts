@@ -87,7 +87,7 @@ test("SEC-4 a secret that is a word of ours changes no type, name, id or key of 
       ]);
       return { role, callId, name, ids };
     }),
-    logs: logs.map(({ error: _, ...fields }) => fields),
+    logs: logs.map(({ error: _, err: _err, stack: _stack, ...fields }) => fields),
   });
   expect(structure(redacted)).toEqual(structure(plain));
   expect(redacted.events.filter(({ type }) => isFrameworkEventType(type)).length).toBeGreaterThan(10);
@@ -122,4 +122,26 @@ test("SEC-4 the name of a tool that a model invents is a text: a secret in it is
   const error = await rejection(modelAdapter(model, { logger, secrets: [key] }).evaluate(prompt, { session }));
   expect(events.find(({ type }) => type === "tool.invoked")).toMatchObject({ name: "[secret]" });
   for (const shown of [events, logger.records, error]) expect(printed(shown)).not.toContain(key);
+});
+
+test("SEC-1 TOOL-16 what a tool threw is shown to listeners and the log without a secret", async () => {
+  const key = "sk-thrown-0123456789";
+  const session = createSession();
+  const logger = recordingLogger();
+  const causes: unknown[] = [];
+  session.on("tool.invoked", ({ cause }) => void causes.push(cause));
+  const failing = defineTool({
+    name: "fail",
+    description: "Fails.",
+    input: z.object({}),
+    execute() {
+      throw new Error(`401 for ${key}`, { cause: new Error(key) });
+    },
+  });
+  const own = definePrompt({ key: "p", sections: [{ key: "a", text: "Fail.", tools: [failing] }] }).bind();
+  const model = scriptedModel([{ toolCalls: [{ name: "fail" }] }, { text: "done" }]);
+  const { toolResults } = await modelAdapter(model, { logger, secrets: [key] }).evaluate(own, { session });
+  expect(causes[0]).toBeInstanceOf(Error);
+  expect((causes[0] as Error).stack).toContain("structure.test.ts");
+  for (const shown of [causes, toolResults[0]?.cause, logger.records]) expect(printed(shown)).not.toContain(key);
 });

@@ -9,9 +9,9 @@ afterEach(() => void vi.restoreAllMocks());
 
 const big = defineTool({
   name: "big",
-  description: "Gives what JSON has no word for.",
+  description: "Gives what JSON leaves out, and a zero that it lacks.",
   input: z.object({ at: z.string() }),
-  execute: ({ at }) => ({ big: 12n, nested: { list: [1n] }, at: new Date(at), nothing: undefined, zero: -0 }),
+  execute: ({ at }) => ({ nested: { list: [1] }, at, nothing: undefined, zero: -0 }),
 });
 const write = defineTool({
   name: "write",
@@ -124,7 +124,7 @@ test("EVT-2 events are plain JSON: they equal what comes back from their JSON te
     params: { count: "5", at: "1970-01-01T00:00:00.000Z" },
   });
   expect(events.find(({ type }) => type === "tool.invoked")).toMatchObject({
-    result: { value: { big: "12", nested: { list: ["1"] }, at: "2026-01-01T00:00:00.000Z", zero: 0 } },
+    result: { value: { nested: { list: [1] }, at: "2026-01-01T00:00:00.000Z", zero: 0 } },
   });
 });
 

@@ -194,8 +194,24 @@ test("TOOL-10 an input that an approver gives is validated", async () => {
 const counted = defineEvent("counted", z.object({}));
 const count = defineSlice({ name: "count", initial: 0 as number, reducers: ({ on }) => on(counted, (n) => n + 1) });
 
-test("TOOL-10 what a check dispatched before the question is rolled back: it counts once", async () => {
-  const session = createSession({ slices: [count] });
+/** What a rollback leaves: each time that an event was reduced. */
+const log = defineSlice({
+  name: "log",
+  kind: "log",
+  initial: [] as readonly string[],
+  reducers: ({ on }) => {
+    on(counted, (lines) => [...lines, "counted"]);
+    on("tool.requested", (lines, { callId }) => [...lines, `requested ${callId}`]);
+  },
+});
+const requested = defineSlice({
+  name: "requested",
+  initial: 0 as number,
+  reducers: ({ on }) => on("tool.requested", (n) => n + 1),
+});
+
+test("TOOL-10 TX-7 what a check dispatched before the question is rolled back: it counts once, and a log keeps both", async () => {
+  const session = createSession({ slices: [count, log, requested] });
   const { tool } = pay();
   const policies = [
     definePolicy({
@@ -207,11 +223,18 @@ test("TOOL-10 what a check dispatched before the question is rolled back: it cou
     }),
     definePolicy({ name: "approver", approve: (_, { session: seen }: ApprovalContext) => (seen.get(count), allow()) }),
   ];
-  const heard: unknown[] = [];
-  session.on(counted, (event) => heard.push(event));
-  const model = scriptedModel([{ toolCalls: [{ name: "pay", arguments: { to: { amount: 5 } } }] }, { text: "done" }]);
+  const heard: string[] = [];
+  session.on(counted, () => heard.push("counted"));
+  session.on("tool.requested", ({ callId }) => heard.push(`requested ${callId}`));
+  const model = scriptedModel([
+    { toolCalls: [{ name: "pay", id: "c1", arguments: { to: { amount: 5 } } }] },
+    { text: "done" },
+  ]);
   await modelAdapter(model, fakeEnvironment()).evaluate(promptOf({ tools: [tool] }), { session, policies });
-  expect([session.get(count), heard.length]).toEqual([1, 1]);
+  expect([session.get(count), session.get(requested)]).toEqual([1, 1]);
+  expect(heard).toEqual(["requested c1", "counted"]);
+  // The call was requested once; its check dispatched twice, and the first time was undone.
+  expect(session.get(log)).toEqual(["requested c1", "counted", "counted"]);
 });
 
 test.each([

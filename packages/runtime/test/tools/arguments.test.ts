@@ -91,11 +91,12 @@ test("TOOL-1 TOOL-2 whatever text the model sends, the call is answered once and
 });
 
 test("TOOL-2 unknown keys at any depth and issues of the schema are listed with their paths", async () => {
-  const { invoked, text } = await invoke({ a: { b: [{ c: "x", d: 1 }], e: 2 }, f: 3 });
+  const given = { a: { b: [{ c: "x", d: 1 }], e: 2 }, f: 3 };
+  const { invoked, text } = await invoke(given);
   for (const issue of ["a.b.0.c: ", "a.b.0.d: unknown key", "a.e: unknown key", "f: unknown key"]) {
     expect(text).toContain(issue);
   }
-  expect(invoked?.params).toMatchObject({ error: text });
+  expect(invoked?.params).toEqual({ rawArguments: JSON.stringify(given), error: text });
   expect(seen).toEqual([]);
 });
 

@@ -1,7 +1,11 @@
 import {
+  AbortedError,
+  BudgetExceededError,
+  DeadlineExceededError,
   deadlineIn,
   defineTool,
   Filesystem,
+  noUsage,
   provide,
   provideFactory,
   resourceKey,
@@ -155,17 +159,17 @@ test("TX-3 a nested evaluation after the end of its call is refused", async () =
 });
 
 test("LIM-7 a nested evaluation spends from the same budget, and its end is the evaluation's end", async () => {
-  const budget = trackBudget({ maxTotalTokens: 100 });
+  const budget = trackBudget({ maxTotalTokens: 1_000 });
   const model = scriptedModel([
-    { toolCalls: [{ name: "nest" }], usage: usage(60) },
-    { text: "inner", usage: usage(60) },
+    { toolCalls: [{ name: "nest" }], usage: usage(600) },
+    { text: "inner", usage: usage(600) },
   ]);
   const evaluating = modelAdapter(model, fakeEnvironment()).evaluate(promptOf({ tools: [nestingTool({})] }), {
     budget,
   });
   const error = await rejectionOf(evaluating);
   expect(error).toMatchObject({ code: "budget", phase: "tool", dimension: "total_tokens" });
-  expect(budget.consumed.totalTokens).toBe(120);
+  expect(budget.consumed.totalTokens).toBe(1_200);
 });
 
 test("TOOL-8 with nothing left for a nested request, the evaluation ends", async () => {
@@ -179,12 +183,12 @@ test("TOOL-8 with nothing left for a nested request, the evaluation ends", async
 });
 
 test.each([
-  ["a budget of its own", { budget: { maxTotalTokens: 10 } }],
+  ["a budget of its own", { budget: { maxTotalTokens: 500 } }],
   ["a turn limit of its own", { maxTurns: 1 }],
 ])("TOOL-8 %s that a nested evaluation meets is a failed result, and the evaluation goes on", async (_, options) => {
   const model = scriptedModel([
     { toolCalls: [{ name: "nest" }] },
-    { toolCalls: [writing("inside")], usage: usage(20) },
+    { toolCalls: [writing("inside")], usage: usage(600) },
     { text: "outer done" },
   ]);
   const { session, resources, digest } = world();
@@ -223,6 +227,77 @@ test("TOOL-8 a narrower deadline of a nested evaluation is a failed result; the 
   }
 });
 
+const spentNothing = { phase: "tool", promptName: "elsewhere", usage: noUsage, messages: [], toolResults: [] } as const;
+
+test.each([
+  ["deadline", new DeadlineExceededError("Too late.", { ...spentNothing, expiresAt: new Date(7) })],
+  ["aborted", new AbortedError("Given up.", spentNothing)],
+  [
+    "budget",
+    new BudgetExceededError("All spent.", {
+      ...spentNothing,
+      dimension: "output_tokens",
+      limit: 1,
+      spent: 2,
+      reserved: 0,
+      wanted: undefined,
+    }),
+  ],
+])("TOOL-8 a handler's own %s error ends the evaluation, and the call is undone", async (code, own) => {
+  const { session, resources, digest } = world();
+  const before = await digest();
+  const gives = defineTool({
+    name: "give_up",
+    description: "Gives up.",
+    input: z.object({}),
+    async execute(_, { session: state }) {
+      state.dispatch(noted({ text: "inside" }));
+      throw own;
+    },
+  });
+  const model = scriptedModel([{ toolCalls: [{ name: "give_up" }] }, { text: "never" }]);
+  const error = await rejectionOf(
+    modelAdapter(model, fakeEnvironment()).evaluate(promptOf({ tools: [gives] }), { session, resources }),
+  );
+  expect(error).toMatchObject({ code, phase: "tool", message: own.message, promptName: "tests/prompt" });
+  if (code === "deadline") expect(error["expiresAt"]).toEqual(new Date(7));
+  if (code === "budget") expect(error["dimension"]).toBe("output_tokens");
+  expect(error["toolResults"]).toMatchObject([{ result: { success: false, message: own.message } }]);
+  expect(model.callCount).toBe(1);
+  expect(await digest()).toEqual(before);
+});
+
+test("TOOL-8 such an error inside a nested evaluation is a failed result of the tool around it", async () => {
+  const gives = defineTool({
+    name: "give_up",
+    description: "Gives up.",
+    input: z.object({}),
+    execute: () => {
+      throw new BudgetExceededError("All spent.", {
+        ...spentNothing,
+        dimension: "output_tokens",
+        limit: 1,
+        spent: 2,
+        reserved: 0,
+        wanted: undefined,
+      });
+    },
+  });
+  const nest = defineTool({
+    name: "nest",
+    description: "Evaluates inside.",
+    input: z.object({}),
+    execute: async (_, context) => (await context.evaluate(promptOf({ tools: [gives] }, "inner"))).output,
+  });
+  const model = scriptedModel([
+    { toolCalls: [{ name: "nest" }] },
+    { toolCalls: [{ name: "give_up" }] },
+    { text: "outer done" },
+  ]);
+  const { output, toolResults } = await modelAdapter(model, fakeEnvironment()).evaluate(promptOf({ tools: [nest] }));
+  expect([output, toolResults.map(({ result }) => result.success)]).toEqual(["outer done", [false]]);
+});
+
 test("LIM-7 nesting deeper than maxDepth is a failed result of the tool that tried", async () => {
   const deeper: ReturnType<typeof defineTool> = defineTool({
     name: "deeper",
@@ -234,6 +309,7 @@ test("LIM-7 nesting deeper than maxDepth is a failed result of the tool that tri
   for (const [maxDepth, depth] of [
     [undefined, 3],
     [1, 1],
+    [0, 0],
   ] as const) {
     const steps: ScriptedStep[] = Array.from({ length: depth + 1 }, () => ({ toolCalls: [{ name: "deeper" }] }));
     const model = scriptedModel([...steps, ...Array.from({ length: depth + 1 }, () => ({ text: "up" }))]);

@@ -3,11 +3,12 @@ import {
   provide,
   provideFactory,
   resourceKey,
+  RestoreError,
   UnusableError,
-  type RestoreError,
   type Snapshotable,
 } from "@proviso/core";
-import { createSession } from "@proviso/runtime";
+import { createSession, modelAdapter } from "@proviso/runtime";
+import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import {
@@ -124,4 +125,28 @@ test("TX-1 a call whose snapshot fails is not run, and leaves no rejection behin
   expect(toolMessages(messages)[0]?.text).toMatch(/^Not run: .*(later|at once)/);
   await new Promise((resolve) => setImmediate(resolve));
   expect(session.get(notes)).toEqual([]);
+});
+
+test("TX-13 an evaluation over a session that another one made unusable meanwhile is no success", async () => {
+  const environment = fakeEnvironment();
+  const session = createSession({ id: "s" });
+  const slow = scriptedModel([{ text: "all is well", afterMs: 50 }], { clock: environment.clock });
+  const ends: string[] = [];
+  for (const type of ["prompt.executed", "prompt.failed"] as const)
+    session.on(type, ({ promptName }) => ends.push(`${type} ${promptName}`));
+  const other = modelAdapter(slow, environment).evaluate(promptOf({}), { session });
+  const failed = rejectionOf(other);
+  const first = rejectionOf(evaluateCalls(promptOf({ tools: [note] }), [failing], { session, resources: [fragile()] }));
+  await environment.clock.advance(100);
+  expect(await first).toBeInstanceOf(RestoreError);
+  const error = (await failed) as unknown as RestoreError;
+  expect(error).toBeInstanceOf(RestoreError);
+  expect(error).toMatchObject({
+    code: "restore",
+    faults: [{ operation: "rollback", callIds: [], message: expect.stringContaining("disk gone") }],
+    response: { text: "all is well" },
+    failure: undefined,
+  });
+  expect(error.cause).toBeInstanceOf(UnusableError);
+  expect(ends).toEqual(["prompt.failed tests/prompt", "prompt.failed tests/prompt"]);
 });

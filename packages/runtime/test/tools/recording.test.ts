@@ -143,6 +143,33 @@ test("TX-6 a dispatch in a handler tells it of a reducer that throws", async () 
   expect(results).toEqual([{ ok: false, errors: ["broken"] }]);
 });
 
+test("TX-7 a log slice that is no list stays as well, also beside state slices that joined later", async () => {
+  const { session, resources } = world();
+  const counted = defineSlice({
+    name: "counted",
+    kind: "log",
+    initial: { texts: "", count: 0 },
+    reducers: ({ on }) => on(noted, (draft, { text }) => ({ texts: draft.texts + text, count: draft.count + 1 })),
+  });
+  const prompt = promptOf({ tools: [write], slices: [notes, counted] });
+  const calls = [writing("a", "throw"), writing("b"), writing("c", "toolError")];
+  await evaluateCalls(prompt, calls, { session, resources });
+  expect(session.get(counted)).toEqual({ texts: "abc", count: 3 });
+  const late = defineSlice({
+    name: "late",
+    initial: 0,
+    reducers: ({ on }) => on(noted, (count) => count + 1),
+  });
+  await evaluateCalls(promptOf({ tools: [write], slices: [counted, late] }), calls, { session, resources });
+  expect([session.get(counted).texts, session.get(notes), session.get(late)]).toEqual([
+    "abcabc",
+    ["before", "b", "b"],
+    1,
+  ]);
+  session.restore(createSession({ slices: [notes, late] }).snapshot());
+  expect([session.get(counted).texts, session.get(notes)]).toEqual(["abcabc", []]);
+});
+
 test("TX-7 log slices and events that were delivered stay when a call is rolled back", async () => {
   const { session, resources } = world();
   const events = recordEvents(session);

@@ -9,7 +9,7 @@ const failures = [
   ["throw", "it threw"],
   ["throw text", "a text"],
   ["reject", "it rejected"],
-  ["not JSON", "The tool returned a value that is not JSON."],
+  ["not JSON", "The tool returned a value that is not JSON: it is a function. Return plain JSON."],
 ] as const;
 
 test.each(failures)("TX-1 a call that ends by %s leaves everything as it was", async (end, message) => {

@@ -131,6 +131,8 @@ test("TX-4 a late resource whose snapshot is asynchronous is got with open; get 
     calling(environment, "use").evaluate(promptOf({ tools: [tool] }), { resources });
   const got = await run(use((from) => from.get(CounterKey)));
   expect(got.toolResults[0]?.result.message).toContain("await resources.open(key) first");
+  // The handler never got it.
+  expect(slow.value).toBe(0);
   const opened = await run(use((from) => from.open(CounterKey)));
   expect(opened.toolResults[0]?.result.message).toBe("on purpose");
   expect(slow.value).toBe(0);

@@ -31,6 +31,7 @@ const skips: Readonly<Record<string, readonly string[]>> = {
     "THR-9",
     `${asInProcess}: refusals`,
   ],
+  "an agent's requests are its own affair: none is limited or reserved": ["LIM-5", "LIM-10"],
   "what an agent refuses has no headers": ["THR-3", "THR-1 ERR-2"],
   "the protocol has no content filter": ["LOOP-5 a refusal, a filter", `${asInProcess}: a filtered answer`],
   "what is no message of the protocol is a ProcessError": ["LOOP-5 a body that is none"],

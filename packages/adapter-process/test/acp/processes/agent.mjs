@@ -5,6 +5,9 @@ import { spawn } from "node:child_process";
 import { appendFileSync } from "node:fs";
 import { Readable, Writable } from "node:stream";
 
+// Also when nobody ends it.
+setTimeout(() => process.exit(124), 300_000).unref();
+
 const [what, more = ""] = process.argv.slice(2);
 const forever = () => new Promise(() => setInterval(() => {}, 1_000));
 const note = (line) => appendFileSync(more, `${line}\n`);

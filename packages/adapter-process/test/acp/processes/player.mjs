@@ -10,6 +10,9 @@ import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 
+// Also when nobody ends it.
+setTimeout(() => process.exit(124), 300_000).unref();
+
 const [folder] = process.argv.slice(2);
 const script = JSON.parse(readFileSync(join(folder, "script.json"), "utf8"));
 

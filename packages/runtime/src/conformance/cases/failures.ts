@@ -86,6 +86,15 @@ export const failureCases: readonly ConformanceCase[] = [
     },
   },
   {
+    title: "THR-1 THR-6 what is not to be asked again is given up at once, with its kind and its status",
+    async run({ play }) {
+      const played = await play([refusal(429, { "x-should-retry": "false" }), hello], plain);
+      expect(whyOf(played)).toBe("throttled: rate_limit");
+      expect(played.error).toMatchObject({ status: 429, attempts: 1 });
+      expect(played.requests).toHaveLength(1);
+    },
+  },
+  {
     title: "THR-5 an exhausted quota is told apart, and not waited for",
     async run({ play }) {
       const played = await play([refusal(429, {}, "insufficient_quota"), hello], plain);
@@ -106,7 +115,6 @@ export const failureCases: readonly ConformanceCase[] = [
         [refusal(422), "bad_request"],
         [refusal(501), "unknown"],
         [refusal(505), "unknown"],
-        [refusal(429, { "x-should-retry": "false" }), "unknown"],
       ] as const;
       for (const [step, reason] of reasons) {
         const played = await play([step, hello], plain);
@@ -138,6 +146,7 @@ export const failureCases: readonly ConformanceCase[] = [
       for (const fault of ["html", "malformed_json"] as const) {
         const played = await play([{ ...hello, fault }], plain);
         expect(whyOf(played), fault).toBe("provider: invalid_response");
+        expect(played.error, fault).toMatchObject({ phase: "response" });
         expect(played.requests, fault).toHaveLength(1);
       }
     },

@@ -1,4 +1,4 @@
-import { AbortedError, deadlineIn, systemClock, type EvaluateOptions, type Message } from "@proviso/core";
+import { AbortedError, deadlineIn, systemClock, trackBudget, type EvaluateOptions, type Message } from "@proviso/core";
 import { expect } from "vitest";
 import { createSession } from "../../session/session.ts";
 import { watchedSignal } from "../watched-signal.ts";
@@ -73,13 +73,41 @@ export const limitCases: readonly ConformanceCase[] = [
   {
     title: "LIM-4 a budget that is spent ends the evaluation before the next tool and request",
     async run({ play }) {
-      const usage = { inputTokens: 100, outputTokens: 20, totalTokens: 120 };
+      const usage = { inputTokens: 1_990, outputTokens: 20, totalTokens: 2_010 };
       const played = await play([{ toolCalls: [call], usage }, { text: "Done." }], toolPrompt, {
-        budget: { maxTotalTokens: 100 },
+        budget: { maxTotalTokens: 2_000 },
       });
       expect(whyOf(played)).toBe("budget");
       expect(played.requests).toHaveLength(1);
-      expect(played.error?.usage.totalTokens).toBe(120);
+      expect(played.error?.usage.totalTokens).toBe(2_010);
+    },
+  },
+  {
+    title: "LIM-10 an answer that the budget cuts short is a BudgetExceededError with the text so far",
+    async run({ play }) {
+      const text = "All of it is more than what is left. ".repeat(200);
+      const played = await play([{ text }], plain, { budget: { maxOutputTokens: 40 } });
+      expect(whyOf(played)).toBe("budget");
+      const { error } = played;
+      expect(error).toMatchObject({ dimension: "output_tokens", limit: 40, phase: "response" });
+      const soFar = error?.code === "budget" ? (error.text ?? "") : "";
+      expect(soFar.length).toBeGreaterThan(0);
+      expect(text.startsWith(soFar) && soFar.length < text.length, `"${soFar}" is the beginning`).toBe(true);
+      expect(error?.usage.outputTokens).toBeLessThanOrEqual(50);
+      expect(played.requests).toHaveLength(1);
+    },
+  },
+  {
+    title: "LIM-5 what fits one after another is not refused side by side",
+    async run({ open, way }) {
+      const usage = { inputTokens: 20, outputTokens: 5, totalTokens: 25 };
+      const script = Array.from({ length: 5 }, () => ({ text: "Hello.", usage }));
+      await open(script, async ({ adapter }) => {
+        const budget = trackBudget({ maxTotalTokens: 400 });
+        await Promise.all(script.map(() => ask(adapter, plain, { budget }, way)));
+        expect(budget.consumed.totalTokens).toBe(125);
+        expect(budget.remaining().totalTokens).toBe(275);
+      });
     },
   },
   {

@@ -5,7 +5,7 @@ import { createSession } from "../../session/session.ts";
 import { benchOf, whyOf, type ConformanceCase, type Played, type Way } from "../kit.ts";
 import { notes, plain, toolPrompt, toolsAndTotal, totalPrompt } from "../prompts.ts";
 import { referenceModel } from "../reference.ts";
-import type { ConformanceScript } from "../script.ts";
+import type { ConformanceScript, ConformanceSettings } from "../script.ts";
 import { refusal } from "./failures.ts";
 
 const usage = { inputTokens: 100, outputTokens: 20, totalTokens: 120, cachedInputTokens: 0, reasoningTokens: 0 };
@@ -72,8 +72,8 @@ export const samenessCases: readonly ConformanceCase[] = Object.entries(scripts)
 );
 
 function referenceOf(script: ConformanceScript, nativeOutput: boolean, way: Way): ReturnType<typeof benchOf> {
-  const start = async (_: ConformanceScript, settings: object) => ({
-    adapter: modelAdapter(referenceModel(script, nativeOutput), settings),
+  const start = async (_: ConformanceScript, { random }: ConformanceSettings) => ({
+    adapter: modelAdapter(referenceModel(script, nativeOutput), { random }),
     requests: () => [],
     close: async () => {},
   });
@@ -86,7 +86,7 @@ function viewOf({ response, error, events, session }: Played<unknown>): unknown 
     events: merged(events.filter(({ type }) => type !== "output.delta")).map(setAside),
     messages: messages?.map(setAside),
     results: toolResults?.map(({ result }) => result),
-    usage: spent,
+    usage: spent && { ...spent, costUsd: undefined },
     notes: session.get(notes),
     end:
       response === undefined
@@ -108,7 +108,12 @@ function merged(events: readonly SessionEvent[]): readonly SessionEvent[] {
   return all;
 }
 
-const aside = new Set(["at", "durationMs", "delayMs", "adapter", "model", "providerItems", "evaluationId", "seq"]);
+const aside = new Set(
+  ["at", "durationMs", "delayMs", "adapter", "model", "providerItems", "evaluationId", "seq"].concat(
+    // Whether somebody knows the price of a model is not the adapter's to say.
+    "costUsd",
+  ),
+);
 
 /** Without what PRO-1 sets aside; ids that no script gave are made up on both sides. */
 function setAside(told: SessionEvent | Message): unknown {

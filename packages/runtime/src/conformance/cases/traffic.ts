@@ -157,6 +157,7 @@ export const trafficCases: readonly ConformanceCase[] = [
     async run({ play }) {
       const played = await play([{ ...hello, fault: "wrong_shape" }], plain);
       expect(whyOf(played)).toBe("provider: invalid_response");
+      expect(played.error).toMatchObject({ phase: "response" });
       expect(played.requests).toHaveLength(1);
     },
   },

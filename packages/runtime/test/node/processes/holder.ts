@@ -4,9 +4,9 @@ import { DatabaseSync } from "node:sqlite";
 import { call } from "../support.ts";
 
 const [path = "", how] = process.argv.slice(2);
-const hold = async (): Promise<never> => {
+const hold = async (): Promise<void> => {
   console.log("held");
-  for (;;) await new Promise((resolve) => setTimeout(resolve, 1_000));
+  for (let second = 0; second < 300; second++) await new Promise((resolve) => setTimeout(resolve, 1_000));
 };
 
 if (how === "raw") {

@@ -1,0 +1,102 @@
+import { openai, openaiModel, type OpenAIOptions } from "@proviso/adapter-openai";
+import { definePrompt, isEvaluationFailure, trackBudget } from "@proviso/core";
+import { startSimulator, type Simulator } from "@proviso/simulator";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+
+const ask = definePrompt({ key: "ask", params: z.object({ text: z.string() }), text: "Sum up: {{text}}" });
+const long = "word ".repeat(2_000);
+const answer = "One more sentence. ".repeat(200);
+
+const bodies = (simulator: Simulator) => simulator.requests.map(({ body }) => body as Record<string, unknown>);
+const adapterFor = (simulator: Simulator, more: Partial<OpenAIOptions> = {}) =>
+  openai({ model: "gpt-5.4", baseURL: simulator.baseURL, apiKey: "k", ...more });
+
+describe.each([
+  ["responses", "max_output_tokens", 16],
+  ["chat", "max_completion_tokens", 1],
+] as const)("over %s", (api, field, least) => {
+  test(`LIM-10 the budget's rest is sent as ${field}, and the smaller bound counts`, async () => {
+    await using simulator = await startSimulator({ rules: [() => ({ text: answer })] });
+    const failed = async (budget: number, more?: Partial<OpenAIOptions>): Promise<string> => {
+      const options = { budget: { maxOutputTokens: budget } };
+      const error: unknown = await adapterFor(simulator, { api, ...more })
+        .evaluate(ask.bind({ text: "a" }), options)
+        .catch((thrown: unknown) => thrown);
+      if (!isEvaluationFailure(error)) throw error;
+      return error.code === "budget" ? `budget: ${error.text}` : error.code;
+    };
+    expect(await failed(100)).toBe(`budget: ${answer.slice(0, 400)}`);
+    expect(await failed(100, { maxOutputTokens: 50 })).toBe("provider");
+    expect(await failed(100, { maxOutputTokens: 500 })).toBe(`budget: ${answer.slice(0, 400)}`);
+    expect(await failed(100, { extraBody: { [field]: 60 } })).toBe("provider");
+    expect(await failed(100, { extraBody: { [field]: 600 } })).toBe(`budget: ${answer.slice(0, 400)}`);
+    expect(bodies(simulator).map((body) => body[field])).toEqual([100, 50, 100, 60, 100]);
+    expect(await failed(least)).toMatch(/^budget: One/);
+    expect(openaiModel({ model: "m", apiKey: "k", api }).capabilities.outputLimit).toEqual({ least });
+  });
+
+  test("LIM-10 a stand-in for the client is asked for the same", async () => {
+    const asked: unknown[] = [];
+    const create = (body: unknown): unknown => {
+      asked.push((body as Record<string, unknown>)[field]);
+      return Promise.reject(new Error("no"));
+    };
+    const client = { responses: { create }, chat: { completions: { create } } };
+    await openai({ model: "m", api, client })
+      .evaluate(ask.bind({ text: "a" }), { budget: { maxOutputTokens: 77 } })
+      .catch(() => {});
+    expect(asked).toEqual([77]);
+  });
+});
+
+test("LIM-10 a server that knows max_tokens alone is asked by that name, where extraBody has it", async () => {
+  await using simulator = await startSimulator({ rules: [() => ({ text: answer })] });
+  const adapter = adapterFor(simulator, { api: "chat", extraBody: { max_tokens: 5_000 } });
+  await adapter.evaluate(ask.bind({ text: "a" }), { budget: { maxOutputTokens: 90 } }).catch(() => {});
+  expect(bodies(simulator)[0]).toMatchObject({ max_tokens: 90 });
+  expect(bodies(simulator)[0]).not.toHaveProperty("max_completion_tokens");
+});
+
+test("LIM-12 the cost is priced from the catalog", async () => {
+  await using simulator = await startSimulator({
+    rules: [() => ({ text: "Short.", usage: { input_tokens: 1_000, output_tokens: 1_000, total_tokens: 2_000 } })],
+  });
+  const { usage } = await adapterFor(simulator, { api: "responses" }).evaluate(ask.bind({ text: "a" }));
+  // 2.50 dollars for a million of the input, 15 of the output.
+  expect(usage.costUsd).toBeCloseTo(0.0175, 9);
+});
+
+describe("LIM-5 100 evaluations at once on one budget of 5,000 tokens", () => {
+  const runAll = async (simulator: Simulator, text: string, more: Partial<OpenAIOptions> = {}) => {
+    const budget = trackBudget({ maxTotalTokens: 5_000 });
+    const adapter = adapterFor(simulator, more);
+    const ended = await Promise.allSettled(
+      Array.from({ length: 100 }, () => adapter.evaluate(ask.bind({ text }), { budget })),
+    );
+    const errors = ended.flatMap((one) => (one.status === "rejected" ? [one.reason as unknown] : []));
+    for (const error of errors) {
+      if (!isEvaluationFailure(error) || error.code !== "budget") throw error;
+      expect(error.message.includes("is spent") && error.spent === 0, error.message).toBe(false);
+    }
+    expect(budget.remaining().totalTokens).toBe(5_000 - budget.consumed.totalTokens);
+    return { consumed: budget.consumed.totalTokens, answered: 100 - errors.length };
+  };
+
+  test.each<[string, string, string, Partial<OpenAIOptions>]>([
+    ["long prompts", long, "Short.", {}],
+    ["long answers", "a", answer, {}],
+    ["long answers that are bounded", "a", answer, { maxOutputTokens: 1_000 }],
+    ["long answers over chat", "a", answer, { api: "chat" }],
+  ])("LIM-5 %s consume at most 5,500", async (_, text, reply, more) => {
+    await using simulator = await startSimulator({ rules: [() => ({ text: reply })] });
+    const { consumed } = await runAll(simulator, text, more);
+    expect(consumed).toBeGreaterThan(2_000);
+    expect(consumed).toBeLessThanOrEqual(5_500);
+  });
+
+  test("LIM-5 what fits one after another is answered, all of it", async () => {
+    await using simulator = await startSimulator({ rules: [() => ({ text: "Short." })] });
+    expect(await runAll(simulator, "a")).toMatchObject({ answered: 100 });
+  });
+});

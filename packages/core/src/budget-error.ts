@@ -1,0 +1,41 @@
+import { PromptEvaluationError, type EvaluationDetails } from "./errors.ts";
+import type { BudgetDimension } from "./limits/usage.ts";
+
+/**
+ * A limit of the budget in numbers, when an evaluation ended by it. Tokens, or US dollars where the dimension is "cost".
+ */
+export interface BudgetState {
+  readonly dimension: BudgetDimension;
+  readonly limit: number;
+  /** By all evaluations that share the budget. */
+  readonly spent: number;
+  /** By other requests that are under way. */
+  readonly reserved: number;
+  /** What the request needed at least; undefined where no request was to be made. */
+  readonly wanted: number | undefined;
+}
+
+/**
+ * More was spent than the budget allows, too little was left for the next request, or the answer was cut short where the
+ * budget ended.
+ */
+export class BudgetExceededError extends PromptEvaluationError implements BudgetState {
+  readonly code = "budget";
+  override readonly name = "BudgetExceededError";
+  readonly dimension: BudgetDimension;
+  readonly limit: number;
+  readonly spent: number;
+  readonly reserved: number;
+  readonly wanted: number | undefined;
+  /** The answer up to where the budget cut it short; undefined where it did not. */
+  readonly text: string | undefined;
+  constructor(message: string, details: EvaluationDetails & BudgetState & { readonly text?: string | undefined }) {
+    super(message, details);
+    this.dimension = details.dimension;
+    this.limit = details.limit;
+    this.spent = details.spent;
+    this.reserved = details.reserved;
+    this.wanted = details.wanted;
+    this.text = details.text;
+  }
+}

@@ -1,0 +1,46 @@
+import type { OptionNames, ThrottlePolicy, ToolChoice } from "@proviso/core";
+import { resolveEnvironment, type Environment } from "./environment.ts";
+import { checkToolChoice } from "./evaluate-options.ts";
+import { checkPricing, type TokenPrices } from "./prices.ts";
+import { throttlePolicy } from "./request/policy.ts";
+
+/** The last part of every adapter's options. */
+export interface AdapterOptions extends Environment {
+  readonly throttle?: Partial<ThrottlePolicy> | undefined;
+  /** The default; an evaluation's own wins. */
+  readonly toolChoice?: ToolChoice | undefined;
+  /**
+   * What the model's tokens cost: US dollars for a million of them. Left out: what `@pydantic/genai-prices` says, where
+   * that is installed. A cost that the provider reports itself counts before both.
+   */
+  readonly pricing?: TokenPrices | undefined;
+}
+
+/**
+ * For whoever takes options now and makes the adapter later.
+ * @throws {DefinitionError} for a throttle policy or a tool choice that cannot be, or an empty secret.
+ */
+export function checkAdapterOptions(options: AdapterOptions): void {
+  resolveEnvironment(options);
+  throttlePolicy(options.throttle);
+  checkToolChoice(options.toolChoice);
+  checkPricing(options.pricing);
+}
+
+/** Of AdapterOptions: for whoever takes more options and checks their names. */
+export const adapterOptionNames = {
+  throttle: true,
+  toolChoice: true,
+  pricing: true,
+  clock: true,
+  random: true,
+  newId: true,
+  logger: true,
+  secrets: true,
+} as const satisfies OptionNames<AdapterOptions>;
+
+/** What of an adapter's options is every adapter's. */
+export function adapterOptionsOf(options: AdapterOptions): AdapterOptions {
+  const { throttle, toolChoice, pricing, clock, random, newId, logger, secrets } = options;
+  return { throttle, toolChoice, pricing, clock, random, newId, logger, secrets };
+}

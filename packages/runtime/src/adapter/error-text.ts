@@ -1,0 +1,63 @@
+// Most services have no code for a request that does not fit the model's context: they say it in words. Their sentences
+// are compared from the first word on, numbers included, so that no other text that mentions tokens is taken for one.
+import { isRecord } from "@proviso/core";
+import { textAt, type Json } from "./fields.ts";
+
+const codes: ReadonlySet<string> = new Set(["context_length_exceeded", "exceed_context_size_error"]);
+
+/** As the services wrote them in November 2026. */
+const sentences: readonly RegExp[] = [
+  // Anthropic.
+  /^prompt is too long: \d+ tokens > \d+ maximum/,
+  /^input length and `?max_tokens`? exceed context limit: \d+ \+ \d+ > \d+/,
+  // Google.
+  /^The input token count \(?\d+\)? exceeds the maximum number of tokens allowed \(?\d+/,
+  // vLLM; OpenAI's older models and OpenRouter write the same.
+  /^This (?:model|endpoint)'s maximum context length is \d+ tokens/,
+  /^'max_tokens' or 'max_completion_tokens' is too large: \d+\. This model's maximum context length is \d+ tokens/,
+  // llama.cpp, where its type is lost on the way.
+  /^the request exceeds the available context size/,
+  // Mistral.
+  /^Prompt contains \d+ tokens (?:and \d+ draft tokens)?, ?too large for model with \d+ maximum context length/,
+  // xAI.
+  /^This model's maximum prompt length is \d+ but the request contains \d+ tokens/,
+];
+
+/** What a LiteLLM proxy puts before the words of the service, which may stand in a body that it quotes. */
+const proxyPrefix = /^(?:litellm\.)?\w+Error: (?:litellm\.\w+: )?(?:\w+: )?\w+Exception - /;
+const quotedMessage = /^\{.*?"message": ?"((?:[^"\\]|\\.)*)"/s;
+const proxyName = /^(?:litellm\.)?(?:\w+Error: (?:litellm\.)?)?ContextWindowExceededError\b/;
+
+/** Characters of a text that are looked at. */
+const longestLooked = 2_000;
+
+/** Does a service say that the request is too long for the model, by a code or in words? */
+export function isContextFull(payload: unknown): boolean {
+  const error = errorObjectIn(payload);
+  if (codes.has(textAt(error, "code")) || codes.has(textAt(error, "type"))) return true;
+  const text = errorMessageIn(payload).slice(0, longestLooked);
+  if (proxyName.test(text)) return true;
+  const own = text.replace(proxyPrefix, "");
+  const said = own === text ? text : (quotedMessage.exec(own)?.[1] ?? own);
+  return sentences.some((sentence) => sentence.test(said));
+}
+
+/** Anthropic refuses an account without credit as it refuses a malformed request. */
+export function isCreditSpent(payload: unknown): boolean {
+  return /^Your credit balance is too low to access the (?:Anthropic|Claude) API/.test(errorMessageIn(payload));
+}
+
+/** Under `error`, under the `error` of a `response` that failed, or the object itself. */
+export function errorObjectIn(payload: unknown): Json {
+  if (!isRecord(payload)) return {};
+  const { error, response } = payload;
+  if (isRecord(error)) return error;
+  return isRecord(response) && isRecord(response["error"]) ? response["error"] : payload;
+}
+
+/** What an error says: its `message`, or the text that stands in its place (xAI); "" where there is none. */
+export function errorMessageIn(payload: unknown): string {
+  if (typeof payload === "string") return payload;
+  const message = textAt(errorObjectIn(payload), "message");
+  return message !== "" || !isRecord(payload) ? message : textAt(payload, "error");
+}

@@ -1,0 +1,17 @@
+/** Characters of an address that are shown. */
+const longestShown = 200;
+
+/** An address for a message: whole, but for a user name, a password, and what stands after "?" or "#". */
+export function shownAddress(address: string): string {
+  const url = URL.parse(address);
+  const shown =
+    url === null || url.host === "" ? withoutCredentials(address) : `${url.protocol}//${url.host}${url.pathname}`;
+  return shown.length > longestShown ? `${shown.slice(0, longestShown)}…` : shown;
+}
+
+/** Of what is no address that can be read: a password may hold any character but its end. */
+function withoutCredentials(text: string): string {
+  const [plain = ""] = text.split(/[?#]/);
+  const at = text.lastIndexOf("@");
+  return at === -1 ? plain : `…@${text.slice(at + 1).split(/[?#]/)[0]}`;
+}

@@ -1,0 +1,77 @@
+// 1. Who waits is served in the order of coming: nobody overtakes, so a large request is not passed over for ever.
+// 2. Somebody waits only while a reservation of this process is open; each that settles serves those who wait.
+import type { BudgetReservation, BudgetTracker } from "@proviso/core";
+
+/** The requests of this process that one tracker has room for, and those that wait for it. */
+export interface BudgetQueue {
+  /** No reservation is open here. */
+  isEmpty(): boolean;
+  /** The reservation, whose end serves who waits. */
+  opened(reservation: BudgetReservation): BudgetReservation;
+  /**
+   * Asks `attempt` at once if nobody waits, otherwise when it is its turn, and again after each settlement, until it
+   * returns something. Rejects with the signal's reason when that fires.
+   */
+  inTurn<T>(attempt: () => T | undefined, signal: AbortSignal): T | Promise<T>;
+}
+
+const queues = new WeakMap<BudgetTracker, BudgetQueue>();
+
+/** One for each tracker, whoever made it. */
+export function queueOf(tracker: BudgetTracker): BudgetQueue {
+  let queue = queues.get(tracker);
+  if (queue === undefined) queues.set(tracker, (queue = newQueue()));
+  return queue;
+}
+
+function newQueue(): BudgetQueue {
+  let open = 0;
+  /** Each returns whether it has got what it waits for. */
+  const waiting = new Set<() => boolean>();
+  const serve = (): void => {
+    for (const isServed of waiting) if (!isServed()) break;
+  };
+  return {
+    isEmpty: () => open === 0,
+    opened(reservation) {
+      open += 1;
+      let isSettled = false;
+      return {
+        settle(actual) {
+          if (isSettled) return;
+          isSettled = true;
+          open -= 1;
+          reservation.settle(actual);
+          serve();
+        },
+      };
+    },
+    inTurn(attempt, signal) {
+      const first = waiting.size === 0 ? attempt() : undefined;
+      if (first !== undefined) return first;
+      return new Promise((resolve, reject) => {
+        const leave = (): void => {
+          waiting.delete(isServed);
+          reject(signal.reason);
+          serve();
+        };
+        const isServed = (): boolean => {
+          try {
+            const got = attempt();
+            if (got === undefined) return false;
+            resolve(got);
+          } catch (error) {
+            // A tracker of somebody's own.
+            reject(error);
+          }
+          waiting.delete(isServed);
+          signal.removeEventListener("abort", leave);
+          return true;
+        };
+        if (signal.aborted) return reject(signal.reason);
+        waiting.add(isServed);
+        signal.addEventListener("abort", leave, { once: true });
+      });
+    },
+  };
+}

@@ -1,0 +1,112 @@
+import type { BudgetAmounts, BudgetDimension, BudgetReservation, BudgetTracker } from "@proviso/core";
+import { queueOf } from "./budget-queue.ts";
+import { budgetFailure, type Failure } from "./failures.ts";
+
+/** What a request asks of a budget. */
+export interface Wanted {
+  /** An estimate. */
+  readonly inputTokens: number;
+  /** Reserved for the answer where there is room for it. */
+  readonly outputTokens: number;
+  /** With fewer there is no use in asking. */
+  readonly leastOutputTokens: number;
+  /** US dollars; undefined: nobody knows. */
+  readonly costOf: ((inputTokens: number, outputTokens: number) => number) | undefined;
+}
+
+/** How long an answer may be before it passes the limit named. */
+export interface Room {
+  /** Whole tokens; negative where not even the input fits. */
+  readonly tokens: number;
+  readonly dimension: BudgetDimension;
+  readonly tracker: BudgetTracker;
+}
+
+/** A request that holds its place in a budget. */
+export interface Placed {
+  readonly reservation: BudgetReservation;
+  /** Beside all other reservations; its own is part of it. */
+  readonly room: Room;
+}
+
+/**
+ * Reserves what is wanted. Where that does not fit beside others: undefined, to be tried again when one of them settles.
+ * With nobody else there it takes what is left, down to the least; what does not fit even then is refused.
+ */
+export function placed(tracker: BudgetTracker, wanted: Wanted): Placed | Failure | undefined {
+  const { leastOutputTokens: least, inputTokens, costOf } = wanted;
+  const left = tracker.remaining();
+  const room = roomIn(left, wanted, tracker);
+  if (!(room.tokens >= wanted.outputTokens)) {
+    const alone = roomIn(unspent(tracker), wanted, tracker);
+    if (!(alone.tokens >= least)) return refused(alone, wanted);
+    if (!queueOf(tracker).isEmpty()) return undefined;
+    if (!(room.tokens >= least)) return refused(room, wanted);
+  }
+  const outputTokens = Math.min(wanted.outputTokens, room.tokens);
+  // The room was divided by the price: what it comes to may be a rounding error more.
+  const costUsd = costOf && Math.min(costOf(inputTokens, outputTokens), left.costUsd);
+  const reservation = tracker.reserve({ inputTokens, outputTokens, costUsd });
+  return reservation === undefined
+    ? refused(room, wanted)
+    : { reservation: queueOf(tracker).opened(reservation), room };
+}
+
+/** The limit that nothing is left of, whatever is reserved. */
+export function exhausted(tracker: BudgetTracker): BudgetDimension | undefined {
+  const { totalTokens, inputTokens, outputTokens, costUsd } = unspent(tracker);
+  if (!(totalTokens > 0)) return "total_tokens";
+  if (!(inputTokens > 0)) return "input_tokens";
+  if (!(outputTokens > 0)) return "output_tokens";
+  return costUsd > 0 ? undefined : "cost";
+}
+
+/** What would be left if no request was under way. */
+function unspent({ budget, consumed }: BudgetTracker): BudgetAmounts {
+  return {
+    totalTokens: leftOf(budget.maxTotalTokens, consumed.totalTokens),
+    inputTokens: leftOf(budget.maxInputTokens, consumed.inputTokens),
+    outputTokens: leftOf(budget.maxOutputTokens, consumed.outputTokens),
+    costUsd: leftOf(budget.maxCostUsd, consumed.costUsd ?? 0),
+  };
+}
+
+/** What is no number counts only where there is a limit. */
+function leftOf(limit: number | undefined, spent: number): number {
+  return limit === undefined ? Infinity : limit - spent;
+}
+
+/** By the limit that leaves the least. */
+function roomIn(left: BudgetAmounts, wanted: Wanted, tracker: BudgetTracker): Room {
+  const { inputTokens } = wanted;
+  const rooms: readonly (readonly [BudgetDimension, number])[] = [
+    ["total_tokens", Math.floor(left.totalTokens - inputTokens)],
+    ["input_tokens", left.inputTokens >= inputTokens ? Infinity : -1],
+    ["output_tokens", Math.floor(left.outputTokens)],
+    ["cost", tokensFor(left.costUsd, wanted)],
+  ];
+  let [dimension, tokens] = rooms[0] as (typeof rooms)[number];
+  // What cannot be compared is the least.
+  for (const [name, count] of rooms) if (!(count >= tokens)) [dimension, tokens] = [name, count];
+  return { tokens, dimension, tracker };
+}
+
+/** How many tokens of an answer the money is enough for. */
+function tokensFor(leftUsd: number, { costOf, inputTokens }: Wanted): number {
+  if (leftUsd === Infinity) return Infinity;
+  if (costOf === undefined) return leftUsd > 0 ? Infinity : -1;
+  const input = costOf(inputTokens, 0);
+  if (!(leftUsd > 0) || !(input <= leftUsd)) return -1;
+  const perToken = (costOf(inputTokens, 1_000) - input) / 1_000;
+  return perToken === 0 ? Infinity : Math.floor((leftUsd - input) / perToken + 1e-6);
+}
+
+function refused({ dimension, tracker }: Room, { inputTokens, leastOutputTokens, costOf }: Wanted): Failure {
+  const wanted = {
+    total_tokens: inputTokens + leastOutputTokens,
+    input_tokens: inputTokens,
+    output_tokens: leastOutputTokens,
+    cost: costOf?.(inputTokens, leastOutputTokens) ?? 0,
+  };
+  return budgetFailure("has no room for the request", "request", { dimension, tracker, wanted: wanted[dimension] });
+}

@@ -1,0 +1,29 @@
+// What is tried again because the system says that the fault may pass.
+import { lstat } from "node:fs/promises";
+import { isPassing } from "./faults.ts";
+
+const mostTries = 5;
+
+/** Tries the work again, up to five times in all, while something is in the way that passes. */
+export async function patiently<T>(root: string, work: () => T | Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isPassing(error) || tries === mostTries) throw error;
+      // Others have their turn.
+      await lstat(root).catch(() => {});
+    }
+  }
+}
+
+/** The same where nothing can be waited for. */
+export function patientlyNow<T>(work: () => T): T {
+  for (let tries = 1; ; tries++) {
+    try {
+      return work();
+    } catch (error) {
+      if (!isPassing(error) || tries === mostTries) throw error;
+    }
+  }
+}

@@ -1,0 +1,187 @@
+import { DefinitionError, describeValue, isRecord } from "@proviso/core";
+import { messageOf } from "./failures.ts";
+
+/** What a model's tokens cost: US dollars for a million of them. */
+export interface TokenPrices {
+  readonly input: number;
+  readonly output: number;
+  /** Of the input that came from the provider's cache. Default: as `input`. */
+  readonly cachedInput?: number | undefined;
+  /** Of the output that the model thought in. Default: as `output`. */
+  readonly reasoning?: number | undefined;
+}
+
+/** Tokens of one request, to be priced; fractions will do. */
+export interface PricedTokens {
+  readonly inputTokens: number;
+  /** Of the input. */
+  readonly cachedInputTokens?: number | undefined;
+  readonly outputTokens: number;
+  /** Of the output. */
+  readonly reasoningTokens?: number | undefined;
+}
+
+/** US dollars for the tokens of a request at a moment (milliseconds since 1970), or why nobody knows. */
+export type Pricing =
+  | { readonly known: true; priceOf(tokens: PricedTokens, at: number): number }
+  | { readonly known: false; readonly reason: string };
+
+/** The prices of one model, looked up once, and not before somebody asks. */
+export interface Prices {
+  /** undefined until `load` is done. */
+  readonly current: Pricing | undefined;
+  /** Never rejects. */
+  load(): Promise<Pricing>;
+}
+
+const names = ["input", "output", "cachedInput", "reasoning"] as const satisfies readonly (keyof TokenPrices)[];
+
+/** @throws {DefinitionError} for prices that are none. */
+export function checkPricing(pricing: unknown): void {
+  if (pricing === undefined) return;
+  const example = "{ input: 2.5, output: 15 }, US dollars for a million tokens";
+  if (!isRecord(pricing)) {
+    throw new DefinitionError(`The option pricing must be ${example}, not ${describeValue(pricing)}.`);
+  }
+  const unknown = Object.keys(pricing).find((key) => !(names as readonly string[]).includes(key));
+  if (unknown !== undefined) {
+    throw new DefinitionError(`The option pricing has no ${unknown}: it takes ${names.join(", ")}.`);
+  }
+  for (const name of names) {
+    const price = pricing[name];
+    if (price === undefined && (name === "cachedInput" || name === "reasoning")) continue;
+    if (typeof price === "number" && Number.isFinite(price) && price >= 0) continue;
+    throw new DefinitionError(
+      `The option pricing.${name} must be a number from 0 (pricing is ${example}), not ${describeValue(price)}.`,
+    );
+  }
+}
+
+/** By what was given; else by the catalog of an optional package, which goes by the provider's and the model's name. */
+export function pricesOf(of: {
+  readonly pricing?: TokenPrices | undefined;
+  readonly model: string | undefined;
+  readonly provider?: string | undefined;
+}): Prices {
+  let current: Pricing | undefined = of.pricing === undefined ? undefined : atPrices(of.pricing);
+  let loading: Promise<Pricing> | undefined;
+  return {
+    get current() {
+      return current;
+    },
+    load: () =>
+      (loading ??=
+        current === undefined ? fromCatalog(of).then((found) => (current = found)) : Promise.resolve(current)),
+  };
+}
+
+const perMillion = 1e-6;
+
+function atPrices({ input, output, cachedInput = input, reasoning = output }: TokenPrices): Pricing & { known: true } {
+  return {
+    known: true,
+    priceOf(tokens) {
+      const { inputTokens, outputTokens } = tokens;
+      // A part is no larger than the whole, whatever was reported.
+      const cached = Math.min(tokens.cachedInputTokens ?? 0, inputTokens);
+      const thought = Math.min(tokens.reasoningTokens ?? 0, outputTokens);
+      const dollars =
+        (inputTokens - cached) * input + cached * cachedInput + (outputTokens - thought) * output + thought * reasoning;
+      return dollars * perMillion;
+    },
+  };
+}
+
+const packageName = "@pydantic/genai-prices";
+type Catalog = Pick<typeof import("@pydantic/genai-prices"), "calcPrice">;
+type Found = NonNullable<ReturnType<Catalog["calcPrice"]>>;
+
+let catalog: Promise<Catalog> | undefined;
+
+/** Of the models for tests: no catalog has them, and a test should not wait until one is loaded. */
+const unlisted: ReadonlySet<string | undefined> = new Set(["scripted-model", "failing-model"]);
+
+/** Never rejects. */
+async function fromCatalog({
+  model,
+  provider,
+}: {
+  readonly model: string | undefined;
+  readonly provider?: string | undefined;
+}): Promise<Pricing> {
+  if (model === undefined) return unknown("The adapter does not say its model: give the option model.");
+  if (unlisted.has(model)) return unknown(`${packageName} has no price for the model "${model}".`);
+  let calcPrice: Catalog["calcPrice"];
+  try {
+    ({ calcPrice } = await (catalog ??= import("@pydantic/genai-prices")));
+  } catch (error) {
+    return unknown(`The package ${packageName} is needed for prices: npm install ${packageName} (${messageOf(error)})`);
+  }
+  for (const [modelId, options] of namesOf(model, provider)) {
+    try {
+      const found = calcPrice({ input_tokens: 1_000, output_tokens: 1_000 }, modelId, options);
+      if (found === null) continue;
+      // A model that is priced by minutes or images costs nothing by tokens.
+      if (!["input_mtok", "output_mtok"].every((key) => found.model_price[key] !== undefined)) {
+        return unknown(`${packageName} has no price by tokens for the model "${model}".`);
+      }
+      return listed(calcPrice, found, modelId);
+    } catch (error) {
+      return unknown(`${packageName} cannot price the model "${model}": ${messageOf(error)}`);
+    }
+  }
+  return unknown(`${packageName} has no price for the model "${model}".`);
+}
+
+/** Of its own provider, as it is, then as gateways write it: `provider/model`. */
+function namesOf(
+  model: string,
+  provider: string | undefined,
+): readonly (readonly [modelId: string, { readonly providerId?: string }])[] {
+  const own = provider === undefined ? [] : [[model, { providerId: provider }] as const];
+  const slash = model.indexOf("/");
+  const split = slash > 0 ? [[model.slice(slash + 1), { providerId: model.slice(0, slash) }] as const] : [];
+  return [...own, [model, {}], ...split];
+}
+
+/** The catalog's own arithmetic, but for requests that plain prices hold for: it takes a millisecond to look up. */
+function listed(calcPrice: Catalog["calcPrice"], found: Found, modelId: string): Pricing {
+  // With a provider that has this model alone, the rest of the catalog is not searched.
+  const provider = { ...found.provider, models: [found.model] };
+  const plain = plainPrices(found);
+  return {
+    known: true,
+    priceOf(tokens, at) {
+      const { inputTokens, outputTokens } = tokens;
+      if (plain !== undefined && inputTokens + outputTokens <= plain.upTo) return plain.priceOf(tokens, at);
+      const usage = {
+        input_tokens: inputTokens,
+        cache_read_tokens: Math.min(tokens.cachedInputTokens ?? 0, inputTokens),
+        output_tokens: outputTokens,
+        output_reasoning_tokens: Math.min(tokens.reasoningTokens ?? 0, outputTokens),
+      };
+      return calcPrice(usage, modelId, { provider, timestamp: new Date(at) })?.total_price ?? Number.NaN;
+    },
+  };
+}
+
+/** undefined where prices depend on the day or the hour. */
+function plainPrices({ model, model_price: prices }: Found) {
+  if (Array.isArray(model.prices)) return undefined;
+  let upTo = Infinity;
+  const base = (key: string, otherwise: number): number => {
+    const price = prices[key];
+    if (price === undefined || typeof price === "number") return price ?? otherwise;
+    for (const { start } of price.tiers) upTo = Math.min(upTo, start);
+    return price.base;
+  };
+  const [input, output] = [base("input_mtok", 0), base("output_mtok", 0)];
+  const cachedInput = base("cache_read_mtok", input);
+  const reasoning = base("output_reasoning_mtok", output);
+  const { priceOf } = atPrices({ input, output, cachedInput, reasoning });
+  return { priceOf, upTo };
+}
+
+function unknown(reason: string): Pricing {
+  return { known: false, reason };
+}

@@ -1,0 +1,59 @@
+import type { ModelProvider, ModelRequest } from "@proviso/core";
+import type { Room, Wanted } from "../budget-room.ts";
+import type { Run } from "../run.ts";
+import { inputTokensOf } from "../usage.ts";
+
+/** Reserved for an answer whose length nobody has bounded or estimated. */
+const usualOutputTokens = 16_384;
+/** No model in use answers with more, so a limit above it would limit nothing. */
+const longestAnswer = 131_072;
+/** The models with the shortest answers stop here; who refuses an even smaller limit takes none at all. */
+const shortestMaximum = 4_096;
+
+/** Which limits of an answer a model takes, as far as it has shown. */
+export interface OutputLimits {
+  takes(tokens: number): boolean;
+  /** It refused a request for this limit, and took the same request without it: its own maximum is lower. */
+  refused(tokens: number): void;
+}
+
+export function outputLimits(): OutputLimits {
+  let refusedFrom = longestAnswer;
+  return {
+    takes: (tokens) => tokens < refusedFrom,
+    refused(tokens) {
+      refusedFrom = Math.min(refusedFrom, tokens < shortestMaximum ? 0 : tokens);
+    },
+  };
+}
+
+/** What a request wants of a budget; undefined where there is none. */
+export function wantedOf(run: Run, provider: ModelProvider, request: ModelRequest): Wanted | undefined {
+  if (run.limits.budget === undefined) return undefined;
+  const { maxOutputTokens: bound = Infinity } = provider;
+  const { knownCost: known, inputCorrection: correction, expectedOutputTokens: expected } = run;
+  const unbounded = bound === Infinity ? usualOutputTokens : bound;
+  const usual = Math.min(bound, Math.ceil(expected ?? unbounded));
+  const least = provider.capabilities.outputLimit?.least;
+  // What cannot be cut short needs room for all that it may answer, where that is known.
+  const needed = expected === undefined && bound === Infinity ? 1 : usual;
+  const leastOutputTokens = least === undefined ? needed : Math.min(bound, least);
+  return {
+    inputTokens: inputTokensOf(request, run.conversation, { known, correction }),
+    outputTokens: Math.max(usual, leastOutputTokens),
+    leastOutputTokens,
+    costOf: costsOf(run),
+  };
+}
+
+function costsOf({ prices: { current }, world: { clock } }: Run): Wanted["costOf"] {
+  if (current?.known !== true) return undefined;
+  return (inputTokens, outputTokens) => current.priceOf({ inputTokens, outputTokens }, clock.now());
+}
+
+/** The limit that a budget sets to an answer; undefined where the model's own bound is lower, or it takes none. */
+export function outputLimitIn(room: Room | undefined, run: Run, provider: ModelProvider): number | undefined {
+  if (room === undefined || provider.capabilities.outputLimit === undefined) return undefined;
+  const { tokens } = room;
+  return tokens < (provider.maxOutputTokens ?? Infinity) && run.outputLimits.takes(tokens) ? tokens : undefined;
+}

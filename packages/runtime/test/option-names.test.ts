@@ -1,0 +1,104 @@
+import { definePrompt, DefinitionError, defineTool } from "@proviso/core";
+import { agentAdapter, createSession, modelAdapter, restoreSession, transaction } from "@proviso/runtime";
+import { estimate, usageStatistics } from "@proviso/runtime/estimation";
+import { hostFilesystem, sqliteResource, sqliteUsageStore } from "@proviso/runtime/node";
+import { fakeEnvironment, invokeTool, replayEvents, scriptedModel } from "@proviso/runtime/testing";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+
+const prompt = definePrompt({ key: "greet", text: "Say hello." }).bind();
+const adapter = modelAdapter(scriptedModel([]));
+const tool = defineTool({ name: "t", description: "T.", input: z.object({}), execute: () => "done" });
+const driver = {
+  name: "a",
+  model: "a",
+  drive: async () => ({ failure: "provider", reason: "unknown", message: "no" }),
+};
+
+describe("ERR-4 an option that nobody would look at is refused", () => {
+  test.each<readonly [what: string, use: () => unknown, message: string]>([
+    [
+      "modelAdapter",
+      () => modelAdapter(scriptedModel([]), { trottle: {} } as never),
+      "modelAdapter has no option trottle. Did you mean throttle?",
+    ],
+    [
+      "agentAdapter",
+      () => agentAdapter(driver as never, { maxTurns: 3 } as never),
+      "agentAdapter has no option maxTurns.",
+    ],
+    [
+      "throttle",
+      () => modelAdapter(scriptedModel([]), { throttle: { maxRetries: 2 } as never }),
+      "A throttle policy has no option maxRetries. Did you mean maxAttempts?",
+    ],
+    [
+      "createSession",
+      () => createSession({ slice: [] } as never),
+      "createSession has no option slice. Did you mean slices?",
+    ],
+    ["fork", () => createSession().fork({ name: "x" } as never), "fork has no option name."],
+    [
+      "restoreSession",
+      () => restoreSession(createSession().toJSON(), { slices: [], id: "x" } as never),
+      "restoreSession has no option id.",
+    ],
+    ["hostFilesystem", () => hostFilesystem("/nowhere", { readonly: true } as never), "Did you mean readOnly?"],
+    [
+      "sqliteResource",
+      () => sqliteResource(":memory:", { migrations: [] } as never),
+      "sqliteResource has no option migrations.",
+    ],
+    [
+      "sqliteUsageStore",
+      () => sqliteUsageStore("/nowhere/x", { busyTimeout: 1 } as never),
+      "Did you mean busyTimeoutMs?",
+    ],
+    [
+      "usageStatistics",
+      () => usageStatistics(createSession(), { onErrors: () => {} } as never),
+      "Did you mean onError?",
+    ],
+    ["scriptedModel", () => scriptedModel([], { capability: {} } as never), "scriptedModel has no option capability."],
+    [
+      "a step",
+      () => scriptedModel([{ tool_calls: [] } as never]),
+      "Step 1 of the script has no option tool_calls. Did you mean toolCalls?",
+    ],
+    [
+      "a call",
+      () => scriptedModel([{ toolCalls: [{ name: "t", args: {} } as never] }]),
+      "A call in step 1 of the script has no option args.",
+    ],
+    ["replayEvents", () => replayEvents([], { slice: [] } as never), "Did you mean slices?"],
+  ])("ERR-4 %s", (_, use, message) => {
+    expect(use).toThrow(DefinitionError);
+    expect(use).toThrow(message);
+  });
+
+  test("ERR-4 where a promise is the answer, it rejects", async () => {
+    await expect(estimate(prompt, { adapter, messages: [], usage: 1 } as never)).rejects.toThrow(
+      "estimate has no option usage.",
+    );
+    await expect(invokeTool(tool, {}, { sesion: 1 } as never)).rejects.toThrow("Did you mean session?");
+    const scope = { session: createSession(), resources: {}, tags: "x" } as never;
+    await expect(transaction(scope, async () => {})).rejects.toThrow("Did you mean tag?");
+    const { result } = await invokeTool(tool, {}, fakeEnvironment());
+    expect(result.success).toBe(true);
+  });
+
+  test.each([
+    ["timeout", "evaluate has no option timeout. Did you mean deadline?"],
+    ["abortSignal", "Did you mean signal?"],
+    ["maxSteps", "Did you mean maxTurns?"],
+    ["sesion", "Did you mean session?"],
+    ["temperature", "evaluate has no option temperature. It takes deadline, budget, signal,"],
+  ])("ERR-4 ERR-1 evaluate and stream: %s", async (name, message) => {
+    const options = { [name]: 5 } as never;
+    for (const refused of [adapter.evaluate(prompt, options), adapter.stream(prompt, options).response]) {
+      const error: unknown = await refused.catch((reason: unknown) => reason);
+      expect(error).toMatchObject({ code: "option", option: name });
+      expect((error as Error).message).toContain(message);
+    }
+  });
+});

@@ -1,0 +1,73 @@
+/**
+ * `pnpm mutations:check [rule …]`: plants each mutation of mutations.ts and runs its rule's tests in the file that it names.
+ * It is killed where one of them fails; one that survives is a clause that no test guards, and the exit code is 1.
+ * That the tests pass without it is what `pnpm test` shows.
+ */
+import { join } from "node:path";
+import type { TestProjectInlineConfiguration } from "vitest/config";
+import { createVitest, type TestModule, type TestProject, type TestSpecification } from "vitest/node";
+import { sourceConditions } from "../vitest.workspace.ts";
+import { mutations, type Mutation } from "./mutations.ts";
+import { root } from "./packages.ts";
+
+const asked = mutations.filter(({ rule }) => process.argv.length < 3 || process.argv.includes(rule));
+
+/** A project whose sources have the mutation in them. */
+function mutated({ file, find, replace, test }: Mutation, index: number): TestProjectInlineConfiguration {
+  const mutatedFile = join(root, "packages", file);
+  const plugin = {
+    name: "mutation",
+    enforce: "pre" as const,
+    transform(code: string, id: string) {
+      if (id.split("?")[0] !== mutatedFile) return undefined;
+      if (code.split(find).length !== 2) throw new Error(`${file} does not hold exactly once: ${find}`);
+      return { code: code.replace(find, () => replace), map: null };
+    },
+  };
+  return {
+    plugins: [plugin],
+    ssr: { resolve: { conditions: sourceConditions } },
+    // With the cache of other runs, no source would be transformed.
+    test: { name: `${index}`, root, include: [test], testTimeout: 30_000, fsModuleCache: false },
+  };
+}
+
+/** Only the tests that carry the rule's id. */
+function specificationOf({ rule, test }: Mutation, project: TestProject | undefined): TestSpecification {
+  if (project === undefined) throw new Error(`There is no project for ${rule}.`);
+  return project.createSpecification(join(root, test), { testNamePattern: new RegExp(`\\b${rule}\\b`) });
+}
+
+/** The first test that failed; else why none did. */
+function outcomeOf(module: TestModule | undefined): { readonly killer: string } | { readonly why: string } {
+  const failed = [...(module?.children.allTests("failed") ?? [])];
+  const [killer] = failed.map(({ fullName }) => fullName);
+  if (killer !== undefined) return { killer };
+  const passed = [...(module?.children.allTests("passed") ?? [])].length;
+  const errors = module?.errors().map(({ message }) => message) ?? [];
+  return { why: errors.length > 0 ? errors.join("; ") : `${passed} tests passed` };
+}
+
+const started = performance.now();
+const projects = asked.map(mutated);
+const vitest = await createVitest("test", { config: false, root, watch: false, reporters: [], projects });
+await vitest.standalone();
+const specifications = asked.map((mutation, index) =>
+  specificationOf(
+    mutation,
+    vitest.projects.find(({ name }) => name === `${index}`),
+  ),
+);
+const { testModules } = await vitest.runTestSpecifications(specifications);
+let killed = 0;
+for (const [index, { rule, breaks, test }] of asked.entries()) {
+  const outcome = outcomeOf(testModules.find(({ project }) => project.name === `${index}`));
+  if ("killer" in outcome) killed++;
+  const [word, why] = "killer" in outcome ? ["killed  ", outcome.killer] : ["SURVIVED", `${test}: ${outcome.why}`];
+  console.log(`${word} ${rule} (${breaks}): ${why}`);
+}
+await vitest.close();
+const seconds = ((performance.now() - started) / 1000).toFixed(0);
+console.log(`mutations: ${killed} of ${asked.length} killed (${seconds} s)`);
+// The tests that failed have set it.
+process.exitCode = killed === asked.length ? 0 : 1;

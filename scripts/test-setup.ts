@@ -1,0 +1,11 @@
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+
+/** Before all tests of a run: nothing that they start lives longer than the run, even if the run is killed. */
+export function setup(): () => void {
+  const args = [join(import.meta.dirname, "test-guard.mjs"), String(process.pid)];
+  const guard = spawn(process.execPath, args, { detached: true, stdio: ["pipe", "ignore", "inherit"] });
+  guard.unref();
+  (guard.stdin as typeof guard.stdin & { unref(): void }).unref();
+  return () => void guard.stdin.end();
+}
