@@ -154,7 +154,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "LLC-30",
     breaks: "an error has the messages so far",
-    file: "runtime/src/evaluate.ts",
+    file: "runtime/src/failing.ts",
     find: "return { promptName, usage, messages: conversation.messages(), toolResults",
     replace: "return { promptName, usage, messages: [], toolResults",
     test: "examples/llm-connect/test/evaluate.test.ts",
@@ -162,7 +162,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "LLC-30",
     breaks: "an error has the tool results so far",
-    file: "runtime/src/evaluate.ts",
+    file: "runtime/src/failing.ts",
     find: "messages: conversation.messages(), toolResults: Object.freeze([...toolResults]) };",
     replace: "messages: conversation.messages(), toolResults: Object.freeze([]) };",
     test: "examples/llm-connect/test/evaluate.test.ts",

@@ -75,7 +75,7 @@ describe("BLK-2 the model", () => {
     [{ model: "m", systemPrompt: " " }, "systemPrompt"],
     [{ model: "m", systemPrompt: undefined }, "systemPrompt"],
     [{ model: "m", output: undefined }, "output"],
-    [{ model: "m", output: {} }, "schema"],
+    [{ model: "m", output: {} }, "Schema"],
     [{ model: "m", recovery: {} }, "recovery"],
     [{ model: "m", recovery: [{ on: ["render_error"] }] }, "recovery[0]"],
     [{ model: "m", recovery: [null] }, "recovery[0]"],

@@ -39,13 +39,14 @@ test("BLK-7 hostile payloads arrive unchanged, exactly once, whatever the system
       const result = await definePrimitive({ ...block, adapter: modelAdapter(model) }).run(payload);
       expect(result.success).toBe(true);
       const [first, ...others] = model.requests[0]?.messages ?? [];
-      expect(others).toEqual([{ role: "user", text: payload }]);
+      // PRO-9: no half of a surrogate pair goes to a wire.
+      expect(others).toEqual([{ role: "user", text: payload.toWellFormed() }]);
       expect(first?.role).toBe("system");
-      expect(first?.text.slice(0, system.length)).toBe(system);
+      expect(first?.text.slice(0, system.length)).toBe(system.toWellFormed());
       const instructions = first?.text.slice(system.length) ?? "";
       expect(instructions === "").toBe(nativeOutput);
       // The second part is the schema's, the same for every payload.
-      expect(instructions).not.toContain(payload.length > 40 ? payload : "\uFFFF");
+      expect(instructions).not.toContain(payload.length > 40 ? payload.toWellFormed() : "\uFFFF");
     }),
     settings,
   );
@@ -61,7 +62,7 @@ test("BLK-7 hostile payloads arrive unchanged over the wire", async () => {
       const { body } = simulator.requests.at(-1) ?? {};
       expect((body as { readonly messages: unknown }).messages).toEqual([
         expect.objectContaining({ content: systemPrompt }),
-        { role: "user", content: payload },
+        { role: "user", content: payload.toWellFormed() },
       ]);
     }),
     settings,

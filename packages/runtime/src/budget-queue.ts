@@ -1,6 +1,7 @@
 // 1. Who waits is served in the order of coming: nobody overtakes, so a large request is not passed over for ever.
 // 2. Somebody waits only while a reservation of this process is open; each that settles serves those who wait.
 import type { BudgetReservation, BudgetTracker } from "@proviso/core";
+import { hiddenField } from "./hidden-field.ts";
 
 /** The requests of this process that one tracker has room for, and those that wait for it. */
 export interface BudgetQueue {
@@ -15,11 +16,11 @@ export interface BudgetQueue {
   inTurn<T>(attempt: () => T | undefined, signal: AbortSignal): T | Promise<T>;
 }
 
-const queues = new WeakMap<BudgetTracker, BudgetQueue>();
+const queues = hiddenField<BudgetQueue>();
 
 /** One for each tracker, whoever made it. */
 export function queueOf(tracker: BudgetTracker): BudgetQueue {
-  let queue = queues.get(tracker);
+  let queue = queues.of(tracker);
   if (queue === undefined) queues.set(tracker, (queue = newQueue()));
   return queue;
 }

@@ -14,6 +14,7 @@ import {
 } from "@proviso/core";
 import { queueOf } from "./budget-queue.ts";
 import { exhausted, placed, type Placed, type Room, type Wanted } from "./budget-room.ts";
+import { hiddenField } from "./hidden-field.ts";
 import { budgetFailure, isFailure, type Failure } from "./failures.ts";
 
 /** What a request holds of all budgets. */
@@ -71,15 +72,16 @@ function trackerOf(budget: Budget | BudgetTracker | undefined): BudgetTracker | 
 }
 
 /** The trackers behind one that was joined here: a nested evaluation gets it as what is around it. */
-const parts = new WeakMap<BudgetTracker, readonly BudgetTracker[]>();
-const numbers = new WeakMap<BudgetTracker, number>();
+const parts = hiddenField<readonly BudgetTracker[]>();
+const numbers = hiddenField<number>();
 let numbered = 0;
 
-/** Each tracker once, in the order in which they were first seen here. */
+/** Each tracker once, in the order in which they were first seen here beside others. */
 function inOrder(given: readonly (BudgetTracker | undefined)[]): readonly BudgetTracker[] {
-  const trackers = given.flatMap((tracker) => (tracker === undefined ? [] : (parts.get(tracker) ?? [tracker])));
-  for (const tracker of trackers) if (!numbers.has(tracker)) numbers.set(tracker, ++numbered);
-  const numberOf = (tracker: BudgetTracker): number => numbers.get(tracker) ?? 0;
+  const trackers = given.flatMap((tracker) => (tracker === undefined ? [] : (parts.of(tracker) ?? [tracker])));
+  if (trackers.length < 2) return trackers;
+  for (const tracker of trackers) if (numbers.of(tracker) === undefined) numbers.set(tracker, ++numbered);
+  const numberOf = (tracker: BudgetTracker): number => numbers.of(tracker) ?? 0;
   return [...new Set(trackers)].sort((a, b) => numberOf(a) - numberOf(b));
 }
 

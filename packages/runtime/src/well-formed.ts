@@ -3,7 +3,21 @@ import type { Message } from "@proviso/core";
 
 /** A message as it may go to a wire: U+FFFD in place of each half surrogate pair. The same object where there is none. */
 export function wellFormedMessage<M extends Message>(message: M): M {
-  return wellFormed(message) as M;
+  return isWellFormed(message) ? message : (wellFormed(message) as M);
+}
+
+/** Looks without making anything: nearly all messages are. */
+function isWellFormed(value: unknown, depth = 0): boolean {
+  if (typeof value === "string") return value.isWellFormed();
+  if (typeof value !== "object" || value === null || depth > deepest) return true;
+  if (Array.isArray(value)) return value.every((item: unknown) => isWellFormed(item, depth + 1));
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) return true;
+  for (const key of Object.keys(value)) {
+    if (!key.isWellFormed()) return false;
+    if (!isWellFormed((value as Readonly<Record<string, unknown>>)[key], depth + 1)) return false;
+  }
+  return true;
 }
 
 /** Texts and keys, at every depth of plain data; the same reference where nothing has to be changed. */

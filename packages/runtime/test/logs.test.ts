@@ -84,9 +84,9 @@ test("EVT-4 every error that evaluate rejects with is one prompt.error in the lo
   }).bind({ x: {} });
   const cases: readonly (readonly [code: string, phase: string, Prompt, EvaluateOptions])[] = [
     ["deadline", "render", promptWith(), { deadline: deadlineAt(new Date(clock.now() - 1), clock) }],
-    ["render", "render", promptWith(), { maxTurns: 0 }],
+    ["option", "render", promptWith(), { maxTurns: 0 }],
     ["render", "render", unbindable, {}],
-    ["render", "render", undefined as never, {}],
+    ["option", "render", undefined as never, {}],
     ["listener", "response", promptWith(), { session }],
     ["turns", "request", promptWith(writes), { maxTurns: 1 }],
   ];

@@ -1,5 +1,5 @@
 import { definePrompt, DefinitionError, defineTool } from "@proviso/core";
-import { agentAdapter, createSession, modelAdapter, restoreSession, transaction } from "@proviso/runtime";
+import { agentAdapter, createSession, modelAdapter, restoreSession } from "@proviso/runtime";
 import { estimate, usageStatistics } from "@proviso/runtime/estimation";
 import { hostFilesystem, sqliteResource, sqliteUsageStore } from "@proviso/runtime/node";
 import { fakeEnvironment, invokeTool, replayEvents, scriptedModel } from "@proviso/runtime/testing";
@@ -81,8 +81,6 @@ describe("ERR-4 an option that nobody would look at is refused", () => {
       "estimate has no option usage.",
     );
     await expect(invokeTool(tool, {}, { sesion: 1 } as never)).rejects.toThrow("Did you mean session?");
-    const scope = { session: createSession(), resources: {}, tags: "x" } as never;
-    await expect(transaction(scope, async () => {})).rejects.toThrow("Did you mean tag?");
     const { result } = await invokeTool(tool, {}, fakeEnvironment());
     expect(result.success).toBe(true);
   });

@@ -56,7 +56,7 @@ test.each(["", " \n\t"])(
     const adapter = modelAdapter(model, fakeEnvironment());
     for (const evaluating of [adapter.evaluate(text), adapter.stream(text).response]) {
       const error = await rejection(evaluating);
-      expect(error).toMatchObject({ code: "render", promptName: "(no prompt)" });
+      expect(error).toMatchObject({ code: "option", promptName: "(no prompt)" });
       expect(error.message).toBe("The text to evaluate is empty: give the text of a message, or a bound prompt.");
       expect(error.cause).toBeInstanceOf(DefinitionError);
     }

@@ -56,6 +56,15 @@ test("PRO-9 no half of a surrogate pair reaches a provider, from texts, params, 
   expect(whole.lastPrompt).toBe("Say \ud83d\ude00.");
 });
 
+test("PRO-9 TOOL-7 ids that differ in halves alone stay apart", async () => {
+  const call = (id: string) => ({ id, name: "say", arguments: { text: "a" } });
+  const model = scriptedModel([{ toolCalls: [call("\ud83d"), call("\ud83e")] }, { output: { a: "b" } }]);
+  const { messages } = await modelAdapter(model).evaluate(prompt);
+  const ids = messages.flatMap((message) => (message.role === "tool" ? [message.callId] : []));
+  expect(new Set(ids).size).toBe(2);
+  expect(isWhole(messages)).toBe(true);
+});
+
 test("PRO-9 nor what an agent reads of a call", async () => {
   const feedback = [{ name: "f", every: { calls: 1 }, provide: () => half }];
   const own = definePrompt({ key: "a", sections: [{ key: "a", text: half, tools: [say] }], feedback }).bind();

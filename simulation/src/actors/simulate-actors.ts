@@ -16,6 +16,7 @@ import {
 } from "./stage.ts";
 import { addSession } from "./sessions.ts";
 import { work, workAlone } from "./steps.ts";
+import { waitTogether } from "./together.ts";
 import { goBack, runTransaction, visit } from "./transactions.ts";
 
 /** Milliseconds after which everything has to be over, and within which a lock that nobody holds is there. */
@@ -50,7 +51,8 @@ async function act(stage: Stage, session: Session): Promise<void> {
   const { random, scopes } = stage;
   const scope = { session, resources: random.pick(scopes) };
   const kind = random.int(100);
-  if (kind < 55) await evaluate(stage, session);
+  if (kind < 3) await waitTogether(stage);
+  else if (kind < 55) await evaluate(stage, session);
   else if (kind < 80) await runTransaction(stage, scope, undefined, 0);
   else if (kind < 88 && !stage.goingBack.isTaken) {
     // One of these in a run, so that it is known whose snapshot is restored.

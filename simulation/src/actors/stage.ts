@@ -165,7 +165,6 @@ export function randomGiven(stage: Stage): Given {
     () => each((key, cell) => [provideFactory(key, () => cell as Sheet, { close() {} })]),
     () => each((key, cell) => [provideFactory(key, () => slowly(cell), { close() {} })]),
     () => stage.late,
-    () => stage.late,
     () => [
       scope,
       ...each((key, cell) => [provideFactory(key, () => cell as Sheet, { scope: "prototype", close() {} })]).slice(1),

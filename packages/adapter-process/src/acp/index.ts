@@ -1,5 +1,6 @@
 import type { ProviderAdapter } from "@proviso/core";
 import { agentAdapter, type AgentDriver } from "@proviso/runtime";
+import { adapterOptionsOf } from "@proviso/runtime/adapter";
 import { basename } from "node:path";
 import { secretsOf } from "../options.ts";
 import { checkAgentOptions, type AcpAgentOptions } from "./options.ts";
@@ -26,5 +27,5 @@ export function acpAgent(options: AcpAgentOptions): ProviderAdapter {
       return drive(checked, run);
     },
   };
-  return agentAdapter(driver, { ...options, secrets: secretsOf(options) });
+  return agentAdapter(driver, { ...adapterOptionsOf(options), secrets: secretsOf(options) });
 }

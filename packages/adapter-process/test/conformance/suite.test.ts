@@ -13,6 +13,7 @@ const noStatus = [
   "THR-5",
   "THR-1 THR-6 what is not to be asked again",
   "THR-6 it gives up",
+  "THR-1 THR-6 what is not to be asked again",
   `${asInProcess}: refusals`,
   `${asInProcess}: an exhausted quota`,
   `${asInProcess}: a bad request`,

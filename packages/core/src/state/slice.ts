@@ -43,7 +43,15 @@ export interface SliceReducers<State> {
   on<F extends EventFilter>(event: F, reduce: (draft: Draft<State>, event: EventOf<F>) => State | void): void;
 }
 
-const sliceNames = { name: true, initial: true, kind: true, schema: true, reducers: true };
+/** `registered` is a slice's own: one may be made of another. */
+const sliceNames = {
+  registered: true,
+  name: true,
+  initial: true,
+  kind: true,
+  schema: true,
+  reducers: true,
+};
 
 /**
  * A part of the session's state and how events change it. A reducer changes the draft, or returns the new state.

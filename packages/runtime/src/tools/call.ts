@@ -1,12 +1,8 @@
 import {
   AbortedError,
-  asJson,
   BudgetExceededError,
   DeadlineExceededError,
   isThenable,
-  pathText,
-  returnedResult,
-  toJsonValue,
   VisibilityExpansionRequired,
   type FrameworkEvent,
   type RejectedParams,
@@ -25,6 +21,7 @@ import { startCallTime, type CallTime } from "./call-time.ts";
 import { callContext, type CallContext } from "./context.ts";
 import { openingOf, type Opening } from "./disclosure.ts";
 import { checkPolicies } from "./policies.ts";
+import { failed, jsonOf, resultOf } from "./result.ts";
 
 /** What is recorded of a call in `tool.invoked`, and the limit that ended the evaluation meanwhile. */
 export interface Invocation {
@@ -300,29 +297,4 @@ function rejected(run: Run, call: ToolCall, error: string): Invocation {
 function unknownTool(run: Run, call: ToolCall): string {
   const names = [...run.tools.keys()].join(", ");
   return `There is no tool "${call.name}". ${names === "" ? "There are none." : `The tools are: ${names}.`}`;
-}
-
-/** Only what toolOk and toolError made is a result; all else is a value. What JSON would change or lose is refused. */
-function resultOf(returned: unknown): ToolResult {
-  const result = returnedResult(returned) ?? { success: true, message: "", value: returned, hideValue: false };
-  if (!result.success) return failed(result.message);
-  if (isA(result.value, Error)) return failed(messageOf(result.value));
-  try {
-    const json = asJson(result.value);
-    if ("value" in json) return { ...result, value: json.value ?? null };
-    const { path, problem } = json.odd;
-    return failed(`${notJson}: ${path.length === 0 ? "it" : pathText("", path)} ${problem}. Return plain JSON.`);
-  } catch (error) {
-    return failed(`${notJson}: it cannot be read: ${messageOf(error)}`);
-  }
-}
-
-const notJson = "The tool returned a value that is not JSON";
-
-export function failed(message: string): ToolResult {
-  return { success: false, message: message === "" ? "The tool failed." : message };
-}
-
-export function jsonOf(value: unknown): unknown {
-  return toJsonValue(value)?.value ?? null;
 }

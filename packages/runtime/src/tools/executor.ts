@@ -2,7 +2,6 @@ import {
   isThenable,
   type AssistantMessage,
   type RejectedParams,
-  type Tool,
   type ToolCall,
   type ToolInvoked,
   type ToolMessage,
@@ -13,12 +12,14 @@ import { internalFailure, isFailure, messageOf, type Failure } from "../failures
 import type { Run } from "../run.ts";
 import { endTransaction, rollback } from "../transactions/ending.ts";
 import type { NotBegun, Transaction } from "../transactions/transaction.ts";
+import { batchesOf } from "./batches.ts";
 import { beginCalls, beginEach } from "./begin.ts";
-import { announceCall, failed, invoke, jsonOf, prepare, type Accepted, type Invocation } from "./call.ts";
+import { announceCall, invoke, prepare, type Accepted, type Invocation } from "./call.ts";
 import { withFeedback } from "./feedback.ts";
 import { toolMessage } from "./message.ts";
 import { askForApproval, policiesFor } from "./policies.ts";
 import { recordCall } from "./recording.ts";
+import { failed, jsonOf } from "./result.ts";
 
 /** What came of a turn's calls: the model's answers, and the limit that ended the evaluation meanwhile. */
 export interface TurnOutcome {
@@ -52,25 +53,6 @@ function unforeseen(calls: readonly ToolCall[], cause: unknown): TurnOutcome {
   const stop = internalFailure(cause, "tool");
   const result = failed(stop.message);
   return { answers: calls.map((call) => toolMessage(call, result)), stop };
-}
-
-/** Neighbours that exclude nobody go together: they change nothing, or use no resource. A watched call goes alone. */
-function batchesOf(run: Run, calls: readonly ToolCall[]): readonly (readonly ToolCall[])[] {
-  const batches: ToolCall[][] = [];
-  let before: "reading" | "using nothing" | undefined;
-  for (const call of calls) {
-    const tool = run.tools.get(call.name);
-    const kind = tool === undefined || policiesFor(run, tool).length > 0 ? undefined : kindOf(tool);
-    if (kind !== undefined && kind === before) batches.at(-1)?.push(call);
-    else batches.push([call]);
-    before = kind;
-  }
-  return batches;
-}
-
-function kindOf({ readOnly, uses }: Tool): "reading" | "using nothing" | undefined {
-  if (readOnly === true) return "reading";
-  return uses?.length === 0 ? "using nothing" : undefined;
 }
 
 /** One call, or several that overlap: prepared and approved first, then run in one transaction. */

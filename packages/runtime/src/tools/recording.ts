@@ -4,7 +4,8 @@ import { messageOf } from "../failures.ts";
 import type { BareEvent, Run } from "../run.ts";
 import { rollback } from "../transactions/ending.ts";
 import type { Transaction } from "../transactions/transaction.ts";
-import { failed, type Invocation } from "./call.ts";
+import type { Invocation } from "./call.ts";
+import { failed } from "./result.ts";
 import { announceOpening } from "./disclosure.ts";
 
 /**
@@ -75,6 +76,11 @@ function record(
     params,
     result,
     durationMs: elapsedMs(run.world.clock, startedAt),
+    // It is kept with the response: fields that come later would stand in a second object, a quarter more in all.
+    evaluationId: "",
+    at: 0,
+    sessionId: "",
+    seq: 0,
   };
   const { event, errors } = run.emit(bare, cause);
   // A vetoed success is followed by the failed result of the same call.

@@ -1,5 +1,4 @@
 import {
-  checkOptionNames,
   DefinitionError,
   noUsage,
   RevokedError,
@@ -162,7 +161,6 @@ async function locked<T>(
   work: (all: Locked) => Promise<T>,
   around = enclosing(scope.session),
 ): Promise<T> {
-  checkOptionNames("transaction", scope, { session: true, resources: true, tag: true });
   const core = coreOf(scope.session);
   const context = contextOf(scope.resources);
   const own = await beginTransaction({

@@ -105,7 +105,7 @@ test("RES-2 after its scope was closed a resource cannot be had, and closed reso
   await opened[Symbol.asyncDispose]();
   expect(thrownBy(() => opened.get(a)).message).toMatch(/after its scope was closed/);
   const error = await rejectionOf(evaluateCalls(promptOf(), [{ name: "none" }], { resources: opened }));
-  expect([error["code"], (error.cause as Error).message]).toEqual(["render", expect.stringContaining("closed")]);
+  expect([error["code"], (error.cause as Error).message]).toEqual(["option", expect.stringContaining("closed")]);
 });
 
 test("RES-2 resources of somebody else's making are refused", async () => {

@@ -204,7 +204,7 @@ test.each([
 test.each([
   ["an array", z.array(z.string()), '["a","b"]', ["a", "b"]],
   ["a wrapped array", z.array(z.string()), '{"items":["a","b"]}', ["a", "b"]],
-  ["a wrapped value", z.string(), '{"value":"word"}', "word"],
+  ["a wrapped value", z.string().max(9), '{"value":"word"}', "word"],
 ])("STR-4 %s is told unwrapped", async (_, schema, text, whole) => {
   const model = streamingModel([{ pieces: text.split(""), answer: answer(text) }]);
   const events = await all(modelAdapter(model, fakeEnvironment()).stream(structured(schema)));

@@ -68,7 +68,10 @@ test("TX-1 a call that outlasts its time is undone, its input is told, and the e
 test("TX-1 an abort undoes the call that runs and keeps the calls before it", async () => {
   const { session, resources, digest } = world();
   const twin = world();
-  await evaluateCalls(promptOf({ tools: [write] }), [writing("a")], twin);
+  await evaluateCalls(promptOf({ tools: [write] }), [writing("a")], {
+    session: twin.session,
+    resources: twin.resources,
+  });
   const controller = new AbortController();
   session.on(write, () => setImmediate(() => setImmediate(() => controller.abort())));
   const model = scriptedModel([{ toolCalls: [writing("a"), writing("b", "hang"), writing("c")] }]);
@@ -86,7 +89,10 @@ test("TX-1 an abort undoes the call that runs and keeps the calls before it", as
 test("TX-1 one failing call between two good ones leaves no trace, in the events that listeners heard neither", async () => {
   const { session, resources, digest } = world();
   const twin = world();
-  await evaluateCalls(promptOf({ tools: [write] }), [writing("a"), writing("c")], twin);
+  await evaluateCalls(promptOf({ tools: [write] }), [writing("a"), writing("c")], {
+    session: twin.session,
+    resources: twin.resources,
+  });
   const heard: SessionEvent[] = [];
   session.on("*", (event) => void (event.type === "noted" && heard.push(event)));
   await evaluateCalls(promptOf({ tools: [write] }), [writing("a"), writing("b", "throw"), writing("c")], {

@@ -1,6 +1,6 @@
 import { parseMessages, type Message } from "@proviso/core";
 import { expect } from "vitest";
-import { answered, systemOf, turnsOf, whyOf, type ConformanceCase, type Played } from "../kit.ts";
+import { answered, systemOf, turnsOf, whyOf, type ConformanceCase, type Played, type SentTurn } from "../kit.ts";
 import { plain, toolPrompt, totalPrompt } from "../prompts.ts";
 import { expectSent } from "../sent.ts";
 
@@ -17,6 +17,16 @@ function expectContinued(continued: Played<unknown>, before: Played<unknown>, qu
   expect(systemOf(expectSent(first))).toBe(systemOf(expectSent(before.requests[0])));
 }
 
+/** The ids that the assistant's calls have; an agent's are the runtime's own. */
+function idsOf(messages: readonly Message[] = []): readonly string[] {
+  return messages.flatMap((message) => (message.role === "assistant" ? message.toolCalls.map(({ id }) => id) : []));
+}
+
+/** The ids that were answered. */
+function answersOf(turns: readonly SentTurn[]): readonly string[] {
+  return turns.flatMap(({ role, calls }) => (role === "tool" ? calls : []));
+}
+
 /** An evaluation goes on where another one stopped. */
 export const continuingCases: readonly ConformanceCase[] = [
   {
@@ -28,7 +38,13 @@ export const continuingCases: readonly ConformanceCase[] = [
       const played = await play([{ text: "Done.", usage }], toolPrompt, { continueFrom: failed.error });
       expect(answered(played)).toMatchObject({ output: "Done.", turns: 1, toolResults: [], usage });
       expectContinued(played, failed, "Begin.");
-      expect(turnsOf(expectSent(played.requests[0]))).toEqual(turnsOf(expectSent(failed.requests[1])));
+      const turns = turnsOf(expectSent(played.requests[0]));
+      expect(turns.map(({ role, text }) => [role, text])).toEqual([
+        ["user", "Begin."],
+        ["assistant", ""],
+        ["tool", "noted one"],
+      ]);
+      expect(answersOf(turns)).toEqual(idsOf(failed.error?.messages));
     },
   },
   {
@@ -42,8 +58,10 @@ export const continuingCases: readonly ConformanceCase[] = [
       const played = await play([{ text: "Done." }], toolPrompt, { continueFrom: failed.error });
       expect(answered(played).output).toBe("Done.");
       expectContinued(played, failed, "Begin.");
-      const results = turnsOf(expectSent(played.requests[0])).filter(({ role }) => role === "tool");
-      expect(results.map(({ calls }) => calls)).toEqual([["call_1"], ["call_2"]]);
+      // An agent asks for one call after the other: the second it never makes.
+      const ids = idsOf(failed.error?.messages);
+      expect(ids.length).toBeGreaterThan(0);
+      expect(answersOf(turnsOf(expectSent(played.requests[0])))).toEqual(ids);
     },
   },
   {
@@ -54,7 +72,7 @@ export const continuingCases: readonly ConformanceCase[] = [
       const played = await play([{ text: "Again." }], toolPrompt, { continueFrom: cut });
       expect(answered(played).output).toBe("Again.");
       expectContinued(played, before, "Begin.");
-      expect(turnsOf(expectSent(played.requests[0])).at(-1)).toMatchObject({ role: "tool", calls: ["call_1"] });
+      expect(answersOf(turnsOf(expectSent(played.requests[0])))).toEqual(idsOf(cut));
       expect(parseMessages(answered(played).messages)).toHaveLength(4);
     },
   },
