@@ -106,6 +106,7 @@ function explain(error: EvaluationFailure): string {
       if (error.reason === "api_key") return `the key was refused: ${error.message} Check OPENAI_API_KEY.`;
       return `${errorReason(error)}: ${error.message}`;
     case "aborted":
+    case "internal":
     case "deadlock":
     case "listener":
     case "option":

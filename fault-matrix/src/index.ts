@@ -20,6 +20,8 @@ import { z } from "zod";
 import { fastClock } from "./clock.ts";
 import { expectedOf, type Expected } from "./expectations.ts";
 
+export { canaryIn, canarySong, describeCanary } from "./canary.ts";
+export type { CanaryOptions, Watched } from "./canary.ts";
 export { playScript } from "./conformance.ts";
 export type { PlayedScript } from "./conformance.ts";
 

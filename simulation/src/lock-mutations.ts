@@ -141,8 +141,8 @@ export const lockMutations: readonly Mutation[] = [
   {
     name: "an approval is asked for inside the lock",
     file: runtime("tools/executor.ts"),
-    find: "    await rollback(transaction);\n    return checked;\n  } finally {\n    await endTransaction(transaction);\n  }",
-    replace: "    await rollback(transaction);\n    return checked;\n  } finally {\n    void endTransaction;\n  }",
+    find: "    throw cause;\n  } finally {\n    await endTransaction(transaction);\n  }",
+    replace: "    throw cause;\n  } finally {\n    void endTransaction;\n  }",
   },
   {
     name: "what was checked before an approval is not undone",

@@ -1,6 +1,7 @@
 import type { ModelDelta, ModelProvider, ModelRequest, ModelResponse } from "@proviso/core";
 import { badAnswer, callAnswer, finalAnswer, maxOutputTokens, throttle, usageOf, type Manner } from "./answers.ts";
 import type { Answer } from "./answers.ts";
+import { readableOnce } from "./hostile.ts";
 import { checkHistory } from "./history-check.ts";
 import type { Watched } from "./registry.ts";
 import type { World } from "./world.ts";
@@ -54,7 +55,9 @@ export function randomModel(world: World, manner: Manner, nativeOutput: boolean)
       if (!request.signal.aborted) remember(watched, chosen, request.onDelta !== undefined);
       if (random.chance(0.01)) void abortSoon(watched, random.int(8));
       if ("throws" in chosen) throw chosen.throws;
-      return chosen.answer as ModelResponse;
+      const answer = chosen.answer as ModelResponse;
+      const isObject = typeof answer === "object" && answer !== null;
+      return isObject && random.chance(0.1) ? readableOnce(answer, ["message"]) : answer;
     },
   };
 }

@@ -9,6 +9,7 @@ import {
   type ToolContext,
 } from "@proviso/core";
 import { z } from "zod";
+import { revoked, trapped } from "./hostile.ts";
 import { keyOf } from "./names.ts";
 import { ledger, noted, unrecordable } from "./slices.ts";
 import { asyncKey, freshKey, lazyKey, vaultKey } from "./vault.ts";
@@ -27,6 +28,11 @@ export const ends = [
   "function",
   "circular",
   "bigint",
+  "map",
+  "trap",
+  "revoked",
+  "throw revoked",
+  "fault",
   "hidden",
   "slow",
   "late",
@@ -204,6 +210,16 @@ async function concluded(world: World, context: ToolContext, id: string, end: En
       circle["self"] = circle;
       return circle;
     }
+    case "map":
+      return { id, kept: new Map([[id, id]]) };
+    case "trap":
+      return trapped(id);
+    case "revoked":
+      return revoked();
+    case "throw revoked":
+      throw revoked();
+    case "fault":
+      return new Error("it is returned");
     case "slow":
       await clock.sleep(1_500);
       return done(id);

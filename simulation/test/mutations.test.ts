@@ -2,15 +2,17 @@ import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, inject, test } from "vitest";
 import { mutations } from "../src/mutations.ts";
+import { scarceMutations } from "../src/scarce-mutations.ts";
 import { simulated } from "./run.ts";
 
 /** Within so many runs a bug has to be found. */
 const seeds = 2_000;
 
 test("at least 15 bugs are planted, each where its text stands exactly once", async () => {
-  expect(mutations.length).toBeGreaterThanOrEqual(15);
-  expect(new Set(mutations.map(({ name }) => name)).size).toBe(mutations.length);
-  for (const { name, file, find } of mutations) {
+  const all = [...mutations, ...scarceMutations];
+  expect(all.length).toBeGreaterThanOrEqual(15);
+  expect(new Set(all.map(({ name }) => name)).size).toBe(all.length);
+  for (const { name, file, find } of all) {
     const text = await readFile(join(import.meta.dirname, "../../packages", file), "utf8");
     expect(text.split(find).length - 1, `${name}: ${find}`).toBe(1);
   }
@@ -26,6 +28,14 @@ describe("TX-1 the simulation finds each planted bug", () => {
   test.concurrent.each(planted.map(({ name }) => [name] as const))("%s", { timeout: 300_000 }, async (name) => {
     const { code, said } = await simulated(1, seeds, name);
     expect(said).toMatch(/simulate: seed \d+: |an unhandled rejection/);
+    expect(code).toBe(1);
+  });
+});
+
+describe("FS-3 the simulation of a scarce system finds each planted bug", () => {
+  test.each(scarceMutations.map(({ name }) => [name] as const))("%s", { timeout: 150_000 }, async (name) => {
+    const { code, said } = await simulated(1, 400, name, "scarce.ts");
+    expect(said).toMatch(/simulate: seed \d+: FS-3 /);
     expect(code).toBe(1);
   });
 });

@@ -10,11 +10,12 @@ export async function simulated(
   first: number,
   count: number,
   mutation?: string,
+  script: "main.ts" | "scarce.ts" = "main.ts",
 ): Promise<{ readonly code: number; readonly said: string }> {
   const args = [
     "--conditions=@proviso/source",
     ...(mutation === undefined ? [] : ["--import", join(source, "mutate.ts")]),
-    join(source, "main.ts"),
+    join(source, script),
     "--from",
     String(first),
     "--seeds",

@@ -6,5 +6,9 @@ export function describeValue(value: unknown): string {
   if (typeof value === "function") return "a function";
   if (typeof value === "symbol") return "a symbol";
   if (typeof value !== "object" || value === null) return String(value);
-  return Array.isArray(value) ? "a list" : "an object";
+  try {
+    return Array.isArray(value) ? "a list" : "an object";
+  } catch {
+    return "a revoked proxy";
+  }
 }

@@ -24,6 +24,7 @@ export type ErrorReason =
   | "aborted_error"
   | "listener_error"
   | "process_error"
+  | "internal_error"
   | "restore_error"
   | "deadlock_error"
   | "unknown_error";
@@ -47,11 +48,12 @@ const failureReasons = {
   aborted: "aborted_error",
   listener: "listener_error",
   process: "process_error",
+  internal: "internal_error",
   restore: "restore_error",
   deadlock: "deadlock_error",
 } as const;
 
-/** A stable label for callers that sort failures; undefined for what is not ours. */
+/** A stable label for callers that sort failures; undefined for what is not ours. Never throws. */
 export function errorReason(error: unknown): ErrorReason | undefined {
   if (!isEvaluationFailure(error)) return undefined;
   if (error.code === "throttled") return throttleReasons[error.kind];

@@ -5,6 +5,7 @@ import type { PromptResponse } from "./provider/adapter.ts";
 import type { SchemaIssue } from "./schema.ts";
 import type { ToolInvoked } from "./state/events.ts";
 import type { Visibility } from "./prompt/visibility.ts";
+import type { InternalError } from "./internal-error.ts";
 import type { DeadlockError, RestoreError } from "./transaction-errors.ts";
 
 /** Where an evaluation was when it failed; "render" is all that comes before the first request. */
@@ -280,10 +281,16 @@ export type EvaluationFailure =
   | AbortedError
   | ListenerError
   | ProcessError
+  | InternalError
   | RestoreError
   | DeadlockError;
 
-/** Tells `evaluate`'s own errors from everything else. */
+/** Tells `evaluate`'s own errors from everything else. Never throws. */
 export function isEvaluationFailure(error: unknown): error is EvaluationFailure {
-  return error instanceof PromptEvaluationError;
+  try {
+    return error instanceof PromptEvaluationError;
+  } catch {
+    // A revoked proxy cannot even be asked for its class.
+    return false;
+  }
 }

@@ -28,6 +28,7 @@ export type {
   ProviderErrorReason,
   ThrottleKind,
 } from "./errors.ts";
+export { InternalError } from "./internal-error.ts";
 export { FilesystemError } from "./filesystem-error.ts";
 export type { FilesystemFault } from "./filesystem-error.ts";
 export { DeadlockError, RestoreError, UnusableError } from "./transaction-errors.ts";
@@ -129,7 +130,7 @@ export type {
 } from "./limits/budget.ts";
 export { setAlarm, systemClock } from "./limits/clock.ts";
 export type { Clock } from "./limits/clock.ts";
-export { deadlineAt, deadlineIn } from "./limits/deadline.ts";
+export { deadlineAt, deadlineIn, isDeadline } from "./limits/deadline.ts";
 export type { Deadline } from "./limits/deadline.ts";
 export { addUsage, countUsage, noUsage } from "./limits/usage.ts";
 export type { BudgetDimension, ReportedUsage, Usage } from "./limits/usage.ts";

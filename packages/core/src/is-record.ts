@@ -1,4 +1,10 @@
-/** An object with keys: no list, and not null. Of what class it is does not matter. */
+/** An object with keys: no list, and not null. Of what class it is does not matter. Never throws. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  if (typeof value !== "object" || value === null) return false;
+  try {
+    return !Array.isArray(value);
+  } catch {
+    // A revoked proxy has no keys.
+    return false;
+  }
 }

@@ -92,20 +92,33 @@ export function contentHash(value: unknown): string {
   return bytesToHex(sha256(utf8ToBytes(canonicalJson(value))));
 }
 
+/** UTF-16 units of the texts and keys of a value; each item and each key counts as some more. */
+export const largestValue = 16 * 1024 * 1024;
+const costOfItem = 16;
+/** Levels of a value that is no plain data. */
+const deepestValue = 2_500;
+
 /**
- * A copy of a value by its JSON encoding, bigint as a string, frozen at every depth; undefined when it has none
- * (circular, a function).
+ * A copy of a value by its JSON encoding, bigint as a string, frozen at every depth; undefined when it has none: it is
+ * circular, a function, throws when it is read, has more than 16 Mi characters (of which each item counts as 16), or lies
+ * deeper than 2,500 levels. Never throws.
  */
 export function toJsonValue(value: unknown): { readonly value: unknown } | undefined {
-  if (value === null || typeof value === "string" || typeof value === "boolean" || value === undefined)
-    return { value };
+  if (value === null || typeof value === "boolean" || value === undefined) return { value };
   // JSON has no -0.
   if (typeof value === "number" && Number.isFinite(value)) return { value: value + 0 };
-  const copy = plainCopy(value);
-  if (copy !== undefined) return copy;
   try {
-    const text = JSON.stringify(value, (_key, item: unknown) => (typeof item === "bigint" ? item.toString() : item));
-    return text === undefined ? undefined : { value: frozenJson(JSON.parse(text)) };
+    const copy = plainCopy(value);
+    if (copy !== undefined) return copy;
+    // Bounded while it is written: a text may be longer than a string can be.
+    let left = largestValue;
+    const text = JSON.stringify(value, (key, item: unknown) => {
+      left -= key.length + (typeof item === "string" ? item.length : 0) + costOfItem;
+      if (left < 0) throw new RangeError("too large");
+      return typeof item === "bigint" ? item.toString() : item;
+    });
+    if (text === undefined || nestsDeeper(text, deepestValue)) return undefined;
+    return { value: frozenJson(JSON.parse(text)) };
   } catch {
     return undefined;
   }
@@ -135,10 +148,14 @@ function isWritable(value: unknown, depth: number): boolean {
   return true;
 }
 
-/** The same of plain JSON alone; undefined for what JSON would change, and for what lies deep. */
+/** The same of plain JSON alone; undefined for what JSON would change, lies deep, or is too large. */
 export function plainCopy(value: unknown): { readonly value: unknown } | undefined {
-  const copy = copyOfPlain(value, 0);
+  const copy = copyOfPlain(value, 0, { left: largestValue });
   return copy === notPlain ? undefined : { value: copy };
+}
+
+interface Room {
+  left: number;
 }
 
 const notPlain = Symbol("not plain data");
@@ -147,46 +164,47 @@ const deepestCopy = 100;
 
 /**
  * Objects, arrays and values of JSON as JSON would write and read them again, frozen: that costs half of a walk
- * afterwards. notPlain for anything else.
+ * afterwards. notPlain for anything else, and for what is too large: `room` is what it may still take.
  */
-function copyOfPlain(value: unknown, depth: number): unknown {
-  if (value === null || typeof value === "string" || typeof value === "boolean") return value;
+function copyOfPlain(value: unknown, depth: number, room: Room): unknown {
+  if (typeof value === "string") return (room.left -= value.length) < 0 ? notPlain : value;
+  if (value === null || typeof value === "boolean") return value;
   if (typeof value === "number") return Number.isFinite(value) ? value + 0 : notPlain;
   if (typeof value !== "object" || depth > deepestCopy || "toJSON" in value) return notPlain;
-  if (Array.isArray(value)) return copyOfItems(value, depth);
+  if (Array.isArray(value)) return copyOfItems(value, depth, room);
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) return notPlain;
   // A spread takes symbols along.
-  if (Object.getOwnPropertySymbols(value).length > 0) return copyByKey(value, depth);
+  if (Object.getOwnPropertySymbols(value).length > 0) return copyByKey(value, depth, room);
   // It has the shape of the original; an empty object that grows has room to spare, which counts where many are kept.
   const copy: Record<string, unknown> = { ...value };
   for (const key of Object.keys(copy)) {
     const given = copy[key];
     // No JSON has undefined.
-    if (given === undefined) return copyByKey(value, depth);
-    const item = copyOfPlain(given, depth + 1);
-    if (item === notPlain || key === "__proto__") return notPlain;
+    if (given === undefined) return copyByKey(value, depth, room);
+    const item = copyOfPlain(given, depth + 1, room);
+    if (item === notPlain || key === "__proto__" || (room.left -= key.length + costOfItem) < 0) return notPlain;
     if (!Object.is(item, given)) copy[key] = item;
   }
   return Object.freeze(copy);
 }
 
-function copyByKey(value: object, depth: number): unknown {
+function copyByKey(value: object, depth: number, room: Room): unknown {
   const copy: Record<string, unknown> = {};
   for (const [key, given] of Object.entries(value)) {
     if (given === undefined) continue;
-    const item = copyOfPlain(given, depth + 1);
-    if (item === notPlain || key === "__proto__") return notPlain;
+    const item = copyOfPlain(given, depth + 1, room);
+    if (item === notPlain || key === "__proto__" || (room.left -= key.length + costOfItem) < 0) return notPlain;
     copy[key] = item;
   }
   return Object.freeze(copy);
 }
 
-function copyOfItems(items: readonly unknown[], depth: number): unknown {
+function copyOfItems(items: readonly unknown[], depth: number, room: Room): unknown {
   const copy: unknown[] = [];
   for (const given of items) {
-    const item = copyOfPlain(given, depth + 1);
-    if (item === notPlain) return notPlain;
+    const item = copyOfPlain(given, depth + 1, room);
+    if (item === notPlain || (room.left -= costOfItem) < 0) return notPlain;
     copy.push(item);
   }
   return Object.freeze(copy);

@@ -1,4 +1,4 @@
-import { isForbiddenKey, plainCopy, toJsonValue } from "./json.ts";
+import { isForbiddenKey, largestValue, plainCopy, toJsonValue } from "./json.ts";
 
 /** Levels of a state. */
 const deepestState = 200;
@@ -24,8 +24,10 @@ export function asJson(value: unknown): { readonly value: unknown } | { readonly
   const copy = plainCopy(value);
   if (copy !== undefined) return copy;
   const found = findOdd(value, deepestResult);
-  return found === undefined ? (toJsonValue(value) ?? { odd: odd("cannot be written as JSON") }) : { odd: found };
+  return found === undefined ? (toJsonValue(value) ?? { odd: odd(tooLarge) }) : { odd: found };
 }
+
+const tooLarge = `is larger than ${largestValue} characters, of which each item counts as 16`;
 
 /** `left`: the levels that may follow. */
 function findOdd(value: unknown, left: number): OddInJson | undefined {

@@ -443,6 +443,8 @@ describe("ERR-1 failures", () => {
           return error.exitCode ?? error.stderr;
         case "restore":
           return error.faults[0]?.operation ?? error.message;
+        case "internal":
+          return error.message;
         case "deadlock":
           return error.heldBy;
         case "option":

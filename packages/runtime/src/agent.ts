@@ -10,7 +10,7 @@ import {
   type ToolMessage,
 } from "@proviso/core";
 import { elapsedMs } from "./elapsed.ts";
-import { isFailure, refusedRequest, type Failure } from "./failures.ts";
+import { failure, isFailure, refusedRequest, type Failure } from "./failures.ts";
 import { whyUnusable } from "./inner-loop.ts";
 import { onAbort } from "./limits.ts";
 import { refresh } from "./rendering.ts";
@@ -52,7 +52,7 @@ export interface AgentRun {
 /** Lets the agent work as one turn. It is never asked again by itself: that would repeat its tools. */
 export async function driveAgent(driver: AgentDriver, run: Run): Promise<ModelResponse | Failure> {
   if (run.turn >= run.maxTurns) {
-    return { stop: "turns", phase: "request", message: `No answer within ${run.maxTurns} turns.` };
+    return failure({ stop: "turns", phase: "request", message: `No answer within ${run.maxTurns} turns.` });
   }
   const unasked = (await refresh(run)) ?? whyUnkept(driver, run);
   if (unasked !== undefined) return unasked;
@@ -74,7 +74,7 @@ export async function driveAgent(driver: AgentDriver, run: Run): Promise<ModelRe
 function whyUnkept({ name }: AgentDriver, { toolChoice = "auto", tools }: Run): Failure | undefined {
   if (toolChoice === "auto" || tools.size === 0) return undefined;
   const message = `${name} chooses its tools itself: the toolChoice ${JSON.stringify(toolChoice)} cannot be kept.`;
-  return { stop: "provider", phase: "request", reason: "bad_request", message };
+  return failure({ stop: "provider", phase: "request", reason: "bad_request", message });
 }
 
 /** Records the turn; returns why its answer cannot be used, or the limit that it passed. */

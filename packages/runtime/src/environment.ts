@@ -1,4 +1,5 @@
-import { systemClock, type Clock } from "@proviso/core";
+import { DefinitionError, describeValue, systemClock, type Clock } from "@proviso/core";
+import { ignoreRejection } from "./logging.ts";
 import { openSecrets, type Secrets } from "./secrets.ts";
 
 /** pino and console satisfy it. */
@@ -42,6 +43,16 @@ export interface World {
 /** An id of the system's own making, for what is made outside a run. */
 export const systemId = (): string => globalThis.crypto.randomUUID();
 
+/** An id that is no text would not be found again: a call could not be undone by it. */
+function textFrom(newId: () => unknown): () => string {
+  return () => {
+    const id = newId();
+    if (typeof id === "string" && id !== "") return id;
+    ignoreRejection(id);
+    throw new DefinitionError(`The option newId must return a text: not ${describeValue(id)}.`);
+  };
+}
+
 /**
  * The system's own wherever nothing is given: the only randomness and ids that are not injected.
  * @throws {DefinitionError} for a secret that is no text, or a blank one.
@@ -50,7 +61,7 @@ export function resolveEnvironment(given: Environment): World {
   return {
     clock: given.clock ?? systemClock,
     random: given.random ?? Math.random,
-    newId: given.newId ?? systemId,
+    newId: given.newId === undefined ? systemId : textFrom(given.newId),
     logger: given.logger,
     secrets: openSecrets(given.secrets),
   };

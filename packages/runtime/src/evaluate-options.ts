@@ -2,6 +2,7 @@ import {
   checkOptionNames,
   DefinitionError,
   describeValue,
+  isDeadline,
   isRecord,
   textPrompt,
   type EvaluateOptions,
@@ -102,13 +103,6 @@ export function checkToolChoice(choice: unknown): asserts choice is ToolChoice |
 /** By its shape: there may be several realms. */
 export function isAbortSignal(value: unknown): value is AbortSignal {
   return isRecord(value) && "aborted" in value && typeof value["addEventListener"] === "function";
-}
-
-function isDeadline(value: unknown): boolean {
-  if (!isRecord(value)) return false;
-  const { expiresAt, remainingMs } = value;
-  if (!isRecord(expiresAt) || typeof remainingMs !== "function") return false;
-  return !Number.isNaN(expiresAt instanceof Date ? expiresAt.getTime() : Number(expiresAt));
 }
 
 function isWhole(value: unknown, least: number): boolean {

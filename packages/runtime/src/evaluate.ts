@@ -5,10 +5,11 @@ import {
   isRecord,
   isThenable,
   ListenerError,
-  noUsage,
   textPrompt,
   toJsonValue,
   type EvaluateOptions,
+  type EvaluationFailure,
+  type EvaluationPhase,
   type ModelProvider,
   type ModelResponse,
   type Prompt,
@@ -22,16 +23,14 @@ import { whatIsMissing } from "./completion.ts";
 import { rememberHistory } from "./continued.ts";
 import { resolveEnvironment } from "./environment.ts";
 import { checkToolChoice } from "./evaluate-options.ts";
-import { emitFailed, errorFields, errorFor, failed, faultsOf, restoreError, spent } from "./failing.ts";
-import { isFailure, messageOf, type Failure } from "./failures.ts";
+import { emitFailed, errorFields, failed, faultsOf, notStarted, restoreError, spent, unforeseen } from "./failing.ts";
+import { failure, internalFailure, isFailure, messageOf, type Failure } from "./failures.ts";
 import { runInnerLoop } from "./inner-loop.ts";
 import { elapsedMs } from "./elapsed.ts";
 import { checkPricing, pricesOf } from "./prices.ts";
 import { outputLimits } from "./request/wanted.ts";
 import { parseOutput, repairRequest, type ParsedOutput } from "./output/parse.ts";
-import { logSafely } from "./logging.ts";
 import type { Run, Setup } from "./run.ts";
-import { redactionOf } from "./secrets/structure.ts";
 import { startRun } from "./start-run.ts";
 import { startStream } from "./streaming/stream.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -77,6 +76,7 @@ function checkDriver(given: unknown, needed: string, fields: Fields): void {
 
 /** Asks until there is a final answer. */
 type Drive = (run: Run) => Promise<ModelResponse | Failure>;
+type DrivenSetup = Setup & { readonly drive: Drive };
 
 function makeAdapter(
   of: Pick<Setup, "provider" | "takesTools" | "nativeOutput" | "reportsCost">,
@@ -94,7 +94,7 @@ function makeAdapter(
     stream: <Output>(prompt: Prompt<Output> | string, given: EvaluateOptions = {}) =>
       startStream<Output>(given, (own, watch) => evaluate(setup, prompt, own, { watch })),
   });
-  const setup: Setup & { readonly drive: Drive } = {
+  const setup: DrivenSetup = {
     ...of,
     adapter,
     drive,
@@ -112,33 +112,37 @@ function makeAdapter(
 }
 
 async function evaluate<Output>(
-  setup: Setup & { readonly drive: Drive },
+  setup: DrivenSetup,
   given: Prompt<Output> | string,
   options: EvaluateOptions,
   around: Surroundings,
 ): Promise<PromptResponse<Output>> {
   const prompt = promptOf(given);
   const started = await startRun(setup, prompt, options, around);
-  if (isFailure(started)) {
-    const promptName = prompt?.template?.name ?? "(no prompt)";
-    const spentNothing = { promptName, usage: noUsage, messages: [], toolResults: [] };
-    const redaction = redactionOf(setup.world.secrets);
-    const error = errorFor(redaction.failure(started), spentNothing);
-    const { logger } = setup.world;
-    if (logger !== undefined) logSafely(logger, "error", redaction.log(errorFields(error)), "prompt.error");
-    throw error;
-  }
-  const run = started;
+  if (isFailure(started)) throw notStarted(setup, prompt, started);
   // `await using` would cost more than all of its events.
+  const outcome = await outcomeOf(setup, started);
+  const closing = started.close();
+  if (closing !== undefined) await closing;
+  if ("error" in outcome) throw outcome.error;
+  // What parseOutput returned was validated with the prompt's own schema.
+  return outcome.response as PromptResponse<Output>;
+}
+
+type Outcome = { readonly response: PromptResponse<unknown> } | { readonly error: EvaluationFailure };
+
+/** The last catch: whatever throws where nobody expected it is a failure of its own kind. Never rejects. */
+async function outcomeOf(setup: DrivenSetup, run: Run): Promise<Outcome> {
+  let phase: EvaluationPhase = "render";
   try {
     announce(run, setup);
+    phase = "request";
     const answer = await answerOf(setup, run);
-    if (isFailure(answer)) throw failed(run, answer);
-    // What parseOutput returned was validated with the prompt's own schema.
-    return executed(run, setup, answer) as PromptResponse<Output>;
-  } finally {
-    const closing = run.close();
-    if (closing !== undefined) await closing;
+    if (isFailure(answer)) return { error: failed(run, answer) };
+    phase = "response";
+    return executed(run, setup, answer);
+  } catch (cause) {
+    return { error: unforeseen(run, internalFailure(cause, phase)) };
   }
 }
 
@@ -150,10 +154,10 @@ function promptOf<Output>(given: Prompt<Output> | string): Prompt<Output> {
 
 type Answer = ParsedOutput & { readonly response: ModelResponse };
 
-async function answerOf(setup: Setup & { readonly drive: Drive }, run: Run): Promise<Answer | Failure> {
+async function answerOf(setup: DrivenSetup, run: Run): Promise<Answer | Failure> {
   if (!setup.takesTools && run.tools.size > 0) {
     const message = `${setup.provider.name} takes no tools, but the prompt "${run.promptName}" has some.`;
-    return { stop: "provider", phase: "request", reason: "bad_request", message };
+    return failure({ stop: "provider", phase: "request", reason: "bad_request", message });
   }
   let repairs = 0;
   let completions = 0;
@@ -190,23 +194,18 @@ function announce(run: Run, { adapter, provider }: Setup): void {
   });
 }
 
-function executed(run: Run, setup: Setup, answer: Answer): PromptResponse<unknown> {
+function executed(run: Run, setup: Setup, answer: Answer): Outcome {
+  const evaluated = responseOf(run, setup, answer);
   // An answer that stands on changes which could not be undone or committed is no success.
   const faults = faultsOf(run);
-  if (faults.length > 0) throw emitFailed(run, restoreError(run, faults, { response: responseOf(run, setup, answer) }));
+  if (faults.length > 0) return { error: emitFailed(run, restoreError(run, faults, { response: evaluated })) };
   const { promptName, usage, turn: turns } = run;
   const { text, output, response } = answer;
-  const { errors } = run.emit({
-    type: "prompt.executed",
-    promptName,
-    output: toJsonValue(output)?.value ?? null,
-    text,
-    usage,
-    turns,
-    durationMs: elapsedMs(run.world.clock, run.startedAt),
-  });
-  const evaluated = responseOf(run, setup, answer);
-  if (errors.length === 0) return evaluated;
+  const shown = toJsonValue(output)?.value ?? null;
+  const durationMs = elapsedMs(run.world.clock, run.startedAt);
+  run.ended = true;
+  const { errors } = run.emit({ type: "prompt.executed", promptName, output: shown, text, usage, turns, durationMs });
+  if (errors.length === 0) return { response: evaluated };
   const { value } = run.redaction;
   const why = value(errors.map(messageOf).join("; "));
   const error = new ListenerError(`A listener or reducer failed on prompt.executed: ${why}`, {
@@ -217,7 +216,7 @@ function executed(run: Run, setup: Setup, answer: Answer): PromptResponse<unknow
   rememberHistory(error, run.prompt, run.conversation);
   run.log("error", errorFields(error), "prompt.error");
   // Nothing paid for is lost, but who prints the error does not print the answer as it came.
-  throw Object.defineProperty(error, "response", { enumerable: false });
+  return { error: Object.defineProperty(error, "response", { enumerable: false }) };
 }
 
 function responseOf(run: Run, setup: Setup, { text, output, response }: Answer): PromptResponse<unknown> {

@@ -1,15 +1,34 @@
 // How an evaluation fails: the error that evaluate rejects with, its event and its entry in the log.
 import {
+  noUsage,
   RestoreError,
   type EvaluationDetails,
   type EvaluationFailure,
+  type Prompt,
   type RestoreFault,
   type UnusableError,
 } from "@proviso/core";
 import { rememberHistory } from "./continued.ts";
 import { elapsedMs } from "./elapsed.ts";
-import { errorOf, rememberFailure, type Failure } from "./failures.ts";
-import type { Run } from "./run.ts";
+import { errorOf, internalFailure, rememberFailure, type Failure } from "./failures.ts";
+import { logSafely } from "./logging.ts";
+import type { Run, Setup } from "./run.ts";
+import { redactionOf } from "./secrets/structure.ts";
+
+/** Why an evaluation could not begin; it has emitted nothing. */
+export function notStarted({ world }: Setup, prompt: Prompt, why: Failure): EvaluationFailure {
+  const spentNothing = { usage: noUsage, messages: [], toolResults: [] };
+  try {
+    const promptName = prompt?.template?.name ?? "(no prompt)";
+    const redaction = redactionOf(world.secrets);
+    const error = errorFor(redaction.failure(why), { promptName, ...spentNothing });
+    const { logger } = world;
+    if (logger !== undefined) logSafely(logger, "error", redaction.log(errorFields(error)), "prompt.error");
+    return error;
+  } catch (cause) {
+    return errorFor(internalFailure(cause, "render"), { promptName: "(no prompt)", ...spentNothing });
+  }
+}
 
 /** Its own, redacted when they were reported, or that of whoever else made the session unusable meanwhile. */
 export function faultsOf({ faults, core, redaction }: Run): readonly RestoreFault[] {
@@ -50,11 +69,27 @@ export function errorFor(failure: Failure, details: Parameters<typeof errorOf>[1
 /** Emits `prompt.failed` and returns the error: a RestoreError where a rollback or a commit failed as well. */
 export function failed(run: Run, failure: Failure): EvaluationFailure {
   const error = errorFor(run.redaction.failure(failure), run.redaction.details(spent(run)));
-  return emitFailed(run, run.faults.length === 0 ? error : restoreError(run, [...run.faults], { failure: error }));
+  return emitFailed(run, withFaults(run, error));
+}
+
+function withFaults(run: Run, error: EvaluationFailure): EvaluationFailure {
+  return run.faults.length === 0 ? error : restoreError(run, [...run.faults], { failure: error });
+}
+
+/** The same for what was thrown; of an evaluation that cannot even emit it, its clock may throw for example, no event. */
+export function unforeseen(run: Run, why: Failure): EvaluationFailure {
+  let error: EvaluationFailure | undefined;
+  try {
+    error = errorFor(run.redaction.failure(why), run.redaction.details(spent(run)));
+    return run.ended ? error : emitFailed(run, withFaults(run, error));
+  } catch {
+    return error ?? errorFor(why, spent(run));
+  }
 }
 
 /** Emits `prompt.failed`, logs it, and returns the error. */
 export function emitFailed(run: Run, error: EvaluationFailure): EvaluationFailure {
+  run.ended = true;
   rememberHistory(error, run.prompt, run.conversation);
   run.log("error", errorFields(error), "prompt.error");
   run.emit({

@@ -1,5 +1,5 @@
 import {
-  isRecord,
+  InternalError,
   AbortedError,
   BudgetExceededError,
   DeadlineExceededError,
@@ -26,15 +26,22 @@ import {
   type SchemaIssue,
   type ThrottleKind,
 } from "@proviso/core";
+import { isA } from "./is-a.ts";
 
-/** Why an evaluation ends without an answer, as steps tell each other; only `evaluate` makes an error of it. */
+const brand: unique symbol = Symbol("failure");
+
+/**
+ * Why an evaluation ends without an answer, as steps tell each other; only `evaluate` makes an error of it. Made by
+ * `failure` alone, or as a copy of one: nobody else's object is taken for one, whatever its fields are.
+ */
 export type Failure = {
+  readonly [brand]: true;
   readonly phase: EvaluationPhase;
   readonly message: string;
   readonly cause?: unknown;
   readonly payload?: unknown;
 } & (
-  | { readonly stop: "render" | "turns" }
+  | { readonly stop: "render" | "turns" | "internal" }
   | { readonly stop: "option"; readonly option: string | undefined }
   | { readonly stop: "aborted" }
   | { readonly stop: "deadline"; readonly expiresAt: Date }
@@ -70,7 +77,20 @@ export type Failure = {
 );
 
 export function isFailure(value: unknown): value is Failure {
-  return isRecord(value) && typeof value["stop"] === "string";
+  return typeof value === "object" && value !== null && Object.hasOwn(value, brand);
+}
+
+type Unbranded<F> = F extends unknown ? Omit<F, typeof brand> : never;
+
+/** Marks it as ours. */
+export function failure<F extends Unbranded<Failure>>(fields: F): F & { readonly [brand]: true } {
+  return { ...fields, [brand]: true };
+}
+
+/** Whatever was thrown where nothing should throw. */
+export function internalFailure(cause: unknown, phase: EvaluationPhase): Failure {
+  const message = `Something threw where nothing should: ${messageOf(cause)}`;
+  return failure({ stop: "internal", phase, cause, message });
 }
 
 /** An answer that does not fit. */
@@ -104,20 +124,25 @@ export function optionFault(option: string | undefined, error: unknown): unknown
 
 /** What was thrown before the first request. */
 export function beginFailure(thrown: unknown): Failure {
-  if (thrown instanceof OptionFault) {
+  if (isA(thrown, OptionFault)) {
     const { option, cause } = thrown;
-    return { stop: "option", phase: "render", option, cause, message: messageOf(cause) };
+    return failure({ stop: "option", phase: "render", option, cause, message: messageOf(cause) });
   }
-  return { stop: "render", phase: "render", cause: thrown, message: messageOf(thrown) };
+  return failure({ stop: "render", phase: "render", cause: thrown, message: messageOf(thrown) });
 }
 
 export function deadlineFailure(deadline: Deadline, phase: EvaluationPhase): LimitFailure {
   const { expiresAt } = deadline;
-  return { stop: "deadline", phase, expiresAt, message: `The deadline (${expiresAt.toISOString()}) has passed.` };
+  return failure({
+    stop: "deadline",
+    phase,
+    expiresAt,
+    message: `The deadline (${expiresAt.toISOString()}) has passed.`,
+  });
 }
 
 export function abortedFailure(cause: unknown, phase: EvaluationPhase): LimitFailure {
-  return { stop: "aborted", phase, cause, message: "The evaluation was aborted." };
+  return failure({ stop: "aborted", phase, cause, message: "The evaluation was aborted." });
 }
 
 /** What a budget is limited by, and how much of that was wanted. */
@@ -141,7 +166,7 @@ export function budgetFailure(
   const numbers = [`limit ${limit}`, `spent ${spent}`, `reserved ${reserved}`];
   if (wanted !== undefined) numbers.push(`wanted ${wanted}`);
   const message = `The budget ${what}: ${unit}: ${numbers.join(", ")}.`;
-  return { stop: "budget", phase, tracker, text, message, ...state };
+  return failure({ stop: "budget", phase, tracker, text, message, ...state });
 }
 
 const limitsOf = {
@@ -156,16 +181,16 @@ export function providerFailure(
   message: string,
   more: { readonly payload?: unknown; readonly status?: number | undefined; readonly cause?: unknown } = {},
 ): Failure {
-  return { stop: "provider", phase: "response", reason, message, ...more };
+  return failure({ stop: "provider", phase: "response", reason, message, ...more });
 }
 
 /** What a provider refused for good, or a command that ended badly. */
-export function refusedRequest(failure: Extract<ModelFailure, { failure: "provider" | "process" }>): Failure {
-  if (failure.failure === "process") {
-    const { exitCode, signal, stderr, message, payload, cause } = failure;
-    return { stop: "process", phase: "request", exitCode, signal, stderr, message, payload, cause };
+export function refusedRequest(refused: Extract<ModelFailure, { failure: "provider" | "process" }>): Failure {
+  if (refused.failure === "process") {
+    const { exitCode, signal, stderr, message, payload, cause } = refused;
+    return failure({ stop: "process", phase: "request", exitCode, signal, stderr, message, payload, cause });
   }
-  const { reason, message, payload, status, cause } = failure;
+  const { reason, message, payload, status, cause } = refused;
   const isRefused = (status ?? 0) >= 400 || !ofAnswers.has(reason);
   return { ...providerFailure(reason, message, { payload, status, cause }), phase: isRefused ? "request" : "response" };
 }
@@ -180,38 +205,40 @@ const ofAnswers: ReadonlySet<ProviderErrorReason> = new Set([
 
 /** The error that `evaluate` rejects with. */
 export function errorOf(
-  failure: Failure,
+  why: Failure,
   spent: Pick<EvaluationDetails, "promptName" | "usage" | "messages" | "toolResults">,
 ): EvaluationFailure {
-  const { phase, message, cause, payload } = failure;
+  const { phase, message, cause, payload } = why;
   const details: EvaluationDetails = { ...spent, phase, cause, providerPayload: payload };
-  switch (failure.stop) {
+  switch (why.stop) {
     case "render":
       return new PromptRenderError(message, details);
     case "option":
-      return new OptionError(message, { ...details, option: failure.option });
+      return new OptionError(message, { ...details, option: why.option });
     case "turns":
       return new TurnLimitError(message, details);
+    case "internal":
+      return new InternalError(message, details);
     case "aborted":
       return new AbortedError(message, details);
     case "deadline":
-      return new DeadlineExceededError(message, { ...details, expiresAt: failure.expiresAt });
+      return new DeadlineExceededError(message, { ...details, expiresAt: why.expiresAt });
     case "budget":
-      return budgetError(failure, details);
+      return budgetError(why, details);
     case "provider":
-      return new ProviderError(message, { ...details, reason: failure.reason, status: failure.status });
+      return new ProviderError(message, { ...details, reason: why.reason, status: why.status });
     case "process": {
-      const { exitCode, signal, stderr } = failure;
+      const { exitCode, signal, stderr } = why;
       return new ProcessError(message, { ...details, exitCode, signal, stderr });
     }
     case "throttled": {
-      const { kind, retryAfterMs, attempts, status } = failure;
+      const { kind, retryAfterMs, attempts, status } = why;
       return new ThrottleError(message, { ...details, kind, retryAfterMs, attempts, status });
     }
     case "deadlock":
-      return new DeadlockError(message, { ...details, waitedFor: failure.waitedFor, heldBy: failure.heldBy });
+      return new DeadlockError(message, { ...details, waitedFor: why.waitedFor, heldBy: why.heldBy });
     case "output":
-      return new OutputParseError(message, { ...details, rawText: failure.rawText, issues: failure.issues });
+      return new OutputParseError(message, { ...details, rawText: why.rawText, issues: why.issues });
   }
 }
 
@@ -225,8 +252,8 @@ function budgetError(
 const failures = new WeakMap<object, Failure>();
 
 /** Why an evaluation failed, for the one around it. */
-export function rememberFailure(error: EvaluationFailure, failure: Failure): void {
-  failures.set(error, failure);
+export function rememberFailure(error: EvaluationFailure, why: Failure): void {
+  failures.set(error, why);
 }
 
 /** What is behind an error that an evaluation rejected with. */
@@ -234,11 +261,17 @@ export function failureBehind(error: unknown): Failure | undefined {
   return typeof error === "object" && error !== null ? failures.get(error) : undefined;
 }
 
-/** The message of whatever was thrown, even where it cannot be shown. */
+/** UTF-16 units of a message that are kept. */
+const longestMessage = 1024 * 1024;
+
+/** The message of whatever was thrown, even where it cannot be shown; of a long one the beginning. */
 export function messageOf(error: unknown): string {
   try {
     // A subclass may have made its message anything.
-    return String(error instanceof Error ? error.message : error);
+    const message = String(error instanceof Error ? error.message : error);
+    return message.length <= longestMessage
+      ? message
+      : `${message.slice(0, longestMessage)}… (${message.length} characters)`;
   } catch {
     return "Something was thrown that has no message.";
   }

@@ -8,7 +8,7 @@ import {
   type ToolSpec,
 } from "@proviso/core";
 import { elapsedMs } from "./elapsed.ts";
-import { isFailure, providerFailure, type Failure } from "./failures.ts";
+import { failure, isFailure, providerFailure, type Failure } from "./failures.ts";
 import { refresh } from "./rendering.ts";
 import type { Run } from "./run.ts";
 import type { Answered } from "./request/attempt.ts";
@@ -49,7 +49,7 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
     if (stop !== undefined) return stop;
     if (run.toolChoice !== "none") run.toolChoice &&= "auto";
   }
-  return { stop: "turns", phase: "request", message: `No answer within ${run.maxTurns} turns.` };
+  return failure({ stop: "turns", phase: "request", message: `No answer within ${run.maxTurns} turns.` });
 }
 
 function toolSpecs({ tools }: RenderedPrompt): readonly ToolSpec[] {

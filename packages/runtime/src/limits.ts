@@ -12,6 +12,7 @@ import {
 import type { Wanted } from "./budget-room.ts";
 import { openBudgets, type Granted } from "./budgets.ts";
 import { abortedFailure, deadlineFailure, type Failure, type LimitFailure } from "./failures.ts";
+import { ignoreRejection } from "./logging.ts";
 
 export interface Limits {
   readonly signal: AbortSignal;
@@ -107,7 +108,7 @@ export function openLimits(options: LimitOptions, clock: Clock, inherited: Limit
 
 /** Returns what cancels it. */
 function alarmAt(deadline: Deadline, clock: Clock, fire: (failure: LimitFailure, reason: unknown) => void): () => void {
-  const leftMs = deadline.remainingMs();
+  const leftMs = remainingMs(deadline);
   return setAlarm(clock, leftMs > 0 ? leftMs : 0, () => {
     const failure = deadlineFailure(deadline, "request");
     fire(failure, new DOMException(failure.message, "TimeoutError"));
@@ -127,7 +128,19 @@ export function onAbort(signal: AbortSignal | undefined, listener: (reason: unkn
 }
 
 function isPast(deadline: Deadline | undefined): deadline is Deadline {
-  return deadline !== undefined && !(deadline.remainingMs() > 0);
+  return deadline !== undefined && !(remainingMs(deadline) > 0);
+}
+
+/** One that throws has passed: a timer asks it, too, where nobody would catch that. */
+function remainingMs(deadline: Deadline): number {
+  try {
+    const left: unknown = deadline.remainingMs();
+    if (typeof left === "number") return left;
+    ignoreRejection(left);
+    return 0;
+  } catch {
+    return 0;
+  }
 }
 
 function earliest(a: Deadline | undefined, b: Deadline | undefined): Deadline | undefined {

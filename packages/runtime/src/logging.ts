@@ -12,6 +12,10 @@ export function logSafely(logger: Logger, level: keyof Logger, fields: object, m
 
 /** Whatever may be a promise: nobody waits for it, and its rejection is nobody's. */
 export function ignoreRejection(value: unknown): void {
-  if (typeof value !== "object" || value === null || !("then" in value)) return;
-  Promise.resolve(value).catch(() => {});
+  try {
+    if (typeof value !== "object" || value === null || !("then" in value)) return;
+    Promise.resolve(value).catch(() => {});
+  } catch {
+    // It cannot even be asked whether it is a promise.
+  }
 }

@@ -5,7 +5,7 @@ import {
   type RenderedPrompt,
   type Visibility,
 } from "@proviso/core";
-import { isFailure, messageOf, type Failure } from "./failures.ts";
+import { failure, isFailure, messageOf, type Failure } from "./failures.ts";
 import type { Run } from "./run.ts";
 import type { SessionCore } from "./session/session.ts";
 import { checkUses } from "./tools/uses.ts";
@@ -63,6 +63,6 @@ async function renderAgain(run: Run, opened: Opened): Promise<Failure | undefine
     run.knownCost = undefined;
     return undefined;
   } catch (cause) {
-    return { stop: "render", phase: "render", cause, message: messageOf(cause) };
+    return failure({ stop: "render", phase: "render", cause, message: messageOf(cause) });
   }
 }

@@ -95,6 +95,8 @@ export interface Run {
   readonly faults: RestoreFault[];
   /** Hears the evaluation's events as they happen; given: deltas are asked for. */
   readonly watch: ((event: StreamEvent) => void) | undefined;
+  /** It has emitted `prompt.executed` or `prompt.failed`, or begun to. */
+  ended: boolean;
   /** undefined: the provider's own default. */
   toolChoice: ToolChoice | undefined;
   /** From 1; 0 before the first request. */

@@ -17,7 +17,8 @@ import type { World } from "./environment.ts";
 import { emitter, showingOf } from "./emitting.ts";
 import { checkEvaluateOptions, checkPrompt } from "./evaluate-options.ts";
 import { beginFailure, isFailure, messageOf, readOption, type Failure } from "./failures.ts";
-import { openLimits, over, type Limits } from "./limits.ts";
+import { graceful, graceMs } from "./grace.ts";
+import { openLimits, type Limits } from "./limits.ts";
 import type { Nesting } from "./nesting.ts";
 import { openedOf, renderWith, type Opened, type RenderInputs } from "./rendering.ts";
 import type { Run, Setup } from "./run.ts";
@@ -27,11 +28,6 @@ import { checkUses } from "./tools/uses.ts";
 import { noEnclosing } from "./transactions/enclosing.ts";
 import { usageOf } from "./usage.ts";
 
-/**
- * Milliseconds that closing and restoring may take, all together, after a limit has ended the evaluation. What is nested
- * has less of it: it is over before what is around it.
- */
-const graceMs = (depth: number): number => 60 / (depth + 1);
 const defaultMaxTurns = 64;
 /** Of overrides. */
 const defaultTag = "latest";
@@ -128,7 +124,7 @@ async function buildRun(
 type Own =
   | keyof Pick<Setup, "adapter" | "throttle" | "nativeOutput" | "prices" | "outputLimits">
   | keyof Pick<EvaluateOptions & Run, "policies" | "maxTurns" | "maxRepairs" | "expectedOutputTokens">
-  | keyof Pick<Run, "model" | "turn" | "usage" | "knownCost" | "inputCorrection" | "toolResults" | "faults">
+  | keyof Pick<Run, "ended" | "model" | "turn" | "usage" | "knownCost" | "inputCorrection" | "toolResults" | "faults">
   | keyof Pick<Run, "emit" | "spend" | "withinGrace" | "close">;
 
 function newRun(
@@ -152,6 +148,7 @@ function newRun(
     expectedOutputTokens: expect?.outputTokensPerTurn.p90,
     model: provider.model,
     turn: 0,
+    ended: false,
     usage: noUsage,
     knownCost: undefined,
     inputCorrection: undefined,
@@ -195,7 +192,7 @@ async function checkPrice({ prices, provider, reportsCost }: Setup, limits: Limi
 
 /**
  * What goes on behind the evaluation's end, a rollback for example, needs the resources until it is done. undefined:
- * nothing had to be waited for.
+ * nothing had to be waited for. Never throws, and never rejects.
  */
 function closeRun(run: Run, behind: ReadonlySet<Promise<unknown>>): Promise<void> | undefined {
   const { nesting, resources, limits } = run;
@@ -203,11 +200,13 @@ function closeRun(run: Run, behind: ReadonlySet<Promise<unknown>>): Promise<void
   // What its calls have begun may outlive it by far, and keeps it.
   run.enclosing = noEnclosing;
   // They may have to be restored with the call around: it closes them when it has ended.
-  if (nesting !== undefined && !nesting.transaction.ended) nesting.transaction.closings.push(resources.close);
-  else closing = behind.size === 0 ? resources.close() : Promise.all(behind).then(() => resources.close());
-  if (closing !== undefined) {
-    const failed = (error: unknown): void => run.log("error", { error: messageOf(error) }, "resource.close.failed");
-    return run.withinGrace(closing, failed).then(limits.close);
+  const failed = (error: unknown): void => run.log("error", { error: messageOf(error) }, "resource.close.failed");
+  try {
+    if (nesting !== undefined && !nesting.transaction.ended) nesting.transaction.closings.push(resources.close);
+    else closing = behind.size === 0 ? resources.close() : Promise.all(behind).then(() => resources.close());
+    if (closing !== undefined) return run.withinGrace(closing, failed).catch(failed).then(limits.close);
+  } catch (error) {
+    failed(error);
   }
   limits.close();
   return undefined;
@@ -246,26 +245,6 @@ function joinSession(
   const core = nesting?.run.core ?? readOption("session", own);
   core.join([...prompt.template.slices, ...(options.policies ?? []).flatMap((policy) => policy.slices ?? [])]);
   return core;
-}
-
-function graceful({ clock }: World, limits: Limits, ms: number, behind: Set<Promise<unknown>>): Run["withinGrace"] {
-  let until: number | undefined;
-  return async (work, onError) => {
-    const settled = work.catch(onError);
-    behind.add(settled);
-    void settled.finally(() => behind.delete(settled));
-    if (!limits.signal.aborted) {
-      const done = await limits.race(
-        settled.then(() => "done" as const),
-        "tool",
-      );
-      if (done === "done") return;
-    }
-    until ??= clock.now() + ms;
-    const waiting = new AbortController();
-    await Promise.race([settled, clock.sleep(Math.max(0, until - clock.now()), waiting.signal).catch(() => {})]);
-    waiting.abort(over);
-  };
 }
 
 function checkedToolChoice(

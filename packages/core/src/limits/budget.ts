@@ -4,7 +4,7 @@
 // 4. Every number of theirs is finite and from 0: what is given is checked first, and comparisons fail closed.
 import { DefinitionError } from "../errors.ts";
 import { checkOptionNames, type OptionNames } from "../option-names.ts";
-import type { Deadline } from "./deadline.ts";
+import { isDeadline, type Deadline } from "./deadline.ts";
 import { restoredUsage } from "./saved-usage.ts";
 import { addUsage, countUsage, type BudgetDimension, type ReportedUsage, type Usage } from "./usage.ts";
 
@@ -169,6 +169,9 @@ function checkedLimits(budget: Budget): BudgetAmounts {
   const given = limitNames.filter((name) => budget[name] !== undefined);
   if (given.length === 0 && budget.deadline === undefined) {
     throw new DefinitionError(`A budget needs at least one limit: ${limitNames.join(", ")} or deadline.`);
+  }
+  if (budget.deadline !== undefined && !isDeadline(budget.deadline)) {
+    throw new DefinitionError("The budget's deadline must be deadlineIn(milliseconds) or deadlineAt(date).");
   }
   for (const name of given) {
     const value: unknown = budget[name];

@@ -1,3 +1,4 @@
+import { atOnce } from "../thenable.ts";
 import { ProvisoError } from "../errors.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
 import type { Tool } from "../tool/tool.ts";
@@ -142,7 +143,7 @@ function visibilityOf({ section, path }: CompiledSection, { params, visibility, 
   const given = asked ?? overrides?.sections.get(path)?.visibility ?? section.visibility ?? "full";
   if (typeof given !== "function") return given;
   try {
-    return given(params as never);
+    return atOnce(given(params as never));
   } catch (cause) {
     throw new RenderFault(`The visibility of section "${path}" could not be told: ${messageOf(cause)}`, {
       section: path,
@@ -160,7 +161,7 @@ function isEnabled({ section, path }: CompiledSection, params: Params): boolean 
   const { enabled } = section;
   if (typeof enabled === "string") return Object.hasOwn(params, enabled) && params[enabled] !== undefined;
   try {
-    return enabled?.(params as never) ?? true;
+    return atOnce(enabled?.(params as never) ?? true);
   } catch (cause) {
     throw new RenderFault(`Whether section "${path}" is enabled could not be told: ${messageOf(cause)}`, {
       section: path,
@@ -183,7 +184,7 @@ function sectionText({ compiled, summarised }: Shown, rendering: Rendering): str
 function textFromState({ section, path }: CompiledSection, { get }: Rendering): string | undefined {
   if (section.textFrom === undefined || get === undefined) return undefined;
   try {
-    return section.textFrom(get, path);
+    return atOnce(section.textFrom(get, path));
   } catch (cause) {
     throw new RenderFault(`The text of section "${path}" could not be told: ${messageOf(cause)}`, {
       section: path,

@@ -1,6 +1,7 @@
 // State is plain data that nothing can change in place: what is frozen at every depth needs no copy to be put back.
 // Events are frozen in the same way: all of their readers see the same.
 import { DefinitionError } from "../errors.ts";
+import { isForbiddenKey } from "../json.ts";
 
 /** From here on moved items are looked up: most of a list was moved, not brought in. */
 const manyMisses = 16;
@@ -174,6 +175,7 @@ function freezeFields(value: object, before: unknown, walk: Walk): Odd | undefin
   const fields = value as Readonly<Record<PropertyKey, unknown>>;
   // V8 reads fields in such a loop twice as fast as in any other way; plain objects inherit none.
   for (const key in fields) {
+    if (walk.strict && isForbiddenKey(key)) return within(key, { path: [], problem: "is a key that is not allowed" });
     const item = fields[key];
     if (!isHeld(item) || item === old[key]) continue;
     const odd = freezeNew(item, old[key], walk);

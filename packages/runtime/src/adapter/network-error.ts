@@ -1,3 +1,4 @@
+import { isA } from "../is-a.ts";
 import type { ModelFailure } from "@proviso/core";
 import { shownAddress } from "./shown-address.ts";
 
@@ -64,7 +65,7 @@ function codeOf(error: Error): string {
 function chainOf(error: unknown): readonly Error[] {
   const chain: Error[] = [];
   let at = error;
-  while (at instanceof Error && chain.length < 8) {
+  while (isA(at, Error) && chain.length < 8) {
     chain.push(at);
     at = at instanceof AggregateError ? at.errors[0] : at.cause;
   }

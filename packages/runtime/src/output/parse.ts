@@ -9,7 +9,7 @@ import {
   type SchemaResult,
 } from "@proviso/core";
 import { repairText } from "../continued.ts";
-import { messageOf, type Failure, type OutputFailure } from "../failures.ts";
+import { failure, messageOf, type Failure, type OutputFailure } from "../failures.ts";
 import { extractJson } from "./extract.ts";
 
 export interface ParsedOutput {
@@ -61,7 +61,7 @@ async function validate(spec: OutputSpec<unknown>, value: unknown): Promise<Sche
 }
 
 function outputFailure(response: ModelResponse, issues: readonly SchemaIssue[], unlisted = 0): OutputFailure {
-  return {
+  return failure({
     stop: "output",
     phase: "response",
     message: `The answer is not the output that was asked for: ${describeIssues(issues, unlisted)}.`,
@@ -69,5 +69,5 @@ function outputFailure(response: ModelResponse, issues: readonly SchemaIssue[], 
     issues,
     unlisted,
     payload: response.payload,
-  };
+  });
 }

@@ -87,6 +87,21 @@ function begin(
   granted: Granted | Failure,
 ): Promise<Outcome> | Failure {
   if (isFailure(granted)) return granted;
+  try {
+    return begun(run, attempt, work, deltas, granted);
+  } catch (cause) {
+    granted.settle(noUsage);
+    throw cause;
+  }
+}
+
+function begun(
+  run: Run,
+  attempt: number,
+  work: Work,
+  deltas: TurnDeltas | undefined,
+  granted: Granted,
+): Promise<Outcome> | Failure {
   run.emit({ type: "provider.requested", turn: run.turn, attempt });
   run.log("debug", { turn: run.turn, attempt }, "prompt.call.start");
   const askedAt = run.world.clock.now();

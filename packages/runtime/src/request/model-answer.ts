@@ -1,6 +1,18 @@
-import { isRecord, whyNoJson, type ModelFailure, type ModelResponse } from "@proviso/core";
+import {
+  isRecord,
+  whyNoJson,
+  type AssistantMessage,
+  type FinishReason,
+  type ModelFailure,
+  type ModelResponse,
+  type ProviderErrorReason,
+  type ReportedUsage,
+  type ThrottleKind,
+  type ToolCall,
+} from "@proviso/core";
 import { isNetworkError, isTimeoutError, isUnreachable, networkFailure } from "../adapter/network-error.ts";
-import { isFailure, messageOf } from "../failures.ts";
+import { messageOf } from "../failures.ts";
+import { isA } from "../is-a.ts";
 import type { Work } from "./attempt.ts";
 
 /** Begins the work; what it throws is returned as the data that it should have been. Never rejects. */
@@ -14,9 +26,8 @@ export function asData(work: Work, ...given: Parameters<Work["begin"]>): Promise
 
 function checked(answer: unknown): ModelResponse | ModelFailure {
   try {
-    if (!isModelAnswer(answer)) return invalid("The provider returned no message.", answer);
-    const why = answer.failure === undefined ? whyUnreadable(answer.message) : undefined;
-    return why === undefined ? readable(unmarked(answer)) : invalid(why, answer);
+    const read = readAnswer(answer);
+    return typeof read === "string" ? invalid(read, answer) : read;
   } catch (cause) {
     return thrown(cause);
   }
@@ -26,49 +37,102 @@ function invalid(message: string, payload: unknown): ModelFailure {
   return { failure: "provider", reason: "invalid_response", message, payload };
 }
 
-/** What would fail later, in the middle of something else. */
-function whyUnreadable({ toolCalls, providerItems }: ModelResponse["message"]): string | undefined {
-  for (const { name, arguments: given } of toolCalls as readonly { name: string; arguments?: unknown }[]) {
-    if (given === undefined || given === null || typeof given === "string") continue;
-    return `The provider returned a call of ${name} whose arguments are no text.`;
-  }
-  const why = whyNoJson(providerItems);
-  return why === undefined ? undefined : `The provider's own items cannot be written as JSON: ${why}`;
-}
-
 function thrown(cause: unknown): ModelFailure {
   const message = messageOf(cause);
-  if (isUnreachable(cause)) return { ...networkFailure(cause), cause };
-  if (isTimeoutError(cause)) return { failure: "throttle", kind: "timeout", message, cause };
-  if (isNetworkError(cause) || isFailedFetch(cause)) return { failure: "throttle", kind: "unknown", message, cause };
+  try {
+    if (isUnreachable(cause)) return { ...networkFailure(cause), cause };
+    if (isTimeoutError(cause)) return { failure: "throttle", kind: "timeout", message, cause };
+    if (isNetworkError(cause) || isFailedFetch(cause)) return { failure: "throttle", kind: "unknown", message, cause };
+  } catch {
+    // An error whose fields throw when they are read is nobody's network.
+  }
   return { failure: "provider", reason: "unknown", message, cause };
 }
 
-/** Anyone may have written the provider: what it returns is checked before it is trusted. */
-function isModelAnswer(answer: unknown): answer is ModelResponse | ModelFailure {
-  if (!isRecord(answer)) return false;
-  const { failure, message } = answer;
-  if (failure === "process") return typeof message === "string" && typeof answer["stderr"] === "string";
-  if (failure !== undefined) return (failure === "throttle" || failure === "provider") && typeof message === "string";
-  if (!isRecord(message) || typeof message["text"] !== "string" || !Array.isArray(message["toolCalls"])) return false;
-  return message["toolCalls"].every((call) => isRecord(call) && typeof call["name"] === "string");
+const noMessage = "The provider returned no message.";
+
+/**
+ * Anyone may have written the provider: what it returns is read once, here, and only what was read goes on. A text: why it
+ * is no answer.
+ */
+function readAnswer(answer: unknown): ModelResponse | ModelFailure | string {
+  if (!isRecord(answer)) return noMessage;
+  const { failure, message, payload, usage } = answer;
+  if (failure !== undefined) return readFailure(answer, { failure, message, payload, usage });
+  const read = readMessage(message);
+  if (typeof read === "string") return read;
+  const { finishReason, model, parsed, refusal } = answer;
+  return {
+    message: read,
+    finishReason: finishReasons.has(finishReason) ? (finishReason as FinishReason) : "other",
+    usage: usage as ReportedUsage | undefined,
+    model: typeof model === "string" ? model : undefined,
+    parsed,
+    refusal: typeof refusal === "string" ? refusal : undefined,
+    payload,
+  };
 }
 
-/** A `stop` is the mark of a Failure, which only the runtime makes. */
-function unmarked<T extends object>(answer: T): T {
-  return isFailure(answer) ? { ...answer, stop: undefined } : answer;
+const finishReasons: ReadonlySet<unknown> = new Set<FinishReason>([
+  "stop",
+  "length",
+  "content-filter",
+  "tool-calls",
+  "other",
+]);
+
+/** A text: what would fail later, in the middle of something else. */
+function readMessage(message: unknown): AssistantMessage | string {
+  if (!isRecord(message)) return noMessage;
+  const { text, toolCalls, providerItems } = message;
+  if (typeof text !== "string" || !Array.isArray(toolCalls)) return noMessage;
+  const calls: ToolCall[] = [];
+  for (const call of toolCalls as readonly unknown[]) {
+    if (!isRecord(call)) return noMessage;
+    const { id, name, arguments: given = "" } = call;
+    if (typeof name !== "string") return noMessage;
+    if (typeof given !== "string" && given !== null)
+      return `The provider returned a call of ${name} whose arguments are no text.`;
+    calls.push({ id: typeof id === "string" ? id : "", name, arguments: given ?? "" });
+  }
+  const own = { role: "assistant", text, toolCalls: calls } as const;
+  if (providerItems === undefined) return own;
+  const why = whyNoJson(providerItems);
+  if (why !== undefined) return `The provider's own items cannot be written as JSON: ${why}`;
+  return { ...own, providerItems };
 }
 
-/** A wait that is no number of milliseconds is as if nothing was asked for. */
-function readable(answer: ModelResponse | ModelFailure): ModelResponse | ModelFailure {
-  if (answer.failure !== "throttle" || answer.retryAfterMs === undefined) return answer;
-  const asked: unknown = answer.retryAfterMs;
-  return typeof asked === "number" && Number.isFinite(asked) && asked >= 0
-    ? answer
-    : { ...answer, retryAfterMs: undefined };
+function readFailure(
+  answer: Readonly<Record<string, unknown>>,
+  read: Readonly<Record<"failure" | "message" | "payload" | "usage", unknown>>,
+): ModelFailure | string {
+  const { failure, message, payload } = read;
+  if (typeof message !== "string") return noMessage;
+  const { status, cause } = answer;
+  const usage = read.usage as ReportedUsage | undefined;
+  const told = { message, status: status as number | undefined, payload, usage, cause };
+  switch (failure) {
+    case "throttle": {
+      const { kind, retryAfterMs: asked } = answer;
+      // A wait that is no number of milliseconds is as if nothing was asked for.
+      const retryAfterMs = typeof asked === "number" && Number.isFinite(asked) && asked >= 0 ? asked : undefined;
+      return { ...told, failure, kind: typeof kind === "string" ? (kind as ThrottleKind) : "unknown", retryAfterMs };
+    }
+    case "provider": {
+      const { reason } = answer;
+      return { ...told, failure, reason: typeof reason === "string" ? (reason as ProviderErrorReason) : "unknown" };
+    }
+    case "process": {
+      const { stderr, exitCode, signal } = answer;
+      if (typeof stderr !== "string") return noMessage;
+      return { ...told, failure, stderr, exitCode: exitCode as number | null, signal: signal as string | null };
+    }
+    default:
+      return noMessage;
+  }
 }
 
 /** `fetch` does not always name what it met as its cause. */
 function isFailedFetch(error: unknown): boolean {
-  return error instanceof TypeError && ["fetch failed", "terminated"].includes(error.message);
+  return isA(error, TypeError) && ["fetch failed", "terminated"].includes(error.message);
 }

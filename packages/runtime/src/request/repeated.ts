@@ -1,5 +1,5 @@
 import type { ModelFailure, ModelProvider, ModelRequest } from "@proviso/core";
-import { isFailure, refusedRequest, type Failure } from "../failures.ts";
+import { failure, isFailure, refusedRequest, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import { turnDeltas } from "../streaming/deltas.ts";
 import { attemptRequest, type Answered } from "./attempt.ts";
@@ -74,7 +74,7 @@ export function reportThrottle(
 export function givenUp(refused: Refused, attempts: number): Failure {
   const { kind, retryAfterMs, message, status, payload, cause } = refused;
   const asked = retryAfterMs === undefined ? "" : ` It asked for ${retryAfterMs} ms.`;
-  return {
+  return failure({
     stop: "throttled",
     phase: "request",
     kind,
@@ -84,7 +84,7 @@ export function givenUp(refused: Refused, attempts: number): Failure {
     message: `${whatFailed(kind, attempts)} (${kind}): ${message}${asked}`,
     payload,
     cause,
-  };
+  });
 }
 
 /** A server that cannot be reached has refused nothing. */

@@ -13,7 +13,7 @@ import {
   type ToolCall,
   type ToolResult,
 } from "@proviso/core";
-import type { Failure } from "../failures.ts";
+import { isFailure, type Failure } from "../failures.ts";
 import type { BareEvent } from "../run.ts";
 import type { Secrets } from "../secrets.ts";
 import type { Redact } from "./values.ts";
@@ -29,7 +29,7 @@ type Shape = { readonly [field: string]: Treatment };
 
 type KeyOf<T> = T extends unknown ? keyof T : never;
 /** Names every field: a new one has to be decided on. */
-type ShapeOf<T, Left extends PropertyKey = never> = { readonly [K in Exclude<KeyOf<T>, Left>]-?: Treatment };
+type ShapeOf<T, Left extends PropertyKey = never> = { readonly [K in Exclude<KeyOf<T> & string, Left>]-?: Treatment };
 type OfEveryEvent = "type" | "sessionId" | "evaluationId" | "parent" | "seq" | "at";
 
 const kept = "kept";
@@ -197,11 +197,16 @@ export function redactionOf(secrets: Secrets | undefined, tools: object = {}): R
       return (copy as BareEvent | undefined) ?? event;
     },
     appEvent: (event) => fields(event, appEvent, same),
-    failure: (given) => fields(given, failure, same),
+    failure: (given) => marked(given, fields(given, failure, same)),
     details: (given) => fields(given, details, same),
     log: (record) => fields(record, logFields, same),
     value: redact,
   };
+}
+
+/** The copy with the brand of a failure. */
+function marked<T extends object>(given: T, shown: T): T {
+  return given !== shown && isFailure(given) ? ({ ...given, ...shown } as T) : shown;
 }
 
 /** What has to be looked at in an event. */

@@ -1,5 +1,6 @@
 // 1. A value that shows no secret stays the very object that it is.
-// 2. In what takes its place there is no secret, no object of a foreign class, and no way back to the original.
+// 2. It never throws: what cannot be looked at is replaced.
+// 3. In what takes its place there is no secret, no object of a foreign class, and no way back to the original.
 import { replacement } from "./forms.ts";
 import { classNameOf, entriesOf, kindOf, partsOf, propertiesOf, readError, tagOf, textOf } from "./shown.ts";
 
@@ -20,9 +21,17 @@ export function valueRedactor(clean: (text: string) => string, numbers: boolean)
     if (typeof value === "symbol") return shows(value.description ?? "");
     return numbers && (typeof value === "number" || typeof value === "bigint") && shows(String(value));
   };
-  return (value) =>
-    holds(value, shows) ? (rebuild(value, { clean, shows, made: new Map() }, 0) as typeof value) : value;
+  return <T>(value: T): T => {
+    try {
+      return holds(value, shows) ? (rebuild(value, { clean, shows, made: new Map() }, 0) as T) : value;
+    } catch {
+      return unreadable as T;
+    }
+  };
 }
+
+/** In place of what throws when it is looked at: it may hold anything. */
+const unreadable = "[unreadable]";
 
 type Shows = (value: unknown) => boolean;
 

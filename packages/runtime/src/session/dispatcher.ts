@@ -1,7 +1,9 @@
 // 1. Listeners are told in the order of their subscription, each isolated from the others' errors.
 // 2. Who subscribes or leaves while an event is told does so from the next event on.
 // 3. Everyone hears events in the same order: one that a listener causes is told when all have heard the one before.
+// 4. Events inside events end: past a depth nothing more is dispatched until the outermost one is over.
 import {
+  DefinitionError,
   eventKeys,
   filterKey,
   isThenable,
@@ -34,9 +36,15 @@ export interface Dispatcher {
   readonly on: Session["on"];
   /** The errors of those that threw. */
   notify(event: Event): readonly unknown[];
-  /** Called by a listener, before it causes a change: everyone hears at once of the event that it is told of. */
-  finish(): void;
+  /**
+   * Called before an event is dispatched: where a listener dispatches it, everyone hears first of the event that it is
+   * told of. @throws {DefinitionError} too deep inside other events.
+   */
+  finish(type: string): void;
 }
+
+/** Events that listeners dispatch inside events. */
+const deepest = 100;
 
 const none: readonly never[] = Object.freeze([]);
 
@@ -46,6 +54,17 @@ export function createDispatcher(): Dispatcher {
   const heardBy = new Map<string, readonly Subscription[]>();
   let order = 0;
   let telling: Telling | undefined;
+  let depth = 0;
+  let tooDeep: DefinitionError | undefined;
+
+  const assertNotTooDeep = (type: string): void => {
+    if (tooDeep === undefined && depth < deepest) return;
+    // Until the outermost is over: with several listeners the rest would be 2^100 events.
+    tooDeep ??= new DefinitionError(
+      `"${type}" is dispatched inside more than ${deepest} other events: a listener of it dispatches it again, itself or by way of others.`,
+    );
+    throw tooDeep;
+  };
 
   const listenersOf = (event: Event): readonly Subscription[] => {
     const keys = eventKeys(event);
@@ -76,11 +95,18 @@ export function createDispatcher(): Dispatcher {
       if (outer !== undefined) tell(outer);
       const own: Telling = { event, listeners: listenersOf(event), at: 0, errors: undefined };
       telling = own;
+      depth += 1;
       tell(own);
+      depth -= 1;
       telling = outer;
+      if (depth === 0 && tooDeep !== undefined) {
+        if (own.errors?.includes(tooDeep) !== true) (own.errors ??= []).push(tooDeep);
+        tooDeep = undefined;
+      }
       return own.errors ?? none;
     },
-    finish() {
+    finish(type) {
+      assertNotTooDeep(type);
       if (telling !== undefined) tell(telling);
     },
   };

@@ -12,6 +12,8 @@ import {
 /** A session as JSON. A newer version is refused; an older one will be read as long as it can be. */
 const format = "proviso.session";
 const version = 1;
+/** Each event takes the next: from there on two would share one. */
+const largestSeq = 2 ** 52;
 interface SavedSlice {
   readonly name: string;
   readonly kind: Slice["kind"];
@@ -57,6 +59,7 @@ export function parseSession(json: unknown, slices: readonly Slice[]): SavedSess
   const { id, seq, slices: saved } = json;
   if (typeof id !== "string" || id === "") throw fault("id", "must be a text");
   if (!Number.isSafeInteger(seq) || (seq as number) < 0) throw fault("seq", "must be a whole number from 0");
+  if ((seq as number) > largestSeq) throw fault("seq", `must be at most ${largestSeq}`);
   if (!Array.isArray(saved)) throw fault("slices", "must be a list");
   const names = new Set<string>();
   // Not `map`: it would pass over a hole.

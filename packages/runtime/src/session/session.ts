@@ -4,6 +4,7 @@
 import {
   checkOptionNames,
   DefinitionError,
+  describeValue,
   frozenInDepth,
   frozenJson,
   isFrameworkEventType,
@@ -72,6 +73,7 @@ export function coreOf(session: Session): SessionCore {
 
 /**
  * A session: typed state that only events change. `slices` join at once; a prompt's join when its evaluation begins.
+ * @throws {DefinitionError} for an id that is no text or empty, and for two slices of one name.
  */
 export function createSession(
   options: { readonly slices?: readonly Slice[] | undefined; readonly id?: string | undefined } = {},
@@ -83,6 +85,9 @@ export function createSession(
 }
 
 export function createCore(id: string, firstSeq = 0): SessionCore {
+  const given: unknown = id;
+  if (typeof given !== "string" || given === "")
+    throw new DefinitionError(`A session's id must be a text, and not empty: not ${describeValue(given)}.`);
   const states = sliceStates(id);
   const dispatcher = createDispatcher();
   let seq = firstSeq;
@@ -95,7 +100,7 @@ export function createCore(id: string, firstSeq = 0): SessionCore {
     assertUsable();
     checkAppEvent(event);
     frozenEvent(event);
-    dispatcher.finish();
+    dispatcher.finish(event.type);
     const failed = by === undefined ? states.reduceBeside(event) : states.reduce(event, by);
     const told = dispatcher.notify(event);
     const errors = failed.length === 0 ? told : [...failed, ...told];

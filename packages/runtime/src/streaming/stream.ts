@@ -22,44 +22,85 @@ export function startStream<Output>(
 ): EvaluationStream<Output> {
   const unread = openQueue();
   const leaving = new AbortController();
-  const signal = (options as EvaluateOptions | null)?.signal;
-  // What cannot be listened to is the evaluation's to refuse.
-  const fits = isRecord(options) && (signal === undefined || isAbortSignal(signal));
-  const stopListening = fits ? onAbort(signal, (reason) => leaving.abort(reason)) : () => {};
-  const own = fits ? { ...options, signal: leaving.signal } : options;
+  const { own, stopListening } = leaveableBy(leaving, options);
   const response = evaluate(own, unread.push).finally(stopListening);
-  let failure: { readonly error: unknown } | undefined;
-  let executed = false;
-  response.then(unread.close, (error: unknown) => {
-    failure = { error };
-    unread.close();
+  const reader = readerOf<Output>(unread, response, () => {
+    leaving.abort(new DOMException("The stream's reader left.", "AbortError"));
   });
-
   let reading = false;
   return {
     response,
     [Symbol.asyncIterator]() {
       if (reading) throw new DefinitionError("A stream is read once: it has a reader already.");
       reading = true;
-      return {
-        async next() {
-          const event = await unread.next();
-          if (event !== undefined) {
-            executed ||= event.type === "prompt.executed";
-            // What the deltas are made of was read for this output.
-            return { done: false, value: event as StreamEvent<Output> };
-          }
-          // A listener's error after `prompt.executed` is told by `response`.
-          if (failure !== undefined && !executed) throw failure.error;
-          return { done: true, value: undefined };
-        },
-        async return() {
-          leaving.abort(new DOMException("The stream's reader left.", "AbortError"));
-          unread.drop();
-          await response.catch(() => {});
-          return { done: true, value: undefined };
-        },
-      };
+      return reader;
+    },
+  };
+}
+
+/** The same options, with a signal that the reader's leaving fires, too. */
+function leaveableBy(
+  leaving: AbortController,
+  options: EvaluateOptions,
+): { readonly own: EvaluateOptions; readonly stopListening: () => void } {
+  try {
+    const signal = (options as EvaluateOptions | null)?.signal;
+    if (isRecord(options) && (signal === undefined || isAbortSignal(signal))) {
+      const own = { ...options, signal: leaving.signal };
+      return { own, stopListening: onAbort(signal, (reason) => leaving.abort(reason)) };
+    }
+  } catch {
+    // Options that throw when they are read.
+  }
+  // What cannot be listened to is the evaluation's to refuse.
+  return { own: options, stopListening: () => {} };
+}
+
+/**
+ * Behaves as an async generator: it fails once, and is done after its end, `return` and `throw`. But these do not wait for
+ * a `next` before them: they end it.
+ */
+function readerOf<Output>(
+  unread: Queue,
+  response: Promise<PromptResponse<Output>>,
+  leave: () => void,
+): AsyncIterableIterator<StreamEvent<Output>, unknown> {
+  let failure: { readonly error: unknown } | undefined;
+  let executed = false;
+  response.then(unread.close, (error: unknown) => {
+    failure = { error };
+    unread.close();
+  });
+  const end = async (): Promise<void> => {
+    leave();
+    unread.drop();
+    await response.catch(() => {});
+    failure = undefined;
+  };
+  return {
+    async next() {
+      const event = await unread.next();
+      if (event !== undefined) {
+        executed ||= event.type === "prompt.executed";
+        // What the deltas are made of was read for this output.
+        return { done: false, value: event as StreamEvent<Output> };
+      }
+      const failed = failure;
+      failure = undefined;
+      // A listener's error after `prompt.executed` is told by `response`.
+      if (failed !== undefined && !executed) throw failed.error;
+      return { done: true, value: undefined };
+    },
+    async return(value?: unknown) {
+      await end();
+      return { done: true, value: await value };
+    },
+    async throw(error?: unknown) {
+      await end();
+      throw error;
+    },
+    [Symbol.asyncIterator]() {
+      return this;
     },
   };
 }

@@ -1,12 +1,8 @@
 import {
   AbortedError,
-  asJson,
   BudgetExceededError,
   DeadlineExceededError,
   isThenable,
-  pathText,
-  returnedResult,
-  toJsonValue,
   VisibilityExpansionRequired,
   type FrameworkEvent,
   type RejectedParams,
@@ -15,7 +11,8 @@ import {
   type ToolPolicy,
   type ToolResult,
 } from "@proviso/core";
-import { failureBehind, isFailure, messageOf, type Failure } from "../failures.ts";
+import { failure, failureBehind, isFailure, messageOf, type Failure } from "../failures.ts";
+import { isA } from "../is-a.ts";
 import type { Run } from "../run.ts";
 import { runAsPartOf } from "../transactions/async-context.ts";
 import { LockFault, type Transaction } from "../transactions/transaction.ts";
@@ -24,6 +21,7 @@ import { startCallTime, type CallTime } from "./call-time.ts";
 import { callContext, type CallContext } from "./context.ts";
 import { openingOf, type Opening } from "./disclosure.ts";
 import { checkPolicies } from "./policies.ts";
+import { failed, jsonOf, resultOf } from "./result.ts";
 
 /** What is recorded of a call in `tool.invoked`, and the limit that ended the evaluation meanwhile. */
 export interface Invocation {
@@ -56,6 +54,19 @@ export interface Watched {
 
 /** The call with its arguments read, or why it cannot be run; at once where its schema validates at once. */
 export function prepare(run: Run, call: ToolCall): Accepted | Invocation | Promise<Accepted | Invocation> {
+  try {
+    return prepared(run, call);
+  } catch (cause) {
+    return unforeseen(run, call, cause);
+  }
+}
+
+/** What threw where nobody expected it is the failed result of this call, and of no other. */
+function unforeseen(run: Run, call: ToolCall, cause: unknown): Invocation {
+  return { ...rejected(run, call, `The call of ${call.name} failed where nothing should: ${messageOf(cause)}`), cause };
+}
+
+function prepared(run: Run, call: ToolCall): Accepted | Invocation | Promise<Accepted | Invocation> {
   const tool = run.tools.get(call.name);
   if (tool === undefined) return rejected(run, call, unknownTool(run, call));
   const parsing = parseArguments(tool, call);
@@ -81,6 +92,19 @@ export function announceCall(run: Run, { id: callId, name, arguments: given }: T
  * the checks are asked, a success holds the input that they let through. At once where the handler is.
  */
 export function invoke(
+  run: Run,
+  accepted: Accepted,
+  transaction: Transaction,
+  watched: Watched,
+): Invocation | Accepted | Promise<Invocation | Accepted> {
+  try {
+    return invokeNow(run, accepted, transaction, watched);
+  } catch (cause) {
+    return unforeseen(run, accepted.call, cause);
+  }
+}
+
+function invokeNow(
   run: Run,
   accepted: Accepted,
   transaction: Transaction,
@@ -112,6 +136,8 @@ async function invokeLater(
     const ended = await run.limits.race(time.within(work), "tool");
     if (ended === "timeout") return { params: jsonOf(input), result: handlerFailed(run, call, time.message) };
     return isFailure(ended) ? stoppedCall(accepted, ended) : ended;
+  } catch (cause) {
+    return unforeseen(run, call, cause);
   } finally {
     const ending = endCall(run, handling);
     if (ending !== undefined) await ending;
@@ -207,7 +233,7 @@ function runHandler(run: Run, accepted: Accepted, { calling }: Handling): Invoca
 
 function thrown(run: Run, { call, tool, input }: Accepted, error: unknown): Invocation {
   const params = jsonOf(input);
-  if (error instanceof VisibilityExpansionRequired) return { params, ...openingOf(run, tool.name, error) };
+  if (isA(error, VisibilityExpansionRequired)) return { params, ...openingOf(run, tool.name, error) };
   const result = handlerFailed(run, call, messageOf(error), error);
   return { params, result, stop: stopBehind(run, error), cause: error };
 }
@@ -225,29 +251,29 @@ function whyTooLate(run: Run, { calling, time }: Handling): Omit<Invocation, "pa
  * spent, or a limit that the handler keeps itself. A narrower limit that a nested evaluation set for itself ends nothing.
  */
 function stopBehind(run: Run, error: unknown): Failure | undefined {
-  if (error instanceof LockFault) return error.failure;
-  const failure = failureBehind(error);
-  if (failure === undefined) return ownLimitBehind(error);
-  if (failure.stop !== "budget" || failure.tracker === undefined || !run.limits.spendsFrom(failure.tracker))
+  if (isA(error, LockFault)) return error.failure;
+  const behind = failureBehind(error);
+  if (behind === undefined) return ownLimitBehind(error);
+  if (behind.stop !== "budget" || behind.tracker === undefined || !run.limits.spendsFrom(behind.tracker))
     return undefined;
-  return { ...failure, phase: "tool" };
+  return { ...behind, phase: "tool" };
 }
 
 /** An error of a limit that no evaluation rejected with: the handler made it. */
 function ownLimitBehind(error: unknown): Failure | undefined {
   const why = { phase: "tool", message: messageOf(error), cause: error } as const;
-  if (error instanceof DeadlineExceededError) return { stop: "deadline", expiresAt: error.expiresAt, ...why };
-  if (error instanceof AbortedError) return { stop: "aborted", ...why };
-  if (error instanceof BudgetExceededError) {
+  if (isA(error, DeadlineExceededError)) return failure({ stop: "deadline", expiresAt: error.expiresAt, ...why });
+  if (isA(error, AbortedError)) return failure({ stop: "aborted", ...why });
+  if (isA(error, BudgetExceededError)) {
     const { dimension, limit, spent, reserved, wanted, text } = error;
-    return { stop: "budget", dimension, limit, spent, reserved, wanted, text, tracker: undefined, ...why };
+    return failure({ stop: "budget", dimension, limit, spent, reserved, wanted, text, tracker: undefined, ...why });
   }
   return undefined;
 }
 
 /** The record has the thrown error itself, as `err`, where loggers look for it, and its stack as a text. */
 function handlerFailed(run: Run, call: ToolCall, message: string, thrown?: unknown): ToolResult {
-  const stack = thrown instanceof Error ? stackOf(thrown) : undefined;
+  const stack = isA(thrown, Error) ? stackOf(thrown) : undefined;
   const more = thrown === undefined ? {} : { err: thrown, ...(stack === undefined ? {} : { stack }) };
   run.log("warn", { tool: call.name, callId: call.id, error: message, ...more }, "tool.failed");
   return failed(message);
@@ -271,28 +297,4 @@ function rejected(run: Run, call: ToolCall, error: string): Invocation {
 function unknownTool(run: Run, call: ToolCall): string {
   const names = [...run.tools.keys()].join(", ");
   return `There is no tool "${call.name}". ${names === "" ? "There are none." : `The tools are: ${names}.`}`;
-}
-
-/** Only what toolOk and toolError made is a result; all else is a value. What JSON would change or lose is refused. */
-function resultOf(returned: unknown): ToolResult {
-  const result = returnedResult(returned) ?? { success: true, message: "", value: returned, hideValue: false };
-  if (!result.success) return failed(result.message);
-  try {
-    const json = asJson(result.value);
-    if ("value" in json) return { ...result, value: json.value ?? null };
-    const { path, problem } = json.odd;
-    return failed(`${notJson}: ${path.length === 0 ? "it" : pathText("", path)} ${problem}. Return plain JSON.`);
-  } catch (error) {
-    return failed(`${notJson}: it cannot be read: ${messageOf(error)}`);
-  }
-}
-
-const notJson = "The tool returned a value that is not JSON";
-
-export function failed(message: string): ToolResult {
-  return { success: false, message: message === "" ? "The tool failed." : message };
-}
-
-export function jsonOf(value: unknown): unknown {
-  return toJsonValue(value)?.value ?? null;
 }

@@ -2,23 +2,24 @@ import {
   isThenable,
   type AssistantMessage,
   type RejectedParams,
-  type Tool,
   type ToolCall,
   type ToolInvoked,
   type ToolMessage,
   type ToolPolicy,
   type ToolResult,
 } from "@proviso/core";
-import { isFailure, messageOf, type Failure } from "../failures.ts";
+import { internalFailure, isFailure, messageOf, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import { endTransaction, rollback } from "../transactions/ending.ts";
 import type { NotBegun, Transaction } from "../transactions/transaction.ts";
+import { batchesOf } from "./batches.ts";
 import { beginCalls, beginEach } from "./begin.ts";
-import { announceCall, failed, invoke, jsonOf, prepare, type Accepted, type Invocation } from "./call.ts";
+import { announceCall, invoke, prepare, type Accepted, type Invocation } from "./call.ts";
 import { withFeedback } from "./feedback.ts";
 import { toolMessage } from "./message.ts";
 import { askForApproval, policiesFor } from "./policies.ts";
 import { recordCall } from "./recording.ts";
+import { failed, jsonOf } from "./result.ts";
 
 /** What came of a turn's calls: the model's answers, and the limit that ended the evaluation meanwhile. */
 export interface TurnOutcome {
@@ -39,7 +40,7 @@ export async function executeToolCalls(run: Run, message: AssistantMessage, pass
       for (const call of calls) answers.push(toolMessage(call, result));
       continue;
     }
-    const outcome = await executeBatch(run, calls);
+    const outcome = await executeBatch(run, calls).catch((cause: unknown) => unforeseen(calls, cause));
     answers.push(...outcome.answers);
     stop = outcome.stop ?? run.limits.check("tool");
   }
@@ -47,31 +48,18 @@ export async function executeToolCalls(run: Run, message: AssistantMessage, pass
   return { answers, stop };
 }
 
-/** Neighbours that exclude nobody go together: they change nothing, or use no resource. A watched call goes alone. */
-function batchesOf(run: Run, calls: readonly ToolCall[]): readonly (readonly ToolCall[])[] {
-  const batches: ToolCall[][] = [];
-  let before: "reading" | "using nothing" | undefined;
-  for (const call of calls) {
-    const tool = run.tools.get(call.name);
-    const kind = tool === undefined || policiesFor(run, tool).length > 0 ? undefined : kindOf(tool);
-    if (kind !== undefined && kind === before) batches.at(-1)?.push(call);
-    else batches.push([call]);
-    before = kind;
-  }
-  return batches;
-}
-
-function kindOf({ readOnly, uses }: Tool): "reading" | "using nothing" | undefined {
-  if (readOnly === true) return "reading";
-  return uses?.length === 0 ? "using nothing" : undefined;
+/** Whatever threw where nobody expected it: what the calls did is undone, and each is answered. */
+function unforeseen(calls: readonly ToolCall[], cause: unknown): TurnOutcome {
+  const stop = internalFailure(cause, "tool");
+  const result = failed(stop.message);
+  return { answers: calls.map((call) => toolMessage(call, result)), stop };
 }
 
 /** One call, or several that overlap: prepared and approved first, then run in one transaction. */
-function executeBatch(run: Run, calls: readonly ToolCall[]): Promise<TurnOutcome> {
+async function executeBatch(run: Run, calls: readonly ToolCall[]): Promise<TurnOutcome> {
   const startedAt = run.world.clock.now();
   const preparing = allOf(calls.map((call) => prepare(run, call)));
-  if (!isThenable(preparing)) return executePrepared(run, calls, preparing, startedAt);
-  return preparing.then((prepared) => executePrepared(run, calls, prepared, startedAt));
+  return executePrepared(run, calls, isThenable(preparing) ? await preparing : preparing, startedAt);
 }
 
 /** At once where each of them is. */
@@ -155,6 +143,9 @@ async function checkFirst(run: Run, accepted: Accepted, policies: readonly ToolP
     const checked = await invoke(run, accepted, transaction, { policies, checksOnly: true });
     await rollback(transaction);
     return checked;
+  } catch (cause) {
+    if (!transaction.undone) await rollback(transaction);
+    throw cause;
   } finally {
     await endTransaction(transaction);
   }
@@ -200,6 +191,10 @@ async function runInTransaction(
     }
     const concluding = conclude(run, calls, invocations, transactionOf, startedAt);
     return isThenable(concluding) ? await concluding : concluding;
+  } catch (cause) {
+    // Not even a fault of ours commits half a call.
+    for (const each of [...own.values(), transaction]) if (!each.undone) await rollback(each);
+    throw cause;
   } finally {
     if (accepted.length > 1) orderResults(run.toolResults, before, calls);
     for (const each of own.values()) await endTransaction(each);

@@ -23,6 +23,21 @@ export async function withFeedback(
   message: ToolMessage,
   transaction: Transaction | undefined,
 ): Promise<ToolMessage> {
+  try {
+    return await withBlocks(run, call, message, transaction);
+  } catch (error) {
+    // The call has been recorded: what comes after it cannot fail it.
+    run.log("warn", { callId: call.id, error: messageOf(error) }, "feedback.failed");
+    return message;
+  }
+}
+
+async function withBlocks(
+  run: Run,
+  call: ToolCall,
+  message: ToolMessage,
+  transaction: Transaction | undefined,
+): Promise<ToolMessage> {
   const providers = run.rendered.feedback;
   const cadences = providers.map(({ name }, index) => cadenceOf(run, name, placeAmong(providers, index)));
   for (const cadence of cadences) cadence.calls += 1;

@@ -9,12 +9,11 @@ const longestText = 64 * 1024;
 export function toolMessage(call: ToolCall, result: ToolResult): ToolMessage {
   const value = result.success && !result.hideValue ? valueText(result.value) : "";
   const between = result.message === "" || value === "" ? "" : "\n\n";
-  const text = result.message + between + value;
   return {
     role: "tool",
     callId: call.id,
     name: call.name,
-    text: shortened((text === "" ? "Done." : text).toWellFormed()),
+    text: shortened(result.message, between, value),
     isError: !result.success,
   };
 }
@@ -25,9 +24,15 @@ function valueText(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-function shortened(text: string): string {
-  if (text.length <= longestText) return text;
+/** The parts are cut before they become one: that may be longer than a string can be. */
+function shortened(...parts: readonly string[]): string {
+  const length = parts.reduce((sum, part) => sum + part.length, 0);
+  if (length === 0) return "Done.";
+  if (length <= longestText) return parts.join("").toWellFormed();
   const half = longestText / 2;
-  const note = `\n\n[… cut: ${text.length} characters in all, ${text.length - longestText} left out here …]\n\n`;
+  const text = parts
+    .map((part) => (part.length <= longestText ? part : part.slice(0, half) + part.slice(-half)))
+    .join("");
+  const note = `\n\n[… cut: ${length} characters in all, ${length - longestText} left out here …]\n\n`;
   return (text.slice(0, half) + note + text.slice(-half)).toWellFormed();
 }

@@ -4,7 +4,8 @@ import { messageOf } from "../failures.ts";
 import type { BareEvent, Run } from "../run.ts";
 import { rollback } from "../transactions/ending.ts";
 import type { Transaction } from "../transactions/transaction.ts";
-import { failed, type Invocation } from "./call.ts";
+import type { Invocation } from "./call.ts";
+import { failed } from "./result.ts";
 import { announceOpening } from "./disclosure.ts";
 
 /**

@@ -1,10 +1,10 @@
-import type { Failure } from "../failures.ts";
+import { failure, type Failure } from "../failures.ts";
 import type { Holder } from "./lock.ts";
 
 /** A wait that would never end: it is not begun. */
 export function endlessWait(waitedFor: string, heldBy: string, holder: Holder): Failure {
   const message = `A wait for ${waitedFor} would never end: it is held by ${heldBy}, ${whyEndless[holder]}.`;
-  return { stop: "deadlock", phase: "tool", waitedFor, heldBy, message };
+  return failure({ stop: "deadlock", phase: "tool", waitedFor, heldBy, message });
 }
 
 const whyEndless: Readonly<Record<Holder, string>> = {
