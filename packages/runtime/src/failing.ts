@@ -60,7 +60,7 @@ export function restoreError(
 }
 
 /** The error that stands for a failure; nested evaluations find the failure behind it again. */
-export function errorFor(failure: Failure, details: Parameters<typeof errorOf>[1]): EvaluationFailure {
+function errorFor(failure: Failure, details: Parameters<typeof errorOf>[1]): EvaluationFailure {
   const error = errorOf(failure, details);
   rememberFailure(error, failure);
   return error;
