@@ -113,10 +113,11 @@ function readFailure(
   const told = { message, status: status as number | undefined, payload, usage, cause };
   switch (failure) {
     case "throttle": {
-      const { kind, retryAfterMs: asked } = answer;
+      const { kind, retryAfterMs: asked, retry } = answer;
       // A wait that is no number of milliseconds is as if nothing was asked for.
       const retryAfterMs = typeof asked === "number" && Number.isFinite(asked) && asked >= 0 ? asked : undefined;
-      return { ...told, failure, kind: typeof kind === "string" ? (kind as ThrottleKind) : "unknown", retryAfterMs };
+      const known = typeof kind === "string" ? (kind as ThrottleKind) : "unknown";
+      return { ...told, failure, kind: known, retryAfterMs, ...(retry === false ? { retry } : {}) };
     }
     case "provider": {
       const { reason } = answer;
