@@ -216,4 +216,12 @@ export const mutations: readonly Mutation[] = [
     replace: 'if (run.turn === 1) run.log("debug", { turn: run.turn, attempt }, "prompt.call.start");',
     test: "packages/runtime/test/logs.test.ts",
   },
+  {
+    rule: "LIM-5",
+    breaks: "a request reserves what it may cost",
+    file: "runtime/src/budget-room.ts",
+    find: "tracker.reserve({ inputTokens, outputTokens, costUsd })",
+    replace: "tracker.reserve({ inputTokens: 0, outputTokens: 0, costUsd: 0 })",
+    test: "packages/runtime/test/reservation.test.ts",
+  },
 ];

@@ -99,12 +99,6 @@ export const mutations: readonly Mutation[] = [
     replace: "const passed = undefined;",
   },
   {
-    name: "a request is not reserved",
-    file: runtime("budget-room.ts"),
-    find: "tracker.reserve({ inputTokens, outputTokens, costUsd })",
-    replace: "tracker.reserve({ inputTokens: 0, outputTokens: 0, costUsd: 0 })",
-  },
-  {
     name: "calls stay without an answer after a limit",
     file: runtime("tools/executor.ts"),
     find: "for (const call of calls) answers.push(toolMessage(call, result));",

@@ -111,7 +111,7 @@ async function goTo(log: UndoLog, taken: Mark, released: ReadonlySet<Mark>): Pro
 }
 
 /** Whether undoing is still stuck when it was tried again. */
-export async function isStuck(log: UndoLog): Promise<boolean> {
+async function isStuck(log: UndoLog): Promise<boolean> {
   if (log.stuck === undefined) return false;
   try {
     await undoTo(log, log.stuck.mark);
