@@ -62,7 +62,8 @@ function readAnswer(answer: unknown): ModelResponse | ModelFailure | string {
   const read = readMessage(message);
   if (typeof read === "string") return read;
   const { finishReason, model, parsed, refusal } = answer;
-  return {
+  const response: Whole<ModelResponse> = {
+    failure: undefined,
     message: read,
     finishReason: finishReasons.has(finishReason) ? (finishReason as FinishReason) : "other",
     usage: usage as ReportedUsage | undefined,
@@ -71,7 +72,12 @@ function readAnswer(answer: unknown): ModelResponse | ModelFailure | string {
     refusal: typeof refusal === "string" ? refusal : undefined,
     payload,
   };
+  return response;
 }
+
+/** Names every field: one that is added to the contract has to be read here. */
+type Whole<T> = { readonly [K in keyof T]-?: T[K] | undefined } & T;
+type FailureOf<F extends ModelFailure["failure"]> = Whole<Extract<ModelFailure, { readonly failure: F }>>;
 
 const finishReasons: ReadonlySet<unknown> = new Set<FinishReason>([
   "stop",
@@ -113,20 +119,25 @@ function readFailure(
   const told = { message, status: status as number | undefined, payload, usage, cause };
   switch (failure) {
     case "throttle": {
-      const { kind, retryAfterMs: asked, retry } = answer;
+      const { kind, retry, retryAfterMs: asked } = answer;
       // A wait that is no number of milliseconds is as if nothing was asked for.
       const retryAfterMs = typeof asked === "number" && Number.isFinite(asked) && asked >= 0 ? asked : undefined;
       const known = typeof kind === "string" ? (kind as ThrottleKind) : "unknown";
-      return { ...told, failure, kind: known, retryAfterMs, ...(retry === false ? { retry } : {}) };
+      const refused: FailureOf<"throttle"> = { ...told, failure, kind: known, retryAfterMs, retry: retry !== false };
+      return refused;
     }
     case "provider": {
       const { reason } = answer;
-      return { ...told, failure, reason: typeof reason === "string" ? (reason as ProviderErrorReason) : "unknown" };
+      const known = typeof reason === "string" ? (reason as ProviderErrorReason) : "unknown";
+      const refused: FailureOf<"provider"> = { ...told, failure, reason: known };
+      return refused;
     }
     case "process": {
       const { stderr, exitCode, signal } = answer;
       if (typeof stderr !== "string") return noMessage;
-      return { ...told, failure, stderr, exitCode: exitCode as number | null, signal: signal as string | null };
+      const ended = { stderr, exitCode: exitCode as number | null, signal: signal as string | null };
+      const refused: FailureOf<"process"> = { ...told, failure, ...ended };
+      return refused;
     }
     default:
       return noMessage;
