@@ -6,6 +6,8 @@ import { join, resolve } from "node:path";
 // pnpm adapters:table: runs the conformance suite for every adapter, and writes what came of it into the README.
 interface Report {
   readonly testResults: readonly {
+    /** The file. */
+    readonly name: string;
     readonly assertionResults: readonly {
       readonly ancestorTitles: readonly string[];
       readonly title: string;
@@ -17,21 +19,26 @@ interface Report {
 const root = resolve(import.meta.dirname, "..");
 const marker = "<!-- adapters -->";
 
-const report = join(mkdtempSync(join(tmpdir(), "adapters-")), "report.json");
+const folder = mkdtempSync(join(tmpdir(), "adapters-"));
 const vitest = join(root, "node_modules/vitest/vitest.mjs");
-execFileSync(
-  process.execPath,
-  [vitest, "run", "conformance/suite.test.ts", "--reporter=json", `--outputFile=${report}`],
-  {
+
+/** `test:exhaustive` has every adapter of the packages that make several, `test` all others. */
+function resultsOf(config: string): Report["testResults"] {
+  const report = join(folder, `${config}.json`);
+  const output = ["--reporter=json", `--outputFile=${report}`];
+  execFileSync(process.execPath, [vitest, "run", "conformance/suite.test.ts", "--config", config, ...output], {
     cwd: root,
     stdio: ["ignore", "ignore", "inherit"],
-  },
-);
+  });
+  return (JSON.parse(readFileSync(report, "utf8")) as Report).testResults;
+}
+
+const exhaustive = resultsOf("vitest.exhaustive.config.ts");
+const named = new Set(exhaustive.map(({ name }) => name));
+const results = [...exhaustive, ...resultsOf("vitest.config.ts").filter(({ name }) => !named.has(name))];
 
 const rows = new Map<string, { readonly passed: Map<string, number>; readonly skipped: Map<string, Set<string>> }>();
-for (const { ancestorTitles, title, status } of (
-  JSON.parse(readFileSync(report, "utf8")) as Report
-).testResults.flatMap(({ assertionResults }) => assertionResults)) {
+for (const { ancestorTitles, title, status } of results.flatMap(({ assertionResults }) => assertionResults)) {
   const [suite = "", how = ""] = ancestorTitles;
   const name = suite.replace(/ keeps the rules$/, "");
   if (name === suite || name.startsWith("toy")) continue;
