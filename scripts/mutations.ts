@@ -224,4 +224,28 @@ export const mutations: readonly Mutation[] = [
     replace: "tracker.reserve({ inputTokens: 0, outputTokens: 0, costUsd: 0 })",
     test: "packages/runtime/test/reservation.test.ts",
   },
+  {
+    rule: "TX-12",
+    breaks: "a wait behind whoever waits in front is seen to be endless",
+    file: "runtime/src/transactions/lock.ts",
+    find: "...queue.slice(0, place).map((wait) => wait.holder)]",
+    replace: "...queue.slice(place, 0).map((wait) => wait.holder)]",
+    test: "packages/runtime/test/transactions/deadlock.test.ts",
+  },
+  {
+    rule: "TX-13",
+    breaks: "a failed commit is reported",
+    file: "runtime/src/transactions/ending.ts",
+    find: 'else fail(transaction, "commit", error);',
+    replace: "else void error;",
+    test: "packages/runtime/test/transactions/restore-faults.test.ts",
+  },
+  {
+    rule: "TX-9",
+    breaks: "a transaction waits for evaluations in its body",
+    file: "runtime/src/transactions/ending.ts",
+    find: "if (transaction.inside === 0) return;",
+    replace: "if (transaction.inside >= 0) return;",
+    test: "packages/runtime/test/transactions/public.test.ts",
+  },
 ];

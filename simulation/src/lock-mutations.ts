@@ -48,12 +48,6 @@ export const lockMutations: readonly Mutation[] = [
     replace: "if (waitsBack !== undefined && lock.number < -1) {",
   },
   {
-    name: "who waits in front is not looked at",
-    file: runtime("transactions/lock.ts"),
-    find: "...queue.slice(0, place).map((wait) => wait.holder)]",
-    replace: "...queue.slice(place, 0).map((wait) => wait.holder)]",
-  },
-  {
     name: "locks are taken in any order",
     file: runtime("transactions/transaction.ts"),
     find: ".toSorted((a, b) => a.of.number - b.of.number)",
@@ -109,12 +103,6 @@ export const lockMutations: readonly Mutation[] = [
     replace: "await restore(taken, transaction.host).catch(() => errors);",
   },
   {
-    name: "a failed commit is silent",
-    file: runtime("transactions/ending.ts"),
-    find: 'else fail(transaction, "commit", error);',
-    replace: "else void error;",
-  },
-  {
     name: "a resource that failed is used on",
     file: runtime("transactions/snapshots.ts"),
     find: "if (broken !== undefined) throw broken;",
@@ -124,7 +112,7 @@ export const lockMutations: readonly Mutation[] = [
     name: "closings come before the rollback",
     file: runtime("tools/call.ts"),
     find: "if (close !== undefined) transaction.closings.push(close);",
-    replace: "await close?.();",
+    replace: "if (close !== undefined) void close();",
   },
   {
     name: "an inner evaluation's resources are closed when it ends",
@@ -199,12 +187,6 @@ export const lockMutations: readonly Mutation[] = [
     file: runtime("session/slices.ts"),
     find: "      beside.remember({ event, by: undefined });\n",
     replace: "",
-  },
-  {
-    name: "an evaluation in a body does not wait for its end",
-    file: runtime("transactions/ending.ts"),
-    find: "if (transaction.inside === 0) return;",
-    replace: "if (transaction.inside >= 0) return;",
   },
   {
     name: "the snapshots of others go with an instance that a factory returns",

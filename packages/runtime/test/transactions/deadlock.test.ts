@@ -138,3 +138,31 @@ test("TX-12 two nested evaluations that one call begins at once wait for each ot
   await evaluating;
   expect(counter.value).toBe(3);
 });
+
+test("TX-12 who would wait behind a call that waits for it in turn is refused at once, though another holds the lock", async () => {
+  const environment = fakeEnvironment();
+  const counter = new Counter();
+  const resources = [provide(CounterKey, counter)];
+  const reads = toolOf("reads", () => environment.clock.sleep(200), { readOnly: true, uses: [CounterKey] });
+  const writes = toolOf("writes", () => undefined, { uses: [CounterKey] });
+  const looks = toolOf("looks", () => undefined, { readOnly: true, uses: [CounterKey] });
+  let refused: unknown;
+  const outer = toolOf(
+    "outer",
+    async (context) => {
+      // It stands in line for the outer call, behind the reader.
+      const inside = context.evaluate(promptOf({ tools: [writes] }), { adapter: calling(environment, "writes") });
+      await environment.clock.sleep(10);
+      refused = await rejectionOf(calling(environment, "looks").evaluate(promptOf({ tools: [looks] }), { resources }));
+      await inside;
+    },
+    { uses: [] },
+  );
+  const reading = calling(environment, "reads").evaluate(promptOf({ tools: [reads] }), { resources });
+  await environment.clock.advance(10);
+  const evaluated = calling(environment, "outer").evaluate(promptOf({ tools: [outer] }), { resources });
+  await environment.clock.advance(100);
+  expect(refused).toMatchObject({ code: "deadlock" });
+  await environment.clock.advance(10_000);
+  await Promise.all([reading, evaluated]);
+});
