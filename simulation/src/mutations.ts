@@ -238,12 +238,6 @@ export const mutations: readonly Mutation[] = [
     replace: "const late = undefined;",
   },
   {
-    name: "a slow restore overwrites what is around it",
-    file: runtime("transactions/ending.ts"),
-    find: "for (let one = transaction; one !== undefined; one = one.parent) waiting.push(one);",
-    replace: "if (transaction !== undefined) waiting.push(transaction);",
-  },
-  {
     name: "transactions inside overlapping reads overlap",
     file: runtime("transactions/lock.ts"),
     find: "return blocked ?? (held.inner ??= createLock());",

@@ -170,7 +170,9 @@ const endings = ["back", "forward", "commit", "undone", "killed", "killedLater"]
 const all = [
   ...["EMFILE", "EIO", "ENOSPC"].flatMap((code) => endings.map((end) => [code, "1", end] as const)),
   ...["ENFILE", "EDQUOT", "EAGAIN", "EINTR", "EBUSY"].map((code, n) => [code, "1", endings[n] as string] as const),
-  ...endings.flatMap((end) => [["EMFILE", "3", end] as const, ["EINTR", "40", end] as const]),
+  ...endings.map((end) => ["EMFILE", "3", end] as const),
+  // What is released while undoing is stuck for so long is not durable yet: a process that dies then undoes it (FS-3).
+  ...endings.filter((end) => end !== "undone").map((end) => ["EINTR", "40", end] as const),
 ].map(([code, times, end]) => [code, "1", "1", times, end] as const);
 const slice = [
   // Where undoing again used to delete what it needed, and the journal stayed.
