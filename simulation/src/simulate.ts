@@ -202,7 +202,8 @@ function checkAfter(world: World, when: string): void {
   const spent = new Map<BudgetTracker, number>();
   for (const watched of registry.all()) {
     book.demand(watched.hasEnded, `LOOP-1 ${watched.id} rendered and has no end ${when}`);
-    const last = watched.events.at(-1);
+    // A rollback that goes on behind the end may fail later.
+    const last = watched.events.findLast(({ type }) => type === "prompt.executed" || type === "prompt.failed");
     if (last?.type !== "prompt.executed" && last?.type !== "prompt.failed") continue;
     for (const tracker of watched.trackers) {
       spent.set(tracker, (spent.get(tracker) ?? 0) + last.usage.totalTokens);
