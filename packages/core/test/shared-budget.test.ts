@@ -56,9 +56,9 @@ describe("LIM-13 a budget survives a restart", () => {
 
   test.each<[unknown, string]>([
     [null, "The second argument of trackBudget must be an object"],
-    [{ spent: 1 }, "The second argument of trackBudget has no spent"],
+    [{ spent: 1 }, "The second argument of trackBudget has no option spent"],
     [{ consumed: [] }, "consumed must be an object"],
-    [{ consumed: { tokens: 1 } }, "consumed has no tokens"],
+    [{ consumed: { tokens: 1 } }, "consumed has no option tokens"],
     [{ consumed: { totalTokens: -1 } }, "consumed.totalTokens must be a number from 0, not -1."],
     [{ consumed: { totalTokens: Number.NaN } }, "consumed.totalTokens must be a number from 0"],
     [{ consumed: { costUsd: Infinity } }, "consumed.costUsd must be a number from 0"],

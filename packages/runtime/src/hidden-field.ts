@@ -18,6 +18,9 @@ export function hiddenField<T>(): HiddenField<T> {
       super(object);
       this.#value = value;
     }
+    static has(object: object): boolean {
+      return #value in object;
+    }
     static of(object: object): T | undefined {
       return #value in object ? object.#value : undefined;
     }
@@ -26,5 +29,14 @@ export function hiddenField<T>(): HiddenField<T> {
       else new Holder(object, value);
     }
   }
-  return { of: (object) => Holder.of(object), set: (object, value) => Holder.set(object, value) };
+  /** A later JavaScript may refuse private fields to objects that cannot be extended. Source: the TC39 proposal. */
+  const ofFixed = new WeakMap<object, T | undefined>();
+  const isFixed = (object: object): boolean => !Holder.has(object) && !Object.isExtensible(object);
+  return {
+    of: (object) => (isFixed(object) ? ofFixed.get(object) : Holder.of(object)),
+    set(object, value) {
+      if (isFixed(object)) ofFixed.set(object, value);
+      else Holder.set(object, value);
+    },
+  };
 }

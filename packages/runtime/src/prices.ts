@@ -1,4 +1,4 @@
-import { DefinitionError, describeValue, isRecord } from "@proviso/core";
+import { checkOptionNames, DefinitionError, describeValue, isRecord, type OptionNames } from "@proviso/core";
 import { messageOf } from "./failures.ts";
 
 /** What a model's tokens cost: US dollars for a million of them. */
@@ -34,7 +34,12 @@ export interface Prices {
   load(): Promise<Pricing>;
 }
 
-const names = ["input", "output", "cachedInput", "reasoning"] as const satisfies readonly (keyof TokenPrices)[];
+const priceNames = {
+  input: true,
+  output: true,
+  cachedInput: true,
+  reasoning: true,
+} as const satisfies OptionNames<TokenPrices>;
 
 /** @throws {DefinitionError} for prices that are none. */
 export function checkPricing(pricing: unknown): void {
@@ -43,11 +48,8 @@ export function checkPricing(pricing: unknown): void {
   if (!isRecord(pricing)) {
     throw new DefinitionError(`The option pricing must be ${example}, not ${describeValue(pricing)}.`);
   }
-  const unknown = Object.keys(pricing).find((key) => !(names as readonly string[]).includes(key));
-  if (unknown !== undefined) {
-    throw new DefinitionError(`The option pricing has no ${unknown}: it takes ${names.join(", ")}.`);
-  }
-  for (const name of names) {
+  checkOptionNames("The option pricing", pricing, priceNames);
+  for (const name of Object.keys(priceNames)) {
     const price = pricing[name];
     if (price === undefined && (name === "cachedInput" || name === "reasoning")) continue;
     if (typeof price === "number" && Number.isFinite(price) && price >= 0) continue;
@@ -62,8 +64,12 @@ export function pricesOf(of: {
   readonly pricing?: TokenPrices | undefined;
   readonly model: string | undefined;
   readonly provider?: string | undefined;
+  /** False: no catalog has this model. Default true. */
+  readonly isPriced?: boolean | undefined;
 }): Prices {
   let current: Pricing | undefined = of.pricing === undefined ? undefined : atPrices(of.pricing);
+  if (current === undefined && of.isPriced === false)
+    current = unknown(`The model "${of.model}" has no price of its own.`);
   let loading: Promise<Pricing> | undefined;
   return {
     get current() {
@@ -98,9 +104,6 @@ type Found = NonNullable<ReturnType<Catalog["calcPrice"]>>;
 
 let catalog: Promise<Catalog> | undefined;
 
-/** Of the models for tests: no catalog has them, and a test should not wait until one is loaded. */
-const unlisted: ReadonlySet<string | undefined> = new Set(["scripted-model", "failing-model"]);
-
 /** Never rejects. */
 async function fromCatalog({
   model,
@@ -110,7 +113,6 @@ async function fromCatalog({
   readonly provider?: string | undefined;
 }): Promise<Pricing> {
   if (model === undefined) return unknown("The adapter does not say its model: give the option model.");
-  if (unlisted.has(model)) return unknown(`${packageName} has no price for the model "${model}".`);
   let calcPrice: Catalog["calcPrice"];
   try {
     ({ calcPrice } = await (catalog ??= import("@pydantic/genai-prices")));

@@ -1,28 +1,29 @@
 import { describeValue } from "../describe-value.ts";
 import { DefinitionError } from "../errors.ts";
 import { isRecord } from "../is-record.ts";
+import { checkOptionNames, type OptionNames } from "../option-names.ts";
 import { noUsage, type Usage } from "./usage.ts";
 
-const counts = [
-  "inputTokens",
-  "outputTokens",
-  "totalTokens",
-  "cachedInputTokens",
-  "reasoningTokens",
-  "costUsd",
-] as const satisfies readonly (keyof Usage)[];
+const usageNames = {
+  inputTokens: true,
+  outputTokens: true,
+  totalTokens: true,
+  cachedInputTokens: true,
+  reasoningTokens: true,
+  costUsd: true,
+  estimated: true,
+} as const satisfies OptionNames<Usage>;
 
 /**
  * What was spent before a restart, read back from wherever it was kept; nothing is trusted.
  * @throws {DefinitionError} for a count that is negative or not finite, and for a key that is not known.
  */
 export function restoredUsage(saved: unknown): Usage {
-  const { consumed } = recordOf(saved, ["consumed"], "The second argument of trackBudget");
+  const { consumed } = recordOf(saved, { consumed: true }, "The second argument of trackBudget");
   if (consumed === undefined) return noUsage;
-  const given = recordOf(consumed, [...counts, "estimated"], "consumed");
-  for (const name of counts) {
-    const value = given[name];
-    if (value === undefined) continue;
+  const given = recordOf(consumed, usageNames, "consumed");
+  for (const [name, value] of Object.entries(given)) {
+    if (value === undefined || name === "estimated") continue;
     if (typeof value !== "number" || !Number.isFinite(value) || value < 0) {
       throw new DefinitionError(`consumed.${name} must be a number from 0, not ${describeValue(value)}.`);
     }
@@ -36,11 +37,10 @@ export function restoredUsage(saved: unknown): Usage {
   return Object.freeze({ ...usage, totalTokens: Math.max(usage.totalTokens, usage.inputTokens + usage.outputTokens) });
 }
 
-function recordOf(value: unknown, keys: readonly string[], what: string): Readonly<Record<string, unknown>> {
+function recordOf(value: unknown, names: object, what: string): Readonly<Record<string, unknown>> {
   if (!isRecord(value)) throw new DefinitionError(`${what} must be an object, not ${describeValue(value)}.`);
-  const unknown = Object.keys(value).find((key) => !keys.includes(key));
-  if (unknown === undefined) return value;
-  throw new DefinitionError(`${what} has no ${unknown}: it takes ${keys.join(", ")}.`);
+  checkOptionNames(what, value, names);
+  return value;
 }
 
 function defined<T extends object>(object: T): T {

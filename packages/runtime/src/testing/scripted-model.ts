@@ -75,6 +75,7 @@ export function scriptedModel(
       tools: true,
       nativeOutput: true,
       outputLimit: { least: 1 },
+      isPriced: false,
       ...reporting(steps),
       ...options.capabilities,
     },
@@ -169,7 +170,7 @@ export function failingModel(failure: ModelFailure | Error): ModelProvider {
   return {
     name: "failing",
     model: "failing-model",
-    capabilities: { tools: true, nativeOutput: true },
+    capabilities: { tools: true, nativeOutput: true, isPriced: false },
     async generate() {
       if (failure instanceof Error) throw failure;
       return failure;

@@ -12,7 +12,9 @@ const adapterOf = (usage: ReportedUsage, options: AdapterOptions = {}, model = "
     { text: "ok", usage },
     { text: "ok", usage },
   ]);
-  const provider: ModelProvider = Object.assign(script, { model });
+  // A script has no price; a service's model with this name has one.
+  const capabilities = { ...script.capabilities, isPriced: true };
+  const provider: ModelProvider = Object.assign(script, { model, capabilities });
   return { script, adapter: modelAdapter(provider, { ...fakeEnvironment(), ...options }) };
 };
 const costOf = async (usage: ReportedUsage, options?: AdapterOptions, model?: string) =>
@@ -87,7 +89,10 @@ describe("LIM-12 prices that are none are refused when the adapter is made", () 
     [{ input: 1 }, "The option pricing.output must be a number from 0"],
     [{ input: -1, output: 1 }, "The option pricing.input must be a number from 0"],
     [{ input: 1, output: Number.NaN }, "The option pricing.output must be a number from 0"],
-    [{ input: 1, output: 1, cached: 1 }, "The option pricing has no cached: it takes input, output, cachedInput"],
+    [
+      { input: 1, output: 1, cached: 1 },
+      "The option pricing has no option cached. It takes input, output, cachedInput",
+    ],
   ])("LIM-12 %o", (pricing, message) => {
     expect(() => modelAdapter(scriptedModel([]), { pricing: pricing as never })).toThrow(message);
   });
