@@ -232,7 +232,8 @@ async function endEarly(
 
 /** In the model's order, whatever ended first. */
 function orderResults(results: ToolInvoked[], from: number, calls: readonly ToolCall[]): void {
-  const placeOf = ({ callId }: ToolInvoked): number => calls.findIndex(({ id }) => id === callId);
+  const places = new Map(calls.map(({ id }, place) => [id, place]));
+  const placeOf = ({ callId }: ToolInvoked): number => places.get(callId) ?? calls.length;
   results.push(...results.splice(from).toSorted((a, b) => placeOf(a) - placeOf(b)));
 }
 
@@ -262,17 +263,22 @@ function conclude(
 ): TurnOutcome | Promise<TurnOutcome> {
   const stop = invocations.find((each) => each.stop !== undefined)?.stop;
   const answers: ToolMessage[] = [];
-  for (const [index, call] of calls.entries()) {
-    const answering = answered(run, call, invocations[index] as Invocation | Recorded, transactionOf(call), startedAt);
-    if (!isThenable(answering)) {
-      answers.push(answering);
-      continue;
+  const answerFrom = (first: number): TurnOutcome | Promise<TurnOutcome> => {
+    for (let index = first; index < calls.length; index++) {
+      const call = calls[index] as ToolCall;
+      const invocation = invocations[index] as Invocation | Recorded;
+      const answering = answered(run, call, invocation, transactionOf(call), startedAt);
+      if (!isThenable(answering)) answers.push(answering);
+      else {
+        return answering.then((answer) => {
+          answers.push(answer);
+          return answerFrom(index + 1);
+        });
+      }
     }
-    const rest = (): TurnOutcome | Promise<TurnOutcome> =>
-      conclude(run, calls.slice(index + 1), invocations.slice(index + 1), transactionOf, startedAt);
-    return answering.then(async (answer) => ({ answers: [...answers, answer, ...(await rest()).answers], stop }));
-  }
-  return { answers, stop };
+    return { answers, stop };
+  };
+  return answerFrom(0);
 }
 
 function answered(
