@@ -10,7 +10,6 @@ import {
   type EvaluateOptions,
   type EvaluationFailure,
   type EvaluationPhase,
-  type ModelCapabilities,
   type ModelProvider,
   type ModelResponse,
   type Prompt,
@@ -44,8 +43,8 @@ import { throttlePolicy } from "./request/policy.ts";
 export function modelAdapter(provider: ModelProvider, options: AdapterOptions = {}): ProviderAdapter {
   checkOptionNames("modelAdapter", options, adapterOptionNames);
   checkDriver(provider, "modelAdapter needs a ModelProvider", modelProviderFields);
-  const { tools, nativeOutput, reportsCost = false, isPriced } = provider.capabilities;
-  const setup = { provider, takesTools: tools, nativeOutput, reportsCost, isPriced };
+  const { tools, nativeOutput, reportsCost = false } = provider.capabilities;
+  const setup = { provider, takesTools: tools, nativeOutput, reportsCost };
   return makeAdapter(setup, (run) => runInnerLoop(provider, run), options);
 }
 
@@ -80,17 +79,14 @@ type Drive = (run: Run) => Promise<ModelResponse | Failure>;
 type DrivenSetup = Setup & { readonly drive: Drive };
 
 function makeAdapter(
-  {
-    isPriced,
-    ...of
-  }: Pick<Setup, "provider" | "takesTools" | "nativeOutput" | "reportsCost"> & Pick<ModelCapabilities, "isPriced">,
+  of: Pick<Setup, "provider" | "takesTools" | "nativeOutput" | "reportsCost">,
   drive: Drive,
   options: AdapterOptions,
 ): ProviderAdapter {
   checkToolChoice(options.toolChoice);
   checkPricing(options.pricing);
   const { name, model, maxOutputTokens } = of.provider;
-  const prices = pricesOf({ pricing: options.pricing, model, provider: name, isPriced });
+  const prices = pricesOf({ pricing: options.pricing, model, provider: name });
   const adapter: ProviderAdapter = Object.freeze({
     name,
     evaluate: <Output>(prompt: Prompt<Output> | string, given: EvaluateOptions = {}) =>

@@ -95,8 +95,6 @@ export interface ModelCapabilities {
   readonly outputLimit?: { readonly least: number } | undefined;
   /** Its answers report their cost, so that `maxCostUsd` holds without a price. Default false. */
   readonly reportsCost?: boolean | undefined;
-  /** False: it is a script or runs in this process, so no catalog of prices is looked at. Default true. */
-  readonly isPriced?: boolean | undefined;
 }
 
 /**

@@ -75,7 +75,6 @@ export function scriptedModel(
       tools: true,
       nativeOutput: true,
       outputLimit: { least: 1 },
-      isPriced: false,
       ...reporting(steps),
       ...options.capabilities,
     },
@@ -170,7 +169,7 @@ export function failingModel(failure: ModelFailure | Error): ModelProvider {
   return {
     name: "failing",
     model: "failing-model",
-    capabilities: { tools: true, nativeOutput: true, isPriced: false },
+    capabilities: { tools: true, nativeOutput: true },
     async generate() {
       if (failure instanceof Error) throw failure;
       return failure;

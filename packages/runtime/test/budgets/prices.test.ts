@@ -12,9 +12,7 @@ const adapterOf = (usage: ReportedUsage, options: AdapterOptions = {}, model = "
     { text: "ok", usage },
     { text: "ok", usage },
   ]);
-  // A script has no price; a service's model with this name has one.
-  const capabilities = { ...script.capabilities, isPriced: true };
-  const provider: ModelProvider = Object.assign(script, { model, capabilities });
+  const provider: ModelProvider = Object.assign(script, { model });
   return { script, adapter: modelAdapter(provider, { ...fakeEnvironment(), ...options }) };
 };
 const costOf = async (usage: ReportedUsage, options?: AdapterOptions, model?: string) =>
