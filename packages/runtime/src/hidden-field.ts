@@ -11,6 +11,26 @@ const Given = function (object: object): object {
   return object;
 } as unknown as new (object: object) => object;
 
+/**
+ * Whether this engine puts private fields on frozen objects. Later ones may refuse, and a WeakMap takes their place
+ * there. Source: the TC39 proposal "non-extensible applies to private".
+ */
+const privateFieldsOnFrozen = ((): boolean => {
+  class Probe extends Given {
+    #field = true;
+    static has(object: object): boolean {
+      return #field in object;
+    }
+  }
+  const frozen = Object.freeze({});
+  try {
+    new Probe(frozen);
+  } catch {
+    return false;
+  }
+  return Probe.has(frozen);
+})();
+
 export function hiddenField<T>(): HiddenField<T> {
   class Holder extends Given {
     #value: T | undefined;
@@ -29,7 +49,8 @@ export function hiddenField<T>(): HiddenField<T> {
       else new Holder(object, value);
     }
   }
-  /** A later JavaScript may refuse private fields to objects that cannot be extended. Source: the TC39 proposal. */
+  if (privateFieldsOnFrozen)
+    return { of: (object) => Holder.of(object), set: (object, value) => Holder.set(object, value) };
   const ofFixed = new WeakMap<object, T | undefined>();
   const isFixed = (object: object): boolean => !Holder.has(object) && !Object.isExtensible(object);
   return {
