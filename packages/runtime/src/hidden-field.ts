@@ -19,7 +19,7 @@ const privateFieldsOnFrozen = ((): boolean => {
   class Probe extends Given {
     #field = true;
     static has(object: object): boolean {
-      return #field in object;
+      return #field in object && object.#field;
     }
   }
   const frozen = Object.freeze({});
