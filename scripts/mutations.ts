@@ -77,7 +77,7 @@ export const mutations: readonly Mutation[] = [
     file: "runtime/src/request/policy.ts",
     find: "maxTotalDelayMs: 30_000",
     replace: "maxTotalDelayMs: 60_000",
-    test: "packages/runtime/test/throttle.test.ts",
+    test: "packages/adapter-kit/test/throttle.test.ts",
   },
   {
     rule: "THR-2",
@@ -85,7 +85,7 @@ export const mutations: readonly Mutation[] = [
     file: "runtime/src/request/policy.ts",
     find: "maxDelayMs: 8_000",
     replace: "maxDelayMs: 4_000",
-    test: "packages/runtime/test/throttle.test.ts",
+    test: "packages/adapter-kit/test/throttle.test.ts",
   },
   {
     rule: "TOOL-2",
@@ -178,7 +178,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "LLC-9",
     breaks: "timeoutMs ends a request that is under way",
-    file: "runtime/src/adapter/request-guard.ts",
+    file: "adapter-kit/src/request-guard.ts",
     find: "watch(timeoutMs, () => startedAt",
     replace: "watch(timeoutMs + 2_000, () => startedAt",
     test: "examples/llm-connect/test/evaluate.test.ts",

@@ -42,7 +42,7 @@ export function manifestIn(folder: string): Manifest {
   return JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
 }
 
-/** The names by which a package is imported: `@proviso/runtime`, `@proviso/runtime/node`. */
+/** The names by which a package is imported: `@proviso/runtime`, `@proviso/node`. */
 export function entriesOf({ name, exports }: Manifest): readonly string[] {
   return Object.keys(exports)
     .filter((entry) => entry !== "./package.json")

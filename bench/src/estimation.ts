@@ -1,11 +1,11 @@
 import { definePrompt } from "@proviso/core";
 import { createSession, modelAdapter } from "@proviso/runtime";
-import { estimate, memoryUsageStore, usageStatistics, type UsageStore } from "@proviso/runtime/estimation";
-import { sqliteUsageStore } from "@proviso/runtime/node";
+import { estimate, memoryUsageStore, usageStatistics, type UsageStore } from "@proviso/estimation";
+import { sqliteUsageStore } from "@proviso/node";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { calibrate, coverage, quantities, worlds } from "../../packages/runtime/test/estimation/simulated.ts";
+import { calibrate, coverage, quantities, worlds } from "../../packages/estimation/test/simulated.ts";
 import { micros, race, row, type Row } from "./measure.ts";
 
 const model = {

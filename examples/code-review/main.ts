@@ -7,7 +7,7 @@ import {
   type EvaluationFailure,
 } from "@proviso/core";
 import { createSession } from "@proviso/runtime";
-import { hostFilesystem } from "@proviso/runtime/node";
+import { hostFilesystem } from "@proviso/node";
 import { openai } from "@proviso/adapter-openai";
 import { startSimulator } from "@proviso/simulator";
 import { help, readSettings, shortPath, UsageError, type Settings } from "./command-line.ts";

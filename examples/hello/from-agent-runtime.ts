@@ -1,6 +1,6 @@
 import { defineTool, toolError } from "@proviso/core";
 import { createSession, openResources } from "@proviso/runtime";
-import { SqliteDatabase, sqliteResource } from "@proviso/runtime/node";
+import { SqliteDatabase, sqliteResource } from "@proviso/node";
 import { invokeTool } from "@proviso/runtime/testing";
 import { z } from "zod";
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { openai } from "@proviso/adapter-openai";
 import type { PromptTemplate } from "@proviso/core";
 import { createSession } from "@proviso/runtime";
-import { fileOverrides } from "@proviso/runtime/node";
+import { fileOverrides } from "@proviso/node";
 import { startSimulator } from "@proviso/simulator";
 import { answerCustomers, answerCustomersLater } from "./prompts.ts";
 

@@ -15,7 +15,7 @@ import {
   type Session,
 } from "@proviso/core";
 import { createSession, openResources, restoreSession, type Logger } from "@proviso/runtime";
-import { SqliteDatabase, sqliteResource } from "@proviso/runtime/node";
+import { SqliteDatabase, sqliteResource } from "@proviso/node";
 import { z } from "zod";
 import { schema, tally, taskTools } from "./tasks.ts";
 

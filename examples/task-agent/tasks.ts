@@ -1,5 +1,5 @@
 import { defineEvent, defineSlice, defineTool, toolError, toolOk, type ToolContext } from "@proviso/core";
-import { SqliteDatabase } from "@proviso/runtime/node";
+import { SqliteDatabase } from "@proviso/node";
 import { z } from "zod";
 
 /** Scripts for `sqliteResource`: tasks, and the chat's own conversation beside them. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { openai } from "@proviso/adapter-openai";
 import { definePrompt, deadlineIn, Filesystem, provide } from "@proviso/core";
 import { createSession } from "@proviso/runtime";
-import { hostFilesystem } from "@proviso/runtime/node";
+import { hostFilesystem } from "@proviso/node";
 import { startSimulator } from "@proviso/simulator";
 import { filesystemTools, optimize, workspaceDigest } from "@proviso/toolkit";
 import { resolve } from "node:path";

@@ -1,4 +1,4 @@
-import type { ConformanceAnswer, ConformanceRequest, ConformanceScript } from "@proviso/runtime/conformance";
+import type { ConformanceAnswer, ConformanceRequest, ConformanceScript } from "@proviso/adapter-kit/conformance";
 import { startSimulator, type AnswerStep, type HttpStep, type SimulatedRequest } from "@proviso/simulator";
 
 export interface PlayedScript {

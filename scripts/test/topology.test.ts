@@ -7,11 +7,21 @@ const root = resolve(import.meta.dirname, "../..");
 
 /** The packages, and which of ours each may import. A package is added here on purpose, with its arrows. */
 const arrows: Record<string, string[]> = {
-  "@proviso/adapter-ai-sdk": ["@proviso/core", "@proviso/runtime"],
-  "@proviso/adapter-openai": ["@proviso/core", "@proviso/runtime"],
-  "@proviso/adapter-process": ["@proviso/core", "@proviso/runtime"],
+  "@proviso/adapter-ai-sdk": ["@proviso/adapter-kit", "@proviso/core", "@proviso/runtime"],
+  "@proviso/adapter-kit": ["@proviso/core", "@proviso/runtime"],
+  "@proviso/adapter-openai": ["@proviso/adapter-kit", "@proviso/core", "@proviso/runtime"],
+  "@proviso/adapter-process": ["@proviso/adapter-kit", "@proviso/core", "@proviso/runtime"],
+  "@proviso/cli": ["@proviso/core", "@proviso/node", "@proviso/runtime"],
   "@proviso/core": [],
-  "@proviso/primitive": ["@proviso/adapter-ai-sdk", "@proviso/core", "@proviso/runtime"],
+  "@proviso/estimation": ["@proviso/core", "@proviso/runtime"],
+  "@proviso/node": ["@proviso/core", "@proviso/estimation", "@proviso/runtime"],
+  "@proviso/primitive": [
+    "@proviso/adapter-ai-sdk",
+    "@proviso/adapter-kit",
+    "@proviso/core",
+    "@proviso/estimation",
+    "@proviso/runtime",
+  ],
   "@proviso/runtime": ["@proviso/core"],
   "@proviso/simulator": [],
   "@proviso/toolkit": ["@proviso/core", "@proviso/runtime"],
@@ -19,11 +29,15 @@ const arrows: Record<string, string[]> = {
 
 const entries: Record<string, string[]> = {
   "@proviso/adapter-ai-sdk": ["."],
+  "@proviso/adapter-kit": [".", "./conformance"],
   "@proviso/adapter-openai": [".", "./node"],
   "@proviso/adapter-process": ["."],
+  "@proviso/cli": [],
   "@proviso/core": ["."],
+  "@proviso/estimation": ["."],
+  "@proviso/node": ["."],
   "@proviso/primitive": ["."],
-  "@proviso/runtime": [".", "./adapter", "./conformance", "./estimation", "./node", "./testing"],
+  "@proviso/runtime": [".", "./internal", "./testing"],
   "@proviso/simulator": ["."],
   "@proviso/toolkit": ["."],
 };
@@ -92,12 +106,11 @@ describe.each(packages)("$manifest.name", ({ folder, manifest }) => {
   });
 });
 
-test("Node built-ins: none in core, and in runtime only behind ./node", () => {
+test("Node built-ins: none in core, runtime, adapter-kit and estimation", () => {
   const found = packages
-    .filter(({ manifest }) => manifest.name === "@proviso/core" || manifest.name === "@proviso/runtime")
+    .filter(({ manifest }) => /\/(?:core|runtime|adapter-kit|estimation)$/.test(manifest.name))
     .flatMap(({ folder, manifest }) =>
       sources(folder)
-        .filter(({ path }) => !(manifest.name === "@proviso/runtime" && path.startsWith("src/node/")))
         .filter(({ text }) => imports(text).some(isBuiltin) || /\b(?:process|require|Buffer)\s*[.(]/.test(code(text)))
         .map(({ path }) => `${manifest.name}/${path}`),
     );
@@ -106,7 +119,7 @@ test("Node built-ins: none in core, and in runtime only behind ./node", () => {
 
 test("SEC-2 what comes from outside is parsed in one place", () => {
   // The simulator is the outside; the suite reads back what it wrote itself.
-  const elsewhere = /^@proviso\/simulator\/|^@proviso\/runtime\/src\/conformance\//;
+  const elsewhere = /^@proviso\/simulator\/|^@proviso\/adapter-kit\/src\/conformance\//;
   const found = packages.flatMap(({ folder, manifest }) =>
     sources(folder)
       .filter(({ text }) => /\bJSON\s*\.\s*parse\b/.test(code(text)))

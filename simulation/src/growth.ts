@@ -5,7 +5,7 @@
 import { commandLine } from "@proviso/adapter-process";
 import { definePrompt, defineTool, Filesystem, provide, type Schema, type Tool } from "@proviso/core";
 import { memoryFilesystem, modelAdapter } from "@proviso/runtime";
-import { sqliteResource, SqliteDatabase } from "@proviso/runtime/node";
+import { sqliteResource, SqliteDatabase } from "@proviso/node";
 import { scriptedModel } from "@proviso/runtime/testing";
 import { filesystemTools } from "@proviso/toolkit";
 import { DatabaseSync } from "node:sqlite";

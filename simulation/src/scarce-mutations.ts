@@ -1,6 +1,6 @@
 import type { Mutation } from "./mutations.ts";
 
-const node = (file: string): string => `runtime/src/node/${file}`;
+const node = (file: string): string => `node/src/${file}`;
 
 /** Of the filesystem where something is scarce: `scarce.ts` has to find each. */
 export const scarceMutations: readonly Mutation[] = [

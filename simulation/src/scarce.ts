@@ -75,7 +75,7 @@ calls["write"] = (...inputs) => {
 };
 syncBuiltinESMExports();
 // They take these functions when they are imported.
-const { hostFilesystem } = await import("@proviso/runtime/node");
+const { hostFilesystem } = await import("@proviso/node");
 const { createSession, modelAdapter } = await import("@proviso/runtime");
 const { scriptedModel } = await import("@proviso/runtime/testing");
 

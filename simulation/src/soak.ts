@@ -18,7 +18,7 @@ import {
   type ProviderAdapter,
 } from "@proviso/core";
 import { createSession } from "@proviso/runtime";
-import { hostFilesystem } from "@proviso/runtime/node";
+import { hostFilesystem } from "@proviso/node";
 import { startSimulator, type SimulatedRequest } from "@proviso/simulator";
 import { getEventListeners } from "node:events";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";

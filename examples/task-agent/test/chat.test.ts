@@ -1,5 +1,5 @@
 import { DefinitionError, systemClock, type Clock } from "@proviso/core";
-import { sqliteResource, SqliteDatabase } from "@proviso/runtime/node";
+import { sqliteResource, SqliteDatabase } from "@proviso/node";
 import { openResources } from "@proviso/runtime";
 import { fakeClock } from "@proviso/runtime/testing";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";

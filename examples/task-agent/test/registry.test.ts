@@ -1,6 +1,6 @@
 import { definePrompt } from "@proviso/core";
 import { modelAdapter, openResources } from "@proviso/runtime";
-import { SqliteDatabase, sqliteResource } from "@proviso/runtime/node";
+import { SqliteDatabase, sqliteResource } from "@proviso/node";
 import { invokeTool, scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
 import { closed, declarations } from "./declarations.ts";

@@ -1,6 +1,6 @@
 import { definePrompt, definePolicy, deny, type Session, type Tool, type ToolContext } from "@proviso/core";
 import { createSession, modelAdapter, openResources } from "@proviso/runtime";
-import { SqliteDatabase, sqliteResource } from "@proviso/runtime/node";
+import { SqliteDatabase, sqliteResource } from "@proviso/node";
 import { fakeEnvironment, invokeTool, scriptedModel } from "@proviso/runtime/testing";
 import fc from "fast-check";
 import { expect, inject, test, vi } from "vitest";

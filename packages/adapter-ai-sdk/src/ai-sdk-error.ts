@@ -1,7 +1,7 @@
 import type { APICallError } from "@ai-sdk/provider";
 import { isRecord, type ModelFailure, type ProviderErrorReason } from "@proviso/core";
-import { modelFailureFrom } from "@proviso/runtime";
 import {
+  modelFailureFrom,
   deepestMessage,
   errorObjectFailure,
   errorObjectIn,
@@ -13,7 +13,7 @@ import {
   textAt,
   unreadableBody,
   withAddress,
-} from "@proviso/runtime/adapter";
+} from "@proviso/adapter-kit";
 import { openaiAnswer } from "./openai-answer.ts";
 import type { Answer } from "./parts.ts";
 

@@ -14,7 +14,7 @@ import {
   guardRequest,
   logOf,
   type RequestGuard,
-} from "@proviso/runtime/adapter";
+} from "@proviso/adapter-kit";
 import { aiSdkFailure, refusedAnswer } from "./ai-sdk-error.ts";
 import { fromAiSdk } from "./from-ai-sdk.ts";
 import { fromStream, type StreamFault } from "./from-stream.ts";

@@ -9,7 +9,7 @@ import {
   type ReportedUsage,
   type ToolCall,
 } from "@proviso/core";
-import { parsedOutput, textAt } from "@proviso/runtime/adapter";
+import { parsedOutput, textAt } from "@proviso/adapter-kit";
 import type { Answer, AssistantPart, KeptParts } from "./parts.ts";
 import type { Call } from "./to-ai-sdk.ts";
 import { usageFrom } from "./usage.ts";

@@ -1,6 +1,6 @@
 import type { LanguageModelV4Content, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { isRecord, type ModelDelta } from "@proviso/core";
-import type { RequestGuard } from "@proviso/runtime/adapter";
+import type { RequestGuard } from "@proviso/adapter-kit";
 import { isSilent, itemOf, separator, textOf } from "./from-ai-sdk.ts";
 import { openaiAnswer, reasonOf } from "./openai-answer.ts";
 import { openaiEvents, type Counts, type OpenAIEvents } from "./openai-events.ts";

@@ -6,15 +6,16 @@ import {
   type OptionNames,
   type ProviderAdapter,
 } from "@proviso/core";
-import { checkAdapterOptions, modelAdapter, type AdapterOptions } from "@proviso/runtime";
 import {
+  checkAdapterOptions,
   adapterOptionNames,
   adapterOptionsOf,
   checkBaseURL,
   environmentVariable,
   headerSecrets,
   isSecret,
-} from "@proviso/runtime/adapter";
+} from "@proviso/adapter-kit";
+import { modelAdapter, type AdapterOptions } from "@proviso/runtime";
 import { providerOf, takesSchemas } from "./ai-sdk-model.ts";
 import {
   checkSettings,

@@ -1,6 +1,6 @@
 import { isRecord } from "@proviso/core";
 import type { LanguageModelV4Content, LanguageModelV4FinishReason, LanguageModelV4Usage } from "@ai-sdk/provider";
-import { listAt, objectAt, textAt, type Json } from "@proviso/runtime/adapter";
+import { listAt, objectAt, textAt, type Json } from "@proviso/adapter-kit";
 import type { Answer } from "./parts.ts";
 
 type Read = Required<Pick<Answer, "content" | "finishReason" | "usage">>;

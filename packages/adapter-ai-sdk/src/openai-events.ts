@@ -1,5 +1,5 @@
 import { isRecord } from "@proviso/core";
-import { textAt } from "@proviso/runtime/adapter";
+import { textAt } from "@proviso/adapter-kit";
 
 /** What is made of the parts that come of one event. */
 export type Counts = "all" | "untold" | "no text" | "nothing";

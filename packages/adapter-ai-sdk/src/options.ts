@@ -1,7 +1,7 @@
 import type { LanguageModelV2, LanguageModelV3, LanguageModelV4 } from "@ai-sdk/provider";
 import { checkOptionNames, DefinitionError, describeValue, isRecord, type OptionNames } from "@proviso/core";
-import { checkAdapterOptions, type AdapterOptions } from "@proviso/runtime";
-import { adapterOptionNames, checkModelSettings, type ModelSettings } from "@proviso/runtime/adapter";
+import { checkAdapterOptions, adapterOptionNames, checkModelSettings, type ModelSettings } from "@proviso/adapter-kit";
+import { type AdapterOptions } from "@proviso/runtime";
 
 /** A model of the ai ecosystem, of any of the interface versions that are in use. */
 export type LanguageModel = LanguageModelV4 | LanguageModelV3 | LanguageModelV2;

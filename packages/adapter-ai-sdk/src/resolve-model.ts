@@ -1,5 +1,5 @@
 import { DefinitionError } from "@proviso/core";
-import { environmentVariable } from "@proviso/runtime/adapter";
+import { environmentVariable } from "@proviso/adapter-kit";
 import { checkVersion, type LanguageModel } from "./options.ts";
 
 /** A model that may have to be loaded first; asked for with the first request. */

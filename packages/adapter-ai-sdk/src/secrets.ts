@@ -1,4 +1,4 @@
-import { environmentVariable, headerSecrets, isSecret } from "@proviso/runtime/adapter";
+import { environmentVariable, headerSecrets, isSecret } from "@proviso/adapter-kit";
 import type { AiSdkOptions } from "./options.ts";
 
 /** Of the hosted gateway, which answers for a model that is given by its id. */

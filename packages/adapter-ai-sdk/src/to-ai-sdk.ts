@@ -9,7 +9,7 @@ import {
   type ToolMessage,
 } from "@proviso/core";
 import type { Environment } from "@proviso/runtime";
-import { outputSchema, unrestoredSchema, wireName } from "@proviso/runtime/adapter";
+import { outputSchema, unrestoredSchema, wireName } from "@proviso/adapter-kit";
 import type { AiSdkSettings, LanguageModel } from "./options.ts";
 import { defined, type AssistantPart, type KeptParts } from "./parts.ts";
 

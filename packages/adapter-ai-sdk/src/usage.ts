@@ -1,5 +1,5 @@
 import { isRecord, type ReportedUsage } from "@proviso/core";
-import { reportedCost } from "@proviso/runtime/adapter";
+import { reportedCost } from "@proviso/adapter-kit";
 import type { Answer } from "./parts.ts";
 
 /** Counts as they came, odd ones too: what cannot be counted is left to the runtime's estimate. */

@@ -6,7 +6,7 @@ import {
   type ModelResponse,
   type ToolCall,
 } from "@proviso/core";
-import { listAt, objectAt, parsedOutput, textAt, type Json, invalidResponse } from "@proviso/runtime/adapter";
+import { listAt, objectAt, parsedOutput, textAt, type Json, invalidResponse } from "@proviso/adapter-kit";
 import { argumentsAt, usageFrom } from "./wire.ts";
 
 /** An answer of `POST /chat/completions`; the first choice counts. */

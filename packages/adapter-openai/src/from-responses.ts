@@ -14,7 +14,7 @@ import {
   type Json,
   errorObjectFailure,
   invalidResponse,
-} from "@proviso/runtime/adapter";
+} from "@proviso/adapter-kit";
 import { responsesItems } from "./to-responses.ts";
 import { argumentsAt, usageFrom } from "./wire.ts";
 

@@ -1,6 +1,6 @@
 import type { ProviderAdapter } from "@proviso/core";
 import { modelAdapter } from "@proviso/runtime";
-import { adapterOptionsOf } from "@proviso/runtime/adapter";
+import { adapterOptionsOf } from "@proviso/adapter-kit";
 import { openaiModel } from "./openai-model.ts";
 import { checkOptions, type OpenAIOptions } from "./options.ts";
 import { secretsOf } from "./secrets.ts";

@@ -1,13 +1,13 @@
 import { isRecord, type ModelFailure } from "@proviso/core";
-import { modelFailureFrom } from "@proviso/runtime";
 import {
+  modelFailureFrom,
   deepestMessage,
   errorObjectFailure,
   isNetworkError,
   isTimeoutError,
   networkFailure,
   withAddress,
-} from "@proviso/runtime/adapter";
+} from "@proviso/adapter-kit";
 import { APIConnectionError, APIConnectionTimeoutError } from "openai";
 
 /**

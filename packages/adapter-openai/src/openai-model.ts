@@ -11,7 +11,7 @@ import {
   failureRedactor,
   guardRequest,
   type RequestGuard,
-} from "@proviso/runtime/adapter";
+} from "@proviso/adapter-kit";
 import { addressOf, connect, send, type Connection } from "./client.ts";
 import { fromChat } from "./from-chat.ts";
 import { fromResponses } from "./from-responses.ts";

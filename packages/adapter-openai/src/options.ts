@@ -1,6 +1,12 @@
 import { checkOptionNames, DefinitionError, describeValue, type OptionNames } from "@proviso/core";
-import { checkAdapterOptions, type AdapterOptions } from "@proviso/runtime";
-import { adapterOptionNames, checkBaseURL, checkModelSettings, environmentVariable } from "@proviso/runtime/adapter";
+import {
+  checkAdapterOptions,
+  adapterOptionNames,
+  checkBaseURL,
+  checkModelSettings,
+  environmentVariable,
+} from "@proviso/adapter-kit";
+import { type AdapterOptions } from "@proviso/runtime";
 import type { LeanFetch } from "./fetch.ts";
 
 /** What is used of `OpenAI` of the package "openai": a ready client, or a stand-in for it. */

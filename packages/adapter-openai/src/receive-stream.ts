@@ -1,11 +1,5 @@
 import { isRecord, type ModelFailure } from "@proviso/core";
-import {
-  errorObjectFailure,
-  parseBody,
-  reportedCost,
-  unreadableBody,
-  type RequestGuard,
-} from "@proviso/runtime/adapter";
+import { errorObjectFailure, parseBody, reportedCost, unreadableBody, type RequestGuard } from "@proviso/adapter-kit";
 import type { Sent } from "./client.ts";
 import { receiveBody, type RawResponse, type Received } from "./receive.ts";
 import { serverSentEvents } from "./server-sent-events.ts";

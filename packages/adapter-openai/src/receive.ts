@@ -1,5 +1,5 @@
 import type { ModelFailure } from "@proviso/core";
-import { parseBody, reportedCost, unreadableBody } from "@proviso/runtime/adapter";
+import { parseBody, reportedCost, unreadableBody } from "@proviso/adapter-kit";
 import type { Sent } from "./client.ts";
 
 /** A body that was read, with what the headers say of its cost in US dollars. */

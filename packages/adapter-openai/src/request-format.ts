@@ -1,5 +1,5 @@
 import type { JsonSchema, Message, ModelRequest, ToolSpec } from "@proviso/core";
-import type { Json } from "@proviso/runtime/adapter";
+import type { Json } from "@proviso/adapter-kit";
 import type { CheckedOptions } from "./options.ts";
 
 /** The parts of a body that are made once and kept; a body holds them wherever its API wants them. */

@@ -1,5 +1,5 @@
 import { isRecord } from "@proviso/core";
-import { credentialsIn, environmentVariable, headerSecrets, isSecret } from "@proviso/runtime/adapter";
+import { credentialsIn, environmentVariable, headerSecrets, isSecret } from "@proviso/adapter-kit";
 import type { CheckedOptions, OpenAIClient } from "./options.ts";
 
 /** What is really sent, and must not be shown: the key, what headers carry, and what was given as secrets. */

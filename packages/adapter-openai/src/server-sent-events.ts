@@ -1,5 +1,5 @@
 import { systemClock } from "@proviso/core";
-import { longestBody } from "@proviso/runtime/adapter";
+import { longestBody } from "@proviso/adapter-kit";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 
 /**

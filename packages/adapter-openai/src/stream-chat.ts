@@ -1,5 +1,5 @@
 import { isRecord, type ModelDelta } from "@proviso/core";
-import { listAt, objectAt, textAt, type Json, errorObjectFailure } from "@proviso/runtime/adapter";
+import { listAt, objectAt, textAt, type Json, errorObjectFailure } from "@proviso/adapter-kit";
 import type { StreamReader } from "./stream-responses.ts";
 
 interface PartialCall {

@@ -1,5 +1,5 @@
 import { isRecord, type AssistantMessage, type Message, type ModelRequest, type ToolSpec } from "@proviso/core";
-import { outputSchema, unrestoredSchema, wireName } from "@proviso/runtime/adapter";
+import { outputSchema, unrestoredSchema, wireName } from "@proviso/adapter-kit";
 import type { CheckedOptions } from "./options.ts";
 import { limited, requestFormat, type Parts } from "./request-format.ts";
 

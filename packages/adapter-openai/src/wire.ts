@@ -1,5 +1,5 @@
 import { isRecord, type ReportedUsage } from "@proviso/core";
-import { objectAt, type Json } from "@proviso/runtime/adapter";
+import { objectAt, type Json } from "@proviso/adapter-kit";
 
 /** A number that can be counted; the rest is left to the runtime's estimate. */
 function countAt(object: unknown, key: string): number | undefined {

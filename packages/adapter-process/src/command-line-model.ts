@@ -5,7 +5,7 @@ import {
   type ModelRequest,
   type ModelResponse,
 } from "@proviso/core";
-import { failureRedactor } from "@proviso/runtime/adapter";
+import { failureRedactor } from "@proviso/adapter-kit";
 import { basename } from "node:path";
 import { fromOutput, payloadOf } from "./from-output.ts";
 import { whyNotStarted } from "./not-started.ts";

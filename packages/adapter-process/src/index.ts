@@ -1,6 +1,6 @@
 import type { ProviderAdapter } from "@proviso/core";
 import { modelAdapter } from "@proviso/runtime";
-import { adapterOptionsOf } from "@proviso/runtime/adapter";
+import { adapterOptionsOf } from "@proviso/adapter-kit";
 import { commandLineModel } from "./command-line-model.ts";
 import { secretsOf, type CommandLineOptions } from "./options.ts";
 

@@ -1,12 +1,13 @@
 import { checkOptionNames, DefinitionError, type OptionNames } from "@proviso/core";
-import { checkAdapterOptions, type AdapterOptions } from "@proviso/runtime";
 import {
+  checkAdapterOptions,
   adapterOptionNames,
   checkModelSettings,
   credentialsIn,
   defaultTimeoutMs,
   isSecret,
-} from "@proviso/runtime/adapter";
+} from "@proviso/adapter-kit";
+import { type AdapterOptions } from "@proviso/runtime";
 
 /** What `commandLine` takes. */
 export interface CommandLineOptions extends AdapterOptions {

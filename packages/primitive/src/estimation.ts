@@ -1,5 +1,5 @@
 import type { Prompt, PromptTemplate, ProviderAdapter } from "@proviso/core";
-import { estimate, type Estimate, type EstimateOptions } from "@proviso/runtime/estimation";
+import { estimate, type Estimate, type EstimateOptions } from "@proviso/estimation";
 import type { AdapterSource } from "./model-source.ts";
 import type { Payload } from "./payload.ts";
 

@@ -1,5 +1,5 @@
 import { DefinitionError, describeValue, type ProviderAdapter, type Schema } from "@proviso/core";
-import { environmentVariable } from "@proviso/runtime/adapter";
+import { environmentVariable } from "@proviso/adapter-kit";
 import type { PrimitiveDefinition } from "./definition.ts";
 import { checkedSettings, type PrimitiveSettings } from "./settings.ts";
 

@@ -15,7 +15,7 @@ import {
   type ProviderAdapter,
   type Schema,
 } from "@proviso/core";
-import type { Estimate, EstimateOptions } from "@proviso/runtime/estimation";
+import type { Estimate, EstimateOptions } from "@proviso/estimation";
 import type { PrimitiveDefinition } from "./definition.ts";
 import { estimateRun } from "./estimation.ts";
 import { adapterSource, type AdapterSource } from "./model-source.ts";

@@ -1,6 +1,5 @@
 import { DefinitionError, describeValue, type ThrottlePolicy } from "@proviso/core";
-import { checkAdapterOptions } from "@proviso/runtime";
-import { checkModelSettings, environmentVariable } from "@proviso/runtime/adapter";
+import { checkAdapterOptions, checkModelSettings, environmentVariable } from "@proviso/adapter-kit";
 
 /** What an adapter is made of. */
 export interface PrimitiveSettings {

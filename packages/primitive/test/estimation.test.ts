@@ -1,7 +1,7 @@
 import { DefinitionError, trackBudget } from "@proviso/core";
 import { definePrimitive } from "@proviso/primitive";
 import { createSession, modelAdapter } from "@proviso/runtime";
-import { usageStatistics } from "@proviso/runtime/estimation";
+import { usageStatistics } from "@proviso/estimation";
 import { recordEvents, scriptedModel } from "@proviso/runtime/testing";
 import { afterEach, expect, test, vi } from "vitest";
 import { classifier, label, systemPrompt } from "./support.ts";

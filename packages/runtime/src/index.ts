@@ -1,7 +1,6 @@
 export type { Environment, Logger } from "./environment.ts";
 export type { AgentDriver, AgentRun } from "./agent.ts";
 export { agentAdapter, modelAdapter } from "./evaluate.ts";
-export { checkAdapterOptions } from "./adapter-options.ts";
 export type { AdapterOptions } from "./adapter-options.ts";
 export type { TokenPrices } from "./prices.ts";
 export { memoryFilesystem } from "./resources/memory-filesystem.ts";
@@ -11,6 +10,5 @@ export { joinSlices } from "./session/join.ts";
 export { append, replaceLatest, upsertBy } from "./session/reducers.ts";
 export { restoreSession } from "./session/restore.ts";
 export { createSession } from "./session/session.ts";
-export { modelFailureFrom } from "./request/http-failure.ts";
 export { createSnapshot, restoreSnapshot, transaction } from "./transactions/public.ts";
 export type { Snapshot, TransactionScope, TransactionViews } from "./transactions/public.ts";

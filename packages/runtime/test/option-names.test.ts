@@ -1,7 +1,5 @@
 import { definePrompt, DefinitionError, defineTool } from "@proviso/core";
 import { agentAdapter, createSession, modelAdapter, restoreSession } from "@proviso/runtime";
-import { estimate, usageStatistics } from "@proviso/runtime/estimation";
-import { hostFilesystem, sqliteResource, sqliteUsageStore } from "@proviso/runtime/node";
 import { fakeEnvironment, invokeTool, replayEvents, scriptedModel } from "@proviso/runtime/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -43,22 +41,6 @@ describe("ERR-4 an option that nobody would look at is refused", () => {
       () => restoreSession(createSession().toJSON(), { slices: [], id: "x" } as never),
       "restoreSession has no option id.",
     ],
-    ["hostFilesystem", () => hostFilesystem("/nowhere", { readonly: true } as never), "Did you mean readOnly?"],
-    [
-      "sqliteResource",
-      () => sqliteResource(":memory:", { migrations: [] } as never),
-      "sqliteResource has no option migrations.",
-    ],
-    [
-      "sqliteUsageStore",
-      () => sqliteUsageStore("/nowhere/x", { busyTimeout: 1 } as never),
-      "Did you mean busyTimeoutMs?",
-    ],
-    [
-      "usageStatistics",
-      () => usageStatistics(createSession(), { onErrors: () => {} } as never),
-      "Did you mean onError?",
-    ],
     ["scriptedModel", () => scriptedModel([], { capability: {} } as never), "scriptedModel has no option capability."],
     [
       "a step",
@@ -77,9 +59,6 @@ describe("ERR-4 an option that nobody would look at is refused", () => {
   });
 
   test("ERR-4 where a promise is the answer, it rejects", async () => {
-    await expect(estimate(prompt, { adapter, messages: [], usage: 1 } as never)).rejects.toThrow(
-      "estimate has no option usage.",
-    );
     await expect(invokeTool(tool, {}, { sesion: 1 } as never)).rejects.toThrow("Did you mean session?");
     const { result } = await invokeTool(tool, {}, fakeEnvironment());
     expect(result.success).toBe(true);

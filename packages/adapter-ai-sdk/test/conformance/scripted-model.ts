@@ -15,7 +15,7 @@ import type {
   ConformanceRefusal,
   ConformanceRequest,
   ConformanceScript,
-} from "@proviso/runtime/conformance";
+} from "@proviso/adapter-kit/conformance";
 
 /** A model in process that plays the suite's script as a provider package would tell it. */
 export function scriptedLanguageModel(script: ConformanceScript): {

@@ -3,7 +3,7 @@ import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { aiSdk, litellm } from "@proviso/adapter-ai-sdk";
 import type { ProviderAdapter } from "@proviso/core";
 import { playScript } from "@proviso/fault-matrix";
-import { describeAdapter, type ConformanceSettings } from "@proviso/runtime/conformance";
+import { describeAdapter, type ConformanceSettings } from "@proviso/adapter-kit/conformance";
 import { inject } from "vitest";
 import { scriptedLanguageModel } from "./scripted-model.ts";
 

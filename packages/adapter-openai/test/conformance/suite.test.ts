@@ -1,7 +1,7 @@
 import { openai, type OpenAIOptions } from "@proviso/adapter-openai";
 import { leanFetch } from "@proviso/adapter-openai/node";
 import { playScript } from "@proviso/fault-matrix";
-import { describeAdapter } from "@proviso/runtime/conformance";
+import { describeAdapter } from "@proviso/adapter-kit/conformance";
 import { inject } from "vitest";
 
 function describeOpenAI(name: string, options: Partial<OpenAIOptions>): void {

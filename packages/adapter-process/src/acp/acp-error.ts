@@ -1,6 +1,6 @@
 import { RequestError } from "@agentclientprotocol/sdk";
 import type { ModelFailure, ProviderErrorReason } from "@proviso/core";
-import { modelFailureFrom } from "@proviso/runtime";
+import { modelFailureFrom } from "@proviso/adapter-kit";
 import { told } from "../command-line-model.ts";
 import { whyNotStarted } from "../not-started.ts";
 import type { Exit } from "../run-command.ts";

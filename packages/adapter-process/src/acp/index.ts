@@ -1,6 +1,6 @@
 import type { ProviderAdapter } from "@proviso/core";
 import { agentAdapter, type AgentDriver } from "@proviso/runtime";
-import { adapterOptionsOf } from "@proviso/runtime/adapter";
+import { adapterOptionsOf } from "@proviso/adapter-kit";
 import { basename } from "node:path";
 import { secretsOf } from "../options.ts";
 import { checkAgentOptions, type AcpAgentOptions } from "./options.ts";

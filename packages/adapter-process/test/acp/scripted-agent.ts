@@ -5,7 +5,7 @@ import type {
   ConformanceScript,
   ConformanceSettings,
   Connection,
-} from "@proviso/runtime/conformance";
+} from "@proviso/adapter-kit/conformance";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { folder, lives } from "../support/command.ts";

@@ -1,4 +1,4 @@
-import { describeAdapter } from "@proviso/runtime/conformance";
+import { describeAdapter } from "@proviso/adapter-kit/conformance";
 import { startScriptedCommand } from "../support/scripted-command.ts";
 
 const asInProcess = "PRO-1 the same events, messages and state as in process";

@@ -1,4 +1,4 @@
-import type { ConformanceMessage, ConformanceRequest } from "@proviso/runtime/conformance";
+import type { ConformanceMessage, ConformanceRequest } from "@proviso/adapter-kit/conformance";
 
 const blocks = /^<(system|tools|user|assistant|tool-result)((?: [^\n]*)?)>\n([^]*?)\n<\/\1>$/gm;
 

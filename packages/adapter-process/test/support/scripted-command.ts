@@ -6,7 +6,7 @@ import type {
   ConformanceSettings,
   ConformanceStep,
   Connection,
-} from "@proviso/runtime/conformance";
+} from "@proviso/adapter-kit/conformance";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { folder, lives } from "./command.ts";

@@ -10,7 +10,7 @@ import {
   type ThrottleKind,
   type ToolCall,
 } from "@proviso/core";
-import { isNetworkError, isTimeoutError, isUnreachable, networkFailure } from "../adapter/network-error.ts";
+import { isNetworkError, isTimeoutError, isUnreachable, networkFailure } from "./network-error.ts";
 import { messageOf } from "../failures.ts";
 import { isA } from "../is-a.ts";
 import type { Work } from "./attempt.ts";

@@ -1,0 +1,71 @@
+import { isSecret } from "@proviso/runtime/internal";
+
+/** Of headers that carry no credential; what any other holds is a secret. */
+const harmlessHeaders: ReadonlySet<string> = new Set([
+  "accept",
+  "accept-encoding",
+  "accept-language",
+  "anthropic-beta",
+  "anthropic-version",
+  "baggage",
+  "cache-control",
+  "content-type",
+  "http-referer",
+  "openai-beta",
+  "openai-organization",
+  "openai-project",
+  "origin",
+  "referer",
+  "traceparent",
+  "tracestate",
+  "user-agent",
+  "x-client-request-id",
+  "x-correlation-id",
+  "x-request-id",
+  "x-title",
+]);
+
+/**
+ * The secrets in headers: the values of all but a few that are known to carry none, and what stands in them after
+ * "Bearer" or inside "Basic". Values of fewer than 8 characters are none.
+ */
+export function headerSecrets(headers: unknown): readonly string[] {
+  const entries: readonly (readonly [string, unknown])[] =
+    headers instanceof Headers ? [...headers] : Object.entries(Object(headers) as object);
+  return entries
+    .filter(([name]) => !harmlessHeaders.has(name.trim().toLowerCase()))
+    .flatMap(([, value]) => (typeof value === "string" ? credentialsOf(value.trim()) : []))
+    .filter(isSecret);
+}
+
+function credentialsOf(value: string): readonly string[] {
+  const [, scheme = "", credential = ""] = /^([\w-]+)\s+(.+)$/s.exec(value) ?? [];
+  if (credential === "") return [value];
+  return [value, credential, ...(scheme.toLowerCase() === "basic" ? userAndPassword(credential) : [])];
+}
+
+function userAndPassword(base64: string): readonly string[] {
+  try {
+    const text = new TextDecoder().decode(Uint8Array.from(atob(base64), (char) => char.charCodeAt(0)));
+    return [text, text.slice(text.indexOf(":") + 1)];
+  } catch {
+    // Then it is not base64.
+    return [];
+  }
+}
+
+/** The secrets in an address: `user:password`, and the password alone. None where there is no password. */
+export function credentialsIn(address: unknown): readonly string[] {
+  const { username = "", password = "" } = (typeof address === "string" && URL.parse(address)) || {};
+  if (password === "") return [];
+  const decoded = decodedText(password);
+  return [`${username}:${password}@`, ...[password, decoded].filter(isSecret)];
+}
+
+function decodedText(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,76 @@
+import type { ModelFailure, ProviderErrorReason, ThrottleKind } from "@proviso/core";
+import { throttleCodes } from "./error-object.ts";
+import { errorMessageIn, errorObjectIn, isContextFull, isCreditSpent } from "./error-text.ts";
+
+interface Headers {
+  get(name: string): string | null;
+}
+
+/**
+ * Milliseconds the provider asked for: `retry-after-ms`, or `Retry-After` in seconds, fractions, or as an HTTP date
+ * measured against the answer's own Date (RFC 9110, 10.2.3). Negative, past or unreadable: undefined.
+ */
+function retryAfterMs(headers: Headers): number | undefined {
+  const exact = number(headers.get("retry-after-ms"));
+  if (exact !== undefined) return exact;
+  const value = headers.get("retry-after");
+  if (value === null) return undefined;
+  const seconds = number(value);
+  if (seconds !== undefined) return seconds * 1_000;
+  const wanted = httpDate(value);
+  const now = httpDate(headers.get("date"));
+  if (wanted === undefined || now === undefined) return undefined;
+  return wanted > now ? wanted - now : undefined;
+}
+
+/**
+ * An HTTP refusal as a ModelFailure: kind by status, Retry-After in all its forms against the answer's own Date. A
+ * fetch `Response` will do.
+ */
+export function modelFailureFrom(
+  answer: { readonly status: number; readonly headers: Headers },
+  payload?: unknown,
+): ModelFailure {
+  const { status, headers } = answer;
+  const message = errorMessageIn(payload) || `The provider answered with status ${status}.`;
+  const kind = throttleKind(status, payload);
+  if (kind === undefined)
+    return { failure: "provider", reason: providerReason(status, payload), message, status, payload };
+  // It would pass, but the provider says not to ask again.
+  const final = headers.get("x-should-retry")?.trim().toLowerCase() === "false";
+  const refusal = { failure: "throttle", kind, retryAfterMs: retryAfterMs(headers), message, status, payload } as const;
+  return final ? { ...refusal, retry: false } : refusal;
+}
+
+const notRetriedServerErrors = new Set([501, 505]);
+
+function throttleKind(status: number, payload: unknown): ThrottleKind | undefined {
+  const error = errorObjectIn(payload);
+  const told = [error["code"], error["type"]].map((code) => throttleCodes.get(String(code)));
+  if (told.includes("quota_exhausted") || isCreditSpent(payload)) return "quota_exhausted";
+  if (status === 429) return "rate_limit";
+  if (status === 408) return "timeout";
+  if (status === 409) return "unknown";
+  return status >= 500 && !notRetriedServerErrors.has(status) ? "server_error" : undefined;
+}
+
+function providerReason(status: number, payload: unknown): ProviderErrorReason {
+  const { code } = errorObjectIn(payload);
+  if (status === 401 || status === 403) return "api_key";
+  if (status === 413 || isContextFull(payload)) return "context_length";
+  if (status === 404) return "not_found";
+  if (code === "content_filter") return "content_filter";
+  return status >= 400 && status < 500 ? "bad_request" : "unknown";
+}
+
+function number(text: string | null): number | undefined {
+  if (text === null || !/^\s*\d+(\.\d+)?\s*$/.test(text)) return undefined;
+  return Number(text);
+}
+
+function httpDate(text: string | null): number | undefined {
+  // Date.parse also reads "-5" and "12:00"; a date of HTTP names its day.
+  if (text === null || !/^\s*[A-Za-z]{3}/.test(text)) return undefined;
+  const at = Date.parse(text);
+  return Number.isNaN(at) ? undefined : at;
+}

@@ -1,0 +1,54 @@
+import { outputSchema, parsedOutput, unrestoredSchema, wireName } from "@proviso/adapter-kit";
+import { expect, test } from "vitest";
+
+const word = { type: "string" };
+const closed = { type: "object", properties: { word }, required: ["word"], additionalProperties: false };
+const optional = { ...closed, properties: { word, note: word } };
+const strictOptional = {
+  ...closed,
+  properties: { word, note: { type: ["string", "null"] } },
+  required: ["word", "note"],
+};
+const open = { type: "object", additionalProperties: word };
+
+test("OUT-4 an output is strict where it can be, and what comes back is brought into the schema's own form", () => {
+  expect(outputSchema(closed)).toMatchObject({ schema: closed, strict: true });
+  const { schema, strict, restore } = outputSchema(optional);
+  expect({ schema, strict }).toEqual({ schema: strictOptional, strict: true });
+  expect(restore({ word: "a", note: null })).toEqual({ word: "a" });
+});
+
+test("OUT-4 an open one goes as it is", () => {
+  const { schema, strict, restore } = outputSchema(open);
+  expect(schema).toBe(open);
+  expect(strict).toBe(false);
+  expect(restore({ a: null })).toEqual({ a: null });
+});
+
+test("OAI-5 AIS-10 what is not brought back is strict only where every key is required, at every depth", () => {
+  const list = (items: object) => ({ ...closed, properties: { word: { type: "array", items } } });
+  for (const schema of [closed, list(closed)]) expect(unrestoredSchema(schema)).toEqual({ schema, strict: true });
+  for (const schema of [optional, list(optional), open]) {
+    expect(unrestoredSchema(schema)).toEqual({ schema, strict: false });
+  }
+});
+
+test("OUT-4 a schema is made for the wire once", () => {
+  expect(outputSchema(optional).schema).toBe(outputSchema(optional).schema);
+  expect(unrestoredSchema(closed)).toBe(unrestoredSchema(closed));
+});
+
+test.each([
+  ["my.code review", "my_code_review"],
+  ["x".repeat(80), "x".repeat(64)],
+  ["", "output"],
+])("OAI-6 the name %j goes as %j", (name, sent) => {
+  expect(wireName(name)).toBe(sent);
+});
+
+test("OUT-1 text that is no JSON is no payload, nor is text that nobody asked a form of", () => {
+  const output = { name: "word", schema: optional };
+  expect(parsedOutput(output, '{"word":"a","note":null}')).toEqual({ parsed: { word: "a" } });
+  for (const text of ["", "Here: {}", '{"__proto__":{}}']) expect(parsedOutput(output, text)).toEqual({});
+  expect(parsedOutput(undefined, "{}")).toEqual({});
+});

@@ -1,0 +1,255 @@
+import {
+  DefinitionError,
+  overrideOf,
+  type OverridesStore,
+  type PromptOverride,
+  type PromptTemplate,
+} from "@proviso/core";
+import { access } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { inspect, parseArgs } from "node:util";
+import { fileOverrides } from "@proviso/node";
+
+const help = `proviso overrides <command> <module>: the overrides of the prompts that a module exports
+
+  list             the prompts, and what is stored for each
+  seed             write the current texts of each prompt that has no file yet
+  check            fail when a file is missing, stale or damaged
+  diff             what the overrides replace, line by line
+
+  --folder FOLDER  default .proviso/overrides
+  --tag TAG        default latest
+  --prompt NS/KEY  only this one
+  --help
+
+Exit codes: 0 fine; 1 something is missing, stale or damaged (check and diff); 2 wrong usage.`;
+
+/** A usage error: one line for the person at the terminal. */
+export class UsageError extends Error {}
+
+const commands = ["list", "seed", "check", "diff"] as const;
+type Command = (typeof commands)[number];
+
+type Template = PromptTemplate<never, unknown>;
+
+interface Request {
+  readonly command: Command;
+  readonly module: string;
+  readonly folder: string;
+  readonly tag: string;
+  readonly prompt: string | undefined;
+}
+
+/**
+ * Runs a command line and prints to `print`; answers with the exit code.
+ * @throws {UsageError} for an unknown command or flag, a module that cannot be loaded or exports no prompt.
+ */
+export async function overridesCommand(args: readonly string[], print: (text: string) => void): Promise<0 | 1> {
+  const request = readArguments(args);
+  if (request === "help") {
+    print(help);
+    return 0;
+  }
+  const { command, folder, tag } = request;
+  const store = fileOverrides(folder);
+  let fine = true;
+  for (const template of await templatesOf(request)) {
+    const where = { store, template, tag, file: join(folder, template.ns, template.key, `${tag}.json`) };
+    const { text, ok } = await work[command](where);
+    print(printable(`${template.ns}/${template.key}: ${text}`));
+    fine &&= ok;
+  }
+  return fine ? 0 : 1;
+}
+
+interface Place {
+  readonly store: OverridesStore;
+  readonly template: Template;
+  readonly tag: string;
+  readonly file: string;
+}
+
+interface Outcome {
+  readonly text: string;
+  readonly ok: boolean;
+}
+
+const work: Readonly<Record<Command, (place: Place) => Promise<Outcome>>> = {
+  list: async (place) => ({ ...(await standing(place)), ok: true }),
+  seed,
+  check: standing,
+  diff,
+};
+
+async function seed(place: Place): Promise<Outcome> {
+  const { store, template, tag, file } = place;
+  try {
+    const known = await store.resolve(template.descriptor, tag);
+    if (known !== undefined) return { ok: true, text: `kept ${file}` };
+    await store.seed(template, tag);
+    return { ok: true, text: `wrote ${file}` };
+  } catch (error) {
+    return damaged(error);
+  }
+}
+
+async function standing({ store, template, tag, file }: Place): Promise<Outcome> {
+  try {
+    const stored = await store.resolve(template.descriptor, tag);
+    if (stored === undefined) return { ok: false, text: `missing ${file}` };
+    const current = overrideOf(template, tag);
+    const stale = staleIn(stored, current);
+    if (stale.length > 0) return { ok: false, text: `stale ${file}: ${stale.join(", ")}` };
+    const changed = differences(stored, current).length;
+    return { ok: true, text: changed === 0 ? `as it is, ${file}` : `${changed} replaced by ${file}` };
+  } catch (error) {
+    return damaged(error);
+  }
+}
+
+async function diff(place: Place): Promise<Outcome> {
+  const { text, ok } = await standing(place);
+  const stored = ok ? await place.store.resolve(place.template.descriptor, place.tag) : await storedOrNone(place);
+  if (stored === undefined) return { text, ok };
+  const lines = differences(stored, overrideOf(place.template, place.tag)).flatMap(({ name, before, after }) => [
+    `  ${name}`,
+    ...marked("-", before),
+    ...marked("+", after),
+  ]);
+  return { text: [text, ...lines].join("\n"), ok };
+}
+
+/** What was said of it already is not said again. */
+async function storedOrNone({ store, template, tag }: Place): Promise<PromptOverride | undefined> {
+  return store.resolve(template.descriptor, tag).catch(() => undefined);
+}
+
+function damaged(error: unknown): Outcome {
+  if (!(error instanceof DefinitionError)) throw error;
+  return { ok: false, text: error.message };
+}
+
+type Texts = Readonly<Record<string, { readonly hash: string }>>;
+
+/** Written for another text than the one there is. */
+function staleIn(stored: PromptOverride, current: PromptOverride): readonly string[] {
+  const stale = (given: Texts, known: Texts): readonly string[] =>
+    Object.entries(given).flatMap(([name, { hash }]) =>
+      Object.hasOwn(known, name) && known[name]?.hash === hash ? [] : [name],
+    );
+  return [...stale(stored.sections, current.sections), ...stale(stored.tools, current.tools)];
+}
+
+interface Difference {
+  readonly name: string;
+  readonly before: string | undefined;
+  readonly after: string;
+}
+
+/** The texts that an override holds, and that are not the prompt's own. */
+function differences(stored: PromptOverride, current: PromptOverride): readonly Difference[] {
+  const before = new Map(textsOf(current));
+  return textsOf(stored).flatMap(([name, after]) =>
+    before.get(name) === after ? [] : [{ name, before: before.get(name), after }],
+  );
+}
+
+function textsOf({ sections, tools }: PromptOverride): readonly (readonly [string, string])[] {
+  const flat = (prefix: string, texts: object): readonly (readonly [string, string])[] =>
+    Object.entries(texts).flatMap(([name, value]: [string, unknown]) => {
+      if (name === "hash" && prefix.split(".").length > 1) return [];
+      if (typeof value === "string") return [[`${prefix}.${name}`, value] as const];
+      return typeof value === "object" && value !== null ? flat(`${prefix}.${name}`, value) : [];
+    });
+  return [...flat("sections", sections), ...flat("tools", tools)];
+}
+
+function marked(sign: string, text: string | undefined): readonly string[] {
+  return text === undefined ? [] : text.split("\n").map((line) => `  ${sign} ${line}`);
+}
+
+/** Texts come from files: no escape sequence of theirs reaches the terminal. */
+function printable(text: string): string {
+  return text.replaceAll(
+    /[^\P{Cc}\n\t]/gu,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+function readArguments(args: readonly string[]): Request | "help" {
+  const { values, positionals } = parsed(args);
+  if (values.help === true) return "help";
+  const [area, name, module, ...rest] = positionals;
+  if (area !== "overrides") throw new UsageError(`there is no ${area ?? "command"}: try "proviso overrides --help"`);
+  const command = commands.find((known) => known === name);
+  if (command === undefined) throw new UsageError(`overrides takes ${commands.join(", ")}, not ${name ?? "nothing"}`);
+  if (module === undefined) throw new UsageError(`overrides ${command} needs the module that exports the prompts`);
+  if (rest.length > 0) throw new UsageError(`one module at a time, not ${[module, ...rest].join(" ")}`);
+  return {
+    command,
+    module,
+    folder: values.folder ?? join(".proviso", "overrides"),
+    tag: values.tag ?? "latest",
+    prompt: values.prompt,
+  };
+}
+
+function parsed(args: readonly string[]) {
+  const text = { type: "string" } as const;
+  try {
+    const options = { folder: text, tag: text, prompt: text, help: { type: "boolean" } } as const;
+    return parseArgs({ args: [...args], allowPositionals: true, options });
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+}
+
+function whyNotLoaded(error: unknown): string {
+  if (!(error instanceof Error)) return inspect(error);
+  if ((error as NodeJS.ErrnoException).code !== "ERR_UNKNOWN_FILE_EXTENSION") return error.message;
+  const instead = "give the JavaScript that it is compiled to; TypeScript files run on Node 22.18 or newer";
+  return `${error.message}; ${instead}`;
+}
+
+/** The templates among a module's exports, and those of its bound prompts. */
+async function templatesOf({ module, prompt, tag }: Request): Promise<readonly Template[]> {
+  const path = resolve(module);
+  await access(path).catch(() => {
+    throw new UsageError(`there is no module ${path}`);
+  });
+  let exported: Readonly<Record<string, unknown>>;
+  try {
+    exported = (await import(pathToFileURL(path).href)) as Readonly<Record<string, unknown>>;
+  } catch (error) {
+    throw new UsageError(`${path} could not be loaded: ${whyNotLoaded(error)}`);
+  }
+  const found = Object.values(exported).flatMap((value) => templateIn(value) ?? []);
+  if (found.length === 0) {
+    throw new UsageError(`${path} exports no prompt that was made by this installation's definePrompt`);
+  }
+  const templates = [...new Set(found)].filter(({ ns, key }) => prompt === undefined || prompt === `${ns}/${key}`);
+  const [first] = templates;
+  if (first === undefined) throw new UsageError(`${path} exports no prompt ${prompt}`);
+  try {
+    overrideOf(first, tag);
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+  return templates;
+}
+
+/** undefined: no prompt; what throws when it is looked at, a proxy say, is none either. */
+function templateIn(value: unknown): Template | undefined {
+  const candidates = [() => value, () => (value as { readonly template?: unknown } | null | undefined)?.template];
+  for (const candidate of candidates) {
+    try {
+      const template = candidate() as Template;
+      overrideOf(template, "latest");
+      return template;
+    } catch {
+      // The next one, or none.
+    }
+  }
+  return undefined;
+}

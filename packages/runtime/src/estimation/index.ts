@@ -1,8 +1,0 @@
-export type { CostEstimate } from "./cost.ts";
-export { estimate } from "./estimate.ts";
-export type { Estimate, EstimateOptions } from "./estimate.ts";
-export type { Distribution } from "./quantile.ts";
-export type { UsageHistory, UsageQuery, UsageSample, UsageStore } from "./samples.ts";
-export { memoryUsageStore } from "./memory-store.ts";
-export { usageStatistics } from "./statistics.ts";
-export type { UsageStatistics } from "./statistics.ts";

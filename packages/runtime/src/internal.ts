@@ -1,0 +1,38 @@
+// What the repository's own packages share of the kernel. It is not for users: names here change without notice.
+export { internalsOf } from "./adapter-internals.ts";
+export type { AdapterFacts } from "./adapter-internals.ts";
+export { adapterOptionNames, adapterOptionsOf, checkAdapterOptions } from "./adapter-options.ts";
+export { systemId } from "./environment.ts";
+export { messageOf } from "./failures.ts";
+export { logSafely } from "./logging.ts";
+export { closingBracket } from "./output/brackets.ts";
+export { answerLimits } from "./output/extract.ts";
+export { parseOverride } from "./overrides.ts";
+export { pricesOf } from "./prices.ts";
+export type { Pricing } from "./prices.ts";
+export {
+  deepestMessage,
+  isNetworkError,
+  isTimeoutError,
+  networkFailure,
+  withAddress,
+} from "./request/network-error.ts";
+export { shownAddress } from "./request/shown-address.ts";
+export { globMatcher } from "./resources/glob.ts";
+export { callOf, guardable, guardedBy } from "./resources/guard.ts";
+export {
+  deepest,
+  isName,
+  isReserved,
+  notADirectory,
+  notAFile,
+  notFound,
+  pathNames,
+  reservedName,
+  storedNames,
+} from "./resources/paths.ts";
+export { decodeText, grepFiles, readLines, selectLines } from "./resources/reading.ts";
+export type { SearchedFile } from "./resources/reading.ts";
+export { isSecret, openSecrets } from "./secrets.ts";
+export { redactionOf } from "./secrets/structure.ts";
+export { charactersOf } from "./usage.ts";
