@@ -11,7 +11,7 @@ const arrows: Record<string, string[]> = {
   "@proviso/adapter-kit": ["@proviso/core", "@proviso/runtime"],
   "@proviso/adapter-openai": ["@proviso/adapter-kit", "@proviso/core", "@proviso/runtime"],
   "@proviso/adapter-process": ["@proviso/adapter-kit", "@proviso/core", "@proviso/runtime"],
-  "@proviso/cli": ["@proviso/core", "@proviso/node", "@proviso/runtime"],
+  "@proviso/cli": ["@proviso/core", "@proviso/node"],
   "@proviso/core": [],
   "@proviso/estimation": ["@proviso/core", "@proviso/runtime"],
   "@proviso/node": ["@proviso/core", "@proviso/estimation", "@proviso/runtime"],

@@ -7,12 +7,14 @@ const names = await readdir(packages);
 
 interface Manifest {
   readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
+  readonly bin?: Readonly<Record<string, string>>;
 }
 
-/** The source of each entry of a package. */
+/** The source of each entry of a package. Only a package that is nothing but a command has none. */
 async function entriesOf(name: string): Promise<readonly string[]> {
   const text = await readFile(join(packages, name, "package.json"), "utf8");
-  const { exports } = JSON.parse(text) as Manifest;
+  const { exports, bin } = JSON.parse(text) as Manifest;
+  if (bin !== undefined && Object.keys(exports).join() === "./package.json") return [];
   const targets = Object.values(exports).map((target) =>
     typeof target === "string" ? target : target["@proviso/source"],
   );
@@ -57,6 +59,6 @@ async function undocumented(entry: string): Promise<readonly string[]> {
 
 test.each(names)("DOC-5 every declaration that %s exports has a docstring", async (name) => {
   const entries = await entriesOf(name);
-  expect(entries).not.toEqual([]);
+  expect(entries.length > 0 || name === "cli").toBe(true);
   expect((await Promise.all(entries.map(undocumented))).flat()).toEqual([]);
 });

@@ -11,11 +11,11 @@ import {
   type ProviderAdapter,
 } from "@proviso/core";
 import {
-  modelFailureFrom,
   adapterOptionNames,
   adapterOptionsOf,
   checkModelSettings,
   invalidResponse,
+  modelFailureFrom,
   parseBody,
   textAt,
   unreadableBody,

@@ -264,7 +264,7 @@ test("RES-8 a path is of the folder in which it was bound", async () => {
 });
 
 test("RES-8 no import loads node:sqlite, opening a database does", async () => {
-  const entries = ["", "/node", "/testing"].map((entry) => `await import("@proviso/runtime${entry}");`);
+  const entries = ["runtime", "node", "runtime/testing"].map((entry) => `await import("@proviso/${entry}");`);
   const program = `
     const isLoaded = () => process.moduleLoadList.some((name) => name.endsWith(" sqlite"));
     ${entries.join("\n")}

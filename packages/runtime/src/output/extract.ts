@@ -2,7 +2,7 @@ import { parseJson, type JsonResult } from "@proviso/core";
 import { jsonBlock } from "./fence.ts";
 import { containersIn } from "./json-prefix.ts";
 
-/** Answers are larger than arguments. */
+/** How deep the JSON of an answer may nest, and its characters. Answers may be larger than a tool's arguments. */
 export const answerLimits = { maxDepth: 256, maxLength: 16 * 1024 * 1024 } as const;
 
 /** The first ```json block (invalid is an error), else the whole text, else the first JSON value in the text. */

@@ -1,6 +1,7 @@
 import { FilesystemError } from "@proviso/core";
 
 const longestNameBytes = 255;
+/** How many levels of folders a path has at most, on every filesystem. */
 export const deepest = 64;
 /** A folder of this name is a filesystem's own, at any depth and on every filesystem. */
 export const reservedName = ".proviso-undo";
@@ -65,14 +66,17 @@ export function isReserved(name: string): boolean {
   return folded === reservedName || shortName.test(folded);
 }
 
+/** The error for a path at which nothing is. */
 export function notFound(path: string): FilesystemError {
   return new FilesystemError(`${path === "" ? "The root" : path} does not exist.`, { reason: "not_found", path });
 }
 
+/** The error for a folder where a file is needed. */
 export function notAFile(path: string): FilesystemError {
   return new FilesystemError(`${path} is a folder, not a file.`, { reason: "not_a_file", path });
 }
 
+/** The error for a file where a folder is needed. */
 export function notADirectory(path: string): FilesystemError {
   return new FilesystemError(`${path} is a file, not a folder.`, { reason: "not_a_directory", path });
 }

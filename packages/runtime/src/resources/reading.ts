@@ -59,6 +59,7 @@ async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<reado
   yield [unended.join("") + streaming.decode()];
 }
 
+/** A file that a search looks into, and how to read it. */
 export interface SearchedFile {
   readonly path: string;
   chunks(): AsyncIterable<Uint8Array>;
