@@ -26,6 +26,8 @@ export interface Work {
   inputTokens(): number;
   /** An estimate of the tokens that it has produced so far. Left out: those of its deltas. */
   produced?(): number;
+  /** The limit that its answer has, in tokens; undefined: nobody has set one. */
+  limit?(): number | undefined;
 }
 
 /** An answer, what it cost, and the limit that it passed. */
@@ -150,7 +152,7 @@ function settled(
 ): Outcome {
   const streamed = deltas?.end() ?? "";
   if (isFailure(answer) || answer.failure !== undefined) {
-    granted.settle(costOfNoAnswer(run, work, answer, work.produced?.() ?? estimatedTokens(streamed)));
+    granted.settle(costOfNoAnswer(run, work, answer, streamed));
     return answer;
   }
   const usage = run.spend(answer.usage, {
@@ -169,8 +171,11 @@ function settled(
 }
 
 /** What was reported, or an estimate; nothing where the work ended before it had reported or produced anything. */
-function costOfNoAnswer(run: Run, work: Work, end: ModelFailure | Failure, outputTokens: number): Usage {
+function costOfNoAnswer(run: Run, work: Work, end: ModelFailure | Failure, streamed: string): Usage {
   const reported = isFailure(end) ? undefined : end.usage;
+  // What a model could not finish within its limit, it has produced up to there.
+  const isCut = !isFailure(end) && end.failure === "provider" && end.reason === "truncated";
+  const outputTokens = (isCut ? work.limit?.() : undefined) ?? work.produced?.() ?? estimatedTokens(streamed);
   if (reported === undefined && outputTokens === 0) return noUsage;
   return run.spend(reported, { inputTokens: work.inputTokens(), outputTokens });
 }

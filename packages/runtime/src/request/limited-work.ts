@@ -26,6 +26,7 @@ export function limitedWork(run: Run, provider: ModelProvider, request: ModelReq
     work: {
       wanted: run.limits.budget && wantedOf(run, provider, inputTokens()),
       inputTokens,
+      limit: () => sent?.limit ?? provider.maxOutputTokens,
       begin(onDelta, room) {
         const limit = lifted === undefined ? outputLimitIn(room, run, provider) : undefined;
         sent = room === undefined || limit === undefined ? undefined : { limit, room };
