@@ -23,29 +23,44 @@ export function isReached({ ratio, bound }: Row): boolean | undefined {
   return sign === "≤" ? ratio <= Number(limit) : ratio >= Number(limit);
 }
 
+interface RaceOptions {
+  readonly rounds?: number;
+  /** How often each contender works in a round. */
+  readonly times: number;
+  /** CPU time for which each contender works before anything is measured. Default 500. */
+  readonly warmUpMs?: number;
+}
+
 /**
  * Median microseconds of CPU time of each contender's work, garbage collection included. They take turns, round after
- * round, so that what else the machine does falls on all of them.
+ * round, so that what else the machine does falls on all of them; each works for the same time before.
  */
 export async function race<Name extends string>(
   contenders: Readonly<Record<Name, () => unknown>>,
-  { rounds = 9, times }: { readonly rounds?: number; readonly times: number },
+  { rounds = 9, times, warmUpMs = 500 }: RaceOptions,
 ): Promise<Record<Name, number>> {
   const names = Object.keys(contenders) as Name[];
+  const used = new Map<Name, number>();
+  const usedBy = (name: Name): number => used.get(name) ?? 0;
+  for (let cold = names; cold.length > 0; cold = names.filter((name) => usedBy(name) < warmUpMs)) {
+    for (const name of cold) used.set(name, usedBy(name) + (await cpuTime(contenders[name], times)) / 1_000);
+  }
   const samples = new Map<Name, number[]>(names.map((name) => [name, []]));
-  for (let round = -2; round < rounds; round++) {
-    for (const name of names) {
-      const before = process.cpuUsage();
-      for (let i = 0; i < times; i++) {
-        const working = contenders[name]();
-        if (working instanceof Promise) await working;
-      }
-      const { user, system } = process.cpuUsage(before);
-      // The first two rounds warm up.
-      if (round >= 0) samples.get(name)?.push((user + system) / times);
-    }
+  for (let round = 0; round < rounds; round++) {
+    for (const name of names) samples.get(name)?.push((await cpuTime(contenders[name], times)) / times);
   }
   return Object.fromEntries(names.map((name) => [name, median(samples.get(name) ?? [])])) as Record<Name, number>;
+}
+
+/** Microseconds of CPU time that so many evaluations take. */
+async function cpuTime(work: () => unknown, times: number): Promise<number> {
+  const before = process.cpuUsage();
+  for (let i = 0; i < times; i++) {
+    const working = work();
+    if (working instanceof Promise) await working;
+  }
+  const { user, system } = process.cpuUsage(before);
+  return user + system;
 }
 
 export function median(values: readonly number[]): number {

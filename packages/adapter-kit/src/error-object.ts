@@ -1,5 +1,5 @@
 import { type ModelFailure, type ProviderErrorReason, type ThrottleKind } from "@proviso/core";
-import { errorMessageIn, errorObjectIn, isContextFull, isCreditSpent } from "./error-text.ts";
+import { errorMessageIn, errorObjectIn, isContextFull, isCreditSpent, isCutShort } from "./error-text.ts";
 import { textAt } from "./fields.ts";
 
 /** What services call the failures that would pass, in the `code` or `type` of an error object. */
@@ -38,6 +38,7 @@ export function errorObjectFailure(payload: unknown): ModelFailure {
   const error = errorObjectIn(payload);
   const message = errorMessageIn(payload) || "The provider failed while it answered.";
   if (isContextFull(payload)) return { failure: "provider", reason: "context_length", message, payload };
+  if (isCutShort(payload)) return { failure: "provider", reason: "truncated", message, payload };
   if (isCreditSpent(payload)) return { failure: "throttle", kind: "quota_exhausted", message, payload };
   for (const code of [textAt(error, "code"), textAt(error, "type")]) {
     const kind = throttleCodes.get(code);

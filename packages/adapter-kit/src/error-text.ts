@@ -35,11 +35,28 @@ const longestLooked = 2_000;
 export function isContextFull(payload: unknown): boolean {
   const error = errorObjectIn(payload);
   if (codes.has(textAt(error, "code")) || codes.has(textAt(error, "type"))) return true;
-  const text = errorMessageIn(payload).slice(0, longestLooked);
+  const text = beginningOf(payload);
   if (proxyName.test(text)) return true;
-  const own = text.replace(proxyPrefix, "");
-  const said = own === text ? text : (quotedMessage.exec(own)?.[1] ?? own);
+  const said = ownWords(text);
   return sentences.some((sentence) => sentence.test(said));
+}
+
+/** OpenAI's reasoning models refuse, with a 400, what they could not finish within the limit of the answer. */
+const unfinished = /^Could not finish the message because max_tokens or model output limit was reached\b/;
+
+/** Does a service say that the answer's limit was reached before there was an answer? */
+export function isCutShort(payload: unknown): boolean {
+  return unfinished.test(ownWords(beginningOf(payload)));
+}
+
+function beginningOf(payload: unknown): string {
+  return errorMessageIn(payload).slice(0, longestLooked);
+}
+
+/** Without what a proxy has put around them. */
+function ownWords(text: string): string {
+  const own = text.replace(proxyPrefix, "");
+  return own === text ? text : (quotedMessage.exec(own)?.[1] ?? own);
 }
 
 /** Anthropic refuses an account without credit as it refuses a malformed request. */

@@ -1,6 +1,6 @@
 import type { ModelFailure, ProviderErrorReason, ThrottleKind } from "@proviso/core";
 import { throttleCodes } from "./error-object.ts";
-import { errorMessageIn, errorObjectIn, isContextFull, isCreditSpent } from "./error-text.ts";
+import { errorMessageIn, errorObjectIn, isContextFull, isCreditSpent, isCutShort } from "./error-text.ts";
 
 interface Headers {
   get(name: string): string | null;
@@ -58,6 +58,7 @@ function providerReason(status: number, payload: unknown): ProviderErrorReason {
   const { code } = errorObjectIn(payload);
   if (status === 401 || status === 403) return "api_key";
   if (status === 413 || isContextFull(payload)) return "context_length";
+  if (isCutShort(payload)) return "truncated";
   if (status === 404) return "not_found";
   if (code === "content_filter") return "content_filter";
   return status >= 400 && status < 500 ? "bad_request" : "unknown";

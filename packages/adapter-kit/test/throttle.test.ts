@@ -58,9 +58,16 @@ test.each([
   expect(answer(status, headers, payload)).toMatchObject({ failure: "throttle", kind, status });
 });
 
+/** What OpenAI's reasoning models answer with when they have thought up to the limit. */
+const unfinished =
+  "Could not finish the message because max_tokens or model output limit was reached. Please try again with higher max_tokens.";
+
 test.each([
   [400, {}, undefined, "bad_request"],
   [400, {}, { error: { code: "context_length_exceeded" } }, "context_length"],
+  [400, {}, { error: { message: unfinished } }, "truncated"],
+  [400, {}, { error: { message: `litellm.BadRequestError: OpenAIException - ${unfinished}` } }, "truncated"],
+  [400, {}, { error: { message: `Your text says: ${unfinished}` } }, "bad_request"],
   [401, {}, undefined, "api_key"],
   [403, {}, undefined, "api_key"],
   [404, {}, undefined, "not_found"],

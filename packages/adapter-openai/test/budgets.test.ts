@@ -58,6 +58,19 @@ test("LIM-10 a server that knows max_tokens alone is asked by that name, where e
   expect(bodies(simulator)[0]).not.toHaveProperty("max_completion_tokens");
 });
 
+test("LIM-10 a 400 that says the limit was reached is the budget's end: nothing is asked for without a limit", async () => {
+  const message =
+    "Could not finish the message because max_tokens or model output limit was reached. Please try again with higher max_tokens.";
+  const body = { error: { message, type: "invalid_request_error", param: null, code: null } };
+  for (const api of ["chat", "responses"] as const) {
+    await using simulator = await startSimulator({ rules: [() => ({ status: 400, body })] });
+    const budget = trackBudget({ maxOutputTokens: 90 });
+    const ended = adapterFor(simulator, { api }).evaluate(ask.bind({ text: "a" }), { budget });
+    await expect(ended).rejects.toMatchObject({ code: "budget", dimension: "output_tokens", spent: 90 });
+    expect(simulator.requests).toHaveLength(1);
+  }
+});
+
 test("LIM-12 the cost is priced from the catalog", async () => {
   await using simulator = await startSimulator({
     rules: [() => ({ text: "Short.", usage: { input_tokens: 1_000, output_tokens: 1_000, total_tokens: 2_000 } })],

@@ -201,11 +201,12 @@ function copyByKey(value: object, depth: number, room: Room): unknown {
 }
 
 function copyOfItems(items: readonly unknown[], depth: number, room: Room): unknown {
-  const copy: unknown[] = [];
-  for (const given of items) {
+  // A list that grows by its items has room for sixteen more, which counts where many are kept.
+  const copy = [...items];
+  for (const [at, given] of items.entries()) {
     const item = copyOfPlain(given, depth + 1, room);
     if (item === notPlain || (room.left -= costOfItem) < 0) return notPlain;
-    copy.push(item);
+    if (!Object.is(item, given)) copy[at] = item;
   }
   return Object.freeze(copy);
 }

@@ -12,7 +12,8 @@ export interface Quantities {
   readonly durationMs: Distribution;
 }
 
-const charactersPerToken: Distribution = { p50: 4, p90: 2.5 };
+/** Tokens of a request to each that is estimated: the estimate may be a fifth too low (LIM-11). */
+const tokensPerEstimated: Distribution = { p50: 1, p90: 1.25 };
 const turnsWithTools: Distribution = { p50: 3, p90: 10 };
 const turnsWithoutTools: Distribution = { p50: 1, p90: 2 };
 const outputTokensPerTurn: Distribution = { p50: 250, p90: 1_000 };
@@ -26,7 +27,7 @@ export function priorQuantities(size: PromptSize, maxOutputTokens = Infinity): Q
   const at = (level: keyof Distribution): Readonly<Record<keyof Quantities, number>> => {
     const turns = (size.hasTools ? turnsWithTools : turnsWithoutTools)[level];
     const output = Math.min(outputTokensPerTurn[level], maxOutputTokens);
-    const request = (size.characters + size.overhead) / charactersPerToken[level];
+    const request = size.tokens * tokensPerEstimated[level];
     // Every turn sends what the turns before it have added.
     const added = ((turns * (turns - 1)) / 2) * (output + (size.hasTools ? toolTokensPerTurn[level] : 0));
     return {

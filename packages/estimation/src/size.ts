@@ -1,19 +1,28 @@
 import {
-  sentSchemaOf,
   parseMessages,
   wrappedSchema,
   type Message,
+  type ModelRequest,
   type Prompt,
   type RenderedPrompt,
 } from "@proviso/core";
-import { type AdapterFacts, messageOf, charactersOf } from "@proviso/runtime/internal";
+import {
+  charactersOf,
+  messageOf,
+  tokensBeside,
+  tokensOf,
+  toolSpecs,
+  type AdapterFacts,
+} from "@proviso/runtime/internal";
 
-/** How much a request carries, in UTF-16 units. */
+/** How much a request carries; in UTF-16 units, where nothing else is said. */
 export interface PromptSize {
   /** The rendered prompt and the messages before it. */
   readonly characters: number;
   /** What goes beside them: the tools' names, descriptions and schemas, the output's schema. */
   readonly overhead: number;
+  /** Of all of that, as budgets estimate it. */
+  readonly tokens: number;
   readonly hasTools: boolean;
 }
 
@@ -26,22 +35,36 @@ export interface Unrendered {
 export function sizeOf(
   prompt: Prompt,
   facts: AdapterFacts | undefined,
-  messages: readonly Message[] | undefined,
+  earlierMessages: readonly Message[] | undefined,
 ): PromptSize | Unrendered {
-  const earlier = parseMessages(messages ?? []).filter(({ role }) => role !== "system");
+  const earlier = parseMessages(earlierMessages ?? []).filter(({ role }) => role !== "system");
   const nativeOutput = facts?.nativeOutput ?? false;
   try {
     const rendered = prompt.render(nativeOutput ? {} : { outputInstructions: true });
     if (rendered.text === "") return { fault: `The prompt "${prompt.template.name}" renders to nothing.` };
-    const characters = earlier.reduce((sum, message) => sum + charactersOf(message), rendered.text.length);
-    return { characters, overhead: overheadOf(rendered, nativeOutput), hasTools: rendered.tools.length > 0 };
+    const messages: readonly Message[] = [...earlier, { role: "user", text: rendered.text }];
+    const beside = besideOf(rendered, nativeOutput);
+    return {
+      characters: messages.reduce((sum, message) => sum + charactersOf(message), 0),
+      overhead: overheadOf(beside),
+      tokens: messages.reduce((sum, message) => sum + tokensOf(message), tokensBeside(beside)),
+      hasTools: rendered.tools.length > 0,
+    };
   } catch (error) {
     return { fault: messageOf(error) };
   }
 }
 
-function overheadOf({ tools, output }: RenderedPrompt, nativeOutput: boolean): number {
-  const specs = tools.map(({ name, description, input }) => [name, description, sentSchemaOf(input)]);
-  const schema = nativeOutput && output !== undefined ? [wrappedSchema(output)] : [];
-  return [...specs, ...schema].reduce((sum, part) => sum + JSON.stringify(part).length, 0);
+type Beside = Pick<ModelRequest, "tools" | "output">;
+
+function besideOf(rendered: RenderedPrompt, nativeOutput: boolean): Beside {
+  const { output } = rendered;
+  const isSent = nativeOutput && output !== undefined;
+  return { tools: toolSpecs(rendered), output: isSent ? { name: "", schema: wrappedSchema(output) } : undefined };
+}
+
+function overheadOf({ tools, output }: Beside): number {
+  const specs = tools.map(({ name, description, inputSchema }) => [name, description, inputSchema]);
+  const parts = output === undefined ? specs : [...specs, output.schema];
+  return parts.reduce((sum, part) => sum + JSON.stringify(part).length, 0);
 }

@@ -105,12 +105,13 @@ test("EST-2 it answers for any text, any messages, any history", async () => {
 test("EST-3 priors grow with text, messages and tools, and keep to maxOutputTokens", async () => {
   const adapter = named("gpt-4o-mini");
   const short = await estimate(ask.bind({ text: "x" }), { adapter });
-  const long = await estimate(ask.bind({ text: "x".repeat(4_000) }), { adapter });
+  const long = await estimate(ask.bind({ text: "x" + " word".repeat(1_000) }), { adapter });
   expect(short).toMatchObject({ basis: "priors", samples: 0, confidence: 0.05, turns: { p50: 1, p90: 2 } });
   expect(long.inputTokens.p50 - short.inputTokens.p50).toBe(1_000);
-  const messages = [{ role: "user" as const, text: "x".repeat(8_000) }];
+  const messages = [{ role: "user" as const, text: "word ".repeat(2_000) }];
   const later = await estimate(ask.bind({ text: "x" }), { adapter, messages });
-  expect(later.inputTokens.p50 - short.inputTokens.p50).toBe(2_000);
+  // 8 around each message.
+  expect(later.inputTokens.p50 - short.inputTokens.p50).toBe(2_008);
 
   const input = z.object({ id: z.string() });
   const tool = defineTool({ name: "look", description: "d".repeat(400), input, execute: () => "done" });
@@ -214,7 +215,8 @@ describe("EST-6 costs", () => {
   test("EST-6 by the model's prices, from priors and from history", async () => {
     const priors = await cost("gpt-4o-mini");
     if (!priors.known) throw new Error(priors.reason);
-    expect(priors.p50).toBeCloseTo((25 * 0.15 + 250 * 0.6) / 1e6, 12);
+    // 33 of the text, 20 around it.
+    expect(priors.p50).toBeCloseTo((53 * 0.15 + 250 * 0.6) / 1e6, 12);
     expect(priors.p90).toBeGreaterThan(priors.p50);
     const learned = await cost(
       "gpt-4o-mini",

@@ -11,7 +11,7 @@ import {
 } from "@proviso/core";
 import { elapsedMs } from "./elapsed.ts";
 import { failure, isFailure, refusedRequest, type Failure } from "./failures.ts";
-import { whyUnusable } from "./inner-loop.ts";
+import { toolSpecs, whyUnusable } from "./inner-loop.ts";
 import { onAbort } from "./limits.ts";
 import { refresh } from "./rendering.ts";
 import { attemptRequest, type Answered, type Work } from "./request/attempt.ts";
@@ -20,7 +20,8 @@ import type { Run } from "./run.ts";
 import { textOf, turnDeltas } from "./streaming/deltas.ts";
 import { withUniqueIds } from "./tools/calls.ts";
 import { executeToolCalls } from "./tools/executor.ts";
-import { charactersOf } from "./usage.ts";
+import { estimatedTokens } from "./tokens.ts";
+import { answerTokensOf, inputTokensOf } from "./usage.ts";
 import { wellFormedMessage } from "./well-formed.ts";
 
 /** What owns its loop: a command-line agent, say. Its model's requests are its own affair. */
@@ -100,12 +101,13 @@ function startWork(driver: AgentDriver, run: Run): AgentWork {
   let queue: Promise<unknown> = Promise.resolve();
   let isOver = false;
   let met: Failure | undefined;
-  let produced = 0;
+  let said = "";
+  let called = 0;
 
   const execute = async (call: ToolCall): Promise<ToolMessage> => {
     if (isOver) throw new RevokedError(`The agent's turn is over: ${call.name} is not run any more.`);
     const message = withUniqueIds({ role: "assistant", text: "", toolCalls: [call] }, run.world.newId);
-    produced += charactersOf(message);
+    called += answerTokensOf(message);
     const outcome = await executeToolCalls(run, message);
     met = outcome.stop ?? (await refresh(run));
     if (met !== undefined) {
@@ -122,6 +124,7 @@ function startWork(driver: AgentDriver, run: Run): AgentWork {
   };
   return {
     wanted: undefined,
+    inputTokens: () => inputTokensOf({ tools: toolSpecs(run.rendered), output: undefined }, run.conversation),
     begin: (onDelta) =>
       driver.drive({
         get rendered() {
@@ -132,12 +135,12 @@ function startWork(driver: AgentDriver, run: Run): AgentWork {
         deadline: run.limits.deadline,
         executeToolCall,
         onDelta(delta) {
-          produced += textOf(delta).length;
+          said += textOf(delta);
           onDelta?.(delta);
         },
       }),
     stopped,
-    produced: () => produced,
+    produced: () => estimatedTokens(said) + called,
     async end() {
       isOver = true;
       stopListening();

@@ -9,7 +9,7 @@ import {
   type ToolMessage,
 } from "@proviso/core";
 import type { Continued } from "./continued.ts";
-import { charactersOf, tokensOf } from "./usage.ts";
+import { tokensOf } from "./usage.ts";
 import { wellFormedMessage } from "./well-formed.ts";
 
 export interface Conversation {
@@ -19,8 +19,6 @@ export interface Conversation {
   messages(): readonly Message[];
   /** Where the prompt's own question stands in `messages`; undefined: it is not known. */
   readonly question: number | undefined;
-  /** UTF-16 units of what is sent. */
-  characters(): number;
   /** Tokens of what is sent, from that message on; an estimate. */
   tokensFrom(index: number): number;
   /** A turn that is over. */
@@ -43,19 +41,16 @@ export function startConversation(
   // What renders to nothing was refused, and without a user section all of it is the user's.
   if (continued === undefined) messages.push(freeze({ role: "user", text: rendered.user }));
   else if (continued.next !== undefined) messages.push(freeze({ role: "user", text: continued.next }));
-  let characters = sumOf([...system, ...messages]);
   /** Of all messages up to each. */
   let tokens: number[] = [0];
 
   const add = (message: Message): void => {
     messages.push(freeze(message));
-    characters += charactersOf(message);
   };
   return {
     request: () => [...system, ...messages],
     messages: () => Object.freeze([...messages]),
     question,
-    characters: () => characters,
     tokensFrom(index) {
       const all = system.length + messages.length;
       for (let i = tokens.length - 1; i < all; i++) {
@@ -68,12 +63,8 @@ export function startConversation(
       for (const answer of answers) add(answer);
     },
     rerender(now) {
-      const asked = question === undefined ? [] : [messages[question] as Message];
-      const before = [...system, ...asked];
       system = systemOf(now);
       if (question !== undefined) messages[question] = freeze({ role: "user", text: now.user });
-      const after = [...system, ...(question === undefined ? [] : [messages[question] as Message])];
-      characters += sumOf(after) - sumOf(before);
       tokens = [0];
     },
     say: (text) => add({ role: "user", text }),
@@ -82,10 +73,6 @@ export function startConversation(
 
 function systemOf({ system }: RenderedPrompt): readonly Message[] {
   return system === "" ? [] : [freeze({ role: "system", text: system })];
-}
-
-function sumOf(messages: readonly Message[]): number {
-  return messages.reduce((sum, message) => sum + charactersOf(message), 0);
 }
 
 function freeze(given: Message): Message {

@@ -52,7 +52,8 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
   return failure({ stop: "turns", phase: "request", message: `No answer within ${run.maxTurns} turns.` });
 }
 
-function toolSpecs({ tools }: RenderedPrompt): readonly ToolSpec[] {
+/** The tools as a provider takes them: name, description and schema of the arguments. */
+export function toolSpecs({ tools }: RenderedPrompt): readonly ToolSpec[] {
   return tools.map(({ name, description, input }) => ({
     name,
     description: description.toWellFormed(),

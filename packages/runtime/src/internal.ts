@@ -4,6 +4,7 @@ export type { AdapterFacts } from "./adapter-internals.ts";
 export { adapterOptionNames, adapterOptionsOf, checkAdapterOptions } from "./adapter-options.ts";
 export { systemId } from "./environment.ts";
 export { messageOf } from "./failures.ts";
+export { toolSpecs } from "./inner-loop.ts";
 export { logSafely } from "./logging.ts";
 export { closingBracket } from "./output/brackets.ts";
 export { answerLimits } from "./output/extract.ts";
@@ -35,4 +36,4 @@ export { decodeText, grepFiles, readLines, selectLines } from "./resources/readi
 export type { SearchedFile } from "./resources/reading.ts";
 export { isSecret, openSecrets } from "./secrets.ts";
 export { redactionOf } from "./secrets/structure.ts";
-export { charactersOf } from "./usage.ts";
+export { charactersOf, tokensBeside, tokensOf } from "./usage.ts";

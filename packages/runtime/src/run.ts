@@ -116,8 +116,8 @@ export interface Run {
    * `cause` goes with it, outside its JSON.
    */
   emit(event: BareEvent, cause?: unknown): { readonly event: FrameworkEvent; readonly errors: readonly unknown[] };
-  /** Adds what a request cost to the evaluation's usage; what was not reported is estimated, of so many characters answered. */
-  spend(reported: ReportedUsage | undefined, answered: number): Usage;
+  /** Adds what a request cost to the evaluation's usage; what was not reported counts as the estimate, which is read only then. */
+  spend(reported: ReportedUsage | undefined, estimate: Pick<Usage, "inputTokens" | "outputTokens">): Usage;
   /** What is shown of the evaluation goes through it. */
   readonly redaction: Redaction;
   /** An application's event without the secrets in it. */

@@ -1,5 +1,6 @@
 import {
   addUsage,
+  countUsage,
   DefinitionError,
   isThenable,
   noUsage,
@@ -8,7 +9,6 @@ import {
   type Prompt,
   type PromptOverride,
   type RenderedPrompt,
-  type ReportedUsage,
   type ToolChoice,
   type Usage,
 } from "@proviso/core";
@@ -26,7 +26,6 @@ import { coreOf, createSession, type SessionCore } from "./session/session.ts";
 import { depthOf, enclosingOf, inheritedLimits, openRunResources, type Surroundings } from "./surroundings.ts";
 import { checkUses } from "./tools/uses.ts";
 import { noEnclosing } from "./transactions/enclosing.ts";
-import { usageOf } from "./usage.ts";
 
 const defaultMaxTurns = 64;
 /** Of overrides. */
@@ -155,7 +154,7 @@ function newRun(
     toolResults: [],
     faults: [],
     emit: emitter(of),
-    spend: (reported, answered) => spend(run, reported, answered),
+    spend: (reported, estimate) => spend(run, reported, estimate),
     withinGrace: graceful(of.world, of.limits, graceMs(of.depth), behind),
     close: () => closeRun(run, behind),
   };
@@ -164,8 +163,8 @@ function newRun(
 
 const noPolicies: Run["policies"] = Object.freeze([]);
 
-function spend(run: Run, reported: ReportedUsage | undefined, answered: number): Usage {
-  const usage = withCost(run, usageOf(reported, { sent: run.conversation.characters(), answered }));
+function spend(run: Run, ...given: Parameters<Run["spend"]>): Usage {
+  const usage = withCost(run, countUsage(...given));
   run.usage = addUsage(run.usage, usage);
   return usage;
 }

@@ -1,28 +1,6 @@
-import {
-  countUsage,
-  type JsonSchema,
-  type Message,
-  type ModelRequest,
-  type ReportedUsage,
-  type ToolSpec,
-  type Usage,
-} from "@proviso/core";
+import type { AssistantMessage, JsonSchema, Message, ModelRequest, ToolSpec } from "@proviso/core";
 import type { Conversation } from "./conversation.ts";
 import { estimatedTokens } from "./tokens.ts";
-
-/** Characters of English text and code to a token, roughly. */
-const charactersPerToken = 4;
-
-/** What a request cost; what cannot be counted is estimated, of so many characters sent and answered. */
-export function usageOf(
-  reported: ReportedUsage | undefined,
-  characters: { readonly sent: number; readonly answered: number },
-): Usage {
-  return countUsage(reported, {
-    inputTokens: Math.ceil(characters.sent / charactersPerToken),
-    outputTokens: Math.ceil(characters.answered / charactersPerToken),
-  });
-}
 
 /** UTF-16 units of what a model reads of a message. */
 export function charactersOf(message: Message): number {
@@ -39,11 +17,17 @@ function textOf(given: unknown): string {
 
 /** Tokens of what a model reads of a message, with what is around it: its role, its ids. An estimate. */
 export function tokensOf(message: Message): number {
-  if (message.role !== "assistant") return tokensAroundMessage + estimatedTokens(message.text);
-  const calls = message.toolCalls.map(
-    (call) => tokensAroundCall + estimatedTokens(call.name) + estimatedTokens(textOf(call.arguments)),
+  const { text } = message;
+  return tokensAroundMessage + (message.role === "assistant" ? answerTokensOf(message) : estimatedTokens(text));
+}
+
+/** Tokens that a model has answered with: its text and its calls. An estimate. */
+export function answerTokensOf({ text, toolCalls }: Pick<AssistantMessage, "text" | "toolCalls">): number {
+  return toolCalls.reduce(
+    (sum, { name, arguments: given }) =>
+      sum + tokensAroundCall + estimatedTokens(name) + estimatedTokens(textOf(given)),
+    estimatedTokens(text),
   );
-  return calls.reduce((sum, tokens) => sum + tokens, tokensAroundMessage + estimatedTokens(message.text));
 }
 
 /** Services count 3 to 12 around a message, and as many around all of them. */
@@ -62,14 +46,18 @@ export interface KnownCost {
  * rest is an estimate. `correction`: how many times the estimate of an earlier turn's input were really counted.
  */
 export function inputTokensOf(
-  request: ModelRequest,
+  request: Pick<ModelRequest, "tools" | "output">,
   conversation: Conversation,
   { known, correction = 1 }: { readonly known?: KnownCost | undefined; readonly correction?: number | undefined } = {},
 ): number {
   if (known !== undefined) return known.tokens + Math.ceil(conversation.tokensFrom(known.messages) * correction);
-  const beside = request.tools.reduce((sum, tool) => sum + toolTokens(tool), tokensAroundRequest);
-  const output = request.output === undefined ? 0 : schemaTokens(request.output.schema);
-  return Math.ceil((conversation.tokensFrom(0) + beside + output) * correction);
+  return Math.ceil((conversation.tokensFrom(0) + tokensBeside(request)) * correction);
+}
+
+/** Of what goes beside the messages: the tools, the output's schema, and what is around them. */
+export function tokensBeside({ tools, output }: Pick<ModelRequest, "tools" | "output">): number {
+  const ofTools = tools.reduce((sum, tool) => sum + toolTokens(tool), tokensAroundRequest);
+  return output === undefined ? ofTools : ofTools + schemaTokens(output.schema);
 }
 
 /** By how much an estimate was wrong, within reason: a count that is far off counts something else. */

@@ -174,7 +174,7 @@ test.each([
   ["infinite", { inputTokens: Infinity, outputTokens: 1e308 }],
 ])("LIM-6 usage that is %s counts as an estimate and is marked", async (_, reported) => {
   const { usage: counted } = await modelAdapter(
-    scriptedModel([{ text: "a".repeat(40), usage: reported as never }]),
+    scriptedModel([{ text: "word ".repeat(10), usage: reported as never }]),
   ).evaluate(promptWith());
   expect(counted).toMatchObject({ outputTokens: 10, estimated: true });
   expect(counted.inputTokens).toBeGreaterThan(0);

@@ -119,7 +119,7 @@ describe.each(["model", "agent"] as const)("a request to a %s", (kind) => {
     const speak =
       (then: () => unknown): Answering =>
       async (onDelta) => {
-        onDelta({ kind: "text", text: "x".repeat(40) });
+        onDelta({ kind: "text", text: "word ".repeat(10) });
         then();
         return process;
       };

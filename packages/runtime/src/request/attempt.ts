@@ -7,7 +7,8 @@ import { elapsedMs } from "../elapsed.ts";
 import { isFailure, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import type { TurnDeltas } from "../streaming/deltas.ts";
-import { charactersOf } from "../usage.ts";
+import { estimatedTokens } from "../tokens.ts";
+import { answerTokensOf } from "../usage.ts";
 import { asData } from "./model-answer.ts";
 
 /** What a request sets going: one answer of a model, or the whole turn of an agent. */
@@ -21,8 +22,12 @@ export interface Work {
   begin(onDelta: ((delta: ModelDelta) => void) | undefined, room: Room | undefined): Promise<unknown>;
   /** Resolves when the work has to end for a reason of its own, before the evaluation's limits are met. */
   readonly stopped?: Promise<Failure>;
-  /** Characters that it has produced so far. Left out: those of its deltas. */
+  /** An estimate of what is sent. */
+  inputTokens(): number;
+  /** An estimate of the tokens that it has produced so far. Left out: those of its deltas. */
   produced?(): number;
+  /** The limit that its answer has, in tokens; undefined: nobody has set one. */
+  limit?(): number | undefined;
 }
 
 /** An answer, what it cost, and the limit that it passed. */
@@ -145,12 +150,19 @@ function settled(
   granted: Granted,
   answer: ModelResponse | ModelFailure | Failure,
 ): Outcome {
-  const streamed = deltas?.end() ?? 0;
+  const streamed = deltas?.end() ?? "";
   if (isFailure(answer) || answer.failure !== undefined) {
-    granted.settle(costOfNoAnswer(run, answer, work.produced?.() ?? streamed));
+    granted.settle(costOfNoAnswer(run, work, answer, streamed));
     return answer;
   }
-  const usage = run.spend(answer.usage, charactersOf(answer.message));
+  const usage = run.spend(answer.usage, {
+    get inputTokens() {
+      return work.inputTokens();
+    },
+    get outputTokens() {
+      return answerTokensOf(answer.message);
+    },
+  });
   granted.settle(usage);
   // Checked before others spend from a shared budget.
   const passed = run.limits.check("response");
@@ -159,7 +171,11 @@ function settled(
 }
 
 /** What was reported, or an estimate; nothing where the work ended before it had reported or produced anything. */
-function costOfNoAnswer(run: Run, end: ModelFailure | Failure, produced: number): Usage {
+function costOfNoAnswer(run: Run, work: Work, end: ModelFailure | Failure, streamed: string): Usage {
   const reported = isFailure(end) ? undefined : end.usage;
-  return reported === undefined && produced === 0 ? noUsage : run.spend(reported, produced);
+  // What a model could not finish within its limit, it has produced up to there.
+  const isCut = !isFailure(end) && end.failure === "provider" && end.reason === "truncated";
+  const outputTokens = (isCut ? work.limit?.() : undefined) ?? work.produced?.() ?? estimatedTokens(streamed);
+  if (reported === undefined && outputTokens === 0) return noUsage;
+  return run.spend(reported, { inputTokens: work.inputTokens(), outputTokens });
 }

@@ -3,6 +3,7 @@ import type { Room } from "../budget-room.ts";
 import { budgetFailure, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import type { Answered, Work } from "./attempt.ts";
+import { inputTokensOf } from "../usage.ts";
 import { outputLimitIn, wantedOf } from "./wanted.ts";
 
 /** The requests of one turn, each with the limit that the budget sets to its answer. */
@@ -20,9 +21,12 @@ export interface LimitedWork {
 export function limitedWork(run: Run, provider: ModelProvider, request: ModelRequest): LimitedWork {
   let sent: { readonly limit: number; readonly room: Room } | undefined;
   let lifted: number | undefined;
+  const inputTokens = estimatedOnce(run, request);
   return {
     work: {
-      wanted: wantedOf(run, provider, request),
+      wanted: run.limits.budget && wantedOf(run, provider, inputTokens()),
+      inputTokens,
+      limit: () => sent?.limit ?? provider.maxOutputTokens,
       begin(onDelta, room) {
         const limit = lifted === undefined ? outputLimitIn(room, run, provider) : undefined;
         sent = room === undefined || limit === undefined ? undefined : { limit, room };
@@ -45,6 +49,13 @@ export function limitedWork(run: Run, provider: ModelProvider, request: ModelReq
       return true;
     },
   };
+}
+
+/** An estimate takes a pass over the texts: it is made when somebody asks, and kept. */
+function estimatedOnce(run: Run, request: ModelRequest): () => number {
+  const { conversation, knownCost: known, inputCorrection: correction } = run;
+  let tokens: number | undefined;
+  return () => (tokens ??= inputTokensOf(request, conversation, { known, correction }));
 }
 
 /** An answer that ended well before the limit was cut short by something else: the model's own bound, its window. */

@@ -92,20 +92,26 @@ function readMessage(message: unknown): AssistantMessage | string {
   if (!isRecord(message)) return noMessage;
   const { text, toolCalls, providerItems } = message;
   if (typeof text !== "string" || !Array.isArray(toolCalls)) return noMessage;
-  const calls: ToolCall[] = [];
-  for (const call of toolCalls as readonly unknown[]) {
-    if (!isRecord(call)) return noMessage;
-    const { id, name, arguments: given = "" } = call;
-    if (typeof name !== "string") return noMessage;
-    if (typeof given !== "string" && given !== null)
-      return `The provider returned a call of ${name} whose arguments are no text.`;
-    calls.push({ id: typeof id === "string" ? id : "", name, arguments: given ?? "" });
-  }
-  const own = { role: "assistant", text, toolCalls: calls } as const;
+  // Not pushed one by one: it is kept with the history, and a list that grew has room for sixteen more.
+  const calls = (toolCalls as readonly unknown[]).map(readCall);
+  // Also where the list has a hole.
+  const unread = calls.findIndex((call) => !isRecord(call));
+  if (unread !== -1) return (calls[unread] as string | undefined) ?? noMessage;
+  const own = { role: "assistant", text, toolCalls: calls as readonly ToolCall[] } as const;
   if (providerItems === undefined) return own;
   const why = whyNoJson(providerItems);
   if (why !== undefined) return `The provider's own items cannot be written as JSON: ${why}`;
   return { ...own, providerItems };
+}
+
+function readCall(call: unknown): ToolCall | string {
+  if (!isRecord(call)) return noMessage;
+  const { id, name, arguments: given = "" } = call;
+  if (typeof name !== "string") return noMessage;
+  if (typeof given !== "string" && given !== null) {
+    return `The provider returned a call of ${name} whose arguments are no text.`;
+  }
+  return { id: typeof id === "string" ? id : "", name, arguments: given ?? "" };
 }
 
 function readFailure(

@@ -1,7 +1,6 @@
-import type { ModelProvider, ModelRequest } from "@proviso/core";
+import type { ModelProvider } from "@proviso/core";
 import type { Room, Wanted } from "../budget-room.ts";
 import type { Run } from "../run.ts";
-import { inputTokensOf } from "../usage.ts";
 
 /** Reserved for an answer whose length nobody has bounded or estimated. */
 const usualOutputTokens = 16_384;
@@ -27,11 +26,10 @@ export function outputLimits(): OutputLimits {
   };
 }
 
-/** What a request wants of a budget; undefined where there is none. */
-export function wantedOf(run: Run, provider: ModelProvider, request: ModelRequest): Wanted | undefined {
-  if (run.limits.budget === undefined) return undefined;
+/** What a request wants of a budget, with an estimate of its input. */
+export function wantedOf(run: Run, provider: ModelProvider, inputTokens: number): Wanted {
   const { maxOutputTokens: bound = Infinity } = provider;
-  const { knownCost: known, inputCorrection: correction, expectedOutputTokens: expected } = run;
+  const { expectedOutputTokens: expected } = run;
   const unbounded = bound === Infinity ? usualOutputTokens : bound;
   const usual = Math.min(bound, Math.ceil(expected ?? unbounded));
   const least = provider.capabilities.outputLimit?.least;
@@ -39,7 +37,7 @@ export function wantedOf(run: Run, provider: ModelProvider, request: ModelReques
   const needed = expected === undefined && bound === Infinity ? 1 : usual;
   const leastOutputTokens = least === undefined ? needed : Math.min(bound, least);
   return {
-    inputTokens: inputTokensOf(request, run.conversation, { known, correction }),
+    inputTokens,
     outputTokens: Math.max(usual, leastOutputTokens),
     leastOutputTokens,
     costOf: costsOf(run),

@@ -9,8 +9,8 @@ import { partialOutput, type PartialReader } from "./partial-output.ts";
 export interface TurnDeltas {
   /** A new attempt: what was told of an earlier one is taken back. */
   begin(): (delta: ModelDelta) => void;
-  /** The attempt is over; the characters that it told. */
-  end(): number;
+  /** The attempt is over; the text that it told. */
+  end(): string;
   /** The turn's text is known. */
   complete(text: string): void;
 }
@@ -62,7 +62,7 @@ export function turnDeltas(run: Run): TurnDeltas {
     },
     end() {
       current = 0;
-      return told.length;
+      return told;
     },
     complete(text) {
       // A provider may have told nothing of its text, only a part, or something else.

@@ -1,6 +1,8 @@
 import {
   definePrompt,
   trackBudget,
+  type Budget,
+  type BudgetTracker,
   type ModelFailure,
   type ModelProvider,
   type ModelRequest,
@@ -41,7 +43,7 @@ function model(
 }
 
 const pricing = { input: 1, output: 10 };
-const evaluate = (provider: ModelProvider, budget: Parameters<typeof trackBudget>[0], more = {}) =>
+const evaluate = (provider: ModelProvider, budget: Budget | BudgetTracker, more = {}) =>
   modelAdapter(provider, { ...fakeEnvironment(), ...more }).evaluate(ask, { budget });
 
 describe("LIM-10 a request asks for no more than the budget has left", () => {
@@ -92,6 +94,27 @@ describe("LIM-10 a request asks for no more than the budget has left", () => {
     // It stopped long before the limit: by a maximum that nobody has told of.
     const silent: ModelProvider = { ...model(0), generate: async () => cutAt(100) };
     expect(await rejection(evaluate(silent, { maxTotalTokens: 5_000 }))).toMatchObject({ reason: "truncated" });
+  });
+
+  test("LIM-10 a model that refuses what it could not finish within the limit is not asked without it, and has spent it", async () => {
+    const unfinished: ModelFailure = { failure: "provider", reason: "truncated", message: "Could not finish." };
+    const provider = model(5_000, { refuse: () => unfinished });
+    const budget = trackBudget({ maxOutputTokens: 100 });
+    expect(await rejection(evaluate(provider, budget))).toMatchObject({
+      code: "budget",
+      dimension: "output_tokens",
+      spent: 100,
+      usage: { outputTokens: 100, estimated: true },
+    });
+    expect(provider.limits).toEqual([100]);
+    expect(budget.remaining().outputTokens).toBe(0);
+
+    const bounded = model(5_000, { refuse: () => unfinished, maxOutputTokens: 50 });
+    expect(await rejection(evaluate(bounded, { maxOutputTokens: 100 }))).toMatchObject({
+      reason: "truncated",
+      phase: "response",
+      usage: { outputTokens: 50, estimated: true },
+    });
   });
 
   test("LIM-10 a cut inside a tool call runs no tool", async () => {

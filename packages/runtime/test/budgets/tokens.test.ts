@@ -1,7 +1,8 @@
-import { definePrompt, trackBudget } from "@proviso/core";
+import { definePrompt, defineTool, trackBudget, type ReportedUsage } from "@proviso/core";
 import { modelAdapter } from "@proviso/runtime";
 import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
+import { z } from "zod";
 
 /** Real counts of o200k_base, as gpt-tokenizer 4.0.0 gives them. */
 const counted = {
@@ -44,4 +45,48 @@ test.each(Object.entries(counted))("LIM-11 %s is estimated to 0.8 to 1.5 of its 
   const ratio = (await estimateOf(text.repeat(5))) / (5 * tokens);
   expect(ratio).toBeGreaterThanOrEqual(0.8);
   expect(ratio).toBeLessThanOrEqual(1.5);
+});
+
+test.each(Object.entries(counted))(
+  "LIM-6 %s that no provider counted is charged as the budget estimates it",
+  async (_, [text, tokens]) => {
+    const prompt = definePrompt({ ns: "tests", key: "uncounted", text: text.repeat(5) }).bind();
+    const { usage } = await modelAdapter(
+      scriptedModel([{ text: text.repeat(5), usage: {} }]),
+      fakeEnvironment(),
+    ).evaluate(prompt);
+    expect(usage.estimated).toBe(true);
+    for (const count of [usage.inputTokens - 12 - 8, usage.outputTokens]) {
+      expect(count / (5 * tokens)).toBeGreaterThanOrEqual(0.8);
+      expect(count / (5 * tokens)).toBeLessThanOrEqual(1.5);
+    }
+  },
+);
+
+test("LIM-6 what no provider counted is charged with its tools, and after a counted turn from that turn's count on", async () => {
+  const look = defineTool({
+    name: "look",
+    description: "Looks around, and says what there is to be seen. ".repeat(20),
+    readOnly: true,
+    input: z.object({}),
+    execute: () => "There is nothing.",
+  });
+  const prompt = definePrompt({
+    ns: "tests",
+    key: "uncounted",
+    sections: [{ key: "a", text: "Look.", tools: [look] }],
+  }).bind();
+  const inputOf = async (reported: ReportedUsage): Promise<number> => {
+    const steps = [
+      { toolCalls: [{ name: "look", arguments: {} }], usage: reported },
+      { text: "Nothing.", usage: {} },
+    ];
+    const { usage } = await modelAdapter(scriptedModel(steps), fakeEnvironment()).evaluate(prompt);
+    return usage.inputTokens;
+  };
+  // Two requests with a description of 240 tokens each.
+  expect(await inputOf({})).toBeGreaterThan(2 * 200);
+  const counted = await inputOf({ inputTokens: 1_000, outputTokens: 10 });
+  expect(counted).toBeGreaterThan(2_000);
+  expect(counted).toBeLessThan(2_060);
 });

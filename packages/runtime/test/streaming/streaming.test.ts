@@ -61,7 +61,10 @@ test("THR-9 after a streamed attempt that failed, text.reset comes before the ne
 
 test("LIM-6 a streamed attempt that failed is charged for what it told", async () => {
   const environment = fakeEnvironment();
-  const model = streamingModel([{ pieces: ["a".repeat(400)], answer: overloaded }, { answer: answer("Hello") }]);
+  const model = streamingModel([
+    { pieces: ["word ".repeat(60), "word ".repeat(40)], answer: overloaded },
+    { answer: answer("Hello") },
+  ]);
   const stream = modelAdapter(model, environment).stream(hello);
   await environment.clock.advance(30_000);
   const { usage } = await stream.response;
