@@ -13,7 +13,9 @@ export interface Manifest {
   readonly homepage?: string;
   readonly bugs?: { readonly url?: string };
   readonly repository?: { readonly url?: string; readonly directory?: string };
-  readonly exports: Readonly<Record<string, string | { readonly default: string; readonly "@proviso/source": string }>>;
+  readonly exports: Readonly<
+    Record<string, string | { readonly default: string; readonly types: string; readonly "@proviso/source": string }>
+  >;
   readonly bin?: Readonly<Record<string, string>>;
   readonly engines?: { readonly node?: string };
   readonly dependencies?: Readonly<Record<string, string>>;

@@ -16,6 +16,7 @@ const steps = [
   "format:check",
   "knip",
   "specs:check",
+  "api:check",
   "supply:check",
   "mutations:check",
   "pack:check",

@@ -4,7 +4,6 @@ import {
   DefinitionError,
   errorReason,
   isEvaluationFailure,
-  parseJson,
   systemClock,
   type Clock,
   type ErrorReason,
@@ -14,6 +13,7 @@ import {
   type ProviderAdapter,
   type Session,
 } from "@proviso/core";
+import { parseJson } from "@proviso/core/provider";
 import { createSession, openResources, restoreSession, type Logger } from "@proviso/runtime";
 import { SqliteDatabase, sqliteResource } from "@proviso/node";
 import { z } from "zod";

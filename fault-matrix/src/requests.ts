@@ -1,4 +1,5 @@
-import type { ModelFailure, ModelProvider, ModelRequest, ModelResponse, ToolSpec } from "@proviso/core";
+import type { ModelFailure, ModelProvider, ModelRequest, ModelResponse } from "@proviso/core";
+import type { ToolSpec } from "@proviso/core/provider";
 
 /** A request with one user message, but for what is given. */
 export function requestOf(given: Partial<ModelRequest> = {}): ModelRequest {

@@ -33,7 +33,7 @@ const entries: Record<string, string[]> = {
   "@proviso/adapter-openai": [".", "./node"],
   "@proviso/adapter-process": ["."],
   "@proviso/cli": [],
-  "@proviso/core": ["."],
+  "@proviso/core": [".", "./internal", "./provider"],
   "@proviso/estimation": ["."],
   "@proviso/node": ["."],
   "@proviso/primitive": ["."],

@@ -1,4 +1,5 @@
-import { canonicalJson, type PromptExecuted, type PromptFailed } from "@proviso/core";
+import type { PromptExecuted, PromptFailed } from "@proviso/core";
+import { canonicalJson } from "@proviso/core/internal";
 import type { Watched } from "./registry.ts";
 import type { World } from "./world.ts";
 

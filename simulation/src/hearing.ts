@@ -1,10 +1,5 @@
-import {
-  type BudgetTracker,
-  openedSections,
-  type FrameworkEvent,
-  type Session,
-  type SessionEvent,
-} from "@proviso/core";
+import type { BudgetTracker, FrameworkEvent, Session, SessionEvent } from "@proviso/core";
+import { openedSections } from "@proviso/core/internal";
 import { oddIn } from "./checks.ts";
 import type { View } from "./expected.ts";
 import { keyOf } from "./names.ts";

@@ -1,4 +1,5 @@
-import { canonicalJson, parseMessages, type Message, type ModelRequest } from "@proviso/core";
+import { parseMessages, type Message, type ModelRequest } from "@proviso/core";
+import { canonicalJson } from "@proviso/core/internal";
 import type { Book } from "./checks.ts";
 import type { Watched } from "./registry.ts";
 

@@ -1,4 +1,5 @@
-import type { ModelDelta, ModelProvider, ModelRequest, ModelResponse } from "@proviso/core";
+import type { ModelProvider, ModelRequest, ModelResponse } from "@proviso/core";
+import type { ModelDelta } from "@proviso/core/provider";
 import { badAnswer, callAnswer, finalAnswer, maxOutputTokens, throttle, usageOf, type Manner } from "./answers.ts";
 import type { Answer } from "./answers.ts";
 import { readableOnce } from "./hostile.ts";

@@ -1,4 +1,5 @@
-import { defineEvent, defineSlice, openedSections, type FrameworkEvent, type Slice } from "@proviso/core";
+import { defineEvent, defineSlice, type FrameworkEvent, type Slice } from "@proviso/core";
+import { openedSections } from "@proviso/core/internal";
 import { z } from "zod";
 import { counted, keyOf, labelOf } from "./names.ts";
 

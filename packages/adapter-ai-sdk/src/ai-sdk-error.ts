@@ -1,5 +1,6 @@
 import type { APICallError } from "@ai-sdk/provider";
-import { isRecord, type ModelFailure, type ProviderErrorReason } from "@proviso/core";
+import type { ModelFailure, ProviderErrorReason } from "@proviso/core";
+import { isRecord } from "@proviso/core/provider";
 import {
   modelFailureFrom,
   deepestMessage,

@@ -1,14 +1,6 @@
 import type { LanguageModelV4Content, LanguageModelV4ToolCall } from "@ai-sdk/provider";
-import {
-  isRecord,
-  parseJson,
-  type FinishReason,
-  type ModelFailure,
-  type ModelRequest,
-  type ModelResponse,
-  type ReportedUsage,
-  type ToolCall,
-} from "@proviso/core";
+import type { ModelFailure, ModelRequest, ModelResponse, ReportedUsage, ToolCall } from "@proviso/core";
+import { isRecord, parseJson, type FinishReason } from "@proviso/core/provider";
 import { parsedOutput, textAt } from "@proviso/adapter-kit";
 import type { Answer, AssistantPart, KeptParts } from "./parts.ts";
 import type { Call } from "./to-ai-sdk.ts";

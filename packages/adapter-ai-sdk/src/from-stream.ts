@@ -1,5 +1,5 @@
 import type { LanguageModelV4Content, LanguageModelV4StreamPart } from "@ai-sdk/provider";
-import { isRecord, type ModelDelta } from "@proviso/core";
+import { isRecord, type ModelDelta } from "@proviso/core/provider";
 import type { RequestGuard } from "@proviso/adapter-kit";
 import { isSilent, itemOf, separator, textOf } from "./from-ai-sdk.ts";
 import { openaiAnswer, reasonOf } from "./openai-answer.ts";

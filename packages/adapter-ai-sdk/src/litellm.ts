@@ -1,11 +1,6 @@
-import {
-  checkOptionNames,
-  DefinitionError,
-  describeValue,
-  isRecord,
-  type OptionNames,
-  type ProviderAdapter,
-} from "@proviso/core";
+import { DefinitionError, type ProviderAdapter } from "@proviso/core";
+import { checkOptionNames, isRecord, type OptionNames } from "@proviso/core/provider";
+import { describeValue } from "@proviso/core/internal";
 import {
   checkAdapterOptions,
   adapterOptionNames,

@@ -1,4 +1,4 @@
-import { isRecord } from "@proviso/core";
+import { isRecord } from "@proviso/core/provider";
 import type { LanguageModelV4Content, LanguageModelV4FinishReason, LanguageModelV4Usage } from "@ai-sdk/provider";
 import { listAt, objectAt, textAt, type Json } from "@proviso/adapter-kit";
 import type { Answer } from "./parts.ts";

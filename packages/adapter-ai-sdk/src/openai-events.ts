@@ -1,4 +1,4 @@
-import { isRecord } from "@proviso/core";
+import { isRecord } from "@proviso/core/provider";
 import { textAt } from "@proviso/adapter-kit";
 
 /** What is made of the parts that come of one event. */

@@ -1,5 +1,7 @@
 import type { LanguageModelV2, LanguageModelV3, LanguageModelV4 } from "@ai-sdk/provider";
-import { checkOptionNames, DefinitionError, describeValue, isRecord, type OptionNames } from "@proviso/core";
+import { DefinitionError } from "@proviso/core";
+import { checkOptionNames, isRecord, type OptionNames } from "@proviso/core/provider";
+import { describeValue } from "@proviso/core/internal";
 import { checkAdapterOptions, adapterOptionNames, checkModelSettings, type ModelSettings } from "@proviso/adapter-kit";
 import { type AdapterOptions } from "@proviso/runtime";
 

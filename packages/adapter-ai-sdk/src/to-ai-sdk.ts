@@ -1,13 +1,6 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool, LanguageModelV4Prompt } from "@ai-sdk/provider";
-import {
-  isRecord,
-  parseJson,
-  type AssistantMessage,
-  type Message,
-  type ModelRequest,
-  type ToolCall,
-  type ToolMessage,
-} from "@proviso/core";
+import type { AssistantMessage, Message, ModelRequest, ToolCall, ToolMessage } from "@proviso/core";
+import { isRecord, parseJson } from "@proviso/core/provider";
 import type { Environment } from "@proviso/runtime";
 import { outputSchema, unrestoredSchema, wireName } from "@proviso/adapter-kit";
 import type { AiSdkSettings, LanguageModel } from "./options.ts";

@@ -1,4 +1,5 @@
-import { isRecord, type ReportedUsage } from "@proviso/core";
+import type { ReportedUsage } from "@proviso/core";
+import { isRecord } from "@proviso/core/provider";
 import { reportedCost } from "@proviso/adapter-kit";
 import type { Answer } from "./parts.ts";
 

@@ -1,6 +1,7 @@
 import type { LanguageModelV4Content, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { aiSdkModel } from "@proviso/adapter-ai-sdk";
-import { parseJson, type Message } from "@proviso/core";
+import type { Message } from "@proviso/core";
+import { parseJson } from "@proviso/core/provider";
 import { answerOf, requestOf } from "@proviso/fault-matrix/requests";
 import fc from "fast-check";
 import { expect, test } from "vitest";

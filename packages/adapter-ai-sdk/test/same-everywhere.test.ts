@@ -3,7 +3,6 @@ import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { aiSdk, litellm } from "@proviso/adapter-ai-sdk";
 import { openai } from "@proviso/adapter-openai";
 import {
-  contentHash,
   defineEvent,
   definePrompt,
   defineSlice,
@@ -13,6 +12,7 @@ import {
   type ProviderAdapter,
   type SessionEvent,
 } from "@proviso/core";
+import { contentHash } from "@proviso/core/internal";
 import { append, createSession, type AdapterOptions } from "@proviso/runtime";
 import { recordEvents } from "@proviso/runtime/testing";
 import { startSimulator, type AnswerStep, type SimulatorStep } from "@proviso/simulator";

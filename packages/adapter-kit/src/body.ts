@@ -1,4 +1,5 @@
-import { parseJson, type JsonResult, type ModelFailure } from "@proviso/core";
+import type { ModelFailure } from "@proviso/core";
+import { parseJson, type JsonResult } from "@proviso/core/provider";
 import { closingBracket } from "@proviso/runtime/internal";
 
 /** Characters of a body, or of one event of a stream, that are read at the most. */

@@ -1,4 +1,4 @@
-import { isRecord } from "@proviso/core";
+import { isRecord } from "@proviso/core/provider";
 
 /** A JSON object as it came over a wire: nothing in it is trusted. */
 export type Json = Readonly<Record<string, unknown>>;

@@ -1,4 +1,5 @@
-import { DefinitionError, describeValue } from "@proviso/core";
+import { DefinitionError } from "@proviso/core";
+import { describeValue } from "@proviso/core/internal";
 import { shownAddress } from "@proviso/runtime/internal";
 
 /** Settings that adapters of services have in common. */

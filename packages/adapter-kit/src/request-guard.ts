@@ -1,4 +1,5 @@
-import { setAlarm, type Clock } from "@proviso/core";
+import type { Clock } from "@proviso/core";
+import { setAlarm } from "@proviso/core/internal";
 
 /**
  * Ends a request when its signal fires, when it takes too long, or when a stream of it stands still. Times are

@@ -1,11 +1,5 @@
-import {
-  isRecord,
-  parseJson,
-  strictSchema,
-  type JsonSchema,
-  type ModelRequest,
-  type StrictSchema,
-} from "@proviso/core";
+import type { JsonSchema, ModelRequest } from "@proviso/core";
+import { isRecord, parseJson, strictSchema, type StrictSchema } from "@proviso/core/provider";
 import { answerLimits } from "@proviso/runtime/internal";
 
 /** A schema as it goes to the model. */

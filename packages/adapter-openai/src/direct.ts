@@ -1,7 +1,7 @@
 // 1. Only for a client that `newClient` made: nobody else holds it, and its options are known.
 // 2. What is sent, and what is thrown, is what the SDK itself would send and throw.
 // 3. Where somebody has changed the SDK, to trace it for example, the SDK's own way is taken.
-import { isRecord, parseJson } from "@proviso/core";
+import { isRecord, parseJson } from "@proviso/core/provider";
 import { APIConnectionError, APIConnectionTimeoutError, APIError, OpenAI } from "openai";
 import { takesRecords, type LeanFetch, type LeanResponse } from "./fetch.ts";
 

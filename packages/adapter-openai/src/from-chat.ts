@@ -1,11 +1,5 @@
-import {
-  isRecord,
-  type FinishReason,
-  type ModelFailure,
-  type ModelRequest,
-  type ModelResponse,
-  type ToolCall,
-} from "@proviso/core";
+import type { ModelFailure, ModelRequest, ModelResponse, ToolCall } from "@proviso/core";
+import { isRecord, type FinishReason } from "@proviso/core/provider";
 import { listAt, objectAt, parsedOutput, textAt, type Json, invalidResponse } from "@proviso/adapter-kit";
 import { argumentsAt, usageFrom } from "./wire.ts";
 

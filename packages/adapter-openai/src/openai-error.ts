@@ -1,4 +1,5 @@
-import { isRecord, type ModelFailure } from "@proviso/core";
+import type { ModelFailure } from "@proviso/core";
+import { isRecord } from "@proviso/core/provider";
 import {
   modelFailureFrom,
   deepestMessage,

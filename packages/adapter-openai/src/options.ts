@@ -1,4 +1,6 @@
-import { checkOptionNames, DefinitionError, describeValue, type OptionNames } from "@proviso/core";
+import { DefinitionError } from "@proviso/core";
+import { checkOptionNames, type OptionNames } from "@proviso/core/provider";
+import { describeValue } from "@proviso/core/internal";
 import {
   checkAdapterOptions,
   adapterOptionNames,

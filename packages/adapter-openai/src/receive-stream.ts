@@ -1,4 +1,5 @@
-import { isRecord, type ModelFailure } from "@proviso/core";
+import type { ModelFailure } from "@proviso/core";
+import { isRecord } from "@proviso/core/provider";
 import { errorObjectFailure, parseBody, reportedCost, unreadableBody, type RequestGuard } from "@proviso/adapter-kit";
 import type { Sent } from "./client.ts";
 import { receiveBody, type RawResponse, type Received } from "./receive.ts";

@@ -1,4 +1,5 @@
-import type { JsonSchema, Message, ModelRequest, ToolSpec } from "@proviso/core";
+import type { JsonSchema, Message, ModelRequest } from "@proviso/core";
+import type { ToolSpec } from "@proviso/core/provider";
 import type { Json } from "@proviso/adapter-kit";
 import type { CheckedOptions } from "./options.ts";
 

@@ -1,4 +1,4 @@
-import { isRecord } from "@proviso/core";
+import { isRecord } from "@proviso/core/provider";
 import { credentialsIn, environmentVariable, headerSecrets, isSecret } from "@proviso/adapter-kit";
 import type { CheckedOptions, OpenAIClient } from "./options.ts";
 

@@ -1,4 +1,4 @@
-import { isRecord, type ModelDelta } from "@proviso/core";
+import { isRecord, type ModelDelta } from "@proviso/core/provider";
 import { listAt, objectAt, textAt, type Json, errorObjectFailure } from "@proviso/adapter-kit";
 import type { StreamReader } from "./stream-responses.ts";
 

@@ -1,6 +1,7 @@
 // 1. Events are heard in the order of their sequence numbers, each once; without numbers as they come.
 // 2. The terminal event's answer is the answer; deltas are only told.
-import { isRecord, type ModelDelta, type ModelFailure } from "@proviso/core";
+import type { ModelFailure } from "@proviso/core";
+import { isRecord, type ModelDelta } from "@proviso/core/provider";
 import { listAt, textAt, type Json, errorObjectFailure } from "@proviso/adapter-kit";
 
 /** What a stream of `POST /responses` comes to: the body that JSON would have had, or why there is none. */

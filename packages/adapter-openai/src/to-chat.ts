@@ -1,4 +1,5 @@
-import type { Message, ModelRequest, ToolSpec } from "@proviso/core";
+import type { Message, ModelRequest } from "@proviso/core";
+import type { ToolSpec } from "@proviso/core/provider";
 import { outputSchema, unrestoredSchema, wireName } from "@proviso/adapter-kit";
 import type { CheckedOptions } from "./options.ts";
 import { limited, requestFormat, type Parts } from "./request-format.ts";

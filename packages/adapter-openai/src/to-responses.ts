@@ -1,4 +1,5 @@
-import { isRecord, type AssistantMessage, type Message, type ModelRequest, type ToolSpec } from "@proviso/core";
+import type { AssistantMessage, Message, ModelRequest } from "@proviso/core";
+import { isRecord, type ToolSpec } from "@proviso/core/provider";
 import { outputSchema, unrestoredSchema, wireName } from "@proviso/adapter-kit";
 import type { CheckedOptions } from "./options.ts";
 import { limited, requestFormat, type Parts } from "./request-format.ts";

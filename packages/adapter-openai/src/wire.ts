@@ -1,4 +1,5 @@
-import { isRecord, type ReportedUsage } from "@proviso/core";
+import type { ReportedUsage } from "@proviso/core";
+import { isRecord } from "@proviso/core/provider";
 import { objectAt, type Json } from "@proviso/adapter-kit";
 
 /** A number that can be counted; the rest is left to the runtime's estimate. */

@@ -1,4 +1,5 @@
-import type { JsonSchema, Message, ToolSpec } from "@proviso/core";
+import type { JsonSchema, Message } from "@proviso/core";
+import type { ToolSpec } from "@proviso/core/provider";
 import { openaiModel } from "@proviso/adapter-openai";
 import { answerOf, lookUp, requestOf } from "@proviso/fault-matrix/requests";
 import { answering, startServer } from "@proviso/fault-matrix/loopback-server";

@@ -1,4 +1,5 @@
-import { definePrompt, type ModelDelta, type ModelResponse } from "@proviso/core";
+import { definePrompt, type ModelResponse } from "@proviso/core";
+import type { ModelDelta } from "@proviso/core/provider";
 import { openai, openaiModel } from "@proviso/adapter-openai";
 import { startSimulator, type AnswerStep } from "@proviso/simulator";
 import { answerOf, failureOf, lookUp, requestOf } from "@proviso/fault-matrix/requests";

@@ -1,12 +1,5 @@
-import {
-  isRecord,
-  parseJson,
-  type FinishReason,
-  type ModelFailure,
-  type ModelResponse,
-  type ReportedUsage,
-  type ToolCall,
-} from "@proviso/core";
+import type { ModelFailure, ModelResponse, ReportedUsage, ToolCall } from "@proviso/core";
+import { isRecord, parseJson, type FinishReason } from "@proviso/core/provider";
 import { largestOutput } from "./run-command.ts";
 
 type Json = Readonly<Record<string, unknown>>;

@@ -1,4 +1,5 @@
-import { checkOptionNames, DefinitionError, type OptionNames } from "@proviso/core";
+import { DefinitionError } from "@proviso/core";
+import { checkOptionNames, type OptionNames } from "@proviso/core/provider";
 import {
   checkAdapterOptions,
   adapterOptionNames,

@@ -1,4 +1,5 @@
-import type { Message, ModelRequest, ToolChoice, ToolSpec } from "@proviso/core";
+import type { Message, ModelRequest, ToolChoice } from "@proviso/core";
+import type { ToolSpec } from "@proviso/core/provider";
 
 /**
  * A request as plain text: one block for the system text, the tools and each message, in the form

@@ -1,6 +1,7 @@
 import { fc } from "./support/property.ts";
 import { expect, test } from "vitest";
-import { noUsage, trackBudget } from "@proviso/core";
+import { trackBudget } from "@proviso/core";
+import { noUsage } from "@proviso/core/internal";
 
 const request = fc.record({ inputTokens: fc.nat(40), outputTokens: fc.nat(40), settles: fc.nat(3) });
 

@@ -1,14 +1,6 @@
 import { describe, expect, test } from "vitest";
-import {
-  addUsage,
-  countUsage,
-  deadlineIn,
-  DefinitionError,
-  noUsage,
-  trackBudget,
-  type Budget,
-  type Usage,
-} from "@proviso/core";
+import { deadlineIn, DefinitionError, trackBudget, type Budget, type Usage } from "@proviso/core";
+import { addUsage, countUsage, noUsage } from "@proviso/core/internal";
 import { caught } from "./support/caught.ts";
 
 const used = (inputTokens: number, outputTokens: number, costUsd?: number): Usage => ({

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { canonicalJson, contentHash, toJsonValue } from "@proviso/core";
+import { canonicalJson, contentHash, toJsonValue } from "@proviso/core/internal";
 
 describe("PRM-10 canonical JSON", () => {
   test.each([

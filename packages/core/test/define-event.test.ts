@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { DefinitionError, defineEvent, eventKeys, filterKey, isEvent, isFrameworkEventType } from "@proviso/core";
+import { DefinitionError, defineEvent, isEvent } from "@proviso/core";
+import { eventKeys, filterKey, isFrameworkEventType } from "@proviso/core/internal";
 import { caught } from "./support/caught.ts";
 import { tool } from "./support/tools.ts";
 

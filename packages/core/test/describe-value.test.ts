@@ -1,4 +1,4 @@
-import { describeValue } from "@proviso/core";
+import { describeValue } from "@proviso/core/internal";
 import { expect, test } from "vitest";
 import { fc } from "./support/property.ts";
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { definePrompt, provide, RenderFault, resourceKey } from "@proviso/core";
+import { definePrompt, provide, resourceKey } from "@proviso/core";
+import { RenderFault } from "@proviso/core/internal";
 import { caught } from "./support/caught.ts";
 import { policy, tool } from "./support/tools.ts";
 

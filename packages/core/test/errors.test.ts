@@ -8,7 +8,6 @@ import {
   FilesystemError,
   isEvaluationFailure,
   ListenerError,
-  noUsage,
   NotSupportedError,
   OutputParseError,
   ProcessError,
@@ -26,6 +25,7 @@ import {
   type ProviderErrorReason,
   type ThrottleKind,
 } from "@proviso/core";
+import { noUsage } from "@proviso/core/internal";
 
 const cause = new Error("why");
 const details = {

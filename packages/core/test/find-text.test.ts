@@ -1,4 +1,4 @@
-import { textFinder } from "@proviso/core";
+import { textFinder } from "@proviso/core/internal";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-import { isRecord } from "@proviso/core";
+import { isRecord } from "@proviso/core/provider";
 import { expect, test } from "vitest";
 
 test.each([{}, { a: 1 }, Object.create(null), new Date(0)])("SEC-2 %o has keys to read", (value) => {

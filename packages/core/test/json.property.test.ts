@@ -1,6 +1,7 @@
 import { fc } from "./support/property.ts";
 import { describe, expect, test } from "vitest";
-import { canonicalJson, contentHash, parseJson, toJsonValue } from "@proviso/core";
+import { parseJson } from "@proviso/core/provider";
+import { canonicalJson, contentHash, toJsonValue } from "@proviso/core/internal";
 
 const shuffled = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(shuffled);

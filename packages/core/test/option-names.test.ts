@@ -1,5 +1,4 @@
 import {
-  checkOptionNames,
   definePolicy,
   definePrompt,
   defineSection,
@@ -11,6 +10,7 @@ import {
   toolOk,
   trackBudget,
 } from "@proviso/core";
+import { checkOptionNames } from "@proviso/core/provider";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 

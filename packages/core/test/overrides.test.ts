@@ -1,11 +1,5 @@
-import {
-  checkOverride,
-  DefinitionError,
-  definePrompt,
-  defineTool,
-  overrideOf,
-  type PromptOverride,
-} from "@proviso/core";
+import { DefinitionError, definePrompt, defineTool, overrideOf, type PromptOverride } from "@proviso/core";
+import { checkOverride } from "@proviso/core/internal";
 import { expect, test } from "vitest";
 import { z } from "zod";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseJson } from "@proviso/core";
+import { parseJson } from "@proviso/core/provider";
 
 const nested = (depth: number): string => "[".repeat(depth) + "]".repeat(depth);
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { DefinitionError, definePrompt, defineSection, RenderFault } from "@proviso/core";
+import { DefinitionError, definePrompt, defineSection } from "@proviso/core";
+import { RenderFault } from "@proviso/core/internal";
 import { caught } from "./support/caught.ts";
 
 const params = z.object({ name: z.string(), other: z.string().default("OTHER") });

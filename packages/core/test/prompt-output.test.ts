@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { DefinitionError, definePrompt, strictSchema, wrappedSchema, wrapperKey, type OutputSpec } from "@proviso/core";
+import { DefinitionError, definePrompt } from "@proviso/core";
+import { strictSchema } from "@proviso/core/provider";
+import { wrappedSchema, wrapperKey, type OutputSpec } from "@proviso/core/internal";
 import { caught } from "./support/caught.ts";
 
 const define = (output: z.ZodType) =>

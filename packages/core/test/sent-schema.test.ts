@@ -1,4 +1,5 @@
-import { definePrompt, sentSchemaOf } from "@proviso/core";
+import { definePrompt } from "@proviso/core";
+import { sentSchemaOf } from "@proviso/core/internal";
 import { expect, test } from "vitest";
 import { z } from "zod";
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { DefinitionError, noUsage, trackBudget, type Usage } from "@proviso/core";
+import { DefinitionError, trackBudget, type Usage } from "@proviso/core";
+import { noUsage } from "@proviso/core/internal";
 import { caught } from "./support/caught.ts";
 
 const used = (inputTokens: number, outputTokens: number, costUsd?: number): Usage => ({

@@ -1,7 +1,8 @@
 import { fc } from "./support/property.ts";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { jsonSchemaOf, strictSchema, type JsonSchema } from "@proviso/core";
+import type { JsonSchema } from "@proviso/core";
+import { jsonSchemaOf, strictSchema } from "@proviso/core/provider";
 
 type Shape =
   | { readonly kind: "string" }

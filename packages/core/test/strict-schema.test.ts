@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { jsonSchemaOf, strictSchema, type JsonSchema, type StrictSchema } from "@proviso/core";
+import type { JsonSchema } from "@proviso/core";
+import { jsonSchemaOf, strictSchema, type StrictSchema } from "@proviso/core/provider";
 
 const strictOf = (schema: z.ZodType): StrictSchema | undefined => strictSchema(jsonSchemaOf(schema, "input"));
 const made = (schema: z.ZodType): StrictSchema => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { allow, definePolicy, deny, returnedResult, toolError, toolOk } from "@proviso/core";
+import { allow, definePolicy, deny, toolError, toolOk } from "@proviso/core";
+import { returnedResult } from "@proviso/core/internal";
 import { tool } from "./support/tools.ts";
 
 describe("TOOL-4 results", () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { builtInTools, DefinitionError, definePrompt, defineTool } from "@proviso/core";
+import { DefinitionError, definePrompt, defineTool } from "@proviso/core";
+import { builtInTools } from "@proviso/core/internal";
 import { caught } from "./support/caught.ts";
 import { tool } from "./support/tools.ts";
 

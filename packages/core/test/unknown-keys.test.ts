@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { describeIssues, parseWithSchema, parseWithSchemaSync, type JsonSchema, type Schema } from "@proviso/core";
+import type { JsonSchema, Schema } from "@proviso/core";
+import { describeIssues, parseWithSchema, parseWithSchemaSync } from "@proviso/core/internal";
 
 const unknownIn = async (schema: Schema, value: unknown): Promise<readonly string[]> => {
   const result = await parseWithSchema(schema, value);

@@ -1,4 +1,5 @@
-import { DefinitionError, definePrompt, defineTool, RenderFault } from "@proviso/core";
+import { DefinitionError, definePrompt, defineTool } from "@proviso/core";
+import { RenderFault } from "@proviso/core/internal";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { caught } from "./support/caught.ts";

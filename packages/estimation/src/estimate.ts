@@ -1,11 +1,5 @@
-import {
-  checkOptionNames,
-  DefinitionError,
-  systemClock,
-  type Message,
-  type Prompt,
-  type ProviderAdapter,
-} from "@proviso/core";
+import { DefinitionError, systemClock, type Message, type Prompt, type ProviderAdapter } from "@proviso/core";
+import { checkOptionNames } from "@proviso/core/provider";
 import { internalsOf, pricesOf } from "@proviso/runtime/internal";
 import { costFromPriors, costFromSamples, type CostEstimate } from "./cost.ts";
 import { learnedFrom, type Learned } from "./learned.ts";

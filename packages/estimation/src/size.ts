@@ -1,11 +1,5 @@
-import {
-  parseMessages,
-  wrappedSchema,
-  type Message,
-  type ModelRequest,
-  type Prompt,
-  type RenderedPrompt,
-} from "@proviso/core";
+import { parseMessages, type Message, type ModelRequest, type Prompt, type RenderedPrompt } from "@proviso/core";
+import { wrappedSchema } from "@proviso/core/internal";
 import {
   charactersOf,
   messageOf,

@@ -1,7 +1,6 @@
 // 1. Only events are read, and no listener here throws: what a store refuses waits and is tried again.
 // 2. Work for an event does not depend on how many there have been.
 import {
-  checkOptionNames,
   DefinitionError,
   type PromptExecuted,
   type PromptFailed,
@@ -9,6 +8,7 @@ import {
   type ProviderResponded,
   type Session,
 } from "@proviso/core";
+import { checkOptionNames } from "@proviso/core/provider";
 import { memoryUsageStore } from "./memory-store.ts";
 import { samplesKept, type UsageHistory, type UsageSample, type UsageStore } from "./samples.ts";
 

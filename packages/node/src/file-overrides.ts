@@ -1,17 +1,8 @@
 // 1. Nothing outside the folder is read or written: names are checked, links are not followed.
 // 2. A file is written whole, beside its place and then put there; one that cannot be read is left alone.
-import {
-  isRecord,
-  checkOverride,
-  checkOverrideTexts,
-  checkTag,
-  DefinitionError,
-  overrideOf,
-  parseJson,
-  type OverridesStore,
-  type PromptDescriptor,
-  type PromptOverride,
-} from "@proviso/core";
+import { DefinitionError, overrideOf, type OverridesStore, type PromptOverride } from "@proviso/core";
+import { isRecord, parseJson } from "@proviso/core/provider";
+import { checkOverride, checkOverrideTexts, checkTag, type PromptDescriptor } from "@proviso/core/internal";
 import { lstat, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { systemId, parseOverride } from "@proviso/runtime/internal";

@@ -1,4 +1,5 @@
-import { checkOptionNames, FilesystemError, type Filesystem, type Snapshotable } from "@proviso/core";
+import { FilesystemError, type Filesystem, type Snapshotable } from "@proviso/core";
+import { checkOptionNames } from "@proviso/core/provider";
 import { resolve } from "node:path";
 import { globMatcher, guardable, pathNames, grepFiles, type SearchedFile } from "@proviso/runtime/internal";
 import { changesOf } from "./changes.ts";

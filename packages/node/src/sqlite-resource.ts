@@ -1,11 +1,6 @@
-import {
-  checkOptionNames,
-  DefinitionError,
-  describeValue,
-  provideFactory,
-  type Binding,
-  type ResourceKey,
-} from "@proviso/core";
+import { DefinitionError, provideFactory, type Binding, type ResourceKey } from "@proviso/core";
+import { checkOptionNames } from "@proviso/core/provider";
+import { describeValue } from "@proviso/core/internal";
 import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { SqliteDatabase, transactional } from "./sqlite-database.ts";

@@ -1,7 +1,8 @@
 // 1. A file that is not known to be ours is read, never written.
 // 2. A sample is in the file when `record` returns. Those that are too old go later, and are never read.
 // 3. Every error names the file.
-import { checkOptionNames, DefinitionError } from "@proviso/core";
+import { DefinitionError } from "@proviso/core";
+import { checkOptionNames } from "@proviso/core/provider";
 import { mkdirSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";

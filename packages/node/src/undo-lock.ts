@@ -1,7 +1,8 @@
 // 1. The owner is who made the lock of the highest number. A lock is made whole, with its owner in it, or not at all.
 // 2. Who takes a dead owner's place makes the next number, so that of several only one does, and then looks whether the
 //    dead one's lock is still there: else the place was taken and left again meanwhile.
-import { isRecord, FilesystemError, parseJson } from "@proviso/core";
+import { FilesystemError } from "@proviso/core";
+import { isRecord, parseJson } from "@proviso/core/provider";
 import { readdirSync, readlinkSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { reservedName, decodeText } from "@proviso/runtime/internal";
 import { lacksDescriptors, lacksRoom, system, systemError } from "./faults.ts";

@@ -1,7 +1,7 @@
 // The log: a line with the folder that it belongs to, two places for how many changes stay, then a line for each change.
 // Every line is `<crc-32 in hexadecimal> <JSON>`. To undo needs no room on the disk: a change that is undone is cut off,
 // and how many stay is written over the older one of the two places, which have always the same length.
-import { parseJson } from "@proviso/core";
+import { parseJson } from "@proviso/core/provider";
 import { crc32 } from "node:zlib";
 import { decodeText } from "@proviso/runtime/internal";
 import { namesOf, type Change } from "./exchange.ts";

@@ -1,4 +1,5 @@
-import { DefinitionError, describeValue, type ProviderAdapter, type Schema } from "@proviso/core";
+import { DefinitionError, type ProviderAdapter, type Schema } from "@proviso/core";
+import { describeValue } from "@proviso/core/internal";
 import { environmentVariable } from "@proviso/adapter-kit";
 import type { PrimitiveDefinition } from "./definition.ts";
 import { checkedSettings, type PrimitiveSettings } from "./settings.ts";

@@ -1,11 +1,5 @@
-import {
-  definePrompt,
-  DefinitionError,
-  describeValue,
-  type OutputOf,
-  type PromptTemplate,
-  type Schema,
-} from "@proviso/core";
+import { definePrompt, DefinitionError, type OutputOf, type PromptTemplate, type Schema } from "@proviso/core";
+import { describeValue } from "@proviso/core/internal";
 
 export interface Payload {
   readonly payload: string;

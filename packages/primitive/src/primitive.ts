@@ -1,13 +1,9 @@
 import {
-  addUsage,
-  checkOptionNames,
   DefinitionError,
-  noUsage,
   trackBudget,
   type Budget,
   type BudgetTracker,
   type EvaluateOptions,
-  type OptionNames,
   type OutputOf,
   type Prompt,
   type PromptResponse,
@@ -15,6 +11,8 @@ import {
   type ProviderAdapter,
   type Schema,
 } from "@proviso/core";
+import { checkOptionNames, type OptionNames } from "@proviso/core/provider";
+import { addUsage, noUsage } from "@proviso/core/internal";
 import type { Estimate, EstimateOptions } from "@proviso/estimation";
 import type { PrimitiveDefinition } from "./definition.ts";
 import { estimateRun } from "./estimation.ts";

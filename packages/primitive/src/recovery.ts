@@ -3,16 +3,14 @@
 // 3. At most `maxRecoveries` retries in one run.
 import {
   DefinitionError,
-  describeValue,
-  describeIssues,
   errorReason,
-  parseWithSchema,
   type EvaluationFailure,
   type ListenerError,
   type ProcessError,
   type PromptRenderError,
   type Schema,
 } from "@proviso/core";
+import { describeValue, describeIssues, parseWithSchema } from "@proviso/core/internal";
 
 /** Errors of this side of the wire: a payload that is none, a listener that threw, a local command that ended badly. */
 export type RecoverableError = PromptRenderError | ListenerError | ProcessError;

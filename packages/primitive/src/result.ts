@@ -1,9 +1,7 @@
 import {
   DefinitionError,
-  describeValue,
   errorReason,
   isEvaluationFailure,
-  noUsage,
   PromptRenderError,
   ProviderError,
   type ErrorReason,
@@ -11,6 +9,7 @@ import {
   type PromptResponse,
   type Usage,
 } from "@proviso/core";
+import { describeValue, noUsage } from "@proviso/core/internal";
 
 /** A run that came to its data. */
 export interface PrimitiveSuccess<Output> {

@@ -1,4 +1,5 @@
-import { DefinitionError, describeValue, type ThrottlePolicy } from "@proviso/core";
+import { DefinitionError, type ThrottlePolicy } from "@proviso/core";
+import { describeValue } from "@proviso/core/internal";
 import { checkAdapterOptions, checkModelSettings, environmentVariable } from "@proviso/adapter-kit";
 
 /** What an adapter is made of. */

@@ -1,4 +1,5 @@
-import type { OptionNames, ThrottlePolicy, ToolChoice } from "@proviso/core";
+import type { ThrottlePolicy, ToolChoice } from "@proviso/core";
+import type { OptionNames } from "@proviso/core/provider";
 import { resolveEnvironment, type Environment } from "./environment.ts";
 import { checkToolChoice } from "./evaluate-options.ts";
 import { checkPricing, type TokenPrices } from "./prices.ts";

@@ -2,13 +2,13 @@ import {
   RevokedError,
   type Deadline,
   type Message,
-  type ModelDelta,
   type ModelFailure,
   type ModelResponse,
   type RenderedPrompt,
   type ToolCall,
   type ToolMessage,
 } from "@proviso/core";
+import type { ModelDelta } from "@proviso/core/provider";
 import { elapsedMs } from "./elapsed.ts";
 import { failure, isFailure, refusedRequest, type Failure } from "./failures.ts";
 import { toolSpecs, whyUnusable } from "./inner-loop.ts";

@@ -1,6 +1,7 @@
 // 1. Who waits is served in the order of coming: nobody overtakes, so a large request is not passed over for ever.
 // 2. Somebody waits only while a reservation of this process is open; each that settles serves those who wait.
-import type { BudgetReservation, BudgetTracker } from "@proviso/core";
+import type { BudgetTracker } from "@proviso/core";
+import type { BudgetReservation } from "@proviso/core/internal";
 import { hiddenField } from "./hidden-field.ts";
 
 /** The requests of this process that one tracker has room for, and those that wait for it. */

@@ -1,4 +1,5 @@
-import type { BudgetAmounts, BudgetDimension, BudgetReservation, BudgetTracker } from "@proviso/core";
+import type { BudgetDimension, BudgetTracker } from "@proviso/core";
+import type { BudgetAmounts, BudgetReservation } from "@proviso/core/internal";
 import { queueOf } from "./budget-queue.ts";
 import { budgetFailure, type Failure } from "./failures.ts";
 

@@ -1,17 +1,14 @@
 // 1. A request holds a reservation in every budget before it is sent, or in none.
 // 2. Budgets are asked in one order, the same for all evaluations: no two requests wait for what the other one holds.
 import {
-  noUsage,
   trackBudget,
   type Budget,
-  type BudgetAmounts,
   type BudgetDimension,
-  type BudgetReservation,
   type BudgetTracker,
   type Deadline,
-  type EvaluationPhase,
   type Usage,
 } from "@proviso/core";
+import { noUsage, type BudgetAmounts, type BudgetReservation, type EvaluationPhase } from "@proviso/core/internal";
 import { queueOf } from "./budget-queue.ts";
 import { exhausted, placed, type Placed, type Room, type Wanted } from "./budget-room.ts";
 import { hiddenField } from "./hidden-field.ts";

@@ -1,7 +1,5 @@
 import {
-  completedMessages,
   DefinitionError,
-  describeIssues,
   parseMessages,
   type ContinueFrom,
   type EvaluateOptions,
@@ -11,6 +9,7 @@ import {
   type RenderedPrompt,
   type SchemaIssue,
 } from "@proviso/core";
+import { completedMessages, describeIssues } from "@proviso/core/internal";
 import { startConversation, type Conversation } from "./conversation.ts";
 import { readOption } from "./failures.ts";
 

@@ -1,13 +1,8 @@
 // 1. What is in it has no half surrogate pair: this is the one door to the wire for texts, results and histories.
 // 2. Only grows, at its end; a message in it never changes, but for the prompt's own texts when sections open.
 // 3. A turn's calls and the answers to all of them are appended as one: no call is ever without its answer.
-import {
-  frozenInDepth,
-  type AssistantMessage,
-  type Message,
-  type RenderedPrompt,
-  type ToolMessage,
-} from "@proviso/core";
+import type { AssistantMessage, Message, RenderedPrompt, ToolMessage } from "@proviso/core";
+import { frozenInDepth } from "@proviso/core/internal";
 import type { Continued } from "./continued.ts";
 import { tokensOf } from "./usage.ts";
 import { wellFormedMessage } from "./well-formed.ts";

@@ -1,4 +1,5 @@
-import { DefinitionError, describeValue, systemClock, type Clock } from "@proviso/core";
+import { DefinitionError, systemClock, type Clock } from "@proviso/core";
+import { describeValue } from "@proviso/core/internal";
 import { ignoreRejection } from "./logging.ts";
 import { openSecrets, type Secrets } from "./secrets.ts";
 

@@ -1,15 +1,6 @@
-import {
-  checkOptionNames,
-  DefinitionError,
-  describeValue,
-  isDeadline,
-  isRecord,
-  textPrompt,
-  type EvaluateOptions,
-  type OptionNames,
-  type Prompt,
-  type ToolChoice,
-} from "@proviso/core";
+import { DefinitionError, type EvaluateOptions, type Prompt, type ToolChoice } from "@proviso/core";
+import { checkOptionNames, isRecord, type OptionNames } from "@proviso/core/provider";
+import { describeValue, isDeadline, textPrompt } from "@proviso/core/internal";
 import { optionFault } from "./failures.ts";
 
 /** Each says what the option must be; undefined is as if left out. */

@@ -1,21 +1,16 @@
 import {
-  checkOptionNames,
   DefinitionError,
-  describeValue,
-  isRecord,
-  isThenable,
   ListenerError,
-  textPrompt,
-  toJsonValue,
   type EvaluateOptions,
   type EvaluationFailure,
-  type EvaluationPhase,
   type ModelProvider,
   type ModelResponse,
   type Prompt,
   type PromptResponse,
   type ProviderAdapter,
 } from "@proviso/core";
+import { checkOptionNames, isRecord } from "@proviso/core/provider";
+import { describeValue, isThenable, textPrompt, toJsonValue, type EvaluationPhase } from "@proviso/core/internal";
 import { rememberInternals } from "./adapter-internals.ts";
 import { adapterOptionNames, type AdapterOptions } from "./adapter-options.ts";
 import { driveAgent, type AgentDriver } from "./agent.ts";

@@ -1,13 +1,12 @@
 // How an evaluation fails: the error that evaluate rejects with, its event and its entry in the log.
 import {
-  noUsage,
   RestoreError,
   type EvaluationDetails,
   type EvaluationFailure,
   type Prompt,
-  type RestoreFault,
   type UnusableError,
 } from "@proviso/core";
+import { noUsage, type RestoreFault } from "@proviso/core/internal";
 import { rememberHistory } from "./continued.ts";
 import { elapsedMs } from "./elapsed.ts";
 import { errorOf, internalFailure, rememberFailure, type Failure } from "./failures.ts";

@@ -13,19 +13,18 @@ import {
   ThrottleError,
   TurnLimitError,
   type Budget,
-  type BudgetAmounts,
   type BudgetDimension,
   type BudgetState,
   type BudgetTracker,
   type Deadline,
   type EvaluationDetails,
   type EvaluationFailure,
-  type EvaluationPhase,
   type ModelFailure,
   type ProviderErrorReason,
   type SchemaIssue,
   type ThrottleKind,
 } from "@proviso/core";
+import type { BudgetAmounts, EvaluationPhase } from "@proviso/core/internal";
 import { isA } from "./is-a.ts";
 
 const brand: unique symbol = Symbol("failure");

@@ -1,12 +1,6 @@
-import {
-  sentSchemaOf,
-  wrappedSchema,
-  type ModelProvider,
-  type ModelRequest,
-  type ModelResponse,
-  type RenderedPrompt,
-  type ToolSpec,
-} from "@proviso/core";
+import type { ModelProvider, ModelRequest, ModelResponse, RenderedPrompt } from "@proviso/core";
+import type { ToolSpec } from "@proviso/core/provider";
+import { sentSchemaOf, wrappedSchema } from "@proviso/core/internal";
 import { elapsedMs } from "./elapsed.ts";
 import { failure, isFailure, providerFailure, type Failure } from "./failures.ts";
 import { refresh } from "./rendering.ts";

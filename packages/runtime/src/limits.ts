@@ -1,14 +1,8 @@
 // 1. One signal for the whole evaluation: it fires once, at the deadline or when the caller's own fires.
 // 2. `close` takes the timer and the listeners away; nothing of the limits outlives the evaluation.
 // 3. After the signal has fired, `check` fails: nothing begins any more.
-import {
-  setAlarm,
-  type Budget,
-  type BudgetTracker,
-  type Clock,
-  type Deadline,
-  type EvaluationPhase,
-} from "@proviso/core";
+import type { Budget, BudgetTracker, Clock, Deadline } from "@proviso/core";
+import { setAlarm, type EvaluationPhase } from "@proviso/core/internal";
 import type { Wanted } from "./budget-room.ts";
 import { openBudgets, type Granted } from "./budgets.ts";
 import { abortedFailure, deadlineFailure, type Failure, type LimitFailure } from "./failures.ts";

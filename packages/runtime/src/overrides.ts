@@ -1,16 +1,13 @@
+import { DefinitionError, overrideOf, type OverridesStore, type PromptOverride } from "@proviso/core";
+import { isRecord } from "@proviso/core/provider";
 import {
   isForbiddenKey,
-  isRecord,
   checkOverride,
   checkOverrideTexts,
   checkTag,
-  DefinitionError,
   frozenJson,
-  overrideOf,
-  type OverridesStore,
   type PromptDescriptor,
-  type PromptOverride,
-} from "@proviso/core";
+} from "@proviso/core/internal";
 
 /** Overrides kept in memory, for tests and for what is made anew each time. */
 export function memoryOverrides(): OverridesStore {

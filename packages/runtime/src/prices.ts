@@ -1,4 +1,6 @@
-import { checkOptionNames, DefinitionError, describeValue, isRecord, type OptionNames } from "@proviso/core";
+import { DefinitionError } from "@proviso/core";
+import { checkOptionNames, isRecord, type OptionNames } from "@proviso/core/provider";
+import { describeValue } from "@proviso/core/internal";
 import { messageOf } from "./failures.ts";
 
 /** What a model's tokens cost: US dollars for a million of them. */

@@ -1,10 +1,5 @@
-import {
-  DefinitionError,
-  openedSections,
-  type PromptOverride,
-  type RenderedPrompt,
-  type Visibility,
-} from "@proviso/core";
+import { DefinitionError, type PromptOverride, type RenderedPrompt, type Visibility } from "@proviso/core";
+import { openedSections } from "@proviso/core/internal";
 import { failure, isFailure, messageOf, type Failure } from "./failures.ts";
 import type { Run } from "./run.ts";
 import type { SessionCore } from "./session/session.ts";

@@ -8,7 +8,6 @@ import type {
   ProviderAdapter,
   RenderedPrompt,
   ReportedUsage,
-  RestoreFault,
   StreamEvent,
   ThrottlePolicy,
   Tool,
@@ -17,6 +16,7 @@ import type {
   ToolPolicy,
   Usage,
 } from "@proviso/core";
+import type { RestoreFault } from "@proviso/core/internal";
 import type { Conversation } from "./conversation.ts";
 import type { Logger, World } from "./environment.ts";
 import type { Limits } from "./limits.ts";

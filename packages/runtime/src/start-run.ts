@@ -1,10 +1,5 @@
 import {
-  addUsage,
-  countUsage,
   DefinitionError,
-  isThenable,
-  noUsage,
-  openedSections,
   type EvaluateOptions,
   type Prompt,
   type PromptOverride,
@@ -12,6 +7,7 @@ import {
   type ToolChoice,
   type Usage,
 } from "@proviso/core";
+import { addUsage, countUsage, isThenable, noUsage, openedSections } from "@proviso/core/internal";
 import { conversationOf } from "./continued.ts";
 import type { World } from "./environment.ts";
 import { emitter, showingOf } from "./emitting.ts";

@@ -1,12 +1,6 @@
-import {
-  DefinitionError,
-  isRecord,
-  isThenable,
-  type Binding,
-  type EvaluateOptions,
-  type Resources,
-  type StreamEvent,
-} from "@proviso/core";
+import { DefinitionError, type Binding, type EvaluateOptions, type Resources, type StreamEvent } from "@proviso/core";
+import { isRecord } from "@proviso/core/provider";
+import { isThenable } from "@proviso/core/internal";
 import { isFailure, readOption, type Failure } from "./failures.ts";
 import type { LimitOptions } from "./limits.ts";
 import type { Nesting } from "./nesting.ts";

@@ -1,4 +1,5 @@
-import type { AssistantMessage, JsonSchema, Message, ModelRequest, ToolSpec } from "@proviso/core";
+import type { AssistantMessage, JsonSchema, Message, ModelRequest } from "@proviso/core";
+import type { ToolSpec } from "@proviso/core/provider";
 import type { Conversation } from "./conversation.ts";
 import { estimatedTokens } from "./tokens.ts";
 

@@ -1,4 +1,5 @@
-import { definePrompt, defineTool, trackBudget, type ModelDelta, type ToolMessage } from "@proviso/core";
+import { definePrompt, defineTool, trackBudget, type ToolMessage } from "@proviso/core";
+import type { ModelDelta } from "@proviso/core/provider";
 import { agentAdapter, createSession, modelAdapter, type AgentDriver, type AgentRun } from "@proviso/runtime";
 import { fakeEnvironment, recordEvents, scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";

@@ -1,5 +1,4 @@
 import {
-  completedMessages,
   definePrompt,
   defineTool,
   OutputParseError,
@@ -9,6 +8,7 @@ import {
   type PromptEvaluationError,
   type PromptResponse,
 } from "@proviso/core";
+import { completedMessages } from "@proviso/core/internal";
 import { createSession, modelAdapter } from "@proviso/runtime";
 import { scriptedModel, type ScriptedModel } from "@proviso/runtime/testing";
 import { describe, expect, expectTypeOf, test } from "vitest";

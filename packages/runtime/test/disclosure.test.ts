@@ -4,10 +4,10 @@ import {
   defineSlice,
   defineTool,
   Filesystem,
-  openedSections,
   provide,
   VisibilityExpansionRequired,
 } from "@proviso/core";
+import { openedSections } from "@proviso/core/internal";
 import { createSession, memoryFilesystem, memoryOverrides, modelAdapter, restoreSession } from "@proviso/runtime";
 import { fakeEnvironment, recordEvents, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";

@@ -2,12 +2,12 @@ import {
   definePrompt,
   trackBudget,
   type BudgetTracker,
-  type ModelDelta,
   type ModelFailure,
   type ModelProvider,
   type ModelResponse,
   type ProviderAdapter,
 } from "@proviso/core";
+import type { ModelDelta } from "@proviso/core/provider";
 import { agentAdapter, createSession, modelAdapter } from "@proviso/runtime";
 import { fakeEnvironment } from "@proviso/runtime/testing";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,5 @@
-import { definePrompt, DefinitionError, defineTool, jsonSchemaOf, type Message } from "@proviso/core";
+import { definePrompt, DefinitionError, defineTool, type Message } from "@proviso/core";
+import { jsonSchemaOf } from "@proviso/core/provider";
 import { agentAdapter, modelAdapter } from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";

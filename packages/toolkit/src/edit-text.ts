@@ -1,4 +1,4 @@
-import { textFinder } from "@proviso/core";
+import { textFinder } from "@proviso/core/internal";
 
 /** UTF-16 units that an edit may make of a file. */
 const longestEdited = 16 * 1024 * 1024;

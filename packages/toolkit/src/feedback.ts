@@ -1,4 +1,5 @@
-import { checkOptionNames, type FeedbackProvider } from "@proviso/core";
+import type { FeedbackProvider } from "@proviso/core";
+import { checkOptionNames } from "@proviso/core/provider";
 
 type Every = FeedbackProvider["every"];
 

@@ -1,16 +1,15 @@
 import {
-  checkOptionNames,
   DefinitionError,
   defineTool,
   Filesystem,
   FilesystemError,
-  textFinder,
   toolError,
-  type OptionNames,
   type Tool,
   type ToolContext,
   type ToolReturn,
 } from "@proviso/core";
+import { checkOptionNames, type OptionNames } from "@proviso/core/provider";
+import { textFinder } from "@proviso/core/internal";
 import { z } from "zod";
 import { editOf } from "./edit-text.ts";
 

@@ -1,16 +1,11 @@
 import {
-  checkOverride,
-  checkTag,
   DefinitionError,
   definePrompt,
   isEvent,
-  noUsage,
   OutputParseError,
   overrideOf,
-  parseJson,
   PromptRenderError,
   ProvisoError,
-  sectionsIn,
   type BudgetTracker,
   type Budget,
   type Deadline,
@@ -24,6 +19,8 @@ import {
   type Section,
   type Session,
 } from "@proviso/core";
+import { parseJson } from "@proviso/core/provider";
+import { checkOverride, checkTag, noUsage, sectionsIn } from "@proviso/core/internal";
 import { createSession } from "@proviso/runtime";
 import { z } from "zod";
 import { isWorkspaceTool } from "./filesystem-tools.ts";

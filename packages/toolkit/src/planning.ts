@@ -1,5 +1,4 @@
 import {
-  checkOptionNames,
   defineEvent,
   defineSection,
   defineSlice,
@@ -8,6 +7,7 @@ import {
   type Section,
   type Slice,
 } from "@proviso/core";
+import { checkOptionNames } from "@proviso/core/provider";
 import { z } from "zod";
 
 const statuses = ["pending", "in_progress", "done", "blocked"] as const;

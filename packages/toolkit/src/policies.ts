@@ -1,6 +1,5 @@
 import {
   allow,
-  checkOptionNames,
   definePolicy,
   defineSlice,
   deny,
@@ -12,6 +11,7 @@ import {
   type Tool,
   type ToolPolicy,
 } from "@proviso/core";
+import { checkOptionNames } from "@proviso/core/provider";
 
 /** Denies a tool until each of `after` has succeeded in this session; a failed call, or one undone, does not count. */
 export function sequentialDependency(options: {

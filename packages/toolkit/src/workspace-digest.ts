@@ -1,12 +1,5 @@
-import {
-  checkOptionNames,
-  defineEvent,
-  defineSection,
-  defineSlice,
-  type Section,
-  type Session,
-  type Slice,
-} from "@proviso/core";
+import { defineEvent, defineSection, defineSlice, type Section, type Session, type Slice } from "@proviso/core";
+import { checkOptionNames } from "@proviso/core/provider";
 import { joinSlices } from "@proviso/runtime";
 import { z } from "zod";
 

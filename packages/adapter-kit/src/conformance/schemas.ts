@@ -1,4 +1,5 @@
-import { isRecord, type JsonSchema, type Schema } from "@proviso/core";
+import type { JsonSchema, Schema } from "@proviso/core";
+import { isRecord } from "@proviso/core/provider";
 
 /** A schema from JSON Schema: as much of it as the cases need, and no library. */
 export function schemaFrom<T>(json: JsonSchema): Schema<unknown, T> {

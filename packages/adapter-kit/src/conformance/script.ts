@@ -1,4 +1,5 @@
-import type { FinishReason, ProviderAdapter, ReportedUsage } from "@proviso/core";
+import type { ProviderAdapter, ReportedUsage } from "@proviso/core";
+import type { FinishReason } from "@proviso/core/provider";
 
 /** An answer of the model, in no provider's own shape. */
 export interface ConformanceAnswer {

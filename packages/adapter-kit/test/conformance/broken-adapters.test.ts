@@ -1,12 +1,12 @@
 import type {
   AssistantMessage,
   Message,
-  ModelDelta,
   ModelFailure,
   ModelProvider,
   ModelRequest,
   ModelResponse,
 } from "@proviso/core";
+import type { ModelDelta } from "@proviso/core/provider";
 import { modelAdapter } from "@proviso/runtime";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { benchOf, type Way } from "../../src/conformance/kit.ts";

@@ -1,15 +1,13 @@
 import {
-  checkOptionNames,
   DefinitionError,
-  isRecord,
   type Message,
   type ModelFailure,
   type ModelProvider,
   type ModelRequest,
   type ModelResponse,
-  type OptionNames,
   type ProviderAdapter,
 } from "@proviso/core";
+import { checkOptionNames, isRecord, type OptionNames } from "@proviso/core/provider";
 import {
   adapterOptionNames,
   adapterOptionsOf,

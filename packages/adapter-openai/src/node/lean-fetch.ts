@@ -1,7 +1,7 @@
 // 1. A connection is kept for the next request; an idle one keeps no process alive for longer than its timeout.
 // 2. An abort ends the request and its body, and leaves no listener on the signal.
 // 3. A body that is read as text is collected as it comes: no stream is made for it.
-import { checkOptionNames } from "@proviso/core";
+import { checkOptionNames } from "@proviso/core/provider";
 import { Readable } from "node:stream";
 import { Agent, type Dispatcher } from "undici";
 import { takesRecords, type LeanFetch, type LeanResponse } from "../fetch.ts";

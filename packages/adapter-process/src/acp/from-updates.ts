@@ -1,4 +1,5 @@
-import type { FinishReason, ModelFailure, ModelResponse, ReportedUsage } from "@proviso/core";
+import type { ModelFailure, ModelResponse, ReportedUsage } from "@proviso/core";
+import type { FinishReason } from "@proviso/core/provider";
 import { largestOutput } from "../run-command.ts";
 import { WireError } from "./wire.ts";
 

@@ -1,4 +1,5 @@
-import { DefinitionError, type OptionNames } from "@proviso/core";
+import { DefinitionError } from "@proviso/core";
+import type { OptionNames } from "@proviso/core/provider";
 import { checkOptions, optionNames, type CheckedOptions, type CommandLineOptions } from "../options.ts";
 import type { AgentPermissions } from "./permissions.ts";
 

@@ -1,5 +1,6 @@
 import type { McpServer } from "@agentclientprotocol/sdk";
-import { sentSchemaOf, type RenderedPrompt, type ToolCall, type ToolMessage } from "@proviso/core";
+import type { RenderedPrompt, ToolCall, ToolMessage } from "@proviso/core";
+import { sentSchemaOf } from "@proviso/core/internal";
 import { createMcpHandler, Server, type CallToolResult, type McpHttpHandler } from "@modelcontextprotocol/server";
 import { timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server as HttpServer, type ServerResponse } from "node:http";

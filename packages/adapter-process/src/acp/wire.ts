@@ -1,5 +1,5 @@
 import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
-import { parseJson } from "@proviso/core";
+import { parseJson } from "@proviso/core/provider";
 import { largestOutput } from "../run-command.ts";
 import type { AgentProcess } from "./agent-process.ts";
 

@@ -1,4 +1,4 @@
-import { parseJson, type JsonResult } from "@proviso/core";
+import { parseJson, type JsonResult } from "@proviso/core/provider";
 import { jsonBlock } from "./fence.ts";
 import { containersIn } from "./json-prefix.ts";
 

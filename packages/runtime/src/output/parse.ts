@@ -1,13 +1,12 @@
+import type { ModelResponse, SchemaIssue } from "@proviso/core";
+import { isRecord } from "@proviso/core/provider";
 import {
-  isRecord,
   describeIssues,
   parseWithSchema,
   wrapperKey,
-  type ModelResponse,
   type OutputSpec,
-  type SchemaIssue,
   type SchemaResult,
-} from "@proviso/core";
+} from "@proviso/core/internal";
 import { repairText } from "../continued.ts";
 import { failure, messageOf, type Failure, type OutputFailure } from "../failures.ts";
 import { extractJson } from "./extract.ts";

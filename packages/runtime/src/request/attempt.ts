@@ -1,6 +1,8 @@
 // 1. Nothing begins after a limit: the limits are checked before the request, and again after its event.
 // 2. What was reserved is settled once, whatever happens, with what the request cost.
-import { noUsage, type ModelDelta, type ModelFailure, type ModelResponse, type Usage } from "@proviso/core";
+import type { ModelFailure, ModelResponse, Usage } from "@proviso/core";
+import type { ModelDelta } from "@proviso/core/provider";
+import { noUsage } from "@proviso/core/internal";
 import type { Room, Wanted } from "../budget-room.ts";
 import type { Granted } from "../budgets.ts";
 import { elapsedMs } from "../elapsed.ts";

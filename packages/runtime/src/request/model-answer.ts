@@ -1,15 +1,14 @@
-import {
-  isRecord,
-  whyNoJson,
-  type AssistantMessage,
-  type FinishReason,
-  type ModelFailure,
-  type ModelResponse,
-  type ProviderErrorReason,
-  type ReportedUsage,
-  type ThrottleKind,
-  type ToolCall,
+import type {
+  AssistantMessage,
+  ModelFailure,
+  ModelResponse,
+  ProviderErrorReason,
+  ReportedUsage,
+  ThrottleKind,
+  ToolCall,
 } from "@proviso/core";
+import { isRecord, type FinishReason } from "@proviso/core/provider";
+import { whyNoJson } from "@proviso/core/internal";
 import { isNetworkError, isTimeoutError, isUnreachable, networkFailure } from "./network-error.ts";
 import { messageOf } from "../failures.ts";
 import { isA } from "../is-a.ts";

@@ -1,4 +1,6 @@
-import { checkOptionNames, DefinitionError, describeValue, type ThrottlePolicy } from "@proviso/core";
+import { DefinitionError, type ThrottlePolicy } from "@proviso/core";
+import { checkOptionNames } from "@proviso/core/provider";
+import { describeValue } from "@proviso/core/internal";
 
 const defaults: ThrottlePolicy = {
   maxAttempts: 5,

@@ -1,4 +1,5 @@
-import { DefinitionError, isSnapshotable, isThenable, type ResourceKey, type Resources } from "@proviso/core";
+import { DefinitionError, isSnapshotable, type ResourceKey, type Resources } from "@proviso/core";
+import { isThenable } from "@proviso/core/internal";
 import type { Participant } from "../transactions/snapshots.ts";
 import { hasJoined, join, joinAtOnce, type Transaction } from "../transactions/transaction.ts";
 import { isHeld, usedIn, type AskerSources, type Asking, type User } from "./asking.ts";

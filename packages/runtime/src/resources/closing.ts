@@ -1,4 +1,5 @@
-import { setAlarm, type Binding, type Clock } from "@proviso/core";
+import type { Binding, Clock } from "@proviso/core";
+import { setAlarm } from "@proviso/core/internal";
 
 /** Milliseconds that closing may take: a scope as a whole, or one resource that goes with its call. */
 const closeMs = 5_000;

@@ -1,4 +1,5 @@
-import { guardedFor, isGuardable, type CallGuard, type Filesystem, type Guardable } from "@proviso/core";
+import { guardedFor, type CallGuard, type Filesystem, type Guardable } from "@proviso/core";
+import { isGuardable } from "@proviso/core/internal";
 import { currentTransaction } from "../transactions/async-context.ts";
 
 /** Where a view names the resource behind it: locks go by that one's identity. */

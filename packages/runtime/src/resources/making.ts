@@ -2,7 +2,8 @@
 //
 // 1. What a transaction makes goes with it when it fails, unless somebody else has asked for it by then.
 // 2. A singleton outlives the call that made it: what its factory has begun is part of no call once the factory is done.
-import { DefinitionError, isThenable, RevokedError, type Binding, type Resources } from "@proviso/core";
+import { DefinitionError, RevokedError, type Binding, type Resources } from "@proviso/core";
+import { isThenable } from "@proviso/core/internal";
 import { runFactory } from "../transactions/async-context.ts";
 import { wasUsedBefore } from "../transactions/snapshots.ts";
 import { LockFault, type Transaction } from "../transactions/transaction.ts";

@@ -1,4 +1,5 @@
-import { FilesystemError, textFinder, type Filesystem } from "@proviso/core";
+import { FilesystemError, type Filesystem } from "@proviso/core";
+import { textFinder } from "@proviso/core/internal";
 import { globMatcher } from "./glob.ts";
 
 /** The part of a text that `read` was asked for. Lines end with \n; a last line without one counts. */

@@ -1,18 +1,18 @@
 // What is structure in what an evaluation shows of itself, and what is somebody's text or data: only that is redacted.
 // A secret may be a word that we use ourselves, or the name of a tool.
-import {
-  builtInTools,
-  isRecord,
-  type AppEvent,
-  type EvaluationDetails,
-  type FrameworkEvent,
-  type Message,
-  type ModelFailure,
-  type RejectedParams,
-  type SchemaIssue,
-  type ToolCall,
-  type ToolResult,
+import type {
+  AppEvent,
+  EvaluationDetails,
+  FrameworkEvent,
+  Message,
+  ModelFailure,
+  RejectedParams,
+  SchemaIssue,
+  ToolCall,
+  ToolResult,
 } from "@proviso/core";
+import { isRecord } from "@proviso/core/provider";
+import { builtInTools } from "@proviso/core/internal";
 import { isFailure, type Failure } from "../failures.ts";
 import type { BareEvent } from "../run.ts";
 import type { Secrets } from "../secrets.ts";

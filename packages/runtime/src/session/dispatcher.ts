@@ -2,16 +2,8 @@
 // 2. Who subscribes or leaves while an event is told does so from the next event on.
 // 3. Everyone hears events in the same order: one that a listener causes is told when all have heard the one before.
 // 4. Events inside events end: past a depth nothing more is dispatched until the outermost one is over.
-import {
-  DefinitionError,
-  eventKeys,
-  filterKey,
-  isThenable,
-  type AppEvent,
-  type EventFilter,
-  type FrameworkEvent,
-  type Session,
-} from "@proviso/core";
+import { DefinitionError, type AppEvent, type EventFilter, type FrameworkEvent, type Session } from "@proviso/core";
+import { eventKeys, filterKey, isThenable } from "@proviso/core/internal";
 import { EventEmitter } from "eventemitter3";
 
 type Event = AppEvent | FrameworkEvent;

@@ -1,7 +1,8 @@
 // 1. Recording costs the same however many entries there are: they are pushed, and cut off again.
 // 2. What was handed out never changes: it is a copy, made when somebody asks and kept until the next entry.
 // 3. Marks end last in, first out: a cut ends those that were taken after its own.
-import { DefinitionError, frozenState } from "@proviso/core";
+import { DefinitionError } from "@proviso/core";
+import { frozenState } from "@proviso/core/internal";
 import { draftLog, logChange, type DraftScope, type LogChange } from "./log-draft.ts";
 import { atOnce } from "./reducers.ts";
 

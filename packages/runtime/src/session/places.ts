@@ -1,5 +1,6 @@
 // A slice has one place for good: the order of joining is the order of the places.
-import { DefinitionError, frozenState, type Slice } from "@proviso/core";
+import { DefinitionError, type Slice } from "@proviso/core";
+import { frozenState } from "@proviso/core/internal";
 import { logState, type LogMark, type LogState } from "./log-state.ts";
 import { stateTable } from "./state-table.ts";
 

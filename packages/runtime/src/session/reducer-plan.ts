@@ -1,4 +1,4 @@
-import { eventKeys } from "@proviso/core";
+import { eventKeys } from "@proviso/core/internal";
 import type { Place } from "./places.ts";
 import type { Reducer } from "./reducers.ts";
 

@@ -1,4 +1,5 @@
-import { DefinitionError, frozenState, isThenable } from "@proviso/core";
+import { DefinitionError } from "@proviso/core";
+import { frozenState, isThenable } from "@proviso/core/internal";
 import { current, enableArrayMethods, enableMapSet, Immer, isDraft } from "immer";
 import { appendedTo } from "./log-draft.ts";
 

@@ -1,4 +1,6 @@
-import { checkOptionNames, DefinitionError, openedSections, type Session, type Slice } from "@proviso/core";
+import { DefinitionError, type Session, type Slice } from "@proviso/core";
+import { checkOptionNames } from "@proviso/core/provider";
+import { openedSections } from "@proviso/core/internal";
 import { parseSession } from "./session-json.ts";
 import { createCore } from "./session.ts";
 

@@ -1,13 +1,6 @@
-import {
-  isRecord,
-  DefinitionError,
-  describeIssues,
-  oddInJson,
-  parseWithSchemaSync,
-  pathText,
-  type Session,
-  type Slice,
-} from "@proviso/core";
+import { DefinitionError, type Session, type Slice } from "@proviso/core";
+import { isRecord } from "@proviso/core/provider";
+import { describeIssues, oddInJson, parseWithSchemaSync, pathText } from "@proviso/core/internal";
 
 /** A session as JSON. A newer version is refused; an older one will be read as long as it can be. */
 const format = "proviso.session";

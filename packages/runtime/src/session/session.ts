@@ -2,12 +2,7 @@
 // 2. `seq` grows by one with each framework event and is never reused.
 // 3. A poisoned session refuses everything and says why.
 import {
-  checkOptionNames,
   DefinitionError,
-  describeValue,
-  frozenInDepth,
-  frozenJson,
-  isFrameworkEventType,
   RevokedError,
   UnusableError,
   type AppEvent,
@@ -17,6 +12,8 @@ import {
   type SessionSnapshot,
   type Slice,
 } from "@proviso/core";
+import { checkOptionNames } from "@proviso/core/provider";
+import { describeValue, frozenInDepth, frozenJson, isFrameworkEventType } from "@proviso/core/internal";
 import { systemId } from "../environment.ts";
 import { messageOf } from "../failures.ts";
 import { currentTransaction } from "../transactions/async-context.ts";

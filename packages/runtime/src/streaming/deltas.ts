@@ -1,7 +1,7 @@
 // 1. What an attempt tells after its end is not heard.
 // 2. The deltas since the last reset are what the turn's text begins with; once it is complete they are all of it. What
 //    may become a secret is held back, so that the deltas add up to the text as other events show it.
-import type { ModelDelta } from "@proviso/core";
+import type { ModelDelta } from "@proviso/core/provider";
 import type { Run } from "../run.ts";
 import { partialOutput, type PartialReader } from "./partial-output.ts";
 

@@ -1,6 +1,7 @@
 // 1. No key that could reach a prototype, and no depth beyond the limit, is ever read: such a text holds nothing.
 // 2. Reads the text once, from its beginning.
-import { isForbiddenKey, parseJson } from "@proviso/core";
+import { parseJson } from "@proviso/core/provider";
+import { isForbiddenKey } from "@proviso/core/internal";
 
 /** Characters of a string up to the text's end. */
 type Cut = (unfinished: string) => string;

@@ -1,5 +1,6 @@
 // 1. Reading costs no more than some times the whole text, however many deltas bring it, and nothing beyond 256 KiB.
-import { isRecord, strictSchema, wrappedSchema, wrapperKey, type OutputSpec, type StrictSchema } from "@proviso/core";
+import { isRecord, strictSchema, type StrictSchema } from "@proviso/core/provider";
+import { wrappedSchema, wrapperKey, type OutputSpec } from "@proviso/core/internal";
 import { answerLimits } from "../output/extract.ts";
 import { jsonBlock } from "../output/fence.ts";
 import { parsePartialJson } from "./partial-json.ts";

@@ -3,12 +3,12 @@
 // 3. Whoever leaves the iteration early ends the evaluation; `response` never becomes an unhandled rejection.
 import {
   DefinitionError,
-  isRecord,
   type EvaluateOptions,
   type EvaluationStream,
   type PromptResponse,
   type StreamEvent,
 } from "@proviso/core";
+import { isRecord } from "@proviso/core/provider";
 import { isAbortSignal } from "../evaluate-options.ts";
 import { onAbort } from "../limits.ts";
 

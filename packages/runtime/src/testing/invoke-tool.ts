@@ -1,5 +1,4 @@
 import {
-  checkOptionNames,
   definePrompt,
   isEvent,
   type Binding,
@@ -9,6 +8,7 @@ import {
   type ToolInvoked,
   type ToolPolicy,
 } from "@proviso/core";
+import { checkOptionNames } from "@proviso/core/provider";
 import type { Environment } from "../environment.ts";
 import { adapterOptionNames } from "../adapter-options.ts";
 import { modelAdapter } from "../evaluate.ts";

@@ -1,4 +1,5 @@
-import { checkOptionNames, type Session, type SessionEvent, type Slice } from "@proviso/core";
+import type { Session, SessionEvent, Slice } from "@proviso/core";
+import { checkOptionNames } from "@proviso/core/provider";
 import { coreOf, createSession } from "../session/session.ts";
 
 /** A new session, its state reduced from events that were recorded; nobody hears them again. */

@@ -1,14 +1,13 @@
 import {
-  checkOptionNames,
   systemClock,
   type Clock,
-  type FinishReason,
   type ModelFailure,
   type ModelProvider,
   type ModelRequest,
   type ModelResponse,
   type ReportedUsage,
 } from "@proviso/core";
+import { checkOptionNames, type FinishReason } from "@proviso/core/provider";
 
 /**
  * What a scripted model does with one request. `usage` left out: 10 input and 5 output tokens. An answer of more output

@@ -1,13 +1,6 @@
-import {
-  describeIssues,
-  frozenInDepth,
-  isRecord,
-  parseJson,
-  validateWithSchema,
-  type SchemaResult,
-  type Tool,
-  type ToolCall,
-} from "@proviso/core";
+import type { Tool, ToolCall } from "@proviso/core";
+import { isRecord, parseJson } from "@proviso/core/provider";
+import { describeIssues, frozenInDepth, validateWithSchema, type SchemaResult } from "@proviso/core/internal";
 import { messageOf } from "../failures.ts";
 import { copyOf, isPlainData } from "./input.ts";
 

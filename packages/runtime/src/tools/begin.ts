@@ -1,11 +1,5 @@
-import {
-  DefinitionError,
-  isGuardable,
-  type ResourceKey,
-  type Tool,
-  type ToolCall,
-  type ToolPolicy,
-} from "@proviso/core";
+import { DefinitionError, type ResourceKey, type Tool, type ToolCall, type ToolPolicy } from "@proviso/core";
+import { isGuardable } from "@proviso/core/internal";
 import { isFailure, messageOf } from "../failures.ts";
 import type { Run } from "../run.ts";
 import type { LockMode } from "../transactions/lock.ts";

@@ -2,7 +2,6 @@ import {
   AbortedError,
   BudgetExceededError,
   DeadlineExceededError,
-  isThenable,
   VisibilityExpansionRequired,
   type FrameworkEvent,
   type RejectedParams,
@@ -11,6 +10,7 @@ import {
   type ToolPolicy,
   type ToolResult,
 } from "@proviso/core";
+import { isThenable } from "@proviso/core/internal";
 import { failure, failureBehind, isFailure, messageOf, type Failure } from "../failures.ts";
 import { isA } from "../is-a.ts";
 import type { Run } from "../run.ts";

@@ -1,4 +1,5 @@
-import { cannotOpen, type RenderedPrompt, type ToolResult, type VisibilityExpansionRequired } from "@proviso/core";
+import type { RenderedPrompt, ToolResult, VisibilityExpansionRequired } from "@proviso/core";
+import { cannotOpen } from "@proviso/core/internal";
 import { openedOf, type Opened } from "../rendering.ts";
 import type { Run } from "../run.ts";
 

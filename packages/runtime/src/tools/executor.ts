@@ -1,13 +1,13 @@
-import {
-  isThenable,
-  type AssistantMessage,
-  type RejectedParams,
-  type ToolCall,
-  type ToolInvoked,
-  type ToolMessage,
-  type ToolPolicy,
-  type ToolResult,
+import type {
+  AssistantMessage,
+  RejectedParams,
+  ToolCall,
+  ToolInvoked,
+  ToolMessage,
+  ToolPolicy,
+  ToolResult,
 } from "@proviso/core";
+import { isThenable } from "@proviso/core/internal";
 import { internalFailure, isFailure, messageOf, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import { endTransaction, rollback } from "../transactions/ending.ts";

@@ -1,4 +1,5 @@
-import { describeValue, type FeedbackProvider, type ToolCall, type ToolMessage } from "@proviso/core";
+import type { FeedbackProvider, ToolCall, ToolMessage } from "@proviso/core";
+import { describeValue } from "@proviso/core/internal";
 import { messageOf } from "../failures.ts";
 import { ignoreRejection } from "../logging.ts";
 import type { Run } from "../run.ts";

@@ -1,5 +1,5 @@
 // What of an input can be changed though it is frozen: a Date, bytes, a Map, a Set. Each who gets it gets their own.
-import { pathText } from "@proviso/core";
+import { pathText } from "@proviso/core/internal";
 
 /**
  * Whether both are the same: plain data, Dates, bytes, Maps and Sets by what they hold, in the same order. An instance of a

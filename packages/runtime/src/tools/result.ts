@@ -1,4 +1,5 @@
-import { asJson, pathText, returnedResult, toJsonValue, type ToolResult } from "@proviso/core";
+import type { ToolResult } from "@proviso/core";
+import { asJson, pathText, returnedResult, toJsonValue } from "@proviso/core/internal";
 import { messageOf } from "../failures.ts";
 import { isA } from "../is-a.ts";
 

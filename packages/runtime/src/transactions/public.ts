@@ -1,12 +1,12 @@
 import {
   DefinitionError,
-  noUsage,
   RevokedError,
   UnusableError,
   type CallGuard,
   type Resources,
   type Session,
 } from "@proviso/core";
+import { noUsage } from "@proviso/core/internal";
 import { errorOf, isFailure } from "../failures.ts";
 import type { Calling } from "../resources/asking.ts";
 import { contextOf, rememberContext, type ResourceContext } from "../resources/context.ts";

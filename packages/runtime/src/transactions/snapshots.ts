@@ -1,5 +1,6 @@
 // The snapshots that transactions take of resources, and the resources that could not be restored or committed.
-import { isGuardable, isThenable, UnusableError, type Snapshotable } from "@proviso/core";
+import { UnusableError, type Snapshotable } from "@proviso/core";
+import { isGuardable, isThenable } from "@proviso/core/internal";
 import { messageOf } from "../failures.ts";
 import { createLock, holdOf, isSharedWithOthers, type Lock, type LockOwner } from "./lock.ts";
 

@@ -2,16 +2,15 @@ import {
   deadlineIn,
   definePrompt,
   defineTool,
-  describeValue,
   errorReason,
   Filesystem,
   InternalError,
   isEvaluationFailure,
   provide,
-  toJsonValue,
   toolError,
   toolOk,
 } from "@proviso/core";
+import { describeValue, toJsonValue } from "@proviso/core/internal";
 import { createSession, memoryFilesystem, modelAdapter } from "@proviso/runtime";
 import { fakeClock, recordEvents, scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";

@@ -1,4 +1,5 @@
-import { defineEvent, definePrompt, defineSlice, defineTool, isFrameworkEventType } from "@proviso/core";
+import { defineEvent, definePrompt, defineSlice, defineTool } from "@proviso/core";
+import { isFrameworkEventType } from "@proviso/core/internal";
 import { createSession, modelAdapter } from "@proviso/runtime";
 import { fakeEnvironment, recordEvents, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";

@@ -1,5 +1,4 @@
 import {
-  contentHash,
   defineEvent,
   definePrompt,
   defineSlice,
@@ -14,6 +13,7 @@ import {
   type ToolMessage,
   type ToolPolicy,
 } from "@proviso/core";
+import { contentHash } from "@proviso/core/internal";
 import { modelAdapter, type AdapterOptions } from "@proviso/runtime";
 import { fakeEnvironment, scriptedModel, type FakeClock } from "@proviso/runtime/testing";
 import fc from "fast-check";

@@ -5,7 +5,6 @@ import {
   deadlineIn,
   defineTool,
   Filesystem,
-  noUsage,
   provide,
   provideFactory,
   resourceKey,
@@ -13,6 +12,7 @@ import {
   trackBudget,
   type ToolContext,
 } from "@proviso/core";
+import { noUsage } from "@proviso/core/internal";
 import { createSession, memoryFilesystem, modelAdapter, openResources } from "@proviso/runtime";
 import { fakeEnvironment, recordEvents, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";

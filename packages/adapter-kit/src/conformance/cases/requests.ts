@@ -1,4 +1,5 @@
-import { isRecord, type Message, type ToolChoice } from "@proviso/core";
+import type { Message, ToolChoice } from "@proviso/core";
+import { isRecord } from "@proviso/core/provider";
 import { expect } from "vitest";
 import { answered, systemOf, turnsOf, type ConformanceCase } from "../kit.ts";
 import { plain, saying, toolPrompt } from "../prompts.ts";

@@ -1,0 +1,24 @@
+// The contract of a provider: what an adapter of a model service receives and returns.
+export { isRecord } from "./is-record.ts";
+export { parseJson } from "./json.ts";
+export type { JsonLimits, JsonResult } from "./json.ts";
+export { checkOptionNames } from "./option-names.ts";
+export type { OptionNames } from "./option-names.ts";
+export { jsonSchemaOf } from "./schema.ts";
+export type { JsonSchema } from "./schema.ts";
+export { strictSchema } from "./strict-schema.ts";
+export type { StrictSchema } from "./strict-schema.ts";
+export type { ReportedUsage } from "./limits/usage.ts";
+export { parseMessages } from "./provider/message.ts";
+export type { AssistantMessage, Message, PromptMessage, ToolCall, ToolMessage } from "./provider/message.ts";
+export type {
+  FinishReason,
+  ModelDelta,
+  ModelFailure,
+  ModelCapabilities,
+  ModelProvider,
+  ModelRequest,
+  ModelResponse,
+  ToolChoice,
+  ToolSpec,
+} from "./provider/model.ts";
