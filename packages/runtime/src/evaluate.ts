@@ -119,7 +119,7 @@ async function evaluate<Output>(
 ): Promise<PromptResponse<Output>> {
   const prompt = promptOf(given);
   const started = await startRun(setup, prompt, options, around);
-  if (isFailure(started)) throw notStarted(setup, prompt, started);
+  if (isFailure(started)) throw notStarted(setup, prompt, options, started);
   // `await using` would cost more than all of its events.
   const outcome = await outcomeOf(setup, started);
   const closing = started.close();

@@ -2,26 +2,35 @@
 import {
   noUsage,
   RestoreError,
+  type EvaluateOptions,
   type EvaluationDetails,
   type EvaluationFailure,
   type Prompt,
   type RestoreFault,
   type UnusableError,
 } from "@proviso/core";
-import { rememberHistory } from "./continued.ts";
+import { givenHistory, rememberGiven, rememberHistory } from "./continued.ts";
 import { elapsedMs } from "./elapsed.ts";
 import { errorOf, internalFailure, rememberFailure, type Failure } from "./failures.ts";
 import { logSafely } from "./logging.ts";
 import type { Run, Setup } from "./run.ts";
 import { redactionOf } from "./secrets/structure.ts";
 
-/** Why an evaluation could not begin; it has emitted nothing. */
-export function notStarted({ world }: Setup, prompt: Prompt, why: Failure): EvaluationFailure {
+/** Why an evaluation could not begin; it has emitted nothing, and hands on the history that it was given. */
+export function notStarted(
+  { world }: Setup,
+  prompt: Prompt,
+  options: EvaluateOptions,
+  why: Failure,
+): EvaluationFailure {
   const spentNothing = { usage: noUsage, messages: [], toolResults: [] };
   try {
     const promptName = prompt?.template?.name ?? "(no prompt)";
     const redaction = redactionOf(world.secrets);
-    const error = errorFor(redaction.failure(why), { promptName, ...spentNothing });
+    const given = givenHistory(options);
+    const { messages = [] } = given ?? {};
+    const error = errorFor(redaction.failure(why), redaction.details({ ...spentNothing, promptName, messages }));
+    if (given !== undefined) rememberGiven(error, given);
     const { logger } = world;
     if (logger !== undefined) logSafely(logger, "error", redaction.log(errorFields(error)), "prompt.error");
     return error;
