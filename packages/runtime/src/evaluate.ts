@@ -23,7 +23,17 @@ import { whatIsMissing } from "./completion.ts";
 import { rememberHistory } from "./continued.ts";
 import { resolveEnvironment } from "./environment.ts";
 import { checkToolChoice } from "./evaluate-options.ts";
-import { emitFailed, errorFields, failed, faultsOf, notStarted, restoreError, spent, unforeseen } from "./failing.ts";
+import {
+  emitFailed,
+  errorFields,
+  failed,
+  faultsOf,
+  notStarted,
+  restoreError,
+  spent,
+  unforeseen,
+  withHiddenResponse,
+} from "./failing.ts";
 import { failure, internalFailure, isFailure, messageOf, type Failure } from "./failures.ts";
 import { runInnerLoop } from "./inner-loop.ts";
 import { elapsedMs } from "./elapsed.ts";
@@ -215,8 +225,7 @@ function executed(run: Run, setup: Setup, answer: Answer): Outcome {
   });
   rememberHistory(error, run.prompt, run.conversation);
   run.log("error", errorFields(error), "prompt.error");
-  // Nothing paid for is lost, but who prints the error does not print the answer as it came.
-  return { error: Object.defineProperty(error, "response", { enumerable: false }) };
+  return { error: withHiddenResponse(error) };
 }
 
 function responseOf(run: Run, setup: Setup, { text, output, response }: Answer): PromptResponse<unknown> {

@@ -5,6 +5,7 @@ import {
   type EvaluateOptions,
   type EvaluationDetails,
   type EvaluationFailure,
+  type ListenerError,
   type Prompt,
   type RestoreFault,
   type UnusableError,
@@ -58,14 +59,25 @@ export function restoreError(
   outcome: Pick<RestoreError, "response"> | Pick<RestoreError, "failure">,
 ): RestoreError {
   const [first] = faults;
-  const message = `Session and resources may disagree: ${faults.map((fault) => fault.message).join("; ")}`;
-  return new RestoreError(message, {
-    ...run.redaction.details(spent(run)),
+  const details = run.redaction.details(spent(run));
+  const error = new RestoreError(whyTheyDisagree(faults), {
+    ...details,
     phase: "tool",
     cause: first?.cause,
     faults,
     ...outcome,
   });
+  return withHiddenResponse(error);
+}
+
+/** What failed, as the error and the model are told. */
+export function whyTheyDisagree(faults: readonly RestoreFault[]): string {
+  return `Session and resources may disagree: ${faults.map(({ message }) => message).join("; ")}`;
+}
+
+/** Nothing paid for is lost, but whoever prints the error does not print the answer as it came. */
+export function withHiddenResponse<E extends ListenerError | RestoreError>(error: E): E {
+  return Object.defineProperty(error, "response", { enumerable: false });
 }
 
 /** The error that stands for a failure; nested evaluations find the failure behind it again. */
