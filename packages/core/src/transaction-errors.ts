@@ -40,14 +40,15 @@ export interface RestoreFault {
 
 /**
  * The changes of a tool call could not be undone, or could not be made permanent: session and resources may disagree.
- * The session is unusable from then on. What the evaluation would have come to is in `response` or `failure`.
+ * The session is unusable from then on. What the evaluation would have come to is in `response` or `failure`. `messages`
+ * tell the call as failed; `toolResults` keep how its handler ended.
  */
 export class RestoreError extends PromptEvaluationError {
   readonly code = "restore";
   override readonly name = "RestoreError";
   /** At least one, in the order in which they happened. */
   readonly faults: readonly RestoreFault[];
-  /** The answer, where the evaluation had one. */
+  /** The answer, where the evaluation had one; not printed with the error. */
   readonly response: PromptResponse<unknown> | undefined;
   /** Why the evaluation failed besides, where it did. */
   readonly failure: EvaluationFailure | undefined;

@@ -10,7 +10,7 @@ import {
   type SchemaIssue,
 } from "@proviso/core";
 import { completedMessages, describeIssues } from "@proviso/core/internal";
-import { startConversation, type Conversation } from "./conversation.ts";
+import { startConversation, type Conversation, frozenMessages } from "./conversation.ts";
 import { readOption } from "./failures.ts";
 
 /** A history that an evaluation goes on with. */
@@ -22,50 +22,88 @@ export interface Continued {
   readonly next: string | undefined;
 }
 
-interface History extends Pick<Continued, "messages" | "question"> {
-  readonly template: Prompt["template"];
+interface History extends Continued {
+  /** undefined: it was not rendered here, so the question is looked for. */
+  readonly template: Prompt["template"] | undefined;
+  /** false: the prompt's question comes after it. */
+  readonly isAsked: boolean;
 }
 
 /** As they were sent: what an error shows of them lacks the secrets. */
 const histories = new WeakMap<object, History>();
 
 export function rememberHistory(error: EvaluationFailure, { template }: Prompt, conversation: Conversation): void {
-  histories.set(error, { messages: conversation.messages(), question: conversation.question, template });
+  const messages = conversation.messages();
+  rememberGiven(error, { messages, question: conversation.question, template, isAsked: true, next: wordAfter(error) });
+}
+
+/** Of an evaluation that could not begin: its error goes on from what it was given. */
+export function rememberGiven(error: EvaluationFailure, history: History): void {
+  histories.set(error, history);
+}
+
+/** What an evaluation was given to begin with; undefined: nothing, or nothing that can be read. */
+export function givenHistory(options: EvaluateOptions): History | undefined {
+  try {
+    const { continueFrom, messages } = options;
+    if (continueFrom !== undefined) return historyOf(continueFrom);
+    return messages && storedHistory(parseMessages(messages), { isAsked: false, next: undefined });
+  } catch {
+    // It may be why the evaluation could not begin.
+    return undefined;
+  }
+}
+
+/** @throws {DefinitionError} for messages that are none. */
+function historyOf(from: ContinueFrom): History {
+  const stored = (): History =>
+    storedHistory(completedMessages("messages" in from ? from.messages : from), {
+      isAsked: true,
+      next: wordAfter(from),
+    });
+  return histories.get(from) ?? stored();
+}
+
+function storedHistory(messages: readonly Message[], more: Pick<History, "isAsked" | "next">): History {
+  return { messages: frozenMessages(messages), question: undefined, template: undefined, ...more };
 }
 
 const goOn = "Go on.";
 
 /** The conversation that an evaluation begins with. */
 export function conversationOf(
-  { messages = [], continueFrom }: EvaluateOptions,
+  { messages, continueFrom }: EvaluateOptions,
   prompt: Prompt,
   rendered: RenderedPrompt,
 ): Conversation {
-  const continued =
-    continueFrom && readOption("continueFrom", () => continuedFrom(continueFrom, prompt, rendered.user));
-  const earlier = readOption("messages", () => parseMessages(messages));
-  return startConversation(rendered, earlier, continued);
+  if (continueFrom === undefined) {
+    const earlier = messages && readOption("messages", () => parseMessages(messages));
+    return startConversation(rendered, earlier ?? []);
+  }
+  return readOption("continueFrom", () => {
+    const history = historyOf(continueFrom);
+    if (!history.isAsked) return startConversation(rendered, history.messages);
+    return startConversation(rendered, [], continued(history, prompt, rendered.user));
+  });
 }
 
 /**
  * The history to go on with; undefined where nothing was asked yet.
- * @throws {DefinitionError} for messages that are none, and for a history without a question.
+ * @throws {DefinitionError} for a history without a question.
  */
-function continuedFrom(from: ContinueFrom, { template }: Prompt, user: string): Continued | undefined {
-  const known = histories.get(from);
-  const given = known?.messages ?? ("messages" in from ? from.messages : from);
-  const messages = completedMessages(given).filter(({ role }) => role !== "system");
+function continued(history: History, prompt: Prompt, user: string): Continued | undefined {
+  const { messages, template, next } = history;
   if (messages.length === 0) return undefined;
   if (messages.every(({ role }) => role !== "user")) {
     throw new DefinitionError("continueFrom holds no question: there is no message of the user's in it.");
   }
   const asked = messages.findLastIndex(({ role, text }) => role === "user" && text === user.toWellFormed());
-  const question = known?.template === template ? known.question : asked === -1 ? undefined : asked;
-  return { messages, question, next: messages.at(-1)?.role === "assistant" ? nextWord(from) : undefined };
+  const question = template === prompt.template ? history.question : asked === -1 ? undefined : asked;
+  return { messages, question, next: messages.at(-1)?.role === "assistant" ? next : undefined };
 }
 
 /** After an answer somebody has to speak: some services refuse a history that ends with the model's own words. */
-function nextWord(from: object): string {
+function wordAfter(from: object): string {
   const { code, issues } = from as { readonly code?: unknown; readonly issues?: unknown };
   return code === "output" && Array.isArray(issues)
     ? repairText(describeIssues(issues as readonly SchemaIssue[]))

@@ -31,7 +31,7 @@ export function startConversation(
   continued?: Continued,
 ): Conversation {
   let system = systemOf(rendered);
-  const messages: Message[] = (continued?.messages ?? earlier).filter(({ role }) => role !== "system").map(freeze);
+  const messages: Message[] = [...frozenMessages(continued?.messages ?? earlier)];
   const question = continued === undefined ? messages.length : continued.question;
   // What renders to nothing was refused, and without a user section all of it is the user's.
   if (continued === undefined) messages.push(freeze({ role: "user", text: rendered.user }));
@@ -64,6 +64,11 @@ export function startConversation(
     },
     say: (text) => add({ role: "user", text }),
   };
+}
+
+/** Without the system text, which is the prompt's own. */
+export function frozenMessages(messages: readonly Message[]): readonly Message[] {
+  return Object.freeze(messages.filter(({ role }) => role !== "system").map(freeze));
 }
 
 function systemOf({ system }: RenderedPrompt): readonly Message[] {

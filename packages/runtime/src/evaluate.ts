@@ -18,7 +18,17 @@ import { whatIsMissing } from "./completion.ts";
 import { rememberHistory } from "./continued.ts";
 import { resolveEnvironment } from "./environment.ts";
 import { checkToolChoice } from "./evaluate-options.ts";
-import { emitFailed, errorFields, failed, faultsOf, notStarted, restoreError, spent, unforeseen } from "./failing.ts";
+import {
+  emitFailed,
+  errorFields,
+  failed,
+  faultsOf,
+  notStarted,
+  restoreError,
+  spent,
+  unforeseen,
+  withHiddenResponse,
+} from "./failing.ts";
 import { failure, internalFailure, isFailure, messageOf, type Failure } from "./failures.ts";
 import { runInnerLoop } from "./inner-loop.ts";
 import { elapsedMs } from "./elapsed.ts";
@@ -114,7 +124,7 @@ async function evaluate<Output>(
 ): Promise<PromptResponse<Output>> {
   const prompt = promptOf(given);
   const started = await startRun(setup, prompt, options, around);
-  if (isFailure(started)) throw notStarted(setup, prompt, started);
+  if (isFailure(started)) throw notStarted(setup, prompt, options, started);
   // `await using` would cost more than all of its events.
   const outcome = await outcomeOf(setup, started);
   const closing = started.close();
@@ -210,8 +220,7 @@ function executed(run: Run, setup: Setup, answer: Answer): Outcome {
   });
   rememberHistory(error, run.prompt, run.conversation);
   run.log("error", errorFields(error), "prompt.error");
-  // Nothing paid for is lost, but who prints the error does not print the answer as it came.
-  return { error: Object.defineProperty(error, "response", { enumerable: false }) };
+  return { error: withHiddenResponse(error) };
 }
 
 function responseOf(run: Run, setup: Setup, { text, output, response }: Answer): PromptResponse<unknown> {

@@ -1,26 +1,36 @@
 // How an evaluation fails: the error that evaluate rejects with, its event and its entry in the log.
 import {
   RestoreError,
+  type EvaluateOptions,
   type EvaluationDetails,
   type EvaluationFailure,
+  type ListenerError,
   type Prompt,
   type UnusableError,
 } from "@proviso/core";
 import { noUsage, type RestoreFault } from "@proviso/core/internal";
-import { rememberHistory } from "./continued.ts";
+import { rememberHistory, givenHistory, rememberGiven } from "./continued.ts";
 import { elapsedMs } from "./elapsed.ts";
 import { errorOf, internalFailure, rememberFailure, type Failure } from "./failures.ts";
 import { logSafely } from "./logging.ts";
 import type { Run, Setup } from "./run.ts";
 import { redactionOf } from "./secrets/structure.ts";
 
-/** Why an evaluation could not begin; it has emitted nothing. */
-export function notStarted({ world }: Setup, prompt: Prompt, why: Failure): EvaluationFailure {
+/** Why an evaluation could not begin; it has emitted nothing, and hands on the history that it was given. */
+export function notStarted(
+  { world }: Setup,
+  prompt: Prompt,
+  options: EvaluateOptions,
+  why: Failure,
+): EvaluationFailure {
   const spentNothing = { usage: noUsage, messages: [], toolResults: [] };
   try {
     const promptName = prompt?.template?.name ?? "(no prompt)";
     const redaction = redactionOf(world.secrets);
-    const error = errorFor(redaction.failure(why), { promptName, ...spentNothing });
+    const given = givenHistory(options);
+    const { messages = [] } = given ?? {};
+    const error = errorFor(redaction.failure(why), redaction.details({ ...spentNothing, promptName, messages }));
+    if (given !== undefined) rememberGiven(error, given);
     const { logger } = world;
     if (logger !== undefined) logSafely(logger, "error", redaction.log(errorFields(error)), "prompt.error");
     return error;
@@ -48,14 +58,25 @@ export function restoreError(
   outcome: Pick<RestoreError, "response"> | Pick<RestoreError, "failure">,
 ): RestoreError {
   const [first] = faults;
-  const message = `Session and resources may disagree: ${faults.map((fault) => fault.message).join("; ")}`;
-  return new RestoreError(message, {
-    ...run.redaction.details(spent(run)),
+  const details = run.redaction.details(spent(run));
+  const error = new RestoreError(whyTheyDisagree(faults), {
+    ...details,
     phase: "tool",
     cause: first?.cause,
     faults,
     ...outcome,
   });
+  return withHiddenResponse(error);
+}
+
+/** What failed, as the error and the model are told. */
+export function whyTheyDisagree(faults: readonly RestoreFault[]): string {
+  return `Session and resources may disagree: ${faults.map(({ message }) => message).join("; ")}`;
+}
+
+/** Nothing paid for is lost, but whoever prints the error does not print the answer as it came. */
+export function withHiddenResponse<E extends ListenerError | RestoreError>(error: E): E {
+  return Object.defineProperty(error, "response", { enumerable: false });
 }
 
 /** The error that stands for a failure; nested evaluations find the failure behind it again. */

@@ -2,7 +2,10 @@ import {
   definePrompt,
   defineTool,
   OutputParseError,
+  provideFactory,
+  resourceKey,
   TurnLimitError,
+  type ContinueFrom,
   type EvaluateOptions,
   type Message,
   type PromptEvaluationError,
@@ -29,6 +32,9 @@ const prompt = definePrompt({
     { key: "q", text: "What is {{q}}?", role: "user" },
   ],
 }).bind({ q: "A" });
+const unopened = provideFactory(resourceKey<string>("Unopened"), () => Promise.reject(new Error("not there")), {
+  eager: true,
+});
 const said = (model: ScriptedModel, at = 0): readonly string[] =>
   (model.requests[at]?.messages ?? []).map(({ role, text }) => `${role}: ${text}`);
 const step = { toolCalls: [{ name: "look", arguments: { at: "a" } }] };
@@ -171,6 +177,61 @@ describe("LOOP-9 an evaluation goes on where another one stopped", () => {
       "tool: seen a",
       "tool: Not run: The evaluation was aborted.",
     ]);
+  });
+});
+
+describe("LOOP-9 an evaluation that could not begin loses no history", () => {
+  const over = { signal: AbortSignal.abort() };
+  const failing = async (options: EvaluateOptions): Promise<PromptEvaluationError> =>
+    (await rejection(modelAdapter(scriptedModel([])).evaluate(prompt, options))) as unknown as PromptEvaluationError;
+  const sentFrom = async (continueFrom: ContinueFrom) => (await goingOn({ continueFrom })).sent;
+  const toolTurn = ["system: Be brief.", "user: What is A?", "assistant: ", "tool: seen a"];
+
+  test.each<readonly [what: string, options: () => EvaluateOptions]>([
+    ["the caller's signal", () => over],
+    ["a wrong option", () => ({ maxTurns: 0 })],
+    ["a resource that cannot be opened", () => ({ resources: [unopened] })],
+  ])("LOOP-9 %s: its error goes on where the one before had stopped", async (_, options) => {
+    const first = await turnLimit();
+    const second = await failing({ continueFrom: first, ...options() });
+    expect(second.messages).toEqual(first.messages);
+    const third = await failing({ continueFrom: second, ...over });
+    for (const continueFrom of [second, third, third.messages]) expect(await sentFrom(continueFrom)).toEqual(toolTurn);
+    expect(second.usage.totalTokens).toBe(0);
+  });
+
+  test("LOOP-9 what was wrong with an output is still said", async () => {
+    const typed = definePrompt({ key: "n", text: "Give n.", output: z.object({ n: z.number() }) }).bind();
+    const first = await rejection(modelAdapter(scriptedModel([{ text: '{"n":"x"}' }])).evaluate(typed));
+    const second = await failing({ continueFrom: first as unknown as PromptEvaluationError, ...over });
+    expect((await sentFrom(second)).at(-1)).toMatch(/^user: Your answer does not fit .*n: .*number/);
+  });
+
+  test("LOOP-9 earlier turns stand before the question, which is asked", async () => {
+    const { response } = await goingOn({});
+    const messages: readonly Message[] = [{ role: "system", text: "Old." }, ...response.messages];
+    const first = await failing({ messages, ...over });
+    expect(first.messages).toEqual(response.messages);
+    const second = await failing({ continueFrom: first, ...over });
+    const asked = ["system: Be brief.", "user: What is A?", "assistant: Done.", "user: What is A?"];
+    for (const continueFrom of [first, second]) expect(await sentFrom(continueFrom)).toEqual(asked);
+    expect((await goingOn({ messages: second.messages })).sent).toEqual(asked);
+  });
+
+  test("LOOP-9 SEC-1 its error shows no secret, and what goes on is what was sent", async () => {
+    const secret = "sk-hidden-0123456789";
+    const messages: readonly Message[] = [{ role: "user", text: `I use ${secret}.` }];
+    const adapter = modelAdapter(scriptedModel([]), { secrets: [secret] });
+    const first = await rejection(adapter.evaluate(prompt, { messages, ...over }));
+    expect(JSON.stringify(first["messages"])).toContain("I use [secret].");
+    expect((await sentFrom(first as unknown as PromptEvaluationError))[1]).toBe(`user: I use ${secret}.`);
+  });
+
+  test("LOOP-9 EVT-5 its messages are frozen at every depth, and what is no history is none", async () => {
+    const second = await failing({ continueFrom: structuredClone((await turnLimit()).messages), ...over });
+    expect([second.messages, ...second.messages].every((each) => Object.isFrozen(each))).toBe(true);
+    const odd = await failing({ messages: [{ role: "user" }] as never });
+    expect(odd).toMatchObject({ code: "option", messages: [] });
   });
 });
 

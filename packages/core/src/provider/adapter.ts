@@ -54,7 +54,8 @@ export interface EvaluateOptions {
    * Goes on where an evaluation stopped: with its error, its response, or its messages, which hold the prompt's question
    * already. They are sent as they are, and the question is not asked again; the system text is the prompt's. A call
    * without an answer gets one that says so. After an answer the model is asked to go on, or shown why its output did
-   * not fit. Where nothing was asked yet, the prompt is. `usage` and `toolResults` are those of this evaluation alone.
+   * not fit. Where nothing was asked yet, the prompt is. The error of an evaluation that could not begin goes on as the one
+   * before it would have. `usage` and `toolResults` are those of this evaluation alone.
    */
   readonly continueFrom?: ContinueFrom | undefined;
   /** Texts in place of the prompt's own; the tag is "latest" if left out. */

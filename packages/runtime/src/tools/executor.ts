@@ -16,7 +16,7 @@ import { batchesOf } from "./batches.ts";
 import { beginCalls, beginEach } from "./begin.ts";
 import { announceCall, invoke, prepare, type Accepted, type Invocation } from "./call.ts";
 import { withFeedback } from "./feedback.ts";
-import { toolMessage } from "./message.ts";
+import { answersAfter, toolMessage } from "./message.ts";
 import { askForApproval, policiesFor } from "./policies.ts";
 import { recordCall } from "./recording.ts";
 import { failed, jsonOf } from "./result.ts";
@@ -40,8 +40,9 @@ export async function executeToolCalls(run: Run, message: AssistantMessage, pass
       for (const call of calls) answers.push(toolMessage(call, result));
       continue;
     }
+    const before = run.faults.length;
     const outcome = await executeBatch(run, calls).catch((cause: unknown) => unforeseen(calls, cause));
-    answers.push(...outcome.answers);
+    answers.push(...answersAfter(run.faults.slice(before), calls, outcome.answers));
     stop = outcome.stop ?? run.limits.check("tool");
   }
   run.conversation.append(message, answers);

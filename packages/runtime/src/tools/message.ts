@@ -1,4 +1,7 @@
 import type { ToolCall, ToolMessage, ToolResult } from "@proviso/core";
+import type { RestoreFault } from "@proviso/core/internal";
+import { whyTheyDisagree } from "../failing.ts";
+import { failed } from "./result.ts";
 
 /** UTF-16 units of a tool's text that reach the model. */
 const longestText = 64 * 1024;
@@ -16,6 +19,23 @@ export function toolMessage(call: ToolCall, result: ToolResult): ToolMessage {
     text: shortened(result.message, between, value),
     isError: !result.success,
   };
+}
+
+/**
+ * Whether changes stay is known when their transaction has ended: no model goes on from what was lost, or is there though
+ * its call has failed. Which of the calls a nested evaluation's fault belongs to is not known.
+ */
+export function answersAfter(
+  faults: readonly RestoreFault[],
+  calls: readonly ToolCall[],
+  answers: readonly ToolMessage[],
+): readonly ToolMessage[] {
+  if (faults.length === 0) return answers;
+  const why = whyTheyDisagree(faults);
+  return calls.map((call, index) => {
+    const { text, isError } = answers[index] as ToolMessage;
+    return toolMessage(call, failed(isError ? `${text}\n\n${why}` : why));
+  });
 }
 
 /** Strings as they are, the rest as JSON, nothing as nothing. */

@@ -7,8 +7,9 @@ import {
   type FrameworkEvent,
   type Snapshotable,
 } from "@proviso/core";
-import { createSession, openResources, transaction } from "@proviso/runtime";
-import { fakeEnvironment } from "@proviso/runtime/testing";
+import { createSession, modelAdapter, openResources, transaction } from "@proviso/runtime";
+import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
+import { inspect } from "node:util";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { calling, CounterKey, notes, promptOf, rejectionOf, toolOf, type Counter } from "./support.ts";
@@ -36,18 +37,19 @@ class Fragile implements Snapshotable<number> {
 }
 
 const bound = (fragile: Fragile) => [provide(CounterKey, fragile as unknown as Counter)];
-const change = (fail: boolean) =>
+const change = (fail: boolean, says = "") =>
   toolOf("change", ({ resources }) => {
     resources.get(CounterKey).value = 1;
     if (fail) throw new Error("it failed");
+    return says;
   });
 
-async function changing(fragile: Fragile, fail: boolean, options: EvaluateOptions = {}) {
+async function changing(fragile: Fragile, fail: boolean, options: EvaluateOptions = {}, says = "") {
   const events: FrameworkEvent[] = [];
   const session = options.session ?? createSession({ id: "s", slices: [notes] });
   session.on("*", (event) => events.push(event as FrameworkEvent));
   const adapter = calling(fakeEnvironment(), "change");
-  const outcome = adapter.evaluate(promptOf({ tools: [change(fail)] }), {
+  const outcome = adapter.evaluate(promptOf({ tools: [change(fail, says)] }), {
     ...options,
     session,
     resources: bound(fragile),
@@ -125,6 +127,56 @@ test("TX-13 a nested rollback that fails is a fault of every evaluation around i
   const error = await rejectionOf(calling(environment, "outer").evaluate(promptOf({ tools: [outer] })));
   expect(innerError).toMatchObject({ code: "restore" });
   expect(error).toMatchObject({ code: "restore", faults: [{ operation: "rollback" }] });
+});
+
+test.each<readonly [what: string, faults: Fragile["faults"], fail: boolean, text: RegExp]>([
+  [
+    "committed",
+    { release: 1 },
+    false,
+    /^Session and resources may disagree: .*change \(call_1\) could not be committed: disk full$/,
+  ],
+  [
+    "undone",
+    { restore: 2 },
+    true,
+    /^it failed\n\nSession and resources may disagree: .* could not be undone: disk gone$/,
+  ],
+])(
+  "TX-13 LOOP-3 a call that could not be %s is told as failed to the model, and to the one that goes on",
+  async (_, faults, fail, text) => {
+    const { error } = await changing(new Fragile(faults), fail, {}, "It is written.");
+    const told = error.messages.find(({ role }) => role === "tool");
+    expect(told).toMatchObject({ isError: true, text: expect.stringMatching(text) });
+    const model = scriptedModel([{ text: "I see." }]);
+    await modelAdapter(model).evaluate(promptOf({ tools: [change(false)] }), { continueFrom: error });
+    expect(model.requests[0]?.messages).toContainEqual(told);
+  },
+);
+
+test("TX-13 a call whose nested evaluation could not be undone is told as failed, too", async () => {
+  const environment = fakeEnvironment();
+  const inner = promptOf({ tools: [change(true)] }, "inner");
+  const resources = bound(new Fragile({ restore: 2 }));
+  const outer = toolOf("outer", async ({ evaluate }) => {
+    await rejectionOf(evaluate(inner, { adapter: calling(environment, "change"), resources }));
+    return "All is well.";
+  });
+  const error = await rejectionOf(calling(environment, "outer").evaluate(promptOf({ tools: [outer] })));
+  const told = (error as unknown as RestoreError).messages.find(({ role }) => role === "tool");
+  expect(told).toMatchObject({ isError: true, text: expect.stringMatching(/^Session and resources may disagree: /) });
+});
+
+test("TX-13 SEC-1 the error carries the response as it came, and does not print it", async () => {
+  const secret = "sk-hidden-0123456789";
+  const model = scriptedModel([{ toolCalls: [{ name: "change" }] }, { text: `It is ${secret}.` }]);
+  const adapter = modelAdapter(model, { secrets: [secret] });
+  const evaluated = adapter.evaluate(promptOf({ tools: [change(true)] }), {
+    resources: bound(new Fragile({ restore: 2 })),
+  });
+  const error = (await rejectionOf(evaluated)) as unknown as RestoreError;
+  expect(error.response?.text).toBe(`It is ${secret}.`);
+  expect(inspect(error, { depth: 12 }) + JSON.stringify(error)).not.toContain(secret);
 });
 
 /** As Prisma's and Drizzle's promises are: no instance of Promise, and it runs when it is awaited. */
