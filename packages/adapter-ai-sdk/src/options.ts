@@ -15,6 +15,7 @@ export interface AiSdkSettings extends Omit<ModelSettings, "topLogprobs"> {
    * or where nothing is stored, give `{ openai: { store: false } }`.
    */
   readonly providerOptions?: Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined;
+  /** Headers that every request carries. Their values count as secrets. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 

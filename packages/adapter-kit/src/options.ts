@@ -22,6 +22,7 @@ export interface ModelSettings {
   readonly stallMs?: number | undefined;
   /** A whole number. */
   readonly seed?: number | undefined;
+  /** Texts at which the model stops. */
   readonly stop?: readonly string[] | undefined;
 }
 

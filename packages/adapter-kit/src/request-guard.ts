@@ -12,6 +12,7 @@ export interface RequestGuard extends Disposable {
   readonly ended: Promise<never>;
   /** From now on something has to be heard every so many milliseconds. */
   expect(ms: number): void;
+  /** Call it when a part of the answer arrives: the time for the next one begins anew. */
   heard(): void;
   /** All of it was read: there is nothing to give up. */
   done(): void;

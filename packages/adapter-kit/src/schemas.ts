@@ -4,11 +4,14 @@ import { answerLimits } from "@proviso/runtime/internal";
 
 /** A schema as it goes to the model. */
 export interface WireSchema {
+  /** The schema as it is sent. */
   readonly schema: JsonSchema;
+  /** Whether the service is asked to keep to it strictly. */
   readonly strict: boolean;
 }
 /** With the way back of what the model answers into the schema's own form. */
 export interface OutputSchema extends WireSchema {
+  /** Turns an answer in the wire's form into the schema's own: nulls for absent keys go, a wrapper is opened. */
   restore(value: unknown): unknown;
 }
 

@@ -3,21 +3,33 @@ export type LeanFetch = (input: string | URL | Request, init?: LeanFetchInit) =>
 
 /** What is used of a `RequestInit`. */
 export interface LeanFetchInit {
+  /** The HTTP method. Default: GET. */
   readonly method?: string | undefined;
+  /** Headers, in any form that `fetch` takes. */
   readonly headers?: unknown;
+  /** The body of the request. */
   readonly body?: string | Uint8Array | null | undefined;
+  /** Aborting it ends the request. */
   readonly signal?: AbortSignal | null | undefined;
 }
 
 /** What is used of a `Response`. */
 export interface LeanResponse {
+  /** The HTTP status. */
   readonly status: number;
+  /** The text beside the status. */
   readonly statusText: string;
+  /** Whether the status is 200 to 299. */
   readonly ok: boolean;
+  /** The address that answered. */
   readonly url: string;
+  /** The headers of the answer. */
   readonly headers: Headers;
+  /** The body as a stream of bytes. */
   readonly body: unknown;
+  /** Reads the whole body as text. */
   text(): Promise<string>;
+  /** Reads the whole body as JSON. */
   json(): Promise<unknown>;
 }
 

@@ -13,7 +13,9 @@ import type { LeanFetch } from "./fetch.ts";
 
 /** What is used of `OpenAI` of the package "openai": a ready client, or a stand-in for it. */
 export interface OpenAIClient {
+  /** The Responses API. */
   readonly responses: { create(body: never, options?: never): unknown };
+  /** Chat Completions. */
   readonly chat: { readonly completions: { create(body: never, options?: never): unknown } };
 }
 
@@ -25,7 +27,9 @@ export interface OpenAIConnection {
   readonly apiKey?: string | undefined;
   /** Left out: OPENAI_BASE_URL, else OpenAI's own. */
   readonly baseURL?: string | undefined;
+  /** The organisation that requests are counted for. Default: `OPENAI_ORG_ID`. */
   readonly organization?: string | undefined;
+  /** Headers that every request carries. Their values count as secrets. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Milliseconds for one request, its body included. Default: the SDK's own, 10 minutes. */
   readonly timeoutMs?: number | undefined;
@@ -43,16 +47,20 @@ export interface OpenAISettings {
   readonly topP?: number | undefined;
   /** max_output_tokens on the wire; max_completion_tokens with api "chat". */
   readonly maxOutputTokens?: number | undefined;
+  /** How much the model reasons before it answers. */
   readonly reasoningEffort?: "none" | "minimal" | "low" | "medium" | "high" | (string & {}) | undefined;
+  /** Whether the answer carries the probabilities of its tokens. */
   readonly logprobs?: boolean | undefined;
   /** 0 to 20. */
   readonly topLogprobs?: number | undefined;
+  /** Whether the model may make several calls in one turn. */
   readonly parallelToolCalls?: boolean | undefined;
   /**
    * false: reasoning is asked for encrypted, and replayed so. A model that does not reason may refuse that:
    * `extraBody: { include: undefined }` leaves it out.
    */
   readonly store?: boolean | undefined;
+  /** An id of the end user, for the service's abuse detection. */
   readonly user?: string | undefined;
   /** false: the schema goes into the prompt text and the answer is parsed from text. Default true. */
   readonly nativeOutput?: boolean | undefined;
@@ -62,7 +70,9 @@ export interface OpenAISettings {
 
 /** For api "chat"; with "responses" a DefinitionError when the adapter is made. */
 export interface OpenAIChatSettings {
+  /** Asks the service for answers that can be reproduced. */
   readonly seed?: number | undefined;
+  /** Texts at which the model stops. */
   readonly stop?: readonly string[] | undefined;
   /** -2 to 2. */
   readonly presencePenalty?: number | undefined;
@@ -72,6 +82,7 @@ export interface OpenAIChatSettings {
 
 /** What `openai` takes: the model, the connection, settings of the model, and those of every adapter. */
 export interface OpenAIOptions extends OpenAIConnection, OpenAISettings, OpenAIChatSettings, AdapterOptions {
+  /** The model's name. */
   readonly model: string;
   /** Left out: "responses", or "chat" when baseURL is not OpenAI's. */
   readonly api?: "responses" | "chat" | undefined;

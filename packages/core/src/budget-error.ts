@@ -5,7 +5,9 @@ import type { BudgetDimension } from "./limits/usage.ts";
  * A limit of the budget in numbers, when an evaluation ended by it. Tokens, or US dollars where the dimension is "cost".
  */
 export interface BudgetState {
+  /** Which of the budget's limits was reached. */
   readonly dimension: BudgetDimension;
+  /** The limit as the budget was given it. */
   readonly limit: number;
   /** By all evaluations that share the budget. */
   readonly spent: number;
@@ -22,10 +24,15 @@ export interface BudgetState {
 export class BudgetExceededError extends PromptEvaluationError implements BudgetState {
   readonly code = "budget";
   override readonly name = "BudgetExceededError";
+  /** Which of the budget's limits was reached. */
   readonly dimension: BudgetDimension;
+  /** The limit as the budget was given it: tokens, or US dollars for "cost". */
   readonly limit: number;
+  /** What all evaluations that share the budget have spent. */
   readonly spent: number;
+  /** What other requests that are under way may still spend. */
   readonly reserved: number;
+  /** What the request needed at least; undefined where no request was to be made. */
   readonly wanted: number | undefined;
   /** The answer up to where the budget cut it short; undefined where it did not. */
   readonly text: string | undefined;

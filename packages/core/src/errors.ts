@@ -60,6 +60,7 @@ export class DefinitionError extends ProvisoError {
 export class NotSupportedError extends ProvisoError {
   readonly code = "not_supported";
   override readonly name = "NotSupportedError";
+  /** What was asked for and is not supported. */
   readonly feature: string;
   constructor(feature: string) {
     super(`${feature} is not supported yet.`);
@@ -75,24 +76,35 @@ export class RevokedError extends ProvisoError {
 
 /** What a failed evaluation has to tell beside its message. */
 export interface EvaluationDetails {
+  /** The part of the evaluation in which it failed. */
   readonly phase: EvaluationPhase;
+  /** `namespace/key` of the prompt. */
   readonly promptName: string;
+  /** What the provider answered, as it was received. */
   readonly providerPayload?: unknown;
   /** What was spent before it failed. */
   readonly usage: Usage;
   /** Answered calls only: can be given to the next evaluation as `messages`. */
   readonly messages: readonly Message[];
+  /** The calls that were answered, in their order. */
   readonly toolResults: readonly ToolInvoked[];
+  /** The error that caused this one. */
   readonly cause?: unknown;
 }
 
 /** Base of all that `evaluate` throws. */
 export abstract class PromptEvaluationError extends ProvisoError {
+  /** The part of the evaluation in which it failed. */
   readonly phase: EvaluationPhase;
+  /** `namespace/key` of the prompt. */
   readonly promptName: string;
+  /** What the provider answered, as it was received; undefined where it answered nothing. */
   readonly providerPayload: unknown;
+  /** What the evaluation spent until it failed. */
   readonly usage: Usage;
+  /** The history until the failure; `continueFrom` takes the error and goes on from there. */
   readonly messages: readonly Message[];
+  /** The calls that were answered, in their order. */
   readonly toolResults: readonly ToolInvoked[];
   constructor(message: string, details: EvaluationDetails) {
     super(message, details);
@@ -130,6 +142,7 @@ export class PromptRenderError extends PromptEvaluationError {
 export class ThrottleError extends PromptEvaluationError {
   readonly code = "throttled";
   override readonly name = "ThrottleError";
+  /** What kept the provider from answering. */
   readonly kind: ThrottleKind;
   /** Milliseconds the provider asked for, if it did. */
   readonly retryAfterMs: number | undefined;
@@ -161,6 +174,7 @@ export class ThrottleError extends PromptEvaluationError {
 export class ProviderError extends PromptEvaluationError {
   readonly code = "provider";
   override readonly name = "ProviderError";
+  /** Why the provider refused or could not be understood. */
   readonly reason: ProviderErrorReason;
   /** HTTP status, where there was one. */
   readonly status: number | undefined;
@@ -178,6 +192,7 @@ export class ProviderError extends PromptEvaluationError {
 export class OutputParseError extends PromptEvaluationError {
   readonly code = "output";
   override readonly name = "OutputParseError";
+  /** The model's last answer, as it was received. */
   readonly rawText: string;
   /** The first 100; the message says how many there are. */
   readonly issues: readonly { readonly path: string; readonly message: string }[];
@@ -198,6 +213,7 @@ export class OutputParseError extends PromptEvaluationError {
 export class DeadlineExceededError extends PromptEvaluationError {
   readonly code = "deadline";
   override readonly name = "DeadlineExceededError";
+  /** The moment of the deadline that was met. */
   readonly expiresAt: Date;
   constructor(message: string, details: EvaluationDetails & { readonly expiresAt: Date }) {
     super(message, details);
@@ -221,7 +237,9 @@ export class AbortedError extends PromptEvaluationError {
 export class ListenerError extends PromptEvaluationError {
   readonly code = "listener";
   override readonly name = "ListenerError";
+  /** What the listeners threw, in the order of the events. */
   readonly errors: readonly unknown[];
+  /** The response of the evaluation, which succeeded. */
   readonly response: PromptResponse<unknown>;
   constructor(
     message: string,
@@ -237,8 +255,11 @@ export class ListenerError extends PromptEvaluationError {
 export class ProcessError extends PromptEvaluationError {
   readonly code = "process";
   override readonly name = "ProcessError";
+  /** The exit code; null where a signal ended the process. */
   readonly exitCode: number | null;
+  /** The signal that ended the process; null where it ended by itself. */
   readonly signal: string | null;
+  /** The end of what the process wrote to standard error. */
   readonly stderr: string;
   constructor(
     message: string,
@@ -259,7 +280,9 @@ export class ProcessError extends PromptEvaluationError {
 export class VisibilityExpansionRequired extends ProvisoError {
   readonly code = "visibility";
   override readonly name = "VisibilityExpansionRequired";
+  /** The visibility that each section would have, by the section's path. */
   readonly requested: Readonly<Record<string, Visibility>>;
+  /** Why the model wants them open, in its words. */
   readonly reason: string;
   constructor(requested: Readonly<Record<string, Visibility>>, reason: string) {
     super(`Sections must be opened: ${Object.keys(requested).join(", ")}. ${reason}`);

@@ -17,6 +17,7 @@ export type FilesystemFault =
 export class FilesystemError extends ProvisoError {
   readonly code = "filesystem";
   override readonly name = "FilesystemError";
+  /** What is wrong with the path or the system. */
   readonly reason: FilesystemFault;
   /** As it was given. */
   readonly path: string;

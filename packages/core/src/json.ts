@@ -4,8 +4,16 @@ import { isRecord } from "./is-record.ts";
 
 /** What `parseJson` answers with; `error` says what is wrong with the text. */
 export type JsonResult =
-  | { readonly ok: true; readonly value: unknown }
-  | { readonly ok: false; readonly error: string };
+  | {
+      readonly ok: true;
+      /** The parsed value. */
+      readonly value: unknown;
+    }
+  | {
+      readonly ok: false;
+      /** Why the text is refused. */
+      readonly error: string;
+    };
 
 /** How large a JSON text may be for `parseJson`. */
 export interface JsonLimits {

@@ -10,6 +10,7 @@ export type { JsonSchema } from "./json-schema.ts";
 
 /** Any Standard Schema that also prints JSON Schema: zod ≥ 4.2, valibot, arktype. */
 export interface Schema<Input = unknown, Output = unknown> {
+  /** The two halves of Standard Schema: validation, and the conversion to JSON Schema. */
   readonly "~standard": StandardSchemaV1.Props<Input, Output> & StandardJSONSchemaV1.Props<Input, Output>;
 }
 /** What params, tool inputs and event payloads are: an object. */
@@ -17,7 +18,9 @@ export type ObjectSchema = Schema<unknown, object>;
 
 /** What a schema found wrong, with a dotted path ("" is the value itself); of a very long one its beginning. */
 export interface SchemaIssue {
+  /** Where the value is wrong: `items[2].name`, or empty for the value itself. */
   readonly path: string;
+  /** What is wrong, in the words of the schema's library. */
   readonly message: string;
 }
 

@@ -3,6 +3,7 @@ import { mayFit, resolveRef, type JsonSchema } from "./json-schema.ts";
 
 /** A schema as a strict provider takes it, and the way back for what it answers. */
 export interface StrictSchema {
+  /** The schema with every property required, as strict mode wants it. */
   readonly schema: JsonSchema;
   /** Drops the nulls that stand for absent optional keys. */
   restore(value: unknown): unknown;

@@ -8,6 +8,7 @@ import type { PromptResponse } from "./provider/adapter.ts";
 export class UnusableError extends ProvisoError {
   readonly code = "unusable";
   override readonly name = "UnusableError";
+  /** Whether a session or a resource cannot be used any more. */
   readonly what: "session" | "resource";
   /** The session's id, or the name of the resource's key. */
   readonly id: string;

@@ -6,7 +6,11 @@ import { distributionOf, type Distribution } from "./quantile.ts";
 /** US dollars, or why they are not known. */
 export type CostEstimate =
   | ({ readonly known: true } & Distribution)
-  | { readonly known: false; readonly reason: string };
+  | {
+      readonly known: false;
+      /** Why the cost is not known, and what to do about it. */
+      readonly reason: string;
+    };
 
 export function costFromPriors(priors: Quantities, pricing: EvaluationPricing): CostEstimate {
   if (!pricing.known) return pricing;

@@ -8,7 +8,9 @@ export interface UsageSample {
   readonly characters: number;
   /** Of all turns, as `Usage` counts them. */
   readonly inputTokens: number;
+  /** Input tokens that the provider read from its cache. */
   readonly cachedInputTokens: number;
+  /** Tokens of the answers, with those of reasoning. */
   readonly outputTokens: number;
   /** Of the turn with the most. */
   readonly largestOutputTokens: number;
@@ -22,7 +24,9 @@ export interface UsageSample {
 
 /** What is left out matches everything. */
 export interface UsageQuery {
+  /** Only samples of this prompt. Default: of every prompt. */
   readonly prompt?: string | undefined;
+  /** Only samples of this model. Default: of every model. */
   readonly model?: string | undefined;
 }
 

@@ -16,8 +16,11 @@ export type SqliteParameters = readonly (SqliteValue | Readonly<Record<string, S
 
 /** A prepared statement; as its database, it is not usable after the call that prepared it. */
 export interface SqliteStatement {
+  /** Runs the statement and returns all rows. @throws {SqliteError} with the reason. */
   all<Row extends { [K in keyof Row]: SqliteValue } = SqliteRow>(...parameters: SqliteParameters): readonly Row[];
+  /** Runs the statement and returns the first row; undefined where there is none. @throws {SqliteError} with the reason. */
   get<Row extends { [K in keyof Row]: SqliteValue } = SqliteRow>(...parameters: SqliteParameters): Row | undefined;
+  /** Runs the statement and returns how many rows it changed. @throws {SqliteError} with the reason. */
   run(...parameters: SqliteParameters): { readonly changes: number; readonly lastInsertRowid: number };
 }
 
@@ -27,14 +30,17 @@ export interface SqliteStatement {
  * @throws {SqliteError} of each method: wrong SQL, a constraint, a lock, a statement that no tool may run.
  */
 export interface SqliteDatabase {
+  /** Runs the statement and returns all rows. @throws {SqliteError} with the reason. */
   all<Row extends { [K in keyof Row]: SqliteValue } = SqliteRow>(
     sql: string,
     ...parameters: SqliteParameters
   ): readonly Row[];
+  /** Runs the statement and returns the first row; undefined where there is none. @throws {SqliteError} with the reason. */
   get<Row extends { [K in keyof Row]: SqliteValue } = SqliteRow>(
     sql: string,
     ...parameters: SqliteParameters
   ): Row | undefined;
+  /** Runs the statement and returns how many rows it changed. @throws {SqliteError} with the reason. */
   run(sql: string, ...parameters: SqliteParameters): { readonly changes: number; readonly lastInsertRowid: number };
   /** Several statements, without parameters. */
   exec(sql: string): void;

@@ -13,6 +13,7 @@ import { sqliteModule } from "./sqlite-module.ts";
 
 /** Statistics of usage in a file, for several processes. */
 export interface SqliteUsageStore extends UsageStore {
+  /** The samples that the query asks for, newest first. */
   samples(query: UsageQuery): readonly UsageSample[];
   /** Ends the use of the file; a second time it does nothing. */
   close(): void;

@@ -34,6 +34,7 @@ export type RunOptions = Pick<EvaluateOptions, "signal" | "deadline" | "budget" 
 
 /** A stateless block around one prompt. Immutable. */
 export interface Primitive<Output> {
+  /** The name, which events and errors carry. */
   readonly name: string;
   /** The id that it was defined with; undefined where a ready adapter carries it. */
   readonly model: string | undefined;

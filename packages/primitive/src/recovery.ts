@@ -28,10 +28,20 @@ export type RecoverableName = keyof typeof recoverable | (typeof recoverable)[ke
  * Run again with another payload; or answer with this data, which the output's schema takes as a model's answer; or let
  * it bubble. A literal in data wants `as const`: TypeScript widens it before it knows the output.
  */
-export type RecoveryDecision<Answer> = { readonly retry: string } | { readonly data: Answer } | "bubble";
+export type RecoveryDecision<Answer> =
+  | {
+      /** What the model is told when it is asked again. */
+      readonly retry: string;
+    }
+  | {
+      /** The answer that `run` returns in place of the failure. */
+      readonly data: Answer;
+    }
+  | "bubble";
 
 /** What to do about an attempt that failed for a local reason, in place of failing the run. */
 export interface RecoveryPolicy<Answer> {
+  /** The failures that the policy is asked about. */
   readonly on: readonly RecoverableName[];
   /** At once, and the same for the same arguments. `attempt` counts the evaluations of this run, from 1. */
   recover(error: RecoverableError, payload: unknown, attempt: number): RecoveryDecision<Answer>;

@@ -35,6 +35,7 @@ export interface PrimitiveFailure {
   readonly error: EvaluationFailure;
   /** Of all evaluations of this run. */
   readonly usage: Usage;
+  /** How many evaluations were made. */
   readonly attempts: number;
   /** A recovery policy that was itself at fault; `error` is the one that it was asked about. */
   readonly recoveryError: DefinitionError | undefined;

@@ -4,8 +4,11 @@ import { checkAdapterOptions, checkModelSettings, environmentVariable } from "@p
 
 /** What an adapter is made of. */
 export interface PrimitiveSettings {
+  /** The model's id. */
   readonly model: string;
+  /** 0 to 2. Default: that of the service. */
   readonly temperature?: number;
+  /** How refusals are retried. Default: that of the adapter. */
   readonly throttle?: Partial<ThrottlePolicy>;
 }
 

@@ -7,6 +7,7 @@ import { throttlePolicy } from "./request/policy.ts";
 
 /** The last part of every adapter's options. */
 export interface AdapterOptions extends Environment {
+  /** How refusals are retried. What is left out has its default. */
   readonly throttle?: Partial<ThrottlePolicy> | undefined;
   /** The default; an evaluation's own wins. */
   readonly toolChoice?: ToolChoice | undefined;

@@ -26,7 +26,9 @@ import { wellFormedMessage } from "./well-formed.ts";
 
 /** What owns its loop: a command-line agent, say. Its model's requests are its own affair. */
 export interface AgentDriver {
+  /** The name of the adapter, for events and logs. */
   readonly name: string;
+  /** The model that the agent uses. */
   readonly model: string;
   /** Its answers report their cost, so that `maxCostUsd` holds without a price. Default false. */
   readonly reportsCost?: boolean | undefined;
@@ -41,8 +43,11 @@ export interface AgentDriver {
 export interface AgentRun {
   /** As it is now: a call may open sections, whose text and tools are in it from then on. */
   readonly rendered: RenderedPrompt;
+  /** The history that the agent goes on from. */
   readonly messages: readonly Message[];
+  /** Aborted when the run is to end. */
   readonly signal: AbortSignal;
+  /** The latest moment at which the run ends; undefined where there is none. */
   readonly deadline: Deadline | undefined;
   /** One call after another, as in every evaluation: with its policies, its events, and a rollback if it fails. */
   executeToolCall(call: ToolCall): Promise<ToolMessage>;

@@ -5,9 +5,13 @@ import { openSecrets, type Secrets } from "./secrets.ts";
 
 /** pino and console satisfy it. */
 export interface Logger {
+  /** Takes an entry that helps to follow a run. */
   debug(fields: object, message: string): void;
+  /** Takes an entry about what happened as it should. */
   info(fields: object, message: string): void;
+  /** Takes an entry about what should be looked at. */
   warn(fields: object, message: string): void;
+  /** Takes an entry about what failed. */
   error(fields: object, message: string): void;
 }
 
@@ -16,9 +20,11 @@ export interface Logger {
  * its inputs.
  */
 export interface Environment {
+  /** Time and timers. Default: the system's. */
   readonly clock?: Clock | undefined;
   /** Uniform in [0, 1). */
   readonly random?: (() => number) | undefined;
+  /** Makes the ids of evaluations and sessions. Default: random UUIDs. */
   readonly newId?: (() => string) | undefined;
   /** Left out: nothing is printed. */
   readonly logger?: Logger | undefined;

@@ -5,7 +5,9 @@ import { messageOf } from "./failures.ts";
 
 /** What a model's tokens cost: US dollars for a million of them. */
 export interface TokenPrices {
+  /** US dollars for a million input tokens. */
   readonly input: number;
+  /** US dollars for a million output tokens. */
   readonly output: number;
   /** Of the input that came from the provider's cache. Default: as `input`. */
   readonly cachedInput?: number | undefined;

@@ -108,7 +108,9 @@ export const faults = {
 
 /** What a fault does, and where it means something. */
 export interface Fault {
+  /** What kind of thing goes wrong. */
   readonly group: "status" | "transport" | "sending" | "answer" | "calls" | "stream";
+  /** What happens, in one sentence. */
   readonly about: string;
   /** The only API it means something for. undefined: both. */
   readonly api?: Api | undefined;

@@ -3,6 +3,7 @@ import type { HttpStep } from "./types.ts";
 
 /** Buckets that fill with time. */
 export interface RateLimit {
+  /** How many requests are answered in a minute; the others get a 429 with a Retry-After. */
   readonly requestsPerMinute: number;
   /** Of input and output together. Left out: no limit. */
   readonly tokensPerMinute?: number | undefined;

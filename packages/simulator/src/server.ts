@@ -44,6 +44,7 @@ export interface SimulatorOptions {
 export interface Simulator extends AsyncDisposable {
   /** `http://127.0.0.1:<port>/v1` */
   readonly baseURL: string;
+  /** The port that it listens at. */
   readonly port: number;
   /** Grows with every request, when its answer begins. */
   readonly requests: readonly LoggedRequest[];

@@ -5,6 +5,7 @@ export type Api = "responses" | "chat";
 
 /** An answer of the simulated model. */
 export interface AnswerStep {
+  /** The text of the answer. Default: empty. */
   readonly text?: string | undefined;
   /** A structured answer, sent as JSON text. */
   readonly output?: unknown;
@@ -18,9 +19,11 @@ export interface AnswerStep {
     | undefined;
   /** A reasoning item before the rest; Responses only. */
   readonly reasoning?: string | undefined;
+  /** The text with which the model declines. Default: none. */
   readonly refusal?: string | undefined;
   /** Laid over the counted one; null: none is reported. */
   readonly usage?: JsonObject | null | undefined;
+  /** Why the model stops. Default: "stop". */
   readonly finishReason?: "stop" | "length" | "content_filter" | undefined;
   /** Milliseconds before it is sent, beside the simulator's own latency. */
   readonly afterMs?: number | undefined;
@@ -37,7 +40,9 @@ export interface AnswerStep {
 
 /** An HTTP answer as it is: a refusal, say. */
 export interface HttpStep {
+  /** The HTTP status of the answer. */
   readonly status: number;
+  /** Headers of the answer. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** An object is sent as JSON, a string as it is. */
   readonly body?: unknown;
@@ -52,14 +57,19 @@ export type SimulatorRule = (request: SimulatedRequest) => SimulatorStep | undef
 
 /** A tool call of an assistant message. */
 export interface SimulatedCall {
+  /** The id of the call. */
   readonly id: string;
+  /** The name of the tool. */
   readonly name: string;
+  /** The arguments as JSON text. */
   readonly arguments: string;
 }
 
 /** A message of either API, in one form. */
 export interface SimulatedMessage {
+  /** Who the message is from. */
   readonly role: "system" | "user" | "assistant" | "tool";
+  /** The text of the message. */
   readonly text: string;
   /** Of an assistant message. */
   readonly toolCalls: readonly SimulatedCall[];
@@ -69,32 +79,47 @@ export interface SimulatedMessage {
 
 /** A tool that the request offers. */
 export interface SimulatedTool {
+  /** The name of the tool. */
   readonly name: string;
+  /** What the tool does. */
   readonly description: string;
+  /** The JSON Schema of the arguments. */
   readonly parameters: JsonObject;
+  /** Whether strict mode was asked for. */
   readonly strict: boolean;
 }
 
 /** A tool message together with the call that it answers. */
 export interface SimulatedToolResult {
+  /** The id of the call that it answers. */
   readonly callId: string;
+  /** The name of the tool. */
   readonly name: string;
   /** The call's arguments; {} when they are not a JSON object. */
   readonly arguments: JsonObject;
+  /** What the model reads. */
   readonly text: string;
 }
 
 /** A checked request, the same for both APIs. */
 export interface SimulatedRequest {
+  /** Which API was asked. */
   readonly api: Api;
   /** How many requests were accepted before it. */
   readonly index: number;
+  /** The model that was asked for. */
   readonly model: string;
+  /** The text of the system message; empty where there is none. */
   readonly system: string;
+  /** The messages, in their order. */
   readonly messages: readonly SimulatedMessage[];
+  /** The tools that were offered. */
   readonly tools: readonly SimulatedTool[];
+  /** The tool choice, as it was sent. */
   readonly toolChoice: unknown;
+  /** The output schema; undefined where none was sent. */
   readonly output: { readonly name: string; readonly schema: JsonObject; readonly strict: boolean } | undefined;
+  /** The whole body of the request. */
   readonly body: JsonObject;
   /** Every tool output so far, in order. */
   toolResults(): readonly SimulatedToolResult[];
@@ -104,14 +129,19 @@ export interface SimulatedRequest {
 export interface LoggedRequest {
   /** From 0, in the order of arrival. */
   readonly index: number;
+  /** Which API was asked; undefined for an unknown path. */
   readonly api: Api | undefined;
+  /** The HTTP method. */
   readonly method: string;
+  /** The path of the request. */
   readonly path: string;
   /** By allow-list: never a key. */
   readonly headers: Readonly<Record<string, string>>;
+  /** The body of the request, parsed. */
   readonly body: unknown;
   /** Of the answer's HTTP status line. */
   readonly status: number;
+  /** The body of the answer. */
   readonly answer: unknown;
   /** What went wrong with the answer, on purpose. */
   readonly fault: FaultName | undefined;

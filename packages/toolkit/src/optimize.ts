@@ -40,17 +40,25 @@ export interface OptimizeOptions {
   readonly overrides?: { readonly store: OverridesStore; readonly tag?: string | undefined } | undefined;
   /** Runs in it, as it is; left out: in one of its own. */
   readonly optimizationSession?: Session | undefined;
+  /** Resources of the evaluation, as `evaluate` takes them. */
   readonly resources?: EvaluateOptions["resources"];
+  /** The latest moment at which the evaluation ends. Default: none. */
   readonly deadline?: Deadline | undefined;
+  /** What the evaluation may spend. Default: no limit. */
   readonly budget?: Budget | BudgetTracker | undefined;
+  /** Aborting it ends the evaluation. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /** What `optimize` answers with. */
 export interface OptimizationResult {
+  /** The response of the evaluation that wrote the digest. */
   readonly response: PromptResponse<{ readonly digest: string }>;
+  /** The digest. */
   readonly digest: string;
+  /** Where the digest is kept. */
   readonly scope: OptimizationScope;
+  /** The key of the section that shows it. */
   readonly sectionKey: string;
 }
 

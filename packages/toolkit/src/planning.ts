@@ -14,13 +14,17 @@ const statuses = ["pending", "in_progress", "done", "blocked"] as const;
 
 /** A step of a plan. */
 export interface PlanStep {
+  /** What is to be done. */
   readonly title: string;
+  /** How far it is. */
   readonly status: (typeof statuses)[number];
+  /** What was noted about it. */
   readonly note?: string | undefined;
 }
 
 /** What a model has set itself to do. */
 export interface Plan {
+  /** What the plan is for. */
   readonly goal: string;
   /** Numbered from 1. */
   readonly steps: readonly PlanStep[];

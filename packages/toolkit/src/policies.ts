@@ -151,13 +151,19 @@ function normalPath(path: string): string {
 /** What a person, or a program in its place, says of a call. */
 export type Approval =
   | { readonly approved: true; /** In place of the model's arguments. */ readonly input?: unknown }
-  | { readonly approved: false; readonly reason?: string | undefined };
+  | {
+      readonly approved: false;
+      /** Why not; the model reads it. */
+      readonly reason?: string | undefined;
+    };
 
 /** A call that waits for its approval. */
 export interface ApprovalRequest {
+  /** The tool that was called. */
   readonly tool: Tool;
   /** Validated and frozen: what is approved is what runs. */
   readonly input: unknown;
+  /** The id of the call. */
   readonly callId: string;
   /** Fires when nobody waits for the answer any more. */
   readonly signal: AbortSignal;

@@ -3,6 +3,7 @@ import type { FinishReason } from "@proviso/core/provider";
 
 /** An answer of the model, in no provider's own shape. */
 export interface ConformanceAnswer {
+  /** The text of the answer. Default: none. */
   readonly text?: string | undefined;
   /** A structured answer, sent as JSON text. */
   readonly output?: unknown;
@@ -14,9 +15,11 @@ export interface ConformanceAnswer {
   readonly usage?: ReportedUsage | null | undefined;
   /** Left out: "tool-calls" where there are calls, else "stop". */
   readonly finishReason?: Exclude<FinishReason, "other"> | undefined;
+  /** The text with which the model declines. Default: none. */
   readonly refusal?: string | undefined;
   /** What the model thought before, where the wire tells it. */
   readonly reasoning?: string | undefined;
+  /** What goes wrong while the answer is sent. Default: nothing. */
   readonly fault?: ConformanceFault | undefined;
   /** Milliseconds between two pieces of a stream. */
   readonly eventMs?: number | undefined;
@@ -24,8 +27,11 @@ export interface ConformanceAnswer {
 
 /** An HTTP answer as it is. The body is `{ error: { message, type, code } }`, or text. */
 export interface ConformanceRefusal {
+  /** The HTTP status of the answer. */
   readonly status: number;
+  /** Headers of the answer. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** The body, written as JSON. Default: empty. */
   readonly body?: unknown;
 }
 
@@ -63,8 +69,11 @@ export type ConformanceScript = readonly ConformanceStep[];
 
 /** A message as the service read it. */
 export interface ConformanceMessage {
+  /** Who the message is from. */
   readonly role: "system" | "user" | "assistant" | "tool";
+  /** The text of the message. */
   readonly text: string;
+  /** The calls of an assistant's message. */
   readonly toolCalls?:
     | readonly { readonly id: string; readonly name: string; readonly arguments: string }[]
     | undefined;
@@ -76,6 +85,7 @@ export interface ConformanceMessage {
 export interface ConformanceRequest {
   /** Where the wire has a place for it outside the messages. */
   readonly system?: string | undefined;
+  /** The messages as the service received them. */
   readonly messages: readonly ConformanceMessage[];
   /** undefined: none was sent. A forced tool's name stands somewhere in it. */
   readonly toolChoice?: unknown;
@@ -95,11 +105,13 @@ export interface ConformanceSettings {
 
 /** A wire with an adapter at its end; each case opens one and closes it. */
 export interface Connection {
+  /** The adapter, connected with the service. */
   readonly adapter: ProviderAdapter;
   /** Grows with every request that the service took, whatever it answered. */
   requests(): readonly ConformanceRequest[];
   /** Requests that are neither answered to their end nor given up by who sent them. Left out: a case less, and said so. */
   readonly awaited?: (() => number) | undefined;
+  /** Ends the service and closes what it holds. */
   close(): Promise<void>;
 }
 

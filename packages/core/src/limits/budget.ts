@@ -10,10 +10,15 @@ import { addUsage, countUsage, type BudgetDimension, type ReportedUsage, type Us
 
 /** Limits in tokens and US dollars; at least one, all positive. */
 export interface Budget {
+  /** Input and output tokens together. Default: no limit. */
   readonly maxTotalTokens?: number | undefined;
+  /** Input tokens. Default: no limit. */
   readonly maxInputTokens?: number | undefined;
+  /** Output tokens. Default: no limit. */
   readonly maxOutputTokens?: number | undefined;
+  /** US dollars. It needs a model whose price is known. Default: no limit. */
   readonly maxCostUsd?: number | undefined;
+  /** The latest moment at which an evaluation on this budget ends. Default: none. */
   readonly deadline?: Deadline | undefined;
 }
 
@@ -36,7 +41,9 @@ export interface BudgetReservation {
  * store that several processes share for example. Requests of one process wait for each other's reservations on either.
  */
 export interface BudgetTracker {
+  /** The limits. */
   readonly budget: Budget;
+  /** What has been spent so far. It changes while evaluations run. */
   readonly consumed: Usage;
   /** What is left beside spent and reserved; Infinity where there is no limit. */
   remaining(): BudgetAmounts;
@@ -56,6 +63,7 @@ export interface BudgetTracker {
 
 /** What `toJSON` of a tracker returns, and `trackBudget` takes as its second argument. */
 export interface SavedBudget {
+  /** What had been spent when it was saved. */
   readonly consumed: Usage;
 }
 

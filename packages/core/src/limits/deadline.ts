@@ -4,6 +4,7 @@ import { systemClock, type Clock } from "./clock.ts";
 
 /** A moment by which an evaluation has settled. */
 export interface Deadline {
+  /** The moment at which it is met. */
   readonly expiresAt: Date;
   /** Milliseconds left; zero or less when it has passed. */
   remainingMs(): number;

@@ -3,8 +3,11 @@ export type BudgetDimension = "input_tokens" | "output_tokens" | "total_tokens" 
 
 /** Tokens, and US dollars where the provider reports a cost. */
 export interface Usage {
+  /** Tokens of the requests. */
   readonly inputTokens: number;
+  /** Tokens of the answers, with those of reasoning. */
   readonly outputTokens: number;
+  /** Input and output tokens together. */
   readonly totalTokens: number;
   /** Those of the input that came from the provider's cache; 0 where it does not say. */
   readonly cachedInputTokens: number;

@@ -4,8 +4,11 @@ import type { Tool } from "../tool/tool.ts";
 
 /** A whole task, shown to the model. */
 export interface TaskExample {
+  /** What the task asks for. */
   readonly objective: string;
+  /** The calls that solve it, in their order. Each names a tool of the prompt. */
   readonly steps: readonly { readonly tool: string; readonly input: unknown; readonly output?: unknown }[];
+  /** The output in the end; checked with the prompt's output schema. */
   readonly outcome?: unknown;
 }
 

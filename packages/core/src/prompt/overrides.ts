@@ -11,10 +11,13 @@ import type { Visibility } from "./visibility.ts";
 
 /** Texts in place of the prompt's own. Each carries the hash of what it replaces. */
 export interface PromptOverride {
+  /** The tag that it is stored under, "latest" for example. */
   readonly tag: string;
+  /** Texts by section path. `hash` is that of the text which is replaced, as the prompt's descriptor has it. */
   readonly sections: Readonly<
     Record<string, { hash: string; text?: string; summary?: string; visibility?: Visibility }>
   >;
+  /** Descriptions by tool name. `params` are descriptions of the input's properties. */
   readonly tools: Readonly<
     Record<string, { hash: string; description?: string; params?: Readonly<Record<string, string>> }>
   >;
@@ -22,6 +25,7 @@ export interface PromptOverride {
 
 /** Where overrides are kept. */
 export interface OverridesStore {
+  /** The override of this prompt under the tag; undefined where none is stored. */
   resolve(descriptor: PromptDescriptor, tag: string): Promise<PromptOverride | undefined>;
   /** @throws {DefinitionError} for one that is stale, or names what the prompt has not. */
   upsert(descriptor: PromptDescriptor, override: PromptOverride): Promise<void>;
@@ -31,7 +35,9 @@ export interface OverridesStore {
 
 /** What became of an override: sections by path, tools by name. */
 export interface AppliedOverride {
+  /** The tag that the override was stored under. */
   readonly tag: string;
+  /** What the override replaced. */
   readonly applied: readonly string[];
   /** Written for another text than the one there is; not used. */
   readonly stale: readonly string[];

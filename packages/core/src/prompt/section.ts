@@ -31,11 +31,15 @@ export interface Section<in Params = {}> {
    * counts. Left out: always. A disabled section vanishes with its subtree.
    */
   readonly enabled?: (keyof Params & string) | ((params: Params) => boolean) | undefined;
+  /** Tools that the model may call while the section is open. */
   readonly tools?: readonly Tool[] | undefined;
+  /** Policies for the calls of this section's tools, before those of the prompt. */
   readonly policies?: readonly ToolPolicy[] | undefined;
+  /** Resources of the section, opened when an evaluation begins. */
   readonly resources?: readonly Binding[] | undefined;
   /** What its tools and policies keep; a session that lacks one gets it when the evaluation begins. */
   readonly slices?: readonly Slice[] | undefined;
+  /** Sections below this one. */
   readonly children?: readonly Section<Params>[] | undefined;
   /** Default true. */
   readonly acceptsOverrides?: boolean | undefined;
@@ -60,8 +64,11 @@ export interface SectionDefinition<
 > extends Omit<Section<OutputOf<PS>>, "text" | "summary" | "children"> {
   /** What it asks of a prompt that it is put into. */
   readonly params?: PS | undefined;
+  /** The text; `${name}` stands for a param. */
   readonly text?: (T & CheckedText<T, TextKeys<OutputOf<PS>>, keyof OutputOf<PS>>) | undefined;
+  /** What the model reads while the section is closed. */
   readonly summary?: (U & CheckedText<U, TextKeys<OutputOf<PS>>, keyof OutputOf<PS>>) | undefined;
+  /** Sections below this one. */
   readonly children?: (C & CheckedSections<C, TextKeys<OutputOf<PS>>, keyof OutputOf<PS>>) | undefined;
 }
 

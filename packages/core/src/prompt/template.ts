@@ -29,9 +29,11 @@ export interface PromptDefinition<
 > {
   /** Default "app". */
   readonly ns?: string | undefined;
+  /** The prompt's name in its namespace: `^[a-z0-9][a-z0-9._-]{0,63}$`. */
   readonly key: string;
   /** In events and errors. Default `ns/key`. */
   readonly name?: string | undefined;
+  /** The schema of the params that the texts name. */
   readonly params?: PS | undefined;
   /** Left out: the output is the answer's text. */
   readonly output?: OS | undefined;
@@ -41,12 +43,15 @@ export interface PromptDefinition<
   readonly sections?: (S & CheckedSections<S, TextKeys<OutputOf<PS>>, keyof OutputOf<PS>>) | undefined;
   /** In place of `sections`: one user section. */
   readonly text?: (T & CheckedText<T, TextKeys<OutputOf<PS>>, keyof OutputOf<PS>>) | undefined;
+  /** Policies for the calls of all tools. */
   readonly policies?: readonly ToolPolicy[] | undefined;
   /** Said to the model beside tools' results, now and then. */
   readonly feedback?: readonly FeedbackProvider[] | undefined;
   /** Looks at the answer: what is missing is shown to the model, at most 10 times. */
   readonly completion?: CompletionChecker<NoInfer<OS extends Schema ? OutputOf<OS> : string>> | undefined;
+  /** Resources of the prompt, opened when an evaluation begins. */
   readonly resources?: readonly Binding[] | undefined;
+  /** Slices that are registered with the session when an evaluation begins. */
   readonly slices?: readonly Slice[] | undefined;
   /** Whole tasks, shown after the sections. */
   readonly examples?: readonly TaskExample[] | undefined;
@@ -54,9 +59,13 @@ export interface PromptDefinition<
 
 /** A prompt without its params; `bind` gives it them. */
 export interface PromptTemplate<Params, Output> {
+  /** The namespace; `default` where none was given. */
   readonly ns: string;
+  /** The name in the namespace. */
   readonly key: string;
+  /** `namespace/key`. */
   readonly name: string;
+  /** The names and hashes of the texts, for overrides. */
   readonly descriptor: PromptDescriptor;
   /** Of the prompt and its sections: what `restoreSession` has to know. */
   readonly slices: readonly Slice[];
@@ -69,7 +78,9 @@ export type BindParams<Params> = {} extends Params ? [params?: Params] : [params
 
 /** Parameters filled in: what an adapter evaluates. Immutable. */
 export interface Prompt<Output = unknown> {
+  /** The template that the prompt was bound from. */
   readonly template: PromptTemplate<never, Output>;
+  /** The params as they were validated. */
   readonly params: Readonly<Record<string, unknown>>;
   /** The same prompt, its answer left unparsed. */
   asText(): Prompt<string>;
@@ -81,6 +92,7 @@ export interface Prompt<Output = unknown> {
 export interface RenderOptions {
   /** By dotted path, in place of what the sections say. */
   readonly visibility?: Readonly<Record<string, Visibility>> | undefined;
+  /** Texts in place of the prompt's own. */
   readonly overrides?: PromptOverride | undefined;
   /** The state that sections may take their texts from; left out, they show their own. */
   readonly get?: SessionState["get"] | undefined;
@@ -92,17 +104,25 @@ export interface RenderOptions {
 export interface RenderedPrompt<Output = unknown> {
   /** The whole prompt as one markdown text. */
   readonly text: string;
+  /** The text for the model's system message. */
   readonly system: string;
+  /** The text for the first user message; empty where there is none. */
   readonly user: string;
+  /** The tools that the model may call, those of open sections. */
   readonly tools: readonly Tool[];
+  /** The schema of the output; undefined for text. */
   readonly output: OutputSpec<Output> | undefined;
+  /** The names and hashes of the texts, before any override. */
   readonly descriptor: PromptDescriptor;
   /** What became of the overrides; undefined without any. */
   readonly overrides: AppliedOverride | undefined;
   /** The policies of the tool's section, then the prompt's. */
   policiesOf(tool: string): readonly ToolPolicy[];
+  /** The providers of feedback, in the order of the sections. */
   readonly feedback: readonly FeedbackProvider[];
+  /** Checks an output before the evaluation ends; undefined where any output will do. */
   readonly completion: CompletionChecker<Output> | undefined;
+  /** The bindings of the prompt and its sections. */
   readonly resources: readonly Binding[];
   /** Dotted paths of what `open_sections` and `read_section` can open. */
   readonly summarised: readonly SummarisedSection[];

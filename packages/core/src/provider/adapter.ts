@@ -13,6 +13,7 @@ import type { FinishReason, ToolChoice } from "./model.ts";
 
 /** Evaluates prompts: `openai({ model })`, `aiSdk({ model })`, `modelAdapter(model)` make one. */
 export interface ProviderAdapter {
+  /** The name of the adapter, for events and logs. */
   readonly name: string;
   /** A text is a prompt of one user message; its events have the name `app/text`. */
   evaluate(text: string, options?: EvaluateOptions): Promise<PromptResponse<string>>;
@@ -20,6 +21,7 @@ export interface ProviderAdapter {
   evaluate<Output>(prompt: Prompt<Output>, options?: EvaluateOptions): Promise<PromptResponse<Output>>;
   /** The same evaluation, watched as it happens; it begins at once. */
   stream(text: string, options?: EvaluateOptions): EvaluationStream<string>;
+  /** As `evaluate`, and an async iterable of the events while it runs. */
   stream<Output>(prompt: Prompt<Output>, options?: EvaluateOptions): EvaluationStream<Output>;
 }
 
@@ -28,9 +30,11 @@ export interface EvaluateOptions {
   // the provisos
   /** An ephemeral one if left out. */
   readonly session?: Session | undefined;
+  /** The latest moment at which the evaluation ends. Default: none. */
   readonly deadline?: Deadline | undefined;
   /** Limits for this evaluation alone, or a tracker shared with others. */
   readonly budget?: Budget | BudgetTracker | undefined;
+  /** Aborting it ends the evaluation with an AbortedError. */
   readonly signal?: AbortSignal | undefined;
   /**
    * An estimate: of a budget, each request reserves the p90 of a turn's output in place of its `maxOutputTokens`, which
@@ -61,6 +65,7 @@ export interface EvaluateOptions {
   /** Texts in place of the prompt's own; the tag is "latest" if left out. */
   readonly overrides?: { readonly store: OverridesStore; readonly tag?: string | undefined } | undefined;
   // the loop
+  /** Which tools the model may or must call. Default: that of the adapter, else "auto". */
   readonly toolChoice?: ToolChoice | undefined;
   /** Extra turns in which the model is shown why its output did not parse. Default 0. */
   readonly maxRepairs?: number | undefined;
@@ -71,23 +76,38 @@ export interface EvaluateOptions {
 }
 
 /** What an evaluation can go on from: an error that `evaluate` rejected with, a response, or messages that were stored. */
-export type ContinueFrom = { readonly messages: readonly Message[] } | readonly Message[];
+export type ContinueFrom =
+  | {
+      /** The history to go on from. */
+      readonly messages: readonly Message[];
+    }
+  | readonly Message[];
 
 /** What an evaluation answers with. */
 export interface PromptResponse<Output> {
+  /** `namespace/key` of the prompt. */
   readonly promptName: string;
+  /** The id of the evaluation, which its events carry too. */
   readonly evaluationId: string;
   /** The ones that answered. */
   readonly provider: string;
+  /** The model that answered, as the provider reports it. */
   readonly model: string;
   /** null when a structured output was parsed. */
   readonly text: string | null;
+  /** The parsed output; the text where the prompt has no output schema. */
   readonly output: Output;
+  /** The calls that were answered, in their order. */
   readonly toolResults: readonly ToolInvoked[];
+  /** What all requests of the evaluation spent, with nested evaluations. */
   readonly usage: Usage;
+  /** How often the model answered. */
   readonly turns: number;
+  /** The history, with the last answer; `continueFrom` takes the response and goes on from there. */
   readonly messages: readonly Message[];
+  /** Why the model stopped. */
   readonly finishReason: FinishReason;
+  /** The provider's last answer, as it was received. */
   readonly providerPayload: unknown;
 }
 
@@ -104,7 +124,11 @@ export interface EvaluationStream<Output> extends AsyncIterable<StreamEvent<Outp
 export type StreamEvent<Output = unknown> =
   | Exclude<FrameworkEvent, OutputDelta>
   | OutputDelta<Output>
-  | { readonly type: "app"; readonly event: AppEvent };
+  | {
+      readonly type: "app";
+      /** The event that a handler or a listener dispatched. */
+      readonly event: AppEvent;
+    };
 
 /** What has arrived of an output, not validated: an enum may be half a word. */
 export type PartialOutput<T> = T extends string

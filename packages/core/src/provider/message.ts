@@ -4,7 +4,9 @@ import { whyNoJson } from "../json.ts";
 
 /** A call that the model asks for. */
 export interface ToolCall {
+  /** The id of the call; its answer carries it. */
   readonly id: string;
+  /** The name of the tool, as the model wrote it. */
   readonly name: string;
   /** Exactly as the model sent it. */
   readonly arguments: string;
@@ -13,13 +15,16 @@ export interface ToolCall {
 /** What the model is told: the rules of a prompt, or a user's words. */
 export interface PromptMessage {
   readonly role: "system" | "user";
+  /** The text of the message. */
   readonly text: string;
 }
 
 /** A turn of the model's: text, calls, or both. */
 export interface AssistantMessage {
   readonly role: "assistant";
+  /** What the model wrote; may be empty beside calls. */
   readonly text: string;
+  /** The calls that the model made, in their order. */
   readonly toolCalls: readonly ToolCall[];
   /** Opaque, replayed to the same provider: reasoning items, signatures. */
   readonly providerItems?: unknown;
@@ -28,9 +33,13 @@ export interface AssistantMessage {
 /** The answer to one call. */
 export interface ToolMessage {
   readonly role: "tool";
+  /** The id of the call that it answers. */
   readonly callId: string;
+  /** The name of the tool. */
   readonly name: string;
+  /** What the model reads. */
   readonly text: string;
+  /** Whether the call failed. */
   readonly isError: boolean;
 }
 /** Plain JSON. */

@@ -7,18 +7,29 @@ import type { AssistantMessage, Message } from "./message.ts";
 export type FinishReason = "stop" | "length" | "content-filter" | "tool-calls" | "other";
 
 /** Whether the model calls tools: as it likes, never, at least one, or a certain one. Default "auto". */
-export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string };
+export type ToolChoice =
+  | "auto"
+  | "none"
+  | "required"
+  | {
+      /** The name of the tool that the model must call. */
+      readonly tool: string;
+    };
 
 /** A tool as a model is told of it. */
 export interface ToolSpec {
+  /** The name of the tool. */
   readonly name: string;
+  /** What the tool does; the model reads it. */
   readonly description: string;
+  /** The JSON Schema of the arguments. */
   readonly inputSchema: JsonSchema;
 }
 
 /** More kinds may come: pass over what you do not know. */
 export interface ModelDelta {
   readonly kind: "text";
+  /** What was added to the answer. */
   readonly text: string;
 }
 
@@ -26,15 +37,18 @@ export interface ModelDelta {
 export interface ModelRequest {
   /** Grows by appending; a message object never changes, so what was made of it can be kept. */
   readonly messages: readonly Message[];
+  /** The tools that the model may call. */
   readonly tools: readonly ToolSpec[];
   /** undefined: say nothing. */
   readonly toolChoice: ToolChoice | undefined;
+  /** The schema of the output; undefined for text. */
   readonly output: { readonly name: string; readonly schema: JsonSchema } | undefined;
   /**
    * Tokens of the answer at most, because a budget has no more left; undefined: as many as the model likes. Only for a
    * model with `capabilities.outputLimit`. Of this and the model's own bound the smaller counts.
    */
   readonly maxOutputTokens?: number | undefined;
+  /** Aborted when the request is to end. */
   readonly signal: AbortSignal;
   /** Given: stream. */
   readonly onDelta?: (delta: ModelDelta) => void;
@@ -42,15 +56,21 @@ export interface ModelRequest {
 
 /** One answer of a model. */
 export interface ModelResponse {
+  /** Only a ModelFailure has one. */
   readonly failure?: undefined;
+  /** What the model answered. */
   readonly message: AssistantMessage;
+  /** Why the model stopped. */
   readonly finishReason: FinishReason;
+  /** What the provider reports of this request; left out: it is estimated. */
   readonly usage?: ReportedUsage | undefined;
   /** The one that answered, if it says so. */
   readonly model?: string | undefined;
   /** Provider-native structured payload, where there is one. */
   readonly parsed?: unknown;
+  /** The text with which the model declined; left out: it did not. */
   readonly refusal?: string | undefined;
+  /** The answer as it was received. */
   readonly payload?: unknown;
 }
 
@@ -59,25 +79,36 @@ export interface ModelResponse {
  * ThrottleError; "provider": it rejects with a ProviderError at once; "process": with a ProcessError at once.
  */
 export type ModelFailure = {
+  /** What happened, for people. */
   readonly message: string;
+  /** The HTTP status, where there was an answer. */
   readonly status?: number | undefined;
+  /** The body of the answer, as it was received. */
   readonly payload?: unknown;
+  /** What the request spent nevertheless. */
   readonly usage?: ReportedUsage | undefined;
+  /** The error that was thrown, where one was. */
   readonly cause?: unknown;
 } & (
   | {
       readonly failure: "throttle";
+      /** What kept the provider from answering. */
       readonly kind: ThrottleKind;
       /** Milliseconds. */
       readonly retryAfterMs?: number | undefined;
       /** false: the provider says not to ask again, and the request is given up at once. Default true. */
       readonly retry?: boolean | undefined;
     }
-  | { readonly failure: "provider"; readonly reason: ProviderErrorReason }
+  | {
+      readonly failure: "provider";
+      /** Why the provider refused. */
+      readonly reason: ProviderErrorReason;
+    }
   | {
       readonly failure: "process";
       /** null: it was ended by a signal, or never began. */
       readonly exitCode: number | null;
+      /** The signal that ended the process; null where it ended by itself. */
       readonly signal: string | null;
       /** What it said on standard error, or the end of it. */
       readonly stderr: string;
@@ -86,7 +117,9 @@ export type ModelFailure = {
 
 /** What a model can do; what it cannot is refused before anything is sent. */
 export interface ModelCapabilities {
+  /** Whether the service takes tools. */
   readonly tools: boolean;
+  /** Whether the service keeps to an output schema by itself; else the prompt asks for it in words. */
   readonly nativeOutput: boolean;
   /**
    * It keeps to a request's `maxOutputTokens`, and takes no fewer than `least`. Left out: a budget cannot cut its answers
@@ -102,10 +135,14 @@ export interface ModelCapabilities {
  * the network's errors count as "throttle", an abort of `signal` as one; anything else as "provider", "unknown".
  */
 export interface ModelProvider {
+  /** The name of the adapter, for events and logs. */
   readonly name: string;
+  /** The model that is asked. */
   readonly model: string;
   /** Tokens of an answer at most, whatever a request asks for; lets a budget reserve them. */
   readonly maxOutputTokens?: number | undefined;
+  /** What the service can do itself. */
   readonly capabilities: ModelCapabilities;
+  /** Makes one request. A refusal is returned; what is thrown counts as an unforeseen error. */
   generate(request: ModelRequest): Promise<ModelResponse | ModelFailure>;
 }

@@ -6,9 +6,13 @@ export type ResourceScope = "singleton" | "toolCall" | "prototype";
 
 /** What stands for a resource key in an evaluation; made by `provide` and `provideFactory`. */
 export interface Binding<out T = unknown> {
+  /** The key that handlers ask for the resource with. */
   readonly key: ResourceKey<T>;
+  /** Who shares an instance. */
   readonly scope: ResourceScope;
+  /** Whether it is created when it is opened, and not at its first use. */
   readonly eager: boolean;
+  /** Creates an instance. `resources` are those that it may depend on. */
   create(resources: Resources): T | Promise<T>;
   /** undefined: never closed here, as a ready instance. */
   readonly close: ((instance: never) => void | Promise<void>) | undefined;

@@ -10,14 +10,17 @@ export interface Filesystem {
     path: string,
     options?: { offset?: number; limit?: number },
   ): Promise<{ text: string; totalLines: number; truncated: boolean }>;
+  /** The whole content of a file. @throws {FilesystemError} where there is none, or it is a folder. */
   readBytes(path: string): Promise<Uint8Array>;
   /** Makes the folders above it. */
   write(path: string, content: string | Uint8Array): Promise<void>;
   /** A file, or a folder with all that is in it. */
   remove(path: string): Promise<void>;
+  /** Creates a folder and those above it; one that exists is left alone. */
   mkdir(path: string): Promise<void>;
   /** Sorted by name. `size` is in bytes, 0 for a folder. */
   list(path?: string): Promise<readonly { name: string; kind: "file" | "directory"; size: number }[]>;
+  /** Whether a file or a folder is at the path. */
   exists(path: string): Promise<boolean>;
   /** Files, sorted; `*`, `**`, `?`, `[abc]`, `{a,b}`. */
   glob(pattern: string): Promise<readonly string[]>;

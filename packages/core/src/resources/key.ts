@@ -2,6 +2,7 @@ declare const resource: unique symbol;
 
 /** Names a resource and its type; made by `resourceKey`. */
 export interface ResourceKey<out T> {
+  /** The name of the resource, for errors. */
   readonly name: string;
   readonly [resource]: T;
 }

@@ -12,7 +12,9 @@ export type SessionEvent = FrameworkEvent | AppEvent;
 
 /** An event of the application, made by a type of `defineEvent`; its payload's fields stand beside `type`. */
 export interface AppEvent {
+  /** The name of the event's type. */
   readonly type: string;
+  /** Only events of the framework have one. */
   readonly evaluationId?: undefined;
 }
 
@@ -20,7 +22,9 @@ export interface AppEvent {
 export interface EventType<Name extends string = string, Payload = unknown> {
   /** @throws {DefinitionError} when the payload does not fit the schema. */
   (payload: Payload): { readonly type: Name } & Readonly<Payload>;
+  /** The name of the type. */
   readonly type: Name;
+  /** The schema of the payload. */
   readonly schema: Schema<unknown, Payload>;
 }
 

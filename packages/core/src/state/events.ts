@@ -19,13 +19,21 @@ export interface EventBase<Type extends string> {
 
 /** An evaluation begins: what the model will be shown. */
 export interface PromptRendered extends EventBase<"prompt.rendered"> {
+  /** `namespace/key` of the prompt. */
   readonly promptName: string;
+  /** The name of the adapter. */
   readonly adapter: string;
+  /** The model that will be asked. */
   readonly model: string;
+  /** The text of the prompt, system and user. */
   readonly text: string;
+  /** The names of the tools that are offered. */
   readonly tools: readonly string[];
+  /** The params that the prompt was bound with. */
   readonly params: Readonly<Record<string, unknown>>;
+  /** The names and hashes of the texts. */
   readonly descriptor: PromptDescriptor;
+  /** What became of the override; undefined where there was none. */
   readonly overrides:
     | { readonly tag: string; readonly applied: readonly string[]; readonly stale: readonly string[] }
     | undefined;
@@ -45,6 +53,7 @@ export interface ProviderThrottled extends EventBase<"provider.throttled"> {
   readonly turn: number;
   /** The one that was refused, from 1. */
   readonly attempt: number;
+  /** What kept the provider from answering. */
   readonly kind: ThrottleKind;
   /** undefined: given up. */
   readonly delayMs: number | undefined;
@@ -58,6 +67,7 @@ export interface ProviderResponded extends EventBase<"provider.responded"> {
   readonly turn: number;
   /** Of this turn alone. */
   readonly usage: Usage;
+  /** Why the model stopped. */
   readonly finishReason: FinishReason;
   /** Milliseconds; repeated requests, and the waits between them, included. */
   readonly durationMs: number;
@@ -67,6 +77,7 @@ export interface ProviderResponded extends EventBase<"provider.responded"> {
 export interface TextDelta extends EventBase<"text.delta"> {
   /** From 1. */
   readonly turn: number;
+  /** What was added to the answer. */
   readonly text: string;
 }
 /** A streamed attempt failed and is asked again: drop the deltas of this turn. */
@@ -78,13 +89,16 @@ export interface TextReset extends EventBase<"text.reset"> {
 export interface OutputDelta<Output = unknown> extends EventBase<"output.delta"> {
   /** From 1. */
   readonly turn: number;
+  /** The output as far as it has been received. */
   readonly partial: PartialOutput<Output>;
 }
 /** The model asked for a call whose arguments fit. It may yet be denied, or not be approved. */
 export interface ToolRequested extends EventBase<"tool.requested"> {
   /** From 1. */
   readonly turn: number;
+  /** The id of the call, as the model gave it. */
   readonly callId: string;
+  /** The name that the model called; a tool of this name need not exist. */
   readonly name: string;
   /** Exactly as the model sent it. */
   readonly arguments: string;
@@ -93,10 +107,13 @@ export interface ToolRequested extends EventBase<"tool.requested"> {
 export interface ToolInvoked<Input = unknown, Value = unknown> extends EventBase<"tool.invoked"> {
   /** From 1. */
   readonly turn: number;
+  /** The id of the call, as the model gave it. */
   readonly callId: string;
+  /** The name of the tool. */
   readonly name: string;
   /** What the handler got. */
   readonly params: Input | RejectedParams;
+  /** What the model reads of the call. */
   readonly result: ToolResult<Value>;
   /**
    * What the handler threw, or what vetoed the call, with its stack; undefined for every other result. It is not
@@ -108,7 +125,9 @@ export interface ToolInvoked<Input = unknown, Value = unknown> extends EventBase
 }
 /** Of a call whose arguments did not validate. */
 export interface RejectedParams {
+  /** The arguments as the model wrote them. */
   readonly rawArguments: string;
+  /** Why they were rejected. */
   readonly error: string;
 }
 
@@ -119,33 +138,45 @@ export interface RejectedParams {
 export interface TransactionFailed extends EventBase<"transaction.failed"> {
   /** From 1. */
   readonly turn: number;
+  /** Whether undoing or committing failed. */
   readonly operation: "rollback" | "commit";
+  /** The calls whose changes it concerns. */
   readonly callIds: readonly string[];
+  /** Why it failed, without secrets. */
   readonly message: string;
 }
 
 /** Sections were opened by the model, or opened and closed by a handler. */
 export interface SectionsOpened extends EventBase<"sections.opened"> {
+  /** `namespace/key` of the prompt. */
   readonly promptName: string;
   /** Dotted paths. */
   readonly keys: readonly string[];
   /** Dotted paths of those that a handler summarised again. */
   readonly closed?: readonly string[];
+  /** Why the model opened them, in its words. */
   readonly reason: string;
 }
 
 /** A feedback provider's text was shown to the model, beside the result of the call `callId`. */
 export interface FeedbackGiven extends EventBase<"feedback.given"> {
+  /** `namespace/key` of the prompt. */
   readonly promptName: string;
+  /** The call after which the feedback was given. */
   readonly callId: string;
+  /** The name of the feedback provider. */
   readonly provider: string;
+  /** What the model reads. */
   readonly text: string;
 }
 
 /** An evaluation has answered: its last event. */
 export interface PromptExecuted extends EventBase<"prompt.executed"> {
+  /** `namespace/key` of the prompt. */
   readonly promptName: string;
+  /** The parsed output; the text where the prompt has no output schema. */
   readonly output: unknown;
+  /** The model's last answer; null where it had no text. */
   readonly text: string | null;
   /** The sum of all turns. */
   readonly usage: Usage;
@@ -157,10 +188,15 @@ export interface PromptExecuted extends EventBase<"prompt.executed"> {
 
 /** An evaluation was rejected: its last event. */
 export interface PromptFailed extends EventBase<"prompt.failed"> {
+  /** `namespace/key` of the prompt. */
   readonly promptName: string;
+  /** The `code` of the error that the evaluation rejects with. */
   readonly code: EvaluationFailure["code"];
+  /** The part of the evaluation in which it failed. */
   readonly phase: EvaluationPhase;
+  /** The message of the error, without secrets. */
   readonly message: string;
+  /** What the evaluation spent until it failed. */
   readonly usage: Usage;
   /** Answers of the model. */
   readonly turns: number;

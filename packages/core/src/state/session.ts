@@ -3,6 +3,7 @@ import type { Slice } from "./slice.ts";
 
 /** What tools, policies and checkers see of the session. */
 export interface SessionState {
+  /** The id of the session. */
   readonly id: string;
   /**
    * Reduced at once; listeners hear of it when the call commits. A reducer that throws fails the call, unless the handler
@@ -44,11 +45,13 @@ export interface Session extends SessionState {
 
 /** Made by `snapshot`, for `restore`. */
 export interface SessionSnapshot {
+  /** The session that the snapshot is of. */
   readonly sessionId: string;
 }
 
 /** What became of a dispatched event. */
 export interface DispatchResult {
+  /** Whether every reducer and listener returned without an error. */
   readonly ok: boolean;
   /** What reducers, then listeners, threw; empty when `ok`. */
   readonly errors: readonly unknown[];

@@ -6,11 +6,13 @@ import { frozenState } from "./frozen.ts";
 
 /** A named part of a session's state; made by `defineSlice`. */
 export interface Slice<out State = unknown> {
+  /** The name that the state is saved under. */
   readonly name: string;
   /** Frozen at every depth. */
   readonly initial: State;
   /** "log" slices keep their entries when a transaction is rolled back. */
   readonly kind: "state" | "log";
+  /** The schema of the state; a saved state is checked with it when it is restored. */
   readonly schema?: Schema<unknown, State>;
   /** By event type or "tool:<name>"; read by the runtime. */
   readonly reducers: ReadonlyMap<string, readonly ((state: never, event: never) => unknown)[]>;

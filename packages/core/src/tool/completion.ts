@@ -4,12 +4,14 @@ import type { SessionState } from "../state/session.ts";
 
 /** undefined: complete; a text: what is missing, shown to the model. */
 export interface CompletionChecker<Output = unknown> {
+  /** Names the checker in events. */
   readonly name: string;
   /**
    * The resources that it looks at: an evaluation in which nothing binds one fails before its first request. Left out:
    * nothing is looked at beforehand, and a checker that throws lets the answer pass.
    */
   readonly uses?: readonly ResourceKey<unknown>[] | undefined;
+  /** Returns undefined where the output is complete, else a text that tells the model what is missing. */
   check(context: {
     readonly session: SessionState;
     readonly resources: Resources;

@@ -14,6 +14,7 @@ export type PolicyCall<T extends Tool = Tool> =
  * on: every other answer denies it, and so does a policy that throws.
  */
 export interface ToolPolicy {
+  /** Names the policy in errors and logs. */
   readonly name: string;
   /** Left out: all tools in its reach, which is its section and the sections below, or the whole prompt. */
   readonly tools?: readonly Tool[] | undefined;
@@ -41,6 +42,7 @@ export interface ApprovalContext extends Pick<
   ToolContext,
   "callId" | "turn" | "evaluationId" | "prompt" | "rendered" | "adapter" | "deadline" | "budget"
 > {
+  /** The session, to read. */
   readonly session: Pick<SessionState, "id" | "get">;
   /** Fires when nobody waits for the decision any more. */
   readonly signal: AbortSignal;
@@ -82,7 +84,11 @@ const policyNames = {
 /** What a policy answers with; made by `allow` and `deny`. */
 export type PolicyDecision =
   | { readonly allowed: true; /** In place of what the model sent; validated again. */ readonly input?: unknown }
-  | { readonly allowed: false; readonly reason: string };
+  | {
+      readonly allowed: false;
+      /** Why not; the model reads it. */
+      readonly reason: string;
+    };
 
 /** Lets the call go on; with an input, that takes the place of the arguments and is validated again. */
 export function allow(input?: unknown): PolicyDecision {

@@ -3,8 +3,20 @@ import { checkOptionNames } from "../option-names.ts";
 
 /** What happened, as events and responses tell it: plain JSON. */
 export type ToolResult<Value = unknown> =
-  | { readonly success: true; readonly message: string; readonly value: Value; readonly hideValue: boolean }
-  | { readonly success: false; readonly message: string };
+  | {
+      readonly success: true;
+      /** What the model reads. */
+      readonly message: string;
+      /** What the tool returned, as its output schema left it. */
+      readonly value: Value;
+      /** Whether the model reads the message alone, without the value. */
+      readonly hideValue: boolean;
+    }
+  | {
+      readonly success: false;
+      /** What the model reads. */
+      readonly message: string;
+    };
 
 declare const returned: unique symbol;
 /** Made by toolOk and toolError alone, so a value such as `{ success: false, message }` of some API stays a value. */

@@ -16,8 +16,11 @@ import type { ToolReturn } from "./result.ts";
 export interface Tool<Input = unknown, Value = unknown> {
   /** `^[a-zA-Z0-9_-]{1,64}$`, as providers take it. */
   readonly name: string;
+  /** What the tool does and when to call it; the model reads it. */
   readonly description: string;
+  /** The schema of the arguments: an object. */
   readonly input: Schema<unknown, Input>;
+  /** The schema of the value; a value that does not fit fails the call. */
   readonly output?: Schema<unknown, Value> | undefined;
   /** Changes nothing: it may overlap with other read-only calls of its turn. Default false. */
   readonly readOnly?: boolean | undefined;
@@ -43,6 +46,7 @@ export interface Tool<Input = unknown, Value = unknown> {
 
 /** What `context.evaluate` takes: the session and the signal are the call's; `adapter` is its own unless given. */
 export type NestedOptions = Omit<EvaluateOptions, "session" | "signal"> & {
+  /** The adapter of the nested evaluation. Default: that of the call. */
   readonly adapter?: ProviderAdapter | undefined;
 };
 
@@ -135,16 +139,25 @@ export function defineTool<
 
 /** What a handler, and a policy, may use while its call lasts. */
 export interface ToolContext {
+  /** The id of the call, as the model gave it. */
   readonly callId: string;
   /** From 1. */
   readonly turn: number;
+  /** The id of the evaluation that the call belongs to. */
   readonly evaluationId: string;
+  /** The prompt that is evaluated. */
   readonly prompt: Prompt;
+  /** The prompt as the model read it in this turn. */
   readonly rendered: RenderedPrompt;
+  /** The adapter of the evaluation. */
   readonly adapter: ProviderAdapter;
+  /** The session. What is dispatched here is undone if the call fails. */
   readonly session: SessionState;
+  /** The resources of the evaluation, by key. */
   readonly resources: Resources;
+  /** The deadline of the evaluation; undefined where there is none. */
   readonly deadline: Deadline | undefined;
+  /** The budget of the evaluation; undefined where there is none. */
   readonly budget: BudgetTracker | undefined;
   /** Fires at the deadline, an abort, or the tool's timeout. */
   readonly signal: AbortSignal;

@@ -15,6 +15,7 @@ import { checkOptionNames, type FinishReason } from "@proviso/core/provider";
  */
 export type ScriptedStep =
   | {
+      /** The text of the answer. Default: empty. */
       readonly text?: string | undefined;
       /** A structured answer, sent as JSON text. */
       readonly output?: unknown;
@@ -26,14 +27,19 @@ export type ScriptedStep =
             readonly id?: string | undefined;
           }[]
         | undefined;
+      /** What the answer reports. Default: 10 input and 5 output tokens. */
       readonly usage?: ReportedUsage | undefined;
+      /** Why the model stops. Default: "stop", or "tool-calls" beside calls. */
       readonly finishReason?: FinishReason | undefined;
       /** Milliseconds on the clock before it answers. */
       readonly afterMs?: number | undefined;
     }
   | ModelFailure
   /** Thrown, as a network would. */
-  | { readonly error: Error }
+  | {
+      /** What the model throws in place of an answer. */
+      readonly error: Error;
+    }
   | ((request: ModelRequest) => ScriptedStep);
 
 /** A model that answers from a script and keeps what it was asked. */

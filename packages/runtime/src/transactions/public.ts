@@ -21,14 +21,17 @@ import { beginTransaction, type Transaction, type TransactionHost } from "./tran
 
 /** Session and resources as one; the tag is for logs and errors. */
 export interface Snapshot {
+  /** The label that it was made with. */
   readonly tag: string | undefined;
 }
 
 /** What is undone together. */
 export interface TransactionScope {
+  /** The session that takes part. */
   readonly session: Session;
   /** What `openResources` opened. */
   readonly resources: Resources;
+  /** A label for the snapshot, for logs. */
   readonly tag?: string | undefined;
 }
 
