@@ -1,6 +1,6 @@
 import type { BudgetDimension, BudgetTracker } from "@proviso/core";
-import type { BudgetAmounts, BudgetReservation } from "@proviso/core/internal";
-import { queueOf } from "./budget-queue.ts";
+import type { BudgetAmounts } from "@proviso/core/internal";
+import { queueOf, type OpenReservation } from "./budget-queue.ts";
 import { budgetFailure, type Failure } from "./failures.ts";
 
 /** What a request asks of a budget. */
@@ -25,7 +25,7 @@ export interface Room {
 
 /** A request that holds its place in a budget. */
 export interface Placed {
-  readonly reservation: BudgetReservation;
+  readonly reservation: OpenReservation;
   /** Beside all other reservations; its own is part of it. */
   readonly room: Room;
 }

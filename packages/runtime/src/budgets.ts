@@ -17,6 +17,10 @@ import { budgetFailure, isFailure, type Failure } from "./failures.ts";
 /** What a request holds of all budgets. */
 export interface Granted {
   settle(actual: Usage): void;
+  /** It waits for something else, a tool call of an agent: it holds what it has spent so far, an estimate. */
+  pause(spent: { readonly inputTokens: number; readonly outputTokens: number }): void;
+  /** It goes on: holds what it wants beside that, as soon as there is room. */
+  goOn(wanted: Wanted, signal: AbortSignal): Failure | undefined | Promise<Failure | undefined>;
   /** By the budget that leaves the least; undefined where nothing was wanted. */
   readonly room: Room | undefined;
 }
@@ -58,8 +62,12 @@ export function openBudgets(given: Budget | BudgetTracker | undefined, around?: 
     includes: (tracker) => trackers.includes(tracker),
     exceeded: (phase) => stopAt(phase, (tracker) => tracker.exceeded()),
     exhausted: () => stopAt("request", exhausted),
-    reserve: (wanted, signal) =>
-      wanted === undefined ? granted(trackers.flatMap(emptyPlace)) : reserveIn(trackers, wanted, signal, []),
+    reserve(wanted, signal) {
+      if (wanted === undefined) return nothingWanted;
+      const reserving = reserveIn(trackers, wanted, signal, []);
+      const grant = (held: readonly Placed[] | Failure): Grant => (isFailure(held) ? held : granted(trackers, held));
+      return reserving instanceof Promise ? reserving.then(grant) : grant(reserving);
+    },
   };
 }
 
@@ -82,40 +90,66 @@ function inOrder(given: readonly (BudgetTracker | undefined)[]): readonly Budget
   return [...new Set(trackers)].sort((a, b) => numberOf(a) - numberOf(b));
 }
 
-type Held = Pick<Placed, "reservation"> & { readonly room?: Room };
+type Holding = readonly Placed[] | Failure;
 
 function reserveIn(
   [tracker, ...rest]: readonly BudgetTracker[],
   wanted: Wanted,
   signal: AbortSignal,
-  held: readonly Held[],
-): Grant | Promise<Grant> {
-  if (tracker === undefined) return granted(held);
-  const goOn = (got: Placed | Failure): Grant | Promise<Grant> => {
+  held: readonly Placed[],
+): Holding | Promise<Holding> {
+  if (tracker === undefined) return held;
+  const goOn = (got: Placed | Failure): Holding | Promise<Holding> => {
     if (!isFailure(got)) return reserveIn(rest, wanted, signal, [...held, got]);
-    granted(held).settle(noUsage);
+    settleAll(held, noUsage);
     return got;
   };
   const attempt = (): Placed | Failure | undefined => placed(tracker, wanted);
   const got = queueOf(tracker).inTurn(attempt, signal);
   if (!(got instanceof Promise)) return goOn(got);
   return got.then(goOn, (error: unknown) => {
-    granted(held).settle(noUsage);
+    settleAll(held, noUsage);
     throw error;
   });
 }
 
-/** For who wants nothing, but spends from the budget all the same. */
-function emptyPlace(tracker: BudgetTracker): readonly Held[] {
-  const reservation = tracker.reserve({ inputTokens: 0, outputTokens: 0 });
-  return reservation === undefined ? [] : [{ reservation }];
+function settleAll(held: readonly Placed[], usage: Usage): void {
+  for (const { reservation } of held) reservation.settle(usage);
 }
 
-function granted(held: readonly Held[]): Granted {
+/** Where there is no budget. */
+const nothingWanted: Granted = { room: undefined, settle: () => {}, pause: () => {}, goOn: () => undefined };
+
+function granted(trackers: readonly BudgetTracker[], first: readonly Placed[]): Granted {
   let room: Room | undefined;
-  for (const one of held) if (room === undefined || (one.room && one.room.tokens < room.tokens)) ({ room } = one);
-  const reservations: readonly BudgetReservation[] = held.map(({ reservation }) => reservation);
-  return { room, settle: (actual) => reservations.forEach((reservation) => reservation.settle(actual)) };
+  for (const one of first) if (room === undefined || one.room.tokens < room.tokens) ({ room } = one);
+  /** Held since it went on. */
+  const later: Placed[] = [];
+  let open = first;
+  let isSettled = false;
+  const hold = (got: Holding): Failure | undefined => {
+    if (isFailure(got)) return got;
+    if (isSettled) settleAll(got, noUsage);
+    later.push(...got);
+    open = got;
+    return undefined;
+  };
+  return {
+    room,
+    settle(actual) {
+      isSettled = true;
+      settleAll(later, noUsage);
+      settleAll(first, actual);
+    },
+    pause(spent) {
+      for (const { reservation } of open) reservation.shrink(spent);
+      open = [];
+    },
+    goOn(wanted, signal) {
+      const reserving = reserveIn(trackers, wanted, signal, []);
+      return reserving instanceof Promise ? reserving.then(hold) : hold(reserving);
+    },
+  };
 }
 
 /** `consumed` and `budget` are those of the evaluation's own, where it has one. */

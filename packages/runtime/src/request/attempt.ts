@@ -3,7 +3,7 @@
 import type { ModelFailure, ModelResponse, Usage } from "@proviso/core";
 import type { ModelDelta } from "@proviso/core/provider";
 import { noUsage } from "@proviso/core/internal";
-import type { Room, Wanted } from "../budget-room.ts";
+import type { Wanted } from "../budget-room.ts";
 import type { Granted } from "../budgets.ts";
 import { elapsedMs } from "../elapsed.ts";
 import { isFailure, type Failure } from "../failures.ts";
@@ -18,10 +18,10 @@ export interface Work {
   /** Reserved in every budget while the request runs; undefined: nothing. */
   readonly wanted: Wanted | undefined;
   /**
-   * Called once for each attempt; `onDelta` is undefined where nobody watches, `room` is what the budgets leave for the
-   * answer. It may throw, and return anything.
+   * Called once for each attempt; `onDelta` is undefined where nobody watches, `granted` is what it holds of the budgets.
+   * It may throw, and return anything.
    */
-  begin(onDelta: ((delta: ModelDelta) => void) | undefined, room: Room | undefined): Promise<unknown>;
+  begin(onDelta: ((delta: ModelDelta) => void) | undefined, granted: Granted): Promise<unknown>;
   /** Resolves when the work has to end for a reason of its own, before the evaluation's limits are met. */
   readonly stopped?: Promise<Failure>;
   /** An estimate of what is sent. */
@@ -62,13 +62,7 @@ export function attemptRequest(
 
 /** Until others have settled, but not past a limit: what is granted later is given back. */
 async function waitFor(run: Run, granting: Promise<Granted | Failure>): Promise<Granted | Failure> {
-  run.log("debug", { turn: run.turn }, "budget.wait");
-  // A wait that the signal ended rejects; the race returns why.
-  const got = await run.limits.race(granting, "request").catch((error: unknown) => {
-    const why = run.limits.stopped("request");
-    if (why === undefined) throw error;
-    return why;
-  });
+  const got = await waitForRoom(run, granting);
   if (isFailure(got)) {
     const giveBack = (late: Granted | Failure): void => {
       if (!isFailure(late)) late.settle(noUsage);
@@ -76,6 +70,17 @@ async function waitFor(run: Run, granting: Promise<Granted | Failure>): Promise<
     granting.then(giveBack, () => {});
   }
   return got;
+}
+
+/** What others' settling leads to, or the limit that is met before. */
+export async function waitForRoom<T>(run: Run, granting: Promise<T>): Promise<T | Failure> {
+  run.log("debug", { turn: run.turn }, "budget.wait");
+  // A wait that the signal ended rejects; the race returns why.
+  return await run.limits.race(granting, "request").catch((error: unknown) => {
+    const why = run.limits.stopped("request");
+    if (why === undefined) throw error;
+    return why;
+  });
 }
 
 /** While it waited a limit may have been met. */
@@ -120,7 +125,7 @@ function begun(
     logEnd(run, attempt, askedAt, ended);
     return ended;
   }
-  const answering = priced(run, asData(work, onDelta, granted.room));
+  const answering = priced(run, asData(work, onDelta, granted));
   const ending = work.stopped === undefined ? answering : Promise.race([answering, work.stopped]);
   return run.limits.race(ending, "request").then((answer) => {
     const outcome = settled(run, work, deltas, granted, answer);
