@@ -10,13 +10,16 @@ import {
 } from "@proviso/core";
 import { noUsage, type BudgetAmounts, type BudgetReservation, type EvaluationPhase } from "@proviso/core/internal";
 import { queueOf } from "./budget-queue.ts";
-import { exhausted, placed, type Placed, type Room, type Wanted } from "./budget-room.ts";
+import { exhausted, placed, placedBeside, type Placed, type Room, type Wanted } from "./budget-room.ts";
+import { isInRequestOn } from "./request/around.ts";
 import { hiddenField } from "./hidden-field.ts";
 import { budgetFailure, isFailure, type Failure } from "./failures.ts";
 
 /** What a request holds of all budgets. */
 export interface Granted {
   settle(actual: Usage): void;
+  /** Others wait for what it holds of the tracker. */
+  holds(tracker: BudgetTracker): boolean;
   /** It waits for something else, a tool call of an agent: it holds what it has spent so far, an estimate. */
   pause(spent: { readonly inputTokens: number; readonly outputTokens: number }): void;
   /** It goes on: holds what it wants beside that, as soon as there is room. */
@@ -104,8 +107,10 @@ function reserveIn(
     settleAll(held, noUsage);
     return got;
   };
-  const attempt = (): Placed | Failure | undefined => placed(tracker, wanted);
-  const got = queueOf(tracker).inTurn(attempt, signal);
+  // Waiting for the request in whose code this one begins would be waiting for itself; so would standing behind others.
+  const got = isInRequestOn(tracker)
+    ? placedBeside(tracker, wanted)
+    : queueOf(tracker).inTurn(() => placed(tracker, wanted), signal);
   if (!(got instanceof Promise)) return goOn(got);
   return got.then(goOn, (error: unknown) => {
     settleAll(held, noUsage);
@@ -118,7 +123,13 @@ function settleAll(held: readonly Placed[], usage: Usage): void {
 }
 
 /** Where there is no budget. */
-const nothingWanted: Granted = { room: undefined, settle: () => {}, pause: () => {}, goOn: () => undefined };
+const nothingWanted: Granted = {
+  room: undefined,
+  settle: () => {},
+  holds: () => false,
+  pause: () => {},
+  goOn: () => undefined,
+};
 
 function granted(trackers: readonly BudgetTracker[], first: readonly Placed[]): Granted {
   let room: Room | undefined;
@@ -129,15 +140,20 @@ function granted(trackers: readonly BudgetTracker[], first: readonly Placed[]): 
   let isSettled = false;
   const hold = (got: Holding): Failure | undefined => {
     if (isFailure(got)) return got;
-    if (isSettled) settleAll(got, noUsage);
+    if (isSettled) {
+      settleAll(got, noUsage);
+      return undefined;
+    }
     later.push(...got);
     open = got;
     return undefined;
   };
   return {
     room,
+    holds: (tracker) => open.some((one) => one.room.tracker === tracker),
     settle(actual) {
       isSettled = true;
+      open = [];
       settleAll(later, noUsage);
       settleAll(first, actual);
     },

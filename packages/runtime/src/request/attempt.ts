@@ -11,6 +11,7 @@ import type { Run } from "../run.ts";
 import type { TurnDeltas } from "../streaming/deltas.ts";
 import { estimatedTokens } from "../tokens.ts";
 import { answerTokensOf } from "../usage.ts";
+import { runInRequest } from "./around.ts";
 import { asData } from "./model-answer.ts";
 
 /** What a request sets going: one answer of a model, or the whole turn of an agent. */
@@ -125,7 +126,8 @@ function begun(
     logEnd(run, attempt, askedAt, ended);
     return ended;
   }
-  const answering = priced(run, asData(work, onDelta, granted));
+  const begin = (): ReturnType<typeof asData> => asData(work, onDelta, granted);
+  const answering = priced(run, work.wanted === undefined ? begin() : runInRequest(granted, begin));
   const ending = work.stopped === undefined ? answering : Promise.race([answering, work.stopped]);
   return run.limits.race(ending, "request").then((answer) => {
     const outcome = settled(run, work, deltas, granted, answer);
