@@ -36,6 +36,8 @@ export interface Budgets {
   /** All as one, for whoever may look at what is left. */
   readonly tracker: BudgetTracker | undefined;
   readonly limitsCost: boolean;
+  /** Why a usage without a cost cannot be held against a limit in dollars, where there is one. */
+  unpriced(usage: Usage): Failure | undefined;
   includes(tracker: BudgetTracker): boolean;
   exceeded(phase: EvaluationPhase): Failure | undefined;
   /** Nothing left, whoever has reserved what: a request would only begin to pass the limit. */
@@ -48,6 +50,7 @@ export interface Budgets {
 export function openBudgets(given: Budget | BudgetTracker | undefined, around?: Budget | BudgetTracker): Budgets {
   const own = trackerOf(given);
   const trackers = inOrder([own, trackerOf(around)]);
+  const inDollars = trackers.find(({ budget }) => budget.maxCostUsd !== undefined);
   const stopAt = (
     phase: EvaluationPhase,
     dimensionOf: (tracker: BudgetTracker) => BudgetDimension | undefined,
@@ -61,7 +64,13 @@ export function openBudgets(given: Budget | BudgetTracker | undefined, around?: 
   return {
     deadline: own?.budget.deadline,
     tracker: trackers.length > 1 ? joined(trackers, own) : trackers[0],
-    limitsCost: trackers.some(({ budget }) => budget.maxCostUsd !== undefined),
+    limitsCost: inDollars !== undefined,
+    unpriced({ costUsd, totalTokens }) {
+      if (inDollars === undefined || costUsd !== undefined || totalTokens === 0) return undefined;
+      const what =
+        "cannot hold: the answer did not report its cost, and no price is known (give the adapter `pricing`)";
+      return budgetFailure(what, "response", { dimension: "cost", tracker: inDollars });
+    },
     includes: (tracker) => trackers.includes(tracker),
     exceeded: (phase) => stopAt(phase, (tracker) => tracker.exceeded()),
     exhausted: () => stopAt("request", exhausted),

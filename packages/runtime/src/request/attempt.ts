@@ -176,7 +176,7 @@ function settled(
   // Checked before others spend from a shared budget.
   const passed = run.limits.check("response");
   deltas?.complete(answer.message.text);
-  return { response: answer, usage, stop: passed };
+  return { response: answer, usage, stop: passed ?? run.limits.unpriced(usage) };
 }
 
 /** What was reported, or an estimate; nothing where the work ended before it had reported or produced anything. */
