@@ -1,14 +1,15 @@
 import type { ReportedUsage } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
-import { reportedCost } from "@proviso/adapter-kit";
+import { costInUsage, reportedCost } from "@proviso/adapter-kit";
 import type { Answer } from "./parts.ts";
 
 /** Counts as they came, odd ones too: what cannot be counted is left to the runtime's estimate. */
 export function usageFrom({ usage, response }: Pick<Answer, "usage" | "response">): ReportedUsage {
-  const costUsd = reportedCost({ get: (name) => response?.headers?.[name] ?? null });
+  const told = reportedCost({ get: (name) => response?.headers?.[name] ?? null });
   const given: unknown = usage;
-  if (!isRecord(given)) return { costUsd };
+  if (!isRecord(given)) return { costUsd: told };
   const { inputTokens: input, outputTokens: output, raw } = given;
+  const costUsd = told ?? costInUsage(raw);
   // V2 has plain numbers.
   if (!isRecord(input) || !isRecord(output)) return { ...(given as ReportedUsage), costUsd };
   return {

@@ -208,6 +208,60 @@ describe("AIS-20 OUT-6 structured output", () => {
   });
 });
 
+/** As the proxy streams: no header says the cost; with include_cost_in_streaming_usage the last chunk's usage does. */
+function streams(cost?: number): Respond {
+  const common = { id: "chatcmpl-1", created: 1_790_000_000, model: "claude", object: "chat.completion.chunk" };
+  const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5, ...(cost === undefined ? {} : { cost }) };
+  const chunks = [
+    { ...common, choices: [{ index: 0, delta: { role: "assistant", content: "Hello." } }] },
+    { ...common, choices: [{ index: 0, delta: {}, finish_reason: "stop" }] },
+    { ...common, choices: [{ index: 0, delta: {} }], usage },
+  ];
+  const body = chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join("");
+  return answering(200, `${body}data: [DONE]\n\n`, { "content-type": "text/event-stream" });
+}
+
+describe("AIS-21 LIM-12 the sources of a cost", () => {
+  const pricing = { input: 1_000_000, output: 1_000_000 };
+
+  test("AIS-21 LIM-12 what a stream's last chunk says goes before any price", async () => {
+    await using service = await startServer(streams(0.0008902));
+    const { usage } = await at(service, { pricing }).stream(greeting.bind({})).response;
+    expect(usage.costUsd).toBe(0.0008902);
+  });
+
+  test("AIS-21 LIM-12 a stream that says nothing is priced: by the option, else from the catalog", async () => {
+    await using service = await startServer(streams(), streams());
+    const costOf = async (more: Partial<LiteLLMOptions>) =>
+      (await at(service, more).stream(greeting.bind({})).response).usage.costUsd;
+    expect(await costOf({ pricing })).toBe(5);
+    // 3 dollars for a million of the input, 15 of the output.
+    expect(await costOf({})).toBeCloseTo((3 * 3 + 2 * 15) / 1e6, 12);
+  });
+
+  test("AIS-21 LIM-12 the header, with the proxy's discount and margin, goes before what the service behind it says", async () => {
+    const message = { role: "assistant", content: "Hello." };
+    const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5, cost: 0.5 };
+    const body = { model: "claude", choices: [{ index: 0, message, finish_reason: "stop" }], usage };
+    const headers = {
+      "x-litellm-response-cost": "3.45e-05",
+      "x-litellm-response-cost-original": "3e-05",
+      "x-litellm-response-cost-margin-amount": "4.5e-06",
+    };
+    await using service = await startServer(answering(200, body, headers), answering(200, body));
+    expect((await at(service, { pricing }).evaluate(greeting.bind({}))).usage.costUsd).toBe(0.0000345);
+    expect((await at(service, { pricing }).evaluate(greeting.bind({}))).usage.costUsd).toBe(0.5);
+  });
+
+  test("LIM-12 a limit in dollars ends an evaluation whose cost nobody says, in place of passing it unseen", async () => {
+    await using service = await startServer(streams());
+    const unknown = at(service, { model: "house/model" });
+    const ended = unknown.stream(greeting.bind({}), { budget: { maxCostUsd: 1 } }).response;
+    await expect(ended).rejects.toMatchObject({ code: "budget", dimension: "cost", phase: "response" });
+    await expect(ended).rejects.toThrow("pricing");
+  });
+});
+
 test("AIS-21 what the proxy says a request cost", async () => {
   await using service = await startServer(says("Hello.", { "x-litellm-response-cost": "0.0021" }));
   expect((await at(service).evaluate(greeting.bind({}))).usage.costUsd).toBe(0.0021);

@@ -1,8 +1,21 @@
+import { isRecord } from "@proviso/core/provider";
+
 /** What a LiteLLM proxy says a request cost, in US dollars. */
 const costHeader = "x-litellm-response-cost";
 
 /** In US dollars; undefined where it is not told, or is no number from zero up. */
 export function reportedCost(headers: { get(name: string): string | null }): number | undefined {
-  const cost = Number.parseFloat(headers.get(costHeader) ?? "");
-  return Number.isFinite(cost) && cost >= 0 ? cost : undefined;
+  return dollars(Number.parseFloat(headers.get(costHeader) ?? ""));
+}
+
+/**
+ * The `cost` in a service's own words of its usage: a LiteLLM proxy's, in a stream, where its setting
+ * `include_cost_in_streaming_usage` is on; or that of OpenRouter.
+ */
+export function costInUsage(usage: unknown): number | undefined {
+  return isRecord(usage) ? dollars(usage["cost"]) : undefined;
+}
+
+function dollars(cost: unknown): number | undefined {
+  return typeof cost === "number" && Number.isFinite(cost) && cost >= 0 ? cost : undefined;
 }

@@ -7,7 +7,7 @@ export { invalidResponse, longestBody, parseBody, unreadableBody } from "./body.
 export { deepestMessage, isNetworkError, isTimeoutError, networkFailure, withAddress } from "@proviso/runtime/internal";
 export { errorObjectFailure } from "./error-object.ts";
 export { errorObjectIn } from "./error-text.ts";
-export { reportedCost } from "./cost.ts";
+export { costInUsage, reportedCost } from "./cost.ts";
 export { credentialsIn, headerSecrets } from "./credentials.ts";
 export { checkBaseURL, checkModelSettings, defaultStallMs, defaultTimeoutMs, environmentVariable } from "./options.ts";
 export type { ModelSettings } from "./options.ts";

@@ -1,6 +1,6 @@
 import type { ReportedUsage } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
-import { objectAt, type Json } from "@proviso/adapter-kit";
+import { costInUsage, objectAt, type Json } from "@proviso/adapter-kit";
 
 /** A number that can be counted; the rest is left to the runtime's estimate. */
 function countAt(object: unknown, key: string): number | undefined {
@@ -27,6 +27,6 @@ export function usageFrom(
     totalTokens: countAt(usage, "total_tokens"),
     cachedInputTokens: countAt(objectAt(usage, `${names.input}_details`), "cached_tokens"),
     reasoningTokens: countAt(objectAt(usage, `${names.output}_details`), "reasoning_tokens"),
-    costUsd,
+    costUsd: costUsd ?? costInUsage(usage),
   };
 }

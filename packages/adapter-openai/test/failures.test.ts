@@ -232,6 +232,17 @@ test("OAI-13 SEC-5 headers that the SDK takes from the environment are secrets",
   expect(failure.message).toBe("Not [secret], The Title.");
 });
 
+test("OAI-11 a cost in the usage is the reported cost where no header says it", async () => {
+  const text = fixture("chat-text") as { readonly usage: object };
+  const body = { ...text, usage: { ...text.usage, cost: 0.25 } };
+  const headers = { "x-litellm-response-cost": "0.0021" };
+  await using server = await startServer(answering(200, body), answering(200, body, headers));
+  for (const costUsd of [0.25, 0.0021]) {
+    const answer = answerOf(await modelAt(server, { api: "chat" }).generate(requestOf()));
+    expect(answer.usage?.costUsd).toBe(costUsd);
+  }
+});
+
 test.each([
   ["0.0021", 0.0021],
   ["-1", undefined],

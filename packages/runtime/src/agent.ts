@@ -9,9 +9,10 @@ import {
   type ToolMessage,
 } from "@proviso/core";
 import type { ModelDelta } from "@proviso/core/provider";
+import { agentSpending } from "./agent-spending.ts";
 import { elapsedMs } from "./elapsed.ts";
 import { failure, isFailure, refusedRequest, type Failure } from "./failures.ts";
-import { toolSpecs, whyUnusable } from "./inner-loop.ts";
+import { whyUnusable } from "./inner-loop.ts";
 import { onAbort } from "./limits.ts";
 import { refresh } from "./rendering.ts";
 import { attemptRequest, type Answered, type Work } from "./request/attempt.ts";
@@ -20,8 +21,6 @@ import type { Run } from "./run.ts";
 import { textOf, turnDeltas } from "./streaming/deltas.ts";
 import { withUniqueIds } from "./tools/calls.ts";
 import { executeToolCalls } from "./tools/executor.ts";
-import { estimatedTokens } from "./tokens.ts";
-import { answerTokensOf, inputTokensOf } from "./usage.ts";
 import { wellFormedMessage } from "./well-formed.ts";
 
 /** What owns its loop: a command-line agent, say. Its model's requests are its own affair. */
@@ -100,21 +99,21 @@ interface AgentWork extends Work {
 }
 
 function startWork(driver: AgentDriver, run: Run): AgentWork {
+  const spending = agentSpending(run);
   const controller = new AbortController();
   const stopListening = onAbort(run.limits.signal, (reason) => controller.abort(reason));
   const { promise: stopped, resolve: stop } = Promise.withResolvers<Failure>();
   let queue: Promise<unknown> = Promise.resolve();
   let isOver = false;
   let met: Failure | undefined;
-  let said = "";
-  let called = 0;
 
   const execute = async (call: ToolCall): Promise<ToolMessage> => {
     if (isOver) throw new RevokedError(`The agent's turn is over: ${call.name} is not run any more.`);
     const message = withUniqueIds({ role: "assistant", text: "", toolCalls: [call] }, run.world.newId);
-    called += answerTokensOf(message);
+    spending.calls(message);
+    spending.pause();
     const outcome = await executeToolCalls(run, message);
-    met = outcome.stop ?? (await refresh(run));
+    met = outcome.stop ?? (await refresh(run)) ?? (isOver ? undefined : await spending.goOn(controller.signal));
     if (met !== undefined) {
       isOver = true;
       stop(met);
@@ -128,10 +127,11 @@ function startWork(driver: AgentDriver, run: Run): AgentWork {
     return answer;
   };
   return {
-    wanted: undefined,
-    inputTokens: () => inputTokensOf({ tools: toolSpecs(run.rendered), output: undefined }, run.conversation),
-    begin: (onDelta) =>
-      driver.drive({
+    wanted: spending.wanted,
+    inputTokens: spending.inputTokens,
+    begin(onDelta, granted) {
+      spending.begins(granted);
+      return driver.drive({
         get rendered() {
           return run.rendered;
         },
@@ -140,12 +140,13 @@ function startWork(driver: AgentDriver, run: Run): AgentWork {
         deadline: run.limits.deadline,
         executeToolCall,
         onDelta(delta) {
-          said += textOf(delta);
+          spending.says(textOf(delta));
           onDelta?.(delta);
         },
-      }),
+      });
+    },
     stopped,
-    produced: () => estimatedTokens(said) + called,
+    produced: spending.produced,
     async end() {
       isOver = true;
       stopListening();

@@ -1,15 +1,21 @@
 // 1. Who waits is served in the order of coming: nobody overtakes, so a large request is not passed over for ever.
 // 2. Somebody waits only while a reservation of this process is open; each that settles serves those who wait.
 import type { BudgetTracker } from "@proviso/core";
-import type { BudgetReservation } from "@proviso/core/internal";
+import { noUsage, type BudgetReservation } from "@proviso/core/internal";
 import { hiddenField } from "./hidden-field.ts";
+
+/** What a request holds of a tracker. */
+export interface OpenReservation extends BudgetReservation {
+  /** Holds no more than this from now on, and nobody waits for its end any more. */
+  shrink(to: Parameters<BudgetTracker["reserve"]>[0]): void;
+}
 
 /** The requests of this process that one tracker has room for, and those that wait for it. */
 export interface BudgetQueue {
   /** No reservation is open here. */
   isEmpty(): boolean;
   /** The reservation, whose end serves who waits. */
-  opened(reservation: BudgetReservation): BudgetReservation;
+  opened(reservation: BudgetReservation): OpenReservation;
   /**
    * Asks `attempt` at once if nobody waits, otherwise when it is its turn, and again after each settlement, until it
    * returns something. Rejects with the signal's reason when that fires.
@@ -22,11 +28,13 @@ const queues = hiddenField<BudgetQueue>();
 /** One for each tracker, whoever made it. */
 export function queueOf(tracker: BudgetTracker): BudgetQueue {
   let queue = queues.of(tracker);
-  if (queue === undefined) queues.set(tracker, (queue = newQueue()));
+  if (queue === undefined) queues.set(tracker, (queue = newQueue(tracker)));
   return queue;
 }
 
-function newQueue(): BudgetQueue {
+const nothing = { inputTokens: 0, outputTokens: 0 };
+
+function newQueue(tracker: BudgetTracker): BudgetQueue {
   let open = 0;
   /** Each returns whether it has got what it waits for. */
   const waiting = new Set<() => boolean>();
@@ -37,16 +45,7 @@ function newQueue(): BudgetQueue {
     isEmpty: () => open === 0,
     opened(reservation) {
       open += 1;
-      let isSettled = false;
-      return {
-        settle(actual) {
-          if (isSettled) return;
-          isSettled = true;
-          open -= 1;
-          reservation.settle(actual);
-          serve();
-        },
-      };
+      return openReservation(tracker, reservation, { closed: () => void (open -= 1), serve });
     },
     inTurn(attempt, signal) {
       const first = waiting.size === 0 ? attempt() : undefined;
@@ -74,6 +73,36 @@ function newQueue(): BudgetQueue {
         waiting.add(isServed);
         signal.addEventListener("abort", leave, { once: true });
       });
+    },
+  };
+}
+
+function openReservation(
+  tracker: BudgetTracker,
+  given: BudgetReservation,
+  queue: { closed(): void; serve(): void },
+): OpenReservation {
+  let reservation: BudgetReservation | undefined = given;
+  let isOpen = true;
+  let isSettled = false;
+  const close = (): void => {
+    if (isOpen) queue.closed();
+    isOpen = false;
+  };
+  return {
+    settle(actual) {
+      if (isSettled) return;
+      isSettled = true;
+      close();
+      (reservation ?? tracker.reserve(nothing))?.settle(actual);
+      queue.serve();
+    },
+    shrink(to) {
+      if (isSettled) return;
+      close();
+      reservation?.settle(noUsage);
+      reservation = tracker.reserve(to);
+      queue.serve();
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { BudgetDimension, BudgetTracker } from "@proviso/core";
-import type { BudgetAmounts, BudgetReservation } from "@proviso/core/internal";
-import { queueOf } from "./budget-queue.ts";
+import type { BudgetAmounts } from "@proviso/core/internal";
+import { queueOf, type OpenReservation } from "./budget-queue.ts";
 import { budgetFailure, type Failure } from "./failures.ts";
 
 /** What a request asks of a budget. */
@@ -25,7 +25,7 @@ export interface Room {
 
 /** A request that holds its place in a budget. */
 export interface Placed {
-  readonly reservation: BudgetReservation;
+  readonly reservation: OpenReservation;
   /** Beside all other reservations; its own is part of it. */
   readonly room: Room;
 }
@@ -35,22 +35,31 @@ export interface Placed {
  * With nobody else there it takes what is left, down to the least; what does not fit even then is refused.
  */
 export function placed(tracker: BudgetTracker, wanted: Wanted): Placed | Failure | undefined {
-  const { leastOutputTokens: least, inputTokens, costOf } = wanted;
-  const left = tracker.remaining();
-  const room = roomIn(left, wanted, tracker);
+  const room = roomIn(tracker.remaining(), wanted, tracker);
   if (!(room.tokens >= wanted.outputTokens)) {
     const alone = roomIn(unspent(tracker), wanted, tracker);
-    if (!(alone.tokens >= least)) return refused(alone, wanted);
+    if (!(alone.tokens >= wanted.leastOutputTokens)) return refused(alone, wanted);
     if (!queueOf(tracker).isEmpty()) return undefined;
-    if (!(room.tokens >= least)) return refused(room, wanted);
   }
+  return taken(room, wanted) ?? refused(room, wanted);
+}
+
+/** For who cannot wait: reserves what is wanted, or what others have left of it, down to the least. */
+export function placedBeside(tracker: BudgetTracker, wanted: Wanted): Placed | Failure {
+  const room = roomIn(tracker.remaining(), wanted, tracker);
+  return taken(room, wanted) ?? refused(room, wanted, " beside the one in whose code it begins");
+}
+
+/** undefined: the room is too small. */
+function taken(room: Room, wanted: Wanted): Placed | undefined {
+  const { inputTokens, costOf, leastOutputTokens } = wanted;
+  if (!(room.tokens >= leastOutputTokens)) return undefined;
+  const { tracker } = room;
   const outputTokens = Math.min(wanted.outputTokens, room.tokens);
   // The room was divided by the price: what it comes to may be a rounding error more.
-  const costUsd = costOf && Math.min(costOf(inputTokens, outputTokens), left.costUsd);
+  const costUsd = costOf && Math.min(costOf(inputTokens, outputTokens), tracker.remaining().costUsd);
   const reservation = tracker.reserve({ inputTokens, outputTokens, costUsd });
-  return reservation === undefined
-    ? refused(room, wanted)
-    : { reservation: queueOf(tracker).opened(reservation), room };
+  return reservation && { reservation: queueOf(tracker).opened(reservation), room };
 }
 
 /** The limit that nothing is left of, whatever is reserved. */
@@ -102,12 +111,20 @@ function tokensFor(leftUsd: number, { costOf, inputTokens }: Wanted): number {
   return perToken === 0 ? Infinity : Math.floor((leftUsd - input) / perToken + 1e-6);
 }
 
-function refused({ dimension, tracker }: Room, { inputTokens, leastOutputTokens, costOf }: Wanted): Failure {
+function refused(
+  { dimension, tracker }: Room,
+  { inputTokens, leastOutputTokens, costOf }: Wanted,
+  beside = "",
+): Failure {
   const wanted = {
     total_tokens: inputTokens + leastOutputTokens,
     input_tokens: inputTokens,
     output_tokens: leastOutputTokens,
     cost: costOf?.(inputTokens, leastOutputTokens) ?? 0,
   };
-  return budgetFailure("has no room for the request", "request", { dimension, tracker, wanted: wanted[dimension] });
+  return budgetFailure(`has no room for the request${beside}`, "request", {
+    dimension,
+    tracker,
+    wanted: wanted[dimension],
+  });
 }

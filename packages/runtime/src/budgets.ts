@@ -10,13 +10,20 @@ import {
 } from "@proviso/core";
 import { noUsage, type BudgetAmounts, type BudgetReservation, type EvaluationPhase } from "@proviso/core/internal";
 import { queueOf } from "./budget-queue.ts";
-import { exhausted, placed, type Placed, type Room, type Wanted } from "./budget-room.ts";
+import { exhausted, placed, placedBeside, type Placed, type Room, type Wanted } from "./budget-room.ts";
+import { isInRequestOn } from "./request/around.ts";
 import { hiddenField } from "./hidden-field.ts";
 import { budgetFailure, isFailure, type Failure } from "./failures.ts";
 
 /** What a request holds of all budgets. */
 export interface Granted {
   settle(actual: Usage): void;
+  /** Others wait for what it holds of the tracker. */
+  holds(tracker: BudgetTracker): boolean;
+  /** It waits for something else, a tool call of an agent: it holds what it has spent so far, an estimate. */
+  pause(spent: { readonly inputTokens: number; readonly outputTokens: number }): void;
+  /** It goes on: holds what it wants beside that, as soon as there is room. */
+  goOn(wanted: Wanted, signal: AbortSignal): Failure | undefined | Promise<Failure | undefined>;
   /** By the budget that leaves the least; undefined where nothing was wanted. */
   readonly room: Room | undefined;
 }
@@ -29,6 +36,8 @@ export interface Budgets {
   /** All as one, for whoever may look at what is left. */
   readonly tracker: BudgetTracker | undefined;
   readonly limitsCost: boolean;
+  /** Why a usage without a cost cannot be held against a limit in dollars, where there is one. */
+  unpriced(usage: Usage): Failure | undefined;
   includes(tracker: BudgetTracker): boolean;
   exceeded(phase: EvaluationPhase): Failure | undefined;
   /** Nothing left, whoever has reserved what: a request would only begin to pass the limit. */
@@ -41,6 +50,7 @@ export interface Budgets {
 export function openBudgets(given: Budget | BudgetTracker | undefined, around?: Budget | BudgetTracker): Budgets {
   const own = trackerOf(given);
   const trackers = inOrder([own, trackerOf(around)]);
+  const inDollars = trackers.find(({ budget }) => budget.maxCostUsd !== undefined);
   const stopAt = (
     phase: EvaluationPhase,
     dimensionOf: (tracker: BudgetTracker) => BudgetDimension | undefined,
@@ -54,12 +64,22 @@ export function openBudgets(given: Budget | BudgetTracker | undefined, around?: 
   return {
     deadline: own?.budget.deadline,
     tracker: trackers.length > 1 ? joined(trackers, own) : trackers[0],
-    limitsCost: trackers.some(({ budget }) => budget.maxCostUsd !== undefined),
+    limitsCost: inDollars !== undefined,
+    unpriced({ costUsd, totalTokens }) {
+      if (inDollars === undefined || costUsd !== undefined || totalTokens === 0) return undefined;
+      const what =
+        "cannot hold: the answer did not report its cost, and no price is known (give the adapter `pricing`)";
+      return budgetFailure(what, "response", { dimension: "cost", tracker: inDollars });
+    },
     includes: (tracker) => trackers.includes(tracker),
     exceeded: (phase) => stopAt(phase, (tracker) => tracker.exceeded()),
     exhausted: () => stopAt("request", exhausted),
-    reserve: (wanted, signal) =>
-      wanted === undefined ? granted(trackers.flatMap(emptyPlace)) : reserveIn(trackers, wanted, signal, []),
+    reserve(wanted, signal) {
+      if (wanted === undefined) return nothingWanted;
+      const reserving = reserveIn(trackers, wanted, signal, []);
+      const grant = (held: readonly Placed[] | Failure): Grant => (isFailure(held) ? held : granted(trackers, held));
+      return reserving instanceof Promise ? reserving.then(grant) : grant(reserving);
+    },
   };
 }
 
@@ -82,40 +102,79 @@ function inOrder(given: readonly (BudgetTracker | undefined)[]): readonly Budget
   return [...new Set(trackers)].sort((a, b) => numberOf(a) - numberOf(b));
 }
 
-type Held = Pick<Placed, "reservation"> & { readonly room?: Room };
+type Holding = readonly Placed[] | Failure;
 
 function reserveIn(
   [tracker, ...rest]: readonly BudgetTracker[],
   wanted: Wanted,
   signal: AbortSignal,
-  held: readonly Held[],
-): Grant | Promise<Grant> {
-  if (tracker === undefined) return granted(held);
-  const goOn = (got: Placed | Failure): Grant | Promise<Grant> => {
+  held: readonly Placed[],
+): Holding | Promise<Holding> {
+  if (tracker === undefined) return held;
+  const goOn = (got: Placed | Failure): Holding | Promise<Holding> => {
     if (!isFailure(got)) return reserveIn(rest, wanted, signal, [...held, got]);
-    granted(held).settle(noUsage);
+    settleAll(held, noUsage);
     return got;
   };
-  const attempt = (): Placed | Failure | undefined => placed(tracker, wanted);
-  const got = queueOf(tracker).inTurn(attempt, signal);
+  // Waiting for the request in whose code this one begins would be waiting for itself; so would standing behind others.
+  const got = isInRequestOn(tracker)
+    ? placedBeside(tracker, wanted)
+    : queueOf(tracker).inTurn(() => placed(tracker, wanted), signal);
   if (!(got instanceof Promise)) return goOn(got);
   return got.then(goOn, (error: unknown) => {
-    granted(held).settle(noUsage);
+    settleAll(held, noUsage);
     throw error;
   });
 }
 
-/** For who wants nothing, but spends from the budget all the same. */
-function emptyPlace(tracker: BudgetTracker): readonly Held[] {
-  const reservation = tracker.reserve({ inputTokens: 0, outputTokens: 0 });
-  return reservation === undefined ? [] : [{ reservation }];
+function settleAll(held: readonly Placed[], usage: Usage): void {
+  for (const { reservation } of held) reservation.settle(usage);
 }
 
-function granted(held: readonly Held[]): Granted {
+/** Where there is no budget. */
+const nothingWanted: Granted = {
+  room: undefined,
+  settle: () => {},
+  holds: () => false,
+  pause: () => {},
+  goOn: () => undefined,
+};
+
+function granted(trackers: readonly BudgetTracker[], first: readonly Placed[]): Granted {
   let room: Room | undefined;
-  for (const one of held) if (room === undefined || (one.room && one.room.tokens < room.tokens)) ({ room } = one);
-  const reservations: readonly BudgetReservation[] = held.map(({ reservation }) => reservation);
-  return { room, settle: (actual) => reservations.forEach((reservation) => reservation.settle(actual)) };
+  for (const one of first) if (room === undefined || one.room.tokens < room.tokens) ({ room } = one);
+  /** Held since it went on. */
+  const later: Placed[] = [];
+  let open = first;
+  let isSettled = false;
+  const hold = (got: Holding): Failure | undefined => {
+    if (isFailure(got)) return got;
+    if (isSettled) {
+      settleAll(got, noUsage);
+      return undefined;
+    }
+    later.push(...got);
+    open = got;
+    return undefined;
+  };
+  return {
+    room,
+    holds: (tracker) => open.some((one) => one.room.tracker === tracker),
+    settle(actual) {
+      isSettled = true;
+      open = [];
+      settleAll(later, noUsage);
+      settleAll(first, actual);
+    },
+    pause(spent) {
+      for (const { reservation } of open) reservation.shrink(spent);
+      open = [];
+    },
+    goOn(wanted, signal) {
+      const reserving = reserveIn(trackers, wanted, signal, []);
+      return reserving instanceof Promise ? reserving.then(hold) : hold(reserving);
+    },
+  };
 }
 
 /** `consumed` and `budget` are those of the evaluation's own, where it has one. */

@@ -112,9 +112,13 @@ function checkPolicies(policies: unknown): void {
 
 function checkEstimate(expect: unknown): void {
   if (expect === undefined) return;
-  const tokens: unknown = (expect as NonNullable<EvaluateOptions["expect"]> | null)?.outputTokensPerTurn?.p90;
-  if (typeof tokens === "number" && Number.isFinite(tokens) && tokens >= 0) return;
-  throw refused("expect", "an estimate: outputTokensPerTurn.p90 is a number from 0", tokens);
+  const { outputTokensPerTurn, inputTokens } = (expect ?? {}) as Partial<NonNullable<EvaluateOptions["expect"]>>;
+  const check = (name: string, tokens: unknown): void => {
+    if (typeof tokens === "number" && Number.isFinite(tokens) && tokens >= 0) return;
+    throw refused("expect", `an estimate: ${name}.p90 is a number from 0`, tokens);
+  };
+  check("outputTokensPerTurn", outputTokensPerTurn?.p90);
+  if (inputTokens !== undefined) check("inputTokens", inputTokens.p90);
 }
 
 function refused(name: string, mustBe: string, value: unknown): DefinitionError {

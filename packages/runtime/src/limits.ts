@@ -1,7 +1,7 @@
 // 1. One signal for the whole evaluation: it fires once, at the deadline or when the caller's own fires.
 // 2. `close` takes the timer and the listeners away; nothing of the limits outlives the evaluation.
 // 3. After the signal has fired, `check` fails: nothing begins any more.
-import type { Budget, BudgetTracker, Clock, Deadline } from "@proviso/core";
+import type { Budget, BudgetTracker, Clock, Deadline, Usage } from "@proviso/core";
 import { setAlarm, type EvaluationPhase } from "@proviso/core/internal";
 import type { Wanted } from "./budget-room.ts";
 import { openBudgets, type Granted } from "./budgets.ts";
@@ -16,6 +16,8 @@ export interface Limits {
   check(phase: EvaluationPhase): Failure | undefined;
   /** The same before a request, which a budget with nothing left forbids too. */
   checkRequest(): Failure | undefined;
+  /** Why a usage without a cost cannot be held against a limit in dollars, where there is one. */
+  unpriced(usage: Usage): Failure | undefined;
   /** A budget limits the cost. */
   readonly limitsCost: boolean;
   /** Whether the tracker is one of those that the evaluation spends from. */
@@ -74,6 +76,7 @@ export function openLimits(options: LimitOptions, clock: Clock, inherited: Limit
     stopped,
     check: (phase) => stopped(phase) ?? budgets.exceeded(phase),
     checkRequest: () => stopped("request") ?? budgets.exhausted(),
+    unpriced: budgets.unpriced,
     limitsCost: budgets.limitsCost,
     spendsFrom: budgets.includes,
     reserve: (wanted) => budgets.reserve(wanted, controller.signal),

@@ -3,6 +3,7 @@
 // 3. After `close` no timer, listener or resource of the evaluation is left.
 import type {
   AppEvent,
+  EvaluateOptions,
   FrameworkEvent,
   Prompt,
   ProviderAdapter,
@@ -81,8 +82,8 @@ export interface Run {
   readonly nativeOutput: boolean;
   readonly maxTurns: number;
   readonly maxRepairs: number;
-  /** What a request reserves for its answer at most; undefined: the provider's own bound. */
-  readonly expectedOutputTokens: number | undefined;
+  /** What a request reserves by in place of the provider's own bound. */
+  readonly expected: EvaluateOptions["expect"];
   readonly startedAt: number;
   /** The tool call around it; undefined for an evaluation of its own. */
   readonly nesting: Nesting | undefined;

@@ -118,7 +118,7 @@ async function buildRun(
 /** What a run makes itself; all else is decided before. */
 type Own =
   | keyof Pick<Setup, "adapter" | "throttle" | "nativeOutput" | "prices" | "outputLimits">
-  | keyof Pick<EvaluateOptions & Run, "policies" | "maxTurns" | "maxRepairs" | "expectedOutputTokens">
+  | keyof Pick<EvaluateOptions & Run, "policies" | "maxTurns" | "maxRepairs" | "expected">
   | keyof Pick<Run, "ended" | "model" | "turn" | "usage" | "knownCost" | "inputCorrection" | "toolResults" | "faults">
   | keyof Pick<Run, "emit" | "spend" | "withinGrace" | "close">;
 
@@ -140,7 +140,7 @@ function newRun(
     policies,
     maxTurns,
     maxRepairs,
-    expectedOutputTokens: expect?.outputTokensPerTurn.p90,
+    expected: expect,
     model: provider.model,
     turn: 0,
     ended: false,

@@ -1,4 +1,4 @@
-import { deadlineIn, definePrompt, defineTool, systemClock } from "@proviso/core";
+import { deadlineIn, definePrompt, defineTool, systemClock, trackBudget } from "@proviso/core";
 import { createSession } from "@proviso/runtime";
 import { fakeClock, type FakeClock } from "@proviso/runtime/testing";
 import { readFileSync } from "node:fs";
@@ -108,9 +108,18 @@ test("CMD-24 LIM-4 a budget that a call spends ends the agent", async () => {
   const sections = [{ key: "task", text: "Spend.", tools: [spend] }] as const;
   const prompt = definePrompt({ ns: "acp", key: "spend", sections }).bind();
   const error = await failureOf(
-    calling([{ name: "spend", arguments: {} }]).evaluate(prompt, { budget: { maxTotalTokens: 15 } }),
+    calling([{ name: "spend", arguments: {} }]).evaluate(prompt, { budget: { maxOutputTokens: 6 } }),
   );
   expect(error).toMatchObject({ code: "budget", phase: "tool" });
+});
+
+test("CMD-24 LIM-5 agents side by side share a budget: what does not fit beside the other waits, then finds too little", async () => {
+  const budget = trackBudget({ maxTotalTokens: 40 });
+  // Each spends 20; a request of this prompt is estimated at 23.
+  const ended = await Promise.allSettled([1, 2].map(() => acting("usage").evaluate(hello, { budget })));
+  expect(ended.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+  expect(ended[1]).toMatchObject({ reason: { code: "budget", spent: 20, reserved: 0 } });
+  expect([budget.consumed.totalTokens, budget.remaining().totalTokens]).toEqual([20, 20]);
 });
 
 test("CMD-31 after many turns, good and bad, no descriptor more is open", { timeout: 60_000 }, async () => {

@@ -38,9 +38,15 @@ export interface EvaluateOptions {
   readonly signal?: AbortSignal | undefined;
   /**
    * An estimate: of a budget, each request reserves the p90 of a turn's output in place of its `maxOutputTokens`, which
-   * need not be known then. More evaluations fit side by side; what a request answers beyond it can pass the limit.
+   * need not be known then. More evaluations fit side by side; what a request answers beyond it can pass the limit. An
+   * agent reserves the p90 of the input too, since its loop is its own.
    */
-  readonly expect?: { readonly outputTokensPerTurn: { readonly p90: number } } | undefined;
+  readonly expect?:
+    | {
+        readonly outputTokensPerTurn: { readonly p90: number };
+        readonly inputTokens?: { readonly p90: number } | undefined;
+      }
+    | undefined;
   // what goes in beside the prompt
   /**
    * Bindings, opened and closed with this evaluation; what `openResources` opened, left open; or a list of both:

@@ -3,7 +3,7 @@
 import type { ModelFailure, ModelResponse, Usage } from "@proviso/core";
 import type { ModelDelta } from "@proviso/core/provider";
 import { noUsage } from "@proviso/core/internal";
-import type { Room, Wanted } from "../budget-room.ts";
+import type { Wanted } from "../budget-room.ts";
 import type { Granted } from "../budgets.ts";
 import { elapsedMs } from "../elapsed.ts";
 import { isFailure, type Failure } from "../failures.ts";
@@ -11,6 +11,7 @@ import type { Run } from "../run.ts";
 import type { TurnDeltas } from "../streaming/deltas.ts";
 import { estimatedTokens } from "../tokens.ts";
 import { answerTokensOf } from "../usage.ts";
+import { runInRequest } from "./around.ts";
 import { asData } from "./model-answer.ts";
 
 /** What a request sets going: one answer of a model, or the whole turn of an agent. */
@@ -18,10 +19,10 @@ export interface Work {
   /** Reserved in every budget while the request runs; undefined: nothing. */
   readonly wanted: Wanted | undefined;
   /**
-   * Called once for each attempt; `onDelta` is undefined where nobody watches, `room` is what the budgets leave for the
-   * answer. It may throw, and return anything.
+   * Called once for each attempt; `onDelta` is undefined where nobody watches, `granted` is what it holds of the budgets.
+   * It may throw, and return anything.
    */
-  begin(onDelta: ((delta: ModelDelta) => void) | undefined, room: Room | undefined): Promise<unknown>;
+  begin(onDelta: ((delta: ModelDelta) => void) | undefined, granted: Granted): Promise<unknown>;
   /** Resolves when the work has to end for a reason of its own, before the evaluation's limits are met. */
   readonly stopped?: Promise<Failure>;
   /** An estimate of what is sent. */
@@ -62,13 +63,7 @@ export function attemptRequest(
 
 /** Until others have settled, but not past a limit: what is granted later is given back. */
 async function waitFor(run: Run, granting: Promise<Granted | Failure>): Promise<Granted | Failure> {
-  run.log("debug", { turn: run.turn }, "budget.wait");
-  // A wait that the signal ended rejects; the race returns why.
-  const got = await run.limits.race(granting, "request").catch((error: unknown) => {
-    const why = run.limits.stopped("request");
-    if (why === undefined) throw error;
-    return why;
-  });
+  const got = await waitForRoom(run, granting);
   if (isFailure(got)) {
     const giveBack = (late: Granted | Failure): void => {
       if (!isFailure(late)) late.settle(noUsage);
@@ -76,6 +71,17 @@ async function waitFor(run: Run, granting: Promise<Granted | Failure>): Promise<
     granting.then(giveBack, () => {});
   }
   return got;
+}
+
+/** What others' settling leads to, or the limit that is met before. */
+export async function waitForRoom<T>(run: Run, granting: Promise<T>): Promise<T | Failure> {
+  run.log("debug", { turn: run.turn }, "budget.wait");
+  // A wait that the signal ended rejects; the race returns why.
+  return await run.limits.race(granting, "request").catch((error: unknown) => {
+    const why = run.limits.stopped("request");
+    if (why === undefined) throw error;
+    return why;
+  });
 }
 
 /** While it waited a limit may have been met. */
@@ -120,7 +126,8 @@ function begun(
     logEnd(run, attempt, askedAt, ended);
     return ended;
   }
-  const answering = priced(run, asData(work, onDelta, granted.room));
+  const begin = (): ReturnType<typeof asData> => asData(work, onDelta, granted);
+  const answering = priced(run, work.wanted === undefined ? begin() : runInRequest(granted, begin));
   const ending = work.stopped === undefined ? answering : Promise.race([answering, work.stopped]);
   return run.limits.race(ending, "request").then((answer) => {
     const outcome = settled(run, work, deltas, granted, answer);
@@ -169,7 +176,7 @@ function settled(
   // Checked before others spend from a shared budget.
   const passed = run.limits.check("response");
   deltas?.complete(answer.message.text);
-  return { response: answer, usage, stop: passed };
+  return { response: answer, usage, stop: passed ?? run.limits.unpriced(usage) };
 }
 
 /** What was reported, or an estimate; nothing where the work ended before it had reported or produced anything. */

@@ -4,7 +4,7 @@ import { budgetFailure, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import type { Answered, Work } from "./attempt.ts";
 import { inputTokensOf } from "../usage.ts";
-import { outputLimitIn, wantedOf } from "./wanted.ts";
+import { outputLimitIn, wantedOf, type AnswerBounds } from "./wanted.ts";
 
 /** The requests of one turn, each with the limit that the budget sets to its answer. */
 export interface LimitedWork {
@@ -24,10 +24,10 @@ export function limitedWork(run: Run, provider: ModelProvider, request: ModelReq
   const inputTokens = estimatedOnce(run, request);
   return {
     work: {
-      wanted: run.limits.budget && wantedOf(run, provider, inputTokens()),
+      wanted: run.limits.budget && wantedOf(run, boundsOf(provider), inputTokens()),
       inputTokens,
       limit: () => sent?.limit ?? provider.maxOutputTokens,
-      begin(onDelta, room) {
+      begin(onDelta, { room }) {
         const limit = lifted === undefined ? outputLimitIn(room, run, provider) : undefined;
         sent = room === undefined || limit === undefined ? undefined : { limit, room };
         const asked = limit === undefined ? request : { ...request, maxOutputTokens: limit };
@@ -49,6 +49,10 @@ export function limitedWork(run: Run, provider: ModelProvider, request: ModelReq
       return true;
     },
   };
+}
+
+function boundsOf({ maxOutputTokens, capabilities }: ModelProvider): AnswerBounds {
+  return { maxOutputTokens, least: capabilities.outputLimit?.least };
 }
 
 /** An estimate takes a pass over the texts: it is made when somebody asks, and kept. */

@@ -26,13 +26,20 @@ export function outputLimits(): OutputLimits {
   };
 }
 
+/** What is known of how long an answer can be. */
+export interface AnswerBounds {
+  /** The model's own. */
+  readonly maxOutputTokens?: number | undefined;
+  /** The smallest limit that a request can set; undefined: it can set none. */
+  readonly least?: number | undefined;
+}
+
 /** What a request wants of a budget, with an estimate of its input. */
-export function wantedOf(run: Run, provider: ModelProvider, inputTokens: number): Wanted {
-  const { maxOutputTokens: bound = Infinity } = provider;
-  const { expectedOutputTokens: expected } = run;
+export function wantedOf(run: Run, bounds: AnswerBounds, inputTokens: number): Wanted {
+  const { maxOutputTokens: bound = Infinity, least } = bounds;
+  const expected = run.expected?.outputTokensPerTurn.p90;
   const unbounded = bound === Infinity ? usualOutputTokens : bound;
   const usual = Math.min(bound, Math.ceil(expected ?? unbounded));
-  const least = provider.capabilities.outputLimit?.least;
   // What cannot be cut short needs room for all that it may answer, where that is known.
   const needed = expected === undefined && bound === Infinity ? 1 : usual;
   const leastOutputTokens = least === undefined ? needed : Math.min(bound, least);

@@ -8,6 +8,7 @@ import {
   type ReportedUsage,
 } from "@proviso/core";
 import { checkOptionNames, type FinishReason } from "@proviso/core/provider";
+import { testModels } from "../test-models.ts";
 
 /**
  * What a scripted model does with one request. `usage` left out: 10 input and 5 output tokens. An answer of more output
@@ -75,7 +76,7 @@ export function scriptedModel(
   let calls = 0;
   return {
     name: "scripted",
-    model: "scripted-model",
+    model: testModels.scripted,
     capabilities: {
       tools: true,
       nativeOutput: true,
@@ -159,7 +160,7 @@ async function play(
     message: { role: "assistant", text, toolCalls: isCut ? [] : toolCalls },
     finishReason: isCut ? "length" : (step.finishReason ?? (toolCalls.length > 0 ? "tool-calls" : "stop")),
     usage: isCut ? { ...usage, outputTokens: limit, totalTokens: undefined } : usage,
-    model: "scripted-model",
+    model: testModels.scripted,
   };
 }
 
@@ -173,7 +174,7 @@ function reporting(steps: readonly ScriptedStep[]): { readonly reportsCost?: tru
 export function failingModel(failure: ModelFailure | Error): ModelProvider {
   return {
     name: "failing",
-    model: "failing-model",
+    model: testModels.failing,
     capabilities: { tools: true, nativeOutput: true },
     async generate() {
       if (failure instanceof Error) throw failure;

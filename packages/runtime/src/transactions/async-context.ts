@@ -1,6 +1,7 @@
 // Which transaction the running code belongs to, wherever it awaits, sets timers or calls other libraries. It is known
 // where the runtime has AsyncLocalStorage (Node, Bun, Deno, workerd with nodejs_compat); elsewhere nothing is current.
 import type { CallGuard } from "@proviso/core";
+import { asyncStorage } from "../async-storage.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** The transaction that the running code is part of. */
@@ -15,22 +16,7 @@ interface Place {
   current: Current | undefined;
 }
 
-interface Storage<T> {
-  run<R>(value: T, body: () => R): R;
-  getStore(): T | undefined;
-}
-interface HostProcess {
-  getBuiltinModule?(name: string): { readonly AsyncLocalStorage?: new <T>() => Storage<T> } | undefined;
-}
-
-const storage = makeStorage();
-
-function makeStorage(): Storage<Place> | undefined {
-  // Looked up and not imported, so that this package loads where there is no such module.
-  const host = (globalThis as { readonly process?: HostProcess }).process;
-  const AsyncLocalStorage = host?.getBuiltinModule?.("async_hooks")?.AsyncLocalStorage;
-  return AsyncLocalStorage === undefined ? undefined : new AsyncLocalStorage<Place>();
-}
+const storage = asyncStorage<Place>();
 
 /** Runs the body, and what it begins, as part of the transaction. */
 export function runAsPartOf<R>(current: Current, body: () => R): R {

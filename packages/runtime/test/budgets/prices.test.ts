@@ -51,6 +51,15 @@ describe("LIM-12 what a request cost", () => {
   });
 });
 
+test("LIM-12 a scripted model has no price, and with the name of a service's model it has that one's", async () => {
+  const usage = { inputTokens: 1_000, outputTokens: 1_000 };
+  const script = () => scriptedModel([{ text: "ok", usage }]);
+  const cost = async (provider: ModelProvider) =>
+    (await modelAdapter(provider, fakeEnvironment()).evaluate(ask)).usage.costUsd;
+  expect(await cost(script())).toBeUndefined();
+  expect(await cost({ ...script(), model: "gpt-4o-mini" })).toBeCloseTo(0.00075, 9);
+});
+
 describe("LIM-12 a limit in dollars", () => {
   test("LIM-12 holds by the prices", async () => {
     const { adapter, script } = adapterOf(million, {}, "gpt-4o-mini");

@@ -1,0 +1,63 @@
+// 1. A turn of an agent holds its place in every budget while the agent works; while a call of it runs, only what it has
+//    sent and said so far.
+import type { AssistantMessage } from "@proviso/core";
+import type { Granted } from "./budgets.ts";
+import type { Failure } from "./failures.ts";
+import { toolSpecs } from "./inner-loop.ts";
+import { waitForRoom, type Work } from "./request/attempt.ts";
+import { wantedOf } from "./request/wanted.ts";
+import type { Run } from "./run.ts";
+import { estimatedTokens } from "./tokens.ts";
+import { answerTokensOf, inputTokensOf } from "./usage.ts";
+
+/** What a turn of an agent spends, as far as anybody outside can tell. */
+export interface AgentSpending extends Pick<Work, "wanted" | "inputTokens"> {
+  /** An estimate of the tokens of what it has said, and of its calls. */
+  produced(): number;
+  says(text: string): void;
+  calls(message: AssistantMessage): void;
+  /** The turn begins. */
+  begins(granted: Granted): void;
+  /** While a call runs, what that evaluates finds the room that the agent does not use. */
+  pause(): void;
+  /** Waits for the turn's place again, until the turn is over and the signal fires; returns why it has none. */
+  goOn(signal: AbortSignal): Promise<Failure | undefined>;
+}
+
+export function agentSpending(run: Run): AgentSpending {
+  const inputTokens = (): number =>
+    inputTokensOf({ tools: toolSpecs(run.rendered), output: undefined }, run.conversation);
+  const expected = Math.ceil(run.expected?.inputTokens?.p90 ?? 0);
+  const wanted = run.limits.budget && wantedOf(run, {}, Math.max(inputTokens(), expected));
+  /** Not counted yet. */
+  let said = "";
+  let counted = 0;
+  let granted: Granted | undefined;
+  /** Of what was counted, the part that stays reserved. */
+  let held = 0;
+
+  const produced = (): number => counted + estimatedTokens(said);
+  return {
+    wanted,
+    inputTokens,
+    produced,
+    says: (text) => void (said += text),
+    calls: (message) => void (counted += answerTokensOf(message)),
+    begins: (grant) => void (granted = grant),
+    pause() {
+      counted = produced();
+      said = "";
+      if (wanted !== undefined) granted?.pause({ inputTokens: inputTokens(), outputTokens: counted - held });
+      held = counted;
+    },
+    async goOn(signal) {
+      const going = wanted && granted?.goOn(wanted, signal);
+      if (!(going instanceof Promise)) return going;
+      const unlessOver = going.catch((error: unknown) => {
+        if (!signal.aborted) throw error;
+        return undefined;
+      });
+      return await waitForRoom(run, unlessOver);
+    },
+  };
+}

@@ -1,0 +1,29 @@
+// Whose request the running code is part of: what a model or an agent evaluates while it answers cannot wait for the end
+// of that answer.
+import type { BudgetTracker } from "@proviso/core";
+import { asyncStorage } from "../async-storage.ts";
+
+interface Request {
+  /** Others wait for what it holds of the tracker. */
+  holds(tracker: BudgetTracker): boolean;
+}
+
+interface Around {
+  readonly request: Request;
+  readonly outer: Around | undefined;
+}
+
+const storage = asyncStorage<Around>();
+
+/** Runs the body, and what it begins, as part of the request. */
+export function runInRequest<R>(request: Request, body: () => R): R {
+  return storage === undefined ? body() : storage.run({ request, outer: storage.getStore() }, body);
+}
+
+/** Whether the running code is part of a request that holds something of the tracker. */
+export function isInRequestOn(tracker: BudgetTracker): boolean {
+  for (let around = storage?.getStore(); around !== undefined; around = around.outer) {
+    if (around.request.holds(tracker)) return true;
+  }
+  return false;
+}
