@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
-// pnpm adapters:table: runs the conformance suite for every adapter, and writes what came of it into the README.
+// pnpm adapters:table: runs the conformance suite for every adapter, and writes the results into docs/adapters.md.
 interface Report {
   readonly testResults: readonly {
     /** The file. */
@@ -56,7 +56,7 @@ const lines = [...rows].map(([name, { passed, skipped }]) => {
   return `| ${name} | ${passed.get("evaluate") ?? 0} | ${passed.get("stream") ?? 0} | ${left || "none"} |`;
 });
 const table = ["| adapter | cases passed | streamed | cases skipped |", "|---|---|---|---|", ...lines].join("\n");
-const file = join(root, "README.md");
+const file = join(root, "docs/adapters.md");
 const [before = "", , after = ""] = readFileSync(file, "utf8").split(marker);
 writeFileSync(file, `${before}${marker}\n\n${table}\n\n${marker}${after}`);
 console.log(table);

@@ -6,11 +6,14 @@ import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { basename, join, posix } from "node:path";
 import { packagesIn, root as here, type Package } from "./packages.ts";
 
+/** The reading order of the guides: it is no guide itself, and stays in the repository. */
+const index = "README.md";
+
 /** The name of each guide's file and its text, by the package's id; links lead to the package's own files or to the repository. */
 export function guidesIn(root: string): ReadonlyMap<string, ReadonlyMap<string, string>> {
   const packages = packagesIn(root);
-  const pages = globSync("docs/*.md", { cwd: root }).toSorted();
-  const texts = new Map(pages.map((path) => [basename(path), readFileSync(join(root, path), "utf8")]));
+  const pages = globSync("docs/*.md", { cwd: root }).filter((path) => basename(path) !== index);
+  const texts = new Map(pages.toSorted().map((path) => [basename(path), readFileSync(join(root, path), "utf8")]));
   const owners = new Map([...texts].map(([page, text]) => [page, ownerOf(page, text, packages)]));
   const guides = packages.map(({ id, manifest: { repository } }) => {
     const own = [...texts].filter(([page]) => owners.get(page) === id);

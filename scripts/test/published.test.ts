@@ -28,6 +28,7 @@ const tree = {
   "packages/runtime/package.json": manifest("runtime", { peerDependencies: { "@proviso/core": "*" } }),
   "docs/one.md": 'See [two](two.md#b), [three](three.md).\n```ts\nimport { a } from "@proviso/core";\n```\n',
   "docs/two.md": 'See [rules](../specs/a.md#a).\n```ts\nimport { a } from "@proviso/core";\n[a](b)\n```\n',
+  "docs/README.md": "1. [one](one.md)\n",
   "docs/three.md": '```ts\nimport { a } from "@proviso/core";\nimport { b } from "@proviso/runtime";\n```\n',
 };
 

@@ -10,39 +10,77 @@ const run = promisify(execFile);
 const here = new URL("../", import.meta.url).pathname;
 const root = new URL("../../../", import.meta.url).pathname;
 const docs = join(root, "docs");
-const pages = (await readdir(docs)).filter((name) => name.endsWith(".md"));
+const index = "README.md";
+const files = (await readdir(docs)).filter((name) => name.endsWith(".md"));
+const pages = files.filter((name) => name !== index);
 
-/** The first program of a page, and what it says that it prints. */
-async function snippet(page: string): Promise<readonly [program: string, printed: string]> {
-  const markdown = await readFile(join(docs, page), "utf8");
-  const [, program = ""] = /```ts\n([\s\S]*?)```/.exec(markdown) ?? [];
-  const [, printed = ""] = /```text\n([\s\S]*?)```/.exec(markdown) ?? [];
-  return [program, printed];
+interface Program {
+  readonly page: string;
+  /** From 1. */
+  readonly number: number;
+  readonly text: string;
+  /** The next block of text below the program. */
+  readonly prints: string;
 }
 
-test.each(pages)("DOC-4 the program in docs/%s runs and prints what stands below it", async (page) => {
-  const [program, printed] = await snippet(page);
-  expect(program).not.toBe("");
-  // The packages that it imports are this example's; it is written nowhere.
-  const args = ["--conditions=@proviso/source", "--input-type=module-typescript", "--eval", program];
-  const { stdout } = await run(process.execPath, args, { cwd: here });
-  expect(stdout).toBe(printed);
+async function programsOf(page: string): Promise<readonly Program[]> {
+  const markdown = await readFile(join(docs, page), "utf8");
+  const [, ...parts] = markdown.split(/^```ts\n/m);
+  return parts.map((part, at) => {
+    const [, text = ""] = /^([\s\S]*?)^```$/m.exec(part) ?? [];
+    const [, prints = ""] = /^```text\n([\s\S]*?)^```$/m.exec(part) ?? [];
+    return { page, number: at + 1, text, prints };
+  });
+}
+
+const programs = (await Promise.all(pages.map(programsOf))).flat();
+/** A test of vitest's is run by vitest; every other program by Node. */
+const isTest = ({ text }: Program): boolean => text.includes('from "vitest"');
+
+test.each(pages)("DOC-4 docs/%s has a program", (page) => {
+  expect(programs.filter((program) => program.page === page)).not.toEqual([]);
 });
 
-test("DOC-4 the programs in docs/ type-check", async () => {
+test.concurrent.each(programs.filter((program) => !isTest(program)))(
+  "DOC-4 program $number of docs/$page runs and prints what stands below it",
+  async ({ text, prints }) => {
+    // The packages that it imports are this example's; it is written nowhere.
+    const args = ["--conditions=@proviso/source", "--input-type=module-typescript", "--eval", text];
+    const { stdout } = await run(process.execPath, args, { cwd: here });
+    expect(stdout).toBe(prints);
+  },
+);
+
+/** The folder has the packages that this example has, and is gone when the test is over. */
+async function folderFor(named: Readonly<Record<string, string>>): Promise<string> {
   const folder = await mkdtemp(join(here, "node_modules", ".docs-"));
   onTestFinished(() => rm(folder, { recursive: true }));
-  const files = await Promise.all(
-    pages.map(async (page) => {
-      const file = page.replace(/\.md$/, ".ts");
-      await writeFile(join(folder, file), (await snippet(page))[0]);
-      return file;
-    }),
-  );
+  for (const [name, text] of Object.entries(named)) await writeFile(join(folder, name), text);
+  return folder;
+}
+
+test.each(programs.filter(isTest))(
+  "DOC-4 the tests of docs/$page (program $number) pass, and are those that stand below them",
+  async ({ text, prints }) => {
+    const config = 'export default { ssr: { resolve: { conditions: ["@proviso/source", "node", "import"] } } };';
+    const folder = await folderFor({ "guide.test.ts": text, "vitest.config.mjs": config });
+    const vitest = join(root, "node_modules/vitest/vitest.mjs");
+    const args = [vitest, "run", "--root", folder, "--reporter=verbose"];
+    const { stdout } = await run(process.execPath, args, { cwd: folder, env: { ...process.env, NO_COLOR: "1" } });
+    const passed = stdout.split("\n").filter((line) => line.includes("✓"));
+    expect(passed.map((line) => `${line.trim().replace(/ \d+ms$/, "")}\n`).join("")).toBe(prints);
+  },
+);
+
+test("DOC-4 the programs in docs/ type-check", async () => {
+  const texts = programs.map(({ page, number, text }) => [page.replace(/\.md$/, `-${number}.ts`), text] as const);
   const compilerOptions = { noEmit: true, typeRoots: [join(root, "node_modules/@types")] };
-  const tsconfig = { extends: join(root, "tsconfig.base.json"), compilerOptions, files };
-  await writeFile(join(folder, "tsconfig.json"), JSON.stringify(tsconfig));
-  await writeFile(join(folder, "package.json"), '{ "type": "module" }');
+  const tsconfig = { extends: join(root, "tsconfig.base.json"), compilerOptions, files: texts.map(([name]) => name) };
+  const folder = await folderFor({
+    ...Object.fromEntries(texts),
+    "tsconfig.json": JSON.stringify(tsconfig),
+    "package.json": '{ "type": "module" }',
+  });
   const { stdout } = await run(join(root, "node_modules/.bin/tsc"), ["-p", folder]).catch(
     (error: unknown) => error as { readonly stdout: string },
   );
@@ -50,9 +88,17 @@ test("DOC-4 the programs in docs/ type-check", async () => {
 });
 
 test("DOC-4 links between the pages and to the specs lead somewhere", async () => {
-  for (const page of pages) {
+  for (const page of files) {
     const markdown = await readFile(join(docs, page), "utf8");
-    for (const [, target = ""] of markdown.matchAll(/\]\(([^)#]+)/g)) await readFile(join(docs, target));
+    for (const [, target = ""] of markdown.matchAll(/\]\(([^)#]+)/g)) {
+      if (!/^https?:/.test(target)) await readFile(join(docs, target));
+    }
     for (const [, example = ""] of markdown.matchAll(/`(examples\/[a-z-]+)`/g)) await readdir(join(root, example));
   }
+});
+
+test("DOC-4 the reading order names every page once", async () => {
+  const markdown = await readFile(join(docs, index), "utf8");
+  const linked = [...markdown.matchAll(/\]\(([a-z-]+\.md)\)/g)].map(([, page = ""]) => page);
+  expect(linked.toSorted()).toEqual(pages.toSorted());
 });

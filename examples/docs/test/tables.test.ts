@@ -1,0 +1,34 @@
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+
+const root = new URL("../../../", import.meta.url).pathname;
+const read = (path: string): string => readFileSync(join(root, path), "utf8");
+
+/** The texts between double quotes in a declaration of a source. */
+function literalsOf(source: string, declaration: string): readonly string[] {
+  const [, body = ""] = new RegExp(`${declaration} =([^;]*);`).exec(source) ?? [];
+  return [...body.matchAll(/"(\w+)"/g)].map(([, literal = ""]) => literal);
+}
+
+test("DOC-20 docs/errors.md has a row for each code, kind and reason, and names each label", () => {
+  const page = read("docs/errors.md");
+  const rows = new Set([...page.matchAll(/^\| `(\w+)` \|/gm)].map(([, first]) => first));
+  const sources = globSync("packages/*/src/**/*.ts", { cwd: root }).map(read);
+  const codes = sources.flatMap((text) => [...text.matchAll(/readonly code = "(\w+)"/g)].map(([, code]) => code));
+  const errors = read("packages/core/src/errors.ts");
+  const kinds = literalsOf(errors, "type ThrottleKind");
+  const reasons = literalsOf(errors, "type ProviderErrorReason");
+  const labels = literalsOf(read("packages/core/src/error-reason.ts"), "type ErrorReason");
+  for (const found of [codes, kinds, reasons, labels]) expect(found.length).toBeGreaterThan(5);
+  expect([...codes, ...kinds, ...reasons].filter((name) => !rows.has(name))).toEqual([]);
+  expect(labels.filter((label) => !page.includes(`\`${label}\``))).toEqual([]);
+});
+
+test("DOC-21 the files that docs/architecture.md names are there", () => {
+  const page = read("docs/architecture.md");
+  const paths = globSync("{packages/*/src,scripts}/**/*.ts", { cwd: root }).map((path) => path.replace("/src/", "/"));
+  const named = [...page.matchAll(/[\w.-]+(?:\/[\w.-]+)*\.ts\b/g)].map(([name]) => name);
+  expect(named.length).toBeGreaterThan(30);
+  expect(named.filter((name) => !paths.some((path) => `/${path}`.endsWith(`/${name}`)))).toEqual([]);
+});
