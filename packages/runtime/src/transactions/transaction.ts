@@ -281,6 +281,8 @@ export class LockFault extends Error {
  * that, but not past the evaluation's end.
  */
 async function abandon(transaction: Transaction): Promise<void> {
+  // A snapshot that the transaction around is still taking is followed by none of its own.
+  transaction.stage = "sealed";
   if (transaction.snapshots.length === 0) return leave(transaction);
   const releasing = transaction.snapshots.map(async (taken) => {
     await taken.taking;
