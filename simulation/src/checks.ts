@@ -36,21 +36,10 @@ export function openBook(): Book {
 
 /** Where in a value something is no plain JSON, and what it is; undefined: nothing. Fields that are undefined are passed over. */
 export function oddIn(value: unknown): string | undefined {
-  switch (typeof value) {
-    case "string":
-    case "boolean":
-    case "undefined":
-      return undefined;
-    case "number":
-      return Number.isFinite(value) ? undefined : ` is ${value}`;
-    case "object":
-      return value === null ? undefined : oddInObject(value);
-    default:
-      return ` is a ${typeof value}`;
-  }
-}
-
-function oddInObject(value: object): string | undefined {
+  if (typeof value === "string" || typeof value === "boolean" || value === undefined || value === null)
+    return undefined;
+  if (typeof value === "number") return Number.isFinite(value) ? undefined : ` is ${value}`;
+  if (typeof value !== "object") return ` is a ${typeof value}`;
   const isList = Array.isArray(value);
   const prototype: unknown = isList ? null : Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) return " is no plain object";
