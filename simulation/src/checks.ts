@@ -7,6 +7,10 @@ export interface Book {
   same(actual: readonly string[], expected: readonly string[], what: string): void;
 }
 
+export function isSame(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((item, at) => item === b[at]);
+}
+
 export function openBook(): Book {
   const trace: string[] = [];
   const violations: string[] = [];
@@ -21,7 +25,7 @@ export function openBook(): Book {
     note: (line) => void trace.push(line),
     demand,
     same(actual, expected, what) {
-      if (actual.length === expected.length && actual.every((item, at) => item === expected[at])) return;
+      if (isSame(actual, expected)) return;
       const at = expected.findIndex((item, index) => item !== actual[index]);
       const from = at === -1 ? expected.length : at;
       const shown = (list: readonly string[]): string => `${list.length} (…, ${list.slice(from, from + 3).join(", ")})`;
@@ -30,22 +34,18 @@ export function openBook(): Book {
   };
 }
 
-/** What of a value is no plain JSON; undefined: nothing. Fields that are undefined are passed over. */
-export function oddIn(value: unknown, path = "it"): string | undefined {
-  if (value === null || value === undefined || typeof value === "string" || typeof value === "boolean")
+/** Where in a value something is no plain JSON, and what it is; undefined: nothing. Fields that are undefined are passed over. */
+export function oddIn(value: unknown): string | undefined {
+  if (typeof value === "string" || typeof value === "boolean" || value === undefined || value === null)
     return undefined;
-  if (typeof value === "number") return Number.isFinite(value) ? undefined : `${path} is ${value}`;
-  if (typeof value !== "object") return `${path} is a ${typeof value}`;
-  if (Array.isArray(value)) return firstOdd(value.map((item, at) => [`${path}[${at}]`, item]));
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype !== Object.prototype && prototype !== null) return `${path} is no plain object`;
-  return firstOdd(Object.entries(value).map(([key, item]) => [`${path}.${key}`, item]));
-}
-
-function firstOdd(items: readonly (readonly [string, unknown])[]): string | undefined {
-  for (const [path, item] of items) {
-    const odd = oddIn(item, path);
-    if (odd !== undefined) return odd;
+  if (typeof value === "number") return Number.isFinite(value) ? undefined : ` is ${value}`;
+  if (typeof value !== "object") return ` is a ${typeof value}`;
+  const isList = Array.isArray(value);
+  const prototype: unknown = isList ? null : Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) return " is no plain object";
+  for (const key of Object.keys(value)) {
+    const odd = oddIn((value as Record<string, unknown>)[key]);
+    if (odd !== undefined) return `.${key}${odd}`;
   }
   return undefined;
 }

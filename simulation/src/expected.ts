@@ -67,7 +67,8 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
   /** What was opened right before now. */
   let opening: Fact | undefined;
   let hasOpened = false;
-  let known: { readonly of: readonly Fact[]; readonly length: number; readonly view: View } | undefined;
+  /** What all facts come to; a fact that is added is applied to it, and where one is taken away it is made again. */
+  let tables: Tables | undefined;
 
   const logsOf = (session: string): { readonly journal: string[]; readonly successes: string[] } => {
     const known = logs.get(session) ?? { journal: [], successes: [] };
@@ -81,11 +82,16 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
   const did = (session: string, call: string | undefined, deed: Deed): Fact => {
     const fact = { session, call, deed };
     facts.push(fact);
+    if (tables !== undefined) apply(tables, fact);
     if (deed.kind === "entry") {
       logsOf(session).journal.push(deed.text);
       if (call !== undefined) unheard.push([call, deed.text]);
     }
     return fact;
+  };
+  const replaceFacts = (by: readonly Fact[]): void => {
+    facts = [...by];
+    tables = undefined;
   };
   const textsOf = (outer: string): string[] => unheard.flatMap(([call, text]) => (isWithin(call, outer) ? [text] : []));
 
@@ -100,7 +106,8 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
     if (event.result.success) {
       book.demand(!again, `TX-5 ${key} succeeds although it is over`);
       // What a call opens is the call's; what a handler asked for that failed for it stays open.
-      facts = facts.map((fact) => (fact === opening ? { ...fact, call: key } : fact));
+      const opened = opening;
+      if (opened !== undefined) facts = facts.map((fact) => (fact === opened ? { ...fact, call: key } : fact));
       opening = undefined;
       did(session, key, { kind: "event", label: labelOf(event) });
       successes.push(key);
@@ -115,7 +122,7 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
       book.demand(vetoed.delete(key) || isLast, `TX-5 ${key} is told twice`);
     }
     opening = undefined;
-    facts = facts.filter((fact) => !isWithin(fact.call, key));
+    replaceFacts(facts.filter((fact) => !isWithin(fact.call, key)));
     unheard = unheard.filter(([call]) => !isWithin(call, key));
     did(session, outer, { kind: "event", label: labelOf(event) });
   };
@@ -188,8 +195,9 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
       if (due?.call === key) due.texts.length = 0;
       if (event.result.success) vetoed.add(key);
     },
-    /** It is cut from the logs, and others may be recorded before that is told. */
-    isVetoed: (key: string): boolean => vetoed.has(key),
+    /** Those of calls that are vetoed are cut from the logs, and others may be recorded before that is told. */
+    withoutVetoed: (keys: readonly string[]): readonly string[] =>
+      vetoed.size === 0 ? keys : keys.filter((key) => !vetoed.has(key)),
     isOver: (name: CallName): boolean => over.has(keyOf(name)),
     /** Its handler is done: what it began and did not wait for is aborted. */
     leaves: (name: CallName): void => void left.add(keyOf(name)),
@@ -204,11 +212,8 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
     hasOpened: (): boolean => hasOpened,
     /** What has to be; and without one of the calls that are not over, which is being undone just now. */
     now(): View {
-      const length = facts.length;
-      if (known?.of !== facts || known.length !== length) {
-        known = { of: facts, length, view: viewOf(facts, logsOf, filesBefore) };
-      }
-      return known.view;
+      tables ??= tablesOf(facts, filesBefore);
+      return viewOf(tables, logsOf);
     },
     /** What the census says of calls that go on: one of several overlapping reads may have failed, and be undone. */
     unsure(): ReadonlySet<string> {
@@ -225,7 +230,7 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
           const { journal, successes } = logsOf(session);
           return { journal, successes: successes.filter((key) => key !== call) };
         };
-        return viewOf(kept, logsWithout, filesBefore);
+        return viewOf(tablesOf(kept, filesBefore), logsWithout);
       }),
     /** For public snapshots: what is now, to be put back. */
     mark: (): readonly unknown[] => [...facts],
@@ -234,36 +239,52 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
       const isState = ({ session, deed }: Fact): boolean =>
         session === id && (deed.kind === "entry" || deed.kind === "event" || deed.kind === "opened");
       const kept = facts.filter((fact) => !isState(fact));
-      facts = [...(mark as readonly Fact[]).filter(isState), ...kept];
+      replaceFacts([...(mark as readonly Fact[]).filter(isState), ...kept]);
     },
-    restore(mark: readonly unknown[]): void {
-      facts = [...(mark as readonly Fact[])];
-    },
+    restore: (mark: readonly unknown[]): void => replaceFacts(mark as readonly Fact[]),
   };
 }
 
 type LogsOf = (session: string) => Pick<ExpectedSession, "journal" | "successes">;
 
-function viewOf(facts: readonly Fact[], logsOf: LogsOf, filesBefore: Readonly<Record<string, string>>): View {
-  const states = new Map<string, Record<"ledger" | "census" | "opened", string[]>>();
-  const stateOf = (session: string): Record<"ledger" | "census" | "opened", string[]> => {
-    const state = states.get(session) ?? { ledger: [], census: [], opened: [] };
-    states.set(session, state);
-    return state;
-  };
-  const vault: string[] = [];
-  const files = new Map(Object.entries(filesBefore));
-  for (const { session, deed } of facts) apply(stateOf(session), vault, files, deed);
-  for (const state of states.values()) state.opened = [...new Set(state.opened)].toSorted();
-  return { of: (session) => ({ ...stateOf(session), ...logsOf(session) }), vault, files };
+type State = Readonly<Record<"ledger" | "census" | "opened", string[]>>;
+
+/** What facts come to, in their order. */
+interface Tables {
+  readonly states: Map<string, State>;
+  readonly vault: string[];
+  readonly files: Map<string, string>;
 }
 
-function apply(
-  state: Readonly<Record<"ledger" | "census" | "opened", string[]>>,
-  vault: string[],
-  files: Map<string, string>,
-  deed: Deed,
-): void {
+function tablesOf(facts: readonly Fact[], filesBefore: Readonly<Record<string, string>>): Tables {
+  const tables: Tables = { states: new Map(), vault: [], files: new Map(Object.entries(filesBefore)) };
+  for (const fact of facts) apply(tables, fact);
+  return tables;
+}
+
+function stateIn({ states }: Tables, session: string): State {
+  let state = states.get(session);
+  if (state === undefined) states.set(session, (state = { ledger: [], census: [], opened: [] }));
+  return state;
+}
+
+/** A view of the tables as they are at any moment. */
+function viewOf(tables: Tables, logsOf: LogsOf): View {
+  const { vault, files } = tables;
+  return {
+    of(session) {
+      const { ledger, census, opened } = stateIn(tables, session);
+      const { journal, successes } = logsOf(session);
+      return { ledger, census, opened: [...new Set(opened)].toSorted(), journal, successes };
+    },
+    vault,
+    files,
+  };
+}
+
+function apply(tables: Tables, { session, deed }: Fact): void {
+  const { vault, files } = tables;
+  const state = stateIn(tables, session);
   switch (deed.kind) {
     case "entry":
       state.ledger.push(deed.text);

@@ -1,12 +1,13 @@
 import type { BudgetTracker, FrameworkEvent, Session, SessionEvent } from "@proviso/core";
 import { openedSections } from "@proviso/core/internal";
-import { oddIn } from "./checks.ts";
+import { isSame, oddIn } from "./checks.ts";
 import type { View } from "./expected.ts";
 import { keyOf } from "./names.ts";
 import type { Watched } from "./registry.ts";
 import { census, journal, ledger, successes, type noted } from "./slices.ts";
 import { checkThrottle } from "./throttle-check.ts";
 import { checkEnd } from "./end-check.ts";
+import { filesIn } from "./files.ts";
 import type { World } from "./world.ts";
 
 /** Hears every event of a session first of all, and looks at everything after each. */
@@ -33,10 +34,11 @@ export function hearAll(
       "EVT-2 an event is of another time or session",
     );
     const odd = oddIn(told);
-    book.demand(odd === undefined, `EVT-2 ${told.type} is no plain JSON: ${odd}`);
+    book.demand(odd === undefined, `EVT-2 ${told.type} is no plain JSON: it${odd}`);
     const watched = told.type === "prompt.rendered" ? registry.rendered(told) : registry.of(told.evaluationId);
     // A rollback may go on behind an evaluation that a limit has ended.
-    const isBehind = told.type === "transaction.failed" && watched?.passed() !== undefined;
+    const isStopped = watched !== undefined && (watched.passed() !== undefined || watched.mayBeAborted());
+    const isBehind = told.type === "transaction.failed" && isStopped;
     if (watched === undefined || (watched.hasEnded && !isBehind)) {
       const when = watched === undefined ? "before it was rendered" : "after its end";
       book.demand(false, `LOOP-1 ${told.type} of ${told.evaluationId} comes ${when}`);
@@ -153,7 +155,7 @@ function detailOf(event: FrameworkEvent): string {
 
 /** After every step everything is as the facts say: no more, and no less. */
 export function checkState(world: World, session: Session, when: string): void {
-  const { book, expected, vault, isCrowded, shape } = world;
+  const { book, expected, registry, vault, isCrowded, shape } = world;
   let state: ReturnType<typeof read>;
   try {
     state = read(session);
@@ -167,21 +169,27 @@ export function checkState(world: World, session: Session, when: string): void {
   const wanted = view.of(session.id);
   book.same(state.journal, wanted.journal, `TX-7 the journal ${when}`);
   // A call may be half undone when others are told something.
-  const views = (): readonly View[] => (isCrowded || shape.visits > 0 ? expected.undoing() : []);
+  let undoing: readonly View[] | undefined;
+  const others = (): readonly View[] => (undoing ??= isCrowded || shape.visits > 0 ? expected.undoing() : []);
   const compare = (what: string, actual: readonly string[], of: (view: View) => readonly string[]): void => {
-    const isUndone = !isSame(actual, of(view)) && views().some((other) => isSame(actual, of(other)));
-    if (!isUndone) book.same(actual, of(view), `TX-1 TX-2 the ${what} ${when}`);
+    const wanted = of(view);
+    if (isSame(actual, wanted) || others().some((other) => isSame(actual, of(other)))) return;
+    book.same(actual, wanted, `TX-1 TX-2 the ${what} ${when}`);
   };
-  const recorded = (keys: readonly string[]): readonly string[] => keys.filter((key) => !expected.isVetoed(key));
-  compare("recorded successes", recorded(state.successes), (other) => recorded(other.of(session.id).successes));
-  compare("session's state", state.ledger, (other) => other.of(session.id).ledger);
-  compare("open sections", state.opened, (other) => other.of(session.id).opened);
-  const unsure = isSame(state.census, wanted.census) ? new Set<string>() : expected.unsure();
-  const sure = (labels: readonly string[]): readonly string[] => labels.filter((label) => !unsure.has(label));
-  compare("census", sure(state.census), (other) => sure(other.of(session.id).census));
-  if (vault.isTorn) return;
+  const { id } = session;
+  const { withoutVetoed } = expected;
+  compare("recorded successes", withoutVetoed(state.successes), (other) => withoutVetoed(other.of(id).successes));
+  compare("session's state", state.ledger, (other) => other.of(id).ledger);
+  compare("open sections", state.opened, (other) => other.of(id).opened);
+  if (!isSame(state.census, wanted.census)) {
+    const unsure = expected.unsure();
+    const sure = (labels: readonly string[]): readonly string[] => labels.filter((label) => !unsure.has(label));
+    compare("census", sure(state.census), (other) => sure(other.of(id).census));
+  }
+  const mayRestoreLater = vault.isBeingTaken && registry.all().some((watched) => watched.passed() !== undefined);
+  if (vault.isTorn || mayRestoreLater) return;
   compare("vault", vault.entries, (other) => other.vault);
-  if (!leavesFiles.has(when)) checkFiles(world, view, views(), when);
+  if (!leavesFiles.has(when)) checkFiles(world, view, others, when);
 }
 
 /** What nobody who writes files does between: they are looked at soon after. */
@@ -205,26 +213,17 @@ function read(session: Session) {
   };
 }
 
-/** A filesystem in memory answers as of the moment when it is asked. */
-function checkFiles({ book, files }: World, view: View, undoing: readonly View[], when: string): void {
-  const wanted = view.files;
-  const paths = [...wanted.keys()].toSorted();
-  const others = undoing.map((other) => other.files);
-  void files.glob("**").then((found) => {
-    const isUndone = others.some((other) => isSame(found.toSorted(), [...other.keys()].toSorted()));
-    if (!isUndone) book.same(found.toSorted(), paths, `TX-1 TX-2 the files ${when}`);
-  });
-  for (const [path, content] of wanted) {
-    void files.read(path).then(
-      ({ text }) => {
-        const isRight = text === content || others.some((other) => other.get(path) === text);
-        book.demand(isRight, `TX-1 TX-2 ${path} holds "${text}" instead of "${content}" ${when}`);
-      },
-      () => {},
-    );
+/** Which files there are, and what each holds; a call that is being undone may have left any of them as it was. */
+function checkFiles({ book, files }: World, view: View, others: () => readonly View[], when: string): void {
+  const actual = filesIn(files);
+  const pathsOf = (of: ReadonlyMap<string, string>): readonly string[] => [...of.keys()].toSorted();
+  const paths = pathsOf(actual);
+  const wanted = pathsOf(view.files);
+  if (!isSame(paths, wanted) && !others().some((other) => isSame(paths, pathsOf(other.files))))
+    book.same(paths, wanted, `TX-1 TX-2 the files ${when}`);
+  for (const [path, content] of view.files) {
+    const text = actual.get(path);
+    if (text === undefined || text === content || others().some((other) => other.files.get(path) === text)) continue;
+    book.demand(false, `TX-1 TX-2 ${path} holds "${text}" instead of "${content}" ${when}`);
   }
-}
-
-function isSame(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((item, at) => item === b[at]);
 }

@@ -11,6 +11,8 @@ export interface Vault extends Snapshotable<readonly string[]> {
   readonly entries: readonly string[];
   /** It is being put back, or never was: nobody knows what it holds. */
   readonly isTorn: boolean;
+  /** Its state is being taken: a rollback that goes on behind a limit waits for that. */
+  readonly isBeingTaken: boolean;
   /** A restore that never ends: its transaction goes on, and keeps its locks and what was made in it. */
   readonly hangs: boolean;
   /** It refused to be put back: the session has to become unusable. */
@@ -23,6 +25,7 @@ export const vaultKey = resourceKey<Vault>("Vault");
 export function createVault(random: Random, clock: Clock, mood: Mood): Vault {
   let entries: readonly string[] = [];
   let restoring = 0;
+  let taking = 0;
   let hasFailed = false;
   let hangs = false;
   const takeTime = async (): Promise<void> => {
@@ -35,6 +38,9 @@ export function createVault(random: Random, clock: Clock, mood: Mood): Vault {
     },
     get isTorn() {
       return restoring > 0 || hasFailed;
+    },
+    get isBeingTaken() {
+      return taking > 0;
     },
     get hangs() {
       return hangs;
@@ -50,7 +56,8 @@ export function createVault(random: Random, clock: Clock, mood: Mood): Vault {
     },
     async snapshot() {
       const now = entries;
-      await takeTime();
+      taking += 1;
+      await takeTime().finally(() => (taking -= 1));
       if (mood === "moody" && random.chance(0.04)) throw new Error("the vault cannot be marked");
       return now;
     },

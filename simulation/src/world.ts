@@ -187,7 +187,7 @@ function narrowed(
       given: [],
       hasOutput: false,
       abortedAt: () => around.abortedAt() ?? (expected.isOver(call) ? clock.now() : undefined),
-      mayBeAborted: () => around.mayBeAborted() || expected.isLeft(call),
+      mayBeAborted: () => around.mayBeAborted() || context.signal.aborted || expected.isLeft(call),
     },
   };
 }

@@ -16,21 +16,31 @@ export interface OddInJson {
  * an instance of a class, a function, a circle. At the root and in an object's field undefined is left out.
  */
 export function oddInJson(value: unknown): OddInJson | undefined {
-  return findOdd(value, deepestState);
+  return withPath(findOdd(value, deepestState));
 }
 
 /** A frozen copy of a value that is plain JSON, or the first thing in it that is not. May throw what a getter throws. */
 export function asJson(value: unknown): { readonly value: unknown } | { readonly odd: OddInJson } {
   const copy = plainCopy(value);
   if (copy !== undefined) return copy;
-  const found = findOdd(value, deepestResult);
+  const found = withPath(findOdd(value, deepestResult));
   return found === undefined ? (toJsonValue(value) ?? { odd: odd(tooLarge) }) : { odd: found };
+}
+
+/** What is found carries its keys from the innermost to the outermost: at any depth each is added once. */
+interface Found {
+  readonly path: PropertyKey[];
+  readonly problem: string;
+}
+
+function withPath(found: Found | undefined): OddInJson | undefined {
+  return found && { path: found.path.toReversed(), problem: found.problem };
 }
 
 const tooLarge = `is larger than ${largestValue} characters, of which each item counts as 16`;
 
 /** `left`: the levels that may follow. */
-function findOdd(value: unknown, left: number): OddInJson | undefined {
+function findOdd(value: unknown, left: number): Found | undefined {
   if (value === null || value === undefined || typeof value === "string" || typeof value === "boolean")
     return undefined;
   if (typeof value === "number") return Number.isFinite(value) ? undefined : odd(`is ${value}`);
@@ -49,7 +59,7 @@ function findOdd(value: unknown, left: number): OddInJson | undefined {
   return undefined;
 }
 
-function findOddItem(items: readonly unknown[], left: number): OddInJson | undefined {
+function findOddItem(items: readonly unknown[], left: number): Found | undefined {
   for (let index = 0; index < items.length; index++) {
     const item = items[index];
     const inner = item === undefined ? odd("is undefined") : findOdd(item, left - 1);
@@ -60,8 +70,12 @@ function findOddItem(items: readonly unknown[], left: number): OddInJson | undef
   return undefined;
 }
 
-const odd = (problem: string): OddInJson => ({ path: [], problem });
-const within = (key: PropertyKey, { path, problem }: OddInJson): OddInJson => ({ path: [key, ...path], problem });
+const odd = (problem: string): Found => ({ path: [], problem });
+
+function within(key: PropertyKey, found: Found): Found {
+  found.path.push(key);
+  return found;
+}
 
 function nameOfClass(value: object): string {
   const { name } = (value.constructor ?? {}) as { readonly name?: unknown };

@@ -24,7 +24,9 @@ type Fact = Entry | { readonly operation: Operation | undefined; readonly restor
 
 export interface Store {
   readonly name: string;
-  facts: readonly Fact[];
+  facts: Fact[];
+  /** What the facts come to; a fact that is added is applied to it, and where one is taken away it is made again. */
+  view: Entry[] | undefined;
 }
 
 export type Record = ReturnType<typeof createRecord>;
@@ -32,23 +34,13 @@ export type Record = ReturnType<typeof createRecord>;
 export function createRecord(book: Book) {
   const stores: Store[] = [];
   const operations = new Map<string, Operation>();
-  const views = new WeakMap<readonly Fact[], readonly Entry[]>();
-
-  const viewOf = (store: Store): readonly Entry[] => {
-    const known = views.get(store.facts);
-    if (known !== undefined) return known;
-    let view: Entry[] = [];
-    for (const fact of store.facts) {
-      if ("text" in fact) view.push(fact);
-      else view = fact.restored.map((text) => ({ operation: fact.operation, text }));
-    }
-    views.set(store.facts, view);
-    return view;
+  const add = (store: Store, fact: Fact): void => {
+    store.facts.push(fact);
+    if (store.view !== undefined) store.view = withFact(store.view, fact);
   };
-  const add = (store: Store, fact: Fact): void => void (store.facts = [...store.facts, fact]);
   return {
     store(name: string): Store {
-      const store: Store = { name, facts: [] };
+      const store: Store = { name, facts: [], view: [] };
       stores.push(store);
       return store;
     },
@@ -65,7 +57,11 @@ export function createRecord(book: Book) {
     restored: (store: Store, texts: readonly string[]): void => add(store, { operation: undefined, restored: texts }),
     /** What the operation did is gone; it may go on. */
     undo(outer: Operation): void {
-      for (const store of stores) store.facts = store.facts.filter(({ operation }) => !isWithin(operation, outer));
+      for (const store of stores) {
+        const { length } = store.facts;
+        store.facts = store.facts.filter(({ operation }) => !isWithin(operation, outer));
+        if (store.facts.length < length) store.view = undefined;
+      }
     },
     texts: (store: Store): readonly string[] => viewOf(store).map(({ text }) => text),
     /** What the operation sees: everything that stands, and nothing of what others have not ended. */
@@ -79,6 +75,16 @@ export function createRecord(book: Book) {
       }
     },
   };
+}
+
+function viewOf(store: Store): readonly Entry[] {
+  return (store.view ??= store.facts.reduce<Entry[]>(withFact, []));
+}
+
+function withFact(view: Entry[], fact: Fact): Entry[] {
+  if (!("text" in fact)) return fact.restored.map((text) => ({ operation: fact.operation, text }));
+  view.push(fact);
+  return view;
 }
 
 function isWithin(operation: Operation | undefined, outer: Operation): boolean {

@@ -1,5 +1,14 @@
-import { Filesystem, provideFactory, type Resources, type ResourceScope, type Snapshotable } from "@proviso/core";
-import { createSession, openResources, transaction } from "@proviso/runtime";
+import {
+  deadlineIn,
+  Filesystem,
+  provide,
+  provideFactory,
+  type Resources,
+  type ResourceScope,
+  type Snapshotable,
+  type ToolContext,
+} from "@proviso/core";
+import { createSession, createSnapshot, openResources, restoreSnapshot, transaction } from "@proviso/runtime";
 import { hostFilesystem } from "@proviso/node";
 import { fakeEnvironment } from "@proviso/runtime/testing";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -10,6 +19,7 @@ import {
   calling,
   Counter,
   CounterKey,
+  OtherKey,
   promptOf,
   rejectionOf,
   toolOf,
@@ -179,4 +189,82 @@ test("TX-9 TX-4 what the body of a transaction makes first is restored and close
     }),
   );
   expect(readdirSync(dir)).toEqual([]);
+});
+
+test.each([
+  ["a failed call made", true],
+  ["a restored snapshot took out", false],
+] as const)("TX-4 what %s, and closed, is used by no call that waited meanwhile", async (_, isFailure) => {
+  const environment = fakeEnvironment();
+  const made: Closing[] = [];
+  const make = (): Counter => {
+    const counter = new Closing();
+    counter.snapshot = () => {
+      if (counter.happened.includes("closed")) throw new Error("it is closed");
+      return counter.value;
+    };
+    made.push(counter);
+    return counter;
+  };
+  const session = createSession();
+  const resources = await openResources([provideFactory(CounterKey, make, { close: (it) => (it as Closing).close() })]);
+  const scope = { session, resources };
+  const snapshot = await createSnapshot(scope);
+  const makes = async ({ resources: own }: Pick<ToolContext, "resources">): Promise<void> => {
+    (await own.open(CounterKey)).value = 1;
+    await environment.clock.sleep(50);
+    if (isFailure) throw new Error("on purpose");
+  };
+  const first = isFailure
+    ? calling(environment, "make").evaluate(promptOf({ tools: [toolOf("make", makes)] }), scope)
+    : transaction(scope, async () => {
+        await makes({ resources });
+        await restoreSnapshot(scope, snapshot);
+      });
+  await environment.clock.advance(10);
+  const use = toolOf("use", async (context) => (await context.resources.open(CounterKey)).value);
+  const second = calling(environment, "use").evaluate(promptOf({ tools: [use] }), scope);
+  await environment.clock.advance(1_000);
+  await first;
+  const [used] = (await second).toolResults;
+  expect([used?.result.message, used?.result.success]).toEqual(["", true]);
+  expect(made.map(({ happened }) => happened.includes("closed"))).toEqual([true, false]);
+});
+
+test("TX-11 a call that a limit ended while those around it take a snapshot takes none that nobody releases", async () => {
+  const environment = fakeEnvironment();
+  const { clock } = environment;
+  /** Slow to take and to release a snapshot. */
+  class Slow extends Counter {
+    readonly held = new Set<object>();
+    // Another kind of snapshot than a counter's.
+    override snapshot(): never {
+      return clock.sleep(100).then(() => {
+        const snapshot = {};
+        this.held.add(snapshot);
+        return snapshot;
+      }) as never;
+    }
+    async release(snapshot: unknown): Promise<void> {
+      await clock.sleep(150);
+      this.held.delete(snapshot as object);
+    }
+  }
+  const [first, second] = [new Slow(), new Slow()];
+  const inner = promptOf({ tools: [toolOf("use", () => "used", { uses: [CounterKey, OtherKey] })] }, "inner");
+  const outer = toolOf(
+    "outer",
+    async ({ evaluate }) => {
+      const deadline = deadlineIn(250, clock);
+      await evaluate(inner, { adapter: calling(environment, "use"), deadline }).catch(() => {});
+      await clock.sleep(1_000);
+    },
+    { uses: [] },
+  );
+  const evaluating = calling(environment, "outer").evaluate(promptOf({ tools: [outer] }), {
+    resources: [provide(CounterKey, first), provide(OtherKey, second)],
+  });
+  await clock.advance(10_000);
+  expect((await evaluating).toolResults[0]?.result.success).toBe(true);
+  expect([first.held.size, second.held.size]).toEqual([0, 0]);
 });

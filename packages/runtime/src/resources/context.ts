@@ -18,6 +18,7 @@ import {
   positionOf,
   removeSince,
   type Key,
+  type MadeResource,
   type Removed,
   type Store,
   type StorePosition,
@@ -124,7 +125,7 @@ export function openContext(
       if (keys !== undefined) return participantsOf(keys, singletons, outerOf);
       const around = outers.flatMap((outer) => outer.participants());
       if (singletons.made.length === 0) return around;
-      const own = singletons.made.flatMap(({ binding, instance }) => asParticipant(binding.key, instance));
+      const own = singletons.made.flatMap(asParticipant);
       return distinct([...own, ...around]);
     },
     position: () => positionOf(singletons),
@@ -160,9 +161,9 @@ function madeAtOnce({ scope, eager, close }: Binding): boolean {
   return scope === "singleton" && (eager || close === undefined);
 }
 
-function asParticipant({ name }: Key, instance: unknown): readonly Participant[] {
-  const resource: unknown = unguarded(instance);
-  return isSnapshotable(resource) ? [{ resource, name }] : [];
+function asParticipant(made: MadeResource): readonly Participant[] {
+  const resource: unknown = unguarded(made.instance);
+  return isSnapshotable(resource) ? [{ resource, name: made.binding.key.name, made }] : [];
 }
 
 function distinct(participants: readonly Participant[]): readonly Participant[] {
@@ -183,7 +184,9 @@ function participantsOf(
     const outer = outerOf(key);
     if (outer !== undefined) found.push(...outer.participants([key]));
     else if (singletons.instances.has(key)) {
-      found.push(...asParticipant(key, singletons.instances.get(key)));
+      const instance = singletons.instances.get(key);
+      const made = singletons.made.find((each) => each.binding.key === key && each.instance === instance);
+      if (made !== undefined) found.push(...asParticipant(made));
     }
     for (const asked of singletons.asked.get(key) ?? []) seen.add(asked);
   }

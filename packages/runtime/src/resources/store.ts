@@ -10,6 +10,8 @@ export type Key = ResourceKey<unknown>;
 export interface MadeResource {
   readonly binding: Binding;
   readonly instance: unknown;
+  /** It was taken out of its scope, and is closed or will be: a call that waits meanwhile uses it no more. */
+  isGone: boolean;
 }
 /** What one scope has made, in order. */
 export interface Store {
@@ -92,7 +94,7 @@ export function knownIn(store: Store, key: Key): { readonly instance: unknown } 
 
 export function keep(store: Store, binding: Binding, instance: unknown): unknown {
   if (binding.scope !== "prototype") store.instances.set(binding.key, instance);
-  store.made.push({ binding, instance });
+  store.made.push({ binding, instance, isGone: false });
   return instance;
 }
 
@@ -200,11 +202,13 @@ function take(store: Store, instance: unknown): TakenOut | undefined {
   if (made?.binding.close === undefined) return undefined;
   const { key } = made.binding;
   store.made.splice(at, 1);
+  made.isGone = true;
   const wasKnown = store.instances.get(key) === instance;
   if (wasKnown) store.instances.delete(key);
   return {
     ...made,
     putBack() {
+      made.isGone = false;
       store.made.push(made);
       if (wasKnown) store.instances.set(key, instance);
     },

@@ -8,6 +8,8 @@ import { createLock, holdOf, isSharedWithOthers, type Lock, type LockOwner } fro
 export interface Participant {
   readonly resource: Snapshotable;
   readonly name: string;
+  /** Of what a scope has made: whether it was taken out again while somebody waited for locks. */
+  readonly made?: { readonly isGone: boolean } | undefined;
 }
 
 /** A snapshot of one resource. */
@@ -48,6 +50,7 @@ export function wasUsedBefore(resource: unknown): boolean {
 
 /** Snapshots for this transaction and those around it that hold the resource and have none yet. */
 export function takeSnapshots(transaction: SnapshotOwner, participant: Participant): Promise<void> | undefined {
+  if (participant.made?.isGone === true) return undefined;
   const broken = unusable.get(participant.resource);
   if (broken !== undefined) throw broken;
   const around = transaction.parent && takeSnapshots(transaction.parent, participant);

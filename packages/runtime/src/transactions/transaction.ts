@@ -277,15 +277,15 @@ export class LockFault extends Error {
 }
 
 /**
- * It did not begin. Its locks are held until each snapshot is released, one that comes yet too; whoever asked waits for
- * that, but not past the evaluation's end.
+ * It did not begin, and takes no snapshot after one that those around it are still taking. Its locks are held until each
+ * snapshot is released, one that comes yet too; whoever asked waits for that, but not past the evaluation's end.
  */
 async function abandon(transaction: Transaction): Promise<void> {
+  transaction.stage = "sealed";
   if (transaction.snapshots.length === 0) return leave(transaction);
-  const releasing = transaction.snapshots.map(async (taken) => {
-    await taken.taking;
-    await taken.resource.release?.(taken.snapshot);
-  });
+  const releasing = transaction.snapshots.map((taken) =>
+    Promise.resolve(taken.taking).then(() => taken.resource.release?.(taken.snapshot)),
+  );
   const left = Promise.allSettled(releasing).then(() => leave(transaction));
   await transaction.host.withinGrace(left, () => {});
 }
