@@ -171,10 +171,10 @@ export function provisoOf(scenario: Scenario, prepare?: (session: Session) => vo
   return evaluating(modelAdapter(provider), scenario, prepare);
 }
 
-/** Ours over the SDK and a `fetch` that answers in process, as `sdkByHand`. */
-export function provisoOverSdk(scenario: Scenario): Work {
-  const client = new OpenAI({ apiKey: "x", maxRetries: 0, fetch: cannedFetch(scenario) as never });
-  return evaluating(proviso({ model: "m", api: "chat", client: client as never }), scenario);
+/** Ours over a `fetch` that answers in process, as `sdkByHand`. */
+export function provisoOverFetch(scenario: Scenario): Work {
+  const fetch = cannedFetch(scenario) as never;
+  return evaluating(proviso({ model: "m", api: "chat", apiKey: "x", fetch }), scenario);
 }
 
 function cannedAnswer(scenario: Scenario, turn: number): ModelResponse {

@@ -1,4 +1,4 @@
-import { agentsOf, bareLoop, generateTextOf, provisoOf, provisoOverSdk, sdkByHand } from "./contenders.ts";
+import { agentsOf, bareLoop, generateTextOf, provisoOf, provisoOverFetch, sdkByHand } from "./contenders.ts";
 import { median, micros, race, row, type Row } from "./measure.ts";
 import { ofTurns, scenarios } from "./scenarios.ts";
 
@@ -46,7 +46,7 @@ export async function inProcess(quick: boolean): Promise<readonly Row[]> {
 export async function scaling(quick: boolean): Promise<readonly Row[]> {
   const makers = {
     proviso: provisoOf,
-    "proviso over the SDK": provisoOverSdk,
+    "proviso over fetch": provisoOverFetch,
     sdk: sdkByHand,
     ai: generateTextOf,
     agents: agentsOf,

@@ -4,10 +4,8 @@ import { median, row, type Row } from "./measure.ts";
 const proviso = `
 import { definePrompt } from "@proviso/core";
 import { openai } from "@proviso/adapter-openai";
-import { OpenAI } from "openai";
 const fetch = async () => new Response(JSON.stringify({ id: "c", choices: [{ index: 0, message: { role: "assistant", content: "x" }, finish_reason: "stop" }], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } }), { headers: { "content-type": "application/json" } });
-const client = new OpenAI({ apiKey: "x", fetch });
-await openai({ model: "m", api: "chat", client }).evaluate(definePrompt({ key: "p", text: "Hi." }).bind());
+await openai({ model: "m", api: "chat", apiKey: "x", fetch }).evaluate(definePrompt({ key: "p", text: "Hi." }).bind());
 `;
 const sdk = `
 import { OpenAI } from "openai";

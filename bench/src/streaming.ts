@@ -37,7 +37,7 @@ export async function streaming(quick: boolean): Promise<readonly Row[]> {
     return new Response(body, { headers: { "content-type": "text/event-stream" } });
   };
   const client = new OpenAI({ apiKey: "x", maxRetries: 0, fetch: fetch as never });
-  const adapter = proviso({ model: "m", api: "chat", client: client as never });
+  const adapter = proviso({ model: "m", api: "chat", apiKey: "x", fetch: fetch as never });
   const model = createOpenAI({ apiKey: "x", fetch: fetch as never }).chat("m") as unknown as LanguageModelV4;
   const contenders: Readonly<Record<string, () => Promise<number>>> = {
     async sdk() {

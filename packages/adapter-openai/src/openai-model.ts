@@ -5,20 +5,14 @@ import {
   type ModelRequest,
   type ModelResponse,
 } from "@proviso/core";
-import {
-  defaultStallMs,
-  defaultTimeoutMs,
-  failureRedactor,
-  guardRequest,
-  type RequestGuard,
-} from "@proviso/adapter-kit";
-import { addressOf, connect, send, type Connection } from "./client.ts";
+import { defaultStallMs, failureRedactor, guardRequest, type RequestGuard } from "@proviso/adapter-kit";
+import { connect, type Connection, type Opened } from "./connection.ts";
 import { fromChat } from "./from-chat.ts";
 import { fromResponses } from "./from-responses.ts";
-import { openaiFailure } from "./openai-error.ts";
 import { checkOptions, type CheckedOptions, type OpenAIOptions } from "./options.ts";
 import { receive, type Received } from "./receive.ts";
 import { receiveStream } from "./receive-stream.ts";
+import { requestFailure } from "./request-failure.ts";
 import { secretsOf } from "./secrets.ts";
 import { chatReader } from "./stream-chat.ts";
 import { responsesReader } from "./stream-responses.ts";
@@ -67,9 +61,11 @@ async function answerTo(
   request: ModelRequest,
 ): Promise<ModelResponse | ModelFailure> {
   const { signal, output } = request;
-  using guard = guardRequest(signal, options.clock ?? systemClock, timeoutOf(options, connection));
+  const { timeoutMs } = connection;
+  using guard = guardRequest(signal, options.clock ?? systemClock, timeoutMs);
   try {
-    const received = await receivedFrom(options, connection, request, guard);
+    const opened = await connection.open(request, guard.signal);
+    const received = opened.failure === undefined ? await read(opened, request, options, { guard, timeoutMs }) : opened;
     // An aborted stream ends as if it were whole.
     guard.signal.throwIfAborted();
     guard.done();
@@ -77,25 +73,17 @@ async function answerTo(
     const { body, costUsd } = received;
     return options.api === "responses" ? fromResponses(body, output, costUsd) : fromChat(body, output, costUsd);
   } catch (error) {
-    return openaiFailure(guard.signal.aborted ? guard.signal.reason : error, signal, addressOf(options, connection));
+    return requestFailure(guard.signal.aborted ? guard.signal.reason : error, signal, connection.address);
   }
 }
 
-function receivedFrom(
-  options: CheckedOptions,
-  connection: Connection,
-  request: ModelRequest,
-  guard: RequestGuard,
+function read(
+  opened: Opened,
+  { onDelta }: ModelRequest,
+  { api, stallMs }: CheckedOptions,
+  { guard, timeoutMs }: { readonly guard: RequestGuard; readonly timeoutMs: number },
 ): Promise<Received | ModelFailure> {
-  const { onDelta } = request;
-  const sent = send(options, connection, request, guard.signal);
-  if (onDelta === undefined) return receive(sent);
-  const { api, stallMs = Math.min(timeoutOf(options, connection), defaultStallMs) } = options;
+  if (onDelta === undefined) return receive(opened);
   const reader = api === "responses" ? responsesReader(onDelta) : chatReader(onDelta);
-  return receiveStream(sent, reader, { guard, stallMs });
-}
-
-function timeoutOf({ timeoutMs }: CheckedOptions, { client }: Connection): number {
-  const { timeout } = client as { readonly timeout?: unknown };
-  return timeoutMs ?? (typeof timeout === "number" ? timeout : defaultTimeoutMs);
+  return receiveStream(opened, reader, { guard, stallMs: stallMs ?? Math.min(timeoutMs, defaultStallMs) });
 }

@@ -11,7 +11,7 @@ import {
 import { type AdapterOptions } from "@proviso/runtime";
 import type { LeanFetch } from "./fetch.ts";
 
-/** What is used of `OpenAI` of the package "openai": a ready client, or a stand-in for it. */
+/** What is used of a client of the package "openai", of a subclass such as `AzureOpenAI`, or of a stand-in. */
 export interface OpenAIClient {
   /** The Responses API. */
   readonly responses: { create(body: never, options?: never): unknown };
@@ -21,7 +21,10 @@ export interface OpenAIClient {
 
 /** How to reach it. */
 export interface OpenAIConnection {
-  /** A ready client: the rest is its own affair then. */
+  /**
+   * Sends the requests in place of the adapter, by its `create`. Key, address and headers are its own then. Default: the
+   * adapter sends them itself, over `fetch`.
+   */
   readonly client?: OpenAIClient | undefined;
   /** Left out: OPENAI_API_KEY. */
   readonly apiKey?: string | undefined;
@@ -31,7 +34,7 @@ export interface OpenAIConnection {
   readonly organization?: string | undefined;
   /** Headers that every request carries. Their values count as secrets. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Milliseconds for one request, its body included. Default: the SDK's own, 10 minutes. */
+  /** Milliseconds for one request, its body included. Default: 10 minutes, or a given client's own. */
   readonly timeoutMs?: number | undefined;
   /** In place of the global `fetch`: `leanFetch()` of "@proviso/adapter-openai/node", say. */
   readonly fetch?: LeanFetch | undefined;

@@ -1,17 +1,10 @@
 import type { ModelFailure } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
 import { errorObjectFailure, parseBody, reportedCost, unreadableBody, type RequestGuard } from "@proviso/adapter-kit";
-import type { Sent } from "./client.ts";
-import { receiveBody, type RawResponse, type Received } from "./receive.ts";
+import type { Opened } from "./connection.ts";
+import { receiveBody, type Received } from "./receive.ts";
 import { serverSentEvents } from "./server-sent-events.ts";
 import type { StreamReader } from "./stream-responses.ts";
-
-/** What is used of the SDK's `APIPromise` of a stream. */
-interface RawStream {
-  withResponse(): Promise<{ readonly data: unknown; readonly response: StreamResponse }>;
-}
-
-export type StreamResponse = RawResponse & { readonly body: unknown };
 
 export interface StallGuard {
   readonly guard: RequestGuard;
@@ -20,16 +13,14 @@ export interface StallGuard {
 }
 
 /**
- * The answer that a stream adds up to. The bytes are read here if nobody else looks at them, or else
- * the SDK's events: somebody who was put around it may follow them. A server that sends JSON instead is read as JSON. Throws what the SDK and the
- * network throw.
+ * The answer that a stream adds up to: its bytes are read here, or the events that a client reads. A server that sends
+ * JSON instead is read as JSON. @throws what the client and the network throw.
  */
 export async function receiveStream(
-  sent: Sent,
+  { data, response }: Opened,
   reader: StreamReader,
   { guard, stallMs }: StallGuard,
 ): Promise<Received | ModelFailure> {
-  const { data, response } = await opened(sent);
   if (response !== undefined && !isStream(response.headers)) return receiveBody(response);
   // A stand-in for the client that does not stream.
   if (response === undefined && !isIterable(data)) return { body: data, costUsd: undefined };
@@ -42,12 +33,6 @@ export async function receiveStream(
     return { failure: "throttle", kind: "unknown", message: "The provider's stream ended before its last event." };
   }
   return "failure" in result ? result : { body: result.body, costUsd: response && reportedCost(response.headers) };
-}
-
-async function opened(sent: Sent): Promise<{ data?: unknown; response?: StreamResponse }> {
-  if (sent.response !== undefined) return { response: await sent.response };
-  const { answer } = sent;
-  return isRaw(answer) ? answer.withResponse() : { data: await answer };
 }
 
 /** Events on their way to the reader; an error among them is the end. */
@@ -90,10 +75,6 @@ async function readBody(
   heard: () => void,
 ): Promise<void> {
   for await (const { data, event } of serverSentEvents(body, heard)) if (read(data, event)) break;
-}
-
-function isRaw(answer: unknown): answer is RawStream {
-  return typeof (answer as Partial<RawStream> | undefined)?.withResponse === "function";
 }
 
 function isStream(headers: Headers): boolean {

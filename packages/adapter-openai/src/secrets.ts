@@ -1,19 +1,14 @@
 import { isRecord } from "@proviso/core/provider";
 import { credentialsIn, environmentVariable, headerSecrets, isSecret } from "@proviso/adapter-kit";
+import { environmentHeaders } from "./headers.ts";
 import type { CheckedOptions, OpenAIClient } from "./options.ts";
 
 /** What is really sent, and must not be shown: the key, what headers carry, and what was given as secrets. */
 export function secretsOf(options: CheckedOptions): readonly string[] {
   const { secrets = [], apiKey, headers, client } = options;
   const keys = [apiKey, environmentVariable("OPENAI_API_KEY")].filter(isSecret);
-  const ofClient = client === undefined ? environmentHeaders() : headersOf(client);
+  const ofClient = client === undefined ? Object.fromEntries(environmentHeaders()) : headersOf(client);
   return [...secrets, ...keys, ...headerSecrets(headers), ...headerSecrets(ofClient), ...addressSecrets(client)];
-}
-
-/** As the SDK reads them: a line for each. */
-function environmentHeaders(): unknown {
-  const lines = environmentVariable("OPENAI_CUSTOM_HEADERS")?.split("\n") ?? [];
-  return Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1)]));
 }
 
 /** Of a client that is given ready. The SDK keeps them in a field of its own: as given, or as `Headers` in `values`. */

@@ -103,56 +103,62 @@ test("OAI-4 each message is written as JSON once, and the schema of a tool too",
   expect({ written, schemas }).toEqual({ written: 1, schemas: 1 });
 });
 
-test.each(formats)("OAI-4 over api $api the SDK's own client sends that JSON, as JSON", async ({ api, format }) => {
-  await using server = await startServer(answering(200, fixture(`${api}-text`)));
-  const { baseURL } = server;
-  const request = requestOf({ tools: [lookUp], messages: [{ role: "user", text: "Größe \ud83d\ude00 \ud800" }] });
-  const made = { model: "m", apiKey: "sk-test-12345678", api, baseURL, headers: { "x-team": "a" } };
-  const given = new OpenAI({ apiKey: "sk-test-12345678", baseURL });
-  const wrapped = { responses: given.responses, chat: given.chat };
-  for (const options of [made, { model: "m", api, client: given }, { model: "m", api, client: wrapped }]) {
-    answerOf(await openaiModel(options).generate(request));
-  }
-  const sent = asSent(format.object({ model: "m", api }, request));
-  expect(server.requests.map(({ body }) => body)).toEqual([sent, sent, sent]);
-  for (const { headers } of server.requests) {
-    expect(headers["content-type"]).toBe("application/json");
-    expect(headers["authorization"]).toBe("Bearer sk-test-12345678");
-  }
-  expect(server.requests[0]?.headers["x-team"]).toBe("a");
-});
+test.each(formats)(
+  "OAI-4 over api $api the adapter, a client of the SDK and a stand-in send that JSON, as JSON",
+  async ({ api, format }) => {
+    await using server = await startServer(answering(200, fixture(`${api}-text`)));
+    const { baseURL } = server;
+    const request = requestOf({ tools: [lookUp], messages: [{ role: "user", text: "Größe \ud83d\ude00 \ud800" }] });
+    const made = { model: "m", apiKey: "sk-test-12345678", api, baseURL, headers: { "x-team": "a" } };
+    const given = new OpenAI({ apiKey: "sk-test-12345678", baseURL });
+    const wrapped = { responses: given.responses, chat: given.chat };
+    for (const options of [made, { model: "m", api, client: given }, { model: "m", api, client: wrapped }]) {
+      answerOf(await openaiModel(options).generate(request));
+    }
+    const sent = asSent(format.object({ model: "m", api }, request));
+    expect(server.requests.map(({ body }) => body)).toEqual([sent, sent, sent]);
+    for (const { headers } of server.requests) {
+      expect(headers["content-type"]).toBe("application/json");
+      expect(headers["authorization"]).toBe("Bearer sk-test-12345678");
+    }
+    expect(server.requests[0]?.headers["x-team"]).toBe("a");
+  },
+);
 
 afterEach(() => {
   vi.restoreAllMocks();
 });
 
-test.each(formats)("OAI-4 what was put around the SDK is asked, with an object: $api", async ({ api, format }) => {
-  await using server = await startServer(answering(200, fixture(`${api}-text`)));
-  const asked: unknown[] = [];
-  const around = <This, Result>(create: (this: This, body: never, options: never) => Result) =>
-    function traced(this: This, body: never, options: never): Result {
-      asked.push(body);
-      return create.call(this, body, options);
-    };
-  const connection = { apiKey: "sk-test-12345678", baseURL: server.baseURL };
+test.each(formats)(
+  "OAI-2 what was put around a client of the SDK is asked, with an object: $api",
+  async ({ api, format }) => {
+    await using server = await startServer(answering(200, fixture(`${api}-text`)));
+    const asked: unknown[] = [];
+    const around = <This, Result>(create: (this: This, body: never, options: never) => Result) =>
+      function traced(this: This, body: never, options: never): Result {
+        asked.push(body);
+        return create.call(this, body, options);
+      };
+    const connection = { apiKey: "sk-test-12345678", baseURL: server.baseURL };
 
-  const client = new OpenAI(connection);
-  client.responses.create = around(client.responses.create) as never;
-  client.chat.completions.create = around(client.chat.completions.create) as never;
-  answerOf(await openaiModel({ model: "m", api, client }).generate(requestOf()));
+    const client = new OpenAI(connection);
+    client.responses.create = around(client.responses.create) as never;
+    client.chat.completions.create = around(client.chat.completions.create) as never;
+    answerOf(await openaiModel({ model: "m", api, client }).generate(requestOf()));
 
-  class Own extends OpenAI {}
-  const own = new Own(connection);
-  // A spy reads along.
-  const create = vi.spyOn(api === "responses" ? own.responses : own.chat.completions, "create");
-  answerOf(await openaiModel({ model: "m", api, client: own }).generate(requestOf()));
-  expect(create).toHaveBeenCalledOnce();
+    class Own extends OpenAI {}
+    const own = new Own(connection);
+    // A spy reads along.
+    const create = vi.spyOn(api === "responses" ? own.responses : own.chat.completions, "create");
+    answerOf(await openaiModel({ model: "m", api, client: own }).generate(requestOf()));
+    expect(create).toHaveBeenCalledOnce();
 
-  const prototype = api === "responses" ? OpenAI.Responses.prototype : OpenAI.Chat.Completions.prototype;
-  const wrapper = around(prototype.create as never);
-  vi.spyOn(prototype, "create").mockImplementation(Object.assign(wrapper, { __wrapped: true }) as never);
-  Object.assign(prototype.create, { __wrapped: true });
-  answerOf(await openaiModel({ model: "m", api, ...connection }).generate(requestOf()));
+    const prototype = api === "responses" ? OpenAI.Responses.prototype : OpenAI.Chat.Completions.prototype;
+    const wrapper = around(prototype.create as never);
+    vi.spyOn(prototype, "create").mockImplementation(Object.assign(wrapper, { __wrapped: true }) as never);
+    Object.assign(prototype.create, { __wrapped: true });
+    answerOf(await openaiModel({ model: "m", api, client: new OpenAI(connection) }).generate(requestOf()));
 
-  expect(asked).toEqual([0, 1].map(() => format.object({ model: "m", api }, requestOf())));
-});
+    expect(asked).toEqual([0, 1].map(() => format.object({ model: "m", api }, requestOf())));
+  },
+);

@@ -1,0 +1,69 @@
+import type { ModelFailure } from "@proviso/core";
+import { isRecord, parseJson } from "@proviso/core/provider";
+import { defaultTimeoutMs, modelFailureFrom, withAddress } from "@proviso/adapter-kit";
+import type { Connection, Opened } from "./connection.ts";
+import { takesRecords, type LeanFetch, type LeanResponse } from "./fetch.ts";
+import { formatOf } from "./format.ts";
+import { requestHeaders } from "./headers.ts";
+import type { CheckedOptions } from "./options.ts";
+import { ConnectionError } from "./request-failure.ts";
+
+/**
+ * Requests over `fetch`, each of them JSON text that is written once. While one waits, nothing but the promise of its
+ * answer is kept: address and headers are the same for all.
+ * @throws {DefinitionError} for headers that HTTP does not allow.
+ */
+export function fetchConnection(options: CheckedOptions): Connection {
+  const format = formatOf(options);
+  const address = addressOf(options.baseURL, format.path);
+  const headers = requestHeaders(options);
+  const record = Object.freeze(Object.fromEntries(headers));
+  const opened = (response: LeanResponse): Opened | Promise<Opened | ModelFailure> =>
+    response.ok ? { response } : refusal(response, address);
+  return {
+    address,
+    timeoutMs: options.timeoutMs ?? defaultTimeoutMs,
+    open(request, signal) {
+      // Looked up for each request: tests and tracers replace it later.
+      const fetch = options.fetch ?? (globalThis.fetch as unknown as LeanFetch);
+      // A fetch of somebody else's may change the headers that it receives.
+      const own = takesRecords.has(fetch) ? record : new Headers(headers);
+      const body = format.json(options, request);
+      return begun(fetch, address, { method: "POST", headers: own, body, signal }).then(opened, failed);
+    },
+  };
+}
+
+/** A fetch that throws at once is like one that rejects. */
+function begun(fetch: LeanFetch, ...request: Parameters<LeanFetch>): Promise<LeanResponse> {
+  try {
+    return Promise.resolve(fetch(...request));
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
+
+function failed(error: unknown): never {
+  throw new ConnectionError(error);
+}
+
+const openAIAddress = "https://api.openai.com/v1";
+
+/** What stands after "?" in a base URL stays behind the path. */
+function addressOf(baseURL: string = openAIAddress, path: string): string {
+  const url = new URL(baseURL);
+  url.pathname = `${url.pathname.replace(/\/+$/, "")}${path}`;
+  return url.href;
+}
+
+async function refusal(response: LeanResponse, address: string): Promise<ModelFailure> {
+  // The status says enough where the body is cut.
+  const text = await response.text().catch(() => "");
+  const parsed = parseJson(text);
+  return withAddress(modelFailureFrom(response, parsed.ok ? errorIn(parsed.value) : undefined), address);
+}
+
+/** Some servers send the error itself. */
+function errorIn(body: unknown): unknown {
+  return isRecord(body) ? (body["error"] ?? body) : undefined;
+}

@@ -1,0 +1,74 @@
+import type { ModelFailure } from "@proviso/core";
+import { isRecord } from "@proviso/core/provider";
+import {
+  deepestMessage,
+  errorObjectFailure,
+  isNetworkError,
+  isTimeoutError,
+  modelFailureFrom,
+  networkFailure,
+  withAddress,
+} from "@proviso/adapter-kit";
+
+/** `fetch` rejected: whatever it says, no answer came. */
+export class ConnectionError extends Error {
+  constructor(thrown: unknown) {
+    super("No answer came.", { cause: thrown instanceof Error ? thrown : new Error(String(thrown)) });
+  }
+}
+
+/**
+ * What was thrown while a request was on its way, as data; by class and fields, and by message only where nothing else
+ * tells. `address` is where the request went. Throws the signal's reason after an abort.
+ */
+export function requestFailure(error: unknown, signal: AbortSignal, address: string): ModelFailure {
+  if (signal.aborted) throw signal.reason;
+  return { ...classify(error, address), cause: error instanceof ConnectionError ? error.cause : error };
+}
+
+function classify(error: unknown, address: string): ModelFailure {
+  if (isTimeoutError(error)) return timeout(error);
+  if (isConnectionError(error)) return saysTimeout(error) ? timeout(error) : networkFailure(error, address);
+  if (isHttpError(error)) return withAddress(modelFailureFrom(error, error.error), address);
+  if (isStreamError(error)) return errorObjectFailure(error.error);
+  // A connection cut inside the body, or JSON that a stand-in for the client could not read to its end.
+  if (isNetworkError(error) || error instanceof SyntaxError) return networkFailure(error, address);
+  return { failure: "provider", reason: "unknown", message: deepestMessage(error) };
+}
+
+function timeout(error: unknown): ModelFailure {
+  return { failure: "throttle", kind: "timeout", message: deepestMessage(error) };
+}
+
+/** Our own, or the SDK's for the same: an error of the service with neither status nor content. */
+function isConnectionError(error: unknown): error is Error {
+  if (error instanceof ConnectionError) return true;
+  if (!(error instanceof Error) || !("status" in error) || !("error" in error)) return false;
+  return error.status === undefined && error.error === undefined;
+}
+
+/** Some systems say in words only that the time was up, and some abort. */
+function saysTimeout(error: Error): boolean {
+  const { cause } = error;
+  if (cause instanceof Error && cause.name === "AbortError") return true;
+  const behind = cause instanceof Error ? cause.cause : undefined;
+  return /timed? ?out/i.test([error, cause, behind].map(String).join(" "));
+}
+
+interface HttpError {
+  readonly status: number;
+  readonly headers: { get(name: string): string | null };
+  readonly error?: unknown;
+}
+
+/** By its fields: the SDK may be there in several copies, each with classes of its own. */
+function isHttpError(error: unknown): error is HttpError {
+  if (typeof error !== "object" || error === null) return false;
+  const { status, headers } = error as Partial<HttpError>;
+  return typeof status === "number" && typeof headers?.get === "function";
+}
+
+/** The SDK's own for an error event: an error of the service without a status. */
+function isStreamError(error: unknown): error is { readonly error: unknown } {
+  return error instanceof Error && "error" in error && isRecord(error.error);
+}
