@@ -107,7 +107,8 @@ export function describeFaultMatrix(name: string, options: MatrixOptions): void 
       if (slice !== undefined && number % slice.of !== slice.part) continue;
       test(`THR-1 LOOP-5 LOOP-3 SEC-3 ERR-1 ${fault}`, async () => {
         const all = modesOf(fault).flatMap((stream) => [0, 1, 2].map((position) => ({ stream, position })));
-        const cells = slice === undefined ? all : all.filter((_, at) => at === Math.floor(number / slice.of) % all.length);
+        const cells =
+          slice === undefined ? all : all.filter((_, at) => at === Math.floor(number / slice.of) % all.length);
         await Promise.all(cells.map((cell) => check(options, fault, cell)));
       });
     }
