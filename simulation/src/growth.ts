@@ -1,5 +1,5 @@
 /**
- * How the work grows that a model's text causes: `node growth.ts [name]` reads each text at lengths n, 2n and 4n, three
+ * How the work grows that a model's text causes: `node growth.ts [name...]` reads each text at lengths n, 2n and 4n, three
  * times, and prints a line of JSON for each: the name and the least time of the processor at each length, in ms.
  */
 import { commandLine } from "@proviso/adapter-process";
@@ -179,8 +179,8 @@ async function leastTime({ prepare }: Reader, length: number): Promise<number> {
   return least;
 }
 
-const [wanted] = process.argv.slice(2);
-for (const reader of readers.filter(({ name }) => wanted === undefined || wanted === name)) {
+const wanted = new Set(process.argv.slice(2));
+for (const reader of readers.filter(({ name }) => wanted.size === 0 || wanted.has(name))) {
   const times: number[] = [];
   for (const times4 of [1, 2, 4]) times.push(await leastTime(reader, reader.n * times4));
   console.log(JSON.stringify({ name: reader.name, times }));

@@ -1,8 +1,6 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
-
-vi.setConfig({ testTimeout: 30_000 });
+import { describe, expect, onTestFinished, test } from "vitest";
 
 const program = new URL("../main.ts", import.meta.url).pathname;
 const command = [process.execPath, "--conditions=@proviso/source", program];

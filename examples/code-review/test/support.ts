@@ -20,12 +20,18 @@ export interface Program {
 }
 
 /** The program as `pnpm demo` starts it. */
-export function start(
+export function start(args: readonly string[], ...more: Tail<Parameters<typeof started>>): Program {
+  return started(["--conditions=@proviso/source", main, ...args], ...more);
+}
+type Tail<T extends readonly unknown[]> = T extends readonly [unknown, ...infer Rest] ? Rest : never;
+
+/** Node with these arguments. */
+export function started(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
   stdout: "pipe" | number = "pipe",
 ): Program {
-  const child = spawn(process.execPath, ["--conditions=@proviso/source", main, ...args], {
+  const child = spawn(process.execPath, args, {
     stdio: ["ignore", stdout, "pipe"],
     env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"], ...env },
   });

@@ -4,15 +4,16 @@ import { describe, expect, test } from "vitest";
 import { acting } from "./acp/support.ts";
 import "./support/command.ts";
 
-const says = (code: string): readonly string[] => ["-e", `const song = ${JSON.stringify(canarySong)}; ${code}`];
+const says = (code: string): readonly string[] => [
+  "-e",
+  `const song = ${JSON.stringify(canarySong)}; process.stdin.once("data", () => { process.stdin.destroy(); ${code} });`,
+];
+/** What it does once it was asked; an agent is asked by the first message, and its input stays open. */
 const scenes = {
-  "it answers": "process.stdin.resume().on('end', () => console.log(song))",
-  "it ends badly":
-    "process.stdin.resume().on('end', () => { console.error(song); console.log(song); process.exitCode = 3; })",
-  "it prints an error as JSON":
-    "process.stdin.resume().on('end', () => console.log(JSON.stringify({ error: { message: song } })))",
-  "it prints JSON that is cut":
-    "process.stdin.resume().on('end', () => console.log('{\"text\": ' + JSON.stringify(song)))",
+  "it answers": "console.log(song)",
+  "it ends badly": "console.error(song); console.log(song); process.exitCode = 3;",
+  "it prints an error as JSON": "console.log(JSON.stringify({ error: { message: song } }))",
+  "it prints JSON that is cut": `console.log('{"text": ' + JSON.stringify(song))`,
 };
 /** The key is in no request here: it is registered as another secret. */
 const options = ({ secrets, logger }: Watched) => ({
@@ -34,7 +35,8 @@ describe.each(Object.entries(scenes))("SEC-1 a command of which %s", (_, code) =
   });
 
   test.each([false, true])("SEC-1 shows none where it is no agent, streamed: %s", async (isStreamed) => {
-    await canaryIn((watched) => acpAgent({ ...options(watched), args: says(code), timeoutMs: 5_000 }), isStreamed);
+    const count = await canaryIn((watched) => acpAgent({ ...options(watched), args: says(code) }), isStreamed);
+    expect(count).toBeGreaterThan(0);
   });
 });
 

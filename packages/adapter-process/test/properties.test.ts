@@ -1,12 +1,13 @@
 import { commandLineModel } from "@proviso/adapter-process";
 import type { Message, ModelFailure, ModelRequest, ModelResponse } from "@proviso/core";
 import fc from "fast-check";
-import { expect, test, vi } from "vitest";
+import { expect, inject, test, vi } from "vitest";
 import { readPrompt } from "./support/prompt-reader.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
-const numRuns = 200;
+// Each is a process.
+const numRuns = inject("exhaustive") ? 200 : 50;
 /** Answers with what it was asked. */
 const echo = commandLineModel({ command: "cat" });
 

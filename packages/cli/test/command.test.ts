@@ -2,10 +2,7 @@ import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, onTestFinished, test, vi } from "vitest";
-
-// Each is a process or several.
-vi.setConfig({ testTimeout: 30_000 });
+import { expect, onTestFinished, test } from "vitest";
 
 const cli = new URL("../src/cli.ts", import.meta.url).pathname;
 const module = new URL("processes/prompts.ts", import.meta.url).pathname;

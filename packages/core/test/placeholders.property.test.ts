@@ -4,7 +4,7 @@ import { z } from "zod";
 import { definePrompt } from "@proviso/core";
 import { hostileText } from "./support/hostile.ts";
 
-const templates = inject("exhaustive") ? 10_000 : 1_000;
+const templates = inject("exhaustive") ? 10_000 : 300;
 const params = z.object({ name: z.string(), other: z.string() });
 const rendered = (text: string, name: string, other = ""): string =>
   definePrompt({ ns: "a", key: "b", params, sections: [{ key: "s", text }] })
@@ -41,7 +41,7 @@ describe("PRM-3 hostile texts", () => {
   });
 
   test(
-    "PRM-3 PRM-4 OVR-1 thousands of hostile templates: each value verbatim, exactly once, in its definition's and its override's place",
+    "PRM-3 PRM-4 OVR-1 hostile templates: each value verbatim, exactly once, in its definition's and its override's place",
     { timeout: 60_000 },
     () => {
       fc.assert(

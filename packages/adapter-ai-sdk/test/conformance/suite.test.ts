@@ -24,9 +24,9 @@ overTheWire("@ai-sdk/openai, responses", ({ apiKey, baseURL, ...given }) => {
   return aiSdk({ model, providerOptions: { openai: { store: false } }, secrets: [apiKey], ...given });
 });
 
-overTheWire("litellm", (given) => litellm({ model: "openai/gpt-5.4", ...given }));
-
 if (inject("exhaustive")) {
+  overTheWire("litellm", (given) => litellm({ model: "openai/gpt-5.4", ...given }));
+
   overTheWire("@ai-sdk/openai, chat", ({ apiKey, baseURL, ...given }) =>
     aiSdk({ model: createOpenAI({ apiKey, baseURL }).chat("gpt-5.4"), secrets: [apiKey], ...given }),
   );

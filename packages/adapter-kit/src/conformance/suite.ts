@@ -43,7 +43,7 @@ export function describeAdapter(name: string, options: ConformanceOptions): void
         for (const one of cases.filter((other) => (other.way ?? way) === way)) {
           const skipped = options.skip?.find(({ rule }) => names(rule, one));
           if (skipped !== undefined) test.skip(`${one.title} (${skipped.why})`, () => {});
-          else test(one.title, { timeout: 30_000 }, ({ skip }) => one.run(benchOf(options, way, skip)));
+          else test(one.title, { timeout: 60_000 }, ({ skip }) => one.run(benchOf(options, way, skip)));
         }
       });
     }

@@ -1,4 +1,6 @@
 import { describeAdapter } from "@proviso/adapter-kit/conformance";
+import { inject } from "vitest";
+import { leftOut } from "../support/left-out.ts";
 import { startScriptedCommand } from "../support/scripted-command.ts";
 
 const asInProcess = "PRO-1 the same events, messages and state as in process";
@@ -29,6 +31,6 @@ const unlimited = { rule: "LIM-10", why: "a command cannot be told how long its 
 const atOnce = { rule: "STR-1 stream asks for a stream", why: "the text is told when the command has ended" };
 
 describeAdapter("commandLine", {
-  skip: [...noStatus, ...notAskedAgain, unlimited, atOnce],
+  skip: [...noStatus, ...notAskedAgain, unlimited, atOnce, ...(inject("exhaustive") ? [] : leftOut)],
   start: startScriptedCommand,
 });

@@ -78,7 +78,7 @@ async function each<T>(items: readonly T[], work: (item: T) => Promise<void>): P
 const seeds = [1, 2, 3, 4];
 const exhaustive = inject("exhaustive");
 /** Of the points at which a process can be killed: every so manyth, another one for each seed. */
-const stride = exhaustive ? 7 : 50;
+const stride = exhaustive ? 7 : 100;
 
 test.each(seeds)(
   "FS-3 a process killed at any point leaves the tree as before or as after the call (%i)",

@@ -172,4 +172,4 @@ test("FS-2 a link that is swapped in meanwhile, for a folder or a file, shows no
     for (const never of ["secret", "only-outside", "[null,"]) expect(seen.includes(never)).toBe(false);
   }
   expect(JSON.stringify(await look())).toContain("inside");
-}, 20_000);
+});

@@ -1,13 +1,16 @@
 import { memoryFilesystem } from "@proviso/runtime";
 import { hostFilesystem } from "@proviso/node";
+import { inject } from "vitest";
 import { describeSnapshots, undoable } from "./snapshots.ts";
 import { digestOfFolder, temporaryFolder, undoFolder } from "./temporary.ts";
 
-describeSnapshots("memoryFilesystem", async (files) =>
+const runs = inject("exhaustive") ? 100 : 25;
+
+describeSnapshots("memoryFilesystem", runs, async (files) =>
   undoable({ filesystem: memoryFilesystem(files), close: async () => {} }),
 );
 
-describeSnapshots("hostFilesystem", async (files) => {
+describeSnapshots("hostFilesystem", runs, async (files) => {
   const { root, close } = await temporaryFolder(files);
   return undoable({ filesystem: hostFilesystem(root), close }, () => digestOfFolder(root, [undoFolder]));
 });

@@ -25,8 +25,8 @@ const tree: Tree = {
   "ignored/d.txt": "d",
 };
 
-/** FS-3: what every filesystem that can be undone does alike. */
-export function describeSnapshots(name: string, open: (files: Tree) => Promise<Undoable>): void {
+/** FS-3: what every filesystem that can be undone does alike. `runs` sequences of changes are compared with a plain model. */
+export function describeSnapshots(name: string, runs: number, open: (files: Tree) => Promise<Undoable>): void {
   describe(`${name}, undone`, () => {
     const closing: (() => Promise<void>)[] = [];
     afterEach(async () => {
@@ -132,7 +132,7 @@ export function describeSnapshots(name: string, open: (files: Tree) => Promise<U
             await made.close();
           }
         }),
-        { numRuns: 100 },
+        { numRuns: runs },
       );
       // It takes a few seconds; a disk that others use, too, much longer.
     }, 120_000);

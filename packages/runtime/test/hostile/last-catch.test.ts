@@ -13,7 +13,7 @@ import {
 } from "@proviso/core";
 import { createSession, memoryOverrides, modelAdapter } from "@proviso/runtime";
 import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { z } from "zod";
 import { harms } from "./hostile.ts";
 
@@ -241,8 +241,9 @@ describe("ERR-7 whatever throws where nobody expected it is a failed result or a
 
   const points = [...honest.uses].map(([point, count], place) => ({ point, count, place }));
   test.each(points)("ERR-7 at $point", async ({ point, count, place }) => {
-    // Each harm at one of the point's uses, streamed or not: another one for each.
+    // Each harm, or a fifth of them, at one of the point's uses, streamed or not: other ones for the next point.
     for (const [turn, how] of Object.keys(harms).entries()) {
+      if (!inject("exhaustive") && (turn + place) % 5 !== 0) continue;
       const harm = { point, use: 1 + ((turn + place) % count), how };
       check(harm, await run(harm, (turn + place) % 3 === 0));
     }

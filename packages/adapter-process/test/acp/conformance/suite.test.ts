@@ -1,4 +1,6 @@
 import { describeAdapter } from "@proviso/adapter-kit/conformance";
+import { inject } from "vitest";
+import { leftOut } from "../../support/left-out.ts";
 import { startScriptedAgent } from "../scripted-agent.ts";
 
 const asInProcess = "PRO-1 the same events, messages and state as in process";
@@ -45,4 +47,4 @@ const skips: Readonly<Record<string, readonly string[]>> = {
 };
 const skip = Object.entries(skips).flatMap(([why, rules]) => rules.map((rule) => ({ rule, why })));
 
-describeAdapter("acpAgent", { skip, start: startScriptedAgent });
+describeAdapter("acpAgent", { skip: inject("exhaustive") ? skip : [...skip, ...leftOut], start: startScriptedAgent });

@@ -1,6 +1,5 @@
 /** An agent on the protocol's own SDK that does what its arguments say: `node agent.mjs <what> [more]`. */
 import { agent, methods, ndJsonStream, RequestError } from "@agentclientprotocol/sdk";
-import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { spawn } from "node:child_process";
 import { appendFileSync } from "node:fs";
 import { Readable, Writable } from "node:stream";
@@ -129,6 +128,8 @@ const deeds = {
 
 async function withTools(session, use) {
   const [{ url, headers }] = session.mcpServers;
+  // Most agents need none, and loading it takes as long as everything else.
+  const { Client, StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
   const mcp = new Client({ name: "agent", version: "1" });
   const requestInit = { headers: Object.fromEntries(headers.map(({ name, value }) => [name, value])) };
   await mcp.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit }));

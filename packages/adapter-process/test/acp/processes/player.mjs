@@ -4,7 +4,6 @@
  * a step is its answer.
  */
 import { agent, methods, ndJsonStream, RequestError } from "@agentclientprotocol/sdk";
-import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { closeSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
@@ -36,6 +35,8 @@ function note(number, known) {
 
 async function toolsAt([server]) {
   if (server === undefined) return undefined;
+  // Most agents need none, and loading it takes as long as everything else.
+  const { Client, StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
   const mcp = new Client({ name: "player", version: "1" });
   const requestInit = { headers: Object.fromEntries(server.headers.map(({ name, value }) => [name, value])) };
   await mcp.connect(new StreamableHTTPClientTransport(new URL(server.url), { requestInit }));
