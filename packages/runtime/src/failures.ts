@@ -10,6 +10,7 @@ import {
   ProcessError,
   PromptRenderError,
   ProviderError,
+  RestoreError,
   ThrottleError,
   TurnLimitError,
   type Budget,
@@ -21,6 +22,7 @@ import {
   type EvaluationFailure,
   type ModelFailure,
   type ProviderErrorReason,
+  type RestoreFault,
   type SchemaIssue,
   type ThrottleKind,
 } from "@proviso/core";
@@ -65,6 +67,8 @@ export type Failure = {
       readonly attempts: number;
       readonly status: number | undefined;
     }
+  /** Session and resources may disagree, so no call can be run any more. */
+  | { readonly stop: "restore"; readonly faults: readonly RestoreFault[] }
   | { readonly stop: "deadlock"; readonly waitedFor: string; readonly heldBy: string }
   | {
       readonly stop: "output";
@@ -234,6 +238,8 @@ export function errorOf(
       const { kind, retryAfterMs, attempts, status } = why;
       return new ThrottleError(message, { ...details, kind, retryAfterMs, attempts, status });
     }
+    case "restore":
+      return new RestoreError(message, { ...details, faults: why.faults });
     case "deadlock":
       return new DeadlockError(message, { ...details, waitedFor: why.waitedFor, heldBy: why.heldBy });
     case "output":

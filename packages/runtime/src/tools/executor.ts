@@ -8,6 +8,7 @@ import type {
   ToolResult,
 } from "@proviso/core";
 import { isThenable } from "@proviso/core/internal";
+import { whyNoMoreCalls } from "../failing.ts";
 import { internalFailure, isFailure, messageOf, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import { endTransaction, rollback } from "../transactions/ending.ts";
@@ -29,11 +30,12 @@ export interface TurnOutcome {
 
 /**
  * One batch after another in the model's order; every call is answered, whatever happens. `passed` is a limit that
- * was met already: nothing is run then.
+ * was met already: nothing is run then, nor over a session that an earlier turn made unusable.
  */
 export async function executeToolCalls(run: Run, message: AssistantMessage, passed?: Failure): Promise<TurnOutcome> {
   const answers: ToolMessage[] = [];
-  let stop: Failure | undefined = passed === undefined ? run.limits.stopped("tool") : { ...passed, phase: "tool" };
+  let stop: Failure | undefined =
+    passed === undefined ? (run.limits.stopped("tool") ?? whyNoMoreCalls(run)) : { ...passed, phase: "tool" };
   for (const calls of batchesOf(run, message.toolCalls)) {
     if (stop !== undefined) {
       const result = failed(`Not run: ${stop.message}`);
