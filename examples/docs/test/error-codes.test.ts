@@ -24,5 +24,5 @@ test("DOC-16 the guide of errors has a row for each code, so that a switch over 
   const page = readFileSync(new URL("../../../docs/errors.md", import.meta.url), "utf8");
   const [, table = ""] = /\n\| `code` .*\n\|[-|]+\n((?:\|.*\n)+)/u.exec(page) ?? [];
   const told = table.split("\n").flatMap((row) => [...(row.split("|")[1] ?? "").matchAll(/`(\w+)`/gu)]);
-  expect(told.map(([, code]) => code).toSorted()).toEqual(Object.keys(codes).toSorted());
+  expect(new Set(told.map(([, code]) => code))).toEqual(new Set(Object.keys(codes)));
 });

@@ -99,7 +99,7 @@ async function seed(place: Place): Promise<Outcome> {
 
 /** Shows what the overrides replace from then on: what shall be the prompt's own again is deleted from the file by hand. */
 async function accept(place: Place): Promise<Outcome> {
-  const { store, template, tag, file } = place;
+  const { store, template, tag } = place;
   try {
     const stored = await store.resolve(template.descriptor, tag);
     const stale = stored === undefined ? [] : staleIn(stored, overrideOf(template, tag));

@@ -22,11 +22,10 @@ import {
   type EvaluationFailure,
   type ModelFailure,
   type ProviderErrorReason,
-  type RestoreFault,
   type SchemaIssue,
   type ThrottleKind,
 } from "@proviso/core";
-import type { BudgetAmounts, EvaluationPhase } from "@proviso/core/internal";
+import type { BudgetAmounts, EvaluationPhase, RestoreFault } from "@proviso/core/internal";
 import { isA } from "./is-a.ts";
 
 const brand: unique symbol = Symbol("failure");

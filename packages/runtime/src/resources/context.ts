@@ -89,6 +89,14 @@ export interface ContextSources {
   readonly outers?: readonly ResourceContext[];
 }
 
+function namesakeIn(key: Key, bound: ReadonlyMap<Key, Binding>, outers: readonly ResourceContext[]): string {
+  const { name } = key;
+  if (![...bound.keys()].some((other) => other.name === name)) {
+    return outers.map((outer) => outer.namesakeOf(key)).find((text) => text !== "") ?? "";
+  }
+  return ` Another key "${name}" is bound: make the key once and import it; of a package, let one copy be installed.`;
+}
+
 /** At once where nothing is made asynchronously. */
 export function openContext(
   { own, given = [], outerOf = () => undefined, outers = [] }: ContextSources,
@@ -106,10 +114,7 @@ export function openContext(
     resources: root,
     injected: ask({ path: [], isInjected: true, call: undefined }),
     binds: (key) => bound.has(key) || outerOf(key) !== undefined,
-    namesakeOf: ({ name }) =>
-      [...bound.keys()].some((other) => other.name === name)
-        ? ` Another key "${name}" is bound: make the key once and import it; of a package, let one copy be installed.`
-        : (outers.map((outer) => outer.namesakeOf({ name } as Key)).find((text) => text !== "") ?? ""),
+    namesakeOf: (key) => namesakeIn(key, bound, outers),
     async extend(more) {
       const isNew = (binding: Binding): boolean => bound.get(binding.key) !== binding && !stays(binding);
       const latest = new Map(more.map((binding) => [binding.key, binding]));

@@ -28,10 +28,7 @@ export interface TurnOutcome {
   readonly stop: Failure | undefined;
 }
 
-/**
- * One batch after another in the model's order; every call is answered, whatever happens. `passed` is a limit that
- * was met already: nothing is run then, nor over a session that an earlier turn made unusable.
- */
+/** Batch after batch, each call answered. None is run after a limit (`passed`), or over an unusable session. */
 export async function executeToolCalls(run: Run, message: AssistantMessage, passed?: Failure): Promise<TurnOutcome> {
   const answers: ToolMessage[] = [];
   let stop: Failure | undefined =
