@@ -1,6 +1,6 @@
 import { definePrompt, isEvaluationFailure, type ModelFailure, type ProviderAdapter } from "@proviso/core";
 import { createSession, modelAdapter } from "@proviso/runtime";
-import { failingModel, recordEvents, scriptedModel } from "@proviso/runtime/testing";
+import { fakeEnvironment, failingModel, recordEvents, scriptedModel } from "@proviso/runtime/testing";
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { describe, expect, test, vi } from "vitest";
@@ -75,6 +75,14 @@ describe("a scripted model", () => {
     const last = model.requests.at(-1);
     expect(last).toMatchObject({ tools: [], output: { schema: { type: "object" } } });
     expect(last?.messages).toEqual([{ role: "user", text: "Answer." }]);
+  });
+
+  test("LLC-16 a script takes a whole environment, as the adapter does, and waits on its clock", async () => {
+    const environment = fakeEnvironment();
+    const model = scriptedModel([{ text: "One.", afterMs: 1_000 }], environment);
+    const evaluation = modelAdapter(model, environment).evaluate(ask.bind({ what: "hello" }));
+    await environment.clock.advance(1_000);
+    expect((await evaluation).output).toBe("One.");
   });
 
   test("LLC-34 reset forgets all of it, and the script begins again", async () => {

@@ -249,6 +249,15 @@ test("THR-6 giving up is a ThrottleError with all its fields, and an event", asy
   expect(delays).toEqual([expect.any(Number), undefined]);
 });
 
+test.each([
+  ["Rate limit reached", "Rate limit reached. It asked for 10 ms."],
+  ["Rate limit reached. ", "Rate limit reached. It asked for 10 ms."],
+  ["Slow down!", "Slow down! It asked for 10 ms."],
+])("THR-6 what the service said is a sentence of its own: %j", async (message, told) => {
+  const { outcome } = await evaluated([refused({ message, retryAfterMs: 10 })], { throttle: { maxAttempts: 1 } });
+  expect(outcome).toMatchObject({ message: `The provider refused the request (rate_limit): ${told}` });
+});
+
 test("THR-7 a retried request never repeats a tool; THR-8 nothing waits before a refusal", async () => {
   const clock = fakeClock();
   let runs = 0;

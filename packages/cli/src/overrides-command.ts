@@ -1,4 +1,5 @@
 import {
+  acceptOverride,
   DefinitionError,
   overrideOf,
   type OverridesStore,
@@ -17,18 +18,19 @@ const help = `proviso overrides <command> <module>: the overrides of the prompts
   seed             write the current texts of each prompt that has no file yet
   check            fail when a file is missing, stale or damaged
   diff             what the overrides replace, line by line
+  accept           what is stale holds for the current texts: the edited texts stay, the others are written anew
 
   --folder FOLDER  default .proviso/overrides
   --tag TAG        default latest
   --prompt NS/KEY  only this one
   --help
 
-Exit codes: 0 fine; 1 something is missing, stale or damaged (check and diff); 2 wrong usage.`;
+Exit codes: 0 fine; 1 something is missing, stale or damaged (not list); 2 wrong usage.`;
 
 /** A usage error: one line for the person at the terminal. */
 export class UsageError extends Error {}
 
-const commands = ["list", "seed", "check", "diff"] as const;
+const commands = ["list", "seed", "check", "diff", "accept"] as const;
 type Command = (typeof commands)[number];
 
 type Template = PromptTemplate<never, unknown>;
@@ -80,6 +82,7 @@ const work: Readonly<Record<Command, (place: Place) => Promise<Outcome>>> = {
   seed,
   check: standing,
   diff,
+  accept,
 };
 
 async function seed(place: Place): Promise<Outcome> {
@@ -89,6 +92,21 @@ async function seed(place: Place): Promise<Outcome> {
     if (known !== undefined) return { ok: true, text: `kept ${file}` };
     await store.seed(template, tag);
     return { ok: true, text: `wrote ${file}` };
+  } catch (error) {
+    return damaged(error);
+  }
+}
+
+/** Shows what the overrides replace from then on: what shall be the prompt's own again is deleted from the file by hand. */
+async function accept(place: Place): Promise<Outcome> {
+  const { store, template, tag } = place;
+  try {
+    const stored = await store.resolve(template.descriptor, tag);
+    const stale = stored === undefined ? [] : staleIn(stored, overrideOf(template, tag));
+    if (stored === undefined || stale.length === 0) return await standing(place);
+    await store.upsert(template.descriptor, acceptOverride(stored, template));
+    const { text, ok } = await diff(place);
+    return { ok, text: `accepted ${stale.join(", ")}; ${text}` };
   } catch (error) {
     return damaged(error);
   }

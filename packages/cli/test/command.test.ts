@@ -89,6 +89,53 @@ test("OVR-6 a prompt that has changed since is stale: check and diff exit 1, lis
   }
 });
 
+test("OVR-8 accept lets edited texts hold for the changed prompt, and writes the others anew", async () => {
+  const { file, run } = await commandLine();
+  await run(["overrides", "seed", module]);
+  // Nobody edited the tone: the changed prompt's own counts.
+  expect(await run(["overrides", "accept", module], "Be loud.")).toEqual({
+    code: 0,
+    stdout:
+      "cli/fixed: as it is, .proviso/overrides/cli/fixed/latest.json\n" +
+      "cli/greeting: accepted tone; as it is, .proviso/overrides/cli/greeting/latest.json\n",
+    stderr: "",
+  });
+  expect(await readFile(file, "utf8")).toContain('"text": "Be loud."');
+  expect(await run(["overrides", "check", module], "Be loud.")).toMatchObject({ code: 0 });
+
+  // Somebody edited it: the edited text stays, and what it replaces is shown.
+  await writeFile(file, (await readFile(file, "utf8")).replace('"Be loud."', '"Be warm."'));
+  expect(await run(["overrides", "check", module], "Be quick.")).toMatchObject({ code: 1 });
+  const { code, stdout } = await run(["overrides", "accept", module, "--prompt", "cli/greeting"], "Be quick.");
+  expect(code).toBe(0);
+  expect(stdout.trimEnd().split("\n")).toEqual([
+    "cli/greeting: accepted tone; 1 replaced by .proviso/overrides/cli/greeting/latest.json",
+    "  sections.tone.text",
+    "  - Be quick.",
+    "  + Be warm.",
+  ]);
+  expect(await run(["overrides", "check", module], "Be quick.")).toMatchObject({ code: 0 });
+});
+
+test("OVR-8 accept drops what the prompt has no more, and leaves a file alone that would not fit", async () => {
+  const { file, run } = await commandLine();
+  const missing = await run(["overrides", "accept", module, "--prompt", "cli/greeting"]);
+  expect(missing).toMatchObject({ code: 1, stdout: expect.stringContaining("cli/greeting: missing") });
+  await run(["overrides", "seed", module]);
+  const seeded = await readFile(file, "utf8");
+
+  await writeFile(file, seeded.replace('"look_up": {', '"look_down": {'));
+  const dropped = await run(["overrides", "accept", module, "--prompt", "cli/greeting"]);
+  expect(dropped).toMatchObject({ code: 0, stdout: expect.stringContaining("accepted look_down; as it is") });
+  expect(await readFile(file, "utf8")).not.toContain("look_");
+
+  const wrong = seeded.replace('"Be brief."', '"Be brief, {{nobody}}."');
+  await writeFile(file, wrong);
+  const refused = await run(["overrides", "accept", module, "--prompt", "cli/greeting"], "Be loud.");
+  expect(refused).toMatchObject({ code: 1, stdout: expect.stringContaining("names unknown params: nobody") });
+  expect(await readFile(file, "utf8")).toBe(wrong);
+});
+
 test("OVR-6 a damaged file is told with its name, exits 1 and is left alone", async () => {
   const { file, run } = await commandLine();
   await run(["overrides", "seed", module]);

@@ -39,7 +39,7 @@ export type {
 } from "./prompt/placeholders.ts";
 export { defineSection } from "./prompt/section.ts";
 export type { CheckedSections, Section, SectionDefinition } from "./prompt/section.ts";
-export { definePrompt, overrideOf } from "./prompt/template.ts";
+export { acceptOverride, definePrompt, overrideOf } from "./prompt/template.ts";
 export type { Prompt, PromptDefinition, PromptTemplate, RenderedPrompt, RenderOptions } from "./prompt/template.ts";
 export type { Visibility } from "./prompt/visibility.ts";
 

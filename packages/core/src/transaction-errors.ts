@@ -41,8 +41,9 @@ export interface RestoreFault {
 
 /**
  * The changes of a tool call could not be undone, or could not be made permanent: session and resources may disagree.
- * The session is unusable from then on. What the evaluation would have come to is in `response` or `failure`. `messages`
- * tell the call as failed; `toolResults` keep how its handler ended.
+ * The session is unusable from then on. What the evaluation would have come to is in `response` or `failure`; in
+ * neither, where the model went on calling tools, which ended it. `messages` tell the call as failed; `toolResults` keep
+ * how its handler ended.
  */
 export class RestoreError extends PromptEvaluationError {
   readonly code = "restore";

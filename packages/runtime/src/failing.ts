@@ -11,7 +11,7 @@ import {
 import { noUsage, type RestoreFault } from "@proviso/core/internal";
 import { rememberHistory, givenHistory, rememberGiven } from "./continued.ts";
 import { elapsedMs } from "./elapsed.ts";
-import { errorOf, internalFailure, rememberFailure, type Failure } from "./failures.ts";
+import { errorOf, failure, internalFailure, rememberFailure, type Failure } from "./failures.ts";
 import { logSafely } from "./logging.ts";
 import type { Run, Setup } from "./run.ts";
 import { redactionOf } from "./secrets/structure.ts";
@@ -51,6 +51,13 @@ export function faultsOf({ faults, core, redaction }: Run): readonly RestoreFaul
   }
 }
 
+/** Why no call can be run any more: the session could not be put back, or its changes not be committed. */
+export function whyNoMoreCalls(run: Run): Failure | undefined {
+  const faults = faultsOf(run);
+  if (faults.length === 0) return undefined;
+  return failure({ stop: "restore", phase: "tool", message: whyTheyDisagree(faults), cause: faults[0]?.cause, faults });
+}
+
 /** With the response or the failure that the evaluation would have come to. */
 export function restoreError(
   run: Run,
@@ -87,13 +94,14 @@ function errorFor(failure: Failure, details: Parameters<typeof errorOf>[1]): Eva
 }
 
 /** Emits `prompt.failed` and returns the error: a RestoreError where a rollback or a commit failed as well. */
-export function failed(run: Run, failure: Failure): EvaluationFailure {
-  const error = errorFor(run.redaction.failure(failure), run.redaction.details(spent(run)));
+export function failed(run: Run, why: Failure): EvaluationFailure {
+  const error = errorFor(run.redaction.failure(why), run.redaction.details(spent(run)));
   return emitFailed(run, withFaults(run, error));
 }
 
 function withFaults(run: Run, error: EvaluationFailure): EvaluationFailure {
-  return run.faults.length === 0 ? error : restoreError(run, [...run.faults], { failure: error });
+  if (run.faults.length === 0 || error.code === "restore") return error;
+  return restoreError(run, [...run.faults], { failure: error });
 }
 
 /** The same for what was thrown; of an evaluation that cannot even emit it, its clock may throw for example, no event. */

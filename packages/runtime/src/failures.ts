@@ -10,6 +10,7 @@ import {
   ProcessError,
   PromptRenderError,
   ProviderError,
+  RestoreError,
   ThrottleError,
   TurnLimitError,
   type Budget,
@@ -24,7 +25,7 @@ import {
   type SchemaIssue,
   type ThrottleKind,
 } from "@proviso/core";
-import type { BudgetAmounts, EvaluationPhase } from "@proviso/core/internal";
+import type { BudgetAmounts, EvaluationPhase, RestoreFault } from "@proviso/core/internal";
 import { isA } from "./is-a.ts";
 
 const brand: unique symbol = Symbol("failure");
@@ -65,6 +66,8 @@ export type Failure = {
       readonly attempts: number;
       readonly status: number | undefined;
     }
+  /** Session and resources may disagree, so no call can be run any more. */
+  | { readonly stop: "restore"; readonly faults: readonly RestoreFault[] }
   | { readonly stop: "deadlock"; readonly waitedFor: string; readonly heldBy: string }
   | {
       readonly stop: "output";
@@ -234,6 +237,8 @@ export function errorOf(
       const { kind, retryAfterMs, attempts, status } = why;
       return new ThrottleError(message, { ...details, kind, retryAfterMs, attempts, status });
     }
+    case "restore":
+      return new RestoreError(message, { ...details, faults: why.faults });
     case "deadlock":
       return new DeadlockError(message, { ...details, waitedFor: why.waitedFor, heldBy: why.heldBy });
     case "output":

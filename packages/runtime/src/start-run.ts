@@ -12,7 +12,7 @@ import { conversationOf } from "./continued.ts";
 import type { World } from "./environment.ts";
 import { emitter, showingOf } from "./emitting.ts";
 import { checkEvaluateOptions, checkPrompt } from "./evaluate-options.ts";
-import { beginFailure, isFailure, messageOf, readOption, type Failure } from "./failures.ts";
+import { beginFailure, isFailure, optionFault, messageOf, readOption, type Failure } from "./failures.ts";
 import { graceful, graceMs } from "./grace.ts";
 import { openLimits, type Limits } from "./limits.ts";
 import type { Nesting } from "./nesting.ts";
@@ -174,15 +174,15 @@ function withCost({ prices: { current }, world: { clock } }: Run, usage: Usage):
 
 /**
  * A limit in dollars needs a price, or it would limit nothing.
- * @throws {DefinitionError} where nobody knows one.
+ * @throws an option's fault where nobody knows one.
  */
 async function checkPrice({ prices, provider, reportsCost }: Setup, limits: Limits): Promise<void> {
   const pricing = prices.current ?? (await limits.race(prices.load(), "render"));
   if (isFailure(pricing) || pricing.known || reportsCost) return;
-  throw new DefinitionError(
+  const message =
     `The budget has maxCostUsd, but the price of "${provider.model}" is not known: give the adapter ` +
-      `{ pricing: { input: 2.5, output: 15 } }, its own in US dollars for a million tokens. ${pricing.reason}`,
-  );
+    `{ pricing: { input: 2.5, output: 15 } }, its own in US dollars for a million tokens. ${pricing.reason}`;
+  throw optionFault("budget", new DefinitionError(message));
 }
 
 /**

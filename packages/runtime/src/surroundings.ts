@@ -1,10 +1,10 @@
 import { DefinitionError, type Binding, type EvaluateOptions, type Resources, type StreamEvent } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
-import { isThenable } from "@proviso/core/internal";
+import { describeValue, isThenable } from "@proviso/core/internal";
 import { isFailure, readOption, type Failure } from "./failures.ts";
 import type { LimitOptions } from "./limits.ts";
 import type { Nesting } from "./nesting.ts";
-import { contextOf, openContext, type ContextSources, type ResourceContext } from "./resources/context.ts";
+import { contextOf, isOpened, openContext, type ContextSources, type ResourceContext } from "./resources/context.ts";
 import type { Run } from "./run.ts";
 import type { SessionCore } from "./session/session.ts";
 import { enclosing, enclosingOfNested, type Enclosing } from "./transactions/enclosing.ts";
@@ -86,6 +86,7 @@ function sourcesOf(
   const opened: { readonly context: ResourceContext; readonly place: number }[] = [];
   for (const [place, item] of list.entries()) {
     if (!isBinding(item)) {
+      if (Array.isArray(given) && !isOpened(item)) throw neitherAt(place, item);
       opened.unshift({ context: contextOf(item), place });
       continue;
     }
@@ -104,6 +105,13 @@ function sourcesOf(
       return later?.context ?? (bound === -1 && around?.binds(key) === true ? around : undefined);
     },
   };
+}
+
+function neitherAt(place: number, item: unknown): DefinitionError {
+  const given = describeValue(item);
+  return new DefinitionError(
+    `resources[${place}] is neither a binding, provide(key, value) for example, nor open resources of openResources, but ${given}.`,
+  );
 }
 
 function isBinding(item: Binding | Resources): item is Binding {

@@ -1,7 +1,17 @@
-import { definePrompt, DefinitionError, errorReason, OptionError, type EvaluateOptions } from "@proviso/core";
-import { describe, expect, test } from "vitest";
-import { createSession, modelAdapter } from "@proviso/runtime";
+import {
+  definePrompt,
+  DefinitionError,
+  defineTool,
+  errorReason,
+  OptionError,
+  provide,
+  resourceKey,
+  type EvaluateOptions,
+} from "@proviso/core";
+import { describe, expect, test, vi } from "vitest";
+import { createSession, modelAdapter, openResources } from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
+import { z } from "zod";
 
 const prompt = definePrompt({ key: "greet", text: "Say hello." }).bind();
 
@@ -43,9 +53,19 @@ describe("ERR-1 an option of the wrong kind is named, with what it must be", () 
       "The option policies must be a list of what definePolicy makes, not",
     ],
     ["session", {}, "This session was not made by createSession; inside a tool, evaluate with context.evaluate."],
+    [
+      "session",
+      createSession().toJSON(),
+      "This is a session's JSON: restoreSession(json, { slices: prompt.slices }) makes a session of it.",
+    ],
     ["messages", [{ role: "user" }], "These are not messages of Proviso: messages[0].text must be a string."],
     ["toolChoice", { tool: "nope" }, 'toolChoice names "nope", which is no tool of this prompt.'],
     ["resources", { db: 1 }, "These resources were not opened by openResources, or are closed"],
+    [
+      "resources",
+      [provide(resourceKey<number>("N"), 1), { db: 1 }],
+      "resources[1] is neither a binding, provide(key, value) for example, nor open resources of openResources, but",
+    ],
     ["budget", {}, "A budget needs at least one limit"],
     ["maxTurns", "3", "The option maxTurns must be a positive whole number, not"],
   ])("%s: %j", async (name, given, message) => {
@@ -69,6 +89,40 @@ describe("ERR-1 an option of the wrong kind is named, with what it must be", () 
     for (const evaluated of [adapter.evaluate(prompt, none), adapter.stream(prompt, none).response])
       await expect(evaluated).rejects.toThrow("The options of evaluate must be an object, not null.");
   });
+});
+
+test("ERR-8 a session of another copy of the runtime is told as such", async () => {
+  vi.resetModules();
+  const another = await import("@proviso/runtime");
+  const evaluation = modelAdapter(scriptedModel([])).evaluate(prompt, { session: another.createSession() });
+  await expect(evaluation).rejects.toMatchObject({
+    code: "option",
+    message:
+      "This session was made by another copy of @proviso/runtime: npm ls @proviso/runtime shows which are installed; let there be one.",
+  });
+});
+
+test("ERR-8 a key that is not bound, beside another of its name that is, is told as such", async () => {
+  const [used, bound] = [resourceKey<string>("Tenant"), resourceKey<string>("Tenant")];
+  const hint =
+    'Another key "Tenant" is bound: make the key once and import it; of a package, let one copy be installed.';
+  const tool = (uses: readonly [typeof used] | undefined) =>
+    defineTool({
+      name: "tell",
+      description: "Tell.",
+      input: z.object({}),
+      uses,
+      execute: (_, { resources }) => resources.get(used),
+    });
+  const opened = await openResources([provide(bound, "Ada")]);
+  for (const resources of [[provide(bound, "Ada")], opened, [opened, provide(resourceKey("Other"), 1)]]) {
+    const model = scriptedModel([{ toolCalls: [{ name: "tell" }] }, { text: "Done." }]);
+    const telling = (uses: readonly [typeof used] | undefined) =>
+      definePrompt({ key: "tell", sections: [{ key: "task", text: "Tell.", tools: [tool(uses)] }] }).bind();
+    await expect(modelAdapter(model).evaluate(telling([used]), { resources })).rejects.toThrow(hint);
+    const { toolResults } = await modelAdapter(model).evaluate(telling(undefined), { resources });
+    expect(toolResults[0]?.result.message).toBe(`No resource is bound to "Tenant". ${hint}`);
+  }
 });
 
 test("ERR-1 what is no bound prompt is the caller's mistake, and no error of rendering", async () => {

@@ -3,7 +3,7 @@ import { isForbiddenKey } from "../json.ts";
 import { jsonSchemaOf, type JsonSchema, type Schema } from "../schema.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { CompiledSection } from "./compile.ts";
-import type { PromptDescriptor } from "./descriptor.ts";
+import { sectionHash, type PromptDescriptor } from "./descriptor.ts";
 import { paramsIn, parseText, type TextPart } from "./placeholders.ts";
 import { keyPattern } from "./section.ts";
 import type { PromptTemplate } from "./template.ts";
@@ -140,6 +140,29 @@ export function currentTexts(
     return [[tool.name, texts] as const];
   });
   return { tag, sections: Object.fromEntries(sections), tools: Object.fromEntries(described) };
+}
+
+/** What is stale holds for the current texts from now on; what nobody edited, or is gone, does not. */
+export function acceptedTexts({ tag, sections, tools }: PromptOverride, current: PromptOverride): PromptOverride {
+  const acceptedSections = Object.entries(sections).flatMap(([path, texts]) => {
+    const now = Object.hasOwn(current.sections, path) ? current.sections[path] : undefined;
+    if (now === undefined) return [];
+    return [[path, texts.hash !== now.hash && isAsSeeded(texts) ? now : { ...texts, hash: now.hash }] as const];
+  });
+  const acceptedTools = Object.entries(tools).flatMap(([name, texts]) => {
+    const now = Object.hasOwn(current.tools, name) ? current.tools[name] : undefined;
+    return now === undefined ? [] : [[name, { ...texts, hash: now.hash }] as const];
+  });
+  return { tag, sections: Object.fromEntries(acceptedSections), tools: Object.fromEntries(acceptedTools) };
+}
+
+/** Its texts are those that its hash was made of. */
+function isAsSeeded({ hash, text, summary, visibility }: PromptOverride["sections"][string]): boolean {
+  const texts = { ...(text === undefined ? {} : { text }), ...(summary === undefined ? {} : { summary }) };
+  // A visibility that is computed is not among the texts.
+  const computed = { ...texts, visibility: () => "full" as const };
+  const given = { ...texts, ...(visibility === undefined ? {} : { visibility }) };
+  return [given, computed].some((section) => sectionHash({ key: "seeded", ...section }) === hash);
 }
 
 /**

@@ -14,7 +14,7 @@ import { sectionHash, toolHash, type PromptDescriptor } from "./descriptor.ts";
 import type { SummarisedSection } from "./disclosure.ts";
 import { checkTaskExamples, type TaskExample } from "./examples.ts";
 import { outputSpec, type OutputSpec } from "./output.ts";
-import { checkTag, currentTexts, type AppliedOverride, type PromptOverride } from "./overrides.ts";
+import { checkTag, acceptedTexts, currentTexts, type AppliedOverride, type PromptOverride } from "./overrides.ts";
 import type { CheckedText, TextKeys } from "./placeholders.ts";
 import { renderPrompt } from "./render.ts";
 import { checkKey, type CheckedSections, type Section } from "./section.ts";
@@ -204,6 +204,15 @@ export function overrideOf(template: PromptTemplate<never, unknown>, tag: string
   if (compiled === undefined) throw new DefinitionError("This template was not made by definePrompt.");
   checkTag(tag);
   return currentTexts(compiled.all, compiled.tools, compiled.descriptor, tag);
+}
+
+/**
+ * A stored override for the template as it is now. A section's texts that were edited hold for the current ones from now
+ * on, as do a tool's; those that are as they were seeded give way to the current ones; what is gone is left out.
+ * @throws {DefinitionError} for a template of other making.
+ */
+export function acceptOverride(override: PromptOverride, template: PromptTemplate<never, unknown>): PromptOverride {
+  return acceptedTexts(override, overrideOf(template, override.tag));
 }
 
 /** A template's sections by dotted path, parents first. @throws {DefinitionError} for a template of other making. */

@@ -35,13 +35,12 @@ test("TX-2 RES-6 a session whose call could not be committed is never apart from
     .evaluate(prompt.bind(), { session, resources })
     .catch((rejected: unknown) => rejected);
   expect(error).toBeInstanceOf(RestoreError);
-  const { code, faults, response, toolResults } = error as RestoreError;
-  expect([code, response?.text, faults.map(({ operation, callIds }) => [operation, callIds])]).toEqual([
+  const { code, faults, messages } = error as RestoreError;
+  expect([code, faults.map(({ operation, callIds }) => [operation, callIds])]).toEqual([
     "restore",
-    "Done.",
     [["commit", ["call_1"]]],
   ]);
-  expect(toolResults.at(-1)?.result).toMatchObject({ success: false, message: expect.stringContaining("committed") });
+  expect(messages.at(-1)).toMatchObject({ isError: true, text: expect.stringMatching(/^Not run: .*committed/u) });
   expect(database.prepare("SELECT * FROM late").all()).toEqual([]);
   expect(() => session.get(count)).toThrow("the changes of the call of add (call_1) could not be committed");
 });

@@ -73,7 +73,7 @@ export function reportThrottle(
 /** The failure after the last attempt. */
 export function givenUp(refused: Refused, attempts: number): Failure {
   const { kind, retryAfterMs, message, status, payload, cause } = refused;
-  const asked = retryAfterMs === undefined ? "" : ` It asked for ${retryAfterMs} ms.`;
+  const said = retryAfterMs === undefined ? message : `${sentence(message)} It asked for ${retryAfterMs} ms.`;
   return failure({
     stop: "throttled",
     phase: "request",
@@ -81,10 +81,16 @@ export function givenUp(refused: Refused, attempts: number): Failure {
     retryAfterMs,
     attempts,
     status,
-    message: `${whatFailed(kind, attempts)} (${kind}): ${message}${asked}`,
+    message: `${whatFailed(kind, attempts)} (${kind}): ${said}`,
     payload,
     cause,
   });
+}
+
+/** What a service said, with a full stop where it has no end. */
+function sentence(message: string): string {
+  const text = message.trimEnd();
+  return ".!?".includes(text.at(-1) ?? ".") ? text : `${text}.`;
 }
 
 /** A server that cannot be reached has refused nothing. */

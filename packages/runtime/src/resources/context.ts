@@ -31,6 +31,8 @@ export interface ResourceContext {
   /** For factories of scopes inside this one. */
   readonly injected: Resources;
   binds(key: Key): boolean;
+  /** What to say of a key that is not bound, where another key of its name is; else an empty text. */
+  namesakeOf(key: Key): string;
   /**
    * All bindings as they are now, the later of a key winning; ready instances and eager ones are made at once. What the
    * evaluation itself was given stays.
@@ -56,6 +58,11 @@ export interface ResourceContext {
   close(): Promise<void> | undefined;
 }
 const contexts = hiddenField<ResourceContext>();
+
+/** Whether `openResources` made it, and nobody closed it. */
+export function isOpened(resources: unknown): boolean {
+  return isHeld(resources) && contexts.of(resources as Resources) !== undefined;
+}
 
 /** The context behind an opened scope. @throws {DefinitionError} for anything else. */
 export function contextOf(resources: Resources): ResourceContext {
@@ -83,6 +90,14 @@ export interface ContextSources {
   readonly outers?: readonly ResourceContext[];
 }
 
+function namesakeIn(key: Key, bound: ReadonlyMap<Key, Binding>, outers: readonly ResourceContext[]): string {
+  const { name } = key;
+  if (![...bound.keys()].some((other) => other.name === name)) {
+    return outers.map((outer) => outer.namesakeOf(key)).find((text) => text !== "") ?? "";
+  }
+  return ` Another key "${name}" is bound: make the key once and import it; of a package, let one copy be installed.`;
+}
+
 /** At once where nothing is made asynchronously. */
 export function openContext(
   { own, given = [], outerOf = () => undefined, outers = [] }: ContextSources,
@@ -100,6 +115,7 @@ export function openContext(
     resources: root,
     injected: ask({ path: [], isInjected: true, call: undefined }),
     binds: (key) => bound.has(key) || outerOf(key) !== undefined,
+    namesakeOf: (key) => namesakeIn(key, bound, outers),
     async extend(more) {
       const isNew = (binding: Binding): boolean => bound.get(binding.key) !== binding && !stays(binding);
       const latest = new Map(more.map((binding) => [binding.key, binding]));

@@ -37,7 +37,9 @@ export function maker(
     const { path, call } = asking;
     if (state.closed) throw new DefinitionError(`The resource "${key.name}" is used after its scope was closed.`);
     const binding = bound.get(key);
-    if (binding === undefined) throw new DefinitionError(`No resource is bound to ${pathText(path, key)}.`);
+    if (binding === undefined) {
+      throw new DefinitionError(`No resource is bound to ${pathText(path, key)}.${self().namesakeOf(key)}`);
+    }
     if (path.includes(binding)) {
       throw new DefinitionError(`Resources need each other in a circle: ${pathText(path, key)}.`);
     }

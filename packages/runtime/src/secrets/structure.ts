@@ -125,6 +125,8 @@ const failure: ShapeOf<Failure | ModelFailure> = {
   exitCode: kept,
   signal: kept,
   stderr: data,
+  // They were redacted when they were reported.
+  faults: kept,
   kind: kept,
   retryAfterMs: kept,
   retry: kept,

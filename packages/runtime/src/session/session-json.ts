@@ -3,7 +3,7 @@ import { isRecord } from "@proviso/core/provider";
 import { describeIssues, oddInJson, parseWithSchemaSync, pathText } from "@proviso/core/internal";
 
 /** A session as JSON. A newer version is refused; an older one will be read as long as it can be. */
-const format = "proviso.session";
+export const sessionFormat = "proviso.session";
 const version = 1;
 /** Each event takes the next: from there on two would share one. */
 const largestSeq = 2 ** 52;
@@ -40,13 +40,14 @@ export function sessionJson(session: {
     }
     return state === undefined ? { name, kind } : { name, kind, state };
   });
-  return { format, version, id: session.id, seq: session.seq, slices };
+  return { format: sessionFormat, version, id: session.id, seq: session.seq, slices };
 }
 
 /** @throws {DefinitionError} for JSON that is damaged, foreign or newer, with the path of the fault. */
 export function parseSession(json: unknown, slices: readonly Slice[]): SavedSession {
   if (typeof json === "string") throw fault("", "is a text: give what JSON.parse makes of it");
-  if (!isRecord(json) || json["format"] !== format) throw fault("", `is not a session: format must be "${format}"`);
+  if (!isRecord(json) || json["format"] !== sessionFormat)
+    throw fault("", `is not a session: format must be "${sessionFormat}"`);
   if (json["version"] !== version) throw versionFault(json["version"]);
   assertKeys(json, ["format", "version", "id", "seq", "slices"], "");
   const { id, seq, slices: saved } = json;

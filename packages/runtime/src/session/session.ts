@@ -12,14 +12,14 @@ import {
   type SessionSnapshot,
   type Slice,
 } from "@proviso/core";
-import { checkOptionNames } from "@proviso/core/provider";
+import { checkOptionNames, isRecord } from "@proviso/core/provider";
 import { describeValue, frozenInDepth, frozenJson, isFrameworkEventType } from "@proviso/core/internal";
 import { systemId } from "../environment.ts";
 import { messageOf } from "../failures.ts";
 import { currentTransaction } from "../transactions/async-context.ts";
 import type { Transaction } from "../transactions/transaction.ts";
 import { createLock, type Lock } from "../transactions/lock.ts";
-import { sessionJson } from "./session-json.ts";
+import { sessionFormat, sessionJson } from "./session-json.ts";
 import type { Origin } from "./beside.ts";
 import { createDispatcher, type Dispatcher } from "./dispatcher.ts";
 import { sliceStates, type SessionMark, type SliceStates } from "./slices.ts";
@@ -61,11 +61,19 @@ const marks = new WeakMap<SessionSnapshot, SessionMark>();
 /** @throws {DefinitionError} for a session that `createSession` did not make. */
 export function coreOf(session: Session): SessionCore {
   const core = (session as { readonly [coreKey]?: SessionCore } | undefined)?.[coreKey];
-  if (core === undefined)
-    throw new DefinitionError(
-      "This session was not made by createSession; inside a tool, evaluate with context.evaluate.",
-    );
+  if (core === undefined) throw new DefinitionError(whyNoSession(session));
   return core;
+}
+
+function whyNoSession(given: unknown): string {
+  const fields: Readonly<Record<string, unknown>> = isRecord(given) ? given : {};
+  if (fields["format"] === sessionFormat) {
+    return "This is a session's JSON: restoreSession(json, { slices: prompt.slices }) makes a session of it.";
+  }
+  if (typeof fields["on"] === "function" && typeof fields["toJSON"] === "function") {
+    return "This session was made by another copy of @proviso/runtime: npm ls @proviso/runtime shows which are installed; let there be one.";
+  }
+  return "This session was not made by createSession; inside a tool, evaluate with context.evaluate.";
 }
 
 /**

@@ -9,6 +9,7 @@ import {
 } from "@proviso/core";
 import { checkOptionNames, type FinishReason } from "@proviso/core/provider";
 import { testModels } from "../test-models.ts";
+import { type Environment } from "../environment.ts";
 
 /**
  * What a scripted model does with one request. `usage` left out: 10 input and 5 output tokens. An answer of more output
@@ -59,16 +60,16 @@ export interface ScriptedModel extends ModelProvider {
 
 /**
  * Answers from a script. A request beyond it fails the evaluation with a ProviderError; that no step is left over,
- * `assertDone` tells. `clock` serves `afterMs`; default: the system's.
+ * `assertDone` tells. `clock` serves `afterMs`; default: the system's. A whole `fakeEnvironment` may be given; a script
+ * needs no more of it.
  */
 export function scriptedModel(
   steps: readonly ScriptedStep[],
-  options: {
-    readonly clock?: Clock | undefined;
+  options: Pick<Environment, "clock" | "random" | "newId"> & {
     readonly capabilities?: Partial<ModelProvider["capabilities"]> | undefined;
   } = {},
 ): ScriptedModel {
-  checkOptionNames("scriptedModel", options, { clock: true, capabilities: true });
+  checkOptionNames("scriptedModel", options, { clock: true, random: true, newId: true, capabilities: true });
   checkOptionNames("The capabilities of scriptedModel", options.capabilities, { tools: true, nativeOutput: true });
   for (const [index, step] of steps.entries()) checkStep(step, index);
   const requests: ModelRequest[] = [];

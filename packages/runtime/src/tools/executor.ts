@@ -8,6 +8,7 @@ import type {
   ToolResult,
 } from "@proviso/core";
 import { isThenable } from "@proviso/core/internal";
+import { whyNoMoreCalls } from "../failing.ts";
 import { internalFailure, isFailure, messageOf, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import { endTransaction, rollback } from "../transactions/ending.ts";
@@ -27,13 +28,11 @@ export interface TurnOutcome {
   readonly stop: Failure | undefined;
 }
 
-/**
- * One batch after another in the model's order; every call is answered, whatever happens. `passed` is a limit that
- * was met already: nothing is run then.
- */
+/** Batch after batch, each call answered. None is run after a limit (`passed`), or over an unusable session. */
 export async function executeToolCalls(run: Run, message: AssistantMessage, passed?: Failure): Promise<TurnOutcome> {
   const answers: ToolMessage[] = [];
-  let stop: Failure | undefined = passed === undefined ? run.limits.stopped("tool") : { ...passed, phase: "tool" };
+  let stop: Failure | undefined =
+    passed === undefined ? (run.limits.stopped("tool") ?? whyNoMoreCalls(run)) : { ...passed, phase: "tool" };
   for (const calls of batchesOf(run, message.toolCalls)) {
     if (stop !== undefined) {
       const result = failed(`Not run: ${stop.message}`);

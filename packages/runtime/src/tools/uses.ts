@@ -21,6 +21,6 @@ function assertBound(kind: string, user: Pick<Tool, "name" | "uses">, resources:
   if (missing === undefined) return;
   const { name } = missing;
   throw new DefinitionError(
-    `The ${kind} "${user.name}" uses "${name}", which nothing binds: give resources: [provide(${name}, …)].`,
+    `The ${kind} "${user.name}" uses "${name}", which nothing binds: give resources: [provide(${name}, …)].${resources.namesakeOf(missing)}`,
   );
 }

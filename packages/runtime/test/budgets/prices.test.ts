@@ -79,7 +79,7 @@ describe("LIM-12 a limit in dollars", () => {
     expect(error.message).toContain('The budget has maxCostUsd, but the price of "house-model" is not known');
     expect(error.message).toContain("{ pricing: { input: 2.5, output: 15 } }");
     expect(script.callCount).toBe(0);
-    expect(error["phase"]).toBe("render");
+    expect(error).toMatchObject({ code: "option", option: "budget", phase: "render" });
   });
 
   test("LIM-12 needs no price where the model reports its costs", async () => {

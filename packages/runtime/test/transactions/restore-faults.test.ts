@@ -7,7 +7,14 @@ import {
   type FrameworkEvent,
   type Snapshotable,
 } from "@proviso/core";
-import { createSession, modelAdapter, openResources, transaction } from "@proviso/runtime";
+import {
+  agentAdapter,
+  createSession,
+  modelAdapter,
+  openResources,
+  transaction,
+  type AgentDriver,
+} from "@proviso/runtime";
 import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
 import { inspect } from "node:util";
 import { expect, test } from "vitest";
@@ -91,6 +98,52 @@ test("TX-13 the failure that the evaluation would have come to is in the error",
   expect(error.code).toBe("restore");
   expect(error.failure).toMatchObject({ code: "turns" });
   expect(error.response).toBeUndefined();
+});
+
+test("TX-13 a model that goes on calling over an unusable session is not asked again", async () => {
+  const step = { toolCalls: [{ name: "change" }] };
+  const model = scriptedModel([step, step, step, { text: "done" }]);
+  const resources = bound(new Fragile({ restore: 2 }));
+  const evaluation = modelAdapter(model).evaluate(promptOf({ tools: [change(true)] }), { resources });
+  const error = (await rejectionOf(evaluation)) as unknown as RestoreError;
+  expect(error).toMatchObject({ code: "restore", phase: "tool", faults: [{ operation: "rollback" }] });
+  expect([error.response, error.failure]).toEqual([undefined, undefined]);
+  expect([model.callCount, error.usage.totalTokens]).toEqual([2, 30]);
+  expect(error.messages.at(-1)).toMatchObject({
+    role: "tool",
+    isError: true,
+    text: expect.stringContaining("disk gone"),
+  });
+});
+
+test("TX-13 an agent that goes on calling over an unusable session is ended", async () => {
+  const answers: string[] = [];
+  const driver: AgentDriver = {
+    name: "agent",
+    model: "agent",
+    async drive({ executeToolCall }) {
+      for (let n = 1; n <= 3; n++)
+        answers.push((await executeToolCall({ id: `call_${n}`, name: "change", arguments: "{}" })).text);
+      return { message: { role: "assistant", text: "done", toolCalls: [] }, finishReason: "stop" };
+    },
+  };
+  const resources = bound(new Fragile({ restore: 2 }));
+  const evaluation = agentAdapter(driver).evaluate(promptOf({ tools: [change(true)] }), { resources });
+  expect(await rejectionOf(evaluation)).toMatchObject({ code: "restore", response: undefined, failure: undefined });
+  expect(answers).toEqual([expect.stringMatching(/^it failed/u), expect.stringMatching(/^Not run: .*disk gone/u)]);
+});
+
+test("TX-13 an evaluation whose calls come after another made the session unusable is ended", async () => {
+  const environment = fakeEnvironment();
+  const session = createSession({ id: "s", slices: [notes] });
+  const step = { toolCalls: [{ name: "change" }] };
+  const model = scriptedModel([{ ...step, afterMs: 50 }, step, { text: "done" }], { clock: environment.clock });
+  const evaluation = modelAdapter(model, environment).evaluate(promptOf({ tools: [change(false)] }), { session });
+  const ended = rejectionOf(evaluation);
+  await changing(new Fragile({ restore: 2 }), true, { session });
+  await environment.clock.advance(100);
+  expect(await ended).toMatchObject({ code: "restore", faults: [{ operation: "rollback", callIds: [] }] });
+  expect(model.callCount).toBe(1);
 });
 
 test("TX-13 a restore that fails once is tried again, and nothing is unusable", async () => {
