@@ -9,6 +9,7 @@
 import { FilesystemError } from "@proviso/core";
 import { messageOf } from "@proviso/runtime/internal";
 import { folderOf, isThere, putBack, type Change } from "./exchange.ts";
+import { systemError } from "./faults.ts";
 import { statOf, type Folder } from "./folders.ts";
 import { patiently } from "./patience.ts";
 import { end, flush, isOpen, journalOf, lowest, mark, settle, tell, type Mark, type UndoLog } from "./undo-state.ts";
@@ -96,10 +97,35 @@ async function undoTo(log: UndoLog, taken: Mark | undefined): Promise<void> {
       await settle(log);
     });
     log.stuck = undefined;
-  } catch (error) {
+  } catch (cause) {
+    const error = taken === undefined ? cause : stoppedHalfway(log, taken, cause);
     log.stuck = { mark: taken, error, released };
     throw error;
   }
+}
+
+const mostNamed = 5;
+
+/** The error with the paths that are not as they were at the mark; what is no error of the system stays as it is. */
+function stoppedHalfway(log: UndoLog, { position }: Mark, cause: unknown): unknown {
+  const why = systemError("", cause);
+  const paths = changedPaths(log.changes.slice(position - log.first));
+  if (!(why instanceof FilesystemError) || paths.length === 0) return why;
+  const more = paths.length > mostNamed ? ` and ${paths.length - mostNamed} more` : "";
+  const what = paths.length === 1 ? "path is" : "paths are";
+  const message = `${paths.length} ${what} not restored: ${paths.slice(0, mostNamed).join(", ")}${more}. ${why.message}`;
+  return new FilesystemError(message, { reason: why.reason, path: why.path, cause: why.cause });
+}
+
+/** The paths that the changes leave changed: one that is kept so that it can be done again takes back the one before. */
+function changedPaths(changes: readonly Change[]): readonly string[] {
+  const left: Change[] = [];
+  for (const change of changes) {
+    const last = left.at(-1);
+    if (last !== undefined && last.path === change.path && last.was === change.now) left.pop();
+    else left.push(change);
+  }
+  return [...new Set(left.map(({ path }) => path))];
 }
 
 /** What is undone is kept for newer snapshots, but not for those that were released while it was stuck. */

@@ -1,8 +1,8 @@
 import { isSnapshotable } from "@proviso/core";
 import { hostFilesystem } from "@proviso/node";
 import { execFileSync, spawn } from "node:child_process";
-import { mkdtempSync, rmdirSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { mkdtempSync, readdirSync, rmdirSync } from "node:fs";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, inject, test } from "vitest";
@@ -93,6 +93,50 @@ test.for(fewChanges)(
     expect(await digestOfFolder(root)).toEqual(before);
   },
 );
+
+test("FS-3 a restore that a full disk stops halfway says what is not restored, and nothing is changed until it has ended", async (context) => {
+  const root = smallDisk("size=4m");
+  if (root === undefined) return context.skip(noDisk);
+  const names = Array.from({ length: 200 }, (_, n) => `file-${n}-${"x".repeat(80)}.txt`);
+  for (const name of names) await writeFile(join(root, name), "before");
+  const before = await digestOfFolder(root);
+  const files = hostFilesystem(root);
+  if (!isSnapshotable(files)) throw new Error("It is not snapshotable.");
+  const snapshot = await files.snapshot();
+  for (const name of names) await files.write(name, "after");
+  const newer = await files.snapshot({ savepoint: true });
+  const after = await digestOfFolder(root, [undoFolder]);
+  // Somebody else fills the disk.
+  for (const size of [100_000, 4_096, 1]) await fill((name, content) => writeFile(join(root, name), content), size);
+  const left = async (): Promise<readonly string[]> => {
+    const contents = await Promise.all(names.map((name) => readFile(join(root, name), "utf8")));
+    return names.filter((_, n) => contents[n] === "after");
+  };
+
+  const error = await rejectionOf(Promise.resolve(files.restore(snapshot)));
+  const notRestored = await left();
+  expect(notRestored.length).toBeGreaterThan(10);
+  expect(notRestored.length).toBeLessThan(190);
+  expect(error).toMatchObject({ name: "FilesystemError", reason: "failed" });
+  expect(error.message).toContain(`${notRestored.length} paths are not restored:`);
+  expect(error.message).toContain("ENOSPC");
+  for (const name of /restored: (.*?) and/.exec(error.message)?.[1]?.split(", ") ?? ["none"]) {
+    expect(notRestored).toContain(name);
+  }
+  const refused = await rejectionOf(files.write("more.txt", "more"));
+  expect(refused.message).toContain("Nothing can be changed: earlier changes could not be undone");
+  expect(refused.message).toContain("paths are not restored:");
+
+  for (const name of readdirSync(root)) if (name.startsWith("filler")) await rm(join(root, name));
+  await files.restore(snapshot);
+  expect(await left()).toEqual([]);
+  await files.restore(newer);
+  expect(await digestOfFolder(root, [undoFolder])).toEqual(after);
+  await files.restore(snapshot);
+  await files.release?.(newer);
+  await files.release?.(snapshot);
+  expect(await digestOfFolder(root)).toEqual(before);
+});
 
 test("FS-3 a restore that a full disk refused ends once the newer snapshots are released", async (context) => {
   const root = smallDisk("size=1m");
