@@ -209,7 +209,7 @@ export const lockMutations: readonly Mutation[] = [
   {
     name: "a restored mark keeps what was undone since",
     file: runtime("session/beside.ts"),
-    find: "if (other.order > mark.order) bases.set(other, base);",
+    find: "if (other.mark.order > mark.order) other.base = base;",
     replace: "void [other, base];",
   },
   {

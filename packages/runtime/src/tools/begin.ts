@@ -77,6 +77,7 @@ export async function beginEach(
 
 /** What the tools declare is made first: then it is known what its factory asks for, and that is locked too. */
 function makeDeclared({ resources }: Run, calls: readonly Accepted[]): Promise<void> | undefined {
+  if (calls.every(({ tool }) => tool.uses === undefined)) return undefined;
   const missing = calls.flatMap(({ tool }) => resources.unmade(tool.uses ?? []));
   if (missing.length === 0) return undefined;
   return (async () => {
@@ -115,7 +116,7 @@ export function transactionAfter(run: Run, call: ToolCall, transaction: Transact
 }
 
 function optionsFor(run: Run, calls: readonly Accepted[], policies: readonly ToolPolicy[]): TransactionOptions {
-  const checks = policies.filter(({ check }) => check !== undefined);
+  const checks = policies.length === 0 ? policies : policies.filter(({ check }) => check !== undefined);
   const isReadOnly = run.nesting?.readOnly === true || calls.every(({ tool }) => tool.readOnly === true);
   const mode: LockMode = isReadOnly ? "read" : "write";
   const callIds = calls.map(({ call }) => call.id);
@@ -160,6 +161,7 @@ function resourcesFor(
     run,
     calls.map(({ tool }) => tool),
   );
+  if (used.length + checks.length === 0) return [];
   const own = used.map((participant) => ({ ...participant, mode }));
   if (checks.length === 0) return own;
   const read = participantsOf(run, checks).filter(({ resource }) => used.every((other) => other.resource !== resource));

@@ -14,7 +14,7 @@ import { endTransaction, rollback } from "../transactions/ending.ts";
 import type { NotBegun, Transaction } from "../transactions/transaction.ts";
 import { batchesOf } from "./batches.ts";
 import { beginCalls, beginEach } from "./begin.ts";
-import { announceCall, invoke, prepare, type Accepted, type Invocation } from "./call.ts";
+import { announceCall, invoke, prepare, type Accepted, type Invocation, type Watched } from "./call.ts";
 import { withFeedback } from "./feedback.ts";
 import { answersAfter, toolMessage } from "./message.ts";
 import { askForApproval, policiesFor } from "./policies.ts";
@@ -41,7 +41,8 @@ export async function executeToolCalls(run: Run, message: AssistantMessage, pass
       continue;
     }
     const before = run.faults.length;
-    const outcome = await executeBatch(run, calls).catch((cause: unknown) => unforeseen(calls, cause));
+    const executing = executeBatch(run, calls);
+    const outcome = executing instanceof Promise ? await executing : executing;
     answers.push(...answersAfter(run.faults.slice(before), calls, outcome.answers));
     stop = outcome.stop ?? run.limits.check("tool");
   }
@@ -56,16 +57,29 @@ function unforeseen(calls: readonly ToolCall[], cause: unknown): TurnOutcome {
   return { answers: calls.map((call) => toolMessage(call, result)), stop };
 }
 
-/** One call, or several that overlap: prepared and approved first, then run in one transaction. */
-async function executeBatch(run: Run, calls: readonly ToolCall[]): Promise<TurnOutcome> {
-  const startedAt = run.world.clock.now();
-  const preparing = allOf(calls.map((call) => prepare(run, call)));
-  return executePrepared(run, calls, isThenable(preparing) ? await preparing : preparing, startedAt);
+/**
+ * One call, or several that overlap: prepared and approved first, then run in one transaction. At once where nothing has to
+ * be waited for. Never throws, and never rejects.
+ */
+function executeBatch(run: Run, calls: readonly ToolCall[]): TurnOutcome | Promise<TurnOutcome> {
+  try {
+    const startedAt = run.world.clock.now();
+    const preparing = allOf(calls.map((call) => prepare(run, call)));
+    const executing = after(preparing, (prepared) => executePrepared(run, calls, prepared, startedAt));
+    return executing instanceof Promise ? executing.catch((cause: unknown) => unforeseen(calls, cause)) : executing;
+  } catch (cause) {
+    return unforeseen(calls, cause);
+  }
+}
+
+/** Goes on with what is there, or will be. */
+function after<T, R>(value: T | Promise<T>, goOn: (value: T) => R | Promise<R>): R | Promise<R> {
+  return value instanceof Promise ? value.then(goOn) : goOn(value);
 }
 
 /** At once where each of them is. */
 function allOf<T>(all: readonly (T | Promise<T>)[]): readonly T[] | Promise<readonly T[]> {
-  return all.some(isThenable) ? Promise.all(all.map((each) => Promise.resolve(each))) : (all as readonly T[]);
+  return all.some((each) => each instanceof Promise) ? Promise.all(all) : (all as readonly T[]);
 }
 
 function executePrepared(
@@ -73,7 +87,7 @@ function executePrepared(
   calls: readonly ToolCall[],
   prepared: readonly Prepared[],
   startedAt: number,
-): Promise<TurnOutcome> {
+): TurnOutcome | Promise<TurnOutcome> {
   const [only] = prepared;
   const policies = only !== undefined && "tool" in only ? policiesFor(run, only.tool) : [];
   if (only !== undefined && "tool" in only && policies.some(({ approve }) => approve !== undefined)) {
@@ -157,50 +171,100 @@ interface Recorded extends Invocation {
   readonly recorded: ToolResult;
 }
 
-async function runInTransaction(
+function runInTransaction(
   run: Run,
   calls: readonly ToolCall[],
   prepared: readonly Prepared[],
-  watched: { readonly policies: readonly ToolPolicy[]; readonly approved?: { readonly input: unknown } },
+  watched: Watched,
   startedAt: number,
-): Promise<TurnOutcome> {
+): TurnOutcome | Promise<TurnOutcome> {
   const accepted = prepared.filter((each) => "tool" in each);
-  if (accepted.length === 0) return conclude(run, calls, prepared as readonly Invocation[], () => undefined, startedAt);
-  const beginning = beginCalls(run, accepted, watched.policies);
-  const transaction = isThenable(beginning) ? await beginning : beginning;
-  if (!("holds" in transaction)) {
-    const invocations = prepared.map((each) => ("tool" in each ? notRun(each.call, transaction) : each));
-    return conclude(run, calls, invocations, () => undefined, startedAt);
-  }
-  const own = accepted.length === 1 ? new Map<ToolCall, Transaction>() : await beginEach(run, accepted, transaction);
-  const transactionOf = (call: ToolCall): Transaction => own.get(call) ?? transaction;
-  const before = run.toolResults.length;
-  try {
-    const begun = prepared.map((each) => ("tool" in each ? announceUnlessStopped(run, each) : each));
-    const invoking = allOf(
-      begun.map((each) => {
-        if ("result" in each) return each;
-        const invocation = invoke(run, each, transactionOf(each.call), watched);
-        return own.size === 0 ? invocation : endEarly(run, each.call, invocation, own, startedAt);
-      }),
-    );
-    const invocations = (isThenable(invoking) ? await invoking : invoking) as readonly (Invocation | Recorded)[];
-    const undone = calls.filter((_, index) => isToUndo(invocations[index]));
-    const undoing = undone.length === 0 ? [] : Map.groupBy(undone, transactionOf);
-    for (const [each, failing] of undoing) {
-      await rollback(each, new Set(failing.map(({ id }) => id)));
+  if (accepted.length === 0) return conclude(run, calls, prepared as readonly Invocation[], noTransaction, startedAt);
+  return after(beginCalls(run, accepted, watched.policies), (transaction) => {
+    if (!("holds" in transaction)) {
+      const invocations = prepared.map((each) => ("tool" in each ? notRun(each.call, transaction) : each));
+      return conclude(run, calls, invocations, noTransaction, startedAt);
     }
-    const concluding = conclude(run, calls, invocations, transactionOf, startedAt);
-    return isThenable(concluding) ? await concluding : concluding;
+    const batch = { run, calls, prepared, watched, startedAt, transaction };
+    return accepted.length === 1
+      ? runBegun(batch, noOwn)
+      : beginEach(run, accepted, transaction).then((own) => runBegun(batch, own));
+  });
+}
+
+/** Calls whose transaction has begun. */
+interface Batch {
+  readonly run: Run;
+  readonly calls: readonly ToolCall[];
+  readonly prepared: readonly Prepared[];
+  readonly watched: Watched;
+  readonly startedAt: number;
+  readonly transaction: Transaction;
+}
+/** The transactions that calls have inside the common one. */
+type Own = Map<ToolCall, Transaction>;
+
+const noOwn: Own = new Map();
+const noTransaction = (): undefined => undefined;
+
+function runBegun(batch: Batch, own: Own): TurnOutcome | Promise<TurnOutcome> {
+  const before = batch.run.toolResults.length;
+  let working: TurnOutcome | Promise<TurnOutcome>;
+  try {
+    working = runCalls(batch, own);
+  } catch (cause) {
+    working = Promise.reject(cause);
+  }
+  if (working instanceof Promise || batch.calls.length > 1) return endAfter(working, batch, own, before);
+  const ending = endTransaction(batch.transaction);
+  return ending === undefined ? working : ending.then(() => working);
+}
+
+/** Ends the transactions, whatever comes of the calls. */
+async function endAfter(
+  working: TurnOutcome | Promise<TurnOutcome>,
+  { run, calls, transaction }: Batch,
+  own: Own,
+  before: number,
+): Promise<TurnOutcome> {
+  try {
+    return await working;
   } catch (cause) {
     // Not even a fault of ours commits half a call.
     for (const each of [...own.values(), transaction]) if (!each.undone) await rollback(each);
     throw cause;
   } finally {
-    if (accepted.length > 1) orderResults(run.toolResults, before, calls);
+    if (calls.length > 1) orderResults(run.toolResults, before, calls);
     for (const each of own.values()) await endTransaction(each);
     const ending = endTransaction(transaction);
     if (ending !== undefined) await ending;
+  }
+}
+
+function runCalls(
+  { run, calls, prepared, watched, startedAt, transaction }: Batch,
+  own: Own,
+): TurnOutcome | Promise<TurnOutcome> {
+  const transactionOf = (call: ToolCall): Transaction => own.get(call) ?? transaction;
+  const begun = prepared.map((each) => ("tool" in each ? announceUnlessStopped(run, each) : each));
+  const invoking = allOf(
+    begun.map((each) => {
+      if ("result" in each) return each;
+      const invocation = invoke(run, each, transactionOf(each.call), watched);
+      return own.size === 0 ? invocation : endEarly(run, each.call, invocation, own, startedAt);
+    }),
+  );
+  return after(invoking, (ended) => {
+    const invocations = ended as readonly (Invocation | Recorded)[];
+    const undone = calls.filter((_, index) => isToUndo(invocations[index]));
+    const undoing = undone.length === 0 ? undefined : undo(undone, transactionOf);
+    return after(undoing, () => conclude(run, calls, invocations, transactionOf, startedAt));
+  });
+}
+
+async function undo(calls: readonly ToolCall[], transactionOf: (call: ToolCall) => Transaction): Promise<void> {
+  for (const [transaction, failing] of Map.groupBy(calls, transactionOf)) {
+    await rollback(transaction, new Set(failing.map(({ id }) => id)));
   }
 }
 
@@ -244,7 +308,7 @@ function recordAlone(
   invocation: Invocation,
   startedAt: number,
 ): TurnOutcome | Promise<TurnOutcome> {
-  return conclude(run, [call], [invocation], () => undefined, startedAt);
+  return conclude(run, [call], [invocation], noTransaction, startedAt);
 }
 
 /** Without its locks and snapshots no handler is run. */

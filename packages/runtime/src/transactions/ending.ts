@@ -104,7 +104,7 @@ export function endTransaction(transaction: Transaction): Promise<void> | undefi
     parent.removed.push(...transaction.removed.splice(0));
     parent.closings.push(...transaction.closings.splice(0));
   }
-  transaction.closings.push(...transaction.removed.splice(0).map(({ close }) => close));
+  for (const { close } of transaction.removed.splice(0)) transaction.closings.push(close);
   const isQuiet = settling.size === 0 && transaction.inside === 0;
   const ending = isQuiet ? releaseAndClose(transaction) : releaseLater(transaction);
   if (ending === undefined) {
