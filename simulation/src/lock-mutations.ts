@@ -269,7 +269,7 @@ export const lockMutations: readonly Mutation[] = [
   },
   {
     name: "calls that overlap hold what they used until all have ended",
-    file: runtime("tools/executor.ts"),
+    file: runtime("tools/in-transaction.ts"),
     find: "transaction === undefined || transaction.holds.length === 0) return invocation;",
     replace: "transaction === undefined || transaction.holds.length >= 0) return invocation;",
   },

@@ -23,11 +23,11 @@ export interface JsonLimits {
   readonly maxLength?: number | undefined;
 }
 
-const forbiddenKeys: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
+const forbiddenKeys: readonly string[] = ["__proto__", "constructor", "prototype"];
 
 /** A key that could reach a prototype: no JSON that is read or kept may have it. */
 export function isForbiddenKey(key: string): boolean {
-  return forbiddenKeys.has(key);
+  return forbiddenKeys.includes(key);
 }
 
 /**
