@@ -99,8 +99,8 @@ export const mutations: readonly Mutation[] = [
     rule: "TOOL-4",
     breaks: "a handler that outlasts its timeoutMs gives a failed result",
     file: "runtime/src/tools/call-time.ts",
-    find: "if (timeoutMs === undefined) {",
-    replace: "if (timeoutMs !== null) {",
+    find: "if (timeoutMs === undefined) return own;",
+    replace: "if (timeoutMs !== null) return own;",
     test: "packages/runtime/test/tools/results.test.ts",
   },
   {

@@ -209,7 +209,7 @@ export const lockMutations: readonly Mutation[] = [
   {
     name: "a restored mark keeps what was undone since",
     file: runtime("session/beside.ts"),
-    find: "if (other.order > mark.order) bases.set(other, base);",
+    find: "if (other.mark.order > mark.order) other.base = base;",
     replace: "void [other, base];",
   },
   {
@@ -269,7 +269,7 @@ export const lockMutations: readonly Mutation[] = [
   },
   {
     name: "calls that overlap hold what they used until all have ended",
-    file: runtime("tools/executor.ts"),
+    file: runtime("tools/in-transaction.ts"),
     find: "transaction === undefined || transaction.holds.length === 0) return invocation;",
     replace: "transaction === undefined || transaction.holds.length >= 0) return invocation;",
   },

@@ -179,7 +179,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a failed read takes its neighbours with it",
-    file: runtime("tools/executor.ts"),
+    file: runtime("tools/in-transaction.ts"),
     find: "isToUndo(invocations[index]));",
     replace: "index >= 0 && invocations.some(isToUndo));",
   },
@@ -204,7 +204,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a call's signal does not tell its end",
     file: runtime("tools/call-time.ts"),
-    find: "if (controller?.signal.aborted === false) abort(over());",
+    find: "if (this.controller?.signal.aborted === false) this.abort(this.over());",
     replace: "",
   },
   {
@@ -227,7 +227,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "an announcement comes after an abort",
-    file: runtime("tools/executor.ts"),
+    file: runtime("tools/in-transaction.ts"),
     find: "  if (stop !== undefined) return notRun(accepted.call, stop);\n  announce(run, accepted);",
     replace: "  announce(run, accepted);",
   },

@@ -13,7 +13,8 @@ function isWellFormed(value: unknown, depth = 0): boolean {
   if (Array.isArray(value)) return value.every((item: unknown) => isWellFormed(item, depth + 1));
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) return true;
-  for (const key of Object.keys(value)) {
+  // Plain objects inherit nothing, and a list of the keys would be made for each of them.
+  for (const key in value) {
     if (!key.isWellFormed()) return false;
     if (!isWellFormed((value as Readonly<Record<string, unknown>>)[key], depth + 1)) return false;
   }

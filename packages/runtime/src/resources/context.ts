@@ -139,7 +139,7 @@ export function openContext(
       outers.some((outer) => outer.makesForCalls(uses)),
     participants(keys) {
       if (keys !== undefined) return participantsOf(keys, singletons, outerOf);
-      const around = outers.flatMap((outer) => outer.participants());
+      const around = outers.length === 0 ? [] : outers.flatMap((outer) => outer.participants());
       if (singletons.made.length === 0) return around;
       const own = singletons.made.flatMap(asParticipant);
       return distinct([...own, ...around]);

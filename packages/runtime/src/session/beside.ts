@@ -45,12 +45,19 @@ export interface Beside {
   undo(mark: SessionMark, calls?: ReadonlySet<string>): Kept;
 }
 
+interface OpenMark {
+  readonly mark: SessionMark;
+  /** Whose transaction it is. */
+  readonly owner: string | undefined;
+  /** Where its states are made anew from: the mark itself, or an earlier one where they hold what was undone since. */
+  base: SessionMark;
+}
+
 export function createBeside(): Beside {
-  const owners = new Map<SessionMark, string | undefined>();
+  /** The marks that are open, in the order of opening. */
+  const open: OpenMark[] = [];
   /** Which evaluation another one is inside of. */
   let outer = new Map<string, Around>();
-  /** For marks whose states hold what was undone since: the mark from which they are made anew. */
-  const bases = new Map<SessionMark, SessionMark>();
   let changes: Ordered[] = [];
   let last = 0;
   /** How many changes there were when the old ones were last forgotten. */
@@ -64,41 +71,42 @@ export function createBeside(): Beside {
     return calls === undefined || (at?.callId !== undefined && calls.has(at.callId));
   };
   const forgetOld = (): void => {
-    if (owners.size === 0 && outer.size === 0) {
+    if (open.length === 0 && outer.size === 0) {
       changes = [];
       young = 0;
       return;
     }
-    if (owners.size > 0 && changes.length < 2 * young + 16) return;
+    if (open.length > 0 && changes.length < 2 * young + 16) return;
     let oldest = Infinity;
-    for (const mark of owners.keys()) oldest = Math.min(oldest, (bases.get(mark) ?? mark).order);
+    for (const { base } of open) oldest = Math.min(oldest, base.order);
     changes = changes.filter(([order]) => order >= oldest);
     young = changes.length;
-    outer = reachable(outer, [...owners.values(), ...changes.map(([, { by }]) => by?.evaluationId)]);
+    outer = reachable(outer, [...open.map(({ owner }) => owner), ...changes.map(([, { by }]) => by?.evaluationId)]);
   };
   return {
     next: () => ++last,
     open(mark, owner, parent) {
-      owners.set(mark, owner);
+      open.push({ mark, owner, base: mark });
       if (owner !== undefined && parent !== undefined) outer.set(owner, parent);
     },
     close(mark) {
-      bases.delete(mark);
-      if (owners.delete(mark)) forgetOld();
+      const at = open.findLastIndex((one) => one.mark === mark);
+      if (at === -1) return;
+      open.splice(at, 1);
+      forgetOld();
     },
     remember(change) {
-      if (owners.size === 0) return;
+      if (open.length === 0) return;
       changes.push([++last, change]);
       const { evaluationId, parent } = change.by ?? {};
       if (evaluationId !== undefined && parent !== undefined) outer.set(evaluationId, parent);
     },
     undo(mark, calls) {
-      const owner = owners.get(mark);
+      const { owner, base = mark } = open.find((one) => one.mark === mark) ?? {};
       const undone = ([order, change]: Ordered): boolean => order >= mark.order && belongs(change.by, owner, calls);
       const kept = changes.filter((each) => !undone(each));
-      const base = bases.get(mark) ?? mark;
       if (kept.length < changes.length) {
-        for (const other of owners.keys()) if (other.order > mark.order) bases.set(other, base);
+        for (const other of open) if (other.mark.order > mark.order) other.base = base;
       }
       changes = kept;
       return stoodAt(kept, base, Infinity);

@@ -16,10 +16,8 @@ export interface CallTime {
 }
 
 export function startCallTime(run: Run, call: ToolCall, { name, timeoutMs }: Tool): CallTime {
-  const own = callSignal(run, call);
-  if (timeoutMs === undefined) {
-    return { signal: own.get, message: "", isUp: () => false, within: (work) => work, end: own.end };
-  }
+  const own = new UnlimitedTime(run, call);
+  if (timeoutMs === undefined) return own;
   const message = `${name} took longer than ${timeoutMs} ms and was stopped.`;
   const done = new AbortController();
   let isUp = false;
@@ -33,7 +31,7 @@ export function startCallTime(run: Run, call: ToolCall, { name, timeoutMs }: Too
     () => "timeout" as const,
   );
   return {
-    signal: own.get,
+    signal: () => own.signal(),
     message,
     isUp: () => isUp,
     within: (work) => Promise.race([work, timeout]),
@@ -44,32 +42,46 @@ export function startCallTime(run: Run, call: ToolCall, { name, timeoutMs }: Too
   };
 }
 
-function callSignal(run: Run, call: ToolCall): { get(): AbortSignal; abort(reason: unknown): void; end(): void } {
-  let controller: AbortController | undefined;
-  let stopListening: (() => void) | undefined;
+/** Of a call whose tool sets no time of its own. A class: closures would cost each call six times as much memory. */
+class UnlimitedTime implements CallTime {
+  readonly message = "";
+  private readonly run: Run;
+  private readonly call: ToolCall;
+  private controller: AbortController | undefined;
+  private stopListening: (() => void) | undefined;
   /** Why it fires, once it has or will have. */
-  let fired: { readonly reason: unknown } | undefined;
-  let ended = false;
+  private fired: { readonly reason: unknown } | undefined;
+  private ended = false;
 
-  const abort = (reason: unknown): void => {
-    fired ??= { reason };
-    controller?.abort(fired.reason);
-  };
-  const over = (): RevokedError => new RevokedError(`The call of ${call.name} (${call.id}) is over.`);
-  return {
-    get() {
-      if (controller !== undefined) return controller.signal;
-      controller = new AbortController();
-      if (fired === undefined && ended) abort(over());
-      else if (fired !== undefined) controller.abort(fired.reason);
-      else stopListening = onAbort(run.limits.signal, abort);
-      return controller.signal;
-    },
-    abort,
-    end() {
-      ended = true;
-      stopListening?.();
-      if (controller?.signal.aborted === false) abort(over());
-    },
-  };
+  constructor(run: Run, call: ToolCall) {
+    this.run = run;
+    this.call = call;
+  }
+  signal(): AbortSignal {
+    if (this.controller !== undefined) return this.controller.signal;
+    const controller = new AbortController();
+    this.controller = controller;
+    if (this.fired === undefined && this.ended) this.abort(this.over());
+    else if (this.fired !== undefined) controller.abort(this.fired.reason);
+    else this.stopListening = onAbort(this.run.limits.signal, (reason) => this.abort(reason));
+    return controller.signal;
+  }
+  isUp(): boolean {
+    return false;
+  }
+  within<T>(work: Promise<T>): Promise<T> {
+    return work;
+  }
+  abort(reason: unknown): void {
+    this.fired ??= { reason };
+    this.controller?.abort(this.fired.reason);
+  }
+  end(): void {
+    this.ended = true;
+    this.stopListening?.();
+    if (this.controller?.signal.aborted === false) this.abort(this.over());
+  }
+  private over(): RevokedError {
+    return new RevokedError(`The call of ${this.call.name} (${this.call.id}) is over.`);
+  }
 }

@@ -112,7 +112,7 @@ function invokeNow(
 ): Invocation | Accepted | Promise<Invocation | Accepted> {
   const { call, tool } = accepted;
   const time = startCallTime(run, call, tool);
-  const calling = callContext(run, accepted, transaction, time.signal);
+  const calling = callContext(run, accepted, transaction, () => time.signal());
   const handling = runAsPartOf({ transaction, guard: calling.guard }, () =>
     handle(run, accepted, { calling, time }, watched),
   );

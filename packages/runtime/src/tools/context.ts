@@ -50,67 +50,104 @@ const signalProperty: PropertyDescriptor = {
   },
 };
 
+/** What a call is made of. */
+interface CallParts {
+  readonly run: Run;
+  readonly call: ToolCall;
+  readonly tool: Pick<Tool, "name" | "readOnly" | "uses">;
+  readonly transaction: Transaction;
+  readonly signal: () => AbortSignal;
+}
+
 export function callContext(
   run: Run,
-  { call, tool }: { readonly call: ToolCall; readonly tool: Pick<Tool, "name" | "readOnly" | "uses"> },
+  { call, tool }: Pick<CallParts, "call" | "tool">,
   transaction: Transaction,
   signal: () => AbortSignal,
 ): CallContext {
-  const { uses = [] } = tool;
-  const state = newCallState(tool);
-  const isReadOnly = tool.readOnly === true || run.nesting?.readOnly === true;
-  // With `uses` a policy's check may hold a reader's lock only.
-  const mayChange = { handler: !isReadOnly, policies: !isReadOnly && tool.uses === undefined };
-  const guard = callGuard(run, { call, tool: tool.name, mayChange }, state);
-  let nested: NestedEvaluations | undefined;
-  const { assertLive } = guard;
-  const nestedOf = (): NestedEvaluations =>
-    (nested ??= nestedEvaluations(run, call, transaction, signal, { assertLive, isReadOnly: guard.isReadOnly }));
-  let opened: CallResources | undefined;
-  // Most calls ask for nothing.
-  const resourcesOf = (): CallResources => (opened ??= run.resources.forCall(calling));
-  const calling: Calling = {
-    transaction,
-    guard,
-    mode: () => (guard.isReadOnly() ? "read" : "write"),
-    assertMayAsk: (key) => assertDeclared(state.asks, key),
-  };
-  const context: Omit<ToolContext, "signal"> & { readonly [makeSignal]: () => AbortSignal } = {
-    callId: call.id,
-    turn: run.turn,
-    evaluationId: run.evaluationId,
-    prompt: run.prompt,
-    rendered: run.rendered,
-    adapter: run.adapter,
-    session: callSession(run, call, transaction, {
-      assertLive,
-      assertMayDispatch: () => assertMayDispatch(state, guard),
-      dispatched: (result) => void (state.unread ??= []).push(result),
-    }),
-    resources: liveResources(() => resourcesOf().resources, assertLive),
-    deadline: run.limits.deadline,
-    budget: run.limits.budget,
-    [makeSignal]: signal,
-    evaluate: <Output>(prompt: Prompt<Output> | string, options?: NestedOptions) =>
-      nestedOf().evaluate(prompt, options),
-  };
-  return {
-    context: Object.freeze(Object.defineProperty(context, "signal", signalProperty)) as unknown as ToolContext,
-    guard,
-    openResources: () => (run.resources.makesForCalls(uses) ? resourcesOf().open(uses) : undefined),
-    closeResources: () => (opened === undefined || opened.isEmpty() ? undefined : opened.close),
-    beginCheck: ({ name, uses }) => void (state.asks = { name: `The policy ${name}`, uses }),
-    beginHandler() {
-      state.phase = "handler";
-      state.asks = tool;
-    },
-    refused: () => state.refused ?? state.unread?.find(({ isRead }) => !isRead())?.why,
-    isLive: () => state.live,
-    end() {
-      state.live = false;
-      return nested?.end();
-    },
-  };
+  return new RunningCall({ run, call, tool, transaction, signal });
+}
+
+/** A class: what only the runtime calls would cost each call a closure more. */
+class RunningCall implements CallContext, CallState {
+  live = true;
+  phase: CallState["phase"] = "policies";
+  asks: CallState["asks"];
+  refusal: string | undefined;
+  unread: UnreadResult[] | undefined;
+  readonly guard: CallGuard;
+  readonly context: ToolContext;
+  private readonly of: CallParts;
+  private nested: NestedEvaluations | undefined;
+  private opened: CallResources | undefined;
+
+  constructor(of: CallParts) {
+    const { run, call, tool, transaction, signal } = of;
+    this.of = of;
+    this.asks = { name: tool.name };
+    this.guard = callGuard(of, this);
+    const context: Omit<ToolContext, "signal"> & { [makeSignal]?: () => AbortSignal } = {
+      callId: call.id,
+      turn: run.turn,
+      evaluationId: run.evaluationId,
+      prompt: run.prompt,
+      rendered: run.rendered,
+      adapter: run.adapter,
+      session: callSession(run, call, transaction, this),
+      resources: liveResources(() => this.resources().resources, this.guard),
+      deadline: run.limits.deadline,
+      budget: run.limits.budget,
+      evaluate: <Output>(prompt: Prompt<Output> | string, options?: NestedOptions) =>
+        this.evaluations().evaluate(prompt, options),
+    };
+    // A computed key would make the literal four times slower.
+    context[makeSignal] = signal;
+    this.context = Object.freeze(Object.defineProperty(context, "signal", signalProperty)) as unknown as ToolContext;
+  }
+
+  openResources(): Promise<void> | undefined {
+    const { run, tool } = this.of;
+    const { uses = [] } = tool;
+    return run.resources.makesForCalls(uses) ? this.resources().open(uses) : undefined;
+  }
+  closeResources(): (() => Promise<void> | undefined) | undefined {
+    return this.opened === undefined || this.opened.isEmpty() ? undefined : this.opened.close;
+  }
+  beginCheck({ name, uses }: Pick<ToolPolicy, "name" | "uses">): void {
+    this.asks = { name: `The policy ${name}`, uses };
+  }
+  beginHandler(): void {
+    this.phase = "handler";
+    this.asks = this.of.tool;
+  }
+  refused(): string | undefined {
+    return this.refusal ?? this.unread?.find(({ isRead }) => !isRead())?.why;
+  }
+  isLive(): boolean {
+    return this.live;
+  }
+  end(): Promise<void> | undefined {
+    this.live = false;
+    return this.nested?.end();
+  }
+
+  /** Most calls ask for nothing. */
+  private resources(): CallResources {
+    return (this.opened ??= this.of.run.resources.forCall(this.asker()));
+  }
+  private asker(): Calling {
+    const { guard } = this;
+    return {
+      transaction: this.of.transaction,
+      guard,
+      mode: () => (guard.isReadOnly() ? "read" : "write"),
+      assertMayAsk: (key) => assertDeclared(this.asks, key),
+    };
+  }
+  private evaluations(): NestedEvaluations {
+    const { run, call, transaction, signal } = this.of;
+    return (this.nested ??= nestedEvaluations(run, call, transaction, signal, this.guard));
+  }
 }
 
 /** @throws {DefinitionError} for a key that is not among the declared ones. */
@@ -120,19 +157,17 @@ function assertDeclared({ name, uses }: CallState["asks"], key: ResourceKey<unkn
   throw new DefinitionError(`${name} asks for "${key.name}" and declares ${declared}: add the key to its uses.`);
 }
 
-function newCallState({ name }: Pick<Tool, "name">): CallState {
-  return { live: true, phase: "policies", asks: { name }, refused: undefined, unread: undefined };
-}
-
 /** How far a call is. */
 interface CallState {
   live: boolean;
   phase: "policies" | "handler";
   /** Whose code runs, and what it may ask for. */
   asks: Pick<Tool, "name" | "uses">;
-  refused: string | undefined;
+  /** Why the call fails, where the running code asked for what it may not. */
+  refusal: string | undefined;
   /** What became of dispatches whose reducers threw. */
   unread: UnreadResult[] | undefined;
+  readonly guard: CallGuard;
 }
 
 /** A DispatchResult with errors: the call fails unless somebody looked at it. */
@@ -141,13 +176,10 @@ interface UnreadResult {
   readonly why: string;
 }
 
-interface GuardedCall {
-  readonly call: ToolCall;
-  readonly tool: string;
-  readonly mayChange: Readonly<Record<CallState["phase"], boolean>>;
-}
-
-function callGuard(run: Run, { call, tool, mayChange }: GuardedCall, state: CallState): CallGuard {
+function callGuard({ run, call, tool }: CallParts, state: CallState): CallGuard {
+  const isReadOnly = tool.readOnly === true || run.nesting?.readOnly === true;
+  // With `uses` a policy's check may hold a reader's lock only.
+  const mayChange = { handler: !isReadOnly, policies: !isReadOnly && tool.uses === undefined };
   return {
     isReadOnly: () => !mayChange[state.phase],
     assertLive() {
@@ -157,45 +189,39 @@ function callGuard(run: Run, { call, tool, mayChange }: GuardedCall, state: Call
     },
     assertMayChange(what) {
       if (mayChange[state.phase]) return;
-      state.refused ??=
+      state.refusal ??=
         state.phase === "handler"
-          ? `${tool} is read-only, but tried to change ${what}.`
-          : `A policy of ${tool} tried to change ${what}, which is not locked for it: a tool that declares what it uses, or is read-only, has policies that change no resource.`;
-      throw new DefinitionError(state.refused);
+          ? `${tool.name} is read-only, but tried to change ${what}.`
+          : `A policy of ${tool.name} tried to change ${what}, which is not locked for it: a tool that declares what it uses, or is read-only, has policies that change no resource.`;
+      throw new DefinitionError(state.refusal);
     },
-    fail: (why) => void (state.refused ??= why),
+    fail: (why) => void (state.refusal ??= why),
   };
 }
 
 /** A policy may dispatch, also for a tool that is read-only. */
-function assertMayDispatch({ phase }: CallState, guard: CallGuard): void {
+function assertMayDispatch({ phase, guard }: CallState): void {
   if (phase === "handler") guard.assertMayChange("the session");
 }
 
-function callSession(
-  run: Run,
-  { id: callId }: ToolCall,
-  transaction: Transaction,
-  state: { assertLive(): void; assertMayDispatch(): void; dispatched(failed: UnreadResult): void },
-): SessionState {
-  const by = { evaluationId: run.evaluationId, callId };
-  const { assertLive } = state;
+function callSession(run: Run, { id: callId }: ToolCall, transaction: Transaction, state: CallState): SessionState {
+  const { assertLive } = state.guard;
   return {
     id: run.core.session.id,
     dispatch(event: AppEvent) {
       assertLive();
       run.core.assertUsable();
       checkAppEvent(event);
-      state.assertMayDispatch();
+      assertMayDispatch(state);
       const redacted = run.redact(event);
-      const errors = run.core.reduce(redacted, by);
+      const errors = run.core.reduce(redacted, { evaluationId: run.evaluationId, callId });
       transaction.pendingEvents.push({ event: redacted, by: run, callId });
       if (errors.length === 0) return { ok: true, errors };
       for (const error of errors)
         run.log("error", { type: event.type, callId, error: messageOf(error) }, "session.reducer.failed");
       const why = `The event "${event.type}" could not be reduced: ${errors.map(messageOf).join("; ")}`;
       const { result, isRead } = watchedResult(errors);
-      state.dispatched({ isRead, why });
+      (state.unread ??= []).push({ isRead, why });
       return result;
     },
     get(slice) {
@@ -221,7 +247,7 @@ function watchedResult(errors: readonly unknown[]): { readonly result: DispatchR
   return { result, isRead: () => read };
 }
 
-function liveResources(resources: () => Resources, assertLive: () => void): Resources {
+function liveResources(resources: () => Resources, { assertLive }: CallGuard): Resources {
   return {
     get(key) {
       assertLive();

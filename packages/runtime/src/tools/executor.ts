@@ -1,34 +1,30 @@
-import type {
-  AssistantMessage,
-  RejectedParams,
-  ToolCall,
-  ToolInvoked,
-  ToolMessage,
-  ToolPolicy,
-  ToolResult,
+import {
+  type AssistantMessage,
+  type RejectedParams,
+  type ToolCall,
+  type ToolInvoked,
+  type ToolMessage,
+  type ToolPolicy,
+  type ToolResult,
 } from "@proviso/core";
 import { isThenable } from "@proviso/core/internal";
 import { whyNoMoreCalls } from "../failing.ts";
 import { internalFailure, isFailure, messageOf, type Failure } from "../failures.ts";
+import { after, allOf } from "../at-once.ts";
 import type { Run } from "../run.ts";
 import { endTransaction, rollback } from "../transactions/ending.ts";
-import type { NotBegun, Transaction } from "../transactions/transaction.ts";
 import { batchesOf } from "./batches.ts";
-import { beginCalls, beginEach } from "./begin.ts";
-import { announceCall, invoke, prepare, type Accepted, type Invocation } from "./call.ts";
-import { withFeedback } from "./feedback.ts";
+import { beginCalls } from "./begin.ts";
+import { announceCall, invoke, prepare, type Accepted } from "./call.ts";
+import { announce, notRun, recordAlone, runInTransaction, type Prepared, type TurnOutcome } from "./in-transaction.ts";
 import { answersAfter, toolMessage } from "./message.ts";
 import { askForApproval, policiesFor } from "./policies.ts";
-import { recordCall } from "./recording.ts";
 import { failed, jsonOf } from "./result.ts";
 
-/** What came of a turn's calls: the model's answers, and the limit that ended the evaluation meanwhile. */
-export interface TurnOutcome {
-  readonly answers: readonly ToolMessage[];
-  readonly stop: Failure | undefined;
-}
-
-/** Batch after batch, each call answered. None is run after a limit (`passed`), or over an unusable session. */
+/**
+ * One batch after another in the model's order; every call is answered, whatever happens. Nothing is run after a limit
+ * (`passed` is one that was met already), or over a session that cannot be used any more.
+ */
 export async function executeToolCalls(run: Run, message: AssistantMessage, passed?: Failure): Promise<TurnOutcome> {
   const answers: ToolMessage[] = [];
   let stop: Failure | undefined =
@@ -40,7 +36,8 @@ export async function executeToolCalls(run: Run, message: AssistantMessage, pass
       continue;
     }
     const before = run.faults.length;
-    const outcome = await executeBatch(run, calls).catch((cause: unknown) => unforeseen(calls, cause));
+    const executing = executeBatch(run, calls);
+    const outcome = executing instanceof Promise ? await executing : executing;
     answers.push(...answersAfter(run.faults.slice(before), calls, outcome.answers));
     stop = outcome.stop ?? run.limits.check("tool");
   }
@@ -55,16 +52,19 @@ function unforeseen(calls: readonly ToolCall[], cause: unknown): TurnOutcome {
   return { answers: calls.map((call) => toolMessage(call, result)), stop };
 }
 
-/** One call, or several that overlap: prepared and approved first, then run in one transaction. */
-async function executeBatch(run: Run, calls: readonly ToolCall[]): Promise<TurnOutcome> {
-  const startedAt = run.world.clock.now();
-  const preparing = allOf(calls.map((call) => prepare(run, call)));
-  return executePrepared(run, calls, isThenable(preparing) ? await preparing : preparing, startedAt);
-}
-
-/** At once where each of them is. */
-function allOf<T>(all: readonly (T | Promise<T>)[]): readonly T[] | Promise<readonly T[]> {
-  return all.some(isThenable) ? Promise.all(all.map((each) => Promise.resolve(each))) : (all as readonly T[]);
+/**
+ * One call, or several that overlap: prepared and approved first, then run in one transaction. At once where nothing has to
+ * be waited for. Never throws, and never rejects.
+ */
+function executeBatch(run: Run, calls: readonly ToolCall[]): TurnOutcome | Promise<TurnOutcome> {
+  try {
+    const startedAt = run.world.clock.now();
+    const preparing = allOf(calls.map((call) => prepare(run, call)));
+    const executing = after(preparing, (prepared) => executePrepared(run, calls, prepared, startedAt));
+    return executing instanceof Promise ? executing.catch((cause: unknown) => unforeseen(calls, cause)) : executing;
+  } catch (cause) {
+    return unforeseen(calls, cause);
+  }
 }
 
 function executePrepared(
@@ -72,7 +72,7 @@ function executePrepared(
   calls: readonly ToolCall[],
   prepared: readonly Prepared[],
   startedAt: number,
-): Promise<TurnOutcome> {
+): TurnOutcome | Promise<TurnOutcome> {
   const [only] = prepared;
   const policies = only !== undefined && "tool" in only ? policiesFor(run, only.tool) : [];
   if (only !== undefined && "tool" in only && policies.some(({ approve }) => approve !== undefined)) {
@@ -80,8 +80,6 @@ function executePrepared(
   }
   return runInTransaction(run, calls, prepared, { policies }, startedAt);
 }
-
-type Prepared = Accepted | Invocation;
 
 /**
  * The policies' checks come first, so that nobody is asked about a call that they deny; what they did is rolled back. Then
@@ -121,19 +119,6 @@ function announcedOutside(run: Run, accepted: Accepted): Accepted {
   return { ...accepted, announced };
 }
 
-function announce(run: Run, { call, announced }: Accepted): void {
-  if (announced === undefined) announceCall(run, call);
-  else run.core.reduceAgain(announced);
-}
-
-/** A limit may have passed since the call was prepared, or a listener may have aborted at the call before it. */
-function announceUnlessStopped(run: Run, accepted: Accepted): Prepared {
-  const stop = run.limits.stopped("tool");
-  if (stop !== undefined) return notRun(accepted.call, stop);
-  announce(run, accepted);
-  return accepted;
-}
-
 async function checkFirst(run: Run, accepted: Accepted, policies: readonly ToolPolicy[]): Promise<Prepared> {
   if (policies.every(({ check }) => check === undefined)) return accepted;
   const transaction = await beginCalls(run, [accepted], policies);
@@ -149,150 +134,4 @@ async function checkFirst(run: Run, accepted: Accepted, policies: readonly ToolP
   } finally {
     await endTransaction(transaction);
   }
-}
-
-/** A call that was recorded when it ended, before those in front of it. */
-interface Recorded extends Invocation {
-  readonly recorded: ToolResult;
-}
-
-async function runInTransaction(
-  run: Run,
-  calls: readonly ToolCall[],
-  prepared: readonly Prepared[],
-  watched: { readonly policies: readonly ToolPolicy[]; readonly approved?: { readonly input: unknown } },
-  startedAt: number,
-): Promise<TurnOutcome> {
-  const accepted = prepared.filter((each) => "tool" in each);
-  if (accepted.length === 0) return conclude(run, calls, prepared as readonly Invocation[], () => undefined, startedAt);
-  const beginning = beginCalls(run, accepted, watched.policies);
-  const transaction = isThenable(beginning) ? await beginning : beginning;
-  if (!("holds" in transaction)) {
-    const invocations = prepared.map((each) => ("tool" in each ? notRun(each.call, transaction) : each));
-    return conclude(run, calls, invocations, () => undefined, startedAt);
-  }
-  const own = accepted.length === 1 ? new Map<ToolCall, Transaction>() : await beginEach(run, accepted, transaction);
-  const transactionOf = (call: ToolCall): Transaction => own.get(call) ?? transaction;
-  const before = run.toolResults.length;
-  try {
-    const begun = prepared.map((each) => ("tool" in each ? announceUnlessStopped(run, each) : each));
-    const invoking = allOf(
-      begun.map((each) => {
-        if ("result" in each) return each;
-        const invocation = invoke(run, each, transactionOf(each.call), watched);
-        return own.size === 0 ? invocation : endEarly(run, each.call, invocation, own, startedAt);
-      }),
-    );
-    const invocations = (isThenable(invoking) ? await invoking : invoking) as readonly (Invocation | Recorded)[];
-    const undone = calls.filter((_, index) => isToUndo(invocations[index]));
-    const undoing = undone.length === 0 ? [] : Map.groupBy(undone, transactionOf);
-    for (const [each, failing] of undoing) {
-      await rollback(each, new Set(failing.map(({ id }) => id)));
-    }
-    const concluding = conclude(run, calls, invocations, transactionOf, startedAt);
-    return isThenable(concluding) ? await concluding : concluding;
-  } catch (cause) {
-    // Not even a fault of ours commits half a call.
-    for (const each of [...own.values(), transaction]) if (!each.undone) await rollback(each);
-    throw cause;
-  } finally {
-    if (accepted.length > 1) orderResults(run.toolResults, before, calls);
-    for (const each of own.values()) await endTransaction(each);
-    const ending = endTransaction(transaction);
-    if (ending !== undefined) await ending;
-  }
-}
-
-function isToUndo(invocation: Invocation | Recorded | undefined): boolean {
-  return invocation !== undefined && !("recorded" in invocation) && !invocation.result.success;
-}
-
-/**
- * A call that overlaps with others, and holds what evaluations inside it have used, ends when its handler has: another one
- * may evaluate then. The others end together, in the model's order.
- */
-async function endEarly(
-  run: Run,
-  call: ToolCall,
-  invoking: Prepared | Promise<Prepared>,
-  own: Map<ToolCall, Transaction>,
-  startedAt: number,
-): Promise<Prepared | Recorded> {
-  const invocation = await invoking;
-  const transaction = own.get(call);
-  if (!("result" in invocation) || transaction === undefined || transaction.holds.length === 0) return invocation;
-  own.delete(call);
-  try {
-    if (!invocation.result.success) await rollback(transaction, new Set([call.id]));
-    return { ...invocation, recorded: await recordCall(run, call, invocation, transaction, startedAt) };
-  } finally {
-    await endTransaction(transaction);
-  }
-}
-
-/** In the model's order, whatever ended first. */
-function orderResults(results: ToolInvoked[], from: number, calls: readonly ToolCall[]): void {
-  const places = new Map(calls.map(({ id }, place) => [id, place]));
-  const placeOf = ({ callId }: ToolInvoked): number => places.get(callId) ?? calls.length;
-  results.push(...results.splice(from).toSorted((a, b) => placeOf(a) - placeOf(b)));
-}
-
-function recordAlone(
-  run: Run,
-  call: ToolCall,
-  invocation: Invocation,
-  startedAt: number,
-): TurnOutcome | Promise<TurnOutcome> {
-  return conclude(run, [call], [invocation], () => undefined, startedAt);
-}
-
-/** Without its locks and snapshots no handler is run. */
-function notRun(call: ToolCall, why: NotBegun): Invocation {
-  const message = `Not run: ${isFailure(why) ? why.message : messageOf(why.error)}`;
-  const params: RejectedParams = { rawArguments: String(call.arguments), error: message };
-  return { params, result: failed(message), stop: isFailure(why) ? why : undefined };
-}
-
-/** Each call recorded and answered, in the model's order; at once where nothing has to be waited for. */
-function conclude(
-  run: Run,
-  calls: readonly ToolCall[],
-  invocations: readonly (Invocation | Recorded)[],
-  transactionOf: (call: ToolCall) => Transaction | undefined,
-  startedAt: number,
-): TurnOutcome | Promise<TurnOutcome> {
-  const stop = invocations.find((each) => each.stop !== undefined)?.stop;
-  const answers: ToolMessage[] = [];
-  const answerFrom = (first: number): TurnOutcome | Promise<TurnOutcome> => {
-    for (let index = first; index < calls.length; index++) {
-      const call = calls[index] as ToolCall;
-      const invocation = invocations[index] as Invocation | Recorded;
-      const answering = answered(run, call, invocation, transactionOf(call), startedAt);
-      if (!isThenable(answering)) answers.push(answering);
-      else {
-        return answering.then((answer) => {
-          answers.push(answer);
-          return answerFrom(index + 1);
-        });
-      }
-    }
-    return { answers, stop };
-  };
-  return answerFrom(0);
-}
-
-function answered(
-  run: Run,
-  call: ToolCall,
-  invocation: Invocation | Recorded,
-  transaction: Transaction | undefined,
-  startedAt: number,
-): ToolMessage | Promise<ToolMessage> {
-  const withOthers = (result: ToolResult): ToolMessage | Promise<ToolMessage> => {
-    const message = toolMessage(call, result);
-    return run.rendered.feedback.length === 0 ? message : withFeedback(run, call, message, transaction);
-  };
-  if ("recorded" in invocation) return withOthers(invocation.recorded);
-  const recording = recordCall(run, call, invocation, transaction, startedAt);
-  return isThenable(recording) ? recording.then(withOthers) : withOthers(recording);
 }

@@ -41,8 +41,11 @@ export function isPlainData(value: unknown, depth = 0): boolean {
   if (!isObject(value)) return true;
   if (depth > deepest) return false;
   const kind = kindOf(value);
-  if (kind === "list") return (value as unknown[]).every((item) => isPlainData(item, depth + 1));
-  return kind === "object" && Object.values(value).every((item) => isPlainData(item, depth + 1));
+  if (kind !== "list" && kind !== "object") return false;
+  for (const item of kind === "list" ? (value as unknown[]) : Object.values(value)) {
+    if (!isPlainData(item, depth + 1)) return false;
+  }
+  return true;
 }
 
 /** The same with Dates, bytes, Maps and Sets of its own; instances of classes are as they were. Nothing is frozen yet. */

@@ -45,12 +45,12 @@ function valueText(value: unknown): string {
 }
 
 /** The parts are cut before they become one: that may be longer than a string can be. */
-function shortened(...parts: readonly string[]): string {
-  const length = parts.reduce((sum, part) => sum + part.length, 0);
+function shortened(message: string, between: string, value: string): string {
+  const length = message.length + between.length + value.length;
   if (length === 0) return "Done.";
-  if (length <= longestText) return parts.join("").toWellFormed();
+  if (length <= longestText) return (message + between + value).toWellFormed();
   const half = longestText / 2;
-  const text = parts
+  const text = [message, between, value]
     .map((part) => (part.length <= longestText ? part : part.slice(0, half) + part.slice(-half)))
     .join("");
   const note = `\n\n[… cut: ${length} characters in all, ${length - longestText} left out here …]\n\n`;

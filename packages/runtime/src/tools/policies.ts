@@ -32,14 +32,16 @@ export function policiesFor(run: Pick<Run, "rendered" | "policies">, tool: Tool)
 export async function checkPolicies(
   policies: readonly ToolPolicy[],
   { tool, input: given }: Pick<Accepted, "tool" | "input">,
-  { context, beginCheck }: Pick<CallContext, "context" | "beginCheck">,
+  calling: Pick<CallContext, "context" | "beginCheck">,
   approved: { readonly input: unknown } | undefined,
 ): Promise<Denied | Allowed> {
   let input = given;
   for (const policy of policies) {
     if (policy.check === undefined) continue;
-    beginCheck(policy);
-    const decision = await decide(policy, tool, async () => policy.check?.({ tool, input: ownInput(input) }, context));
+    calling.beginCheck(policy);
+    const decision = await decide(policy, tool, async () =>
+      policy.check?.({ tool, input: ownInput(input) }, calling.context),
+    );
     if (decision.denied !== undefined) return decision;
     if (decision.input === undefined) continue;
     const checked = await validateInput(tool, decision.input);

@@ -16,7 +16,7 @@ export async function rollback(transaction: Transaction, calls?: ReadonlySet<str
   // The body of a transaction may go on after it.
   if (transaction.scope === undefined) transaction.stage = "sealed";
   for (const { putBack } of transaction.removed.splice(0)) putBack();
-  if (snapshots.length + made.length + transaction.settling.size === 0) return;
+  if (snapshots.length + made.length + transaction.settling.length === 0) return;
   // What was inside may still be released: it is restored after that.
   const restoring = Promise.all(transaction.settling).then(() => restoreAll(transaction));
   waitFor(transaction, restoring);
@@ -31,8 +31,8 @@ function waitFor(transaction: Transaction | undefined, work: Promise<unknown>): 
   );
   const waiting: Transaction[] = [];
   for (let one = transaction; one !== undefined; one = one.parent) waiting.push(one);
-  const forget = (): void => waiting.forEach((one) => void one.settling.delete(settled));
-  for (const one of waiting) one.settling.add(settled);
+  const forget = (): void => waiting.forEach((one) => void one.settling.splice(one.settling.indexOf(settled), 1));
+  for (const one of waiting) one.settling.push(settled);
 }
 
 /** The last taken first; tries all of them, then discards what was made. @throws {AggregateError} */
@@ -104,8 +104,10 @@ export function endTransaction(transaction: Transaction): Promise<void> | undefi
     parent.removed.push(...transaction.removed.splice(0));
     parent.closings.push(...transaction.closings.splice(0));
   }
-  transaction.closings.push(...transaction.removed.splice(0).map(({ close }) => close));
-  const isQuiet = settling.size === 0 && transaction.inside === 0;
+  if (transaction.removed.length > 0) {
+    transaction.closings.push(...transaction.removed.splice(0).map(({ close }) => close));
+  }
+  const isQuiet = settling.length === 0 && transaction.inside === 0;
   const ending = isQuiet ? releaseAndClose(transaction) : releaseLater(transaction);
   if (ending === undefined) {
     leave(transaction);

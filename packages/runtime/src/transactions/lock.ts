@@ -35,7 +35,7 @@ export interface LockOwner {
   readonly takesForInner: boolean;
   readonly holds: Hold[];
   /** Its own waits, and those of transactions that were begun in it. */
-  readonly waits: Set<Wait>;
+  readonly waits: Wait[];
   ended: boolean;
 }
 
@@ -180,7 +180,7 @@ export function waitInLine(owner: LockOwner, blocked: Blocked): Waiting | Endles
   const wait: Wait = { ...blocked, owner, listedAt: around(owner), end };
   const heldBy = (lock.holds[0] ?? lock.queue[0] ?? wait).owner.name;
   lock.queue.push(wait);
-  for (const one of wait.listedAt) one.waits.add(wait);
+  for (const one of wait.listedAt) one.waits.push(wait);
   return {
     ready,
     heldBy,
@@ -199,14 +199,14 @@ export function nameOfWriterAround(owner: LockOwner, of: Lock): string | undefin
 /** Gives back all that a transaction holds; whoever is next in line gets it. */
 export function releaseAll(owner: LockOwner): void {
   owner.ended = true;
-  const waits = owner.waits.size === 0 ? [] : Array.from(owner.waits).filter((each) => each.owner === owner);
-  for (const wait of waits) {
+  for (const wait of owner.waits.slice()) {
+    if (wait.owner !== owner) continue;
     leaveLine(wait);
     wait.end();
     admit(wait.lock);
   }
   for (const held of owner.holds.splice(0)) {
-    held.lock.holds.splice(held.lock.holds.indexOf(held), 1);
+    remove(held.lock.holds, held);
     admit(held.lock);
     // Who still waits inside it tries again outside.
     for (const wait of held.inner?.queue.slice() ?? []) {
@@ -236,9 +236,13 @@ function admit(lock: Lock): void {
 }
 
 function leaveLine(wait: Wait): void {
-  const at = wait.lock.queue.indexOf(wait);
-  if (at !== -1) wait.lock.queue.splice(at, 1);
-  for (const one of wait.listedAt) one.waits.delete(wait);
+  remove(wait.lock.queue, wait);
+  for (const one of wait.listedAt) remove(one.waits, wait);
+}
+
+function remove<T>(list: T[], item: T): void {
+  const at = list.indexOf(item);
+  if (at !== -1) list.splice(at, 1);
 }
 
 /** The first of those that hold the lock, or stand before this place in line, that cannot end before `owner` has. */

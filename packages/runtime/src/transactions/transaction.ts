@@ -43,7 +43,7 @@ export interface Transaction extends LockOwner {
   /** Each closes something that was made in it, or in a transaction inside it. */
   readonly closings: (() => Promise<void> | undefined)[];
   /** Restores and releases, its own and of those inside it, that may go on after the evaluation has ended; none rejects. */
-  readonly settling: Set<Promise<void>>;
+  readonly settling: Promise<void>[];
   readonly host: TransactionHost;
   mark: SessionMark | undefined;
   undone: boolean;
@@ -168,13 +168,13 @@ export function newTransaction(options: TransactionOptions): Transaction {
     // What an evaluation in a body uses beside the body's scope is not the body's.
     takesForInner: scope === undefined,
     holds: [],
-    waits: new Set(),
+    waits: [],
     snapshots: [],
     pendingEvents: [],
     made: [],
     removed: [],
     closings: [],
-    settling: new Set(),
+    settling: [],
     host,
     mark: undefined,
     undone: false,

@@ -1,0 +1,230 @@
+// Calls that were prepared, in one transaction: announced, run, undone where they fail, recorded, answered.
+import type { RejectedParams, ToolCall, ToolInvoked, ToolMessage, ToolResult } from "@proviso/core";
+import { after, allOf } from "../at-once.ts";
+import { isFailure, messageOf, type Failure } from "../failures.ts";
+import type { Run } from "../run.ts";
+import { endTransaction, rollback } from "../transactions/ending.ts";
+import type { NotBegun, Transaction } from "../transactions/transaction.ts";
+import { beginCalls, beginEach } from "./begin.ts";
+import { announceCall, invoke, type Accepted, type Invocation, type Watched } from "./call.ts";
+import { withFeedback } from "./feedback.ts";
+import { toolMessage } from "./message.ts";
+import { recordCall } from "./recording.ts";
+import { failed } from "./result.ts";
+
+export type Prepared = Accepted | Invocation;
+
+/** What came of a turn's calls: the model's answers, and the limit that ended the evaluation meanwhile. */
+export interface TurnOutcome {
+  readonly answers: readonly ToolMessage[];
+  readonly stop: Failure | undefined;
+}
+
+export function announce(run: Run, { call, announced }: Accepted): void {
+  if (announced === undefined) announceCall(run, call);
+  else run.core.reduceAgain(announced);
+}
+
+/** A limit may have passed since the call was prepared, or a listener may have aborted at the call before it. */
+function announceUnlessStopped(run: Run, accepted: Accepted): Prepared {
+  const stop = run.limits.stopped("tool");
+  if (stop !== undefined) return notRun(accepted.call, stop);
+  announce(run, accepted);
+  return accepted;
+}
+
+/** A call that was recorded when it ended, before those in front of it. */
+interface Recorded extends Invocation {
+  readonly recorded: ToolResult;
+}
+
+export function runInTransaction(
+  run: Run,
+  calls: readonly ToolCall[],
+  prepared: readonly Prepared[],
+  watched: Watched,
+  startedAt: number,
+): TurnOutcome | Promise<TurnOutcome> {
+  const accepted = prepared.filter((each) => "tool" in each);
+  if (accepted.length === 0) return conclude(run, calls, prepared as readonly Invocation[], noTransaction, startedAt);
+  return after(beginCalls(run, accepted, watched.policies), (transaction) => {
+    if (!("holds" in transaction)) {
+      const invocations = prepared.map((each) => ("tool" in each ? notRun(each.call, transaction) : each));
+      return conclude(run, calls, invocations, noTransaction, startedAt);
+    }
+    const batch = { run, calls, prepared, watched, startedAt, transaction };
+    return accepted.length === 1
+      ? runBegun(batch, noOwn)
+      : beginEach(run, accepted, transaction).then((own) => runBegun(batch, own));
+  });
+}
+
+/** Calls whose transaction has begun. */
+interface Batch {
+  readonly run: Run;
+  readonly calls: readonly ToolCall[];
+  readonly prepared: readonly Prepared[];
+  readonly watched: Watched;
+  readonly startedAt: number;
+  readonly transaction: Transaction;
+}
+/** The transactions that calls have inside the common one. */
+type Own = Map<ToolCall, Transaction>;
+
+const noOwn: Own = new Map();
+const noTransaction = (): undefined => undefined;
+
+function runBegun(batch: Batch, own: Own): TurnOutcome | Promise<TurnOutcome> {
+  const before = batch.run.toolResults.length;
+  let working: TurnOutcome | Promise<TurnOutcome>;
+  try {
+    working = runCalls(batch, own);
+  } catch (cause) {
+    working = Promise.reject(cause);
+  }
+  if (working instanceof Promise || batch.calls.length > 1) return endAfter(working, batch, own, before);
+  const ending = endTransaction(batch.transaction);
+  return ending === undefined ? working : ending.then(() => working);
+}
+
+/** Ends the transactions, whatever comes of the calls. */
+async function endAfter(
+  working: TurnOutcome | Promise<TurnOutcome>,
+  { run, calls, transaction }: Batch,
+  own: Own,
+  before: number,
+): Promise<TurnOutcome> {
+  try {
+    return await working;
+  } catch (cause) {
+    // Not even a fault of ours commits half a call.
+    for (const each of [...own.values(), transaction]) if (!each.undone) await rollback(each);
+    throw cause;
+  } finally {
+    if (calls.length > 1) orderResults(run.toolResults, before, calls);
+    for (const each of own.values()) await endTransaction(each);
+    const ending = endTransaction(transaction);
+    if (ending !== undefined) await ending;
+  }
+}
+
+function runCalls(
+  { run, calls, prepared, watched, startedAt, transaction }: Batch,
+  own: Own,
+): TurnOutcome | Promise<TurnOutcome> {
+  const transactionOf = (call: ToolCall): Transaction => own.get(call) ?? transaction;
+  const begun = prepared.map((each) => ("tool" in each ? announceUnlessStopped(run, each) : each));
+  const invoking = allOf(
+    begun.map((each) => {
+      if ("result" in each) return each;
+      const invocation = invoke(run, each, transactionOf(each.call), watched);
+      return own.size === 0 ? invocation : endEarly(run, each.call, invocation, own, startedAt);
+    }),
+  );
+  return after(invoking, (ended) => {
+    const invocations = ended as readonly (Invocation | Recorded)[];
+    const undone = calls.filter((_, index) => isToUndo(invocations[index]));
+    const undoing = undone.length === 0 ? undefined : undo(undone, transactionOf);
+    return after(undoing, () => conclude(run, calls, invocations, transactionOf, startedAt));
+  });
+}
+
+async function undo(calls: readonly ToolCall[], transactionOf: (call: ToolCall) => Transaction): Promise<void> {
+  for (const [transaction, failing] of Map.groupBy(calls, transactionOf)) {
+    await rollback(transaction, new Set(failing.map(({ id }) => id)));
+  }
+}
+
+function isToUndo(invocation: Invocation | Recorded | undefined): boolean {
+  return invocation !== undefined && !("recorded" in invocation) && !invocation.result.success;
+}
+
+/**
+ * A call that overlaps with others, and holds what evaluations inside it have used, ends when its handler has: another one
+ * may evaluate then. The others end together, in the model's order.
+ */
+async function endEarly(
+  run: Run,
+  call: ToolCall,
+  invoking: Prepared | Promise<Prepared>,
+  own: Map<ToolCall, Transaction>,
+  startedAt: number,
+): Promise<Prepared | Recorded> {
+  const invocation = await invoking;
+  const transaction = own.get(call);
+  if (!("result" in invocation) || transaction === undefined || transaction.holds.length === 0) return invocation;
+  own.delete(call);
+  try {
+    if (!invocation.result.success) await rollback(transaction, new Set([call.id]));
+    return { ...invocation, recorded: await recordCall(run, call, invocation, transaction, startedAt) };
+  } finally {
+    await endTransaction(transaction);
+  }
+}
+
+/** In the model's order, whatever ended first. */
+function orderResults(results: ToolInvoked[], from: number, calls: readonly ToolCall[]): void {
+  const places = new Map(calls.map(({ id }, place) => [id, place]));
+  const placeOf = ({ callId }: ToolInvoked): number => places.get(callId) ?? calls.length;
+  results.push(...results.splice(from).toSorted((a, b) => placeOf(a) - placeOf(b)));
+}
+
+export function recordAlone(
+  run: Run,
+  call: ToolCall,
+  invocation: Invocation,
+  startedAt: number,
+): TurnOutcome | Promise<TurnOutcome> {
+  return conclude(run, [call], [invocation], noTransaction, startedAt);
+}
+
+/** Without its locks and snapshots no handler is run. */
+export function notRun(call: ToolCall, why: NotBegun): Invocation {
+  const message = `Not run: ${isFailure(why) ? why.message : messageOf(why.error)}`;
+  const params: RejectedParams = { rawArguments: String(call.arguments), error: message };
+  return { params, result: failed(message), stop: isFailure(why) ? why : undefined };
+}
+
+/** Each call recorded and answered, in the model's order; at once where nothing has to be waited for. */
+function conclude(
+  run: Run,
+  calls: readonly ToolCall[],
+  invocations: readonly (Invocation | Recorded)[],
+  transactionOf: (call: ToolCall) => Transaction | undefined,
+  startedAt: number,
+): TurnOutcome | Promise<TurnOutcome> {
+  const stop = invocations.find((each) => each.stop !== undefined)?.stop;
+  const answers: ToolMessage[] = [];
+  const answerFrom = (first: number): TurnOutcome | Promise<TurnOutcome> => {
+    for (let index = first; index < calls.length; index++) {
+      const call = calls[index] as ToolCall;
+      const invocation = invocations[index] as Invocation | Recorded;
+      const answering = answered(run, call, invocation, transactionOf(call), startedAt);
+      if (!(answering instanceof Promise)) answers.push(answering);
+      else {
+        return answering.then((answer) => {
+          answers.push(answer);
+          return answerFrom(index + 1);
+        });
+      }
+    }
+    return { answers, stop };
+  };
+  return answerFrom(0);
+}
+
+function answered(
+  run: Run,
+  call: ToolCall,
+  invocation: Invocation | Recorded,
+  transaction: Transaction | undefined,
+  startedAt: number,
+): ToolMessage | Promise<ToolMessage> {
+  const withOthers = (result: ToolResult): ToolMessage | Promise<ToolMessage> => {
+    const message = toolMessage(call, result);
+    return run.rendered.feedback.length === 0 ? message : withFeedback(run, call, message, transaction);
+  };
+  if ("recorded" in invocation) return withOthers(invocation.recorded);
+  const recording = recordCall(run, call, invocation, transaction, startedAt);
+  return after(recording, withOthers);
+}
