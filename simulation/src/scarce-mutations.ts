@@ -25,7 +25,7 @@ export const scarceMutations: readonly Mutation[] = [
   {
     name: "an error of the system is shown as it is",
     file: node("faults.ts"),
-    find: "if (cause instanceof FilesystemError || code === undefined) return cause;",
+    find: "if (cause instanceof ProvisoError || code === undefined) return cause;",
     replace: "return cause;",
   },
 ];

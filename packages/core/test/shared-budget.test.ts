@@ -55,6 +55,14 @@ describe("LIM-13 a budget survives a restart", () => {
     expect(trackBudget({ maxTotalTokens: 10 }, { consumed: small }).consumed.totalTokens).toBe(7);
   });
 
+  test("LIM-13 LIM-6 what was saved makes no sum that is infinite, however large it is", () => {
+    const saved = { consumed: { inputTokens: 1e308, outputTokens: 1e308, totalTokens: 1e308 } };
+    const tracker = trackBudget({ maxTotalTokens: 10 }, saved);
+    const back = JSON.parse(JSON.stringify(tracker)) as typeof saved;
+    expect(back.consumed.totalTokens).toBe(Number.MAX_SAFE_INTEGER);
+    expect(trackBudget({ maxTotalTokens: 10 }, back).exceeded()).toBe("total_tokens");
+  });
+
   test.each<[unknown, string]>([
     [null, "The second argument of trackBudget must be an object"],
     [{ spent: 1 }, "The second argument of trackBudget has no option spent"],

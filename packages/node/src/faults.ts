@@ -1,5 +1,5 @@
 // What the system refuses, and what becomes of that.
-import { FilesystemError } from "@proviso/core";
+import { FilesystemError, ProvisoError } from "@proviso/core";
 import { notFound } from "@proviso/runtime/internal";
 
 /** What the system refuses, as an error of ours that names the path as it was given. */
@@ -23,7 +23,7 @@ export async function systemAsync<T>(path: string, work: () => Promise<T>): Prom
 /** An error of the system as one of ours; any other stays as it is. */
 export function systemError(path: string, cause: unknown): unknown {
   const code = codeOf(cause);
-  if (cause instanceof FilesystemError || code === undefined) return cause;
+  if (cause instanceof ProvisoError || code === undefined) return cause;
   if (code === "ENOENT" || code === "ENOTDIR") return notFound(path);
   const details = { path, cause };
   if (code === "ELOOP") {

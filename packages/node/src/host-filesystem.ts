@@ -6,7 +6,7 @@ import { changesOf } from "./changes.ts";
 import { withDescriptor } from "./descriptors.ts";
 import { isPassing, system, systemAsync } from "./faults.ts";
 import { locate } from "./folders.ts";
-import { chunksOf, filesBelow, listFolder, readBytes, readText } from "./host-reading.ts";
+import { chunksOf, filesBelow, listFolder, readBytes, readText, type AssertLive } from "./host-reading.ts";
 import { inOrder, type InOrder } from "./in-order.ts";
 import { recover } from "./recovery.ts";
 import { catchUp, isBehind, release, restore, within } from "./undo-log.ts";
@@ -34,7 +34,7 @@ export function hostFilesystem(folder: string, options: HostFilesystemOptions = 
   const root = resolve(folder);
   checkOptionNames("hostFilesystem", options, { readOnly: true, takeOver: true });
   const { readOnly = false, takeOver = false } = options;
-  if (readOnly) return guardable({ ...reading(root, async () => {}), ...refusing() });
+  if (readOnly) return withReading(refusing(), (assertLive) => reading(root, async () => {}, assertLive));
   const isLeft = system("", () => recover(root, takeOver));
   const queue = inOrder();
   const log: UndoLog = { ...undoLog(root, takeOver), isLeft };
@@ -42,32 +42,37 @@ export function hostFilesystem(folder: string, options: HostFilesystemOptions = 
   const ready = async (): Promise<void> => {
     if (isBehind(log)) await queue.run(() => catchUp(log));
   };
-  return guardable({ ...reading(root, ready), ...changing(root, log, queue) });
+  return withReading(changing(root, log, queue), (assertLive) => reading(root, ready, assertLive));
+}
+
+/** Whoever reads outside of a call is stopped by nobody. */
+function withReading(rest: Changing, readingWhile: (assertLive: AssertLive) => Reading): Filesystem {
+  return guardable({ ...readingWhile(() => {}), ...rest }, readingWhile);
 }
 
 type Reading = Pick<Filesystem, "read" | "readBytes" | "list" | "exists" | "glob" | "grep">;
 type Changing = Pick<Filesystem, "write" | "remove" | "mkdir">;
 
 /** Each begins when `ready` has ended. */
-function reading(root: string, ready: () => Promise<unknown>): Reading {
+function reading(root: string, ready: () => Promise<unknown>, assertLive: AssertLive): Reading {
   const look = async <T>(path: string, work: () => Promise<T>): Promise<T> => {
     await ready();
     return systemAsync(path, work);
   };
   return {
-    read: async (path, range) => look(path, () => readText(root, pathNames(path), path, range)),
-    readBytes: async (path) => look(path, () => readBytes(root, pathNames(path), path)),
+    read: async (path, range) => look(path, () => readText(root, pathNames(path), path, { assertLive, range })),
+    readBytes: async (path) => look(path, () => readBytes(root, pathNames(path), path, assertLive)),
     list: async (path = "") => look(path, () => listFolder(root, pathNames(path), path)),
     exists: async (path) => look(path, () => isThere(root, pathNames(path), path)),
     async glob(pattern) {
       const fits = globMatcher(pattern);
       return look("", async () => {
         const found: string[] = [];
-        for await (const names of filesBelow(root)) if (fits(names.join("/"))) found.push(names.join("/"));
+        for await (const names of filesBelow(root, assertLive)) if (fits(names.join("/"))) found.push(names.join("/"));
         return found.toSorted();
       });
     },
-    grep: async (text, range) => look("", () => grepBelow(root, text, range)),
+    grep: async (text, range) => look("", () => grepBelow(root, text, range, assertLive)),
   };
 }
 
@@ -85,11 +90,12 @@ async function grepBelow(
   root: string,
   text: string,
   range: Parameters<Filesystem["grep"]>[1],
+  assertLive: AssertLive,
 ): ReturnType<Filesystem["grep"]> {
   const faults: unknown[] = [];
   async function* chunks(names: readonly string[]): AsyncGenerator<Uint8Array> {
     try {
-      yield* chunksOf(root, names, names.join("/"));
+      yield* chunksOf(root, names, names.join("/"), assertLive);
     } catch (error) {
       // What cannot be read is passed over; what could be read a moment later would be missing.
       if (isPassing(error)) faults.push(error);
@@ -97,7 +103,8 @@ async function grepBelow(
     }
   }
   async function* all(): AsyncGenerator<SearchedFile> {
-    for await (const names of filesBelow(root)) yield { path: names.join("/"), chunks: () => chunks(names) };
+    for await (const names of filesBelow(root, assertLive))
+      yield { path: names.join("/"), chunks: () => chunks(names) };
   }
   const found = await grepFiles(all(), text, range);
   if (faults.length > 0) throw faults[0];

@@ -6,35 +6,60 @@ import { promisify } from "node:util";
 import { deepest, isName, notADirectory, decodeText, readLines, selectLines } from "@proviso/runtime/internal";
 import { opened, withDescriptor } from "./descriptors.ts";
 import { isPassing, systemAsync } from "./faults.ts";
-import { locate, openFile, openFolder } from "./folders.ts";
+import { locate, openFile, openFolder, type OpenFile } from "./folders.ts";
 
 type Entry = Awaited<ReturnType<Filesystem["list"]>>[number];
 
 const [readOpened, readSome] = [promisify(readFile), promisify(read)];
 
-export async function readBytes(root: string, names: readonly string[], path: string): Promise<Uint8Array> {
+/** Throws where the call that reads is over: nobody waits for it any more, and others wait for its place. */
+export type AssertLive = () => void;
+
+const chunkSize = 1024 * 1024;
+/** Longer files are refused by Node. */
+const longestFile = 2 ** 31 - 1;
+
+export async function readBytes(
+  root: string,
+  names: readonly string[],
+  path: string,
+  assertLive: AssertLive,
+): Promise<Uint8Array> {
   return withDescriptor(async () => {
     using file = openFile(root, names, path);
-    const bytes = await systemAsync(path, () => readOpened(file.fd));
+    const isLong = file.size > chunkSize && file.size <= longestFile;
+    const bytes = await systemAsync(path, () => (isLong ? readWhile(file, assertLive) : readOpened(file.fd)));
     file.assertSame();
     return bytes;
   });
 }
 
-const chunkSize = 1024 * 1024;
+/** As long as it was when it was opened, or shorter. */
+async function readWhile({ fd, size }: Pick<OpenFile, "fd" | "size">, assertLive: AssertLive): Promise<Uint8Array> {
+  const bytes = Buffer.allocUnsafeSlow(size);
+  let read = 0;
+  while (read < size) {
+    assertLive();
+    const { bytesRead } = await readSome(fd, bytes, read, Math.min(chunkSize, size - read), read);
+    if (bytesRead === 0) break;
+    read += bytesRead;
+  }
+  return bytes.subarray(0, read);
+}
 
 /** A long file from which lines are wanted is never held whole. */
 export async function readText(
   root: string,
   names: readonly string[],
   path: string,
-  range: Parameters<Filesystem["read"]>[1] = {},
+  { range = {}, assertLive }: { readonly range?: Parameters<Filesystem["read"]>[1]; readonly assertLive: AssertLive },
 ): ReturnType<Filesystem["read"]> {
   const { size } = await withDescriptor(() => locate(root, names, path));
   const wantsLines = range.offset !== undefined || range.limit !== undefined;
   try {
-    if (wantsLines && size > chunkSize) return await readLines(chunksOf(root, names, path), range);
-    if (size <= constants.MAX_STRING_LENGTH) return selectLines(decodeText(await readBytes(root, names, path)), range);
+    if (wantsLines && size > chunkSize) return await readLines(chunksOf(root, names, path, assertLive), range);
+    if (size <= constants.MAX_STRING_LENGTH)
+      return selectLines(decodeText(await readBytes(root, names, path, assertLive)), range);
   } catch (error) {
     // A text, or a line of it, that is longer than texts can be.
     if (!(error instanceof RangeError)) throw error;
@@ -43,10 +68,16 @@ export async function readText(
   throw new FilesystemError(message, { reason: "too_large", path });
 }
 
-export async function* chunksOf(root: string, names: readonly string[], path: string): AsyncGenerator<Uint8Array> {
+export async function* chunksOf(
+  root: string,
+  names: readonly string[],
+  path: string,
+  assertLive: AssertLive,
+): AsyncGenerator<Uint8Array> {
   using reading = await opened(() => openFile(root, names, path));
   const file = reading.it;
   for (let position = 0; ;) {
+    assertLive();
     const { bytesRead, buffer } = await systemAsync(path, () =>
       readSome(file.fd, Buffer.allocUnsafe(chunkSize), 0, chunkSize, position),
     );
@@ -77,13 +108,18 @@ async function entryOf(at: string, name: string): Promise<Entry | undefined> {
 }
 
 /** All files below, sorted by path; what cannot be opened, or lies deeper than paths go, is passed over. */
-export async function* filesBelow(root: string, names: readonly string[] = []): AsyncGenerator<readonly string[]> {
+export async function* filesBelow(
+  root: string,
+  assertLive: AssertLive,
+  names: readonly string[] = [],
+): AsyncGenerator<readonly string[]> {
+  assertLive();
   const entries = await namesIn(root, names).catch(passedOver);
   for (const entry of entries.toSorted((a, b) => (sortName(a) < sortName(b) ? -1 : 1))) {
     const inner = [...names, entry.name];
     if (inner.length > deepest) continue;
     if (entry.isFile()) yield inner;
-    else if (entry.isDirectory()) yield* filesBelow(root, inner);
+    else if (entry.isDirectory()) yield* filesBelow(root, assertLive, inner);
   }
 }
 

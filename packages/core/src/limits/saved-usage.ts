@@ -2,7 +2,7 @@ import { describeValue } from "../describe-value.ts";
 import { DefinitionError } from "../errors.ts";
 import { isRecord } from "../is-record.ts";
 import { checkOptionNames, type OptionNames } from "../option-names.ts";
-import { noUsage, type Usage } from "./usage.ts";
+import { addUsage, noUsage, sumOf, type Usage } from "./usage.ts";
 
 const usageNames = {
   inputTokens: true,
@@ -32,9 +32,10 @@ export function restoredUsage(saved: unknown): Usage {
   if (typeof estimated !== "boolean") {
     throw new DefinitionError(`consumed.estimated must be true or false, not ${describeValue(estimated)}.`);
   }
-  const usage = { ...noUsage, ...defined(given as Partial<Usage>), estimated };
+  const usage = addUsage(noUsage, { ...noUsage, ...defined(given as Partial<Usage>), estimated });
   // A total that is smaller than its parts would give some of the budget back.
-  return Object.freeze({ ...usage, totalTokens: Math.max(usage.totalTokens, usage.inputTokens + usage.outputTokens) });
+  const totalTokens = Math.max(usage.totalTokens, sumOf(usage.inputTokens, usage.outputTokens));
+  return Object.freeze({ ...usage, totalTokens });
 }
 
 function recordOf(value: unknown, names: object, what: string): Readonly<Record<string, unknown>> {

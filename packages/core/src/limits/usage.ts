@@ -78,7 +78,7 @@ function fieldOf(reported: unknown, name: keyof Usage): unknown {
 }
 
 /** Whole, however much it is: the next number that a double has is not one more. */
-function sumOf(a: number, b: number): number {
+export function sumOf(a: number, b: number): number {
   return Math.min(a + b, Number.MAX_SAFE_INTEGER);
 }
 

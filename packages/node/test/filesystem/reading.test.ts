@@ -1,8 +1,19 @@
+import {
+  defineTool,
+  Filesystem,
+  guardedFor,
+  provide,
+  RevokedError,
+  type CallGuard,
+  type Guardable,
+} from "@proviso/core";
 import { memoryFilesystem } from "@proviso/runtime";
+import { invokeTool } from "@proviso/runtime/testing";
 import { hostFilesystem } from "@proviso/node";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { decodeText, readLines, selectLines } from "@proviso/runtime/internal";
 import { fc, rejectionOf } from "../../../runtime/test/state/support.ts";
 import { host } from "./host-support.ts";
@@ -46,6 +57,65 @@ test("FS-1 a text that is longer than texts can be is told, its lines and bytes 
   await handle.truncate(2 ** 29);
   await handle.close();
   expect(await rejectionOf(files.read("huge.txt"))).toMatchObject({ reason: "too_large", path: "huge.txt" });
+});
+
+type Using = (files: Filesystem) => Promise<unknown>;
+const long = "long.txt";
+const usesOfLongFile: readonly (readonly [what: string, use: Using])[] = [
+  ["lines", (files) => files.read(long, { offset: 0, limit: 1 })],
+  ["a whole text", (files) => files.read(long)],
+  ["bytes", (files) => files.readBytes(long)],
+  ["a search", (files) => files.grep("x")],
+  ["a search for names", (files) => files.glob("**")],
+];
+const withLongFile = async (): Promise<Filesystem> => {
+  const { files, root } = await host({ "a/a.txt": "a", "b/b.txt": "b", "c/c.txt": "c" });
+  const handle = await open(join(root, long), "w");
+  await handle.truncate(64 * 1024 * 1024);
+  await handle.close();
+  return files;
+};
+
+test.each(usesOfLongFile)("FS-5 TX-3 %s: a reader whose call is over reads no further", async (_, use) => {
+  const files = await withLongFile();
+  let asked = 0;
+  const guard: CallGuard = {
+    isReadOnly: () => true,
+    assertLive: () => {
+      if (++asked > 3) throw new RevokedError("The call is over.");
+    },
+    assertMayChange: () => {},
+    fail: () => {},
+  };
+  const view = (files as unknown as Guardable<Filesystem>)[guardedFor](guard);
+  expect(await rejectionOf(use(view))).toBeInstanceOf(RevokedError);
+  expect(asked).toBe(4);
+  expect(await files.read("a/a.txt")).toMatchObject({ text: "a" });
+});
+
+test("FS-5 TX-3 readers that their calls left behind keep nobody from reading", async () => {
+  const files = await withLongFile();
+  const left: Promise<unknown>[] = [];
+  const leave = defineTool({
+    name: "leave",
+    description: "Reads, and does not wait.",
+    input: z.object({}),
+    uses: [Filesystem],
+    readOnly: true,
+    execute(_, { resources }) {
+      for (let n = 0; n < 40; n++)
+        left.push(rejectionOf(resources.get(Filesystem).read(long, { offset: 0, limit: 1 })));
+    },
+  });
+  const { result } = await invokeTool(leave, {}, { resources: [provide(Filesystem, files)] });
+  expect(result.success).toBe(true);
+  for (const error of await Promise.all(left)) expect(error).toBeInstanceOf(RevokedError);
+});
+
+test("FS-1 the bytes of a file of many megabytes are all there", async () => {
+  const bytes = Uint8Array.from({ length: 3 * 1024 * 1024 + 5 }, (_, at) => at % 251);
+  const { files } = await host({ "long.bin": bytes });
+  expect(Buffer.compare(await files.readBytes("long.bin"), bytes)).toBe(0);
 });
 
 test.each([

@@ -46,13 +46,25 @@ const reading = new Set<string>([
   "release",
 ] satisfies ReadingMethod[]);
 
-/** A filesystem that a call cannot use when it is over, and a reading call cannot change: what is no reading method changes. */
-export function guardable<T extends Filesystem>(filesystem: T): T {
-  const view = (guard: CallGuard): T =>
-    new Proxy(filesystem, {
+/**
+ * A filesystem that a call cannot use when it is over, and a reading call cannot change: what is no reading method changes.
+ * `readingWhile` makes the methods that take long enough to outlive their call: they stop when `assertLive` throws.
+ */
+export function guardable<T extends Filesystem>(
+  filesystem: T,
+  readingWhile?: (assertLive: () => void) => Partial<Filesystem>,
+): T {
+  const view = (guard: CallGuard): T => {
+    let long: Partial<Filesystem> | undefined;
+    const memberOf = (target: T, name: string | symbol): unknown => {
+      if (readingWhile === undefined || !reading.has(name as string)) return Reflect.get(target, name);
+      long ??= readingWhile(() => guard.assertLive());
+      return Reflect.get(Object.hasOwn(long, name) ? long : target, name);
+    };
+    return new Proxy(filesystem, {
       get(target, name) {
         if (name === resourceBehind) return target;
-        const member: unknown = Reflect.get(target, name);
+        const member = memberOf(target, name);
         // What it has under a symbol is for the runtime: a view of the view, for an evaluation inside the call.
         if (typeof member !== "function" || typeof name === "symbol") return member;
         return async (...inputs: unknown[]): Promise<unknown> => {
@@ -63,6 +75,7 @@ export function guardable<T extends Filesystem>(filesystem: T): T {
         };
       },
     });
+  };
   return Object.defineProperty(filesystem, guardedFor, { value: view });
 }
 
