@@ -5,10 +5,10 @@
  * all and runs the conformance suite over the older models.
  * A runtime that cannot be started here is skipped with the reason.
  */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { compilerOptions, firstProgramName, installLine, programs, type Program } from "./install/readme.ts";
+import { basename, dirname, join } from "node:path";
+import { compilerOptions, firstProgramName, installLine, isTest, programs, type Program } from "./install/readme.ts";
 import { olderProjects, writeConformance } from "./install/older.ts";
 import { fetched, node, others, ownNode, type Runtime } from "./install/runtimes.ts";
 import { countFaults, output, reasonOf, skip, step } from "./install/steps.ts";
@@ -17,10 +17,11 @@ import { entriesOf, lowestNode, manifestIn, pack, packagesIn, root } from "./pac
 const packages = packagesIn(root);
 const readme = readFileSync(join(root, "README.md"), "utf8");
 const entries = packages.flatMap(({ manifest }) => entriesOf(manifest));
+const ours = new Set(packages.map(({ manifest }) => manifest.name));
 const typesOfNode = asHere("@types/node");
 /** In the version that the repository has. */
-function asHere(name: string): string {
-  return `${name}@${manifestIn(join(root, "node_modules", name)).version}`;
+function asHere(name: string, folder: string = root): string {
+  return `${name}@${manifestIn(join(folder, "node_modules", name)).version}`;
 }
 
 const quietly = ["--no-audit", "--no-fund", "--prefer-offline", "--ignore-scripts"];
@@ -39,6 +40,7 @@ async function check(): Promise<void> {
     await Promise.all([
       firstSteps(tarballs, runtimes, lowest).then(() => besideOlder([...tarballs.values()])),
       everything([...tarballs.values()], runtimes, lowest),
+      guides([...tarballs.values()]),
     ]);
   }
   await alternatives;
@@ -51,7 +53,7 @@ async function firstSteps(
   lowest: Runtime,
 ): Promise<void> {
   const here = join(folder, "first");
-  const names = installLine(readme).map((name) => tarballs.get(name) ?? name);
+  const names = withOurDependencies(installLine(readme)).map((name) => tarballs.get(name) ?? name);
   const installed = await step(`install what README says, with ${ownNode.name}`, () =>
     install(here, [...names, typesOfNode], ownNode),
   );
@@ -69,6 +71,16 @@ async function firstSteps(
       runAll(here, first, runtime, runtime === lowest),
     );
   }
+}
+
+/** Those and what they depend on of our packages: no registry has these before the first release. */
+function withOurDependencies(names: readonly string[]): readonly string[] {
+  const manifests = packages.map(({ manifest }) => manifest).filter(({ name }) => names.includes(name));
+  const needed = manifests.flatMap(({ dependencies = {} }) =>
+    Object.keys(dependencies).filter((name) => ours.has(name)),
+  );
+  const all = [...new Set([...names, ...needed])];
+  return all.length === names.length ? names : withOurDependencies(all);
 }
 
 /** All packages at once, and vitest: an older one than 5 lets nobody import it but its own runner. */
@@ -93,6 +105,39 @@ async function everything(
       await startCommands(here, runtime);
     });
   }
+}
+
+/** The programs of the guides, outside of the repository, with what else they import in the versions that it has. */
+async function guides(tarballs: readonly string[]): Promise<void> {
+  const here = join(folder, "guides");
+  const example = join(root, "examples/docs");
+  const imported = Object.keys(manifestIn(example).dependencies ?? {}).filter((name) => !name.startsWith("@proviso/"));
+  // Prices are optional: a guide shows what an estimate says with them.
+  const prices = asHere("@pydantic/genai-prices", join(root, "packages/estimation"));
+  const others = [...imported.map((name) => asHere(name, example)), prices, asHere("vitest"), typesOfNode];
+  const names = [...tarballs, ...others];
+  const installed = await step(`install what the guides import, with ${ownNode.name}`, () =>
+    install(here, names, ownNode),
+  );
+  if (installed === undefined) return;
+  // The agent that one of them starts.
+  cpSync(join(example, "test/processes"), join(here, "test/processes"), { recursive: true });
+  const all = globSync("docs/*.md", { cwd: root }).flatMap((page) =>
+    programs(readFileSync(join(root, page), "utf8")).map(
+      (program, at) => [`${basename(page, ".md")}-${at + 1}`, program] as const,
+    ),
+  );
+  const tests = all.filter(([, program]) => isTest(program));
+  const ordinary = all.filter(([, program]) => !isTest(program));
+  await step(`the guides' ${ordinary.length} programs on ${ownNode.name}`, () => {
+    const named = new Map(ordinary.map(([name, program]) => [`${name}.mts`, program]));
+    for (const [name, { text }] of named) writeFileSync(join(here, name), text);
+    return runAll(here, named, ownNode, false);
+  });
+  await step(`the guides' ${tests.length} files of tests on ${ownNode.name}`, () => {
+    for (const [name, { text }] of tests) writeFileSync(join(here, `${name}.test.ts`), text);
+    return output(ownNode.command, ["node_modules/vitest/vitest.mjs", "run"], here);
+  });
 }
 
 /** With `--engine-strict`, a dependency that wants a newer Node is a failure too. */

@@ -1,4 +1,4 @@
-/** What README.md tells newcomers to do, so that it can be done. Pure. */
+/** What README.md and the guides tell newcomers to do, so that it can be done. Pure. */
 
 /** What the section Install has people install. */
 export function installLine(markdown: string): readonly string[] {
@@ -27,9 +27,17 @@ export interface Program {
   readonly prints: string;
 }
 
-/** The programs, each with what the block below it says that it prints. */
+/** The programs of a page, each with the next block of text below it: what it prints. */
 export function programs(markdown: string): readonly Program[] {
-  return [...markdown.matchAll(/^```ts\n([\s\S]*?)^```\n\n```\n([\s\S]*?)^```$/gm)].map(
-    ([, text = "", prints = ""]) => ({ text, prints }),
-  );
+  const [, ...parts] = markdown.split(/^```ts\n/m);
+  return parts.map((part) => {
+    const [program = "", text = ""] = /^([\s\S]*?)^```$/m.exec(part) ?? [];
+    const [, prints = ""] = /^```(?:text)?\n([\s\S]*?)^```$/m.exec(part.slice(program.length)) ?? [];
+    return { text, prints };
+  });
+}
+
+/** A program that is a file of tests: vitest runs it. */
+export function isTest({ text }: Program): boolean {
+  return text.includes('from "vitest"');
 }

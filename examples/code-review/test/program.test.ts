@@ -32,10 +32,12 @@ function formOf(line: string): string {
     .replace(/^(notes kept 0) .*/, "$1");
 }
 
-test("DEMO-13 what README shows of the demo has the form of what it prints of the same folder", async () => {
+test("DEMO-13 what its README shows of the demo has the form of what it prints of the same folder", async () => {
   const root = new URL("../../../", import.meta.url);
   const [, shown = ""] =
-    /```\n(No OPENAI_API_KEY[\s\S]*?)```/.exec(await readFile(new URL("README.md", root), "utf8")) ?? [];
+    /```\n(No OPENAI_API_KEY[\s\S]*?)```/.exec(
+      await readFile(new URL("examples/code-review/README.md", root), "utf8"),
+    ) ?? [];
   const { code, stdout } = await start([new URL("packages/core/src", root).pathname]).ended;
   expect(code).toBe(0);
   const printed = new Set(stdout.split("\n").map(formOf));

@@ -3,6 +3,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { isTest, programs, type Program } from "../../../scripts/install/readme.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -14,34 +15,18 @@ const index = "README.md";
 const files = (await readdir(docs)).filter((name) => name.endsWith(".md"));
 const pages = files.filter((name) => name !== index);
 
-interface Program {
-  readonly page: string;
-  /** From 1. */
-  readonly number: number;
-  readonly text: string;
-  /** The next block of text below the program. */
-  readonly prints: string;
-}
-
-async function programsOf(page: string): Promise<readonly Program[]> {
+async function programsOf(page: string): Promise<readonly (Program & { page: string; number: number })[]> {
   const markdown = await readFile(join(docs, page), "utf8");
-  const [, ...parts] = markdown.split(/^```ts\n/m);
-  return parts.map((part, at) => {
-    const [, text = ""] = /^([\s\S]*?)^```$/m.exec(part) ?? [];
-    const [, prints = ""] = /^```text\n([\s\S]*?)^```$/m.exec(part) ?? [];
-    return { page, number: at + 1, text, prints };
-  });
+  return programs(markdown).map((program, at) => ({ ...program, page, number: at + 1 }));
 }
 
-const programs = (await Promise.all(pages.map(programsOf))).flat();
-/** A test of vitest's is run by vitest; every other program by Node. */
-const isTest = ({ text }: Program): boolean => text.includes('from "vitest"');
+const all = (await Promise.all(pages.map(programsOf))).flat();
 
 test.each(pages)("DOC-4 docs/%s has a program", (page) => {
-  expect(programs.filter((program) => program.page === page)).not.toEqual([]);
+  expect(all.filter((program) => program.page === page)).not.toEqual([]);
 });
 
-test.concurrent.each(programs.filter((program) => !isTest(program)))(
+test.concurrent.each(all.filter((program) => !isTest(program)))(
   "DOC-4 program $number of docs/$page runs and prints what stands below it",
   async ({ text, prints }) => {
     // The packages that it imports are this example's; it is written nowhere.
@@ -59,7 +44,7 @@ async function folderFor(named: Readonly<Record<string, string>>): Promise<strin
   return folder;
 }
 
-test.each(programs.filter(isTest))(
+test.each(all.filter(isTest))(
   "DOC-4 the tests of docs/$page (program $number) pass, and are those that stand below them",
   async ({ text, prints }) => {
     const config = 'export default { ssr: { resolve: { conditions: ["@proviso/source", "node", "import"] } } };';
@@ -73,7 +58,7 @@ test.each(programs.filter(isTest))(
 );
 
 test("DOC-4 the programs in docs/ type-check", async () => {
-  const texts = programs.map(({ page, number, text }) => [page.replace(/\.md$/, `-${number}.ts`), text] as const);
+  const texts = all.map(({ page, number, text }) => [page.replace(/\.md$/, `-${number}.ts`), text] as const);
   const compilerOptions = { noEmit: true, typeRoots: [join(root, "node_modules/@types")] };
   const tsconfig = { extends: join(root, "tsconfig.base.json"), compilerOptions, files: texts.map(([name]) => name) };
   const folder = await folderFor({

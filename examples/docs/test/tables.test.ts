@@ -1,4 +1,4 @@
-import { globSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 
@@ -31,4 +31,25 @@ test("DOC-21 the files that docs/architecture.md names are there", () => {
   const named = [...page.matchAll(/[\w.-]+(?:\/[\w.-]+)*\.ts\b/g)].map(([name]) => name);
   expect(named.length).toBeGreaterThan(30);
   expect(named.filter((name) => !paths.some((path) => `/${path}`.endsWith(`/${name}`)))).toEqual([]);
+});
+
+test("DOC-22 llms.txt has a title, a summary, and a link with a line of text for each guide; its links exist", () => {
+  const page = read("llms.txt");
+  expect(page).toMatch(/^# Proviso\n\n> .+\n/);
+  const links = page.split("\n").filter((line) => line.startsWith("- "));
+  const targets = links.map((line) => /^- \[[^\]]+\]\(([^)]+)\): \S/.exec(line)?.[1] ?? line);
+  expect(targets.filter((target) => !existsSync(join(root, target)))).toEqual([]);
+  const guides = globSync("docs/*.md", { cwd: root }).filter((path) => path !== "docs/README.md");
+  expect(targets.filter((target) => target.startsWith("docs/")).toSorted()).toEqual(guides.toSorted());
+});
+
+test("DOC-22 the links of README and of the demo's README exist", () => {
+  for (const [page, folder] of [
+    ["README.md", ""],
+    ["examples/code-review/README.md", "examples/code-review"],
+  ] as const) {
+    const targets = [...read(page).matchAll(/\]\(([^)#]+)/g)].map(([, target = ""]) => target);
+    expect(targets.length).toBeGreaterThan(0);
+    expect(targets.filter((target) => !existsSync(join(root, folder, target)))).toEqual([]);
+  }
 });

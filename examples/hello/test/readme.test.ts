@@ -17,7 +17,7 @@ function blocks(markdown: string, language: string): readonly string[] {
   );
 }
 
-const programs = ["main", "text", "stream", "undo", "from-llm-connect", "from-primitive", "from-agent-runtime"];
+const programs = ["main"];
 
 test.each(programs)(
   "DOC-1 a program of the README is examples/hello/%s.ts, and prints what stands below it",
