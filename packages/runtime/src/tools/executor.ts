@@ -1,15 +1,6 @@
-import {
-  type AssistantMessage,
-  type RejectedParams,
-  type ToolCall,
-  type ToolInvoked,
-  type ToolMessage,
-  type ToolPolicy,
-  type ToolResult,
-} from "@proviso/core";
-import { isThenable } from "@proviso/core/internal";
+import { type AssistantMessage, type ToolCall, type ToolMessage, type ToolPolicy } from "@proviso/core";
 import { whyNoMoreCalls } from "../failing.ts";
-import { internalFailure, isFailure, messageOf, type Failure } from "../failures.ts";
+import { internalFailure, isFailure, type Failure } from "../failures.ts";
 import { after, allOf } from "../at-once.ts";
 import type { Run } from "../run.ts";
 import { endTransaction, rollback } from "../transactions/ending.ts";
