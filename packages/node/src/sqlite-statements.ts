@@ -3,9 +3,14 @@
 
 import { tokensOf } from "./sqlite-tokens.ts";
 
+/** SQLite reads a statement at a stretch, and no deadline stops it. A literal is one token, however long. */
+const mostTokens = 50_000;
+
 /** Why a script may not run in a call; undefined where it may. */
 export function refusalOf(sql: string): string | undefined {
-  for (const explained of statementsOf(sql)) {
+  const statements = statementsOf(sql, mostTokens);
+  if (statements === undefined) return "it has more than 50,000 tokens; give values as parameters, or in several texts";
+  for (const explained of statements) {
     // A PRAGMA has its effect even when it is only explained.
     const words = withoutExplain(explained);
     const why = refusedStatement(words) ?? undoneBehind(words);
@@ -66,10 +71,15 @@ function undoneBehind(words: readonly string[]): string | undefined {
  * The tokens of each statement; statements end with a semicolon, a trigger's with END.
  * Source: https://www.sqlite.org/lang_createtrigger.html
  */
-function statementsOf(sql: string): readonly (readonly string[])[] {
+function statementsOf(sql: string): readonly (readonly string[])[];
+/** undefined: it has more tokens than that. */
+function statementsOf(sql: string, most: number): readonly (readonly string[])[] | undefined;
+function statementsOf(sql: string, most = Infinity): readonly (readonly string[])[] | undefined {
   const statements: string[][] = [];
   let words: string[] = [];
+  let left = most;
   for (const token of tokensOf(sql)) {
+    if (left-- === 0) return undefined;
     if (token === ";" && !(isTrigger(words) && !(words.at(-1) === "END" && words.at(-2) === ";"))) {
       statements.push(words);
       words = [];

@@ -15,8 +15,9 @@ export function* tokensOf(sql: string): Generator<string> {
       // Its content is nobody's business.
       yield "'";
       at = char === "[" ? after(text, "]", at + 1) : endOfQuoted(text, closing, at + 1);
-    } else if (/\s/.test(char)) at += 1;
-    else if (text.startsWith("--", at)) at = after(text, "\n", at + 2);
+    } else if (isSpace(text.charCodeAt(at))) {
+      while (isSpace(text.charCodeAt(at))) at += 1;
+    } else if (text.startsWith("--", at)) at = after(text, "\n", at + 2);
     else if (text.startsWith("/*", at)) at = after(text, "*/", at + 2);
     else if (isInWord(text.charCodeAt(at)) && !/\d|\$/.test(char)) {
       const start = at;
@@ -42,6 +43,11 @@ function endOfQuoted(text: string, quote: string, from: number): number {
   let at = after(text, quote, from);
   while (text[at] === quote) at = after(text, quote, at + 1);
   return at;
+}
+
+/** Millions of them may follow each other: ASCII is decided without a regular expression. */
+function isSpace(code: number): boolean {
+  return code <= 32 ? code === 32 || (code >= 9 && code <= 13) : code >= 0x80 && /\s/.test(String.fromCharCode(code));
 }
 
 /** Letters, digits, `_`, `$` and all that is not ASCII. */

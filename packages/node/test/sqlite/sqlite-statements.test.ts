@@ -146,3 +146,36 @@ test("RES-4 a literal may be as long as SQLite takes", async () => {
   );
   expect(result).toMatchObject({ success: true, value: long });
 });
+
+const tenMegabytes = 10_000_000;
+const manyLiterals = {
+  "a select": `SELECT ${"1,".repeat(tenMegabytes / 2)}1`,
+  "rows of values": `INSERT INTO notes (text) VALUES ${"('a'),".repeat(tenMegabytes / 6)}('a')`,
+  "a list": `SELECT 1 WHERE 'b' IN (${"'a',".repeat(tenMegabytes / 4)}'a')`,
+  statements: "SELECT 1;".repeat(tenMegabytes / 9),
+};
+
+test.each(Object.entries(manyLiterals))(
+  "LIM-9 RES-4 10 MB of literals are refused before SQLite reads them: %s",
+  async (_, sql) => {
+    const database = memoryDatabase();
+    const before = digest(database);
+    const result = await call([sqliteResource(database)], (mine) => {
+      for (const each of [mine.exec, mine.run, mine.all, mine.get, mine.prepare]) {
+        expect(() => each(sql)).toThrow(/has more than 50,000 tokens.*parameters/);
+      }
+    });
+    expect(result).toMatchObject({ success: true });
+    expect(digest(database)).toEqual(before);
+  },
+);
+
+test("LIM-9 one literal of 10 MB is one token, and as many tokens as are allowed are run", async () => {
+  const rows = 12_000;
+  const result = await call([sqliteResource(memoryDatabase())], (mine) => {
+    mine.run(`INSERT INTO notes (text) VALUES ('${"a".repeat(tenMegabytes)}')`);
+    mine.run(`INSERT INTO notes (text) VALUES ${Array.from({ length: rows }, (_, n) => `('${n}')`).join(",")}`);
+    return mine.get("SELECT count(*) AS rows, max(length(text)) AS longest FROM notes");
+  });
+  expect(result).toMatchObject({ success: true, value: { longest: tenMegabytes } });
+});
