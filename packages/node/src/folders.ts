@@ -43,7 +43,7 @@ export function openFolder(root: string, names: readonly string[], path = names.
 }
 
 function openDescriptor(root: string, names: readonly string[], path: string): Folder {
-  let folder = held(system(path, () => openSync(root, O_RDONLY | O_DIRECTORY)));
+  let folder = held(system("", () => openSync(root, O_RDONLY | O_DIRECTORY)));
   try {
     const expected = [descriptorPath(folder), ...names].join("/").replace(/^\/\//, "/");
     for (const name of names) {
@@ -78,7 +78,7 @@ function descriptorPath({ fd }: { readonly fd?: number | undefined }): string {
 
 function lookedAt(root: string, names: readonly string[], path: string): Folder {
   const walk = (): { readonly absolute: string; readonly stats: Stats } => {
-    let absolute = system(path, () => realpathSync(root));
+    let absolute = system("", () => realpathSync(root));
     let stats = system(path, () => lstatSync(absolute));
     for (const name of names) {
       const looked = lookAt({ at: (child) => join(absolute, child) }, name, path);
