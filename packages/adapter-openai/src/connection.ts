@@ -1,4 +1,5 @@
 import type { ModelFailure, ModelRequest } from "@proviso/core";
+import type { ReadableAnswer } from "./body-source.ts";
 import { clientConnection } from "./client-connection.ts";
 import { fetchConnection } from "./fetch-connection.ts";
 import type { CheckedOptions } from "./options.ts";
@@ -26,7 +27,7 @@ export interface Opened {
 }
 
 /** What is used of a `Response`. */
-export type OpenResponse = Pick<Response, "headers" | "text"> & { readonly body: unknown };
+export type OpenResponse = ReadableAnswer & { readonly body: unknown };
 
 /** @throws {DefinitionError} for headers that HTTP does not allow. */
 export function connect(options: CheckedOptions): Connection {

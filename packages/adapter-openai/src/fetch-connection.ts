@@ -1,6 +1,7 @@
 import type { ModelFailure } from "@proviso/core";
 import { isRecord, parseJson } from "@proviso/core/provider";
 import { defaultTimeoutMs, modelFailureFrom, withAddress } from "@proviso/adapter-kit";
+import { textOf } from "./body-source.ts";
 import type { Connection, Opened } from "./connection.ts";
 import { takesRecords, type LeanFetch, type LeanResponse } from "./fetch.ts";
 import { formatOf } from "./format.ts";
@@ -57,8 +58,8 @@ function addressOf(baseURL: string = openAIAddress, path: string): string {
 }
 
 async function refusal(response: LeanResponse, address: string): Promise<ModelFailure> {
-  // The status says enough where the body is cut.
-  const text = await response.text().catch(() => "");
+  // The status says enough where the body is cut, or does not end.
+  const text = (await textOf(response).catch(() => undefined)) ?? "";
   const parsed = parseJson(text);
   return withAddress(modelFailureFrom(response, parsed.ok ? errorIn(parsed.value) : undefined), address);
 }

@@ -1,5 +1,6 @@
 import type { ModelFailure } from "@proviso/core";
-import { parseBody, reportedCost, unreadableBody } from "@proviso/adapter-kit";
+import { invalidResponse, longestBody, parseBody, reportedCost, unreadableBody } from "@proviso/adapter-kit";
+import { textOf } from "./body-source.ts";
 import type { Opened, OpenResponse } from "./connection.ts";
 
 /** A body that was read, with what the headers say of its cost in US dollars. */
@@ -17,7 +18,10 @@ export async function receive({ data, response }: Opened): Promise<Received | Mo
 
 /** The body of an answer that came as JSON. */
 export async function receiveBody(response: OpenResponse): Promise<Received | ModelFailure> {
-  const text = await response.text();
+  const text = await textOf(response);
+  if (text === undefined) {
+    return invalidResponse(`The provider's answer is longer than ${longestBody} bytes.`, undefined);
+  }
   const json = parseBody(text);
   if (json.ok) return { body: json.value, costUsd: reportedCost(response.headers) };
   return unreadableBody(text, json.error);

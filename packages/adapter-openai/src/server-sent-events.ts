@@ -1,6 +1,7 @@
 import { systemClock } from "@proviso/core";
 import { longestBody } from "@proviso/adapter-kit";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
+import { sourceOf, type Source } from "./body-source.ts";
 
 /**
  * The events of a body. `heard` is called for each piece of it, comments included. An event that the end of the body
@@ -63,22 +64,4 @@ async function endsSoon(source: Source): Promise<boolean> {
   } finally {
     over.abort("over");
   }
-}
-
-interface Source {
-  next(): Promise<{ readonly done?: boolean | undefined; readonly value?: Uint8Array | undefined }>;
-  /** Ends the body, whatever is being read of it. */
-  cancel(): void;
-}
-
-/** The global fetch gives a web stream, others a stream of Node's. */
-function sourceOf(body: unknown): Source | undefined {
-  if (typeof body !== "object" || body === null) return undefined;
-  if ("getReader" in body) {
-    const reader = (body as ReadableStream<Uint8Array>).getReader();
-    return { next: () => reader.read(), cancel: () => void reader.cancel().catch(() => {}) };
-  }
-  const stream = body as AsyncIterable<Uint8Array> & { destroy?(): unknown };
-  const pieces = stream[Symbol.asyncIterator]();
-  return { next: () => pieces.next() as ReturnType<Source["next"]>, cancel: () => void stream.destroy?.() };
 }

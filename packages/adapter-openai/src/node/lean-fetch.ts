@@ -111,24 +111,32 @@ interface Body {
   take(chunk: Buffer): void;
   end(): void;
   fail(error: unknown): void;
-  text(): Promise<string>;
+  /** undefined: it is longer, and the rest of it is given up. */
+  text(most: number): Promise<string | undefined>;
   stream(): Readable;
 }
 
+type State = "open" | "ended" | "failed";
+
 function bodyOf(controller: Dispatcher.DispatchController): Body {
   let chunks: Buffer[] = [];
-  let state: "open" | "ended" | "failed" = "open";
+  let state: State = "open";
   let failure: unknown;
   let stream: Readable | undefined;
   let settle: (() => void) | undefined;
+  let [length, longest] = [0, Infinity];
 
-  const collected = (): string => {
-    const text = decoder.decode(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks));
-    chunks = [];
-    return text;
+  const giveUp = (): void => {
+    state = "ended";
+    controller.abort(unread());
+    settle?.();
   };
+  const collected = (): string | undefined => (length > longest ? undefined : textOf(chunks.splice(0)));
   return {
     take(chunk) {
+      if (state !== "open") return;
+      length += chunk.length;
+      if (length > longest) return giveUp();
       const isFull =
         stream === undefined ? chunks.push(chunk) > mostUnread && settle === undefined : !stream.push(chunk);
       if (isFull) controller.pause();
@@ -146,26 +154,21 @@ function bodyOf(controller: Dispatcher.DispatchController): Body {
       stream?.destroy(error as Error);
       settle?.();
     },
-    text() {
+    text(most) {
+      longest = most;
       return new Promise((resolve, reject) => {
         settle = () => (state === "failed" ? reject(failure) : resolve(collected()));
-        if (state === "open") controller.resume();
+        if (length > longest) giveUp();
+        else if (state === "open") controller.resume();
         else settle();
       });
     },
     stream() {
       if (stream !== undefined) return stream;
-      stream = new Readable({
-        read: () => controller.resume(),
-        destroy(error, callback) {
-          // Nobody reads on: the connection is given up with the rest of the body.
-          if (state === "open") controller.abort(error ?? new Error("The body is not read any more."));
-          state = state === "open" ? "failed" : state;
-          callback(error);
-        },
+      stream = streamOf(controller, (error) => {
+        if (state === "open") controller.abort(error ?? unread());
+        state = state === "open" ? "failed" : state;
       });
-      // Whoever reads the body is told of its end; when nobody does, nobody has to be.
-      stream.on("error", () => {});
       for (const chunk of chunks) stream.push(chunk);
       chunks = [];
       if (state === "ended") stream.push(null);
@@ -175,8 +178,27 @@ function bodyOf(controller: Dispatcher.DispatchController): Body {
   };
 }
 
+/** `onDestroyed`: nobody reads on, and the connection is given up with the rest of the body. */
+function streamOf(controller: Dispatcher.DispatchController, onDestroyed: (error: Error | null) => void): Readable {
+  const stream = new Readable({
+    read: () => controller.resume(),
+    destroy(error, callback) {
+      onDestroyed(error);
+      callback(error);
+    },
+  });
+  // Whoever reads the body is told of its end; when nobody does, nobody has to be.
+  return stream.on("error", () => {});
+}
+
+const unread = (): Error => new Error("The body is not read any more.");
+
 /** Without the mark that some servers begin with, as `Response.text` does it. */
 const decoder = new TextDecoder();
+
+function textOf(chunks: readonly Buffer[]): string {
+  return decoder.decode(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks));
+}
 
 // One set of getters for all answers: what nobody asks for is not made.
 class Answer implements LeanResponse {
@@ -212,8 +234,12 @@ class Answer implements LeanResponse {
     return this.#stream;
   }
 
-  text(): Promise<string> {
-    return this.#body.text();
+  async text(): Promise<string> {
+    return (await this.#body.text(Infinity)) ?? "";
+  }
+
+  textUpTo(most: number): Promise<string | undefined> {
+    return this.#body.text(most);
   }
 
   async json(): Promise<unknown> {
