@@ -179,8 +179,8 @@ export const mutations: readonly Mutation[] = [
     rule: "LLC-9",
     breaks: "timeoutMs ends a request that is under way",
     file: "adapter-kit/src/request-guard.ts",
-    find: "watch(timeoutMs, () => startedAt",
-    replace: "watch(timeoutMs + 2_000, () => startedAt",
+    find: "this.#waitForAnswer(timeoutMs, timeoutMs)",
+    replace: "this.#waitForAnswer(timeoutMs + 2_000, timeoutMs)",
     test: "examples/llm-connect/test/evaluate.test.ts",
   },
   {

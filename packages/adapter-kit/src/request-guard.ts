@@ -21,57 +21,97 @@ export interface RequestGuard extends Disposable {
 /** Nobody waits for it any more; made once, because the making costs. */
 const over = new DOMException("The request is over.", "AbortError");
 
+const once = { once: true } as const;
+
 /** Leaves no timer, no listener and nothing that is still read behind once it is disposed of. */
 export function guardRequest(signal: AbortSignal, clock: Clock, timeoutMs: number): RequestGuard {
-  const controller = new AbortController();
-  const alarms: (() => void)[] = [];
-  let heardAt = 0;
-  let isDone = false;
-  let end: (reason: unknown) => void = () => {};
-  const ended = new Promise<never>((_, reject) => (end = reject));
-  ended.catch(() => {});
-  const stop = (reason: unknown): void => {
-    end(reason);
-    controller.abort(reason);
-  };
-  const onAbort = (): void => stop(signal.reason);
-  if (signal.aborted) onAbort();
-  else signal.addEventListener("abort", onAbort, { once: true });
+  return new Guard(signal, clock, timeoutMs);
+}
+
+/**
+ * There is one for each request that waits, so it is one object: the signal's listener itself, and a promise only where
+ * somebody asks for it.
+ */
+class Guard implements RequestGuard {
+  readonly #controller = new AbortController();
+  readonly #caller: AbortSignal;
+  readonly #clock: Clock;
+  readonly #startedAt: number;
+  #cancelTimeout: (() => void) | undefined;
+  #cancelStall: (() => void) | undefined;
+  #heardAt = 0;
+  #isDone = false;
+  #ended: Promise<never> | undefined;
+  #end: ((reason: unknown) => void) | undefined;
+
+  constructor(signal: AbortSignal, clock: Clock, timeoutMs: number) {
+    this.#caller = signal;
+    this.#clock = clock;
+    this.#startedAt = clock.now();
+    if (signal.aborted) this.handleEvent();
+    else signal.addEventListener("abort", this, once);
+    this.#waitForAnswer(timeoutMs, timeoutMs);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  get ended(): Promise<never> {
+    if (this.#ended === undefined) {
+      this.#ended = new Promise<never>((_, reject) => (this.#end = reject));
+      this.#ended.catch(() => {});
+      if (this.signal.aborted) this.#end?.(this.signal.reason);
+    }
+    return this.#ended;
+  }
+
+  expect(ms: number): void {
+    this.heard();
+    this.#waitForPiece(ms, ms);
+  }
+
+  heard(): void {
+    this.#heardAt = this.#clock.now();
+  }
+
+  done(): void {
+    this.#isDone = true;
+  }
+
+  /** The caller's signal fired. */
+  handleEvent(): void {
+    this.#stop(this.#caller.reason);
+  }
+
+  [Symbol.dispose](): void {
+    this.#caller.removeEventListener("abort", this);
+    this.#cancelTimeout?.();
+    this.#cancelStall?.();
+    // Others may go on reading what nobody waits for.
+    if (!this.#isDone) this.#controller.abort(over);
+  }
+
+  #waitForAnswer(left: number, ms: number): void {
+    this.#cancelTimeout = setAlarm(this.#clock, left, () => {
+      const more = this.#startedAt + ms - this.#clock.now();
+      if (more > 0) this.#waitForAnswer(more, ms);
+      else this.#stop(new DOMException(`No answer within ${ms} ms.`, "TimeoutError"));
+    });
+  }
 
   /** One timer at a time, whatever is heard in between. */
-  function watch(ms: number, since: () => number, message: string): void {
-    let cancel = (): void => {};
-    const wait = (left: number): void => {
-      cancel = setAlarm(clock, left, () => {
-        const more = since() + ms - clock.now();
-        if (more > 0) wait(more);
-        else stop(new DOMException(message, "TimeoutError"));
-      });
-    };
-    alarms.push(() => cancel());
-    wait(ms);
+  #waitForPiece(left: number, ms: number): void {
+    this.#cancelStall = setAlarm(this.#clock, left, () => {
+      const more = this.#heardAt + ms - this.#clock.now();
+      if (more > 0) this.#waitForPiece(more, ms);
+      else this.#stop(new DOMException(`The stream stood still for ${ms} ms.`, "TimeoutError"));
+    });
   }
-  const startedAt = clock.now();
-  watch(timeoutMs, () => startedAt, `No answer within ${timeoutMs} ms.`);
 
-  return {
-    signal: controller.signal,
-    ended,
-    expect(ms) {
-      heardAt = clock.now();
-      watch(ms, () => heardAt, `The stream stood still for ${ms} ms.`);
-    },
-    heard() {
-      heardAt = clock.now();
-    },
-    done() {
-      isDone = true;
-    },
-    [Symbol.dispose]() {
-      signal.removeEventListener("abort", onAbort);
-      for (const cancel of alarms) cancel();
-      // An SDK may go on reading what nobody waits for.
-      if (!isDone) controller.abort(over);
-    },
-  };
+  /** The promise rejects before the work meets its signal, which it may answer with an error of its own. */
+  #stop(reason: unknown): void {
+    this.#end?.(reason);
+    this.#controller.abort(reason);
+  }
 }

@@ -25,6 +25,8 @@ export function openaiModel(given: OpenAIOptions): ModelProvider {
   const options = checkOptions(given);
   const connection = connect(options);
   const redact = failureRedactor(secretsOf(options));
+  const shown = (answer: ModelResponse | ModelFailure): ModelResponse | ModelFailure =>
+    answer.failure === undefined ? answer : redact(answer);
   return Object.freeze({
     name: "openai",
     model: options.model,
@@ -34,11 +36,8 @@ export function openaiModel(given: OpenAIOptions): ModelProvider {
       nativeOutput: options.nativeOutput ?? true,
       outputLimit: Object.freeze({ least: leastOutputTokens[options.api] }),
     }),
-    generate: async (request: ModelRequest) => {
-      const answer = await answerTo(options, connection, request);
-      // The service may have repeated the key.
-      return answer.failure === undefined ? answer : redact(answer);
-    },
+    // The service may have repeated the key.
+    generate: (request: ModelRequest) => answerTo(options, connection, request).then(shown),
   });
 }
 
@@ -62,7 +61,8 @@ async function answerTo(
 ): Promise<ModelResponse | ModelFailure> {
   const { signal, output } = request;
   const { timeoutMs } = connection;
-  using guard = guardRequest(signal, options.clock ?? systemClock, timeoutMs);
+  // Not `using`: what it is compiled to for Node 22 would be kept for each request that waits.
+  const guard = guardRequest(signal, options.clock ?? systemClock, timeoutMs);
   try {
     const opened = await connection.open(request, guard.signal);
     const received = opened.failure === undefined ? await read(opened, request, options, { guard, timeoutMs }) : opened;
@@ -74,6 +74,8 @@ async function answerTo(
     return options.api === "responses" ? fromResponses(body, output, costUsd) : fromChat(body, output, costUsd);
   } catch (error) {
     return requestFailure(guard.signal.aborted ? guard.signal.reason : error, signal, connection.address);
+  } finally {
+    guard[Symbol.dispose]();
   }
 }
 

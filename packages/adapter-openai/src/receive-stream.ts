@@ -26,8 +26,9 @@ export async function receiveStream(
   if (response === undefined && !isIterable(data)) return { body: data, costUsd: undefined };
   const listening = listenTo(reader);
   guard.expect(stallMs);
-  if (isIterable(data)) await readEvents(data, listening.hear, guard.heard);
-  else await readBody(response?.body, listening.read, guard.heard);
+  const heard = (): void => guard.heard();
+  if (isIterable(data)) await readEvents(data, listening.hear, heard);
+  else await readBody(response?.body, listening.read, heard);
   const result = listening.failure() ?? reader.result();
   if (result === "cut") {
     return { failure: "throttle", kind: "unknown", message: "The provider's stream ended before its last event." };

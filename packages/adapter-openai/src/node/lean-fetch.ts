@@ -32,7 +32,7 @@ export function leanFetch(options: LeanFetchOptions = {}): LeanFetch {
       const { origin, path } = partsOf(url);
       dispatcher.dispatch(
         { origin, path, method: method as Dispatcher.HttpMethod, headers: recordOf(headers), body },
-        receiver(url, signal ?? undefined, resolve, reject),
+        new Exchange(url, signal ?? undefined, resolve, reject),
       );
     });
   takesRecords.add(lean);
@@ -58,49 +58,74 @@ function recordOf(headers: unknown): Record<string, string> {
 
 type ResponseHeaders = Parameters<NonNullable<Dispatcher.DispatchHandler["onResponseStart"]>>[2];
 
-/** Follows one request: to its answer's headers, then to the end of the body. */
-function receiver(
-  url: string,
-  signal: AbortSignal | undefined,
-  resolve: (response: LeanResponse) => void,
-  reject: (error: unknown) => void,
-): Dispatcher.DispatchHandler {
-  let body: Body | undefined;
-  let stop: ((reason: unknown) => void) | undefined;
-  const abort = (): void => {
-    stop?.(signal?.reason);
-    fail(signal?.reason);
-  };
-  const leave = (): void => signal?.removeEventListener("abort", abort);
-  const fail = (error: unknown): void => {
-    leave();
-    if (body === undefined) reject(error);
-    else body.fail(error);
-  };
-  signal?.addEventListener("abort", abort, { once: true });
-  return {
-    onRequestStart(controller) {
-      stop = (reason) => controller.abort(reason as Error);
-      // It fired while the request waited for its connection.
-      if (signal?.aborted === true) stop(signal.reason);
-    },
-    onResponseStart(controller, status, headers) {
-      // Others come before the answer itself.
-      if (status < 200) return;
-      body = bodyOf(controller);
-      resolve(new Answer(url, status, headers, body));
-    },
-    onResponseData(_controller, chunk) {
-      body?.take(chunk);
-    },
-    onResponseEnd() {
-      leave();
-      body?.end();
-    },
-    onResponseError(_controller, error) {
-      fail(signal?.aborted === true ? signal.reason : error);
-    },
-  };
+const once = { once: true } as const;
+
+/**
+ * Follows one request: to its answer's headers, then to the end of the body. It is the signal's listener itself: one
+ * object is all that a request keeps here while it waits.
+ */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #url: string;
+  readonly #signal: AbortSignal | undefined;
+  readonly #resolve: (response: LeanResponse) => void;
+  readonly #reject: (error: unknown) => void;
+  #controller: Dispatcher.DispatchController | undefined;
+  #body: Body | undefined;
+
+  constructor(
+    url: string,
+    signal: AbortSignal | undefined,
+    resolve: (response: LeanResponse) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#url = url;
+    this.#signal = signal;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    signal?.addEventListener("abort", this, once);
+  }
+
+  /** The signal fired. */
+  handleEvent(): void {
+    this.#controller?.abort(this.#signal?.reason as Error);
+    this.#fail(this.#signal?.reason);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    // It fired while the request waited for its connection.
+    if (this.#signal?.aborted === true) controller.abort(this.#signal.reason as Error);
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {
+    // Others come before the answer itself.
+    if (status < 200) return;
+    this.#body = bodyOf(controller);
+    this.#resolve(new Answer(this.#url, status, headers, this.#body));
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#body?.take(chunk);
+  }
+
+  onResponseEnd(): void {
+    this.#leave();
+    this.#body?.end();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#fail(this.#signal?.aborted === true ? this.#signal.reason : error);
+  }
+
+  #fail(error: unknown): void {
+    this.#leave();
+    if (this.#body === undefined) this.#reject(error);
+    else this.#body.fail(error);
+  }
+
+  #leave(): void {
+    this.#signal?.removeEventListener("abort", this);
+  }
 }
 
 /** Pieces that are kept of a body that nobody reads yet; the server waits with the rest. */

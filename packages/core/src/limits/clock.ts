@@ -49,6 +49,13 @@ export function setAlarm(clock: Clock, ms: number, ring: () => void): () => void
     clock.sleep(ms, stopped.signal).then(ring, () => {});
     return () => stopped.abort(over);
   }
+  if (ms > longestTimerMs) return setLongAlarm(ms, ring);
+  // One timer waits for each request: nothing but the timer is kept.
+  const timer = setTimeout(ring, ms);
+  return () => clearTimeout(timer);
+}
+
+function setLongAlarm(ms: number, ring: () => void): () => void {
   let timer: ReturnType<typeof setTimeout>;
   const wait = (left: number): void => {
     timer = setTimeout(
