@@ -144,15 +144,15 @@ export const answerMutations: readonly Mutation[] = [
   },
   {
     name: "calls are answered in another order",
-    file: runtime("tools/executor.ts"),
-    find: "if (!isThenable(answering)) answers.push(answering);",
-    replace: "if (!isThenable(answering)) answers.unshift(answering);",
+    file: runtime("tools/in-transaction.ts"),
+    find: "if (!(answering instanceof Promise)) answers.push(answering);",
+    replace: "if (!(answering instanceof Promise)) answers.unshift(answering);",
   },
   {
     name: "a tool's error is a success",
     file: runtime("tools/result.ts"),
     find: "if (!result.success) return failed(result.message);",
-    replace: "",
+    replace: 'if (!result.success) return { success: true, message: "", value: null, hideValue: false };',
   },
   {
     name: "calls that write overlap",
@@ -223,7 +223,7 @@ export const answerMutations: readonly Mutation[] = [
   {
     name: "a transaction ends before its slow restores",
     file: runtime("transactions/ending.ts"),
-    find: "const isQuiet = settling.size === 0 && transaction.inside === 0;",
+    find: "const isQuiet = settling.length === 0 && transaction.inside === 0;",
     replace: "const isQuiet = transaction.inside === 0;",
   },
   {
