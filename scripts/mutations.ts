@@ -1,3 +1,5 @@
+import { contractMutations } from "./contract-mutations.ts";
+
 /** A clause of a rule broken on purpose: a text of a source file, and what stands there instead. */
 export interface Mutation {
   /** Whose id stands in the title of a test that has to fail then. */
@@ -248,4 +250,5 @@ export const mutations: readonly Mutation[] = [
     replace: "if (transaction.inside >= 0) return;",
     test: "packages/runtime/test/transactions/public.test.ts",
   },
+  ...contractMutations,
 ];

@@ -119,9 +119,12 @@ export function finalAnswer(manner: Manner, hasOutput: boolean, usage: ReportedU
   });
   if (!hasOutput || output === "text") return final(`Done ${n}.`, `Done ${n}.`, true);
   const json = JSON.stringify(random.pick([right, wrapped]));
-  switch (random.int(7)) {
+  switch (random.int(8)) {
     case 0:
       return final(json, right, true);
+    case 6:
+      // A number or a text would not be told from the words around it.
+      return final(/^[[{]/.test(json) ? `Here it is: ${json} That is all.` : json, right, true);
     case 1:
       return final(`Here:\n\`\`\`json\n${json}\n\`\`\`\nDone.`, right, true);
     case 2:

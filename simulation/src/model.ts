@@ -7,6 +7,9 @@ import { checkHistory } from "./history-check.ts";
 import type { Watched } from "./registry.ts";
 import type { World } from "./world.ts";
 
+/** What it tells beside its text, as a delta of another kind. */
+export const thought = "hm";
+
 /** A model that does whatever models and networks do. */
 export function randomModel(world: World, manner: Manner, nativeOutput: boolean): ModelProvider {
   const { random, clock, book, registry } = world;
@@ -96,7 +99,7 @@ async function tellDeltas({ random, clock }: World, tell: (delta: ModelDelta) =>
   for (let at = 0; at < shown.length;) {
     const size = 1 + random.int(8);
     tell({ kind: "text", text: shown.slice(at, at + size) });
-    if (random.chance(0.1)) tell({ kind: "thought" as "text", text: "hm" });
+    if (random.chance(0.1)) tell({ kind: "thought" as "text", text: thought });
     if (random.chance(0.1)) await clock.sleep(random.int(50));
     at += size;
   }

@@ -1,3 +1,4 @@
+import { answerMutations } from "./answer-mutations.ts";
 import { lockMutations } from "./lock-mutations.ts";
 
 /** A bug on purpose: a text of a source file, and what stands there instead. */
@@ -250,4 +251,5 @@ export const mutations: readonly Mutation[] = [
     replace: "isWithin ? { from: base, events: [] }",
   },
   ...lockMutations,
+  ...answerMutations,
 ];

@@ -1,4 +1,5 @@
 import type { FrameworkEvent, StreamEvent } from "@proviso/core";
+import { thought } from "./model.ts";
 import type { Reading } from "./evaluation.ts";
 import type { Watched } from "./registry.ts";
 import type { World } from "./world.ts";
@@ -34,6 +35,7 @@ function checkTexts({ book }: Pick<World, "book">, { said, id }: Watched, heard:
       needsReset = attempt > 1 && (told.get(event.turn) ?? "") !== "";
     }
     if (event.type === "text.delta") {
+      book.demand(event.text !== thought, `STR-1 ${id} tells a delta of another kind as text`);
       book.demand(!needsReset, `THR-9 ${id} tells more of attempt ${attempt} without taking back the one before`);
       told.set(event.turn, (told.get(event.turn) ?? "") + event.text);
     }

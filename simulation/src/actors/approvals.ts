@@ -51,7 +51,10 @@ function checking(stage: Stage): ToolPolicy {
         record.did(store, operation, text);
       }
       stage.checked.set(id, context.session);
-      if (manner === "deny" || (manner === "deny later" && times > 1)) return deny("not allowed");
+      if (manner === "deny" || (manner === "deny later" && times > 1)) {
+        stage.denied.add(id);
+        return deny("not allowed");
+      }
       if (manner === "change" || (manner === "change later" && times > 1))
         return allow({ ...given, load: { amount: (load.amount % 5) + (manner === "change" ? 0 : 1), at } });
       return allow();
@@ -90,6 +93,7 @@ function approving(stage: Stage): ToolPolicy {
         );
       }
       const kind = random.int(12);
+      if (kind < 5) stage.denied.add(id);
       if (kind === 0) return {} as PolicyDecision;
       if (kind === 1) return { allowed: "yes" } as unknown as PolicyDecision;
       if (kind === 2) return undefined as unknown as PolicyDecision;

@@ -97,6 +97,7 @@ function randomTool(stage: Stage, place: Place, name: string): Tool {
       stage.note(
         `${id} begins${operation.parent === undefined ? "" : ` in ${operation.parent.id}`}${operation.readOnly ? ", reading" : ""}, uses ${uses?.map((key) => key.name).join() ?? "all"}`,
       );
+      stage.book.demand(!stage.denied.has(id), `TOOL-10 ${id} runs although a policy denied it`);
       checkInput(stage, id, { operation: id, load });
       const checked = stage.checked.get(id);
       stage.book.demand((checked ?? context.session) === context.session, `TOOL-10 ${id} was not checked again`);

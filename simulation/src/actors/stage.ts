@@ -72,6 +72,8 @@ export interface Stage {
   readonly background: Promise<unknown>[];
   /** Of calls: the input that was approved, as JSON. */
   readonly approved: Map<string, string>;
+  /** Ids of calls that a policy denied: their handlers must not run. */
+  readonly denied: Set<string>;
   /** Of calls: the session that the last check was given, which is the handler's, too. */
   readonly checked: Map<string, unknown>;
   /** Called when a snapshot of everything begins to be restored. */
@@ -124,6 +126,7 @@ export async function createStage(seed: number): Promise<Stage> {
     ),
     background: [],
     approved: new Map(),
+    denied: new Set(),
     checked: new Map(),
     goingBack,
     ends: { failedTransactions: 0, unusable: 0 },
