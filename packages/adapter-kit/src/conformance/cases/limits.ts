@@ -7,10 +7,10 @@ import { plain, toolPrompt } from "../prompts.ts";
 
 const call = { id: "call_1", name: "note", arguments: { text: "one" } };
 
-/** An evaluation that would wait for ever, settled by what the options say. */
-async function hung({ open, way }: Bench, options: EvaluateOptions, withinMs: number): Promise<unknown> {
+/** An evaluation that would wait for ever, settled by what the options say: they are made once the service is there. */
+async function hung({ open, way }: Bench, options: () => EvaluateOptions, withinMs: number): Promise<unknown> {
   return open([{ text: "Hello.", fault: "hang" }], async ({ adapter, requests }) => {
-    const asked = ask(adapter, plain, options, way).then(
+    const asked = ask(adapter, plain, options(), way).then(
       () => "answered",
       (error: unknown) => error,
     );
@@ -27,16 +27,19 @@ export const limitCases: readonly ConformanceCase[] = [
   {
     title: "LIM-2 a service that never answers is left at the deadline",
     async run(bench) {
-      const ended = await hung(bench, { deadline: deadlineIn(150) }, 250);
+      const ended = await hung(bench, () => ({ deadline: deadlineIn(150) }), 250);
       expect(ended).toMatchObject({ code: "deadline", phase: "request" });
     },
   },
   {
     title: "LIM-2 a service that never answers is left at an abort, whose reason is the cause",
     async run(bench) {
-      const controller = new AbortController();
-      void systemClock.sleep(100).then(() => controller.abort("enough"));
-      const ended = await hung(bench, { signal: controller.signal }, 250);
+      const abortedSoon = () => {
+        const controller = new AbortController();
+        void systemClock.sleep(100).then(() => controller.abort("enough"));
+        return { signal: controller.signal };
+      };
+      const ended = await hung(bench, abortedSoon, 250);
       expect(ended).toBeInstanceOf(AbortedError);
       expect(ended).toMatchObject({ code: "aborted", cause: "enough" });
     },
