@@ -52,6 +52,7 @@ export const notValidated: unique symbol = Symbol("not validated");
 export function unknownKeysIn({ schema, isExact, most }: Comparison, given: unknown, validated: unknown): UnknownKeys {
   const keys = knownKeys(schema);
   const remembered = new Map<object, Remembered>();
+  const lookedAt = lookingOnce(keys, isExact);
 
   const count = (place: Place, item: object, made: unknown, into: Tally): void => {
     // The very same object: nothing of it was dropped.
@@ -82,7 +83,8 @@ export function unknownKeysIn({ schema, isExact, most }: Comparison, given: unkn
   const visit = (place: Place, item: object, made: unknown, visitor: Visitor): number => {
     const objects = objectsOf(place, (union) => bestOf(keys.branches(union, item), item, made));
     if (Array.isArray(item)) return visitItems(keys, objects, item, { made, visitor });
-    return visitKeys(keys, objects, item as Readonly<Record<string, unknown>>, { made, isExact, visitor });
+    const given = item as Readonly<Record<string, unknown>>;
+    return visitKeys(keys, objects, given, { made, visitor, looked: lookedAt(objects, given, made) });
   };
   /** Of a union's branches the one that explains most, then the one that refuses least. */
   const bestOf = ([first = anywhere, ...others]: readonly Place[], item: object, made: unknown): Place => {
@@ -139,20 +141,49 @@ function visitItems(
   return 0;
 }
 
-/** What became of an object's own keys; answers how many of them are not explained. */
-function visitKeys(
+/** What became of an object's own keys. */
+interface Looked {
+  readonly objects: Objects;
+  readonly made: unknown;
+  /** How many of the keys are not explained. */
+  readonly unexplained: number;
+  /** In their order: those that were dropped, and those under which something stands that has keys of its own. */
+  readonly found: readonly string[];
+  readonly isDropped: readonly boolean[];
+  /** Whether what was dropped is refused. */
+  readonly isDecided: boolean;
+}
+
+type Look = (objects: Objects, given: Readonly<Record<string, unknown>>, made: unknown) => Looked;
+
+/** Each object is looked at once, though it is counted first and collected then: it may have very many keys. */
+function lookingOnce(keys: KnownKeys, isExact: boolean): Look {
+  const looks = new Map<object, Looked>();
+  return (objects, given, made) => {
+    const before = looks.get(given);
+    if (before !== undefined && before.objects === objects && before.made === made) return before;
+    const looked = lookAtKeys(keys, objects, given, { made, isExact });
+    looks.set(given, looked);
+    return looked;
+  };
+}
+
+function lookAtKeys(
   keys: KnownKeys,
   objects: Objects,
   given: Readonly<Record<string, unknown>>,
-  { made, isExact, visitor }: { readonly made: unknown; readonly isExact: boolean; readonly visitor: Visitor },
-): number {
+  { made, isExact }: { readonly made: unknown; readonly isExact: boolean },
+): Looked {
   const after = isPlainObject(made) ? made : undefined;
-  const dropped = new Set<string>();
+  const [found, isDropped]: [string[], boolean[]] = [[], []];
   let [unexplained, isComparable, isPreprocessed] = [0, after !== undefined, false];
   for (const key of Object.keys(given)) {
     const knows = keys.knows(objects, key);
     const isKept = after !== undefined && Object.hasOwn(after, key);
-    if (knows === "no" && !isKept) dropped.add(key);
+    if (knows === "no" ? !isKept : isObject(given[key])) {
+      found.push(key);
+      isDropped.push(knows === "no");
+    }
     if (after === undefined) continue;
     // What is not named stays when an object is open, and goes when it is not. What is named can get another name.
     if ((knows === "no" && isKept) || (knows === "open" && !isKept)) unexplained += 1;
@@ -167,15 +198,27 @@ function visitKeys(
     isComparable = false;
   }
   const isDecided = !isPreprocessed && (isComparable || isExact);
-  for (const [key, item] of Object.entries(given)) {
-    if (dropped.has(key)) {
+  return { objects, made, unexplained, found, isDropped, isDecided };
+}
+
+/** Answers how many of an object's keys are not explained. */
+function visitKeys(
+  keys: KnownKeys,
+  objects: Objects,
+  given: Readonly<Record<string, unknown>>,
+  { made, looked, visitor }: { readonly made: unknown; readonly looked: Looked; readonly visitor: Visitor },
+): number {
+  const after = isPlainObject(made) ? made : undefined;
+  const { found, isDropped, isDecided } = looked;
+  for (const [index, key] of found.entries()) {
+    if (isDropped[index] === true) {
       if (isDecided) visitor.refused(key);
-    } else if (isObject(item) && keys.knows(objects, key) !== "no") {
-      const then = after !== undefined && Object.hasOwn(after, key) ? after[key] : notValidated;
-      visitor.below(key, keys.below(objects, key), item, then);
+      continue;
     }
+    const then = after !== undefined && Object.hasOwn(after, key) ? after[key] : notValidated;
+    visitor.below(key, keys.below(objects, key), given[key] as object, then);
   }
-  return unexplained;
+  return looked.unexplained;
 }
 
 function isBetter(a: Tally, b: Tally): boolean {

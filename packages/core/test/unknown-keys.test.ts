@@ -191,3 +191,25 @@ describe("TOOL-2 unknown keys", () => {
     expect(await unknownIn(Tree, value)).toEqual([`${"kids.0.".repeat(60)}w`]);
   });
 });
+
+test("LIM-9 an object's keys are listed once to see whether all are named, and once to find those that are not", () => {
+  let listings = 0;
+  const json = { type: "object", properties: { a: {} }, additionalProperties: false };
+  const schema = {
+    "~standard": {
+      version: 1,
+      vendor: "own",
+      validate: () => ({ value: {} }),
+      jsonSchema: { input: () => json, output: () => json },
+    },
+  } as const;
+  const keys = Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`k${n}`, n]));
+  const given = new Proxy(keys, {
+    ownKeys(target) {
+      listings += 1;
+      return Reflect.ownKeys(target);
+    },
+  });
+  expect(parseWithSchemaSync(schema as never, given)).toMatchObject({ ok: false, unlisted: 400 });
+  expect(listings).toBe(2);
+});
