@@ -219,9 +219,14 @@ test("LIM-5 an agent that answers while it waits for its place again waits no lo
     name: "give",
     description: "Lets another agent begin.",
     input: z.object({}),
-    execute: () => void others.push(other.evaluate(ask, { budget })),
+    execute: async () => {
+      asked.resolve(undefined);
+      await turn();
+    },
   });
-  const others: Promise<unknown>[] = [];
+  const asked = Promise.withResolvers<undefined>();
+  // It begins outside the agent's own code: there it may wait, and be waited for.
+  const others = asked.promise.then(() => other.evaluate(ask, { budget }));
   const prompt = definePrompt({ ns: "tests", key: "g", sections: [{ key: "a", text: "Give.", tools: [give] }] }).bind();
   const { usage } = await agentOf(async ({ executeToolCall }) => {
     const called = executeToolCall({ id: "1", name: "give", arguments: "{}" });
@@ -232,7 +237,7 @@ test("LIM-5 an agent that answers while it waits for its place again waits no lo
   }).evaluate(prompt, { budget });
   expect(usage.totalTokens).toBe(40);
   answer?.();
-  await Promise.all(others);
+  await others;
   expect(budget.consumed.totalTokens).toBe(60);
   expect(reservedOf(budget)).toBe(0);
 });
