@@ -203,12 +203,6 @@ export const answerMutations: readonly Mutation[] = [
     replace: "void RevokedError;",
   },
   {
-    name: "a tool's own time does not end its evaluations",
-    file: runtime("tools/nested-evaluations.ts"),
-    find: "stopListening = onAbort(signal(), (reason) => controller.abort(reason));",
-    replace: "stopListening = onAbort(run.limits.signal, (reason) => controller.abort(reason));",
-  },
-  {
     name: "a tool's own time is not looked at",
     file: runtime("tools/call-time.ts"),
     find: "within: (work) => Promise.race([work, timeout]),",
