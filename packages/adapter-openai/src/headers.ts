@@ -19,14 +19,21 @@ export function requestHeaders({ apiKey, organization, headers = {} }: CheckedOp
     ...Object.entries(headers),
   ];
   for (const [name, value] of all) {
-    if (value === undefined) continue;
-    try {
-      made.set(name, value);
-    } catch {
+    if (value !== undefined && !isSet(made, name, value)) {
       throw new DefinitionError(`The header ${JSON.stringify(name)} has a name or a value that HTTP does not allow.`);
     }
   }
   return made;
+}
+
+function isSet(headers: Headers, name: string, value: unknown): boolean {
+  if (typeof value !== "string") return false;
+  try {
+    headers.set(name, value);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** The headers in OPENAI_CUSTOM_HEADERS, as the SDK reads them: one in each line. */

@@ -10,6 +10,7 @@ import {
 } from "@proviso/adapter-kit";
 import { type AdapterOptions } from "@proviso/runtime";
 import type { LeanFetch } from "./fetch.ts";
+import { requestHeaders } from "./headers.ts";
 
 /** What is used of a client of the package "openai", of a subclass such as `AzureOpenAI`, or of a stand-in. */
 export interface OpenAIClient {
@@ -148,6 +149,7 @@ export function checkOptions(given: OpenAIOptions): CheckedOptions {
     throw new DefinitionError("openai needs a key: set OPENAI_API_KEY, or give { apiKey } or { client }.");
   }
   if (checked.api === "responses") refuseChatSettings(checked);
+  if (checked.client === undefined) requestHeaders(checked);
   return checked;
 }
 

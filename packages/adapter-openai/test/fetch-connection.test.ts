@@ -1,7 +1,7 @@
 import { DefinitionError, type ModelRequest } from "@proviso/core";
 import { OpenAI } from "openai";
 import { afterEach, expect, test, vi } from "vitest";
-import { openaiModel, type LeanFetch } from "../src/index.ts";
+import { openaiModel, validateOpenAIOptions, type LeanFetch } from "../src/index.ts";
 import { fixture } from "./support/fixture.ts";
 
 const signal = new AbortController().signal;
@@ -137,6 +137,18 @@ test("OAI-14 a header that HTTP does not allow is refused when the model is made
   const make = (): unknown => openaiModel({ model: "m", ...made, headers });
   expect(make).toThrow(DefinitionError);
   expect(make).toThrow(/^The header "x-key" has a name or a value that HTTP does not allow\.$/);
+});
+
+test.each([
+  ["a value that is no text", { "x-key": 7 }],
+  ["a list without texts", [Object.create(null)]],
+  ["a line break", { "x-key": "a\nb" }],
+])("OAI-14 validateOpenAIOptions says what becomes of headers: %s", (_, headers) => {
+  const options = { model: "m", ...made, headers: headers as never };
+  expect(validateOpenAIOptions(options)).toBe(false);
+  expect(() => openaiModel(options)).toThrow(DefinitionError);
+  // The headers of a given client are its own.
+  expect(validateOpenAIOptions({ ...options, client: new OpenAI({ apiKey: "sk-test-0123456789" }) })).toBe(true);
 });
 
 test("OAI-14 what stands after the question mark of a base URL stays behind the path", async () => {
