@@ -132,7 +132,7 @@ test("CMD-31 after many turns, good and bad, no descriptor more is open", { time
   await Promise.allSettled(ways.map((way) => way()));
   await systemClock.sleep(800);
   const before = descriptors();
-  for (let round = 0; round < 4; round++) await Promise.allSettled(ways.map((way) => way()));
+  for (let round = 0; round < 2; round++) await Promise.allSettled(ways.map((way) => way()));
   for (let waited = 0; waited < 3_000 && descriptors() > before; waited += 50) await systemClock.sleep(50);
   expect(descriptors()).toBeLessThanOrEqual(before);
 });

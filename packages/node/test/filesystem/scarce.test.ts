@@ -203,7 +203,7 @@ test.each([
   expect(await everything()).toEqual(before);
 });
 
-test.each([40, 6])("FS-5 hundreds of readers at once need few descriptors: %i", async (descriptors) => {
+test.each(inject("exhaustive") ? [40, 6] : [6])("FS-5 hundreds of readers at once need few descriptors: %i", async (descriptors) => {
   const files = Array.from({ length: 50 }, (_, n) => [`${n}.txt`, `first\n${"more\n".repeat(n)}`] as const);
   const { root } = await host({ ...Object.fromEntries(files), "file.txt": "first" });
   expect(await ended(root, ["read", `${descriptors}`], 120)).toEqual({ output: "0 0", code: 0, signal: null });
