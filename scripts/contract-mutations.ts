@@ -186,4 +186,20 @@ export const contractMutations: readonly Mutation[] = [
     replace: "",
     test: "packages/node/test/transactions/late-resources.test.ts",
   },
+  {
+    rule: "TX-12",
+    breaks: "who stands behind a wait that was given up is let in",
+    file: "runtime/src/transactions/lock.ts",
+    find: "      leaveLine(wait);\n      admit(lock);\n    },",
+    replace: "      leaveLine(wait);\n    },",
+    test: "packages/runtime/test/transactions/locks.test.ts",
+  },
+  {
+    rule: "TX-9",
+    breaks: "a body's rollback waits for the calls inside",
+    file: "runtime/src/transactions/public.ts",
+    find: "      await bodyEnded(own);\n      await rollback(own);",
+    replace: '      own.stage = "closing";\n      await rollback(own);',
+    test: "packages/runtime/test/transactions/public.test.ts",
+  },
 ];

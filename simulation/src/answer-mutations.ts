@@ -239,24 +239,6 @@ export const answerMutations: readonly Mutation[] = [
     replace: "if (isUsedByOthers(transaction, undefined)) continue;",
   },
   {
-    name: "a wait that was given up keeps its place in line",
-    file: runtime("transactions/lock.ts"),
-    find: "    cancel() {\n      leaveLine(wait);\n",
-    replace: "    cancel() {\n",
-  },
-  {
-    name: "nobody is let in when a wait is given up",
-    file: runtime("transactions/lock.ts"),
-    find: "      leaveLine(wait);\n      admit(lock);\n    },",
-    replace: "      leaveLine(wait);\n    },",
-  },
-  {
-    name: "a body's rollback does not wait for the calls inside",
-    file: runtime("transactions/public.ts"),
-    find: "      await bodyEnded(own);\n      await rollback(own);",
-    replace: "      own.stage = 'closing';\n      await rollback(own);",
-  },
-  {
     name: "a session stays as it was when a snapshot is restored",
     file: runtime("transactions/public.ts"),
     find: "    core.restore(known.mark, own.parent && originOf(own.parent));\n",

@@ -203,11 +203,14 @@ test.each([
   expect(await everything()).toEqual(before);
 });
 
-test.each(inject("exhaustive") ? [40, 6] : [6])("FS-5 hundreds of readers at once need few descriptors: %i", async (descriptors) => {
-  const files = Array.from({ length: 50 }, (_, n) => [`${n}.txt`, `first\n${"more\n".repeat(n)}`] as const);
-  const { root } = await host({ ...Object.fromEntries(files), "file.txt": "first" });
-  expect(await ended(root, ["read", `${descriptors}`], 120)).toEqual({ output: "0 0", code: 0, signal: null });
-});
+test.each(inject("exhaustive") ? [40, 6] : [6])(
+  "FS-5 hundreds of readers at once need few descriptors: %i",
+  async (descriptors) => {
+    const files = Array.from({ length: 50 }, (_, n) => [`${n}.txt`, `first\n${"more\n".repeat(n)}`] as const);
+    const { root } = await host({ ...Object.fromEntries(files), "file.txt": "first" });
+    expect(await ended(root, ["read", `${descriptors}`], 120)).toEqual({ output: "0 0", code: 0, signal: null });
+  },
+);
 
 const endings = ["back", "forward", "commit", "undone", "killed", "killedLater"];
 /** Which calls fail (the first one, and every so manyth after it), with what, how many in a row, and how it ends. */

@@ -266,6 +266,32 @@ test("TX-12 a wait for a lock ends with the limits, and the error names the call
   expect(await timeOf(1, {}, shared)).toBe(300);
 });
 
+test("TX-12 readers behind a writer that gave up begin at once, beside the reader that it waited for", async () => {
+  const environment = fakeEnvironment();
+  const shared = await openResources([provide(CounterKey, new Counter())]);
+  const startedAt = environment.clock.now();
+  const begun: string[] = [];
+  const evaluate = (name: string, readOnly: boolean, more: EvaluateOptions = {}) => {
+    const tool = toolOf(
+      name,
+      () => {
+        begun.push(`${name} ${environment.clock.now() - startedAt}`);
+        return environment.clock.sleep(500);
+      },
+      { readOnly },
+    );
+    return calling(environment, name).evaluate(promptOf({ tools: [tool] }), { resources: shared, ...more });
+  };
+  const evaluating = Promise.allSettled([
+    evaluate("r1", true),
+    evaluate("w", false, { deadline: deadlineIn(100, environment.clock) }),
+    evaluate("r2", true),
+  ]);
+  await environment.clock.advance(2_000);
+  await evaluating;
+  expect(begun).toEqual(["r1 0", "r2 100"]);
+});
+
 test("TX-11 readers do not starve a writer", async () => {
   const environment = fakeEnvironment();
   const shared = await openResources([provide(CounterKey, new Counter())]);
