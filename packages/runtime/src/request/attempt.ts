@@ -151,6 +151,26 @@ function logEnd(run: Run, attempt: number, askedAt: number, outcome: Outcome): v
   run.log("debug", { ...of, ...how }, "prompt.call.complete");
 }
 
+/**
+ * What a request cost where its provider does not say it; each number is a pass over texts, made when it is asked for.
+ * A class: V8 makes a new hidden class for each object literal with getters, and what those close over, here a whole
+ * evaluation, then stays in memory until the next full collection.
+ */
+class AnswerEstimate {
+  readonly #work: Work;
+  readonly #answer: ModelResponse;
+  constructor(work: Work, answer: ModelResponse) {
+    this.#work = work;
+    this.#answer = answer;
+  }
+  get inputTokens(): number {
+    return this.#work.inputTokens();
+  }
+  get outputTokens(): number {
+    return answerTokensOf(this.#answer.message);
+  }
+}
+
 /** Charges for the request as soon as it is over. */
 function settled(
   run: Run,
@@ -164,14 +184,7 @@ function settled(
     granted.settle(costOfNoAnswer(run, work, answer, streamed));
     return answer;
   }
-  const usage = run.spend(answer.usage, {
-    get inputTokens() {
-      return work.inputTokens();
-    },
-    get outputTokens() {
-      return answerTokensOf(answer.message);
-    },
-  });
+  const usage = run.spend(answer.usage, new AnswerEstimate(work, answer));
   granted.settle(usage);
   // Checked before others spend from a shared budget.
   const passed = run.limits.check("response");
