@@ -1,7 +1,7 @@
 import { isSnapshotable, type Filesystem, type Snapshotable } from "@proviso/core";
 import { hostFilesystem, type HostFilesystemOptions } from "@proviso/node";
 import { join } from "node:path";
-import { afterEach } from "vitest";
+import { onTestFinished } from "vitest";
 import type { Tree } from "./conformance.ts";
 import { digestOfFolder, temporaryFolder, undoFolder } from "./temporary.ts";
 
@@ -20,13 +20,9 @@ export interface Host {
   outsideTree(): Promise<readonly string[]>;
 }
 
-const closing: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close();
-});
-
+/** Closes it when the test has ended. A hook of this file would run for the first file alone: the others share it. */
 export function later(close: () => Promise<void>): void {
-  closing.push(close);
+  onTestFinished(close);
 }
 
 /** A root with these files, and beside it what must not be seen or changed. */
