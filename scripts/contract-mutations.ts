@@ -109,7 +109,7 @@ export const contractMutations: readonly Mutation[] = [
   {
     rule: "ERR-5",
     breaks: "the error of params that do not fit has issues",
-    file: "core/src/prompt/template.ts",
+    file: "core/src/prompt/params.ts",
     find: 'throw new DefinitionError(`The params of "${name}" do not fit: ${describeIssues(issues, unlisted)}.`, { issues });',
     replace: 'throw new DefinitionError(`The params of "${name}" do not fit: ${describeIssues(issues, unlisted)}.`);',
     test: "packages/core/test/pointers.test.ts",

@@ -1,11 +1,12 @@
 import type { BudgetExceededError } from "./budget-error.ts";
 import type { Usage } from "./limits/usage.ts";
 import type { Message } from "./provider/message.ts";
-import type { PromptResponse } from "./provider/adapter.ts";
 import type { SchemaIssue } from "./schema.ts";
 import type { ToolInvoked } from "./state/events.ts";
 import type { Visibility } from "./prompt/visibility.ts";
 import type { InternalError } from "./internal-error.ts";
+import type { ListenerError } from "./listener-error.ts";
+import type { ProcessError } from "./process-error.ts";
 import type { DeadlockError, RestoreError } from "./transaction-errors.ts";
 
 /** Where an evaluation was when it failed; "render" is all that comes before the first request. */
@@ -233,56 +234,13 @@ export class AbortedError extends PromptEvaluationError {
   override readonly name = "AbortedError";
 }
 
-/** A listener threw on `prompt.executed`: nothing paid for is lost. */
-export class ListenerError extends PromptEvaluationError {
-  readonly code = "listener";
-  override readonly name = "ListenerError";
-  /** What the listeners threw, in the order of the events. */
-  readonly errors: readonly unknown[];
-  /** The response of the evaluation, which succeeded. */
-  readonly response: PromptResponse<unknown>;
-  constructor(
-    message: string,
-    details: EvaluationDetails & { readonly errors: readonly unknown[]; readonly response: PromptResponse<unknown> },
-  ) {
-    super(message, details);
-    this.errors = details.errors;
-    this.response = details.response;
-  }
-}
-
-/** A command-line model or agent ended badly. */
-export class ProcessError extends PromptEvaluationError {
-  readonly code = "process";
-  override readonly name = "ProcessError";
-  /** The exit code; null where a signal ended the process. */
-  readonly exitCode: number | null;
-  /** The signal that ended the process; null where it ended by itself. */
-  readonly signal: string | null;
-  /** The end of what the process wrote to standard error. */
-  readonly stderr: string;
-  constructor(
-    message: string,
-    details: EvaluationDetails & {
-      readonly exitCode: number | null;
-      readonly signal: string | null;
-      readonly stderr: string;
-    },
-  ) {
-    super(message, details);
-    this.exitCode = details.exitCode;
-    this.signal = details.signal;
-    this.stderr = details.stderr;
-  }
-}
-
 /** A tool handler may throw it: its changes are undone, the sections open, the loop goes on. */
 export class VisibilityExpansionRequired extends ProvisoError {
   readonly code = "visibility";
   override readonly name = "VisibilityExpansionRequired";
   /** The visibility that each section would have, by the section's path. */
   readonly requested: Readonly<Record<string, Visibility>>;
-  /** Why the model wants them open, in its words. */
+  /** Why they have to be open; the model reads it. */
   readonly reason: string;
   constructor(requested: Readonly<Record<string, Visibility>>, reason: string) {
     super(`Sections must be opened: ${Object.keys(requested).join(", ")}. ${reason}`);

@@ -7,11 +7,9 @@ export {
   DeadlineExceededError,
   DefinitionError,
   isEvaluationFailure,
-  ListenerError,
   NotSupportedError,
   OptionError,
   OutputParseError,
-  ProcessError,
   PromptEvaluationError,
   PromptRenderError,
   ProviderError,
@@ -23,6 +21,8 @@ export {
 } from "./errors.ts";
 export type { EvaluationDetails, EvaluationFailure, ProviderErrorReason, ThrottleKind } from "./errors.ts";
 export { InternalError } from "./internal-error.ts";
+export { ListenerError } from "./listener-error.ts";
+export { ProcessError } from "./process-error.ts";
 export { FilesystemError } from "./filesystem-error.ts";
 export type { FilesystemFault } from "./filesystem-error.ts";
 export { DeadlockError, RestoreError, UnusableError } from "./transaction-errors.ts";

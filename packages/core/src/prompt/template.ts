@@ -1,7 +1,7 @@
 import { DefinitionError } from "../errors.ts";
 import { checkOptionNames, type OptionNames } from "../option-names.ts";
 import type { Binding } from "../resources/binding.ts";
-import { describeIssues, keysSchemaOf, parseWithSchemaSync, type ObjectSchema, type Schema } from "../schema.ts";
+import { keysSchemaOf, type ObjectSchema, type Schema } from "../schema.ts";
 import type { SessionState } from "../state/session.ts";
 import type { Slice } from "../state/slice.ts";
 import type { CompletionChecker } from "../tool/completion.ts";
@@ -14,6 +14,7 @@ import { sectionHash, toolHash, type PromptDescriptor } from "./descriptor.ts";
 import type { SummarisedSection } from "./disclosure.ts";
 import { checkTaskExamples, type TaskExample } from "./examples.ts";
 import { outputSpec, type OutputSpec } from "./output.ts";
+import { checkedParams } from "./params.ts";
 import { checkTag, acceptedTexts, currentTexts, type AppliedOverride, type PromptOverride } from "./overrides.ts";
 import type { CheckedText, TextKeys } from "./placeholders.ts";
 import { renderPrompt } from "./render.ts";
@@ -59,7 +60,7 @@ export interface PromptDefinition<
 
 /** A prompt without its params; `bind` gives it them. */
 export interface PromptTemplate<Params, Output> {
-  /** The namespace; `default` where none was given. */
+  /** The namespace; `app` where none was given. */
   readonly ns: string;
   /** The name in the namespace. */
   readonly key: string;
@@ -281,37 +282,4 @@ function bindPrompt<Output>(
     asText: () => bindPrompt<string>(template, { ...compiled, output: undefined, completion: undefined }, params),
     render: (options?: RenderOptions) => renderPrompt(compiled, params, options) as RenderedPrompt<Output>,
   });
-}
-
-function checkedParams(
-  schema: ObjectSchema | undefined,
-  name: string,
-  params: unknown,
-): Readonly<Record<string, unknown>> {
-  if (schema === undefined) {
-    const given = Object.keys((params as object | undefined) ?? {});
-    if (given.length === 0) return Object.freeze({});
-    const issues = given.map((key) => ({ path: key, message: "unknown key" }));
-    throw new DefinitionError(`The prompt "${name}" takes no params, but was given: ${given.join(", ")}.`, { issues });
-  }
-  const result = parseWithSchemaSync(schema, params);
-  if (!result.ok) {
-    const { issues, unlisted } = result;
-    throw new DefinitionError(`The params of "${name}" do not fit: ${describeIssues(issues, unlisted)}.`, { issues });
-  }
-  return frozenCopy({ ...result.value }) as Readonly<Record<string, unknown>>;
-}
-
-/** Plain objects and arrays at any depth; anything else is the caller's own. */
-function frozenCopy(value: unknown, seen = new Map<unknown, unknown>()): unknown {
-  const isPlain = typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
-  if (!isPlain && !Array.isArray(value)) return value;
-  const known = seen.get(value);
-  if (known !== undefined) return known;
-  const copy: object = Array.isArray(value) ? [] : {};
-  seen.set(value, copy);
-  for (const [key, item] of Object.entries(value)) {
-    Object.defineProperty(copy, key, { value: frozenCopy(item, seen), enumerable: true });
-  }
-  return Object.freeze(copy);
 }

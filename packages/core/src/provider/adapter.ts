@@ -105,7 +105,7 @@ export interface PromptResponse<Output> {
   readonly output: Output;
   /** The calls that were answered, in their order. */
   readonly toolResults: readonly ToolInvoked[];
-  /** What all requests of the evaluation spent, with nested evaluations. */
+  /** What the requests of the evaluation spent. Nested evaluations have their own. */
   readonly usage: Usage;
   /** How often the model answered. */
   readonly turns: number;

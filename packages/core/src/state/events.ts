@@ -154,7 +154,7 @@ export interface SectionsOpened extends EventBase<"sections.opened"> {
   readonly keys: readonly string[];
   /** Dotted paths of those that a handler summarised again. */
   readonly closed?: readonly string[];
-  /** Why the model opened them, in its words. */
+  /** Why they were opened: what the model said, or the handler that asked for it. */
   readonly reason: string;
 }
 
@@ -176,7 +176,7 @@ export interface PromptExecuted extends EventBase<"prompt.executed"> {
   readonly promptName: string;
   /** The parsed output; the text where the prompt has no output schema. */
   readonly output: unknown;
-  /** The model's last answer; null where it had no text. */
+  /** The model's last answer; null where the prompt has an output schema. */
   readonly text: string | null;
   /** The sum of all turns. */
   readonly usage: Usage;

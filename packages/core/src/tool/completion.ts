@@ -4,7 +4,7 @@ import type { SessionState } from "../state/session.ts";
 
 /** undefined: complete; a text: what is missing, shown to the model. */
 export interface CompletionChecker<Output = unknown> {
-  /** Names the checker in events. */
+  /** Names the checker in the log. */
   readonly name: string;
   /**
    * The resources that it looks at: an evaluation in which nothing binds one fails before its first request. Left out:

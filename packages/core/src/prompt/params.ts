@@ -1,0 +1,36 @@
+import { DefinitionError } from "../errors.ts";
+import { describeIssues, parseWithSchemaSync, type ObjectSchema } from "../schema.ts";
+
+/** What `bind` was given, validated and frozen. @throws {DefinitionError} where it does not fit the schema. */
+export function checkedParams(
+  schema: ObjectSchema | undefined,
+  name: string,
+  params: unknown,
+): Readonly<Record<string, unknown>> {
+  if (schema === undefined) {
+    const given = Object.keys((params as object | undefined) ?? {});
+    if (given.length === 0) return Object.freeze({});
+    const issues = given.map((key) => ({ path: key, message: "unknown key" }));
+    throw new DefinitionError(`The prompt "${name}" takes no params, but was given: ${given.join(", ")}.`, { issues });
+  }
+  const result = parseWithSchemaSync(schema, params);
+  if (!result.ok) {
+    const { issues, unlisted } = result;
+    throw new DefinitionError(`The params of "${name}" do not fit: ${describeIssues(issues, unlisted)}.`, { issues });
+  }
+  return frozenCopy({ ...result.value }) as Readonly<Record<string, unknown>>;
+}
+
+/** Plain objects and arrays at any depth; anything else is the caller's own. */
+function frozenCopy(value: unknown, seen = new Map<unknown, unknown>()): unknown {
+  const isPlain = typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+  if (!isPlain && !Array.isArray(value)) return value;
+  const known = seen.get(value);
+  if (known !== undefined) return known;
+  const copy: object = Array.isArray(value) ? [] : {};
+  seen.set(value, copy);
+  for (const [key, item] of Object.entries(value)) {
+    Object.defineProperty(copy, key, { value: frozenCopy(item, seen), enumerable: true });
+  }
+  return Object.freeze(copy);
+}
