@@ -1,10 +1,11 @@
 /**
  * `pnpm pack:check`: builds each package from nothing, packs it as it would be published, and asks publint and attw about
- * the tarball. Its links, its guides and what a registry shows of it have to be right.
+ * the tarball. Its links, its guides and what a registry shows of it have to be right, and its size in a browser is bounded.
  */
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, sep } from "node:path";
+import { sizeFaults } from "./browser-size.ts";
 import { guidesIn } from "./guides.ts";
 import { packageFaults } from "./package-faults.ts";
 import { manifestIn, pack, packagesIn, root, run } from "./packages.ts";
@@ -64,6 +65,7 @@ for (const { id, manifest } of packages) {
   });
 }
 
+for (const text of tarballs === undefined ? [] : await sizeFaults("dist")) fault(text);
 rmSync(folder, { recursive: true });
 console.log(`packages: ${faults} faults`);
 process.exitCode = faults > 0 ? 1 : 0;

@@ -69,7 +69,9 @@ export function parseWithSchemaSync<T>(schema: Schema<unknown, T>, value: unknow
 const mostIssues = 100;
 const mostDescribed = 20;
 /** UTF-16 units: of a path in an issue, and of a path and a message that are described. */
-const [longestPath, longestShownPath, longestMessage] = [1_000, 200, 1_000];
+const longestPath = 1_000;
+const longestShownPath = 200;
+const longestMessage = 1_000;
 
 /**
  * "path: message; path: message", as a model or a person reads it: the first 20, and how many more there are. A path is
@@ -90,8 +92,8 @@ function shortened(text: string, most: number): string {
 
 type Side = "input" | "output";
 const newCache = (): Record<Side, WeakMap<object, JsonSchema>> => ({ input: new WeakMap(), output: new WeakMap() });
-const exact = newCache();
-const keysAlone = newCache();
+const exact = /* @__PURE__ */ newCache();
+const keysAlone = /* @__PURE__ */ newCache();
 
 /**
  * The schema as JSON Schema (draft 2020-12), printed once. A DefinitionError when it cannot be printed, about `what`.

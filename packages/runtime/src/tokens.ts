@@ -37,15 +37,16 @@ const costs: Readonly<Record<number, readonly [first: number, within: number, ea
 };
 const column = (at: 0 | 1 | 2): Float64Array =>
   Float64Array.from({ length: kinds }, (_, kind) => costs[kind]?.[at] ?? 0);
-const [first, within, each] = [column(0), column(1), column(2)];
+const first = /* @__PURE__ */ column(0);
+const within = /* @__PURE__ */ column(1);
+const each = /* @__PURE__ */ column(2);
 
 /** What a letter costs on top where a word has it: of Latin beyond ASCII, and of other scripts with blanks. */
 const tokensPerAccent = 0.35;
 const tokensPerForeignLetter = 0.15;
 
-/** The kind that a piece has with one unit more, by its own kind and the unit's; `none`: the unit begins another. */
-const joined = new Uint8Array(kinds * kinds);
-for (const [piece, unit, result] of [
+/** The kind that a piece has with one unit more, by its own kind and the unit's. Any other unit begins another piece. */
+const joinedKinds = [
   [lowerCase, lowerCase, lowerCase],
   [upperCase, lowerCase, lowerCase],
   [upperCase, upperCase, capitals],
@@ -61,11 +62,10 @@ for (const [piece, unit, result] of [
   [mark, lineEnd, mark],
   [ideograph, ideograph, ideograph],
   [half, half, half],
-] as const) {
-  joined[piece * kinds + unit] = result;
-}
+] as const;
+const joined = /* @__PURE__ */ tableOf(joinedKinds);
 
-const asciiKinds = Uint8Array.from({ length: 128 }, (_, unit) => {
+const asciiKinds = /* @__PURE__ */ Uint8Array.from({ length: 128 }, (_, unit) => {
   const text = String.fromCharCode(unit);
   if (/[a-z]/.test(text)) return lowerCase;
   if (/[A-Z]/.test(text)) return upperCase;
@@ -73,6 +73,12 @@ const asciiKinds = Uint8Array.from({ length: 128 }, (_, unit) => {
   if (/[\r\n]/.test(text)) return lineEnd;
   return unit <= 32 ? blank : mark;
 });
+
+function tableOf(rows: typeof joinedKinds): Uint8Array {
+  const table = new Uint8Array(kinds * kinds);
+  for (const [piece, unit, result] of rows) table[piece * kinds + unit] = result;
+  return table;
+}
 
 /** Units of a text that are all looked at. Of a longer one it is the first quarter of each block. */
 const wholeLength = 131_072;

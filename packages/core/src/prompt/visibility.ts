@@ -13,7 +13,7 @@ export interface OpenedSections {
 }
 
 /** What is open in a session, by prompt. Part of every prompt that has a section which can be summarised. */
-export const openedSections: Slice<readonly OpenedSections[]> = defineSlice<readonly OpenedSections[]>({
+export const openedSections: Slice<readonly OpenedSections[]> = /* @__PURE__ */ defineSlice<readonly OpenedSections[]>({
   name: "proviso.opened-sections",
   initial: [],
   reducers: ({ on }) =>

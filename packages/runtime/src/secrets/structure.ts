@@ -212,8 +212,8 @@ function marked<T extends object>(given: T, shown: T): T {
 }
 
 /** What has to be looked at in an event. */
-const dataOf: ReadonlyMap<string, readonly (readonly [string, Treatment])[]> = new Map(
-  Object.entries(events).map(([type, shape]) => [
+const dataOf: ReadonlyMap<string, readonly (readonly [string, Treatment])[]> = /* @__PURE__ */ new Map(
+  /* @__PURE__ */ Object.entries(events).map(([type, shape]) => [
     type,
     Object.entries<Treatment>(shape).filter(([, how]) => how !== "kept"),
   ]),

@@ -10,13 +10,34 @@ export interface LogChange {
 
 const changeOf = Symbol("change of a log");
 /** Methods that read, and keep no hold on the list: they run on the entries themselves. */
-const reading = new Set<string | symbol>(
-  "concat includes indexOf join keys lastIndexOf slice toReversed toSorted toSpliced values with".split(" "),
-).add(Symbol.iterator);
+const reading = new Set<string | symbol>([
+  Symbol.iterator,
+  "concat",
+  "includes",
+  "indexOf",
+  "join",
+  "keys",
+  "lastIndexOf",
+  "slice",
+  "toReversed",
+  "toSorted",
+  "toSpliced",
+  "values",
+  "with",
+]);
 /** The same, with a function that is told the list. */
-const visiting = new Set<string | symbol>(
-  "every filter find findIndex findLast findLastIndex flatMap forEach map some".split(" "),
-);
+const visiting = new Set<string | symbol>([
+  "every",
+  "filter",
+  "find",
+  "findIndex",
+  "findLast",
+  "findLastIndex",
+  "flatMap",
+  "forEach",
+  "map",
+  "some",
+]);
 
 /** A draft of these entries, and all that `append` makes of it, can be used as long as the scope lives. */
 export interface DraftScope {

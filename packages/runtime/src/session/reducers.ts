@@ -3,12 +3,17 @@ import { frozenState, isThenable } from "@proviso/core/internal";
 import { current, enableArrayMethods, enableMapSet, Immer, isDraft } from "immer";
 import { appendedTo } from "./log-draft.ts";
 
-enableMapSet();
-enableArrayMethods();
-// It would look at every item of a list that changed; `frozenState` looks at those that are new.
-const immer = new Immer({ autoFreeze: false });
+/** Without the freezing, which would look at every item of a list that changed: `frozenState` looks at the new ones. */
+const immer = /* @__PURE__ */ newImmer();
 /** V8 copies a frozen list sixty times slower than one that is not. */
 const worthThawing = 64;
+
+/** A bundler drops it with what uses it: at the top of a module, these calls would keep immer in every bundle. */
+function newImmer(): Immer {
+  enableMapSet();
+  enableArrayMethods();
+  return new Immer({ autoFreeze: false });
+}
 
 export type Reducer = (state: never, event: never) => unknown;
 

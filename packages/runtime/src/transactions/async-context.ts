@@ -16,7 +16,7 @@ interface Place {
   current: Current | undefined;
 }
 
-const storage = asyncStorage<Place>();
+const storage = /* @__PURE__ */ asyncStorage<Place>();
 
 /** Runs the body, and what it begins, as part of the transaction. */
 export function runAsPartOf<R>(current: Current, body: () => R): R {

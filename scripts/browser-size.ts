@@ -1,0 +1,104 @@
+/**
+ * `pnpm size` prints what the packages weigh in a browser, from what the build has made; `pnpm size --modules` adds the
+ * bytes of each source file before minifying. `pnpm pack:check` fails where a size is over its bound.
+ *
+ * What is counted: a bundle of one import, minified and gzipped (level 9), in bytes; 1 KB is 1,024. Of a package's own
+ * size, everything that its entry "." exports is imported, and other packages stay outside: its dependencies, its peers
+ * and, for the runtime, core. What a program imports of it is smaller, so one import alone is counted, too.
+ */
+import { join, relative } from "node:path";
+import { gzipSync } from "node:zlib";
+import { rolldown, type OutputChunk } from "rolldown";
+import { root } from "./packages.ts";
+
+export interface BrowserBundle {
+  /** Minified, in bytes. */
+  readonly minified: number;
+  /** Minified and gzipped, in bytes. */
+  readonly gzipped: number;
+  /** Bytes of each module before it is minified, by its file. */
+  readonly modules: ReadonlyMap<string, number>;
+}
+
+export interface SizeBound {
+  /** A package's folder in packages/. */
+  readonly id: string;
+  /** What is imported of its entry ".": "*" is everything. */
+  readonly names: string;
+  /** Bytes, gzipped. */
+  readonly most: number;
+}
+
+const kilobyte = 1024;
+
+export const sizeBounds: readonly SizeBound[] = [
+  { id: "core", names: "*", most: 18.5 * kilobyte },
+  { id: "runtime", names: "*", most: 51 * kilobyte },
+  // A bundler drops what is not used. A call at the top of a module, which it cannot drop, keeps all that it reaches.
+  { id: "core", names: "{ systemClock }", most: 0.5 * kilobyte },
+  { id: "core", names: "{ toolOk }", most: 1.5 * kilobyte },
+  { id: "runtime", names: "{ append }", most: kilobyte },
+];
+
+/** A module that exports what is imported of a package: as it was built, or of its sources. */
+export function importOf({ id, names }: Pick<SizeBound, "id" | "names">, from: "dist" | "src"): string {
+  return `export ${names} from ${JSON.stringify(join(root, "packages", id, from, from === "src" ? "index.ts" : "index.js"))};`;
+}
+
+/** Bundles one module for a browser, without the packages that it imports. */
+export async function browserBundle(source: string): Promise<BrowserBundle> {
+  const name = "\0imported";
+  const bundled = await rolldown({
+    input: name,
+    external: (id) => !id.startsWith(".") && !id.startsWith("/") && !id.startsWith("\0"),
+    platform: "browser",
+    // The sources have syntax that browsers do not have yet.
+    transform: { target: "es2024" },
+    plugins: [
+      { name: "source", resolveId: (id) => (id === name ? id : null), load: (id) => (id === name ? source : null) },
+    ],
+  });
+  const { output } = await bundled.generate({ format: "esm", minify: true, comments: false });
+  await bundled.close();
+  const chunks = output.filter((one): one is OutputChunk => one.type === "chunk");
+  const code = chunks.map((chunk) => chunk.code).join("");
+  return {
+    minified: Buffer.byteLength(code),
+    gzipped: gzipSync(code, { level: 9 }).length,
+    modules: new Map(
+      chunks.flatMap((chunk) =>
+        Object.entries(chunk.modules).map(([file, { renderedLength }]) => [file, renderedLength]),
+      ),
+    ),
+  };
+}
+
+/** What is over its bound, each as a sentence. */
+export async function sizeFaults(
+  from: "dist" | "src",
+  bounds: readonly SizeBound[] = sizeBounds,
+): Promise<readonly string[]> {
+  const sizes = await Promise.all(bounds.map((bound) => browserBundle(importOf(bound, from))));
+  return bounds.flatMap(({ id, names, most }, at) => {
+    const { gzipped } = sizes[at]!;
+    return gzipped <= most
+      ? []
+      : [`${names} of ${id} has ${gzipped} bytes, minified and gzipped: at most ${most} are allowed`];
+  });
+}
+
+async function main(listsModules: boolean): Promise<void> {
+  const kilobytes = (bytes: number): string => (bytes / kilobyte).toFixed(1);
+  for (const bound of sizeBounds) {
+    const { minified, gzipped } = await browserBundle(importOf(bound, "dist"));
+    const sizes = `minified ${kilobytes(minified)} KB, gzipped ${kilobytes(gzipped)} KB`;
+    console.log(`${bound.names} of ${bound.id}: ${sizes} (at most ${kilobytes(bound.most)} KB)`);
+    if (!listsModules) continue;
+    const { modules } = await browserBundle(importOf(bound, "src"));
+    for (const [file, bytes] of [...modules].toSorted(([, a], [, b]) => b - a)) {
+      if (bytes > 0) console.log(`${String(bytes).padStart(8)} ${relative(root, file)}`);
+    }
+  }
+}
+
+if (process.argv[1] === import.meta.filename) await main(process.argv.includes("--modules"));
