@@ -41,6 +41,11 @@ export interface OpenAIConnection {
   readonly fetch?: LeanFetch | undefined;
   /** Milliseconds between two events of a stream. Default 60,000, or `timeoutMs` where that is less. */
   readonly stallMs?: number | undefined;
+  /**
+   * true: the adapter can be made in a browser, with a key for OpenAI's own address. Everyone who opens the page can read
+   * that key and spend its credit. Default false: a DefinitionError.
+   */
+  readonly dangerouslyAllowBrowser?: boolean | undefined;
 }
 
 /** What every request carries; only what is set is sent. */
@@ -108,6 +113,7 @@ const optionNames = {
   timeoutMs: true,
   fetch: true,
   stallMs: true,
+  dangerouslyAllowBrowser: true,
   temperature: true,
   topP: true,
   maxOutputTokens: true,
@@ -148,9 +154,27 @@ export function checkOptions(given: OpenAIOptions): CheckedOptions {
   if (checked.client === undefined && checked.apiKey === undefined) {
     throw new DefinitionError("openai needs a key: set OPENAI_API_KEY, or give { apiKey } or { client }.");
   }
+  refuseBrowser(checked);
   if (checked.api === "responses") refuseChatSettings(checked);
   if (checked.client === undefined) requestHeaders(checked);
   return checked;
+}
+
+/** A key that a page holds is known to everyone who opens it. An address that is not OpenAI's may be a proxy, which has the key. */
+function refuseBrowser({ client, baseURL, dangerouslyAllowBrowser: allowed }: CheckedOptions): void {
+  if (allowed !== undefined && typeof allowed !== "boolean") {
+    throw new DefinitionError(
+      `The option dangerouslyAllowBrowser must be true or false, not ${describeValue(allowed)}.`,
+    );
+  }
+  const { window, document } = globalThis as { readonly window?: unknown; readonly document?: unknown };
+  const inBrowser = window !== undefined && document !== undefined;
+  if (!inBrowser || allowed === true || client !== undefined || !isOpenAI(baseURL)) return;
+  throw new DefinitionError(
+    "openai is made in a browser, where everyone who opens the page can read its key. Send the requests through a server " +
+      "of yours that adds the key, and give its address: { baseURL }. Where the key may be known, give " +
+      "{ dangerouslyAllowBrowser: true }.",
+  );
 }
 
 function needsModel(): DefinitionError {
