@@ -14,7 +14,7 @@ export const contractMutations: readonly Mutation[] = [
     rule: "PRO-7",
     breaks: "a text that only quotes a sentence is none",
     file: "adapter-kit/src/error-text.ts",
-    find: "sentences.some((sentence) => sentence.test(said))",
+    find: "sentences.some((sentence) => sentence.test(words))",
     replace: "sentences.some((sentence) => new RegExp(sentence.source.slice(1)).test(said))",
     test: "packages/adapter-openai/test/context-length.test.ts",
   },

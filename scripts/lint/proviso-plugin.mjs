@@ -3,7 +3,10 @@
  *
  * `proviso/no-ambient`: time, randomness and ids are injected through `Run`, so that any run can be simulated from a
  * seed. Reading them from the surroundings is allowed in a few modules only (the overrides of .oxlintrc.json).
+ *
+ * `proviso/plain-words` and `proviso/plain-titles`: see plain-words.mjs.
  */
+import { plainTitles, plainWords } from "./plain-words.mjs";
 
 const bannedMembers = new Map([
   ["Date", new Set(["now"])],
@@ -86,4 +89,7 @@ const noAmbient = {
   },
 };
 
-export default { meta: { name: "proviso" }, rules: { "no-ambient": noAmbient } };
+export default {
+  meta: { name: "proviso" },
+  rules: { "no-ambient": noAmbient, "plain-words": plainWords, "plain-titles": plainTitles },
+};

@@ -37,6 +37,12 @@ const files: Record<string, string> = {
   "packages/runtime/src/node-builtin.ts": 'import { readFileSync } from "node:fs";\nexport const a = readFileSync;',
   "packages/core/src/floating.ts":
     "const a = async (): Promise<void> => {};\nexport const b = (): void => {\n  a();\n};",
+  "packages/core/src/docstring.ts": "/** As it was given. */\nexport const a = 1;",
+  "packages/core/src/docstring-of-member.ts":
+    "export interface A {\n  /** What it was told. */\n  readonly b: number;\n}",
+  "packages/core/src/line-comment.ts":
+    "// A comment in two lines, of which the second one says\n// what nobody reads.\nexport const a = 1;",
+  "packages/core/src/name.ts": "export const lastHeard = 1;",
   "packages/core/src/long-file.ts": `${"\n".repeat(300)}export const a = 1;`,
   "packages/core/src/long-function.ts": `export function a(b: number): number {\n${"  b += 1;\n".repeat(60)}  return b;\n}`,
 
@@ -52,6 +58,10 @@ const files: Record<string, string> = {
   "packages/core/src/date-argument.ts": "export const a = (b: number): Date => new Date(b);",
   "packages/core/src/own-name.ts":
     "export const a = (setTimeout: (b: number) => void, clock: { now(): number }): void => setTimeout(clock.now());",
+  "packages/core/src/plain.ts":
+    "/** The number of a turn, from 1. */\nexport const a = 1;\n// oxlint-disable-next-line no-var -- as it has to be\nvar b = a;\nexport { b };",
+  "packages/core/src/sentence.ts":
+    "// A sentence that goes on\n// as one comment in its second line.\nexport const a = 1;",
   "packages/core/src/type-cycle-a.ts":
     'import type { B } from "./type-cycle-b.ts";\nexport type A = { b?: B };\nexport const a = 1;',
   "packages/core/src/type-cycle-b.ts":
@@ -125,6 +135,10 @@ test.each([
   ["packages/core/src/node-builtin.ts", "import(no-nodejs-modules)"],
   ["packages/runtime/src/node-builtin.ts", "import(no-nodejs-modules)"],
   ["packages/core/src/floating.ts", "typescript(no-floating-promises)"],
+  ["packages/core/src/docstring.ts", "proviso(plain-words)"],
+  ["packages/core/src/docstring-of-member.ts", "proviso(plain-words)"],
+  ["packages/core/src/line-comment.ts", "proviso(plain-words)"],
+  ["packages/core/src/name.ts", "proviso(plain-words)"],
   ["packages/core/src/long-file.ts", "eslint(max-lines)"],
   ["packages/core/src/long-function.ts", "eslint(max-lines-per-function)"],
 ])("%s is refused by %s", (file, rule) => {
@@ -142,6 +156,8 @@ test.each([
   "examples/allowed/main.ts",
   "packages/core/src/date-argument.ts",
   "packages/core/src/own-name.ts",
+  "packages/core/src/plain.ts",
+  "packages/core/src/sentence.ts",
   "packages/core/src/type-cycle-a.ts",
   "packages/core/src/type-cycle-b.ts",
 ])("%s is accepted", (file) => {

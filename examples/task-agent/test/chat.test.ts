@@ -245,7 +245,7 @@ test("AGT-9 a conversation that cannot be saved is remembered, and saved with th
   using other = new DatabaseSync(path);
   other.exec("BEGIN IMMEDIATE");
   expect((await chat.say("one")).text).toBe("One.");
-  expect(logged).toEqual([["chat.not_saved", { error: expect.stringContaining("locked by somebody else") }]]);
+  expect(logged).toEqual([["chat.not_saved", { error: expect.stringContaining("locked by another connection") }]]);
   other.exec("ROLLBACK");
   await chat.say("two");
   expect(String(other.prepare("SELECT messages FROM conversation").get()?.["messages"])).toContain("One.");
@@ -263,7 +263,7 @@ test("AGT-9 while somebody else reads the file the tasks are listed, and none is
   expect((await chat.say("list, then add x")).text).toBe("I cannot.");
   const told = service.requests.map(({ body }) => JSON.stringify(body.contents.at(-1)));
   expect(told[1]).toContain('\\"tasks\\":[]');
-  expect(told[2]).toContain("locked by somebody else");
+  expect(told[2]).toContain("locked by another connection");
   other.exec("ROLLBACK");
   expect(await tasksIn(path)).toEqual([]);
   expect(chat.session.get(tally).added).toBe(0);

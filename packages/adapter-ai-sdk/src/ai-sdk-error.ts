@@ -67,7 +67,7 @@ function httpFailure(errors: Errors, { statusCode: status, cause }: HttpError, m
   return { ...modelFailureFrom({ status, headers: headersOf(call, undefined) }, call && bodyOf(call)), message };
 }
 
-/** `generateText` and the like, inside a model of somebody's own, wrap the last of their attempts. */
+/** Unwraps the last attempt's error: `generateText` and the like, inside an application's own model, wrap it. */
 function lastOf(error: unknown): unknown {
   const { name, lastError } = (error ?? {}) as { readonly name?: unknown; readonly lastError?: unknown };
   return name === "AI_RetryError" && lastError !== undefined ? lastError : error;
@@ -123,26 +123,31 @@ function bodyOf({ responseBody, data }: APICallError): unknown {
   return json.ok ? json.value : data;
 }
 
-/** `get` as of `Headers`; Google tells how long to wait in the body only. Source: google.rpc.RetryInfo. */
-function headersOf(error: APICallError | undefined, told: unknown): { get(name: string): string | null } {
-  const delay = detailOf(told, "retryDelay");
+/**
+ * Returns the headers with a `get` like that of `Headers`. Google writes how long to wait only in the body. Source:
+ * google.rpc.RetryInfo.
+ */
+function headersOf(error: APICallError | undefined, payload: unknown): { get(name: string): string | null } {
+  const delay = detailOf(payload, "retryDelay");
   const seconds = /^\d+(\.\d+)?s$/.test(delay) ? delay.slice(0, -1) : null;
   return { get: (name) => error?.responseHeaders?.[name] ?? (name === "retry-after" ? seconds : null) };
 }
 
 /** Google refuses a key with status 400. Source: google.rpc.ErrorInfo. */
-function asRefused(failure: ModelFailure, told: unknown): ModelFailure {
-  const keyRefused = failure.failure === "provider" && detailOf(told, "reason") === "API_KEY_INVALID";
+function asRefused(failure: ModelFailure, payload: unknown): ModelFailure {
+  const keyRefused = failure.failure === "provider" && detailOf(payload, "reason") === "API_KEY_INVALID";
   return keyRefused ? { ...failure, reason: "api_key" } : failure;
 }
 
-function detailOf(told: unknown, key: string): string {
-  const details = isRecord(told) ? told["details"] : undefined;
+function detailOf(payload: unknown, key: string): string {
+  const details = isRecord(payload) ? payload["details"] : undefined;
   const texts = Array.isArray(details) ? details.map((detail) => textAt(detail, key)) : [];
   return texts.find((text) => text !== "") ?? "";
 }
 
-/** By its fields: the gateway's errors have their own classes, of a package that need not be here. */
+/**
+ * An HTTP error, recognised by its fields: the gateway's errors are classes of a package that need not be installed.
+ */
 interface HttpError extends Error {
   readonly statusCode: number;
 }

@@ -25,8 +25,9 @@ import { secretsOf } from "./secrets.ts";
 import { isOpenAIFamily, toAiSdk, type Call } from "./to-ai-sdk.ts";
 
 /**
- * The call alone, for whoever wraps it: record, route, count.
- * @throws {DefinitionError} for an option that is out of range, a model that is none, and an id that nobody resolves.
+ * Makes the model alone, without an adapter, for code that wraps it to record, route or count requests.
+ * @throws {DefinitionError} for an option that is out of range, for what is not a model, and for an id that no provider
+ * resolves.
  */
 export function aiSdkModel(given: AiSdkOptions): ModelProvider {
   const checked = checkOptions(given);
@@ -40,8 +41,8 @@ export function aiSdkModel(given: AiSdkOptions): ModelProvider {
 }
 
 /**
- * Pure and advisory, and never throws, whatever it is given: would `aiSdk` take these? Whether somebody resolves an id
- * is not looked up.
+ * Returns whether `aiSdk` would take these options. It never throws, whatever it is given, and does not look up whether
+ * a provider resolves an id.
  */
 export function validateAiSdkOptions(options: AiSdkOptions): boolean {
   try {
@@ -60,7 +61,7 @@ export function takesSchemas(model: LanguageModel | string): boolean {
 export interface Abilities {
   readonly tools: boolean;
   readonly nativeOutput: boolean;
-  /** The answer is read from its text, whatever the model was told of its shape. */
+  /** Whether the output is read from the answer's text, whatever shape the model was asked for. */
   readonly textOnly: boolean;
   /** The service says with each answer what it cost. */
   readonly reportsCost?: boolean;
@@ -108,15 +109,15 @@ type Warn = (warnings: Answer["warnings"]) => void;
 
 /** Each warning once, as a log record. */
 function warnings(environment: Environment, { name, modelId }: ModelSource): Warn {
-  const told = new Set<string>();
+  const logged = new Set<string>();
   const log = logOf(environment);
-  const tell = (warning: SharedV4Warning): void => {
+  const logOnce = (warning: SharedV4Warning): void => {
     const text = JSON.stringify(warning);
-    if (told.has(text)) return;
-    told.add(text);
+    if (logged.has(text)) return;
+    logged.add(text);
     log("warn", { provider: name, model: modelId, warning }, "provider.warning");
   };
-  return (given) => given?.forEach(tell);
+  return (given) => given?.forEach(logOnce);
 }
 
 async function generate(call: Call, request: ModelRequest, warn: Warn): Promise<ModelResponse | ModelFailure> {
@@ -150,7 +151,7 @@ async function answerTo(call: Call, request: ModelRequest, until: RequestGuard):
   until.expect(stallMs);
   const raw = isOpenAIFamily(model) ? { includeRawChunks: true } : {};
   const { stream, response } = await Promise.race([model.doStream({ ...options, ...raw }), until.ended]);
-  until.heard();
+  until.received();
   const answer = await fromStream(stream, onDelta, until);
   return "error" in answer ? answer : { ...answer, response: { ...answer.response, headers: response?.headers } };
 }

@@ -50,7 +50,7 @@ export function textOf(content: readonly LanguageModelV4Content[]): string {
   return text;
 }
 
-/** Which of the service's own items a part belongs to, where it says so. */
+/** Returns the id of the service's own item that a part belongs to, where the part names one. */
 export function itemOf({ providerMetadata }: { readonly providerMetadata?: object | undefined }): string | undefined {
   return Object.values(providerMetadata ?? {})
     .map((metadata: unknown) => textAt(metadata, "itemId"))
@@ -73,7 +73,7 @@ function callOf(part: LanguageModelV4Content): ToolCall {
 /** Reasons that services give beside their own refusals; what a filter withheld has its own. */
 const refusals = new Set<string | undefined>([undefined, "stop", "completed", "refusal"]);
 
-/** The ecosystem tells a refusal as text, with a content filter's finish reason. */
+/** Recognises a refusal: the ecosystem returns it as text, with a content filter's finish reason. */
 function refusalIn({ finishReason }: Answer, text: string): string | undefined {
   if (!isRecord(finishReason) || finishReason["unified"] !== "content-filter" || text === "") return undefined;
   return refusals.has(finishReason.raw) ? text : undefined;
@@ -117,7 +117,7 @@ function whyBroken(answer: Answer): ModelFailure | undefined {
   return { failure: "provider", reason: "unknown", message: "The provider failed while it answered." };
 }
 
-/** Of bodies that are no stream of events. */
+/** The media types of bodies that are not a stream of events. */
 const otherTypes = /^(text\/html|text\/plain|application\/json)\b/i;
 
 /** `@ai-sdk/openai` does not look at the status of a response: one in progress would pass as whole. */
@@ -130,7 +130,7 @@ function whyUnfinished(body: unknown): ModelFailure | undefined {
   return { failure: "provider", reason: "invalid_response", message };
 }
 
-/** Of a body of OpenAI's Responses API. */
+/** Returns the status of a body of OpenAI's Responses API. */
 function statusOf(body: unknown): string | undefined {
   if (!isRecord(body) || body["object"] !== "response") return undefined;
   return textAt(body, "status") || undefined;
@@ -145,7 +145,10 @@ function keptParts(provider: string, content: readonly LanguageModelV4Content[])
   return plain ? {} : { providerItems: { api: "ai-sdk", provider, parts } };
 }
 
-/** As it goes back in a prompt: its metadata are the options there. Files and sources are not sent back. */
+/**
+ * Converts a part into what goes back in a prompt: its metadata are the options there. Files and sources are not sent
+ * back.
+ */
 function keptPart(part: LanguageModelV4Content): readonly AssistantPart[] {
   const options = "providerMetadata" in part && part.providerMetadata ? { providerOptions: part.providerMetadata } : {};
   if (part.type === "text" || part.type === "reasoning") return [{ type: part.type, text: part.text, ...options }];

@@ -6,7 +6,7 @@ import { openaiAnswer, reasonOf } from "./openai-answer.ts";
 import { openaiEvents, type Counts, type OpenAIEvents } from "./openai-events.ts";
 import type { Answer } from "./parts.ts";
 
-/** What a stream told instead of an answer. */
+/** The error that a stream carried instead of an answer. */
 export interface StreamFault {
   readonly error: unknown;
 }
@@ -27,7 +27,7 @@ export async function fromStream(
   let counts: Counts = "all";
   let refused: unknown;
   const gathering = gather((delta) => {
-    if (counts !== "untold") onDelta(delta);
+    if (counts !== "silent") onDelta(delta);
   });
   const reader = stream.getReader();
   const leave = (): void => void reader.cancel().catch(() => {});
@@ -38,8 +38,8 @@ export async function fromStream(
       const { done, value } = await reader.read();
       guard.signal.throwIfAborted();
       if (done) return settled(gathering.answer(), events, refused);
-      guard.heard();
-      if (value.type === "raw") counts = events.hear(value.rawValue);
+      guard.received();
+      if (value.type === "raw") counts = events.read(value.rawValue);
       else if (value.type === "finish") return settled(gathering.answer(finishOf(value, events)), events, refused);
       else if (counts === "nothing" || (counts === "no text" && value.type.endsWith("-delta"))) continue;
       else if (value.type !== "error") gathering.take(value);
@@ -53,8 +53,8 @@ export async function fromStream(
 }
 
 /**
- * The answer, as far as it is one. An event that its SDK refused is no loss where the last event has the whole answer,
- * or where it said nothing of it.
+ * Returns the answer, as far as there is one. An event that the SDK refused is no loss where the last event has the
+ * whole answer, or where the refused event had no part of it.
  */
 function settled(answer: Answer, events: OpenAIEvents, refused: unknown): Answer | StreamFault {
   const body = events.body();
@@ -66,13 +66,13 @@ function settled(answer: Answer, events: OpenAIEvents, refused: unknown): Answer
   }
   const reason = events.reason();
   if (refused !== undefined) {
-    // Its SDK takes the answer for broken since then.
+    // The SDK takes the answer for broken after a refused event.
     const isBroken = isRecord(answer.finishReason) && answer.finishReason.unified === "error";
     if (saysSomething(refused) || (isBroken && reason === undefined)) return { error: refused };
     return isBroken && reason !== undefined ? { ...answer, finishReason: reasonOf(reason) } : answer;
   }
   // No choice at all, to the end: an answer without a message.
-  const isVoid = reason === undefined && events.toldUsage() && answer.content.length === 0;
+  const isVoid = reason === undefined && events.reportedUsage() && answer.content.length === 0;
   return { ...answer, ...(isVoid ? { finishReason: reasonOf("stop") } : {}), response };
 }
 
@@ -81,7 +81,7 @@ function finishOf(finish: Finish, events: OpenAIEvents): Finish | undefined {
   return isSilent(finish) && events.isCut() ? undefined : finish;
 }
 
-/** How `@ai-sdk/openai-compatible` tells of a stream without a finish. */
+/** Whether the error is how `@ai-sdk/openai-compatible` reports a stream without a finish. */
 function isEarlyEnd(error: unknown): boolean {
   const { name, data } = Object(error) as { readonly name?: unknown; readonly data?: unknown };
   return name === "AI_InvalidResponseDataError" && data === undefined;
@@ -101,13 +101,13 @@ function saysSomething(error: unknown): boolean {
   return telling.some((key) => key in value && !(Array.isArray(value[key]) && value[key].length === 0));
 }
 
-type Told = Extract<LanguageModelV4StreamPart, { type: `${Block["type"]}-${"start" | "delta" | "end"}` }>;
+type BlockPart = Extract<LanguageModelV4StreamPart, { type: `${Block["type"]}-${"start" | "delta" | "end"}` }>;
 
-function isTold(part: LanguageModelV4StreamPart): part is Told {
+function isBlockPart(part: LanguageModelV4StreamPart): part is BlockPart {
   return /^(text|reasoning)-(start|delta|end)$/.test(part.type);
 }
 
-function keyOf({ type, id }: Told): string {
+function keyOf({ type, id }: BlockPart): string {
   return `${type.split("-")[0]} ${id}`;
 }
 
@@ -123,13 +123,13 @@ function gather(onDelta: (delta: ModelDelta) => void): Gathering {
   let modelId: string | undefined;
   let lastItem: string | undefined;
 
-  /** What is told last of a block's metadata counts. */
-  function block(told: Told): Block {
-    const key = keyOf(told);
-    const found: Block = open.get(key) ?? { type: told.type.startsWith("text") ? "text" : "reasoning", text: "" };
+  /** Finds or opens the block of a part. The last metadata of a block count. */
+  function block(part: BlockPart): Block {
+    const key = keyOf(part);
+    const found: Block = open.get(key) ?? { type: part.type.startsWith("text") ? "text" : "reasoning", text: "" };
     if (!open.has(key)) content.push(found);
     open.set(key, found);
-    if (told.providerMetadata) found.providerMetadata = told.providerMetadata;
+    if (part.providerMetadata) found.providerMetadata = part.providerMetadata;
     return found;
   }
 
@@ -148,7 +148,7 @@ function gather(onDelta: (delta: ModelDelta) => void): Gathering {
       if (type === "stream-start") warnings = part.warnings;
       else if (type === "response-metadata") modelId = part.modelId ?? modelId;
       else if (type === "tool-call" || type === "tool-result" || type === "custom") content.push(part);
-      else if (isTold(part)) {
+      else if (isBlockPart(part)) {
         // An id can be used again, for a block of its own.
         if (type.endsWith("-start")) open.delete(keyOf(part));
         const found = block(part);

@@ -27,9 +27,9 @@ import { demand, loaded, modelSource, type ModelSource } from "./resolve-model.t
 /** What `litellm` takes. */
 export interface LiteLLMOptions extends AiSdkSettings, AdapterOptions {
   /**
-   * As the proxy knows it, `anthropic/claude-sonnet-4-5` for example; sent verbatim. Or a ready model of the ecosystem,
-   * such as `createOpenAI({ baseURL, apiKey }).chat(id)` of `@ai-sdk/openai`: then `baseURL`, `apiKey` and `extraBody`
-   * are its own affair.
+   * The model's name at the proxy, `anthropic/claude-sonnet-4-5` for example; it is sent verbatim. Or a ready model of
+   * the ecosystem, such as `createOpenAI({ baseURL, apiKey }).chat(id)` of `@ai-sdk/openai`, which then has its own
+   * `baseURL`, `apiKey` and `extraBody`.
    */
   readonly model: string | LanguageModel;
   /** Left out: LITELLM_BASE_URL. */
@@ -140,7 +140,7 @@ function checkCapabilities(given: unknown = {}): void {
   );
 }
 
-/** It would be ignored: the model was made with its own. */
+/** Refuses options that a ready model would ignore: it was made with its own. */
 function refuseBesideModel(given: LiteLLMOptions): void {
   for (const option of ["baseURL", "apiKey", "extraBody"] as const) {
     if (given[option] === undefined) continue;

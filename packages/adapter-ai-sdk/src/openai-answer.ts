@@ -27,7 +27,7 @@ function fromResponse(body: Json): Read | undefined {
   };
 }
 
-/** As `@ai-sdk/openai` makes parts of it, so that they are replayed alike. */
+/** Makes the parts that `@ai-sdk/openai` makes of an item, so that they are replayed alike. */
 function contentOf(item: Json): readonly LanguageModelV4Content[] {
   const itemId = textAt(item, "id");
   const { encrypted_content: reasoningEncryptedContent = null } = item as { encrypted_content?: string | null };

@@ -1,19 +1,22 @@
 import { isRecord } from "@proviso/core/provider";
 import { textAt } from "@proviso/adapter-kit";
 
-/** What is made of the parts that come of one event. */
-export type Counts = "all" | "untold" | "no text" | "nothing";
+/**
+ * How to treat the SDK's parts for a raw event: "all": keep and emit them; "silent": keep without emitting; "no text":
+ * drop deltas; "nothing": drop all.
+ */
+export type Counts = "all" | "silent" | "no text" | "nothing";
 
-/** The raw events of OpenAI's wires, looked at beside what an SDK makes of them. */
+/** Reads the raw events of OpenAI's wires beside the parts that an SDK makes of them. */
 export interface OpenAIEvents {
-  hear(raw: unknown): Counts;
-  /** The last event's own answer: Responses. */
+  read(raw: unknown): Counts;
+  /** The answer that the last event of Responses carries. */
   body(): unknown;
-  /** Why the first choice ended: Chat Completions. */
+  /** The finish reason of the first choice of Chat Completions. */
   reason(): string | undefined;
-  /** It told its usage, so it came to its end. */
-  toldUsage(): boolean;
-  /** Events came, and none of them was the end: the stream was cut, whatever an SDK makes of it. */
+  /** Whether a usage chunk arrived; a service sends it last, so the stream came to its end. */
+  reportedUsage(): boolean;
+  /** Whether events arrived and none of them was the last: the stream was cut, whatever an SDK makes of it. */
   isCut(): boolean;
 }
 
@@ -26,22 +29,22 @@ export function openaiEvents(): OpenAIEvents {
   let body: unknown;
   let reason: string | undefined;
   let usage = false;
-  let isHeard = false;
+  let hasEvents = false;
 
-  function hearChunk(raw: Readonly<Record<string, unknown>>, choices: readonly unknown[]): Counts {
+  function readChunk(raw: Readonly<Record<string, unknown>>, choices: readonly unknown[]): Counts {
     if (isRecord(raw["usage"])) usage = true;
     if (reason !== undefined) return "no text";
     const [choice] = choices;
     reason = textAt(choice, "finish_reason") || undefined;
-    return isRecord(choice) && textAt(choice["delta"], "refusal") !== "" ? "untold" : "all";
+    return isRecord(choice) && textAt(choice["delta"], "refusal") !== "" ? "silent" : "all";
   }
 
   return {
-    hear(raw) {
+    read(raw) {
       if (!isRecord(raw)) return "all";
-      isHeard = true;
+      hasEvents = true;
       const { sequence_number: number, choices, response } = raw;
-      if (Array.isArray(choices)) return hearChunk(raw, choices);
+      if (Array.isArray(choices)) return readChunk(raw, choices);
       if (body !== undefined) return "nothing";
       const type = textAt(raw, "type");
       // An error counts whatever its number.
@@ -49,12 +52,12 @@ export function openaiEvents(): OpenAIEvents {
       if (typeof number === "number" && number <= last) return "nothing";
       if (typeof number === "number") last = number;
       if (isRecord(response) && isTerminal(type, textAt(response, "status"))) body = response;
-      return type === "response.refusal.delta" ? "untold" : "all";
+      return type === "response.refusal.delta" ? "silent" : "all";
     },
     body: () => body,
     reason: () => reason,
-    toldUsage: () => usage,
-    isCut: () => isHeard && !usage && reason === undefined && body === undefined,
+    reportedUsage: () => usage,
+    isCut: () => hasEvents && !usage && reason === undefined && body === undefined,
   };
 }
 

@@ -8,11 +8,11 @@ import { type AdapterOptions } from "@proviso/runtime";
 /** A model of the ai ecosystem, of any of the interface versions that are in use. */
 export type LanguageModel = LanguageModelV4 | LanguageModelV3 | LanguageModelV2;
 
-/** What every request carries; only what is set is sent. A model tells by a warning what it does not take. */
+/** What every request carries; only what is set is sent. A model reports what it does not take by a warning. */
 export interface AiSdkSettings extends Omit<ModelSettings, "topLogprobs"> {
   /**
-   * By provider. `@ai-sdk/openai` on the Responses API replays by reference to what the service stored: behind a proxy,
-   * or where nothing is stored, give `{ openai: { store: false } }`.
+   * Options by provider. `@ai-sdk/openai` on the Responses API replays by reference to what the service stored: behind
+   * a proxy, or where nothing is stored, give `{ openai: { store: false } }`.
    */
   readonly providerOptions?: Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined;
   /** Headers that every request carries. Their values count as secrets. */

@@ -29,7 +29,7 @@ export type AssistantPart = Extract<LanguageModelV4Prompt[number], { role: "assi
 export interface KeptParts {
   readonly api: "ai-sdk";
   readonly provider: string;
-  /** In the answer's order; a tool call's arguments are the message's own. */
+  /** The parts in the answer's order; a tool call's arguments are the message's own. */
   readonly parts: readonly AssistantPart[];
 }
 

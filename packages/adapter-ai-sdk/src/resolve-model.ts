@@ -4,7 +4,7 @@ import { checkVersion, type LanguageModel } from "./options.ts";
 
 /** A model that may have to be loaded first; asked for with the first request. */
 export interface ModelSource {
-  /** Of the provider that answers. */
+  /** The name of the provider that answers. */
   readonly name: string;
   readonly modelId: string;
   load(): Promise<LanguageModel> | LanguageModel;
@@ -15,9 +15,9 @@ interface Provider {
 }
 
 /**
- * A model is itself. An id belongs to `globalThis.AI_SDK_DEFAULT_PROVIDER`, as everywhere in the ecosystem, and where
- * there is none to the hosted gateway of the package "ai".
- * @throws {DefinitionError} for an id that nobody would resolve, and where "ai" is needed and missing.
+ * Returns the source of a model. An id goes to `globalThis.AI_SDK_DEFAULT_PROVIDER`, as everywhere in the ecosystem,
+ * and where there is none to the hosted gateway of the package "ai".
+ * @throws {DefinitionError} for an id that no provider resolves, and where "ai" is needed and missing.
  */
 export function modelSource(model: LanguageModel | string): ModelSource {
   if (typeof model !== "string") return { name: model.provider, modelId: model.modelId, load: () => model };
@@ -52,14 +52,15 @@ function resolved(provider: Provider, id: string): LanguageModel {
   }
 }
 
-/** On Vercel itself its own token serves. */
+/** Whether there is a key for the gateway; a token of the platform serves on Vercel. */
 function hasGatewayKey(): boolean {
   return ["AI_GATEWAY_API_KEY", "VERCEL_OIDC_TOKEN", "VERCEL"].some((name) => environmentVariable(name) !== undefined);
 }
 
 /**
- * @throws {DefinitionError} for an optional package that is missing. In a bundle nothing can be looked up, not even
- * what is there: then its own import will tell.
+ * Checks that an optional package is installed. Packages cannot be looked up in a bundle, not even installed ones: the
+ * import itself fails there.
+ * @throws {DefinitionError} for an optional package that is missing.
  */
 export function demand(name: string, forWhat: string): void {
   if (found("@proviso/core") && !found(name)) throw missing(name, forWhat);

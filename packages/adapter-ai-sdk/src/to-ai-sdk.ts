@@ -2,7 +2,7 @@ import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool, LanguageM
 import type { AssistantMessage, Message, ModelRequest, ToolCall, ToolMessage } from "@proviso/core";
 import { isRecord, parseJson } from "@proviso/core/provider";
 import type { Environment } from "@proviso/runtime";
-import { outputSchema, unrestoredSchema, wireName } from "@proviso/adapter-kit";
+import { outputSchema, toolInputSchema, wireName } from "@proviso/adapter-kit";
 import type { AiSdkSettings, LanguageModel } from "./options.ts";
 import { defined, type AssistantPart, type KeptParts } from "./parts.ts";
 
@@ -13,7 +13,7 @@ type ToolPart = Extract<PromptMessage, { role: "tool" }>["content"][number];
 export interface Call {
   readonly settings: AiSdkSettings & Environment;
   readonly model: LanguageModel;
-  /** The answer is read from its text, whatever the model was told of its shape. */
+  /** Whether the output is read from the answer's text, whatever shape the model was asked for. */
   readonly textOnly: boolean;
   /** A message never changes, so it is converted once for a model. */
   readonly converted: WeakMap<Message, unknown>;
@@ -23,7 +23,7 @@ export interface Call {
 export function toAiSdk(call: Call, request: ModelRequest, signal: AbortSignal): LanguageModelV4CallOptions {
   const { settings, model, textOnly } = call;
   const { tools, toolChoice, output } = request;
-  const wire = output && (textOnly ? unrestoredSchema(output.schema) : outputSchema(output.schema));
+  const wire = output && (textOnly ? toolInputSchema(output.schema) : outputSchema(output.schema));
   return defined({
     prompt: promptOf(call, request.messages),
     tools: tools.length === 0 ? undefined : tools.map((tool) => toolOf(model, tool)),
@@ -53,7 +53,10 @@ function optionsOf(settings: AiSdkSettings): ProviderOptions {
   return settings.providerOptions as ProviderOptions;
 }
 
-/** The OpenAI family sends schemas strict unless told otherwise; whom it does not concern does not know the key. */
+/**
+ * Asks for schemas that are not strict, because the OpenAI family sends them strict by default. Other providers ignore
+ * the key.
+ */
 function notStrict({ provider }: LanguageModel, settings: AiSdkSettings): ProviderOptions {
   const options = optionsOf(settings);
   const [key = provider] = provider.split(".");
@@ -69,7 +72,7 @@ function choiceOf(toolChoice: ModelRequest["toolChoice"]): LanguageModelV4CallOp
 function toolOf(model: LanguageModel, tool: ModelRequest["tools"][number]): LanguageModelV4FunctionTool {
   const { name, description, inputSchema } = tool;
   if (!isOpenAIFamily(model)) return { type: "function", name, description, inputSchema: inputSchema as object };
-  const { schema, strict } = unrestoredSchema(tool.inputSchema);
+  const { schema, strict } = toolInputSchema(tool.inputSchema);
   return { type: "function", name, description, inputSchema: schema as object, strict };
 }
 
@@ -170,7 +173,7 @@ function inputOf(model: LanguageModel, given: string): unknown {
   return takesArgumentText(model) && JSON.stringify(json.value) !== given ? given : json.value;
 }
 
-/** Whose wire is one of OpenAI's, of whatever interface the model is. */
+/** Whether the model's wire is one of OpenAI's, whatever interface the model has. */
 export function isOpenAIFamily(model: LanguageModel): boolean {
   return /^(openai|azure|litellm)\b/.test(model.provider) || "supportsStructuredOutputs" in model;
 }

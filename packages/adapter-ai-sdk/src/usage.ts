@@ -5,11 +5,11 @@ import type { Answer } from "./parts.ts";
 
 /** Counts as they came, odd ones too: what cannot be counted is left to the runtime's estimate. */
 export function usageFrom({ usage, response }: Pick<Answer, "usage" | "response">): ReportedUsage {
-  const told = reportedCost({ get: (name) => response?.headers?.[name] ?? null });
+  const inHeaders = reportedCost({ get: (name) => response?.headers?.[name] ?? null });
   const given: unknown = usage;
-  if (!isRecord(given)) return { costUsd: told };
+  if (!isRecord(given)) return { costUsd: inHeaders };
   const { inputTokens: input, outputTokens: output, raw } = given;
-  const costUsd = told ?? costInUsage(raw);
+  const costUsd = inHeaders ?? costInUsage(raw);
   // V2 has plain numbers.
   if (!isRecord(input) || !isRecord(output)) return { ...(given as ReportedUsage), costUsd };
   return {
@@ -22,10 +22,13 @@ export function usageFrom({ usage, response }: Pick<Answer, "usage" | "response"
   };
 }
 
-/** Providers count what a service left out as zero; its own words tell that from a zero it said. */
+/**
+ * Returns a count, or undefined where the service left it out: providers count that as zero, and only the service's raw
+ * usage shows whether it reported a zero.
+ */
 function counted(total: unknown, raw: unknown, named: RegExp): number | undefined {
-  const said = !isRecord(raw) || Object.entries(raw).some(([key, value]) => named.test(key) && value !== null);
-  return total === 0 && !said ? undefined : (total as number | undefined);
+  const isReported = !isRecord(raw) || Object.entries(raw).some(([key, value]) => named.test(key) && value !== null);
+  return total === 0 && !isReported ? undefined : (total as number | undefined);
 }
 
 function totalIn(raw: unknown): number | undefined {

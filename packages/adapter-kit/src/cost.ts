@@ -3,7 +3,7 @@ import { isRecord } from "@proviso/core/provider";
 /** What a LiteLLM proxy says a request cost, in US dollars. */
 const costHeader = "x-litellm-response-cost";
 
-/** In US dollars; undefined where it is not told, or is no number from zero up. */
+/** Reads the cost in US dollars from the headers; undefined where it is missing or is not a number from zero up. */
 export function reportedCost(headers: { get(name: string): string | null }): number | undefined {
   return dollars(Number.parseFloat(headers.get(costHeader) ?? ""));
 }

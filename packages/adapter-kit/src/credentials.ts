@@ -1,6 +1,6 @@
 import { isSecret } from "@proviso/runtime/internal";
 
-/** Of headers that carry no credential; what any other holds is a secret. */
+/** Names of headers that carry no credential. The value of any other header is a secret. */
 const harmlessHeaders: ReadonlySet<string> = new Set([
   "accept",
   "accept-encoding",

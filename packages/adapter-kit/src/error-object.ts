@@ -19,7 +19,7 @@ export const throttleCodes: ReadonlyMap<string, ThrottleKind> = new Map([
   ["timeout_error", "timeout"],
   ["vector_store_timeout", "timeout"],
 ]);
-/** The same of those that stay. */
+/** What services call the failures that last, in the `code` or `type` of an error object. */
 const reasons: ReadonlyMap<string, ProviderErrorReason> = new Map([
   ["invalid_prompt", "bad_request"],
   ["invalid_request_error", "bad_request"],
@@ -31,8 +31,9 @@ const reasons: ReadonlyMap<string, ProviderErrorReason> = new Map([
 ]);
 
 /**
- * A failure without a status of its own, as a service tells it inside a stream or an answer that began as a success:
- * a full context first, then by `code`, then by `type`. Sources: the error events of OpenAI's and Anthropic's streams.
+ * Makes a failure of an error object that a service sends without a status, inside a stream or an answer that began as
+ * a success. A full context is looked for first, then the `code`, then the `type`. Sources: the error events of
+ * OpenAI's and Anthropic's streams.
  */
 export function errorObjectFailure(payload: unknown): ModelFailure {
   const error = errorObjectIn(payload);

@@ -5,7 +5,7 @@ import { textAt, type Json } from "./fields.ts";
 
 const codes: ReadonlySet<string> = new Set(["context_length_exceeded", "exceed_context_size_error"]);
 
-/** As the services wrote them in November 2026. */
+/** The services' messages for a full context, as of November 2026. */
 const sentences: readonly RegExp[] = [
   // Anthropic.
   /^prompt is too long: \d+ tokens > \d+ maximum/,
@@ -37,8 +37,8 @@ export function isContextFull(payload: unknown): boolean {
   if (codes.has(textAt(error, "code")) || codes.has(textAt(error, "type"))) return true;
   const text = beginningOf(payload);
   if (proxyName.test(text)) return true;
-  const said = ownWords(text);
-  return sentences.some((sentence) => sentence.test(said));
+  const words = ownWords(text);
+  return sentences.some((sentence) => sentence.test(words));
 }
 
 /** OpenAI's reasoning models refuse, with a 400, what they could not finish within the limit of the answer. */
@@ -53,7 +53,7 @@ function beginningOf(payload: unknown): string {
   return errorMessageIn(payload).slice(0, longestLooked);
 }
 
-/** Without what a proxy has put around them. */
+/** Removes what a proxy has put around a service's own message. */
 function ownWords(text: string): string {
   const own = text.replace(proxyPrefix, "");
   return own === text ? text : (quotedMessage.exec(own)?.[1] ?? own);
@@ -64,7 +64,7 @@ export function isCreditSpent(payload: unknown): boolean {
   return /^Your credit balance is too low to access the (?:Anthropic|Claude) API/.test(errorMessageIn(payload));
 }
 
-/** Under `error`, under the `error` of a `response` that failed, or the object itself. */
+/** Returns the object under `error`, the one under the `error` of a failed `response`, or the payload itself. */
 export function errorObjectIn(payload: unknown): Json {
   if (!isRecord(payload)) return {};
   const { error, response } = payload;

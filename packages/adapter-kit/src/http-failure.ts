@@ -36,7 +36,7 @@ export function modelFailureFrom(
   const kind = throttleKind(status, payload);
   if (kind === undefined)
     return { failure: "provider", reason: providerReason(status, payload), message, status, payload };
-  // It would pass, but the provider says not to ask again.
+  // The failure would pass, but the provider asks not to try again.
   const final = headers.get("x-should-retry")?.trim().toLowerCase() === "false";
   const refusal = { failure: "throttle", kind, retryAfterMs: retryAfterMs(headers), message, status, payload } as const;
   return final ? { ...refusal, retry: false } : refusal;
@@ -46,8 +46,8 @@ const notRetriedServerErrors = new Set([501, 505]);
 
 function throttleKind(status: number, payload: unknown): ThrottleKind | undefined {
   const error = errorObjectIn(payload);
-  const told = [error["code"], error["type"]].map((code) => throttleCodes.get(String(code)));
-  if (told.includes("quota_exhausted") || isCreditSpent(payload)) return "quota_exhausted";
+  const kinds = [error["code"], error["type"]].map((code) => throttleCodes.get(String(code)));
+  if (kinds.includes("quota_exhausted") || isCreditSpent(payload)) return "quota_exhausted";
   if (status === 429) return "rate_limit";
   if (status === 408) return "timeout";
   if (status === 409) return "unknown";

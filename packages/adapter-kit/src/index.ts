@@ -1,7 +1,7 @@
-// What adapters of services share, for whoever writes another one.
+// What adapters of services share, and what the author of another adapter needs.
 export { listAt, objectAt, textAt } from "./fields.ts";
 export type { Json } from "./fields.ts";
-export { outputSchema, parsedOutput, unrestoredSchema, wireName } from "./schemas.ts";
+export { outputSchema, parsedOutput, toolInputSchema, wireName } from "./schemas.ts";
 export type { OutputSchema, WireSchema } from "./schemas.ts";
 export { invalidResponse, longestBody, parseBody, unreadableBody } from "./body.ts";
 export { deepestMessage, isNetworkError, isTimeoutError, networkFailure, withAddress } from "@proviso/runtime/internal";

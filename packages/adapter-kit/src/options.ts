@@ -14,7 +14,7 @@ export interface ModelSettings {
   readonly presencePenalty?: number | undefined;
   /** -2 to 2. */
   readonly frequencyPenalty?: number | undefined;
-  /** At most so many tokens of one answer, reasoning included; a whole number, at least 1. */
+  /** The most tokens of one answer, reasoning included; a whole number, at least 1. */
   readonly maxOutputTokens?: number | undefined;
   /** Milliseconds for one request, its body included. Default: 10 minutes. */
   readonly timeoutMs?: number | undefined;
@@ -34,7 +34,7 @@ const ranges = {
   frequencyPenalty: [-2, 2],
 } as const;
 
-/** Of the SDKs of the field. */
+/** 10 minutes, the default of OpenAI's and Anthropic's SDKs. */
 export const defaultTimeoutMs = 600_000;
 
 /** Milliseconds that a stream may stand still where no `stallMs` is given. */

@@ -6,31 +6,36 @@ import { setAlarm } from "@proviso/core/internal";
  * milliseconds; where one is up the reason is a `TimeoutError`.
  */
 export interface RequestGuard extends Disposable {
-  /** For the request: the given signal and the times together. */
+  /** The signal for the request: it aborts with the given signal and when a time is over. */
   readonly signal: AbortSignal;
-  /** Rejects when one of them fires; never an unhandled rejection. */
+  /** Rejects when the signal aborts. It never causes an unhandled rejection. */
   readonly ended: Promise<never>;
-  /** From now on something has to be heard every so many milliseconds. */
+  /** Starts the stall limit: from now on a part of the answer has to arrive every so many milliseconds. */
   expect(ms: number): void;
   /** Call it when a part of the answer arrives: the time for the next one begins anew. */
-  heard(): void;
-  /** All of it was read: there is nothing to give up. */
+  received(): void;
+  /** Call this when the whole answer was read: disposing the guard aborts nothing then. */
   done(): void;
 }
 
-/** Nobody waits for it any more; made once, because the making costs. */
+/**
+ * The reason with which a request that is not needed any more is aborted. It is made once, because making it is slow.
+ */
 const over = new DOMException("The request is over.", "AbortError");
 
 const once = { once: true } as const;
 
-/** Leaves no timer, no listener and nothing that is still read behind once it is disposed of. */
+/**
+ * Guards a request by the caller's signal and a time limit. A disposed guard leaves no timer, no listener and no open
+ * request behind.
+ */
 export function guardRequest(signal: AbortSignal, clock: Clock, timeoutMs: number): RequestGuard {
   return new Guard(signal, clock, timeoutMs);
 }
 
 /**
- * There is one for each request that waits, so it is one object: the signal's listener itself, and a promise only where
- * somebody asks for it.
+ * Each waiting request has one, so it is a single object: it is the signal's listener itself, and makes a promise only
+ * where `ended` is read.
  */
 class Guard implements RequestGuard {
   readonly #controller = new AbortController();
@@ -39,7 +44,7 @@ class Guard implements RequestGuard {
   readonly #startedAt: number;
   #cancelTimeout: (() => void) | undefined;
   #cancelStall: (() => void) | undefined;
-  #heardAt = 0;
+  #receivedAt = 0;
   #isDone = false;
   #ended: Promise<never> | undefined;
   #end: ((reason: unknown) => void) | undefined;
@@ -67,12 +72,12 @@ class Guard implements RequestGuard {
   }
 
   expect(ms: number): void {
-    this.heard();
+    this.received();
     this.#waitForPiece(ms, ms);
   }
 
-  heard(): void {
-    this.#heardAt = this.#clock.now();
+  received(): void {
+    this.#receivedAt = this.#clock.now();
   }
 
   done(): void {
@@ -88,7 +93,7 @@ class Guard implements RequestGuard {
     this.#caller.removeEventListener("abort", this);
     this.#cancelTimeout?.();
     this.#cancelStall?.();
-    // Others may go on reading what nobody waits for.
+    // The abort stops an SDK that would go on reading a body which is not needed any more.
     if (!this.#isDone) this.#controller.abort(over);
   }
 
@@ -100,10 +105,10 @@ class Guard implements RequestGuard {
     });
   }
 
-  /** One timer at a time, whatever is heard in between. */
+  /** Keeps one timer at a time, however many pieces arrive. */
   #waitForPiece(left: number, ms: number): void {
     this.#cancelStall = setAlarm(this.#clock, left, () => {
-      const more = this.#heardAt + ms - this.#clock.now();
+      const more = this.#receivedAt + ms - this.#clock.now();
       if (more > 0) this.#waitForPiece(more, ms);
       else this.#stop(new DOMException(`The stream stood still for ${ms} ms.`, "TimeoutError"));
     });

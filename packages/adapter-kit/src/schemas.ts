@@ -9,7 +9,7 @@ export interface WireSchema {
   /** Whether the service is asked to keep to it strictly. */
   readonly strict: boolean;
 }
-/** With the way back of what the model answers into the schema's own form. */
+/** A wire schema with `restore`, which turns what the model answers back into the schema's own form. */
 export interface OutputSchema extends WireSchema {
   /** Turns an answer in the wire's form into the schema's own: nulls for absent keys go, a wrapper is opened. */
   restore(value: unknown): unknown;
@@ -29,7 +29,7 @@ export function outputSchema(schema: JsonSchema): OutputSchema {
  * for what comes back past `restore`. Arguments do, which reach the tool and the history as the model sent them, and so
  * does an answer that is read from its text. Made once for a schema.
  */
-export function unrestoredSchema(schema: JsonSchema): WireSchema {
+export function toolInputSchema(schema: JsonSchema): WireSchema {
   let wire = unrestored.get(schema);
   if (wire === undefined) {
     const strict = everyKeyRequired(schema) ? strictOf(schema) : undefined;

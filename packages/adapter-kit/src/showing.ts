@@ -2,7 +2,10 @@ import type { ModelFailure } from "@proviso/core";
 import type { Environment, Logger } from "@proviso/runtime";
 import { logSafely, openSecrets, redactionOf } from "@proviso/runtime/internal";
 
-/** For a model that is used without an adapter: takes the secrets out of the texts, payload and cause of a failure. */
+/**
+ * Returns a function that removes the secrets from the texts, payload and cause of a failure, for a model that is used
+ * without an adapter.
+ */
 export function failureRedactor(secrets: readonly string[]): (failure: ModelFailure) => ModelFailure {
   return redactionOf(openSecrets(secrets)).failure;
 }

@@ -20,7 +20,7 @@ test("OAI-10 AIS-16 a stream may go on for as long as something is heard of it",
   guard.expect(1_000);
   for (let i = 0; i < 5; i++) {
     await clock.advance(900);
-    guard.heard();
+    guard.received();
   }
   expect(guard.signal.aborted).toBe(false);
   await clock.advance(1_000);

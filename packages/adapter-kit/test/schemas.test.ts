@@ -1,4 +1,4 @@
-import { outputSchema, parsedOutput, unrestoredSchema, wireName } from "@proviso/adapter-kit";
+import { outputSchema, parsedOutput, toolInputSchema, wireName } from "@proviso/adapter-kit";
 import { expect, test } from "vitest";
 
 const word = { type: "string" };
@@ -27,15 +27,15 @@ test("OUT-4 an open one goes as it is", () => {
 
 test("OAI-5 AIS-10 what is not brought back is strict only where every key is required, at every depth", () => {
   const list = (items: object) => ({ ...closed, properties: { word: { type: "array", items } } });
-  for (const schema of [closed, list(closed)]) expect(unrestoredSchema(schema)).toEqual({ schema, strict: true });
+  for (const schema of [closed, list(closed)]) expect(toolInputSchema(schema)).toEqual({ schema, strict: true });
   for (const schema of [optional, list(optional), open]) {
-    expect(unrestoredSchema(schema)).toEqual({ schema, strict: false });
+    expect(toolInputSchema(schema)).toEqual({ schema, strict: false });
   }
 });
 
 test("OUT-4 a schema is made for the wire once", () => {
   expect(outputSchema(optional).schema).toBe(outputSchema(optional).schema);
-  expect(unrestoredSchema(closed)).toBe(unrestoredSchema(closed));
+  expect(toolInputSchema(closed)).toBe(toolInputSchema(closed));
 });
 
 test.each([

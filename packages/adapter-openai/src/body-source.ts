@@ -25,7 +25,10 @@ export interface ReadableAnswer {
   readonly headers: Headers;
   readonly body?: unknown;
   text(): Promise<string>;
-  /** Of our own `fetch`: so many bytes at the most, else undefined, and the rest of the body is given up. */
+  /**
+   * Reads the text of an answer of our own `fetch`: at most so many bytes; a longer body gives undefined, and its rest
+   * is not read.
+   */
   textUpTo?(most: number): Promise<string | undefined>;
 }
 
@@ -49,7 +52,10 @@ export async function textOf(response: ReadableAnswer): Promise<string | undefin
   }
 }
 
-/** Nothing reads on past the length that was told; that of a compressed body is not the length of what it holds. */
+/**
+ * Whether the announced length fits; a body is never read past that length. The length of a compressed body says
+ * nothing about its content.
+ */
 function isKnownToFit(headers: Headers): boolean {
   const length = headers.get("content-length");
   return length !== null && Number(length) <= longestBody && !headers.has("content-encoding");

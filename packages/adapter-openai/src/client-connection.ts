@@ -23,8 +23,8 @@ export function clientConnection(options: CheckedOptions, client: OpenAIClient):
 }
 
 /**
- * The SDK's own reading throws at a wrong shape and loses the body, so the bytes are read here, unless somebody has read
- * them already, such as a tracer. A stand-in gives its body as it is.
+ * The SDK's own reading throws at a wrong shape and loses the body, so the bytes are read here, unless other code, such
+ * as a tracer, has read them already. A stand-in for a response gives its body as it is.
  */
 async function openedBody(answer: unknown): Promise<Opened> {
   if (!has<{ asResponse(): Promise<Response> }>(answer, "asResponse")) return { data: await answer };

@@ -27,7 +27,7 @@ export function fetchConnection(options: CheckedOptions): Connection {
     open(request, signal) {
       // Looked up for each request: tests and tracers replace it later.
       const fetch = options.fetch ?? (globalThis.fetch as unknown as LeanFetch);
-      // A fetch of somebody else's may change the headers that it receives.
+      // A foreign fetch may change the headers that it receives.
       const own = takesRecords.has(fetch) ? record : new Headers(headers);
       const body = format.json(options, request);
       return begun(fetch, address, { method: "POST", headers: own, body, signal }).then(opened, failed);

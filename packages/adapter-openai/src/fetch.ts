@@ -33,5 +33,5 @@ export interface LeanResponse {
   json(): Promise<unknown>;
 }
 
-/** Those that take headers as an object that is the same for every request, and leave it as it is. */
+/** The fetches that take headers as one object for every request, and do not change it. */
 export const takesRecords = new WeakSet<LeanFetch>();

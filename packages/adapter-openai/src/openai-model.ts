@@ -18,7 +18,7 @@ import { chatReader } from "./stream-chat.ts";
 import { responsesReader } from "./stream-responses.ts";
 
 /**
- * The call alone, for whoever wraps it: record, route, count.
+ * Makes the model alone, without an adapter, for code that wraps it to record, route or count requests.
  * @throws {DefinitionError} for an option that is out of range or that the API does not take, and for a missing key.
  */
 export function openaiModel(given: OpenAIOptions): ModelProvider {

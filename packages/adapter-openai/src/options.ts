@@ -37,7 +37,10 @@ export interface OpenAIConnection {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Milliseconds for one request, its body included. Default: 10 minutes, or a given client's own. */
   readonly timeoutMs?: number | undefined;
-  /** In place of the global `fetch`: `leanFetch()` of "@proviso/adapter-openai/node", say. */
+  /**
+   * The function that sends requests, `leanFetch()` of "@proviso/adapter-openai/node" for example. Default: the global
+   * `fetch`.
+   */
   readonly fetch?: LeanFetch | undefined;
   /** Milliseconds between two events of a stream. Default 60,000, or `timeoutMs` where that is less. */
   readonly stallMs?: number | undefined;
@@ -77,7 +80,7 @@ export interface OpenAISettings {
   readonly extraBody?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** For api "chat"; with "responses" a DefinitionError when the adapter is made. */
+/** Settings of api "chat". With "responses" they cause a DefinitionError when the adapter is made. */
 export interface OpenAIChatSettings {
   /** Asks the service for answers that can be reproduced. */
   readonly seed?: number | undefined;

@@ -26,9 +26,9 @@ export async function receiveStream(
   if (response === undefined && !isIterable(data)) return { body: data, costUsd: undefined };
   const listening = listenTo(reader);
   guard.expect(stallMs);
-  const heard = (): void => guard.heard();
-  if (isIterable(data)) await readEvents(data, listening.hear, heard);
-  else await readBody(response?.body, listening.read, heard);
+  const received = (): void => guard.received();
+  if (isIterable(data)) await readEvents(data, listening.readEvent, received);
+  else await readBody(response?.body, listening.read, received);
   const result = listening.failure() ?? reader.result();
   if (result === "cut") {
     return { failure: "throttle", kind: "unknown", message: "The provider's stream ended before its last event." };
@@ -39,18 +39,18 @@ export async function receiveStream(
 /** Events on their way to the reader; an error among them is the end. */
 function listenTo(reader: StreamReader) {
   let failure: ModelFailure | undefined;
-  const hear = (event: unknown, name?: string): boolean => {
+  const readEvent = (event: unknown, name?: string): boolean => {
     if (name !== "error" && !(isRecord(event) && isRecord(event["error"]))) return reader.read(event);
     failure = errorObjectFailure(event);
     return true;
   };
   return {
-    hear,
+    readEvent,
     /** An event as it stands in the stream. */
     read(data: string, name: string | undefined): boolean {
       if (data === "[DONE]") return true;
       const json = parseBody(data);
-      if (json.ok) return hear(json.value, name);
+      if (json.ok) return readEvent(json.value, name);
       failure = unreadableBody(data, json.error);
       return true;
     },
@@ -58,24 +58,24 @@ function listenTo(reader: StreamReader) {
   };
 }
 
-/** The SDK ends the loop in silence when the connection is gone: whoever reads on looks at the signals. */
+/** The SDK ends the loop without an error when the connection is gone: the caller has to check the signals. */
 async function readEvents(
   events: AsyncIterable<unknown>,
-  hear: (event: unknown) => boolean,
-  heard: () => void,
+  read: (event: unknown) => boolean,
+  received: () => void,
 ): Promise<void> {
   for await (const event of events) {
-    heard();
-    if (hear(event)) break;
+    received();
+    if (read(event)) break;
   }
 }
 
 async function readBody(
   body: unknown,
   read: (data: string, name: string | undefined) => boolean,
-  heard: () => void,
+  received: () => void,
 ): Promise<void> {
-  for await (const { data, event } of serverSentEvents(body, heard)) if (read(data, event)) break;
+  for await (const { data, event } of serverSentEvents(body, received)) if (read(data, event)) break;
 }
 
 function isStream(headers: Headers): boolean {

@@ -18,8 +18,8 @@ export class ConnectionError extends Error {
 }
 
 /**
- * What was thrown while a request was on its way, as data; by class and fields, and by message only where nothing else
- * tells. `address` is where the request went. Throws the signal's reason after an abort.
+ * Turns what was thrown during a request into data, by class and fields, and by message only where nothing else
+ * decides. `address` is where the request went. Throws the signal's reason after an abort.
  */
 export function requestFailure(error: unknown, signal: AbortSignal, address: string): ModelFailure {
   if (signal.aborted) throw signal.reason;
@@ -61,7 +61,7 @@ interface HttpError {
   readonly error?: unknown;
 }
 
-/** By its fields: the SDK may be there in several copies, each with classes of its own. */
+/** Recognises the error by its fields: several copies of the SDK may be installed, each with classes of its own. */
 function isHttpError(error: unknown): error is HttpError {
   if (typeof error !== "object" || error === null) return false;
   const { status, headers } = error as Partial<HttpError>;

@@ -96,8 +96,8 @@ interface Written {
 }
 
 /**
- * A body whose messages come first. A history grows at its end, so the body of the request before is gone on with: of
- * each conversation, told by its first message, the last one is kept. One flat text a request is all that is made.
+ * Writes bodies whose messages come first. A history grows at its end, so the body of the previous request is extended:
+ * the last body of each conversation is kept under its first message. Each request creates only one flat text.
  */
 function bodyWriter(textOf: (message: Message) => string) {
   const bodies = new WeakMap<Message, Written>();

@@ -11,14 +11,17 @@ export function secretsOf(options: CheckedOptions): readonly string[] {
   return [...secrets, ...keys, ...headerSecrets(headers), ...headerSecrets(ofClient), ...addressSecrets(client)];
 }
 
-/** Of a client that is given ready. The SDK keeps them in a field of its own: as given, or as `Headers` in `values`. */
+/**
+ * Returns the default headers of a client that the application made. The SDK keeps them in a field of its own: as
+ * given, or as `Headers` in `values`.
+ */
 function headersOf(client: OpenAIClient): unknown {
   const { _options } = client as { readonly _options?: { readonly defaultHeaders?: unknown } };
   const headers = _options?.defaultHeaders;
   return isRecord(headers) && headers["values"] instanceof Headers ? headers["values"] : headers;
 }
 
-/** Its `fetch` may take an address with a password, which no other does. */
+/** Returns the password in a client's address. Only the client's own `fetch` may accept an address with a password. */
 function addressSecrets(client: OpenAIClient | undefined): readonly string[] {
   return credentialsIn((client as { readonly baseURL?: unknown } | undefined)?.baseURL);
 }

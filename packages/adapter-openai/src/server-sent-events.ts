@@ -4,10 +4,10 @@ import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { sourceOf, type Source } from "./body-source.ts";
 
 /**
- * The events of a body. `heard` is called for each piece of it, comments included. An event that the end of the body
+ * The events of a body. `received` is called for each piece of it, comments included. An event that the end of the body
  * cuts short is one too: some servers leave out the blank line after their last one. Throws what reading throws.
  */
-export async function* serverSentEvents(body: unknown, heard: () => void): AsyncGenerator<EventSourceMessage, void> {
+export async function* serverSentEvents(body: unknown, received: () => void): AsyncGenerator<EventSourceMessage, void> {
   const source = sourceOf(body);
   if (source === undefined) return;
   const decoder = new TextDecoder();
@@ -22,7 +22,7 @@ export async function* serverSentEvents(body: unknown, heard: () => void): Async
   let state: "reading" | "ended" | "broken" = "reading";
   const more = async (): Promise<void> => {
     const { done, value } = await source.next();
-    heard();
+    received();
     parser.feed(done === true ? `${decoder.decode()}\n\n` : decoder.decode(value, { stream: true }));
     if (done === true) state = "ended";
   };
@@ -32,12 +32,12 @@ export async function* serverSentEvents(body: unknown, heard: () => void): Async
         state = "broken";
         throw error;
       });
-      const told = events;
+      const parsed = events;
       events = [];
-      yield* told;
+      yield* parsed;
     }
   } finally {
-    // Whoever has heard enough leaves early.
+    // A reader that needs no more events leaves early.
     if (state === "reading" && (await endsSoon(source))) state = "ended";
     if (state !== "ended") source.cancel();
   }

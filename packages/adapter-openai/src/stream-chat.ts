@@ -17,7 +17,7 @@ export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
   let finishReason: unknown;
   let failure: ReturnType<StreamReader["result"]> | undefined;
 
-  const hear = (delta: Json): void => {
+  const readDelta = (delta: Json): void => {
     const content = textAt(delta, "content");
     texts.content += content;
     texts.refusal += textAt(delta, "refusal");
@@ -36,7 +36,7 @@ export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
       for (const choice of listAt(chunk, "choices")) {
         // What comes after a choice's end is late; of several choices only one is the answer.
         if (finishReason !== undefined || (choice["index"] ?? 0) !== 0) continue;
-        if (isRecord(choice["delta"])) hear(choice["delta"]);
+        if (isRecord(choice["delta"])) readDelta(choice["delta"]);
         finishReason = choice["finish_reason"] ?? undefined;
       }
       return false;
@@ -59,7 +59,9 @@ export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
   };
 }
 
-/** By index; a piece without one belongs to the last call, unless it begins another. */
+/**
+ * Adds a piece to the call of its index. A piece without an index belongs to the last call, unless it begins another.
+ */
 function addCall(calls: Map<number, PartialCall>, piece: Json): void {
   const id = textAt(piece, "id");
   const given = objectAt(piece, "function");

@@ -1,5 +1,5 @@
-// 1. Events are heard in the order of their sequence numbers, each once; without numbers as they come.
-// 2. The terminal event's answer is the answer; deltas are only told.
+// 1. Events are read in the order of their sequence numbers, each once; without numbers in the order of arrival.
+// 2. The terminal event's answer is the answer; its deltas are only emitted.
 import type { ModelFailure } from "@proviso/core";
 import { isRecord, type ModelDelta } from "@proviso/core/provider";
 import { listAt, textAt, type Json, errorObjectFailure } from "@proviso/adapter-kit";
@@ -8,11 +8,11 @@ import { listAt, textAt, type Json, errorObjectFailure } from "@proviso/adapter-
 export interface StreamReader {
   /** true: this was the last event that counts. */
   read(event: unknown): boolean;
-  /** After the last event, or the end of the stream. */
+  /** Returns the result. Call it after the last event, or at the end of the stream. */
   result(): { readonly body: unknown } | ModelFailure | "cut";
 }
 
-/** Beyond it a gap is taken for a server that skips numbers. */
+/** A longer gap means that the server skips numbers. */
 const mostHeldBack = 16;
 
 export function responsesReader(onDelta: (delta: ModelDelta) => void): StreamReader {
@@ -21,7 +21,7 @@ export function responsesReader(onDelta: (delta: ModelDelta) => void): StreamRea
   let next: number | undefined;
   let outcome: { readonly body: unknown } | ModelFailure | undefined;
 
-  const hear = (event: Json): void => {
+  const readEvent = (event: Json): void => {
     const type = event["type"];
     if (type === "response.output_text.delta") {
       const { delta } = event;
@@ -33,7 +33,7 @@ export function responsesReader(onDelta: (delta: ModelDelta) => void): StreamRea
   };
   const inOrder = (event: Json): void => {
     const number = event["sequence_number"];
-    if (typeof number !== "number") return hear(event);
+    if (typeof number !== "number") return readEvent(event);
     next ??= number;
     if (number < next) return;
     heldBack.set(number, event);
@@ -41,7 +41,7 @@ export function responsesReader(onDelta: (delta: ModelDelta) => void): StreamRea
     for (let held = heldBack.get(next); held !== undefined; held = heldBack.get(next)) {
       heldBack.delete(next);
       next += 1;
-      hear(held);
+      readEvent(held);
     }
   };
   return {

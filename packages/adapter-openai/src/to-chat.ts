@@ -1,6 +1,6 @@
 import type { Message, ModelRequest } from "@proviso/core";
 import type { ToolSpec } from "@proviso/core/provider";
-import { outputSchema, unrestoredSchema, wireName } from "@proviso/adapter-kit";
+import { outputSchema, toolInputSchema, wireName } from "@proviso/adapter-kit";
 import type { CheckedOptions } from "./options.ts";
 import { limited, requestFormat, type Parts } from "./request-format.ts";
 
@@ -29,7 +29,7 @@ function bodyOf(options: CheckedOptions, request: ModelRequest, { items, tools, 
     stop: options.stop,
     presence_penalty: options.presencePenalty,
     frequency_penalty: options.frequencyPenalty,
-    // Without being asked the service does not tell the usage of a stream.
+    // The service reports the usage of a stream only if it is asked to.
     stream_options: streams ? { include_usage: true } : undefined,
     ...limited({ max_completion_tokens: options.maxOutputTokens, ...options.extraBody }, limitKey(options), request),
     stream: streams ? true : undefined,
@@ -65,7 +65,7 @@ function itemsOf(message: Message): readonly Item[] {
 }
 
 function toolOf(tool: ToolSpec): Item {
-  const { schema, strict } = unrestoredSchema(tool.inputSchema);
+  const { schema, strict } = toolInputSchema(tool.inputSchema);
   const { name, description } = tool;
   return { type: "function", function: { name, description, parameters: schema, strict } };
 }

@@ -1,6 +1,6 @@
 import type { AssistantMessage, Message, ModelRequest } from "@proviso/core";
 import { isRecord, type ToolSpec } from "@proviso/core/provider";
-import { outputSchema, unrestoredSchema, wireName } from "@proviso/adapter-kit";
+import { outputSchema, toolInputSchema, wireName } from "@proviso/adapter-kit";
 import type { CheckedOptions } from "./options.ts";
 import { limited, requestFormat, type Parts } from "./request-format.ts";
 
@@ -12,7 +12,7 @@ export const responsesFormat = requestFormat({ path: "/responses", itemsOf, tool
 function bodyOf(options: CheckedOptions, request: ModelRequest, { items, tools, output }: Parts): Item {
   const { topLogprobs, logprobs, reasoningEffort } = options;
   const include = [
-    // Without storage the service cannot look reasoning up: it travels encrypted.
+    // The service cannot look reasoning up where it stores nothing: the reasoning travels encrypted.
     ...(options.store === false ? ["reasoning.encrypted_content"] : []),
     ...(logprobs === true ? ["message.output_text.logprobs"] : []),
   ];
@@ -81,7 +81,7 @@ function replayedItems({ providerItems, toolCalls }: AssistantMessage): readonly
 export const responsesItems = "openai.responses";
 
 function toolOf(tool: ToolSpec): Item {
-  const { schema, strict } = unrestoredSchema(tool.inputSchema);
+  const { schema, strict } = toolInputSchema(tool.inputSchema);
   return { type: "function", name: tool.name, description: tool.description, parameters: schema, strict };
 }
 

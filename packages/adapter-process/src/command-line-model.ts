@@ -14,7 +14,7 @@ import { largestOutput, runCommand, type Ended } from "./run-command.ts";
 import { toPrompt } from "./to-prompt.ts";
 
 /**
- * The call alone, for whoever wraps it: record, route, count.
+ * Makes the model alone, without an adapter, for code that wraps it to record, route or count requests.
  * @throws {DefinitionError} for an option that cannot be.
  */
 export function commandLineModel(given: CommandLineOptions): ModelProvider {
@@ -71,9 +71,10 @@ function failureOf(ended: Ended, { command, cwd, timeoutMs }: CheckedOptions): M
     cause,
   });
   if (notStarted !== undefined) return failed(whyNotStarted(notStarted, command, cwd), notStarted);
-  if (stop === "flooded") return failed(`was ended: it printed more than ${largestOutput} bytes.${told(stderr)}`);
+  if (stop === "flooded")
+    return failed(`was ended: it printed more than ${largestOutput} bytes.${stderrShown(stderr)}`);
   if (stop === "timeout") {
-    const message = `The command ${name} did not answer within ${timeoutMs} ms.${told(stderr)}`;
+    const message = `The command ${name} did not answer within ${timeoutMs} ms.${stderrShown(stderr)}`;
     return {
       failure: "throttle",
       kind: "timeout",
@@ -81,18 +82,20 @@ function failureOf(ended: Ended, { command, cwd, timeoutMs }: CheckedOptions): M
       payload: { exitCode, signal, ...payloadOf(stdout, stderr) },
     };
   }
-  if (signal !== null) return failed(`was ended by ${signal}.${told(stderr)}`);
-  if (exitCode !== 0) return failed(`exited with code ${exitCode}.${told(stderr)}`);
+  if (signal !== null) return failed(`was ended by ${signal}.${stderrShown(stderr)}`);
+  if (exitCode !== 0) return failed(`exited with code ${exitCode}.${stderrShown(stderr)}`);
   if (unread)
-    return failed(`closed its standard input before it had read the prompt: let it read to the end.${told(stderr)}`);
+    return failed(
+      `closed its standard input before it had read the prompt: let it read to the end.${stderrShown(stderr)}`,
+    );
   return undefined;
 }
 
 /** Characters of standard error in a message. */
 const shownLength = 500;
 
-export function told(stderr: string): string {
+export function stderrShown(stderr: string): string {
   const text = stderr.trim();
   if (text === "") return "";
-  return ` It said: ${text.length > shownLength ? "…" : ""}${text.slice(-shownLength)}`;
+  return ` It printed: ${text.length > shownLength ? "…" : ""}${text.slice(-shownLength)}`;
 }

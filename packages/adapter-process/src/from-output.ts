@@ -23,7 +23,7 @@ export function fromOutput(stdout: Buffer, stderr: string): ModelResponse | Mode
   };
 }
 
-/** What a command said that did not answer. */
+/** Returns what a failed command printed. */
 export function payloadOf(stdout: Buffer, stderr: string): { readonly stdout: string; readonly stderr: string } {
   return { stdout: stdout.subarray(0, keptLength).toString(), stderr };
 }
@@ -54,7 +54,7 @@ function withoutFence(text: string): string {
   return inner.slice(0, inner.length - content.length).includes("\n") ? content : text;
 }
 
-/** Without the line feed that a command prints last. */
+/** Makes an answer of plain text, without the line feed that a command prints last. */
 function plain(text: string): ModelResponse {
   return {
     message: { role: "assistant", text: text.replace(/\r?\n$/, ""), toolCalls: [] },
@@ -70,7 +70,7 @@ function isAnswer(value: unknown): value is Json {
 
 function fromAnswer(answer: Json): Read {
   const { usage, model, finishReason, refusal } = answer;
-  // Programs tell what they have not as null.
+  // Programs write null for what they do not have.
   const text = answer["text"] ?? "";
   const toolCalls = answer["toolCalls"] ?? [];
   if (typeof text !== "string") return { problem: "text must be a text" };

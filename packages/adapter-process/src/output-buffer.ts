@@ -2,7 +2,7 @@
 export interface OutputBuffer {
   /** false: there are more than the limit. */
   add(chunk: Buffer): boolean;
-  /** All that came, kept or not. */
+  /** The number of bytes that arrived, kept or not. */
   length(): number;
   bytes(): Buffer;
 }

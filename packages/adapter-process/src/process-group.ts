@@ -3,12 +3,12 @@ import { within } from "./within.ts";
 
 /** Milliseconds between SIGTERM and SIGKILL. */
 const graceMs = 200;
-/** Milliseconds between two looks at a group that was told to end. */
+/** Milliseconds between two looks at a group after it was asked to end. */
 const pollMs = 10;
 
 /** Groups that run: a program that exits in the middle, or is ended by a signal, takes them with it. */
 const running = new Set<number>();
-/** They end a program that does not listen to them; Ctrl-C is the first. */
+/** Signals that end a program without a listener for them; Ctrl-C is the first. */
 const endingSignals: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"];
 
 function killAll(): void {
@@ -16,11 +16,12 @@ function killAll(): void {
 }
 
 /**
- * Nobody else listens: the program ends by the signal, as it would without us. Else it is theirs to decide; we are not
- * to be seen then, or each of two libraries that ask who else is there would leave the end to the other.
+ * Ends the program as the signal would without us, where no other code listens to it. Otherwise the other listeners
+ * decide. We do not listen meanwhile, or two libraries that each look for other listeners would both leave the end to
+ * the other.
  */
-function heard(signal: NodeJS.Signals): void {
-  process.off(signal, heard);
+function onSignal(signal: NodeJS.Signals): void {
+  process.off(signal, onSignal);
   if (process.listenerCount(signal) === 0) {
     killAll();
     process.kill(process.pid, signal);
@@ -28,9 +29,9 @@ function heard(signal: NodeJS.Signals): void {
 }
 
 function listenTo(signal: NodeJS.Signals): void {
-  process.off(signal, heard);
-  // First of all, because one that listens once is gone when it was told.
-  process.prependListener(signal, heard);
+  process.off(signal, onSignal);
+  // Our listener comes first, because a listener that was added with `once` is removed when it is called.
+  process.prependListener(signal, onSignal);
 }
 
 /** Holds a group until `letGo`, by the id of its leader. */
@@ -46,16 +47,16 @@ export function letGo(leader: number): void {
   running.delete(leader);
   if (running.size > 0) return;
   process.off("exit", killAll);
-  for (const signal of endingSignals) process.off(signal, heard);
+  for (const signal of endingSignals) process.off(signal, onSignal);
 }
 
-/** SIGTERM, and SIGKILL for whoever is left after the grace. Resolves when the group is gone or was killed. */
+/** Sends SIGTERM, and SIGKILL to what is left after the grace. Resolves when the group is gone or was killed. */
 export async function endGroup(leader: number): Promise<void> {
   if (!signalGroup(leader, "SIGTERM")) return;
   if ((await within(graceMs, (over) => gone(leader, over))) === undefined) signalGroup(leader, "SIGKILL");
 }
 
-/** Resolves when nobody of the group is left; rejects at `over`. */
+/** Resolves when no process of the group is left; rejects at `over`. */
 async function gone(leader: number, over: AbortSignal): Promise<true> {
   do await systemClock.sleep(pollMs, over);
   while (signalGroup(leader, 0));

@@ -22,14 +22,14 @@ export type Stop = "aborted" | "timeout" | "flooded";
 
 /** How a run ended. Nothing of its process group is left then. */
 export interface Ended {
-  /** It could not be started. */
+  /** Why the command could not be started. */
   readonly notStarted?: Error | undefined;
   readonly stop?: Stop | undefined;
   readonly exitCode: number | null;
   readonly signal: string | null;
   readonly stdout: Buffer;
   readonly stderr: string;
-  /** It closed its standard input before all was read, as far as that can be told. */
+  /** Whether it closed its standard input before all was read, as far as that can be known. */
   readonly unread: boolean;
 }
 
@@ -38,13 +38,13 @@ export const largestOutput = 16 * 1024 * 1024;
 /** Bytes of standard error that are kept, from its end: 64 KiB. */
 export const keptErrors = 64 * 1024;
 /**
- * Bytes that any system's pipe takes, read or not. Whether so few were read cannot be told: a write fails or not as the
- * system happens to run the command before it or after.
+ * Bytes that any system's pipe takes, read or not. Whether so few were read cannot be known: a write fails or not as
+ * the system happens to run the command before it or after.
  */
 const alwaysTaken = 4_096;
 /** Milliseconds to wait for output of what has exited: a process that it left behind may hold the pipe. */
 const quietMs = 100;
-/** Milliseconds in which the system tells that a killed process is gone. */
+/** Milliseconds in which the system reports that a killed process is gone. */
 export const reapMs = 1_000;
 
 /** Runs a command in a process group of its own, which is ended whatever happens. Never rejects. */
@@ -141,7 +141,7 @@ function watch(
   });
   const closed = new Promise<"closed">((resolve) => child.on("close", () => resolve("closed")));
   const flooded = new Promise<Stop>((resolve) => {
-    // Without descriptors left there are no streams.
+    // There are no streams where the system has no descriptors left.
     child.stdout?.on("data", (chunk: Buffer) => {
       if (!stdout.add(chunk)) resolve("flooded");
     });

@@ -39,7 +39,7 @@ function blockOf(message: Message): string {
   }
 }
 
-/** As it was to be answered: text, or the object with its calls. */
+/** Writes an assistant's message as it was to be answered: text, or the object with its calls. */
 function answered({ text, toolCalls }: Extract<Message, { readonly role: "assistant" }>): string {
   if (toolCalls.length === 0) return text;
   return JSON.stringify({ ...(text === "" ? {} : { text }), toolCalls });

@@ -9,7 +9,7 @@ import { doing, failureOf, folder, gone, hello, idsIn, saying } from "./support/
 test("CMD-9 another exit code than 0 is a ProcessError with code and standard error", async () => {
   const error = await failureOf(doing("exit", "3").evaluate(hello));
   expect(error).toMatchObject({ code: "process", exitCode: 3, signal: null, stderr: "Something is missing.\n" });
-  expect(error.message).toContain("exited with code 3. It said: Something is missing.");
+  expect(error.message).toContain("exited with code 3. It printed: Something is missing.");
 });
 
 test("CMD-9 a command that was killed is a ProcessError with the signal", async () => {

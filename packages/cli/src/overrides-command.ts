@@ -138,7 +138,7 @@ async function diff(place: Place): Promise<Outcome> {
   return { text: [text, ...lines].join("\n"), ok };
 }
 
-/** What was said of it already is not said again. */
+/** Returns the stored override; an error counts as none here, because it was reported already. */
 async function storedOrNone({ store, template, tag }: Place): Promise<PromptOverride | undefined> {
   return store.resolve(template.descriptor, tag).catch(() => undefined);
 }

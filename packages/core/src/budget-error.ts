@@ -2,16 +2,17 @@ import { PromptEvaluationError, type EvaluationDetails } from "./errors.ts";
 import type { BudgetDimension } from "./limits/usage.ts";
 
 /**
- * A limit of the budget in numbers, when an evaluation ended by it. Tokens, or US dollars where the dimension is "cost".
+ * The limit of the budget at which an evaluation ended, in numbers: tokens, or US dollars where the dimension is
+ * "cost".
  */
 export interface BudgetState {
-  /** Which of the budget's limits was reached. */
+  /** The limit that was reached. */
   readonly dimension: BudgetDimension;
-  /** The limit as the budget was given it. */
+  /** The limit that the budget was made with. */
   readonly limit: number;
-  /** By all evaluations that share the budget. */
+  /** What all evaluations that share the budget have spent. */
   readonly spent: number;
-  /** By other requests that are under way. */
+  /** What other requests that are under way may still spend. */
   readonly reserved: number;
   /** What the request needed at least; undefined where no request was to be made. */
   readonly wanted: number | undefined;
@@ -24,9 +25,9 @@ export interface BudgetState {
 export class BudgetExceededError extends PromptEvaluationError implements BudgetState {
   readonly code = "budget";
   override readonly name = "BudgetExceededError";
-  /** Which of the budget's limits was reached. */
+  /** The limit that was reached. */
   readonly dimension: BudgetDimension;
-  /** The limit as the budget was given it: tokens, or US dollars for "cost". */
+  /** The limit that the budget was made with: tokens, or US dollars for "cost". */
   readonly limit: number;
   /** What all evaluations that share the budget have spent. */
   readonly spent: number;

@@ -75,7 +75,7 @@ export class RevokedError extends ProvisoError {
   override readonly name = "RevokedError";
 }
 
-/** What a failed evaluation has to tell beside its message. */
+/** The fields of an EvaluationFailure beside its message. */
 export interface EvaluationDetails {
   /** The part of the evaluation in which it failed. */
   readonly phase: EvaluationPhase;
@@ -249,7 +249,7 @@ export class VisibilityExpansionRequired extends ProvisoError {
   }
 }
 
-/** All that `evaluate` throws, to switch over `code`. */
+/** Every error that `evaluate` throws. Switch over `code`. */
 export type EvaluationFailure =
   | OptionError
   | PromptRenderError
@@ -266,7 +266,7 @@ export type EvaluationFailure =
   | RestoreError
   | DeadlockError;
 
-/** Tells `evaluate`'s own errors from everything else. Never throws. */
+/** Returns whether an error is one that `evaluate` throws. Never throws. */
 export function isEvaluationFailure(error: unknown): error is EvaluationFailure {
   try {
     return error instanceof PromptEvaluationError;

@@ -19,7 +19,7 @@ export class FilesystemError extends ProvisoError {
   override readonly name = "FilesystemError";
   /** What is wrong with the path or the system. */
   readonly reason: FilesystemFault;
-  /** As it was given. */
+  /** The path exactly as the caller passed it. */
   readonly path: string;
   constructor(
     message: string,

@@ -20,7 +20,7 @@ export function textFinder(find: string): (text: string, from?: number) => numbe
   };
 }
 
-/** For each beginning of the text, how much of the text its end begins again (Knuth, Morris and Pratt). */
+/** Computes, for each beginning of the text, how much of its end begins the text again (Knuth, Morris and Pratt). */
 function fallbackOf(find: string): Int32Array {
   const fallback = new Int32Array(find.length);
   let matched = 0;

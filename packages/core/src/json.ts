@@ -67,7 +67,7 @@ function nestsDeeper(text: string, maxDepth: number): boolean {
   return false;
 }
 
-/** In the text of JSON a key stands as it is, or with escapes. */
+/** JSON text may hold a key literally or with escapes. */
 function mayHoldForbiddenKey(text: string): boolean {
   if (text.includes("\\")) return true;
   for (const key of forbiddenKeys) if (text.includes(key)) return true;
@@ -150,13 +150,16 @@ function isWritable(value: unknown, depth: number): boolean {
   if (typeof value === "bigint") return false;
   if (typeof value !== "object" || value === null) return true;
   if (depth > deepestCopy || "toJSON" in value) return false;
-  // As JSON.stringify reads it: of a list its items, whatever else it has.
+  // JSON.stringify writes only the items of a list, whatever other properties it has.
   const items = Array.isArray(value) ? (value as readonly unknown[]) : Object.values(value);
   for (let at = 0; at < items.length; at++) if (!isWritable(items[at], depth + 1)) return false;
   return true;
 }
 
-/** The same of plain JSON alone; undefined for what JSON would change, lies deep, or is too large. */
+/**
+ * Copies plain JSON. Returns undefined for a value that JSON would change, that is nested too deep, or that is too
+ * large.
+ */
 export function plainCopy(value: unknown): { readonly value: unknown } | undefined {
   const copy = copyOfPlain(value, 0, { left: largestValue });
   return copy === notPlain ? undefined : { value: copy };
@@ -184,7 +187,8 @@ function copyOfPlain(value: unknown, depth: number, room: Room): unknown {
   if (prototype !== Object.prototype && prototype !== null) return notPlain;
   // A spread takes symbols along.
   if (Object.getOwnPropertySymbols(value).length > 0) return copyByKey(value, depth, room);
-  // It has the shape of the original; an empty object that grows has room to spare, which counts where many are kept.
+  // The spread keeps the shape of the original; an empty object that grows reserves room, which adds up over many
+  // copies.
   const copy: Record<string, unknown> = { ...value };
   for (const key of Object.keys(copy)) {
     const given = copy[key];

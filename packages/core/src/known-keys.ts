@@ -31,7 +31,7 @@ export interface KnownKeys {
   items(objects: Objects): (index: number) => Place;
 }
 
-/** Nothing is said: any key may stand there. */
+/** A place for which the schema says nothing: any key may stand there. */
 export const anywhere: Place = { objects: [], unions: [] };
 
 const known = new WeakMap<JsonSchema, KnownKeys>();

@@ -65,7 +65,7 @@ function findOddItem(items: readonly unknown[], left: number): Found | undefined
     const inner = item === undefined ? odd("is undefined") : findOdd(item, left - 1);
     if (inner !== undefined) return within(index, inner);
   }
-  // Without holes there are as many keys as items.
+  // A list without holes has as many keys as items.
   if (Object.keys(items).length > items.length) return odd("is a list with properties of its own");
   return undefined;
 }

@@ -44,8 +44,8 @@ const elsewhere: ReadonlyMap<string, readonly string[]> = new Map([
 const mostListed = 14;
 
 /**
- * Refuses an option that nobody would look at, and points at the one that may be meant. `what` has the options: "openai",
- * `The tool "t"`. One that is undefined is as if left out.
+ * Refuses an option that the function does not know, and points at the one that may be meant. `what` names the owner of
+ * the options: "openai", `The tool "t"`. An option that is undefined counts as left out.
  * @throws {DefinitionError} naming the option.
  */
 export function checkOptionNames(what: string, given: object | undefined, names: object): void {

@@ -4,7 +4,9 @@ import { DefinitionError } from "./errors.ts";
 import { isRecord } from "./is-record.ts";
 import type { SchemaIssue } from "./schema.ts";
 
-/** For what is no Standard Schema that prints JSON Schema. `what`: `The input of tool "t"`. */
+/**
+ * Makes the error for a value that is not a Standard Schema which prints JSON Schema. `what`: `The input of tool "t"`.
+ */
 export function noSchema(what: string, given: unknown): DefinitionError {
   const message =
     given === undefined
@@ -39,7 +41,10 @@ function isJsonSchema(fields: Readonly<Record<string, unknown>>): boolean {
   return ["object", "array", "string", "number", "integer", "boolean", "null"].includes(String(fields["type"]));
 }
 
-/** For a schema that its library could not print: with the path of what JSON Schema has no word for, where it is found. */
+/**
+ * Makes the error for a schema that its library could not print. It names the path of each part that JSON Schema cannot
+ * express, where that path can be found.
+ */
 export function unprintable(what: string, schema: unknown, cause: unknown): DefinitionError {
   const why = cause instanceof Error ? cause.message : String(cause);
   const issues: readonly SchemaIssue[] = pathsOfZod(schema).map((path) => ({ path, message: why }));
@@ -50,7 +55,10 @@ export function unprintable(what: string, schema: unknown, cause: unknown): Defi
   });
 }
 
-/** Of zod's kinds. Source: the cases of zod's `toJSONSchema` that throw where `unrepresentable` is "throw". */
+/**
+ * The zod types that JSON Schema cannot express. Source: the cases of zod's `toJSONSchema` that throw where
+ * `unrepresentable` is "throw".
+ */
 const wordless: ReadonlySet<unknown> = new Set([
   "bigint",
   "symbol",
@@ -65,7 +73,7 @@ const wordless: ReadonlySet<unknown> = new Set([
   "nan",
 ]);
 
-/** zod tells the place of each part while it prints. */
+/** Collects the paths: zod passes the path of each part to `override` while it prints. */
 function pathsOfZod(schema: unknown): readonly string[] {
   const standard = isRecord(schema) ? schema["~standard"] : undefined;
   if (!isRecord(standard) || standard["vendor"] !== "zod") return [];
@@ -87,7 +95,7 @@ function pathsOfZod(schema: unknown): readonly string[] {
   return paths.toReversed();
 }
 
-/** `properties.rows.items.properties.at` is `rows[].at` to whoever wrote the schema. */
+/** Writes a path as the author of the schema knows it: `properties.rows.items.properties.at` is `rows[].at`. */
 function readable(path: readonly (string | number)[]): string {
   let text = "";
   for (let at = 0; at < path.length; at++) {

@@ -43,23 +43,26 @@ export async function parseWithSchema<T>(schema: Schema<unknown, T>, value: unkn
   return validateWithSchema(schema, value);
 }
 
-/** The same, at once where the schema is; what it throws is thrown. */
+/**
+ * Like `parseWithSchema`, but returns synchronously if the schema validates synchronously. Exceptions of the schema
+ * propagate.
+ */
 export function validateWithSchema<T>(
   schema: Schema<unknown, T>,
   value: unknown,
 ): SchemaResult<T> | Promise<SchemaResult<T>> {
-  const known = keysSchemaOf(schema, "input");
+  const known = looseJsonSchemaOf(schema, "input");
   const result = schema["~standard"].validate(value);
   if (result instanceof Promise) return result.then((late) => settle(schema, known, value, late));
   return settle(schema, known, value, result);
 }
 
-/** The same, at once. A DefinitionError when the schema validates asynchronously. */
+/** Like `parseWithSchema`, but synchronous. Throws a DefinitionError when the schema validates asynchronously. */
 export function parseWithSchemaSync<T>(schema: Schema<unknown, T>, value: unknown): SchemaResult<T> {
-  const known = keysSchemaOf(schema, "input");
+  const known = looseJsonSchemaOf(schema, "input");
   const result = schema["~standard"].validate(value);
   if (result instanceof Promise) {
-    // Nobody waits for it any more.
+    // The result is not used any more.
     result.catch(() => {});
     throw new DefinitionError("An asynchronous schema cannot be used here.");
   }
@@ -104,10 +107,10 @@ export function jsonSchemaOf(schema: Schema, side: Side, what?: string): JsonSch
 }
 
 /**
- * The same, for its keys alone: what JSON cannot say (a bigint, a date, a transform) is left open, where the library
- * can.
+ * Like `jsonSchemaOf`, but for the keys alone: a part that JSON cannot express (a bigint, a date, a transform) is left
+ * open, where the library can.
  */
-export function keysSchemaOf(schema: Schema, side: Side, what?: string): JsonSchema {
+export function looseJsonSchemaOf(schema: Schema, side: Side, what?: string): JsonSchema {
   return print(schema, side, keysAlone, { unrepresentable: "any" }, what);
 }
 
@@ -139,7 +142,10 @@ export function containerOf(json: JsonSchema): "object" | "array" | "value" {
   return json["type"] === "array" ? "array" : "value";
 }
 
-/** Their JSON Schema names every object that takes further keys; others print it like one that drops them. */
+/**
+ * Libraries whose JSON Schema marks every object that takes further keys. Others print such an object like one that
+ * drops them.
+ */
 export const exactVendors: ReadonlySet<string> = new Set(["zod"]);
 
 function settle<T>(

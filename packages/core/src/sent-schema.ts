@@ -5,8 +5,9 @@ import { exactVendors, jsonSchemaOf, type JsonSchema, type Schema } from "./sche
 const closed = new WeakMap<JsonSchema, JsonSchema>();
 
 /**
- * A schema as a model is told of it: an object whose further keys would be refused says `additionalProperties: false`.
- * Made once for a schema. Of a library whose JSON Schema does not tell such objects from open ones, what it prints.
+ * Returns the schema that is sent to a model: an object whose further keys would be refused has `additionalProperties:
+ * false`. It is made once for a schema. Where a library's JSON Schema does not distinguish such objects from open ones,
+ * it is sent as printed.
  * @throws {DefinitionError} when the schema cannot be printed, about `what`.
  */
 export function sentSchemaOf(schema: Schema, what?: string): JsonSchema {
@@ -30,7 +31,7 @@ function closedSchema(root: JsonSchema): JsonSchema {
 const one = ["items", "additionalProperties"] as const;
 const lists = ["anyOf", "oneOf", "prefixItems"] as const;
 const records = ["properties", "patternProperties", "$defs", "definitions"] as const;
-/** Beside these a key may be another's. */
+/** Keywords beside which a key may belong to another part of the schema. */
 const composing = ["allOf", "anyOf", "oneOf", "$ref", "patternProperties", "unevaluatedProperties", "if"] as const;
 
 /** `path` is the schema's own reference, as far as one can refer to it. */

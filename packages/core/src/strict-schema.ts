@@ -20,7 +20,7 @@ const supported = new Set(
     "minItems maxItems minLength maxLength"
   ).split(" "),
 );
-/** Said of a value, not checked by the provider: left out of what is sent. */
+/** Annotations and checks that the provider does not enforce: they are left out of what is sent. */
 const dropped = new Set(["default", "examples", "title", "$id", "id", "minLength", "maxLength"]);
 const formats = new Set(["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"]);
 
@@ -58,7 +58,7 @@ function tighten(schema: unknown): JsonSchema {
   return "$ref" in out ? aloneIn(out) : out;
 }
 
-/** "$ref cannot have keywords": what is said beside a reference goes around it. */
+/** Moves the keywords beside a reference around it: a provider refuses them ("$ref cannot have keywords"). */
 function aloneIn({ $ref, ...beside }: JsonSchema): JsonSchema {
   return Object.keys(beside).length === 0 ? { $ref } : { anyOf: [{ $ref }], ...beside };
 }

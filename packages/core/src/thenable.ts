@@ -10,7 +10,7 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 /**
- * What a function that has to answer at once returned; of a promise nobody waits for the rejection.
+ * Returns the result of a function that has to answer synchronously. The rejection of a promise is swallowed.
  * @throws {DefinitionError} for a promise.
  */
 export function atOnce<T>(returned: T): T {

@@ -41,14 +41,14 @@ export interface RestoreFault {
 
 /**
  * The changes of a tool call could not be undone, or could not be made permanent: session and resources may disagree.
- * The session is unusable from then on. What the evaluation would have come to is in `response` or `failure`; in
- * neither, where the model went on calling tools, which ended it. `messages` tell the call as failed; `toolResults` keep
- * how its handler ended.
+ * The session is unusable from then on. `response` or `failure` holds what the evaluation would have come to; both are
+ * undefined where the model went on calling tools, which ended it. `messages` show the call as failed; `toolResults`
+ * keep how its handler ended.
  */
 export class RestoreError extends PromptEvaluationError {
   readonly code = "restore";
   override readonly name = "RestoreError";
-  /** At least one, in the order in which they happened. */
+  /** The faults in the order in which they happened; at least one. */
   readonly faults: readonly RestoreFault[];
   /** The answer, where the evaluation had one; not printed with the error. */
   readonly response: PromptResponse<unknown> | undefined;
@@ -78,7 +78,7 @@ export class DeadlockError extends PromptEvaluationError {
   override readonly name = "DeadlockError";
   /** What was waited for: the session ("session") or the name of a resource's key. */
   readonly waitedFor: string;
-  /** Who holds it: a call or a transaction, in words. */
+  /** A description of the call or transaction that holds it. */
   readonly heldBy: string;
   constructor(message: string, details: EvaluationDetails & { readonly waitedFor: string; readonly heldBy: string }) {
     super(message, details);

@@ -1,7 +1,7 @@
 // 1. A key that is still there in the validated value was accepted by the schema: only what validation dropped is refused.
 // 2. A dropped key is refused where the JSON Schema does not know it and both the given and the validated value are plain
 //    objects. Where a transform made something else of the object (an instance, other keys, a list of another length) it
-//    cannot be decided what was dropped: nothing is refused, unless the library's JSON Schema tells.
+//    cannot be decided what was dropped: nothing is refused, unless the library's JSON Schema decides it.
 // 3. Where a place of the schema has a union, each part of the value is counted once: the work grows with the value.
 import { isRecord } from "./is-record.ts";
 import type { JsonSchema } from "./json-schema.ts";
@@ -15,7 +15,9 @@ export interface UnknownKeys {
 
 export interface Comparison {
   readonly schema: JsonSchema;
-  /** Its JSON Schema says of every object whether it takes further keys: it decides where nothing else can. */
+  /**
+   * Whether the schema's JSON Schema says of every object if it takes further keys: it decides where nothing else can.
+   */
   readonly isExact: boolean;
   /** Paths that are collected at the most. */
   readonly most: number;
@@ -45,7 +47,7 @@ interface Path {
   readonly above: Path | undefined;
 }
 
-/** In place of a validated value that is not known. */
+/** Stands for a validated value that is not known. */
 export const notValidated: unique symbol = Symbol("not validated");
 
 /** The keys that validation dropped because the schema does not know them. */
@@ -86,7 +88,7 @@ export function unknownKeysIn({ schema, isExact, most }: Comparison, given: unkn
     const given = item as Readonly<Record<string, unknown>>;
     return visitKeys(keys, objects, given, { made, visitor, looked: lookedAt(objects, given, made) });
   };
-  /** Of a union's branches the one that explains most, then the one that refuses least. */
+  /** Picks the branch of a union that explains most, then the one that refuses least. */
   const bestOf = ([first = anywhere, ...others]: readonly Place[], item: object, made: unknown): Place => {
     if (others.length === 0) return first;
     let [best, tally] = [first, tallyOf(first, item, made)];
@@ -147,7 +149,7 @@ interface Looked {
   readonly made: unknown;
   /** How many of the keys are not explained. */
   readonly unexplained: number;
-  /** In their order: those that were dropped, and those under which something stands that has keys of its own. */
+  /** The keys in their order: those that were dropped, and those whose value has keys of its own. */
   readonly found: readonly string[];
   readonly isDropped: readonly boolean[];
   /** Whether what was dropped is refused. */

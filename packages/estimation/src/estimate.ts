@@ -25,8 +25,8 @@ export interface Estimate extends Quantities {
   /** US dollars, where the price is known. */
   readonly costUsd: CostEstimate;
   /**
-   * From 0 to 1: 0.05 from priors, else 0.05 + 0.95 · w · n / (n + 20) for n samples, where w is 1 for samples of this
-   * prompt on this model, 0.5 for those of the model, 0.25 for any.
+   * How much the estimate can be trusted, from 0 to 1: 0.05 from priors, else 0.05 + 0.95 · w · n / (n + 20) for n
+   * samples, where w is 1 for samples of this prompt on this model, 0.5 for those of the model, 0.25 for any.
    */
   readonly confidence: number;
   /** Whether it comes from the priors alone or from history. */

@@ -25,8 +25,8 @@ interface Level {
 }
 
 /**
- * From the nearest samples of which there are enough; where there never are, from the nearest there are. undefined
- * without any.
+ * Learns from the most specific level (prompt and model, model, all) that has enough samples, else from the most
+ * specific level that has any. Returns undefined where there are none.
  */
 export async function learnedFrom(
   history: UsageHistory | undefined,

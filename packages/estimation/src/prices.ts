@@ -3,13 +3,13 @@ import type { Pricing } from "@proviso/runtime/internal";
 /** Tokens of one evaluation, to be priced. */
 export interface PricedUsage {
   readonly inputTokens: number;
-  /** Of the input. */
+  /** Input tokens that came from the provider's cache; `inputTokens` includes them. */
   readonly cachedInputTokens: number;
   readonly outputTokens: number;
   readonly turns: number;
 }
 
-/** US dollars for an evaluation, or why nobody knows. */
+/** US dollars for an evaluation, or why the price is not known. */
 export type EvaluationPricing =
   | { readonly known: true; priceOf(usage: PricedUsage): number }
   | { readonly known: false; readonly reason: string };

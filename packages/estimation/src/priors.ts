@@ -1,4 +1,4 @@
-// Assumptions, not measurements: what is said before anything is known. specs/estimation.md lists them.
+// Assumptions, not measurements: the estimate before there is any history. specs/estimation.md lists them.
 import { mapDistribution, type Distribution } from "./quantile.ts";
 import type { PromptSize } from "./size.ts";
 

@@ -23,7 +23,7 @@ function quantile(sorted: readonly number[], percent: number): number {
   return sorted[Math.min(rank, sorted.length) - 1] ?? Number.NaN;
 }
 
-/** Of at least one value. */
+/** Returns the quantiles of at least one value. */
 export function distributionOf(values: readonly number[]): Distribution {
   const sorted = values.toSorted((a, b) => a - b);
   return { p50: quantile(sorted, 50), p90: quantile(sorted, 90) };

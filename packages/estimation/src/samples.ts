@@ -1,4 +1,4 @@
-/** What one evaluation spent, told by its events. Names and numbers only: no text of a prompt or an answer. */
+/** What one evaluation spent, taken from its events. Names and numbers only: no text of a prompt or an answer. */
 export interface UsageSample {
   /** `ns/key`. */
   readonly prompt: string;
@@ -6,13 +6,13 @@ export interface UsageSample {
   readonly model: string;
   /** UTF-16 units of the rendered prompt; at least 1. */
   readonly characters: number;
-  /** Of all turns, as `Usage` counts them. */
+  /** Input tokens of all turns, as `Usage` counts them. */
   readonly inputTokens: number;
   /** Input tokens that the provider read from its cache. */
   readonly cachedInputTokens: number;
   /** Tokens of the answers, with those of reasoning. */
   readonly outputTokens: number;
-  /** Of the turn with the most. */
+  /** Output tokens of the turn with the most. */
   readonly largestOutputTokens: number;
   /** Answers of the model. */
   readonly turns: number;

@@ -9,13 +9,13 @@ import {
   type AdapterFacts,
 } from "@proviso/runtime/internal";
 
-/** How much a request carries; in UTF-16 units, where nothing else is said. */
+/** How much a request carries, in UTF-16 units unless a field has another unit. */
 export interface PromptSize {
   /** The rendered prompt and the messages before it. */
   readonly characters: number;
   /** What goes beside them: the tools' names, descriptions and schemas, the output's schema. */
   readonly overhead: number;
-  /** Of all of that, as budgets estimate it. */
+  /** Tokens of all of that, as budgets estimate them. */
   readonly tokens: number;
   readonly hasTools: boolean;
 }

@@ -26,8 +26,8 @@ export interface UsageStatistics extends UsageHistory {
  * Collects what evaluations spend, from the events of sessions: into memory, from the session given; or into a store,
  * from the sessions that are observed. An evaluation that a limit or a provider ended early is not counted: what it
  * would have spent is not known.
- * @param options.onError is told when a store refuses a sample; the evaluation goes on, the sample is tried again with
- *   the next. What it throws itself is a listener's error.
+ * @param options.onError is called when a store refuses a sample; the evaluation goes on, the sample is tried again
+ * with the next. An error that it throws itself is a listener's error.
  * @throws {DefinitionError} for what is neither a session nor a store.
  */
 export function usageStatistics(
@@ -120,7 +120,7 @@ function listen(session: Session, record: (sample: UsageSample) => void): () => 
   };
 }
 
-/** Its model has said its last word, even if that was no valid output. */
+/** Whether the model gave its last answer, even if that was no valid output. */
 function isComplete(ended: PromptExecuted | PromptFailed): boolean {
   return ended.type === "prompt.executed" || ended.code === "output";
 }

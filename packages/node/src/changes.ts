@@ -170,7 +170,10 @@ async function writeContent(
   }
 }
 
-/** Without the bits that make a program run as its owner or group: as when the file itself is written to. */
+/**
+ * The mode bits that a replaced file hands on. The bits that make a program run as its owner or group are dropped, as
+ * they are when a file is written in place.
+ */
 const handedOn = 0o1777;
 
 /** Owner and group as far as this process may give them away, then the mode, which giving away could change. */

@@ -13,9 +13,9 @@ export interface Change {
   readonly path: string;
   /** Whether something was there. */
   readonly had: boolean;
-  /** Under which name the store has, or will have, what was there. */
+  /** The name under which the store has, or will have, what was there. */
   readonly was: string;
-  /** Under which name the store had what was put there, and gets it back; undefined for what is new. */
+  /** The name under which the store had what was put there, and gets it back; undefined for what is new. */
   readonly now?: string | undefined;
 }
 
@@ -107,8 +107,8 @@ export function makeFolders(root: string, above: readonly string[], names: reado
 }
 
 /**
- * Undoes a change, whoever changed the path since; what is there now goes into the store as `displaced`. To undo the
- * last change that was undone, or one that never began, does nothing.
+ * Undoes a change, even where the path was changed since; what is there now goes into the store as `displaced`. Undoing
+ * a change that is undone already, or that never began, does nothing.
  * @throws {FilesystemError} when the folder around it is gone, or a link is in its place.
  */
 export function putBack(root: string, store: Folder, change: Change, displaced: string): void {

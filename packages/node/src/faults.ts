@@ -11,7 +11,7 @@ export function system<T>(path: string, call: () => T): T {
   }
 }
 
-/** The same for work that takes time. */
+/** Like `system`, for asynchronous work. */
 export async function systemAsync<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -58,7 +58,7 @@ export function lacksDescriptors(error: unknown): boolean {
   return forDescriptors.has(codeOf(error) ?? "");
 }
 
-/** It may go well a moment later, with nothing done about it. */
+/** Whether the same work may succeed a moment later, with nothing done about the cause. */
 export function isPassing(error: unknown): boolean {
   return lacksDescriptors(error) || passing.has(codeOf(error) ?? "");
 }

@@ -40,7 +40,10 @@ export function fileOverrides(folder = ".proviso/overrides"): OverridesStore {
 
 type Named = Pick<PromptDescriptor, "ns" | "key">;
 
-/** ns and key were checked when the prompt was defined; whoever makes a descriptor by hand is checked here. */
+/**
+ * Returns the path of an override's file. The key and namespace of a prompt were checked when it was defined; those of
+ * a descriptor that was made by hand are checked here.
+ */
 function fileOf(root: string, { ns, key }: Named, tag: string): string {
   for (const name of [ns, key, tag]) checkTag(name);
   return join(root, ns, key, `${tag}.json`);
@@ -76,7 +79,7 @@ async function read(root: string, file: string, named: Named, tag: string): Prom
   return parseOverride(rest, `The overrides file ${file}`);
 }
 
-/** Without the mark that some editors put first. */
+/** Decodes UTF-8 and drops the byte order mark that some editors write; undefined where the bytes are not UTF-8. */
 function decoded(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
@@ -106,7 +109,7 @@ async function refuseOthers(root: string, file: string): Promise<void> {
     if (stats?.isSymbolicLink() === true) {
       throw new DefinitionError(`The overrides file ${file} leads through a symbolic link; links are not followed.`);
     }
-    // To read a pipe would be to wait for whoever writes to it.
+    // Reading a pipe would wait for its writer.
     if (path === file && stats?.isFile() === false) {
       throw new DefinitionError(`The overrides file ${file} is no file: something else has its name.`);
     }

@@ -52,7 +52,7 @@ function openDescriptor(root: string, names: readonly string[], path: string): F
       folder[Symbol.dispose]();
       folder = inner;
     }
-    // It may have been moved away as a whole, or deleted.
+    // The folder may have been moved away as a whole, or deleted.
     const found = names.length > 0 ? descriptorPath(folder) : expected;
     if (found !== expected) throw found === `${expected} (deleted)` ? notFound(path) : replaced(path);
     return folder;
@@ -157,8 +157,8 @@ export function openFile(root: string, names: readonly string[], path: string): 
 }
 
 /**
- * The first bytes of a file that this filesystem keeps for itself; undefined where none is.
- * @throws {FilesystemError} "special_file" when it is no file: somebody else put it there.
+ * Reads the first bytes of a file that this filesystem keeps for itself; undefined where there is none.
+ * @throws {FilesystemError} "special_file" when it is no file: another program put it there.
  */
 export function readOwn(folder: Folder, name: string, most: number): Uint8Array | undefined {
   // A pipe would block without O_NONBLOCK.
@@ -189,7 +189,7 @@ export function readOwn(folder: Folder, name: string, most: number): Uint8Array 
   }
 }
 
-/** What tells a folder from a copy of it. */
+/** The numbers that distinguish a folder from a copy of it. */
 export interface Identity {
   readonly device: string;
   readonly inode: string;

@@ -17,8 +17,8 @@ export interface HostFilesystemOptions {
   /** Refuse every change. Default false. */
   readonly readOnly?: boolean | undefined;
   /**
-   * Undo what somebody left unfinished of whom this process cannot tell whether he is gone: on another machine, or in
-   * another container. Default false.
+   * Roll back unfinished changes whose owner cannot be checked from here: a process on another host or in another
+   * container. Set it only if you know that the owner is dead. Default false.
    */
   readonly takeOver?: boolean | undefined;
 }
@@ -45,7 +45,7 @@ export function hostFilesystem(folder: string, options: HostFilesystemOptions = 
   return withReading(changing(root, log, queue), (assertLive) => reading(root, ready, assertLive));
 }
 
-/** Whoever reads outside of a call is stopped by nobody. */
+/** Makes a filesystem whose reads are guarded within a call, and unguarded outside of one. */
 function withReading(rest: Changing, readingWhile: (assertLive: AssertLive) => Reading): Filesystem {
   return guardable({ ...readingWhile(() => {}), ...rest }, readingWhile);
 }
@@ -53,7 +53,7 @@ function withReading(rest: Changing, readingWhile: (assertLive: AssertLive) => R
 type Reading = Pick<Filesystem, "read" | "readBytes" | "list" | "exists" | "glob" | "grep">;
 type Changing = Pick<Filesystem, "write" | "remove" | "mkdir">;
 
-/** Each begins when `ready` has ended. */
+/** Makes the reading methods. Each waits for `ready` first. */
 function reading(root: string, ready: () => Promise<unknown>, assertLive: AssertLive): Reading {
   const look = async <T>(path: string, work: () => Promise<T>): Promise<T> => {
     await ready();
@@ -128,7 +128,7 @@ function changing(root: string, log: UndoLog, queue: InOrder): Changing & Snapsh
   const changes = changesOf(root, log);
   const marks = new WeakMap<object, Mark>();
   const forgetting = new FinalizationRegistry<Mark>((taken) => {
-    // Nobody is there to hear of a failure; the next change tries again.
+    // No caller waits for the result; the next change tries again.
     queue.run(() => release(log, taken)).catch(() => {});
   });
   const take = (savepoint: boolean): object => {

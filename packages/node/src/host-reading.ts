@@ -12,7 +12,9 @@ type Entry = Awaited<ReturnType<Filesystem["list"]>>[number];
 
 const [readOpened, readSome] = [promisify(readFile), promisify(read)];
 
-/** Throws where the call that reads is over: nobody waits for it any more, and others wait for its place. */
+/**
+ * Throws when the call that reads is over: its result is not needed any more, and another call may wait for its turn.
+ */
 export type AssertLive = () => void;
 
 const chunkSize = 1024 * 1024;
@@ -34,7 +36,7 @@ export async function readBytes(
   });
 }
 
-/** As long as it was when it was opened, or shorter. */
+/** Reads as many bytes as the file had when it was opened, or fewer where it became shorter. */
 async function readWhile({ fd, size }: Pick<OpenFile, "fd" | "size">, assertLive: AssertLive): Promise<Uint8Array> {
   const bytes = Buffer.allocUnsafeSlow(size);
   let read = 0;
@@ -139,7 +141,10 @@ function namesIn(root: string, names: readonly string[]): Promise<readonly Diren
   });
 }
 
-/** As its files' paths are sorted: a folder's go on with a slash. */
+/**
+ * Returns the name to sort an entry by, so that entries stand in the order of their files' paths: a folder's paths go
+ * on with a slash.
+ */
 function sortName(entry: Dirent): string {
   return entry.isDirectory() ? `${entry.name}/` : entry.name;
 }

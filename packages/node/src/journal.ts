@@ -36,9 +36,9 @@ export interface Journal {
   fresh(): string;
   /** Resolves when it is on disk, and all that undoing it may need is set aside. */
   write(change: Change): Promise<void>;
-  /** Tells that no more than so many of the changes happened; needs no room. Resolves when it is on disk. */
+  /** Records that no more than so many of the changes happened; needs no room. Resolves when that is on disk. */
   cut(length: number): Promise<void>;
-  /** Tells that so many of the changes stay whatever happens; needs no room. Resolves when it is on disk. */
+  /** Records that so many of the changes stay whatever happens; needs no room. Resolves when that is on disk. */
   keep(count: number): Promise<void>;
   /** Runs a step of undoing, where it has to be with what was set aside: it may be run twice. */
   undoing<T>(step: () => T): T;
@@ -50,13 +50,13 @@ export interface Journal {
   close(): Promise<void>;
   /** All changes stay: nothing can be written down any more. */
   isOver(): boolean;
-  /** It is over, but its folder could not be deleted. */
+  /** Whether the journal is over and its folder could not be deleted. */
   isLeft(): boolean;
 }
 
 /**
  * Begins a journal; what a dead owner left is undone first.
- * @throws {FilesystemError} "busy" when somebody else has one.
+ * @throws {FilesystemError} "busy" when another process has one.
  */
 export function beginJournal(root: string, takeOver: boolean): Journal {
   const claimed = claim(root, takeOver);
@@ -82,7 +82,7 @@ export function beginJournal(root: string, takeOver: boolean): Journal {
 interface Parts extends Claim {
   readonly store: Folder;
   readonly reserve: Reserve;
-  /** Of the log. */
+  /** The descriptor of the log file. */
   readonly fd: number;
   readonly identity: Identity;
 }
@@ -103,7 +103,8 @@ function journalOf(root: string, { store, reserve, fd, identity, lock, fresh }: 
     fresh,
     write: (change) =>
       internal(async () => {
-        // To undo so that one can go forward again is to undo: it may spend what was set aside.
+        // A change that is made while going back counts as undoing, although one can go forward again: it may use what
+        // was set aside.
         const isUndoing = change.now !== undefined;
         if (!isUndoing) reserve.fill();
         try {
@@ -144,7 +145,7 @@ function journalOf(root: string, { store, reserve, fd, identity, lock, fresh }: 
   };
 }
 
-/** Somebody may have moved it away, or deleted it. */
+/** Checks that the store was not moved away or deleted. */
 function assertInPlace(root: string, store: Folder): void {
   const here = statOf(store, ".", reservedName);
   using top = openFolder(root, []);

@@ -1,12 +1,12 @@
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 
-/** Who changes a tree: a process, told from any other that has had, or will have, its number. */
+/** The process that changes a tree, distinguished from any other that has had, or will have, its number. */
 export interface Owner {
   readonly host: string;
-  /** Of the machine's start; "" where it is not known, as the next two. */
+  /** The id of the machine's start; "" where it is not known, like the next two. */
   readonly boot: string;
-  /** In which space the process numbers count: containers have their own. */
+  /** The namespace in which the process numbers count: containers have their own. */
   readonly space: string;
   readonly pid: number;
   readonly startedAt: string;
@@ -46,7 +46,7 @@ function answers(pid: number): boolean {
 /** Not collected by its parent yet. */
 const ended = "ended";
 
-/** In the system's own measure; "" where it is not told. */
+/** Returns when a process started, in the system's own measure; "" where the system does not report it. */
 function processStart(pid: number): string {
   const stat = known(() => readFileSync(`/proc/${pid}/stat`, "utf8"));
   // The name before may hold anything, spaces and brackets too. See proc_pid_stat(5): state is the 3rd, start the 22nd.

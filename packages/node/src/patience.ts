@@ -11,13 +11,13 @@ export async function patiently<T>(root: string, work: () => T | Promise<T>): Pr
       return await work();
     } catch (error) {
       if (!isPassing(error) || tries === mostTries) throw error;
-      // Others have their turn.
+      // Waits for a moment, so that others have their turn.
       await lstat(root).catch(() => {});
     }
   }
 }
 
-/** The same where nothing can be waited for. */
+/** Like `patiently`, for work that cannot wait. */
 export function patientlyNow<T>(work: () => T): T {
   for (let tries = 1; ; tries++) {
     try {

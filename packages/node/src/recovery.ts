@@ -46,7 +46,10 @@ function recoverOnce(root: string, takeOver: boolean): boolean {
   }
 }
 
-/** One that is not, or is not for this process, fails at its first use; any other fault says nothing of it. */
+/**
+ * Whether the root is a folder that this process may open. A root that is not fails at its first use; any other fault
+ * decides nothing and is thrown.
+ */
 function isReachable(root: string): boolean {
   try {
     using top = openFolder(root, []);
@@ -68,8 +71,8 @@ export interface Claim {
 }
 
 /**
- * The folder, with a lock of ours and nothing else in it.
- * @throws {FilesystemError} "busy" when somebody else has it, or what is in it is not to be believed.
+ * Claims the folder: it has a lock of ours and nothing else in it then.
+ * @throws {FilesystemError} "busy" when another process has it, or when its content cannot be trusted.
  */
 export function claim(root: string, takeOver: boolean): Claim {
   for (let tries = 0; tries < mostTries; tries++) {
@@ -80,7 +83,7 @@ export function claim(root: string, takeOver: boolean): Claim {
   throw busy("Too many want to change the root at the same moment.");
 }
 
-/** undefined: somebody was quicker. */
+/** Takes the lock and undoes what a dead owner left; undefined where another process was quicker. */
 function lockAndUndo(root: string, takeOver: boolean): Claim | undefined {
   using store = storeIfThere(root);
   if (store === undefined) return undefined;
@@ -109,7 +112,7 @@ function assertOwn(store: Folder, takeOver: boolean): boolean {
     throw busy("The root has unfinished changes of another version of Proviso, which has to undo them.");
   }
   const { device, inode } = identityOf(store);
-  // The same disk may have another number after a restart.
+  // One disk may have another number after a restart.
   if (found.inode === inode && (found.device === device || takeOver)) return true;
   const way =
     found.inode === inode ? "If that is not so, open the filesystem with { takeOver: true } to undo them." : "";
@@ -122,9 +125,12 @@ function busy(message: string): FilesystemError {
   return new FilesystemError(message, { reason: "busy", path: reservedName });
 }
 
-/** Undoes what is in the log and deletes all that is left, but for the lock. @returns names that nobody has, or will look for. */
+/**
+ * Undoes what is in the log and deletes all that is left, but for the lock.
+ * @returns names that are not in use and that no undoing will look for.
+ */
 function undone(root: string, store: Folder, lock: Lock, takeOver: boolean): () => string {
-  // It may be another one by now.
+  // The folder may be another one by now.
   assertOwn(store, takeOver);
   const history = readHistory(readOwn(store, logName, Infinity) ?? new Uint8Array());
   const changes = history?.changes.map(({ change }) => change) ?? [];
@@ -154,7 +160,8 @@ function undoAll(root: string, store: Folder, { changes, kept }: UndoHistory, fr
       }
       // What was new gives its room back at once.
       if (change.now === undefined) wipeNow(store, [displaced], fresh);
-      // One is cut off before the next one is undone: it would not be known which of the two is undone.
+      // Each record is cut off before the next change is undone; otherwise it would not be known which of the two is
+      // undone.
       ftruncateSync(fd, at);
       fsyncSync(fd);
     }

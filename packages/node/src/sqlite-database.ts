@@ -50,13 +50,13 @@ export interface SqliteDatabase {
 
 export const SqliteDatabase: ResourceKey<SqliteDatabase> = resourceKey<SqliteDatabase>("SqliteDatabase");
 
-/** Outside calls. */
-const nobody: CallGuard = { isReadOnly: () => false, assertLive() {}, assertMayChange() {}, fail() {} };
+/** The guard of statements that run outside calls: everything is allowed. */
+const unguarded: CallGuard = { isReadOnly: () => false, assertLive() {}, assertMayChange() {}, fail() {} };
 
 /** The database that takes part in transactions: what a failed call ran of SQL is undone. */
 export function transactional(database: DatabaseSync): SqliteDatabase & Snapshotable<object> {
   const points = savepoints(database);
-  // Whoever gave it may have turned it on: then it stays so.
+  // The application may have turned on `query_only`: then it stays so.
   const isWritable = pragmaOf(database, "query_only") === 0;
   /** Calls that ran something in the transaction: when it is lost, none of them may succeed. */
   const users = new Set<CallGuard>();
@@ -76,7 +76,7 @@ export function transactional(database: DatabaseSync): SqliteDatabase & Snapshot
   };
   const view = (guard: CallGuard): SqliteDatabase => viewOf(database, (work) => run(guard, work));
   const resource: SqliteDatabase & Snapshotable<object> = {
-    ...view(nobody),
+    ...view(unguarded),
     snapshot: points.snapshot,
     restore: points.restore,
     release(snapshot) {
@@ -116,7 +116,7 @@ function viewOf(database: DatabaseSync, run: <T>(work: () => T) => T): SqliteDat
   };
 }
 
-/** `StatementSync` tells named parameters from others by what comes first. */
+/** `StatementSync` distinguishes named parameters from others by the first argument. */
 type Inputs = Parameters<StatementSync["run"]>;
 
 function all(statement: StatementSync, parameters: SqliteParameters): unknown[] {

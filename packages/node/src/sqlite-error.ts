@@ -18,9 +18,10 @@ export class SqliteError extends ProvisoError {
   readonly code = "sqlite";
   override readonly name = "SqliteError";
   /**
-   * refused: a statement that a call may not run · busy: somebody else holds the lock, nothing was changed · full: no
-   * room · constraint: one of the schema's · read_only: it was opened so · not_a_database, cannot_open: the file · newer: its schema is of a later
-   * program · undone: SQLite took the call's changes back by itself · failed: all else, wrong SQL included.
+   * refused: a statement that a call may not run · busy: another connection holds the lock, nothing was changed · full:
+   * no room · constraint: one of the schema's · read_only: it was opened so · not_a_database, cannot_open: the file ·
+   * newer: its schema is of a later program · undone: SQLite took the call's changes back by itself · failed: all else,
+   * wrong SQL included.
    */
   readonly reason: SqliteFault;
   constructor(message: string, details: { readonly reason: SqliteFault; readonly cause?: unknown }) {
@@ -31,7 +32,7 @@ export class SqliteError extends ProvisoError {
 
 /** Primary result codes. Source: https://www.sqlite.org/rescode.html */
 const faults: ReadonlyMap<number, readonly [SqliteFault, string]> = new Map([
-  [5, ["busy", "The database is locked by somebody else: nothing was changed, try again later"]],
+  [5, ["busy", "The database is locked by another connection: nothing was changed, try again later"]],
   [6, ["busy", "A table is locked: nothing was changed, try again later"]],
   [8, ["read_only", "The database can only be read"]],
   [13, ["full", "The database is full"]],
@@ -44,7 +45,7 @@ const faults: ReadonlyMap<number, readonly [SqliteFault, string]> = new Map([
 export function sqliteError(cause: unknown, doing?: string): Error {
   if (cause instanceof ProvisoError) return cause;
   const { errcode, errstr, message } = cause as { errcode?: unknown; errstr?: unknown; message?: unknown };
-  // The low byte is the primary code, the others tell more.
+  // The low byte is the primary code; the others are details.
   const known = typeof errcode === "number" ? faults.get(errcode & 0xff) : undefined;
   const [reason, text] = known ?? (["failed", "The database failed"] as const);
   const why = String(message ?? errstr ?? cause);

@@ -19,8 +19,8 @@ export interface SqliteOptions {
    */
   readonly migrate?: readonly string[] | undefined;
   /**
-   * How long a statement waits for somebody else's lock, in milliseconds; nothing else runs meanwhile. Default 50. Of a
-   * database that is open already its own setting stays.
+   * How long a statement waits for a lock that another connection holds, in milliseconds; nothing else runs meanwhile.
+   * Default 50. A database that is already open keeps its own setting.
    */
   readonly busyTimeoutMs?: number | undefined;
 }
@@ -133,7 +133,7 @@ function migrateSchema(database: DatabaseSync, scripts: readonly string[]): void
   if (versionOf(database) === scripts.length) return;
   database.exec("BEGIN EXCLUSIVE");
   try {
-    // Somebody else may have been first.
+    // Another process may have been first.
     const version = versionOf(database);
     if (version > scripts.length) {
       const message = `The schema is of version ${version}, and this program knows ${scripts.length}: use a later one.`;
@@ -152,7 +152,7 @@ function versionOf(database: DatabaseSync): number {
   return pragmaOf(database, "user_version");
 }
 
-/** It may be over already: the first error counts. */
+/** Rolls back. The transaction may be over already; the first error counts. */
 function rollBack(database: DatabaseSync): void {
   try {
     database.exec("ROLLBACK");

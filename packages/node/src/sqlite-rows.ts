@@ -1,6 +1,9 @@
 import type { DatabaseSync } from "node:sqlite";
 
-/** A row's values in order. Whoever opened the database may have rows as arrays and numbers as bigint. */
+/**
+ * Returns a row's values in order. The application may have opened the database with rows as arrays and numbers as
+ * bigint.
+ */
 export function columnsOf(row: object): readonly unknown[] {
   return Object.values(row);
 }

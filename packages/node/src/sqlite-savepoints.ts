@@ -15,10 +15,11 @@ export interface Savepoints extends Snapshotable<object> {
   /** Whether something is to be undone when it fails: a call is under way. */
   readonly isMarked: boolean;
   /**
-   * Before each statement. @throws {SqliteError} when the lock is somebody else's, or an earlier transaction was lost.
+   * Call this before each statement.
+   * @throws {SqliteError} when another connection holds the lock, or an earlier transaction was lost.
    */
   begin(isReadOnly: boolean): void;
-  /** After a statement that failed: why the transaction is lost, if it is. */
+  /** Call this after a statement that failed. Returns why the transaction is lost, if it is. */
   lost(cause: unknown): SqliteError | undefined;
 }
 
@@ -128,7 +129,10 @@ function nameOf(level: number): string {
   return `proviso_${level}`;
 }
 
-/** Whoever may write locks out all others at once: else the commit could fail, after the call was told as done. */
+/**
+ * Begins a transaction. One that may write locks out all other connections at once; otherwise its commit could fail
+ * after the call was reported as done.
+ */
 function beginTransaction(database: DatabaseSync, isReadOnly: boolean): void {
   try {
     database.exec(isReadOnly ? "BEGIN" : "BEGIN EXCLUSIVE");
@@ -138,7 +142,7 @@ function beginTransaction(database: DatabaseSync, isReadOnly: boolean): void {
   }
 }
 
-/** Asked of SQLite itself: Node tells it from 22.16 on only. */
+/** Asks SQLite itself, because Node has `isTransaction` from 22.16 on only. */
 function isInTransaction(database: DatabaseSync): boolean {
   try {
     database.exec("BEGIN");
@@ -160,6 +164,6 @@ function released(): SqliteError {
 }
 
 function notCommitted(cause: unknown): SqliteError {
-  const message = `The changes of a call that was told as done could not be committed: ${sqliteError(cause).message}`;
+  const message = `The changes of a call that was reported as done could not be committed: ${sqliteError(cause).message}`;
   return new SqliteError(message, { reason: "failed", cause });
 }

@@ -1,5 +1,6 @@
-// What a call may not run, because its changes could not be undone any more, or would be undone behind its back. SQLite's
-// authorizer is not asked: it is the application's own, is not told of OR ROLLBACK, and Node has it from 24.10 on only.
+// What a call may not run, because its changes could not be undone any more, or would be undone without its knowledge.
+// SQLite's authorizer is not used: the application may have its own, it does not see OR ROLLBACK, and Node has it from
+// 24.10 on only.
 
 import { tokensOf } from "./sqlite-tokens.ts";
 
@@ -37,7 +38,7 @@ export function transactionWordOf(script: string): string | undefined {
 
 const transactionWords = new Set(["BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE"]);
 const databaseWords = new Set(["ATTACH", "DETACH", "VACUUM"]);
-/** They read, or change what a rollback undoes. Source: https://www.sqlite.org/pragma.html */
+/** Pragmas that only read, or that change what a rollback undoes. Source: https://www.sqlite.org/pragma.html */
 const pragmas = new Set(
   (
     "APPLICATION_ID COLLATION_LIST COMPILE_OPTIONS DATABASE_LIST DATA_VERSION FOREIGN_KEY_CHECK FOREIGN_KEY_LIST " +
@@ -59,7 +60,7 @@ function undoneBehind(words: readonly string[]): string | undefined {
   for (const [at, word] of words.entries()) {
     const before = words[at - 1];
     if (word === "DEFERRED" && before === "INITIALLY") {
-      return "INITIALLY DEFERRED is checked when the call was told as done already";
+      return "INITIALLY DEFERRED is checked after the call was reported as done";
     }
     const inClause = before === "OR" || before === "CONFLICT" || (before === "(" && words[at - 2] === "RAISE");
     if (word === "ROLLBACK" && inClause) return "ROLLBACK on a conflict undoes more than the statement: use ABORT";
@@ -88,7 +89,7 @@ function statementsOf(sql: string, most = Infinity): readonly (readonly string[]
   return [...statements, words].filter((each) => each.length > 0);
 }
 
-/** Longest beginning that tells what a statement is: EXPLAIN QUERY PLAN CREATE TEMP TRIGGER. */
+/** The most words that are needed to know what a statement is: EXPLAIN QUERY PLAN CREATE TEMP TRIGGER. */
 const longestBeginning = 6;
 
 function isTrigger(words: readonly string[]): boolean {

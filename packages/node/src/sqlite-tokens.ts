@@ -12,7 +12,7 @@ export function* tokensOf(sql: string): Generator<string> {
     const char = text[at] as string;
     const closing = closingQuote[char];
     if (closing !== undefined) {
-      // Its content is nobody's business.
+      // The content of the quotes does not matter.
       yield "'";
       at = char === "[" ? after(text, "]", at + 1) : endOfQuoted(text, closing, at + 1);
     } else if (isSpace(text.charCodeAt(at))) {

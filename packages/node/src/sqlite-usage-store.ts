@@ -63,7 +63,8 @@ const schema = `
  * Keeps samples in an SQLite file: the newest 512 of each prompt on a model. Several processes may write at once. What
  * is recorded outlives the process; a power cut may take the last of it. The folder is made where there is none.
  * @throws {DefinitionError} for a file that is damaged, of a newer version or of something else; it is left alone.
- *   Later, a SqliteError where the file cannot be written or read: it is full, or held for too long by somebody else.
+ * Later, a SqliteError where the file cannot be written or read: it is full, or another connection holds the lock for
+ * too long.
  */
 export function sqliteUsageStore(path: string, options: SqliteUsageOptions = {}): SqliteUsageStore {
   checkOptionNames("sqliteUsageStore", options, { busyTimeoutMs: true });
@@ -140,7 +141,10 @@ function open(file: string, busyTimeoutMs: number): Opened {
   }
 }
 
-/** By SQLite's own means: a file that is opened and closed beside it would take its locks away. */
+/**
+ * Checks and prepares the file through SQLite alone: a descriptor that is opened and closed beside it would drop its
+ * locks.
+ */
 function prepareFile(database: DatabaseSync, file: string): void {
   const one = (sql: string, column: string): unknown => database.prepare(sql).get()?.[column];
   const refuse = (why: string): DefinitionError =>
@@ -166,7 +170,7 @@ function inTransaction(database: DatabaseSync, work: () => void): void {
   }
 }
 
-/** It may be over already: the first error counts. */
+/** Rolls back. The transaction may be over already; the first error counts. */
 function rollBack(database: DatabaseSync): void {
   try {
     database.exec("ROLLBACK");
@@ -178,7 +182,7 @@ interface Statements {
   isPruneDue(prompt: string, model: string): boolean;
   readonly insert: StatementSync;
   readonly prune: StatementSync;
-  /** By what is asked for. */
+  /** Returns the statement for what the query asks for. */
   select(query: UsageQuery): StatementSync;
 }
 

@@ -24,7 +24,7 @@ function lockName(number: number): string {
 /** A lock of this process. */
 export interface Lock {
   readonly name: string;
-  /** Tells it from the locks of other folders. */
+  /** Distinguishes the lock from those of other folders. */
   readonly key: string;
 }
 
@@ -32,8 +32,8 @@ export interface Lock {
 const abandoned = new Set<string>();
 
 /**
- * The lock that was made; undefined: somebody was quicker, look again.
- * @throws {FilesystemError} "busy" when somebody else is, or may be, at it.
+ * Makes a lock. Returns undefined where another process was quicker: look again then.
+ * @throws {FilesystemError} "busy" when another process uses the folder, or may use it.
  */
 export function takeLock(store: Folder, hasLog: boolean, takeOver: boolean): Lock | undefined {
   const held = highestLock(store);

@@ -5,16 +5,27 @@
 // 3. A crash undoes what came after the oldest transaction that is still open, and nothing else.
 // 4. What no living snapshot can lead back to is deleted: without snapshots there is no journal.
 // 5. Where undoing gets stuck, whatever comes next tries first to end it, and changes nothing until that goes well.
-// 6. Everything here happens one after the other: whoever calls it sees to that.
+// 6. Everything here happens one after the other: the callers see to that.
 import { FilesystemError } from "@proviso/core";
 import { messageOf } from "@proviso/runtime/internal";
 import { folderOf, isThere, putBack, type Change } from "./exchange.ts";
 import { systemError } from "./faults.ts";
 import { statOf, type Folder } from "./folders.ts";
 import { patiently } from "./patience.ts";
-import { end, flush, isOpen, journalOf, lowest, mark, settle, tell, type Mark, type UndoLog } from "./undo-state.ts";
+import {
+  end,
+  flush,
+  isOpen,
+  journalOf,
+  lowest,
+  mark,
+  settle,
+  recordKept,
+  type Mark,
+  type UndoLog,
+} from "./undo-state.ts";
 
-/** It is not gone back to any more. */
+/** Releases a mark: the log never goes back to it again. */
 export async function release(log: UndoLog, taken: Mark): Promise<void> {
   if (await isStuck(log)) return void log.stuck?.released.add(taken);
   log.marks.delete(taken);
@@ -77,7 +88,7 @@ async function withdraw(log: UndoLog, store: Folder): Promise<void> {
   log.changes.pop();
   // The name that an undoing keeps something under is one that others of the changes go by: what has it is needed.
   if (change.now === undefined) log.displaced.push(change.was);
-  await tell(log, log.kept);
+  await recordKept(log, log.kept);
 }
 
 /** When it fails, nothing can be changed until it goes well: everything that comes next tries that first. */
@@ -169,13 +180,14 @@ async function assertNotStuck(log: UndoLog): Promise<void> {
 async function goBack(log: UndoLog, store: Folder, position: number): Promise<void> {
   const journal = journalOf(log);
   // A crash from here on ends it: half of it would be neither before nor after.
-  await tell(log, Math.min(position, lowest(log, isOpen)));
+  await recordKept(log, Math.min(position, lowest(log, isOpen)));
   while (end(log) > position) {
     const change = log.changes.at(-1) as Change;
     assertKept(store, change);
     undo(log, store, change);
     log.changes.pop();
-    // One is cut off before the next one is undone: it would not be known which of the two is undone.
+    // Each record is cut off before the next change is undone; otherwise it would not be known which of the two is
+    // undone.
     await flush(log);
     // What was new gives its room back at once.
     await journal.forget(log.displaced.splice(0));

@@ -14,9 +14,9 @@ export interface WrittenChange {
 }
 
 export interface UndoHistory {
-  /** Of the folder that it was written in. */
+  /** The identity of the folder that the log was written in. */
   readonly identity: Identity;
-  /** In the order in which they happened. */
+  /** The changes in the order in which they happened. */
   readonly changes: readonly WrittenChange[];
   /** How many of them stay whatever happens. */
   readonly kept: number;
@@ -24,7 +24,7 @@ export interface UndoHistory {
 
 const version = 2;
 const encoder = new TextEncoder();
-/** Of the longest first line, and more. */
+/** An upper bound for the length of the first line. */
 export const longestHeader = 1024;
 const placeSize = 80;
 const places = 2;
@@ -46,7 +46,9 @@ export function encodeKept(identity: Identity, turn: number, kept: number): { by
   return { bytes: encoder.encode(line), at: header + (turn % places) * placeSize };
 }
 
-/** Whose log begins like this; undefined where its first line was not wholly written: nothing had begun then. */
+/**
+ * Reads which folder a log belongs to; undefined where its first line was not wholly written: nothing had begun then.
+ */
 export function readIdentity(log: Uint8Array): Identity | "another version" | undefined {
   const end = log.indexOf(newline);
   const header = end === -1 ? undefined : parsedLine(log.subarray(0, end));
@@ -56,7 +58,7 @@ export function readIdentity(log: Uint8Array): Identity | "another version" | un
   return { device, inode };
 }
 
-/** What a log tells; undefined where nothing had begun. */
+/** Reads a log; undefined where nothing had begun. */
 export function readHistory(log: Uint8Array): UndoHistory | undefined {
   const identity = readIdentity(log);
   if (typeof identity !== "object") return undefined;
@@ -90,7 +92,7 @@ function parsedLine(line: Uint8Array): Parsed | undefined {
   return parsed?.ok === true ? (parsed.value as Parsed) : undefined;
 }
 
-/** Up to the first line that was not wholly written: what it tells had not begun. */
+/** Reads changes up to the first line that was not wholly written: its change had not begun. */
 function* changesIn(log: Uint8Array, first: number): Generator<WrittenChange> {
   let at = first;
   for (let end = log.indexOf(newline, at); end !== -1; end = log.indexOf(newline, at)) {

@@ -8,7 +8,9 @@ import { statOf, type Folder } from "./folders.ts";
 /** Bytes on the disk: for a lock or two, and for a longer folder. */
 const room = 16 * 1024;
 export const roomName = "reserve";
-/** For a folder on the way to a path, the one in it, and what is deleted in that. */
+/**
+ * The number of descriptors set aside: for a folder on the way to a path, the one in it, and what is deleted in that.
+ */
 const descriptorsAside = 4;
 
 export interface Reserve {

@@ -12,7 +12,7 @@ export interface Mark {
 
 /** An undoing that did not end. */
 export interface Stuck {
-  /** To where; undefined: only a change that failed is to be undone. */
+  /** The mark to go back to; undefined: only a change that failed is to be undone. */
   readonly mark: Mark | undefined;
   /** Why not. */
   readonly error: unknown;
@@ -34,7 +34,7 @@ export interface UndoLog {
   changes: Change[];
   /** Folders that are not on disk yet. */
   readonly touched: Set<string>;
-  /** In the journal for nothing. */
+  /** Names in the store that are no longer needed; the next `settle` deletes them. */
   displaced: string[];
   /** The last of the changes failed on its way. */
   hasHalf: boolean;
@@ -75,7 +75,10 @@ export function soundEnd(log: UndoLog): number {
   return log.stuck?.mark?.position ?? end(log) - (log.hasHalf ? 1 : 0);
 }
 
-/** Begun if need be. @throws {FilesystemError} "busy" when somebody else has one. */
+/**
+ * Returns the journal, and begins it if need be.
+ * @throws {FilesystemError} "busy" when another process has one.
+ */
 export function journalOf(log: UndoLog): Journal {
   if (log.journal === undefined) {
     // Where it fails, a folder may stay that was made for it.
@@ -122,7 +125,7 @@ async function settleJournal(log: UndoLog): Promise<void> {
     }
     return;
   }
-  await tell(log, lowest(log, isOpen));
+  await recordKept(log, lowest(log, isOpen));
   const gone = log.changes.splice(0, oldest - log.first);
   log.first = oldest;
   const names = [...log.displaced, ...namesOnlyIn(gone, log.changes)];
@@ -142,9 +145,9 @@ function namesInStore({ was, now = was }: Change): readonly string[] {
 }
 
 /** Writes down how many changes there are, and how many of them stay whatever happens. */
-export async function tell(log: UndoLog, kept: number): Promise<void> {
+export async function recordKept(log: UndoLog, kept: number): Promise<void> {
   const journal = journalOf(log);
-  // On disk before it is forgotten how to undo it.
+  // The changes have to be on disk before it is forgotten how to undo them.
   if (log.touched.size > 0) await flush(log);
   await journal.keep(kept - log.base);
   log.kept = kept;

@@ -63,7 +63,7 @@ export function askToIgnore(store: Folder): void {
 }
 
 /**
- * Gives up a folder in which no change is written down, and deletes it unless somebody else has begun one meanwhile.
+ * Gives up a folder in which no change is written down, and deletes it unless another process has begun one meanwhile.
  * Never fails.
  * @returns whether it is deleted.
  */
@@ -84,12 +84,12 @@ function tryTo(work: () => void): boolean {
     patientlyNow(work);
     return true;
   } catch {
-    // It is not there, somebody else uses it by now, or it stays: it does no harm.
+    // The folder is not there, another process uses it by now, or it stays: it does no harm.
     return false;
   }
 }
 
-/** The same, where both are held open and nothing else is in it. */
+/** Like `leaveStore`, where both folders are held open and nothing else is in the store. */
 export function leaveOpened(top: Folder, store: Folder, lock: Lock): boolean {
   tryTo(() => unlinkSync(store.at(ignoreName)));
   dropLock(store, lock);
@@ -107,7 +107,10 @@ export function leftovers(store: Folder): readonly string[] {
 
 const { O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
 
-/** To write. @throws {FilesystemError} "special_file" when it is no file: somebody else put it there. */
+/**
+ * Opens the log to write.
+ * @throws {FilesystemError} "special_file" when it is no file: another program put it there.
+ */
 export function openLog(store: Folder): number {
   const there = statOf(store, logName);
   if (there?.isFile() === false) throw specialFile(`${reservedName}/${logName}`);
@@ -125,7 +128,7 @@ export function writeAt(fd: number, bytes: Uint8Array, position: number): void {
 
 export const flushFile = promisify(fsync);
 
-/** On disk, where the system can be asked for that. */
+/** Resolves when a folder is on disk, where the system can be asked for that. */
 export async function flushFolder({ fd }: Folder): Promise<void> {
   if (fd !== undefined) await flushFile(fd);
 }

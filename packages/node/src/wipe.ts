@@ -15,8 +15,8 @@ import type { Folder } from "./folders.ts";
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 
 /**
- * Deletes these of a folder, whatever they are, step by step: each step is one entry. Folders within are first moved
- * up beside them, under names of `fresh`, so that none is reached by a path that somebody else could bend.
+ * Deletes these entries of a folder, whatever they are, step by step: each step is one entry. Folders within are first
+ * moved up beside them, under names of `fresh`, so that none is reached by a path that another process could redirect.
  */
 export function* wipe(store: Folder, names: readonly string[], fresh: () => string): Generator<void> {
   const rest = [...names];
@@ -44,7 +44,7 @@ function* emptied(store: Folder, name: string, clear: (at: Buffer, isFolder: boo
     for (const inner of readdirSync(base, { encoding: "buffer" })) {
       const at = Buffer.concat([Buffer.from(base), inner]);
       const isFolder = lstatSync(at).isDirectory();
-      // To be moved it has to be writable itself.
+      // A folder has to be writable itself to be moved.
       if (isFolder) closeSync(openToChange(at));
       clear(at, isFolder);
       yield;

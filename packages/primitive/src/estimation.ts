@@ -4,7 +4,8 @@ import type { AdapterSource } from "./model-source.ts";
 import type { Payload } from "./payload.ts";
 
 /**
- * For every payload, and also where the model cannot be reached: then nothing would be sent, and `fault` says why.
+ * Estimates a run for any payload, and also where the model cannot be reached: then nothing would be sent, and `fault`
+ * has the reason.
  * @throws {DefinitionError} for a history that is none.
  */
 export async function estimateRun<Output>(
@@ -13,7 +14,7 @@ export async function estimateRun<Output>(
   payload: string,
   history: EstimateOptions["history"],
 ): Promise<Estimate> {
-  let adapter = nobody;
+  let adapter = unreachable;
   let prompt: Prompt<Output>;
   try {
     prompt = template.bind({ payload });
@@ -24,7 +25,10 @@ export async function estimateRun<Output>(
   return estimate(prompt, { adapter, history });
 }
 
-/** What would keep it from being sent keeps it from being rendered: `estimate` tells the rest. */
+/**
+ * Makes a prompt whose rendering fails with the error that would keep it from being sent, so that `estimate` reports
+ * it.
+ */
 function unsendable<Output>(prompt: Prompt<Output>, error: unknown): Prompt<Output> {
   return {
     ...prompt,
@@ -35,8 +39,8 @@ function unsendable<Output>(prompt: Prompt<Output>, error: unknown): Prompt<Outp
 }
 
 const notAsked = (): never => {
-  throw new Error("An estimate asks nobody.");
+  throw new Error("An estimate asks unreachable.");
 };
 
-/** In place of an adapter that cannot be had. */
-const nobody: ProviderAdapter = Object.freeze({ name: "nobody", evaluate: notAsked, stream: notAsked });
+/** Stands in for an adapter that cannot be made. */
+const unreachable: ProviderAdapter = Object.freeze({ name: "unreachable", evaluate: notAsked, stream: notAsked });

@@ -81,7 +81,10 @@ async function imported(): Promise<typeof import("@proviso/adapter-ai-sdk")> {
   }
 }
 
-/** In a bundle nothing can be looked up, not even what is there: then its own import will tell. */
+/**
+ * Whether a package is installed. Packages cannot be looked up in a bundle, not even installed ones: the import itself
+ * fails there.
+ */
 function isFound(name: string): boolean {
   try {
     return typeof import.meta.resolve === "function" && import.meta.resolve(name) !== "";

@@ -38,7 +38,7 @@ export interface Primitive<Output> {
   readonly name: string;
   /** The id that it was defined with; undefined where a ready adapter carries it. */
   readonly model: string | undefined;
-  /** What is evaluated: for whoever wants to render, estimate or stream it. */
+  /** The prompt that is evaluated, to render, estimate or stream it. */
   readonly prompt: PromptTemplate<Payload, Output>;
   /**
    * One evaluation. Never rejects: a payload that is none and a model that fails are results too. Nothing is left to

@@ -30,7 +30,7 @@ export type RecoverableName = keyof typeof recoverable | (typeof recoverable)[ke
  */
 export type RecoveryDecision<Answer> =
   | {
-      /** What the model is told when it is asked again. */
+      /** The text for the model when it is asked again. */
       readonly retry: string;
     }
   | {
@@ -43,7 +43,7 @@ export type RecoveryDecision<Answer> =
 export interface RecoveryPolicy<Answer> {
   /** The failures that the policy is asked about. */
   readonly on: readonly RecoverableName[];
-  /** At once, and the same for the same arguments. `attempt` counts the evaluations of this run, from 1. */
+  /** Decides synchronously, and equally for equal arguments. `attempt` counts the evaluations of this run, from 1. */
   recover(error: RecoverableError, payload: unknown, attempt: number): RecoveryDecision<Answer>;
 }
 

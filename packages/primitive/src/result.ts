@@ -18,7 +18,7 @@ export interface PrimitiveSuccess<Output> {
   readonly data: Output;
   /** The answer behind it; undefined where a recovery policy gave the data. */
   readonly response: PromptResponse<Output> | undefined;
-  /** Of all evaluations of this run. */
+  /** The usage of all evaluations of this run. */
   readonly usage: Usage;
   /** Evaluations of this run: 1, and one for each retry of a recovery policy. */
   readonly attempts: number;
@@ -33,7 +33,7 @@ export interface PrimitiveFailure {
   readonly reason: ErrorReason;
   /** Everything that can be retried was: its message says what to do. */
   readonly error: EvaluationFailure;
-  /** Of all evaluations of this run. */
+  /** The usage of all evaluations of this run. */
   readonly usage: Usage;
   /** How many evaluations were made. */
   readonly attempts: number;

@@ -12,8 +12,9 @@ export interface Chaos {
   /** Left out: all but those that leave the client waiting for ever (`hang…`, `…stalls`). */
   readonly faults?: readonly FaultName[] | undefined;
   /**
-   * "request" (default): by the request's number, so the same for the same order of requests. "conversation": by what
-   * was said so far and how often it was sent, so the same in whatever order conversations come.
+   * What the choice of a fault depends on. "request" (default): the request's number, so the same order of requests
+   * gives the same faults. "conversation": the conversation so far and how often it was sent, so the order of
+   * conversations does not matter.
    */
   readonly by?: "request" | "conversation" | undefined;
 }

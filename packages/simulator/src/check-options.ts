@@ -90,7 +90,7 @@ export function checkStep(step: AnswerStep | HttpStep, where: string): AnswerSte
   const given: unknown = step;
   if (!isObject(given)) throw new TypeError(`${where} must be an object.`);
   if (given instanceof Promise) {
-    // It is not waited for: nobody else would hear that it failed.
+    // The promise is not awaited, so its rejection has to be swallowed here.
     given.catch(() => {});
     throw new TypeError(`${where} is a promise: rules and steps answer at once; afterMs delays an answer.`);
   }

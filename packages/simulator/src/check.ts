@@ -106,7 +106,7 @@ export function checkName(name: string, param: string): void {
   );
 }
 
-/** @throws {Refusal} for a type of format that is none, and for JSON that nobody has told the model of. */
+/** @throws {Refusal} for an unknown type of format, and for JSON that no message asks the model for. */
 export function checkFormat(format: unknown, path: string, input: string, given: unknown): void {
   if (!isObject(format)) return;
   const { type } = format;

@@ -24,7 +24,10 @@ export const systemClock: SimulatorClock = {
     }),
 };
 
-/** Milliseconds; ends early, without error, when the signal fires, even where the clock does not hear it. */
+/**
+ * Waits for milliseconds. The wait ends early, without an error, when the signal aborts, even where the clock ignores
+ * the signal.
+ */
 export async function pause(clock: SimulatorClock, ms: number, signal: AbortSignal): Promise<void> {
   if (ms <= 0 || signal.aborted) return;
   let wake = (): void => {};

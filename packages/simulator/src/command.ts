@@ -41,11 +41,11 @@ export async function readOptions(args: readonly string[]): Promise<SimulatorOpt
   };
 }
 
-/** Starts, says where, and tells of each request in a line. */
+/** Starts a simulator, prints its address, and prints a line for each request. */
 export async function runSimulator(options: SimulatorOptions, print: (line: string) => void): Promise<Simulator> {
-  const tell = ({ method, path, status, durationMs }: LoggedRequest): void =>
+  const printLine = ({ method, path, status, durationMs }: LoggedRequest): void =>
     print(`${method} ${path} ${status} ${durationMs} ms`);
-  const simulator = await startSimulator({ ...options, onRequest: tell }).catch((error: unknown) => {
+  const simulator = await startSimulator({ ...options, onRequest: printLine }).catch((error: unknown) => {
     const { message } = error as Error;
     throw new UsageError(error instanceof TypeError ? message : `cannot listen on port ${options.port}: ${message}`);
   });

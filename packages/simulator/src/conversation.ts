@@ -2,17 +2,17 @@ import { createHash } from "node:crypto";
 import type { SimulatedRequest } from "./types.ts";
 
 /**
- * What tells a conversation, at this turn, from others: all that was said in it, without ids, which depend on what else
- * the simulator answered. A request that is sent again has the same.
+ * Returns a key for a conversation at this turn: all its messages, without ids, which depend on what else the simulator
+ * answered. A request that is sent again has the same key.
  */
 export function conversationKey({ api, model, system, messages }: SimulatedRequest): string {
-  const said = messages.map(({ role, text, toolCalls }) => [
+  const turns = messages.map(({ role, text, toolCalls }) => [
     role,
     text,
     ...toolCalls.map(({ name, arguments: given }) => [name, given]),
   ]);
   return createHash("sha256")
-    .update(JSON.stringify([api, model, system, said]))
+    .update(JSON.stringify([api, model, system, turns]))
     .digest("base64url");
 }
 

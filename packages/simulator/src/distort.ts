@@ -1,6 +1,6 @@
 import { isObject, type AnswerStep, type Api, type JsonObject } from "./types.ts";
 
-/** The step as a "calls" fault has it, or one of those that the model itself tells. */
+/** Changes a step as a "calls" fault does, or as a fault that is an answer of the model itself. */
 export function distortedStep(step: AnswerStep, name: string): AnswerStep {
   switch (name) {
     case "refusal":

@@ -45,12 +45,12 @@ export async function serve(state: State, request: IncomingMessage, response: Se
   try {
     await exchange(state, request, response, gone.signal);
   } catch (error) {
-    await tellMistake(state, response, error, gone.signal).catch(() => response.destroy());
+    await sendMistake(state, response, error, gone.signal).catch(() => response.destroy());
   }
   await closed;
 }
 
-async function tellMistake(state: State, response: ServerResponse, error: unknown, gone: AbortSignal): Promise<void> {
+async function sendMistake(state: State, response: ServerResponse, error: unknown, gone: AbortSignal): Promise<void> {
   if (response.headersSent) response.destroy();
   else await send(state, response, playHttp(ownMistake(error, "simulator_failed")), 0, gone);
 }
@@ -85,11 +85,11 @@ async function exchange(
   };
   if (options.keepRequests !== false) state.requests.push(logged);
   response.once("close", () => (logged.aborted = !response.writableFinished && !breaksOff(logged.fault)));
-  await send(state, response, told(options, logged) ?? played, durationMs, gone);
+  await send(state, response, mistakeOfListener(options, logged) ?? played, durationMs, gone);
 }
 
 /** What is sent instead when the listener throws: a test that is broken has to notice. */
-function told({ onRequest }: SimulatorOptions, logged: Logged): Played | undefined {
+function mistakeOfListener({ onRequest }: SimulatorOptions, logged: Logged): Played | undefined {
   try {
     onRequest?.(logged);
     return undefined;
@@ -173,7 +173,7 @@ function playOptions({ options: { chunkCharacters, eventMs }, ids, clock }: Stat
   return { ids, now: clock.now(), chunkCharacters, eventMs };
 }
 
-/** As the service reckons: what is sent, and the most that may be answered. */
+/** Counts tokens as the service's limit does: those of what is sent, and the most that may be answered. */
 function tokensAsked(text: string, request: SimulatedRequest): number {
   return Math.ceil(text.length / 4) + (outputLimit(request) ?? 0);
 }

@@ -2,8 +2,8 @@ import { isObject, type AnswerStep, type JsonObject, type SimulatedRequest } fro
 
 /** Answers whatever no other rule did: an instance of the output schema, or an echo. */
 export function fallbackRule(request: SimulatedRequest): AnswerStep {
-  const said = request.messages.findLast(({ role }) => role === "user")?.text ?? "";
-  const short = said.length > 200 ? `${said.slice(0, 200)}…` : said;
+  const asked = request.messages.findLast(({ role }) => role === "user")?.text ?? "";
+  const short = asked.length > 200 ? `${asked.slice(0, 200)}…` : asked;
   if (request.output === undefined) return { text: `You said: ${short}` };
   return { output: instanceOf(request.output.schema, request.output.schema, short, 0) };
 }

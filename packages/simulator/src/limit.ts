@@ -5,7 +5,7 @@ import type { HttpStep } from "./types.ts";
 export interface RateLimit {
   /** How many requests are answered in a minute; the others get a 429 with a Retry-After. */
   readonly requestsPerMinute: number;
-  /** Of input and output together. Left out: no limit. */
+  /** Input and output tokens together. Left out: no limit. */
   readonly tokensPerMinute?: number | undefined;
   /** What a full bucket holds, as a part of a minute's. Default 1. */
   readonly burst?: number | undefined;
@@ -85,7 +85,7 @@ function bodyOf(type: What, message: string): object {
   return { error: { message, type, param: null, code: "rate_limit_exceeded" } };
 }
 
-/** As Go writes one: 20ms, 1.5s, 6m0s. */
+/** Writes a duration as Go does: 20ms, 1.5s, 6m0s. */
 function duration(ms: number): string {
   if (ms < 1_000) return `${ms}ms`;
   const minutes = Math.floor(ms / 60_000);

@@ -1,6 +1,6 @@
 import type { AnswerStep, SimulatedCall, SimulatedRequest } from "./types.ts";
 
-/** As `countTokens` counts them. */
+/** The ratio that `countTokens` uses. */
 const charactersPerToken = 4;
 
 /** Tokens of the answer at most, by whatever name the request has for it; undefined: no limit. */

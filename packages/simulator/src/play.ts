@@ -19,7 +19,7 @@ const defaultChunk = 16;
 
 export interface Played {
   readonly delivery: Delivery;
-  /** For the log: the JSON body, or what a stream adds up to. */
+  /** The answer for the log: the JSON body, or what a stream adds up to. */
   readonly answer: unknown;
   readonly afterMs: number;
 }
@@ -76,7 +76,7 @@ export function playHttp({ status, headers, body, afterMs = 0 }: HttpStep, fault
   return { delivery: { status, headers: all, pieces: [text], fault, pieceMs: 0 }, answer: body, afterMs };
 }
 
-/** In place of a body: sent with 200. */
+/** The bodies that replace an answer; they are sent with status 200. */
 const bodies: { readonly [name in FaultName]?: Pick<HttpStep, "body" | "headers"> } = {
   html: { body: "<!doctype html><html><body>Please log in.</body></html>", headers: { "content-type": "text/html" } },
   empty_body: { body: "", headers: { "content-type": "application/json" } },
@@ -93,7 +93,7 @@ function answered(
   { ids, now }: PlayOptions,
 ): JsonObject {
   const createdAt = Math.floor(now / 1_000);
-  const told = fault === undefined ? step : distortedStep(step, fault);
-  const body = (request.api === "responses" ? responsesAnswer : chatAnswer)(request, told, ids, createdAt);
+  const distorted = fault === undefined ? step : distortedStep(step, fault);
+  const body = (request.api === "responses" ? responsesAnswer : chatAnswer)(request, distorted, ids, createdAt);
   return fault === undefined ? body : distortedBody(request.api, body, fault);
 }

@@ -37,7 +37,7 @@ export function invalidType(param: string, wanted: string, found: unknown): Refu
   return badRequest(`Invalid type for '${param}': expected ${wanted}, but got ${kind} instead.`, param, "invalid_type");
 }
 
-/** What a rule, a step or a listener of the test did wrong, told to the client. */
+/** The answer to a mistake of a rule, a step or a listener of the test. */
 export function ownMistake(error: unknown, code: string): HttpStep {
   const message = error instanceof Error ? error.message : String(error);
   return { status: 500, body: { error: { message, type: "server_error", param: null, code } } };

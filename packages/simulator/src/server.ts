@@ -36,7 +36,7 @@ export interface SimulatorOptions {
   readonly clock?: SimulatorClock | undefined;
   /** false: `requests` stays empty, for runs of many thousands. Default true. */
   readonly keepRequests?: boolean | undefined;
-  /** Told of each request when its answer begins. */
+  /** Called for each request when its answer begins. */
   readonly onRequest?: ((request: LoggedRequest) => void) | undefined;
 }
 
@@ -109,7 +109,7 @@ function startState(options: SimulatorOptions): State {
 const backlog = 4_096;
 
 function listen(server: Server, port: number): Promise<void> {
-  // A connection that ends just as it is used again would look like a fault that nobody asked for.
+  // A connection that ends just as it is used again would look like a fault that the test did not ask for.
   server.keepAliveTimeout = 0;
   return new Promise((resolve, reject) => {
     server.once("error", reject);

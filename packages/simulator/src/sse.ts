@@ -27,49 +27,49 @@ export function written({ name, data }: StreamedEvent): string {
 
 function responsesEvents(body: JsonObject, { chunkCharacters }: Streaming): readonly StreamedEvent[] {
   const events: StreamedEvent[] = [];
-  const tell = (type: string, fields: JsonObject): void =>
+  const add = (type: string, fields: JsonObject): void =>
     void events.push({ name: type, data: { type, sequence_number: events.length, ...fields } });
   const begun = { ...body, status: "in_progress", output: [], usage: null, incomplete_details: null, error: null };
-  tell("response.created", { response: begun });
-  tell("response.in_progress", { response: begun });
+  add("response.created", { response: begun });
+  add("response.in_progress", { response: begun });
   const output = Array.isArray(body["output"]) ? (body["output"] as unknown[]).filter(isObject) : [];
   for (const [output_index, item] of output.entries()) {
     const at = { item_id: item["id"], output_index };
-    tell("response.output_item.added", { output_index, item: begunItem(item) });
-    if (item["type"] === "message") tellParts(item, at, chunkCharacters, tell);
+    add("response.output_item.added", { output_index, item: begunItem(item) });
+    if (item["type"] === "message") addParts(item, at, chunkCharacters, add);
     if (item["type"] === "function_call" && typeof item["arguments"] === "string") {
       for (const delta of pieces(item["arguments"], chunkCharacters)) {
-        tell("response.function_call_arguments.delta", { ...at, delta });
+        add("response.function_call_arguments.delta", { ...at, delta });
       }
-      tell("response.function_call_arguments.done", { ...at, arguments: item["arguments"] });
+      add("response.function_call_arguments.done", { ...at, arguments: item["arguments"] });
     }
-    tell("response.output_item.done", { output_index, item });
+    add("response.output_item.done", { output_index, item });
   }
   const status = String(body["status"]);
   // A status that is none for an end comes with an event that says so.
-  tell(`response.${endings.has(status) ? status : "completed"}`, { response: body });
+  add(`response.${endings.has(status) ? status : "completed"}`, { response: body });
   return events;
 }
 
 const endings = new Set(["completed", "incomplete", "failed", "cancelled"]);
 
-function tellParts(
+function addParts(
   item: JsonObject,
   at: JsonObject,
   chunkCharacters: number,
-  tell: (type: string, fields: JsonObject) => void,
+  add: (type: string, fields: JsonObject) => void,
 ): void {
   const parts = Array.isArray(item["content"]) ? (item["content"] as unknown[]).filter(isObject) : [];
   for (const [content_index, part] of parts.entries()) {
     const [key, kind] = part["type"] === "refusal" ? ["refusal", "refusal"] : ["text", "output_text"];
     const text = part[key];
-    tell("response.content_part.added", { ...at, content_index, part: { ...part, [key]: "" } });
+    add("response.content_part.added", { ...at, content_index, part: { ...part, [key]: "" } });
     if (typeof text === "string") {
       const here = { ...at, content_index, ...(kind === "output_text" ? { logprobs: [] } : {}) };
-      for (const delta of pieces(text, chunkCharacters)) tell(`response.${kind}.delta`, { ...here, delta });
-      tell(`response.${kind}.done`, { ...here, [key]: text });
+      for (const delta of pieces(text, chunkCharacters)) add(`response.${kind}.delta`, { ...here, delta });
+      add(`response.${kind}.done`, { ...here, [key]: text });
     }
-    tell("response.content_part.done", { ...at, content_index, part });
+    add("response.content_part.done", { ...at, content_index, part });
   }
 }
 
@@ -108,7 +108,7 @@ function messageDeltas(message: JsonObject, chunkCharacters: number): readonly J
     return typeof text === "string" ? pieces(text, chunkCharacters).map((piece) => ({ [key]: piece })) : [];
   });
   const calls = Array.isArray(message["tool_calls"]) ? (message["tool_calls"] as unknown[]).filter(isObject) : [];
-  const told = calls.flatMap((call, index): readonly JsonObject[] => {
+  const callDeltas = calls.flatMap((call, index): readonly JsonObject[] => {
     const { function: given, ...rest } = call;
     const { arguments: text, ...named } = isObject(given) ? given : {};
     if (typeof text !== "string")
@@ -120,10 +120,14 @@ function messageDeltas(message: JsonObject, chunkCharacters: number): readonly J
     return [first, ...more];
   });
   const { content, refusal: _, tool_calls: __, annotations: ___, ...more } = message;
-  return [{ ...more, role: "assistant", content: content === null ? null : "", refusal: null }, ...texts, ...told];
+  return [
+    { ...more, role: "assistant", content: content === null ? null : "", refusal: null },
+    ...texts,
+    ...callDeltas,
+  ];
 }
 
-/** Of one text: a huge one comes in larger pieces. */
+/** The most pieces of one text: a huge one comes in larger pieces. */
 const mostPieces = 10_000;
 
 /** Never through the middle of a character: the service cuts at tokens. */

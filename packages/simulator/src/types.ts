@@ -67,13 +67,13 @@ export interface SimulatedCall {
 
 /** A message of either API, in one form. */
 export interface SimulatedMessage {
-  /** Who the message is from. */
+  /** The role of the message's author. */
   readonly role: "system" | "user" | "assistant" | "tool";
   /** The text of the message. */
   readonly text: string;
-  /** Of an assistant message. */
+  /** The calls of an assistant message. */
   readonly toolCalls: readonly SimulatedCall[];
-  /** Of a tool message. */
+  /** The id of the call that a tool message answers. */
   readonly callId?: string | undefined;
 }
 
@@ -103,7 +103,7 @@ export interface SimulatedToolResult {
 
 /** A checked request, the same for both APIs. */
 export interface SimulatedRequest {
-  /** Which API was asked. */
+  /** The API that was asked. */
   readonly api: Api;
   /** How many requests were accepted before it. */
   readonly index: number;
@@ -127,19 +127,19 @@ export interface SimulatedRequest {
 
 /** A request and its answer, in the simulator's log. */
 export interface LoggedRequest {
-  /** From 0, in the order of arrival. */
+  /** The number of the request in the order of arrival, from 0. */
   readonly index: number;
-  /** Which API was asked; undefined for an unknown path. */
+  /** The API that was asked; undefined for an unknown path. */
   readonly api: Api | undefined;
   /** The HTTP method. */
   readonly method: string;
   /** The path of the request. */
   readonly path: string;
-  /** By allow-list: never a key. */
+  /** The headers on an allow-list; a key is never among them. */
   readonly headers: Readonly<Record<string, string>>;
   /** The body of the request, parsed. */
   readonly body: unknown;
-  /** Of the answer's HTTP status line. */
+  /** The status of the answer. */
   readonly status: number;
   /** The body of the answer. */
   readonly answer: unknown;

@@ -1,8 +1,8 @@
 import { Filesystem, type CompletionChecker } from "@proviso/core";
 
 /**
- * These files are there. It uses the Filesystem: an evaluation without one fails before its first request. What cannot be
- * looked for, because the path leads out of the filesystem for example, is missing.
+ * Requires that these files exist. It uses the Filesystem: an evaluation without one fails before its first request. A
+ * path that cannot be looked up, because it leads out of the filesystem for example, counts as missing.
  */
 export function requireFiles(...paths: readonly string[]): CompletionChecker<never> {
   return {

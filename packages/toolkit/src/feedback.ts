@@ -41,7 +41,7 @@ function tokens(count: number, what: string): readonly string[] {
   return Number.isFinite(count) ? [`${Math.max(0, Math.floor(count))} ${what}`] : [];
 }
 
-/** The same words, again and again. */
+/** Gives a fixed text, again and again. */
 export function staticFeedback(
   text: string,
   options: { readonly every: Every; readonly name?: string | undefined },

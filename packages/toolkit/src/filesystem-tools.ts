@@ -29,7 +29,7 @@ type Limits = { readonly [K in "linesAPage" | "charactersAnAnswer" | "entriesAnA
 
 const workspaceTools = new WeakSet<Tool>();
 
-/** Whether a tool works on a workspace: one of ours, or one that `asWorkspaceTools` was told of. */
+/** Whether a tool works on a workspace: one of ours, or one that was passed to `asWorkspaceTools`. */
 export function isWorkspaceTool(tool: Tool): boolean {
   return workspaceTools.has(tool);
 }
@@ -242,7 +242,9 @@ function page(all: readonly string[], { offset, limits, what, none }: Page): str
   return left > 0 ? `${shown}\n(${left} more ${what}; go on with offset ${offset + count})` : shown;
 }
 
-/** As many as one answer takes, one a line, and at least one; of one that is too long by itself its beginning. */
+/**
+ * Joins as many entries as one answer takes, one a line, and at least one. An entry that is too long by itself is cut.
+ */
 function fitting(
   all: readonly string[],
   { entriesAnAnswer, charactersAnAnswer }: Limits,
@@ -262,7 +264,7 @@ function named(path: string): string {
   return /[\r\n]/.test(path) ? JSON.stringify(path) : path;
 }
 
-/** As many whole lines as fit; of a line that is too long by itself its beginning. */
+/** Returns as many whole lines as fit. A first line that is too long by itself is cut. */
 function wholeLines(
   text: string,
   most: number,
@@ -275,7 +277,7 @@ function wholeLines(
 
 const longestMatch = 400;
 
-/** Of a long line what is around the text that was looked for. */
+/** Returns the part of a long line around the text that was searched for. */
 function around(line: string, at: number, length: number): string {
   if (line.length <= longestMatch) return line;
   const from = Math.max(0, at - longestMatch / 4);
@@ -285,7 +287,7 @@ function around(line: string, at: number, length: number): string {
 
 const strictDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** undefined: writing it back would change bytes that nobody asked to change. */
+/** Decodes UTF-8; undefined for other bytes, because writing them back would change bytes beyond the edit. */
 function decoded(bytes: Uint8Array): string | undefined {
   try {
     return strictDecoder.decode(bytes);

@@ -27,7 +27,7 @@ import { isWorkspaceTool } from "./filesystem-tools.ts";
 import { planning } from "./planning.ts";
 import { clearWorkspaceDigest, isDigestSection, setWorkspaceDigest } from "./workspace-digest.ts";
 
-/** Where a digest is kept: in the caller's session, or as an override for everybody. */
+/** Where a digest is kept: in the caller's session, or as an override that all sessions share. */
 export type OptimizationScope = "session" | "global";
 
 /** What `optimize` takes; the limits are those of `evaluate`. */
@@ -112,7 +112,10 @@ interface Prepared {
   readonly store: GlobalStore | undefined;
 }
 
-/** All that can be known to fail before anything is spent. @throws {ProvisoError} for what is missing or does not fit. */
+/**
+ * Checks everything that can be known to fail before any token is spent.
+ * @throws {ProvisoError} for what is missing or does not fit.
+ */
 async function prepared<Output>(
   prompt: Prompt<Output>,
   scope: OptimizationScope,
@@ -173,16 +176,16 @@ type Explored = PromptResponse<{ readonly digest: string }>;
 
 /** A digest that came as plain text, from a model that wrote no JSON, is a digest too. */
 async function withTextAnswers(session: Session, explore: () => Promise<Explored>): Promise<Explored> {
-  const heard: FrameworkEvent[] = [];
+  const received: FrameworkEvent[] = [];
   const stop = session.on("*", (event) => {
-    if (event.evaluationId !== undefined) heard.push(event);
+    if (event.evaluationId !== undefined) received.push(event);
   });
   try {
     return await explore();
   } catch (error) {
     const digest = error instanceof OutputParseError ? textDigest(error.rawText) : undefined;
-    const failed = heard.findLast((event) => isEvent(event, "prompt.failed"));
-    const ofIt = heard.filter(({ evaluationId }) => evaluationId === failed?.evaluationId);
+    const failed = received.findLast((event) => isEvent(event, "prompt.failed"));
+    const ofIt = received.filter(({ evaluationId }) => evaluationId === failed?.evaluationId);
     const rendered = ofIt.find((event) => isEvent(event, "prompt.rendered"));
     const responded = ofIt.findLast((event) => isEvent(event, "provider.responded"));
     if (!(error instanceof OutputParseError) || digest === undefined) throw error;
@@ -235,7 +238,7 @@ function innerPrompt<Output>(prompt: Prompt<Output>, { section, path }: PlacedSe
         text: "Look at the workspace with these tools; you cannot change it.",
         tools: readOnly,
       },
-      // Its texts are the prompt's; whether it is shown does not hang on params that are not here.
+      // The section has the prompt's texts; whether it is shown must not depend on params that are missing here.
       { ...digest, enabled: undefined, visibility: "full" } as Section,
       { key: free("request"), text: "Write the digest now.", role: "user" },
     ],

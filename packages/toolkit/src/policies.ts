@@ -98,7 +98,7 @@ async function boundFilesystem(resources: Resources): Promise<Filesystem | undef
   try {
     return resources.find(Filesystem);
   } catch {
-    // It is bound, and made asynchronously.
+    // The filesystem is bound, and its factory is asynchronous.
     return resources.open(Filesystem);
   }
 }
@@ -150,7 +150,7 @@ function normalPath(path: string): string {
 
 /** What a person, or a program in its place, says of a call. */
 export type Approval =
-  | { readonly approved: true; /** In place of the model's arguments. */ readonly input?: unknown }
+  | { readonly approved: true; /** Replaces the model's arguments. */ readonly input?: unknown }
   | {
       readonly approved: false;
       /** Why not; the model reads it. */
@@ -165,14 +165,15 @@ export interface ApprovalRequest {
   readonly input: unknown;
   /** The id of the call. */
   readonly callId: string;
-  /** Fires when nobody waits for the answer any more. */
+  /** Aborts when the answer is not needed any more. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Asks before a tool runs: `evaluate(prompt, { policies: [requireApproval(ask)] })`. An answer that is none denies, and
- * so does an error; the wait ends with the evaluation. While somebody decides, no lock is held and the tool's `timeoutMs`
- * does not run. The checks of all policies run before the question, and again on the input that was approved.
+ * Asks before a tool runs: `evaluate(prompt, { policies: [requireApproval(ask)] })`. An answer that is not an Approval
+ * denies, and so does an error; the wait ends with the evaluation. While the answer is pending, no lock is held and the
+ * tool's `timeoutMs` does not run. The checks of all policies run before the question, and again on the input that was
+ * approved.
  */
 export function requireApproval(
   ask: (request: ApprovalRequest) => Approval | Promise<Approval>,

@@ -98,8 +98,8 @@ async function outcomeOf<Output>(
 function checkAlways({ response, error, events }: Played<unknown>): void {
   const messages = response?.messages ?? error?.messages ?? [];
   expect(parseMessages(JSON.parse(JSON.stringify(messages))), "LOOP-3 a valid history").toHaveLength(messages.length);
-  const told = [JSON.stringify(events), error === undefined ? "" : everythingIn(error)].join("\n");
-  expect(told.includes(apiKey), "SEC-1 the key is in an event or error").toBe(false);
+  const shown = [JSON.stringify(events), error === undefined ? "" : everythingIn(error)].join("\n");
+  expect(shown.includes(apiKey), "SEC-1 the key is in an event or error").toBe(false);
   expect(Object.keys(Object.prototype), "SEC-3 Object.prototype").toEqual([]);
   const seqs = events.flatMap((event) => ("seq" in event ? [Number(event.seq)] : []));
   expect(seqs, "EVT-2 numbers without a gap").toEqual(seqs.map((_, index) => (seqs[0] ?? 0) + index));
@@ -164,7 +164,7 @@ export interface SentTurn {
   readonly calls: readonly string[];
 }
 
-/** A request's turns without the system text; what an assistant said in several messages is one turn. */
+/** Returns a request's turns without the system text; several assistant messages in a row are one turn. */
 export function turnsOf({ messages }: ConformanceRequest): readonly SentTurn[] {
   const turns: SentTurn[] = [];
   for (const { role, text, toolCalls = [], callId } of messages) {
@@ -179,6 +179,6 @@ export function turnsOf({ messages }: ConformanceRequest): readonly SentTurn[] {
 }
 
 export function systemOf({ system, messages }: ConformanceRequest): string {
-  const said = messages.filter(({ role }) => role === "system").map(({ text }) => text);
-  return [system ?? "", ...said.filter((text) => text !== system)].filter((text) => text !== "").join("\n\n");
+  const texts = messages.filter(({ role }) => role === "system").map(({ text }) => text);
+  return [system ?? "", ...texts.filter((text) => text !== system)].filter((text) => text !== "").join("\n\n");
 }

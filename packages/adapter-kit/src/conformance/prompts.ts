@@ -116,7 +116,7 @@ export const numberPrompt = definePrompt({
 }).bind();
 
 /** One user message, as it is. */
-export function saying(said: string): Prompt<string> {
+export function saying(text: string): Prompt<string> {
   const params = textInput;
-  return definePrompt({ ns: "conformance", key: "saying", params, text: "{{text}}" }).bind({ text: said });
+  return definePrompt({ ns: "conformance", key: "saying", params, text: "{{text}}" }).bind({ text });
 }

@@ -19,7 +19,7 @@ export function referenceModel(script: ConformanceScript, nativeOutput: boolean)
       }
       faulted = false;
       at += 1;
-      return "status" in step ? refused(step.status, step.headers ?? {}, step.body) : told(step, request);
+      return "status" in step ? refused(step.status, step.headers ?? {}, step.body) : answerOf(step, request);
     },
   };
 }
@@ -31,7 +31,7 @@ function refused(status: number, headers: Readonly<Record<string, string>>, body
 /** Four characters to a token where a limit cuts it short, as @proviso/simulator has it. */
 const charactersPerToken = 4;
 
-function told(step: ConformanceAnswer, { onDelta, maxOutputTokens = Infinity }: ModelRequest): ModelResponse {
+function answerOf(step: ConformanceAnswer, { onDelta, maxOutputTokens = Infinity }: ModelRequest): ModelResponse {
   const { toolCalls = [], usage, refusal } = step;
   const whole = step.text ?? (step.output === undefined ? "" : JSON.stringify(step.output));
   const text = whole.slice(0, maxOutputTokens * charactersPerToken);

@@ -17,7 +17,7 @@ export interface ConformanceAnswer {
   readonly finishReason?: Exclude<FinishReason, "other"> | undefined;
   /** The text with which the model declines. Default: none. */
   readonly refusal?: string | undefined;
-  /** What the model thought before, where the wire tells it. */
+  /** The reasoning before the answer, for wires that carry it. */
   readonly reasoning?: string | undefined;
   /** What goes wrong while the answer is sent. Default: nothing. */
   readonly fault?: ConformanceFault | undefined;
@@ -40,11 +40,11 @@ export interface ConformanceRefusal {
  *
  * - `hang`: no answer at all;
  * - `reset_before_headers`, `reset_in_body`: the connection is cut;
- * - `cut_body`, `stream_cut`: the body ends too early, as a stream the second (an answer that is none: without a fault);
+ * - `cut_body`, `stream_cut`: the body ends too early, as a stream the second (one that is not an answer: without a fault);
  * - `html`, `malformed_json`: a body that is none of the API's;
  * - `wrong_shape`: JSON, but of another shape;
  * - `missing_call_id`: calls without their ids;
- * - `unknown_fields`: the answer, with fields that nobody knows;
+ * - `unknown_fields`: the answer, with unknown fields;
  * - `stream_split`: the answer, in pieces that are cut anywhere, inside characters too.
  *
  * All but the last three come once, in place of the answer; the next request gets the answer.
@@ -69,7 +69,7 @@ export type ConformanceScript = readonly ConformanceStep[];
 
 /** A message as the service read it. */
 export interface ConformanceMessage {
-  /** Who the message is from. */
+  /** The role of the message's author. */
   readonly role: "system" | "user" | "assistant" | "tool";
   /** The text of the message. */
   readonly text: string;
@@ -77,7 +77,7 @@ export interface ConformanceMessage {
   readonly toolCalls?:
     | readonly { readonly id: string; readonly name: string; readonly arguments: string }[]
     | undefined;
-  /** Of a tool message. */
+  /** The id of the call that a tool message answers. */
   readonly callId?: string | undefined;
 }
 
@@ -95,7 +95,7 @@ export interface ConformanceRequest {
   readonly body: unknown;
 }
 
-/** For the adapter's options. */
+/** Settings to make the adapter with. */
 export interface ConformanceSettings {
   /** The key to connect with. */
   readonly apiKey: string;
@@ -109,7 +109,10 @@ export interface Connection {
   readonly adapter: ProviderAdapter;
   /** Grows with every request that the service took, whatever it answered. */
   requests(): readonly ConformanceRequest[];
-  /** Requests that are neither answered to their end nor given up by who sent them. Left out: a case less, and said so. */
+  /**
+   * Counts the requests that are neither answered to their end nor given up by the client. If left out, the cases that
+   * need it are skipped, and the skip says so.
+   */
   readonly awaited?: (() => number) | undefined;
   /** Ends the service and closes what it holds. */
   close(): Promise<void>;

@@ -12,7 +12,7 @@ import { trafficCases } from "./cases/traffic.ts";
 import { benchOf, type ConformanceCase } from "./kit.ts";
 import type { ConformanceOptions } from "./script.ts";
 
-/** All of them, in the order in which they are shown. */
+/** All cases, in the order in which they are shown. */
 export const cases: readonly ConformanceCase[] = [
   ...requestCases,
   ...trafficCases,
@@ -50,7 +50,7 @@ export function describeAdapter(name: string, options: ConformanceOptions): void
   });
 }
 
-/** By an id, or by the title or how it begins. */
+/** Whether a rule names a case: by its id, by its title, or by the beginning of its title. */
 function names(rule: string, { title }: ConformanceCase): boolean {
   if (!/^[A-Z]+-\d+$/.test(rule)) return rule.trim() !== "" && title.startsWith(rule);
   return title.split(" ").includes(rule);
@@ -65,10 +65,10 @@ interface Emitter {
 function watchRejections(): void {
   const host = (globalThis as { readonly process?: Emitter }).process;
   const rejections: unknown[] = [];
-  const hear = (reason: unknown): void => void rejections.push(reason);
-  beforeAll(() => void host?.on("unhandledRejection", hear));
+  const collect = (reason: unknown): void => void rejections.push(reason);
+  beforeAll(() => void host?.on("unhandledRejection", collect));
   afterAll(() => {
-    host?.off("unhandledRejection", hear);
+    host?.off("unhandledRejection", collect);
     expect(rejections, "SEC-3 no unhandled rejection").toEqual([]);
   });
 }

@@ -147,15 +147,15 @@ const breaks: Readonly<Record<string, Break>> = {
   },
   "what the service said is lost": {
     response: answering({ payload: undefined }),
-    caught: ["LOOP-5 THR-6 what the service said"],
+    caught: ["LOOP-5 THR-6 what the service answered"],
   },
   "what the service said in a refusal is lost": {
     failure: (failure) => ({ ...failure, payload: undefined }),
-    caught: ["LOOP-5 THR-6 what the service said"],
+    caught: ["LOOP-5 THR-6 what the service answered"],
   },
   "unknown fields are refused": {
     response: (response) => (said(response).includes("brandNew") ? unreadable : response),
-    caught: ["PRO-3 fields"],
+    caught: ["PRO-3 unknown fields"],
   },
   "long answers are refused": {
     response: (response) => (said(response).length > 65_536 ? unreadable : response),
@@ -174,11 +174,11 @@ const breaks: Readonly<Record<string, Break>> = {
   },
   "cached tokens are forgotten": {
     response: (response) => ({ ...response, usage: { ...response.usage, cachedInputTokens: 0 } }),
-    caught: ["LOOP-6 usage is told"],
+    caught: ["LOOP-6 usage comes"],
   },
   "usage is never told": {
     response: answering({ usage: undefined }),
-    caught: ["LOOP-6 usage is told", "LOOP-6 usage is summed", "LIM-6"],
+    caught: ["LOOP-6 usage comes", "LOOP-6 usage is summed", "LIM-6"],
   },
   "usage is made up where there is none": {
     response: (response) => ({
@@ -221,14 +221,14 @@ const breaks: Readonly<Record<string, Break>> = {
   },
   "everything is asked again": {
     failure: ({ message }) => ({ failure: "throttle", kind: "unknown", message }),
-    caught: ["THR-1 ERR-2", "LOOP-5 a body", "THR-1 what passes"],
+    caught: ["THR-1 ERR-2", "LOOP-5 a body", "THR-1 a passing failure"],
   },
   "nothing is asked again": {
     failure: ({ message }) => ({ failure: "provider", reason: "unknown", message }),
-    caught: ["THR-1 what passes", "THR-6", "THR-5", "PRO-1 the same events"],
+    caught: ["THR-1 a passing failure", "THR-6", "THR-5", "PRO-1 the same events"],
   },
-  "failures are thrown": { throws: true, caught: ["THR-1 what passes", "THR-1 ERR-2"] },
-  "it asks again by itself": { insistent: true, caught: ["THR-1 what passes", "THR-6", "PRO-1 the same events"] },
+  "failures are thrown": { throws: true, caught: ["THR-1 a passing failure", "THR-1 ERR-2"] },
+  "it asks again by itself": { insistent: true, caught: ["THR-1 a passing failure", "THR-6", "PRO-1 the same events"] },
   "the key is no secret": { leaky: true, caught: ["SEC-1"] },
   "a cut stream is a short answer": {
     way: "stream",

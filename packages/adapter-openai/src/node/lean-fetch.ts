@@ -93,12 +93,12 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    // It fired while the request waited for its connection.
+    // The signal may have aborted while the request waited for its connection.
     if (this.#signal?.aborted === true) controller.abort(this.#signal.reason as Error);
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {
-    // Others come before the answer itself.
+    // Informational answers come before the answer itself.
     if (status < 200) return;
     this.#body = bodyOf(controller);
     this.#resolve(new Answer(this.#url, status, headers, this.#body));
@@ -128,10 +128,10 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-/** Pieces that are kept of a body that nobody reads yet; the server waits with the rest. */
+/** The number of chunks that are kept of an unread body; the server waits with the rest. */
 const mostUnread = 16;
 
-/** A body on its way: collected until somebody reads it as text or as a stream. */
+/** A body that is arriving: its chunks are collected until it is read as text or as a stream. */
 interface Body {
   take(chunk: Buffer): void;
   end(): void;
@@ -203,7 +203,10 @@ function bodyOf(controller: Dispatcher.DispatchController): Body {
   };
 }
 
-/** `onDestroyed`: nobody reads on, and the connection is given up with the rest of the body. */
+/**
+ * Makes a stream of a body. `onDestroyed` is called when the stream is not read to its end: the connection is closed
+ * with the rest of the body.
+ */
 function streamOf(controller: Dispatcher.DispatchController, onDestroyed: (error: Error | null) => void): Readable {
   const stream = new Readable({
     read: () => controller.resume(),
@@ -212,20 +215,20 @@ function streamOf(controller: Dispatcher.DispatchController, onDestroyed: (error
       callback(error);
     },
   });
-  // Whoever reads the body is told of its end; when nobody does, nobody has to be.
+  // The reader of the stream receives the error; an unread stream must not cause an uncaught exception.
   return stream.on("error", () => {});
 }
 
 const unread = (): Error => new Error("The body is not read any more.");
 
-/** Without the mark that some servers begin with, as `Response.text` does it. */
+/** Removes a byte order mark, as `Response.text` does. */
 const decoder = new TextDecoder();
 
 function textOf(chunks: readonly Buffer[]): string {
   return decoder.decode(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks));
 }
 
-// One set of getters for all answers: what nobody asks for is not made.
+// All answers share the getters of this class: a property is computed only where it is read.
 class Answer implements LeanResponse {
   readonly url: string;
   readonly status: number;

@@ -2,7 +2,7 @@ import { systemClock, type ModelFailure, type ModelResponse } from "@proviso/cor
 import type { AgentRun } from "@proviso/runtime";
 import { environmentFor } from "../options.ts";
 import { stopsOf } from "../run-command.ts";
-import { failureOf, timedOut, wasTold } from "./acp-error.ts";
+import { failureOf, timedOut, isCause } from "./acp-error.ts";
 import { startAgent, type AgentProcess } from "./agent-process.ts";
 import type { CheckedAgentOptions } from "./options.ts";
 import { within } from "../within.ts";
@@ -39,7 +39,7 @@ async function endOf({ ended }: Turn, { exited }: AgentProcess): Promise<TurnEnd
   const gone = exited.then(() => undefined);
   const end = await Promise.race([ended, gone]);
   if (end === undefined) return (await within(quietMs, () => ended)) ?? { error: undefined };
-  if ("answer" in end || wasTold(end.error)) return end;
+  if ("answer" in end || isCause(end.error)) return end;
   const exit = await within(quietMs, () => exited);
   return exit === undefined ? { error: new WireError("closed its standard output before it had answered") } : end;
 }

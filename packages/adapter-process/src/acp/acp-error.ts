@@ -1,7 +1,7 @@
 import { RequestError } from "@agentclientprotocol/sdk";
 import type { ModelFailure, ProviderErrorReason } from "@proviso/core";
 import { modelFailureFrom } from "@proviso/adapter-kit";
-import { told } from "../command-line-model.ts";
+import { stderrShown } from "../command-line-model.ts";
 import { whyNotStarted } from "../not-started.ts";
 import type { Exit } from "../run-command.ts";
 import type { CheckedAgentOptions } from "./options.ts";
@@ -22,8 +22,8 @@ export class RefusedError extends Error {
   }
 }
 
-/** Did the agent say it, or did the connection only end? */
-export function wasTold(error: unknown): boolean {
+/** Whether the error is the cause itself, or only the end of the connection. */
+export function isCause(error: unknown): boolean {
   return error instanceof RefusedError || error instanceof RequestError || error instanceof WireError;
 }
 
@@ -31,11 +31,11 @@ export function timedOut(
   { exitCode, signal, stderr }: Left,
   { command, timeoutMs }: CheckedAgentOptions,
 ): ModelFailure {
-  const message = `The agent ${JSON.stringify(command)} did not answer within ${timeoutMs} ms.${told(stderr)}`;
+  const message = `The agent ${JSON.stringify(command)} did not answer within ${timeoutMs} ms.${stderrShown(stderr)}`;
   return { failure: "throttle", kind: "timeout", message, payload: { exitCode, signal, stderr } };
 }
 
-/** What a turn that failed is told as. */
+/** Makes the failure of a turn. */
 export function failureOf(error: unknown, left: Left, options: CheckedAgentOptions): ModelFailure {
   const name = `The agent ${JSON.stringify(options.command)}`;
   if (error instanceof RefusedError) {
@@ -81,7 +81,7 @@ function fromProcess(error: unknown, left: Left, name: string, { command, cwd }:
     cause,
   });
   if (left.error !== undefined) return failed(whyNotStarted(left.error, command, cwd), left.error);
-  if (error instanceof WireError) return failed(`${error.message}.${told(stderr)}`);
+  if (error instanceof WireError) return failed(`${error.message}.${stderrShown(stderr)}`);
   const how = signal === null ? `exited with code ${exitCode}` : `was ended by ${signal}`;
-  return failed(`${how} before it had answered.${told(stderr)}`);
+  return failed(`${how} before it had answered.${stderrShown(stderr)}`);
 }

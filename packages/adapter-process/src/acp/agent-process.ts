@@ -11,13 +11,13 @@ export interface AgentProcess {
   write(line: string): Promise<void>;
   /** Resolves when it has exited or could not be started. Never rejects. */
   readonly exited: Promise<Exit>;
-  /** The end of what it said on standard error. */
+  /** The end of what it wrote to standard error. */
   stderr(): string;
-  /** Ends the whole group, and tells how it ended. Nothing of it is left then. */
+  /** Ends the whole group and returns how the agent ended. No process of the group is left then. */
   end(): Promise<Exit>;
 }
 
-/** What cannot be started at all is told as an exit with an error. */
+/** Starts the agent. A command that cannot be started at all gives an exit with an error. */
 export function startAgent(command: Command): AgentProcess | Exit {
   const child = started(command);
   if (child instanceof Error) return { ...noExit, error: child };
@@ -26,7 +26,7 @@ export function startAgent(command: Command): AgentProcess | Exit {
     child.on("error", (error) => resolve({ ...noExit, error: withoutArguments(error) }));
     child.on("exit", (exitCode, signal) => resolve({ exitCode, signal }));
   });
-  // Without descriptors left there are no streams.
+  // There are no streams where the system has no descriptors left.
   child.stderr?.on("data", (chunk: Buffer) => void errors.add(chunk));
   for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.on("error", () => {});
   const leader = child.pid;

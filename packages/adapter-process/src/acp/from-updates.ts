@@ -5,18 +5,18 @@ import { WireError } from "./wire.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** What an agent tells while it works on one turn. */
+/** What an agent sends while it works on one turn. */
 export interface Updates {
-  /** Of one `session/update` notification. Unknown kinds are passed over. */
-  hear(params: unknown): void;
-  /** All that it said, in order. */
+  /** Reads the params of one `session/update` notification. Unknown kinds are ignored. */
+  read(params: unknown): void;
+  /** The whole text of the turn, in order. */
   text(): string;
   /** The title that it gave a call, last. */
   titleOf(toolCallId: string): string | undefined;
   costUsd(): number | undefined;
 }
 
-/** Collects the text, and tells it on. A call between two texts makes a paragraph. */
+/** Collects the text and passes each piece to `onText`. A call between two texts makes a paragraph. */
 export function collectUpdates(onText: (text: string) => void): Updates {
   const texts: string[] = [];
   let length = 0;
@@ -24,18 +24,18 @@ export function collectUpdates(onText: (text: string) => void): Updates {
   let costUsd: number | undefined;
   const titles = new Map<string, string>();
 
-  const say = (text: string): void => {
+  const add = (text: string): void => {
     length += text.length;
     if (length > largestOutput) throw new WireError(`said more than ${largestOutput} characters`);
     texts.push(text);
     onText(text);
   };
-  const hearCall = ({ toolCallId, title }: Json): void => {
+  const readCall = ({ toolCallId, title }: Json): void => {
     called = true;
     if (typeof toolCallId === "string" && typeof title === "string") titles.set(toolCallId, title);
   };
   return {
-    hear(params) {
+    read(params) {
       const update = field(params, "update");
       if (!isObject(update)) return;
       switch (update["sessionUpdate"]) {
@@ -43,13 +43,13 @@ export function collectUpdates(onText: (text: string) => void): Updates {
           const content = update["content"];
           const text = field(content, "type") === "text" ? field(content, "text") : undefined;
           if (typeof text !== "string" || text === "") return;
-          if (called && length > 0) say("\n\n");
+          if (called && length > 0) add("\n\n");
           called = false;
-          return say(text);
+          return add(text);
         }
         case "tool_call":
         case "tool_call_update":
-          return hearCall(update);
+          return readCall(update);
         case "usage_update":
           costUsd = costOf(update["cost"]) ?? costUsd;
       }
@@ -60,25 +60,25 @@ export function collectUpdates(onText: (text: string) => void): Updates {
   };
 }
 
-/** The answer to `session/prompt`, with what was heard until then. */
+/** Makes the answer from the response to `session/prompt` and the updates before it. */
 export function fromTurn(response: unknown, updates: Updates): ModelResponse | ModelFailure {
   const stopReason = field(response, "stopReason");
   const text = updates.text();
   const usage = usageOf(response, updates.costUsd());
-  const told = { payload: { text, response }, ...(usage === undefined ? {} : { usage }) };
+  const shared = { payload: { text, response }, ...(usage === undefined ? {} : { usage }) };
   if (stopReason === "cancelled") {
-    const message = "The agent gave up its turn, though nobody had cancelled it.";
-    return { failure: "provider", reason: "unknown", message, ...told };
+    const message = "The agent gave up its turn, though it was not cancelled.";
+    return { failure: "provider", reason: "unknown", message, ...shared };
   }
   const finishReason = reasons.get(stopReason);
   if (finishReason === undefined) {
     const message = `The agent ended its turn with an unknown reason: ${JSON.stringify(stopReason)}.`;
-    return { failure: "provider", reason: "invalid_response", message, ...told };
+    return { failure: "provider", reason: "invalid_response", message, ...shared };
   }
   return {
     message: { role: "assistant", text, toolCalls: [] },
     finishReason,
-    ...told,
+    ...shared,
     ...(stopReason === "refusal" ? { refusal: text === "" ? "The agent refused." : text } : {}),
   };
 }
@@ -91,9 +91,9 @@ const reasons: ReadonlyMap<unknown, FinishReason> = new Map([
 ]);
 
 /**
- * A session is one turn here, so its counts are the turn's. The protocol counts what came from a cache beside
- * `inputTokens`, and thoughts among `outputTokens` (https://agentclientprotocol.com/rfds/session-usage). Gemini CLI tells
- * its counts in a place of its own.
+ * Reads the usage. A session is one turn here, so its counts are the turn's. The protocol counts what came from a cache
+ * beside `inputTokens`, and thoughts among `outputTokens` (https://agentclientprotocol.com/rfds/session-usage). Gemini
+ * CLI has its counts in a place of its own.
  */
 function usageOf(response: unknown, costUsd: number | undefined): ReportedUsage | undefined {
   const given = field(response, "usage");
@@ -101,7 +101,7 @@ function usageOf(response: unknown, costUsd: number | undefined): ReportedUsage 
   const count = (name: string): number | undefined => countOf(field(given, name));
   const cached = count("cachedReadTokens");
   const input = sumOf(count("inputTokens"), cached, count("cachedWriteTokens"));
-  const told = {
+  const counts = {
     inputTokens: input ?? countOf(field(own, "input_tokens")),
     outputTokens: count("outputTokens") ?? countOf(field(own, "output_tokens")),
     totalTokens: count("totalTokens"),
@@ -109,7 +109,7 @@ function usageOf(response: unknown, costUsd: number | undefined): ReportedUsage 
     reasoningTokens: count("thoughtTokens"),
     costUsd,
   };
-  const known = Object.entries(told).filter(([, value]) => value !== undefined);
+  const known = Object.entries(counts).filter(([, value]) => value !== undefined);
   return known.length === 0 ? undefined : Object.fromEntries(known);
 }
 

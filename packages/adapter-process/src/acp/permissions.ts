@@ -2,9 +2,9 @@ import type { PermissionOption, RequestPermissionRequest, RequestPermissionRespo
 
 /** What an agent asks leave for. */
 export interface AgentPermission {
-  /** The prompt's tool that it wants to call; undefined: something of its own, or it cannot be told. */
+  /** The prompt's tool that it wants to call; undefined: another action, or one that cannot be recognised. */
   readonly tool: string | undefined;
-  /** Its own words. */
+  /** The agent's own words for the action. */
   readonly title: string;
   /** "read", "edit", "execute", "fetch", …; undefined: it did not say. */
   readonly kind: string | undefined;
@@ -57,14 +57,14 @@ function askedOf(
   knownTitle: string | undefined,
 ): AgentPermission {
   const { title, kind, rawInput } = request.toolCall;
-  const told = title ?? knownTitle ?? "";
-  return { tool: ownTool(told, tools), title: told, kind: kind ?? undefined, input: rawInput };
+  const shownTitle = title ?? knownTitle ?? "";
+  return { tool: ownTool(shownTitle, tools), title: shownTitle, kind: kind ?? undefined, input: rawInput };
 }
 
 /**
- * Which of our tools is meant, by what agents call a server's tools: `mcp__proviso__note` (Claude Code),
- * `mcp.proviso.note` (Codex), `note (proviso MCP Server)` (Gemini CLI). It must be the whole title, so that no command
- * can carry it along; none of the three is a command of a shell.
+ * Finds which of our tools is meant, by the names that agents give a server's tools: `mcp__proviso__note` (Claude
+ * Code), `mcp.proviso.note` (Codex), `note (proviso MCP Server)` (Gemini CLI). It must be the whole title, so that no
+ * command can carry it along; none of the three is a command of a shell.
  */
 function ownTool(title: string, tools: readonly string[]): string | undefined {
   return tools.find((tool) =>

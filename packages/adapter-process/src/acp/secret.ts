@@ -1,6 +1,9 @@
 import { randomBytes } from "node:crypto";
 
-/** 256 bits that nobody can guess, as text for a header. Never injected: whoever can foresee it can call the tools. */
+/**
+ * Returns 256 random bits as text for a header. Randomness is not injected here: a predictable secret would let others
+ * call the tools.
+ */
 export function newSecret(): string {
   return randomBytes(32).toString("base64url");
 }

@@ -20,15 +20,15 @@ export interface ToolSource {
 
 /** The prompt's tools as a Model Context Protocol server, for as long as one turn lasts. */
 export interface ToolServer {
-  /** For `session/new`. */
+  /** The server as `session/new` takes it. */
   readonly declaration: McpServer;
-  /** Has anybody with the secret asked anything? */
+  /** Whether a request with the secret has arrived. */
   asked(): boolean;
   /** No call begins any more, and nothing listens. */
   close(): Promise<void>;
 }
 
-/** Listens on the loopback interface alone, and answers nobody who does not show the secret. */
+/** Listens on the loopback interface alone, and refuses requests without the secret. */
 export async function serveTools(source: ToolSource): Promise<ToolServer> {
   const secret = `Bearer ${newSecret()}`;
   let seen = source.rendered;
@@ -76,7 +76,10 @@ function same(given: string | undefined, expected: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
-/** One for each request: it holds nothing. `news` is what a call has changed of the prompt, for the agent to read. */
+/**
+ * Makes a server for one request: it holds nothing. `news` is what a call has changed of the prompt, for the agent to
+ * read.
+ */
 function mcpServer(source: ToolSource, news: () => string): Server {
   const capabilities = { tools: { listChanged: true } };
   const server = new Server({ name: serverName, version: "1" }, { capabilities });
@@ -110,8 +113,8 @@ async function relay(handler: McpHttpHandler, incoming: IncomingMessage, outgoin
 
 function requestOf(incoming: IncomingMessage): Request {
   const { method = "GET", url = "/", headers } = incoming;
-  const told = Object.entries(headers).flatMap(([name, value]) => (typeof value === "string" ? [[name, value]] : []));
+  const fields = Object.entries(headers).flatMap(([name, value]) => (typeof value === "string" ? [[name, value]] : []));
   const body = method === "GET" || method === "HEAD" ? null : Readable.toWeb(incoming);
-  const init = { method, headers: Object.fromEntries(told), body, duplex: "half" };
+  const init = { method, headers: Object.fromEntries(fields), body, duplex: "half" };
   return new Request(`http://127.0.0.1${url}`, init as RequestInit);
 }

@@ -13,7 +13,7 @@ import type { AgentRun } from "@proviso/runtime";
 import { resolve } from "node:path";
 import { toPrompt } from "../to-prompt.ts";
 import { within } from "../within.ts";
-import { RefusedError, wasTold } from "./acp-error.ts";
+import { RefusedError, isCause } from "./acp-error.ts";
 import type { AgentProcess } from "./agent-process.ts";
 import { collectUpdates, fromTurn } from "./from-updates.ts";
 import type { CheckedAgentOptions } from "./options.ts";
@@ -27,13 +27,13 @@ export type TurnEnd = { readonly answer: ModelResponse | ModelFailure } | { read
 export interface Turn {
   /** Never rejects. */
   readonly ended: Promise<TurnEnd>;
-  /** Tells the agent to give up, and waits a little until it has. No tool of ours is called any more. */
+  /** Asks the agent to give up, and waits a little until it has. No tool of ours is called any more. */
   cancel(): Promise<void>;
   /** Closes the connection and the tool server. */
   close(): Promise<void>;
 }
 
-/** Milliseconds in which an agent may give up a turn that it was told to cancel. */
+/** Milliseconds in which an agent may give up a turn after it was asked to cancel. */
 const cancelMs = 300;
 
 /** One session of one prompt with an agent that was just started. */
@@ -49,9 +49,9 @@ export function beginTurn(options: CheckedAgentOptions, run: AgentRun, agent: Ag
   };
   const connection = client({ name: "proviso" })
     .onRequest(methods.client.session.requestPermission, ({ params }) => permit(params))
-    .connect(wireOf(agent, updates.hear));
+    .connect(wireOf(agent, updates.read));
   const failed = (error: unknown): TurnEnd => {
-    if (connection.signal.aborted || wasTold(error)) return { error };
+    if (connection.signal.aborted || isCause(error)) return { error };
     return { error: new RefusedError("unknown", `could not be driven: ${String(error)}`, { cause: error }) };
   };
   const ended = converse(connection.agent, options, run, state)
@@ -83,7 +83,7 @@ interface State {
   tools: Promise<ToolServer> | undefined;
 }
 
-/** From the greeting to the answer to `session/prompt`. */
+/** Runs the conversation from `initialize` to the answer to `session/prompt`. */
 async function converse(
   agent: ClientContext,
   options: CheckedAgentOptions,

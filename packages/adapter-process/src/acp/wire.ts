@@ -21,24 +21,24 @@ const shownLength = 200;
 const keptLength = 4_096;
 
 /**
- * The agent's standard input and output as a stream of messages, one a line. A session's updates go to `hear`, in the
+ * The agent's standard input and output as a stream of messages, one a line. A session's updates go to `onUpdate`, in the
  * order in which they come, before whatever comes after them is seen. A line that is no JSON-RPC message ends the
  * stream with a WireError: nothing else may stand on standard output (https://agentclientprotocol.com, "Transports").
  */
-export function wireOf({ stdout, write }: AgentProcess, hear: (update: unknown) => void): Stream {
-  const readable = ReadableStream.from(messagesOf(stdout, hear)) as ReadableStream<AnyMessage>;
+export function wireOf({ stdout, write }: AgentProcess, onUpdate: (update: unknown) => void): Stream {
+  const readable = ReadableStream.from(messagesOf(stdout, onUpdate)) as ReadableStream<AnyMessage>;
   const writable = new WritableStream<AnyMessage>({ write: (message) => write(`${JSON.stringify(message)}\n`) });
   return { readable, writable };
 }
 
 async function* messagesOf(
   stdout: AsyncIterable<Buffer>,
-  hear: (update: unknown) => void,
+  onUpdate: (update: unknown) => void,
 ): AsyncGenerator<AnyMessage, void> {
   for await (const line of linesOf(stdout)) {
     const message = messageIn(line);
     if (message === undefined) continue;
-    if (message["method"] === "session/update" && !("id" in message)) hear(message["params"]);
+    if (message["method"] === "session/update" && !("id" in message)) onUpdate(message["params"]);
     else yield message as AnyMessage;
   }
 }

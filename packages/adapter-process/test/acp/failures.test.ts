@@ -56,7 +56,7 @@ test.each(["exit", "early-exit"])(
     const error = await failureOf(acting(what, "4").evaluate(hello));
     expect(error).toMatchObject({ code: "process", exitCode: 4, signal: null });
     expect(error.message).toMatch(
-      /exited with code 4 before it had answered\. It said: (?:Something is missing|No licence)\./,
+      /exited with code 4 before it had answered\. It printed: (?:Something is missing|No licence)\./,
     );
   },
 );

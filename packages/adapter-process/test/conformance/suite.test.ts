@@ -9,7 +9,7 @@ const noStatus = [
   "LOOP-7 one adapter for several evaluations",
   "LOOP-9 with tools: what was refused",
   "SEC-1 a key that the service repeats",
-  "THR-1 what passes",
+  "THR-1 a passing failure",
   "THR-1 ERR-2",
   "THR-3",
   "THR-5",
@@ -27,8 +27,8 @@ const notAskedAgain = ["THR-1 a connection that fails", "THR-7", "THR-9"].map((r
   rule,
   why: "what a command breaks off is not asked for again",
 }));
-const unlimited = { rule: "LIM-10", why: "a command cannot be told how long its answer may be" };
-const atOnce = { rule: "STR-1 stream asks for a stream", why: "the text is told when the command has ended" };
+const unlimited = { rule: "LIM-10", why: "a command takes no limit for the length of its answer" };
+const atOnce = { rule: "STR-1 stream asks for a stream", why: "the text is emitted when the command has ended" };
 
 describeAdapter("commandLine", {
   skip: [...noStatus, ...notAskedAgain, unlimited, atOnce, ...(inject("exhaustive") ? [] : leftOut)],

@@ -50,9 +50,10 @@ export interface BudgetTracker {
   /** The limit that is passed, if one is. */
   exceeded(): BudgetDimension | undefined;
   /**
-   * Before a request: holds what it may cost, or undefined when that does not fit; nothing always fits, and what are no
-   * whole numbers from 0 (dollars: no finite number from 0) never. `settle` puts the real usage in its place; of it, a
-   * count of tokens that is none stays what was reserved. `costUsd` is left out where the price is not known.
+   * Reserves what a request may cost at most. Returns undefined where that would pass a limit, or where a number is not
+   * valid: tokens must be whole numbers from 0, dollars finite numbers from 0. A reservation of zero always succeeds.
+   * Leave `costUsd` out where the price is not known. Call `settle` once to replace the reservation by the real usage;
+   * a token count that is missing or not valid counts as reserved.
    */
   reserve(worstCase: {
     readonly inputTokens: number;

@@ -1,4 +1,4 @@
-/** Which limit of a budget was passed. */
+/** A limit of a budget. */
 export type BudgetDimension = "input_tokens" | "output_tokens" | "total_tokens" | "cost";
 
 /** Tokens, and US dollars where the provider reports a cost. */
@@ -9,17 +9,17 @@ export interface Usage {
   readonly outputTokens: number;
   /** Input and output tokens together. */
   readonly totalTokens: number;
-  /** Those of the input that came from the provider's cache; 0 where it does not say. */
+  /** Input tokens that came from the provider's cache; 0 where the provider does not report them. */
   readonly cachedInputTokens: number;
-  /** Those of the output that the model thought in; 0 where the provider does not say. */
+  /** Output tokens that the model spent on reasoning; 0 where the provider does not report them. */
   readonly reasoningTokens: number;
   /** US dollars; left out where the provider reports none. */
   readonly costUsd?: number;
-  /** Some of it was not reported and is counted as an estimate. */
+  /** Whether a part of the numbers was not reported and is an estimate. */
   readonly estimated: boolean;
 }
 
-/** What a provider says of its usage; what it leaves out is estimated. */
+/** The usage that a provider reports; what it leaves out is estimated. */
 export type ReportedUsage = { readonly [K in Exclude<keyof Usage, "estimated">]?: number | undefined };
 
 /** Nothing spent: what sums begin with. */
@@ -41,9 +41,10 @@ function countOf(value: unknown, isWhole: boolean): number | undefined {
 }
 
 /**
- * The one door for numbers that somebody reports. A count of tokens that is missing, negative or not finite gives
- * way to the estimate, and a fraction is rounded up; a cost that is no finite number from 0 is left out. What was given and could not be counted, and
- * what had to be estimated, makes the usage an estimate. Zero is zero. Never throws.
+ * Reads usage that a provider or an application reports. A count of tokens that is missing, negative or not finite is
+ * replaced by the estimate, and a fraction is rounded up; a cost that is not a finite number from 0 is left out. The
+ * result is marked as estimated where a count was replaced or a given value could not be read. Zero stays zero. Never
+ * throws.
  */
 export function countUsage(
   reported: unknown,

@@ -2,7 +2,7 @@ import { describeValue } from "../describe-value.ts";
 import { DefinitionError } from "../errors.ts";
 import { isRecord } from "../is-record.ts";
 import { resolveRef, type JsonSchema } from "../json-schema.ts";
-import { keysSchemaOf, type Schema } from "../schema.ts";
+import { looseJsonSchemaOf, type Schema } from "../schema.ts";
 import type { Slice } from "../state/slice.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
 import type { Tool } from "../tool/tool.ts";
@@ -25,7 +25,7 @@ export interface CompiledSection {
   /** The examples of its tools, ready to be shown. */
   readonly examples: string;
   readonly role: "system" | "user";
-  /** Its own, then its parents'. */
+  /** The section's own policies, then its parents'. */
   readonly policies: readonly ToolPolicy[];
   readonly text: readonly TextPart[];
   readonly summary: readonly TextPart[];
@@ -38,7 +38,7 @@ export interface Compiled {
   readonly all: readonly CompiledSection[];
   readonly tools: readonly Tool[];
   readonly slices: readonly Slice[];
-  /** The names of the params; undefined where the schema is loose, or does not tell its keys. */
+  /** The names of the params; undefined where the schema is loose, or its JSON Schema does not list its keys. */
   readonly params: readonly string[] | undefined;
   /** The names that the schema declares, whether or not it takes others. */
   readonly declared: ReadonlySet<string>;
@@ -144,10 +144,13 @@ function checkEnabled({ enabled }: Section<never>, path: string, known: Readonly
   );
 }
 
-/** Of a schema that takes further keys, or does not tell those that it makes: what it names on either side. */
+/**
+ * Returns the names that a loose schema, or one whose JSON Schema does not list its keys, declares for its input or
+ * output.
+ */
 function declaredNames(schema: Schema | undefined): ReadonlySet<string> {
   if (schema === undefined) return new Set();
-  const sides = [keysSchemaOf(schema, "input"), keysSchemaOf(schema, "output")];
+  const sides = [looseJsonSchemaOf(schema, "input"), looseJsonSchemaOf(schema, "output")];
   return new Set(sides.flatMap((root) => namesIn(root, root)));
 }
 
@@ -161,15 +164,15 @@ function namesIn(root: JsonSchema, schema: unknown): readonly string[] {
   return isRecord(schema["properties"]) ? Object.keys(schema["properties"]) : [];
 }
 
-/** undefined: the schema is loose, or does not tell its keys. */
+/** Returns undefined where the schema is loose, or its JSON Schema does not list its keys. */
 function paramNames(schema: Schema | undefined): ReadonlySet<string> | undefined {
   if (schema === undefined) return new Set();
-  const root = keysSchemaOf(schema, "output");
+  const root = looseJsonSchemaOf(schema, "output");
   const names = keysOf(root, root);
   return names === undefined ? undefined : new Set(names);
 }
 
-/** Of all branches of a union or an intersection; undefined as soon as one is open. */
+/** Returns the keys of all branches of a union or an intersection; undefined as soon as one is open. */
 function keysOf(root: JsonSchema, schema: unknown): readonly string[] | undefined {
   if (!isRecord(schema)) return undefined;
   if (typeof schema["$ref"] === "string" && schema["$ref"] !== "#")

@@ -17,7 +17,7 @@ export interface PromptDescriptor {
   readonly summaries?: readonly string[];
 }
 
-/** Of what an override can replace in a section. */
+/** Hashes what an override can replace in a section. */
 export function sectionHash(section: Section<never>): string {
   const { text, summary, visibility } = section;
   return contentHash({
@@ -27,7 +27,7 @@ export function sectionHash(section: Section<never>): string {
   });
 }
 
-/** Of what an override can replace in a tool, and its schemas. */
+/** Hashes what an override can replace in a tool, and the tool's schemas. */
 export function toolHash(tool: Tool): string {
   return contentHash({
     description: tool.description,

@@ -29,7 +29,7 @@ export function disclosureTools(
   ];
 }
 
-/** What a model is told that named a section which cannot be opened. */
+/** Returns the result for a model that named a section which cannot be opened. */
 export function cannotOpen(keys: readonly string[], summarised: readonly SummarisedSection[]): string {
   const offered = summarised.map(({ path }) => path).join(", ");
   const named = keys.map((key) => `"${key}"`).join(", ");

@@ -23,7 +23,10 @@ export function outputSpec<Output>(schema: Schema<unknown, Output>, what?: strin
   return Object.freeze({ schema, container: containerOf(jsonSchema), jsonSchema });
 }
 
-/** `z.string()` alone; one with a check asks for more. Looked at, not tried: a check is somebody's code. */
+/**
+ * Whether the schema is `z.string()` without a check. It is inspected and not tried out: a check runs an application's
+ * code.
+ */
 function takesAnyText(schema: Schema): boolean {
   const { _zod: zod } = schema as { readonly _zod?: { readonly def?: unknown } };
   const def = isRecord(zod) && isRecord(zod.def) ? zod.def : {};

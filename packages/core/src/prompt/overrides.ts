@@ -142,7 +142,10 @@ export function currentTexts(
   return { tag, sections: Object.fromEntries(sections), tools: Object.fromEntries(described) };
 }
 
-/** What is stale holds for the current texts from now on; what nobody edited, or is gone, does not. */
+/**
+ * Gives stale texts the current hashes, so that they apply again. Leaves out texts that were never edited and texts
+ * whose section or tool is gone.
+ */
 export function acceptedTexts({ tag, sections, tools }: PromptOverride, current: PromptOverride): PromptOverride {
   const acceptedSections = Object.entries(sections).flatMap(([path, texts]) => {
     const now = Object.hasOwn(current.sections, path) ? current.sections[path] : undefined;
@@ -156,7 +159,7 @@ export function acceptedTexts({ tag, sections, tools }: PromptOverride, current:
   return { tag, sections: Object.fromEntries(acceptedSections), tools: Object.fromEntries(acceptedTools) };
 }
 
-/** Its texts are those that its hash was made of. */
+/** Whether the texts are still those that the hash was made of. */
 function isAsSeeded({ hash, text, summary, visibility }: PromptOverride["sections"][string]): boolean {
   const texts = { ...(text === undefined ? {} : { text }), ...(summary === undefined ? {} : { summary }) };
   // A visibility that is computed is not among the texts.
@@ -166,7 +169,7 @@ function isAsSeeded({ hash, text, summary, visibility }: PromptOverride["section
 }
 
 /**
- * What is stale is passed over: nobody will use it. `where` names the override in the error.
+ * Checks the texts that apply; stale ones are ignored. `where` names the override in the error.
  * @throws {DefinitionError} for a text with an unknown placeholder, or a section to be summarised that has no summary.
  */
 export function checkOverrideTexts(
@@ -223,7 +226,7 @@ function paramDescriptions(tool: Tool): Readonly<Record<string, string>> {
   return Object.fromEntries(described);
 }
 
-/** The same tool under other words. */
+/** Returns the tool with another description and other descriptions of its params. */
 function describedAnew(
   tool: Tool,
   { description = tool.description, params = {} }: PromptOverride["tools"][string],

@@ -32,7 +32,7 @@ type Misplaced<Names, Known> = [Exclude<Names, Known>] extends [never]
   ? UnprintablePlaceholder<Names>
   : UnknownPlaceholder<Exclude<Names, Known>>;
 
-/** In a compiler's message: a section has a property that sections do not have. */
+/** Names, in a compiler's message, a property that sections do not have. */
 export interface UnknownProperty<Name> {
   readonly "not a property of a section": Name;
 }
@@ -55,7 +55,7 @@ type Mark<S, K, Known, Properties> = {
         : UnknownProperty<F>;
 };
 type MarkAll<S, K, Known, Properties> = { readonly [I in keyof S]: Mark<S[I], K, Known, Properties> };
-/** The same for the texts, and the misspelt properties, of a list of sections. */
+/** Checks the texts of a list of sections like `CheckedText`, and refuses properties that sections do not have. */
 export type CheckedSectionList<S extends readonly unknown[], K, Known, Properties> = [
   Exclude<Placeholder<TextsOf<S[number]> & string>, K> | ExtraOf<S[number], Properties>,
 ] extends [never]

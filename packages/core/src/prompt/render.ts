@@ -45,7 +45,7 @@ interface Rendering {
 /** A section as it is shown. */
 interface Shown {
   readonly compiled: CompiledSection;
-  /** Given: it is shown as its summary. */
+  /** If set, the section is shown as its summary. */
   readonly summarised: SummarisedSection | undefined;
 }
 
@@ -84,7 +84,7 @@ export function renderPrompt(template: CompiledTemplate, params: Params, options
 interface SectionsOf {
   readonly template: CompiledTemplate;
   readonly shown: readonly Shown[];
-  /** Of these, what is not summarised. */
+  /** The sections that are shown in full. */
   readonly open: readonly CompiledSection[];
 }
 

@@ -24,7 +24,10 @@ export interface Section<in Params = {}> {
   readonly summary?: string | undefined;
   /** Default "full". What may be a summary needs one; the model opens it when it needs it. */
   readonly visibility?: (Visibility | ((params: Params) => Visibility)) | undefined;
-  /** "system" unless said otherwise; the user sections form the user message. A child's is its parent's. */
+  /**
+   * The message that shows the section. Default "system". The user sections form the user message. A child has its
+   * parent's role.
+   */
   readonly role?: "system" | "user" | undefined;
   /**
    * Whether it is there: a function of the params, or the name of a param, which then has to be there; an empty text
@@ -73,7 +76,7 @@ export interface SectionDefinition<
 }
 
 /**
- * For a section that several prompts share; a prompt whose params lack one of the section's does not compile.
+ * Defines a section that several prompts share. A prompt whose params lack one of the section's does not compile.
  * @throws {DefinitionError} on a malformed key, or a summary that is missing.
  */
 export function defineSection<

@@ -1,7 +1,7 @@
 import { DefinitionError } from "../errors.ts";
 import { checkOptionNames, type OptionNames } from "../option-names.ts";
 import type { Binding } from "../resources/binding.ts";
-import { keysSchemaOf, type ObjectSchema, type Schema } from "../schema.ts";
+import { looseJsonSchemaOf, type ObjectSchema, type Schema } from "../schema.ts";
 import type { SessionState } from "../state/session.ts";
 import type { Slice } from "../state/slice.ts";
 import type { CompletionChecker } from "../tool/completion.ts";
@@ -32,7 +32,7 @@ export interface PromptDefinition<
   readonly ns?: string | undefined;
   /** The prompt's name in its namespace: `^[a-z0-9][a-z0-9._-]{0,63}$`. */
   readonly key: string;
-  /** In events and errors. Default `ns/key`. */
+  /** The name of the prompt in events and errors. Default `ns/key`. */
   readonly name?: string | undefined;
   /** The schema of the params that the texts name. */
   readonly params?: PS | undefined;
@@ -40,13 +40,13 @@ export interface PromptDefinition<
   readonly output?: OS | undefined;
   /** Describe the output in the text even where the provider enforces it. Default false. */
   readonly outputInstructions?: boolean | undefined;
-  /** Or `text`. */
+  /** The sections of the prompt. Give either these or `text`. */
   readonly sections?: (S & CheckedSections<S, TextKeys<OutputOf<PS>>, keyof OutputOf<PS>>) | undefined;
-  /** In place of `sections`: one user section. */
+  /** The text of the prompt, as one user section. Give either this or `sections`. */
   readonly text?: (T & CheckedText<T, TextKeys<OutputOf<PS>>, keyof OutputOf<PS>>) | undefined;
   /** Policies for the calls of all tools. */
   readonly policies?: readonly ToolPolicy[] | undefined;
-  /** Said to the model beside tools' results, now and then. */
+  /** Providers of texts that the model reads beside the results of tools, now and then. */
   readonly feedback?: readonly FeedbackProvider[] | undefined;
   /** Looks at the answer: what is missing is shown to the model, at most 10 times. */
   readonly completion?: CompletionChecker<NoInfer<OS extends Schema ? OutputOf<OS> : string>> | undefined;
@@ -68,7 +68,7 @@ export interface PromptTemplate<Params, Output> {
   readonly name: string;
   /** The names and hashes of the texts, for overrides. */
   readonly descriptor: PromptDescriptor;
-  /** Of the prompt and its sections: what `restoreSession` has to know. */
+  /** The slices of the prompt and its sections, for `restoreSession`. */
   readonly slices: readonly Slice[];
   /** Validates the params, applies their defaults. A DefinitionError lists every issue. */
   bind(...params: BindParams<Params>): Prompt<Output>;
@@ -83,7 +83,7 @@ export interface Prompt<Output = unknown> {
   readonly template: PromptTemplate<never, Output>;
   /** The params as they were validated. */
   readonly params: Readonly<Record<string, unknown>>;
-  /** The same prompt, its answer left unparsed. */
+  /** Returns a copy of the prompt whose output is the answer's text, unparsed. */
   asText(): Prompt<string>;
   /** Pure: the same inputs give the same bytes. A DefinitionError or RenderFault when it cannot be rendered. */
   render(options?: RenderOptions): RenderedPrompt<Output>;
@@ -91,7 +91,7 @@ export interface Prompt<Output = unknown> {
 
 /** What a prompt is rendered with; an evaluation fills them in. */
 export interface RenderOptions {
-  /** By dotted path, in place of what the sections say. */
+  /** Replaces the visibility of sections, by dotted path. */
   readonly visibility?: Readonly<Record<string, Visibility>> | undefined;
   /** Texts in place of the prompt's own. */
   readonly overrides?: PromptOverride | undefined;
@@ -229,8 +229,9 @@ type AnyDefinition = PromptDefinition<Schema, Schema | undefined, readonly Secti
 
 function compileTemplate(definition: AnyDefinition): CompiledTemplate & { readonly slices: readonly Slice[] } {
   const { ns, key, output, examples = [] } = definition;
-  // It is read for its keys below, where the prompt has no name.
-  if (definition.params !== undefined) keysSchemaOf(definition.params, "output", `The params of prompt "${ns}/${key}"`);
+  // The schema is read for its keys below, where the prompt's name is not known.
+  if (definition.params !== undefined)
+    looseJsonSchemaOf(definition.params, "output", `The params of prompt "${ns}/${key}"`);
   const sections = sectionsOf(definition);
   const { all, tools, slices, params, declared, ...compiled } = compileSections({ ...definition, sections });
   checkTaskExamples(examples, tools, output);

@@ -19,9 +19,12 @@ export interface ProviderAdapter {
   evaluate(text: string, options?: EvaluateOptions): Promise<PromptResponse<string>>;
   /** Rejects only with an EvaluationFailure. */
   evaluate<Output>(prompt: Prompt<Output>, options?: EvaluateOptions): Promise<PromptResponse<Output>>;
-  /** The same evaluation, watched as it happens; it begins at once. */
+  /** Evaluates a prompt and shows the evaluation's events as they happen. The evaluation begins at once. */
   stream(text: string, options?: EvaluateOptions): EvaluationStream<string>;
-  /** As `evaluate`, and an async iterable of the events while it runs. */
+  /**
+   * Evaluates a prompt and is an async iterable of the evaluation's events while it runs. The evaluation begins at
+   * once.
+   */
   stream<Output>(prompt: Prompt<Output>, options?: EvaluateOptions): EvaluationStream<Output>;
 }
 
@@ -71,7 +74,7 @@ export interface EvaluateOptions {
   /** Texts in place of the prompt's own; the tag is "latest" if left out. */
   readonly overrides?: { readonly store: OverridesStore; readonly tag?: string | undefined } | undefined;
   // the loop
-  /** Which tools the model may or must call. Default: that of the adapter, else "auto". */
+  /** The tools that the model may or must call. Default: that of the adapter, else "auto". */
   readonly toolChoice?: ToolChoice | undefined;
   /** Extra turns in which the model is shown why its output did not parse. Default 0. */
   readonly maxRepairs?: number | undefined;
@@ -122,7 +125,7 @@ export interface PromptResponse<Output> {
  * `prompt.failed`; leaving it early aborts.
  */
 export interface EvaluationStream<Output> extends AsyncIterable<StreamEvent<Output>> {
-  /** Never an unhandled rejection, even if nobody looks at it. */
+  /** Settles as `evaluate` would. It never causes an unhandled rejection, even where no code awaits it. */
   readonly response: Promise<PromptResponse<Output>>;
 }
 
@@ -151,9 +154,9 @@ export interface ThrottlePolicy {
   readonly maxAttempts: number;
   /** Milliseconds. Default 500. */
   readonly baseDelayMs: number;
-  /** Of one wait, before a Retry-After raises it. Default 8,000. */
+  /** Milliseconds of one wait at most, before a Retry-After raises it. Default 8,000. */
   readonly maxDelayMs: number;
-  /** Of all waits of one request. Default 30,000. */
+  /** Milliseconds of all waits of one request together, at most. Default 30,000. */
   readonly maxTotalDelayMs: number;
   /** Wait at least so long when a quota is exhausted. Default 60,000. */
   readonly quotaDelayMs: number;

@@ -12,7 +12,7 @@ export interface ToolCall {
   readonly arguments: string;
 }
 
-/** What the model is told: the rules of a prompt, or a user's words. */
+/** A message to the model: the rules of a prompt, or a user's words. */
 export interface PromptMessage {
   readonly role: "system" | "user";
   /** The text of the message. */
@@ -138,7 +138,7 @@ function parseMessage(message: unknown, path: string): Message {
   }
 }
 
-/** Of the AI SDK, OpenAI's and Anthropic's APIs, LangChain. */
+/** Describes a key of a message of the AI SDK, of OpenAI's or Anthropic's API, or of LangChain. */
 function foreign(key: string): string {
   return (
     `has ${key} in place of text: it is a message of another library. Here it is { role: "user", text }, ` +

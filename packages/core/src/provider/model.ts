@@ -16,7 +16,7 @@ export type ToolChoice =
       readonly tool: string;
     };
 
-/** A tool as a model is told of it. */
+/** A tool as it is described to a model. */
 export interface ToolSpec {
   /** The name of the tool. */
   readonly name: string;
@@ -50,7 +50,7 @@ export interface ModelRequest {
   readonly maxOutputTokens?: number | undefined;
   /** Aborted when the request is to end. */
   readonly signal: AbortSignal;
-  /** Given: stream. */
+  /** If set, the provider streams the answer and calls this for each delta. */
   readonly onDelta?: (delta: ModelDelta) => void;
 }
 
@@ -75,7 +75,7 @@ export interface ModelResponse {
 }
 
 /**
- * A request that failed, told as data. "throttle": the runtime waits and asks again, and at last rejects with a
+ * A request that failed, as data. "throttle": the runtime waits and asks again, and at last rejects with a
  * ThrottleError; "provider": it rejects with a ProviderError at once; "process": with a ProcessError at once.
  */
 export type ModelFailure = {
@@ -110,7 +110,7 @@ export type ModelFailure = {
       readonly exitCode: number | null;
       /** The signal that ended the process; null where it ended by itself. */
       readonly signal: string | null;
-      /** What it said on standard error, or the end of it. */
+      /** What the process wrote to standard error, or the end of it. */
       readonly stderr: string;
     }
 );
@@ -122,11 +122,11 @@ export interface ModelCapabilities {
   /** Whether the service keeps to an output schema by itself; else the prompt asks for it in words. */
   readonly nativeOutput: boolean;
   /**
-   * It keeps to a request's `maxOutputTokens`, and takes no fewer than `least`. Left out: a budget cannot cut its answers
-   * short, and is passed by what an answer is longer than was reserved.
+   * Set where the service keeps to a request's `maxOutputTokens`; `least` is the lowest number that it takes. Left out:
+   * a budget cannot cut an answer short, and can be passed by the tokens that an answer has beyond the reservation.
    */
   readonly outputLimit?: { readonly least: number } | undefined;
-  /** Its answers report their cost, so that `maxCostUsd` holds without a price. Default false. */
+  /** Whether the answers report their cost, so that `maxCostUsd` holds without a price. Default false. */
   readonly reportsCost?: boolean | undefined;
 }
 

@@ -8,7 +8,7 @@ export type ResourceScope = "singleton" | "toolCall" | "prototype";
 export interface Binding<out T = unknown> {
   /** The key that handlers ask for the resource with. */
   readonly key: ResourceKey<T>;
-  /** Who shares an instance. */
+  /** How far an instance is shared. */
   readonly scope: ResourceScope;
   /** Whether it is created when it is opened, and not at its first use. */
   readonly eager: boolean;
@@ -23,11 +23,20 @@ export type ResourceOf<K> = K extends ResourceKey<infer T> ? T : never;
 
 /** Resources of which only these keys may be asked for: those that a tool declares with `uses`. */
 export interface UsedResources<K extends ResourceKey<unknown>> {
-  /** As `Resources.get`. @throws {DefinitionError} for a key that the tool does not declare. */
+  /**
+   * Like `Resources.get`, for the declared keys alone.
+   * @throws {DefinitionError} for a key that the tool does not declare.
+   */
   get<const Key extends K>(key: Key): ResourceOf<Key>;
-  /** As `Resources.find`. @throws {DefinitionError} for a key that the tool does not declare. */
+  /**
+   * Like `Resources.find`, for the declared keys alone.
+   * @throws {DefinitionError} for a key that the tool does not declare.
+   */
   find<const Key extends K>(key: Key): ResourceOf<Key> | undefined;
-  /** As `Resources.open`. @throws {DefinitionError} for a key that the tool does not declare. */
+  /**
+   * Like `Resources.open`, for the declared keys alone.
+   * @throws {DefinitionError} for a key that the tool does not declare.
+   */
   open<const Key extends K>(key: Key): Promise<ResourceOf<Key>>;
 }
 

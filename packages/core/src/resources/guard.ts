@@ -8,8 +8,8 @@ export interface CallGuard {
   /** @throws {RevokedError} when the call is over. */
   assertLive(): void;
   /**
-   * To be called before every change. `what` completes "… tried to change". Where nothing may change it throws, and the
-   * call fails whatever its handler makes of the error.
+   * Call this before every change. `what` completes "… tried to change". Where changes are not allowed it throws, and
+   * the call fails whatever its handler makes of the error.
    * @throws {DefinitionError} while `isReadOnly`.
    */
   assertMayChange(what: string): void;

@@ -1,12 +1,12 @@
 import { describeValue } from "../describe-value.ts";
 import { DefinitionError } from "../errors.ts";
-import { describeIssues, keysSchemaOf, parseWithSchemaSync, type ObjectSchema, type Schema } from "../schema.ts";
+import { describeIssues, looseJsonSchemaOf, parseWithSchemaSync, type ObjectSchema, type Schema } from "../schema.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { OutputOf } from "../types.ts";
 import { isFrameworkEventType, type FrameworkEvent, type ToolInvoked } from "./events.ts";
 
 /**
- * Framework events belong to an evaluation, an application's own do not: `if (event.evaluationId)` tells them apart.
+ * Framework events belong to an evaluation, an application's own do not: `if (event.evaluationId)` narrows to one kind.
  */
 export type SessionEvent = FrameworkEvent | AppEvent;
 
@@ -41,7 +41,7 @@ export function defineEvent<const Name extends string, S extends ObjectSchema>(
   }
   if (
     "type" in
-    ((keysSchemaOf(schema, "output", `The schema of event "${type}"`)["properties"] as object | undefined) ?? {})
+    ((looseJsonSchemaOf(schema, "output", `The schema of event "${type}"`)["properties"] as object | undefined) ?? {})
   ) {
     throw new DefinitionError(`The payload of event "${type}" cannot have a property "type".`);
   }

@@ -9,7 +9,7 @@ export interface EventBase<Type extends string> {
   readonly type: Type;
   readonly sessionId: string;
   readonly evaluationId: string;
-  /** Of a nested evaluation: the call it runs in. */
+  /** The call that a nested evaluation runs in. */
   readonly parent?: { readonly evaluationId: string; readonly callId: string };
   /** Gap-free within the session, from 0. */
   readonly seq: number;
@@ -41,15 +41,15 @@ export interface PromptRendered extends EventBase<"prompt.rendered"> {
 
 /** A request is about to be sent. */
 export interface ProviderRequested extends EventBase<"provider.requested"> {
-  /** From 1. */
+  /** The turn's number, from 1. */
   readonly turn: number;
-  /** From 1. */
+  /** The number of the attempt in this turn, from 1. */
   readonly attempt: number;
 }
 
 /** A request was refused for the moment, or not answered in time. */
 export interface ProviderThrottled extends EventBase<"provider.throttled"> {
-  /** From 1. */
+  /** The turn's number, from 1. */
   readonly turn: number;
   /** The one that was refused, from 1. */
   readonly attempt: number;
@@ -57,15 +57,15 @@ export interface ProviderThrottled extends EventBase<"provider.throttled"> {
   readonly kind: ThrottleKind;
   /** undefined: given up. */
   readonly delayMs: number | undefined;
-  /** Milliseconds that the provider asked to wait, if it said so. */
+  /** Milliseconds that the provider asked to wait, if it did. */
   readonly retryAfterMs: number | undefined;
 }
 
 /** A request was answered. */
 export interface ProviderResponded extends EventBase<"provider.responded"> {
-  /** From 1. */
+  /** The turn's number, from 1. */
   readonly turn: number;
-  /** Of this turn alone. */
+  /** The usage of this turn alone. */
   readonly usage: Usage;
   /** Why the model stopped. */
   readonly finishReason: FinishReason;
@@ -75,26 +75,26 @@ export interface ProviderResponded extends EventBase<"provider.responded"> {
 
 /** More of the answer's text, while it is streamed. */
 export interface TextDelta extends EventBase<"text.delta"> {
-  /** From 1. */
+  /** The turn's number, from 1. */
   readonly turn: number;
   /** What was added to the answer. */
   readonly text: string;
 }
 /** A streamed attempt failed and is asked again: drop the deltas of this turn. */
 export interface TextReset extends EventBase<"text.reset"> {
-  /** From 1. */
+  /** The turn's number, from 1. */
   readonly turn: number;
 }
 /** What has arrived of a structured output so far. */
 export interface OutputDelta<Output = unknown> extends EventBase<"output.delta"> {
-  /** From 1. */
+  /** The turn's number, from 1. */
   readonly turn: number;
   /** The output as far as it has been received. */
   readonly partial: PartialOutput<Output>;
 }
 /** The model asked for a call whose arguments fit. It may yet be denied, or not be approved. */
 export interface ToolRequested extends EventBase<"tool.requested"> {
-  /** From 1. */
+  /** The turn's number, from 1. */
   readonly turn: number;
   /** The id of the call, as the model gave it. */
   readonly callId: string;
@@ -105,7 +105,7 @@ export interface ToolRequested extends EventBase<"tool.requested"> {
 }
 /** A call is over, well or not. */
 export interface ToolInvoked<Input = unknown, Value = unknown> extends EventBase<"tool.invoked"> {
-  /** From 1. */
+  /** The turn's number, from 1. */
   readonly turn: number;
   /** The id of the call, as the model gave it. */
   readonly callId: string;
@@ -123,7 +123,7 @@ export interface ToolInvoked<Input = unknown, Value = unknown> extends EventBase
   /** Milliseconds, with the waits for an approval and for locks. */
   readonly durationMs: number;
 }
-/** Of a call whose arguments did not validate. */
+/** The params of a call whose arguments did not validate. */
 export interface RejectedParams {
   /** The arguments as the model wrote them. */
   readonly rawArguments: string;
@@ -136,7 +136,7 @@ export interface RejectedParams {
  * the evaluation rejects with a RestoreError.
  */
 export interface TransactionFailed extends EventBase<"transaction.failed"> {
-  /** From 1. */
+  /** The turn's number, from 1. */
   readonly turn: number;
   /** Whether undoing or committing failed. */
   readonly operation: "rollback" | "commit";
@@ -154,7 +154,7 @@ export interface SectionsOpened extends EventBase<"sections.opened"> {
   readonly keys: readonly string[];
   /** Dotted paths of those that a handler summarised again. */
   readonly closed?: readonly string[];
-  /** Why they were opened: what the model said, or the handler that asked for it. */
+  /** Why the sections were opened: the reason that the model gave, or the handler that asked for it. */
   readonly reason: string;
 }
 
@@ -203,7 +203,7 @@ export interface PromptFailed extends EventBase<"prompt.failed"> {
   /** Milliseconds. */
   readonly durationMs: number;
 }
-/** Every step of an evaluation, told by the framework. */
+/** The events that the framework emits: every step of an evaluation. */
 export type FrameworkEvent =
   | PromptRendered
   | ProviderRequested

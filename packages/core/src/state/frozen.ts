@@ -3,12 +3,14 @@
 import { DefinitionError } from "../errors.ts";
 import { isForbiddenKey } from "../json.ts";
 
-/** From here on moved items are looked up: most of a list was moved, not brought in. */
+/** The number of mismatched positions after which the old items are looked up in a Set: the list was probably reordered. */
 const manyMisses = 16;
-/** From here on frozen objects are remembered: one that is met again was looked into already. */
+/** The number of frozen objects after which they are remembered: one that is met again is not walked again. */
 const manyFrozen = 64;
 
-/** Objects that were frozen before, by somebody else: perhaps at the surface only. */
+/**
+ * One walk through a state. Objects that other code froze may be frozen at the surface only, so they are walked too.
+ */
 interface Walk {
   /** What cannot be frozen is refused; else it is passed over. */
   readonly strict: boolean;
@@ -23,10 +25,10 @@ interface Odd {
 }
 
 /**
- * The same state, frozen at every depth; what somebody froze at the surface only too. What it shares with `before`,
- * which is frozen at every depth, is not looked into: a change costs what it brought in.
- * @throws {DefinitionError} for what could be changed in place all the same (a Date, a typed array, an instance of a
- * class, a function), with the slice and the path; some of the state is frozen then.
+ * Freezes a state at every depth and returns it; objects that are frozen at the surface only are frozen below, too.
+ * What it shares with `before`, which is frozen at every depth, is not walked: a change costs what it brought in.
+ * @throws {DefinitionError} for what could still be changed in place (a Date, a typed array, an instance of a class, a
+ * function), with the slice and the path; some of the state is frozen then.
  */
 export function frozenState<State>(slice: string, state: State, before?: unknown): State {
   const odd = freezeItem(state, before, { strict: true, frozen: 0, found: undefined });
@@ -39,8 +41,8 @@ export function frozenState<State>(slice: string, state: State, before?: unknown
 }
 
 /**
- * The same object, frozen at every depth, a Map and a Set too. What cannot be frozen (a Date, a typed array, an instance
- * of a class) is passed over.
+ * Freezes an object at every depth, a Map and a Set too, and returns it. What cannot be frozen (a Date, a typed array,
+ * an instance of a class) is passed over.
  * @throws {RangeError} for what is nested too deep, and whatever a getter or a proxy in it throws.
  */
 export function frozenInDepth<T extends object>(value: T): T {
@@ -67,7 +69,7 @@ function kindOf(value: object): Kind {
   if (typeof value === "function") return undefined;
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype === Object.prototype) return "object";
-  // In another realm, a test runner's say, the prototype of lists is a list, too; that of a subclass is none.
+  // The prototype of a list of another realm, such as a test runner's, is a list, too; that of a subclass is not.
   if (Array.isArray(value)) return Array.isArray(prototype) ? "list" : undefined;
   if (prototype === null) return "object";
   if (prototype === Map.prototype) return "map";
@@ -93,7 +95,7 @@ function nameOfKind(value: object): string {
 function freezeNew(value: object, before: unknown, walk: Walk): Odd | undefined {
   const kind = kindOf(value);
   if (kind === undefined) return walk.strict ? { path: [], problem: `is a ${nameOfKind(value)}` } : undefined;
-  // Each is frozen before what it holds is looked at: one that holds itself is met again, frozen, and then found.
+  // An object is frozen before its fields are walked: one that holds itself is met again, frozen, and found then.
   if (!Object.isFrozen(value)) freezeSurface(value, kind);
   else if (isFound(value, walk)) return undefined;
   switch (kind) {

@@ -6,14 +6,17 @@ export interface SessionState {
   /** The id of the session. */
   readonly id: string;
   /**
-   * Reduced at once; listeners hear of it when the call commits. A reducer that throws fails the call, unless the handler
-   * looks at the result's `ok` or `errors` and so decides itself. The event is frozen at every depth: reducers and
-   * listeners have the very object, and nobody can change it any more. A Date, a typed array or an instance of a class
-   * in it cannot be frozen: write a time as a text or as milliseconds.
+   * Runs the reducers at once; listeners receive the event when the call commits. A reducer that throws fails the call,
+   * unless the handler looks at the result's `ok` or `errors` and so decides itself. The event is frozen at every
+   * depth: reducers and listeners receive this very object, and no code can change it any more. A Date, a typed array
+   * or an instance of a class in it cannot be frozen: write a time as a text or as milliseconds.
    * @throws {DefinitionError} for what is no event of an application, or cannot be frozen.
    */
   dispatch(event: AppEvent): DispatchResult;
-  /** The same reference until it changes. A slice the session has not met answers with its initial state. */
+  /**
+   * Returns the slice's state: one reference until it changes. A slice that the session does not have answers with its
+   * initial state.
+   */
   get<State>(slice: Slice<State>): State;
 }
 
@@ -30,7 +33,7 @@ export interface Session extends SessionState {
    * @throws {DefinitionError} for what is no filter of events.
    */
   on<F extends EventFilter | "*">(filter: F, listener: (event: EventOf<F>) => void): () => void;
-  /** Of the state slices; costs the same for any number of items. */
+  /** Captures the states of the state slices. The cost does not depend on how many items they hold. */
   snapshot(): SessionSnapshot;
   /** @throws {DefinitionError} when the session lacks a slice of the snapshot; nothing changes then. */
   restore(snapshot: SessionSnapshot): void;

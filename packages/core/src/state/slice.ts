@@ -14,9 +14,9 @@ export interface Slice<out State = unknown> {
   readonly kind: "state" | "log";
   /** The schema of the state; a saved state is checked with it when it is restored. */
   readonly schema?: Schema<unknown, State>;
-  /** By event type or "tool:<name>"; read by the runtime. */
+  /** The reducers, by event type or "tool:<name>". */
   readonly reducers: ReadonlyMap<string, readonly ((state: never, event: never) => unknown)[]>;
-  /** The same, in the order in which they were registered. */
+  /** The reducers in the order in which they were registered; the runtime runs these. */
   readonly registered: readonly { readonly key: string; readonly reduce: (state: never, event: never) => unknown }[];
 }
 

@@ -11,7 +11,7 @@ export interface CompletionChecker<Output = unknown> {
    * nothing is looked at beforehand, and a checker that throws lets the answer pass.
    */
   readonly uses?: readonly ResourceKey<unknown>[] | undefined;
-  /** Returns undefined where the output is complete, else a text that tells the model what is missing. */
+  /** Returns undefined where the output is complete, else a text for the model about what is missing. */
   check(context: {
     readonly session: SessionState;
     readonly resources: Resources;

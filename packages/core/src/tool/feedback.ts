@@ -2,13 +2,13 @@ import { DefinitionError } from "../errors.ts";
 import { checkOptionNames } from "../option-names.ts";
 import type { ToolContext } from "./tool.ts";
 
-/** Something said to the model beside a tool's result. */
+/** A source of texts that the model reads beside the results of tools. */
 export interface FeedbackProvider {
-  /** In events and errors. */
+  /** The name of the provider in events and errors. */
   readonly name: string;
   /** So many calls of tools, or milliseconds; of both, whichever comes first. It is looked at after a call. */
   readonly every: { readonly calls: number; readonly ms?: number } | { readonly ms: number };
-  /** What is said to the model; undefined: nothing this time. */
+  /** Returns the text for the model; undefined: nothing this time. */
   provide(context: ToolContext): string | undefined;
 }
 

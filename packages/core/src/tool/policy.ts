@@ -44,7 +44,7 @@ export interface ApprovalContext extends Pick<
 > {
   /** The session, to read. */
   readonly session: Pick<SessionState, "id" | "get">;
-  /** Fires when nobody waits for the decision any more. */
+  /** Aborts when the decision is not needed any more. */
   readonly signal: AbortSignal;
 }
 
@@ -83,7 +83,7 @@ const policyNames = {
 
 /** What a policy answers with; made by `allow` and `deny`. */
 export type PolicyDecision =
-  | { readonly allowed: true; /** In place of what the model sent; validated again. */ readonly input?: unknown }
+  | { readonly allowed: true; /** Replaces what the model sent; validated again. */ readonly input?: unknown }
   | {
       readonly allowed: false;
       /** Why not; the model reads it. */

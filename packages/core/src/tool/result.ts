@@ -1,7 +1,7 @@
 import { describeValue } from "../describe-value.ts";
 import { checkOptionNames } from "../option-names.ts";
 
-/** What happened, as events and responses tell it: plain JSON. */
+/** The result of a call in events and responses: plain JSON. */
 export type ToolResult<Value = unknown> =
   | {
       readonly success: true;

@@ -141,7 +141,7 @@ export function defineTool<
 export interface ToolContext {
   /** The id of the call, as the model gave it. */
   readonly callId: string;
-  /** From 1. */
+  /** The turn's number, from 1. */
   readonly turn: number;
   /** The id of the evaluation that the call belongs to. */
   readonly evaluationId: string;

@@ -55,7 +55,7 @@ test("RES-6 while another process holds the lock a call fails in time and loses 
       throw error;
     }
   }).catch((error: unknown) => ({ success: false, message: String(error) }));
-  expect(result).toMatchObject({ success: false, message: expect.stringContaining("locked by somebody else") });
+  expect(result).toMatchObject({ success: false, message: expect.stringContaining("locked by another connection") });
   if (thrown !== undefined) expect(thrown).toMatchObject({ name: "SqliteError", reason: "busy" });
   await kill(child);
   expect(await call([binding], (mine) => add(mine, "third"))).toMatchObject({ success: true });
@@ -87,7 +87,7 @@ test("RES-6 a lock that comes between two calls fails the later one with its rea
   expect(texts(other)).toEqual(["first", "second"]);
 });
 
-test("RES-6 somebody who reads fails a call in its handler, not at the commit when it was told as done", async () => {
+test("RES-6 another reader fails a call in its handler, not at the commit after the call was reported as done", async () => {
   const path = await file();
   using other = new DatabaseSync(path);
   other.exec(schema);
@@ -98,7 +98,7 @@ test("RES-6 somebody who reads fails a call in its handler, not at the commit wh
     reading.prepare("SELECT * FROM notes").all();
     return add(mine, "second");
   });
-  expect(result).toMatchObject({ success: false, message: expect.stringContaining("locked by somebody else") });
+  expect(result).toMatchObject({ success: false, message: expect.stringContaining("locked by another connection") });
   // Both read at the same time.
   expect(await call([binding], (mine) => mine.all("SELECT text FROM notes"), true)).toMatchObject({ success: true });
   reading.exec("ROLLBACK");

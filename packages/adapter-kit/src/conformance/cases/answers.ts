@@ -41,12 +41,16 @@ export const answerCases: readonly ConformanceCase[] = [
     },
   },
   {
-    title: "LOOP-6 usage is told with what was cached and what was thought, and with the model that answered",
+    title: "LOOP-6 usage comes with the cached and the reasoning tokens, and with the model that answered",
     async run({ play }) {
-      const told = { ...usage, cachedInputTokens: 40, reasoningTokens: 7 };
-      const played = await play([{ text: "Hello.", usage: told }], plain);
-      // A model that somebody knows the price of has a cost too.
-      expect(answered(played).usage).toEqual({ ...told, estimated: false, costUsd: answered(played).usage.costUsd });
+      const reported = { ...usage, cachedInputTokens: 40, reasoningTokens: 7 };
+      const played = await play([{ text: "Hello.", usage: reported }], plain);
+      // A model whose price is known has a cost too.
+      expect(answered(played).usage).toEqual({
+        ...reported,
+        estimated: false,
+        costUsd: answered(played).usage.costUsd,
+      });
       expect(answered(played).model).not.toBe("");
       expect(eventsOf(played, "prompt.executed")[0]?.usage).toEqual(answered(played).usage);
     },

@@ -65,7 +65,7 @@ export const continuingCases: readonly ConformanceCase[] = [
     },
   },
   {
-    title: "LOOP-9 with tools: stored messages with a call that nobody answered are made whole",
+    title: "LOOP-9 with tools: stored messages with an unanswered call are completed",
     async run({ play }) {
       const before = await play([{ toolCalls: [one] }, { text: "Done." }], toolPrompt);
       const cut: readonly Message[] = JSON.parse(JSON.stringify(answered(before).messages.slice(0, 2)));

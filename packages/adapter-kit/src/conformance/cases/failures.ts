@@ -19,7 +19,7 @@ const anHourLater = "Thu, 01 Jan 2026 11:00:00 GMT";
 /** What is made of a refusal, and of a network that fails. */
 export const failureCases: readonly ConformanceCase[] = [
   {
-    title: "THR-1 what passes is asked again, with its kind, and nobody but the runtime asks again",
+    title: "THR-1 a passing failure has its kind and is tried again, by the runtime alone",
     async run({ play }) {
       const kinds = [
         [429, "rate_limit"],
@@ -95,7 +95,7 @@ export const failureCases: readonly ConformanceCase[] = [
     },
   },
   {
-    title: "THR-5 an exhausted quota is told apart, and not waited for",
+    title: "THR-5 an exhausted quota has its own kind, and is not waited for",
     async run({ play }) {
       const played = await play([refusal(429, {}, "insufficient_quota"), hello], plain);
       expect(whyOf(played)).toBe("throttled: quota_exhausted");

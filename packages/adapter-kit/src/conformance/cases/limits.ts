@@ -16,7 +16,7 @@ async function hung({ open, way }: Bench, options: () => EvaluateOptions, within
     );
     expect(await settlesWithin(withinMs, asked), "LIM-2 it settles in time").toBe(true);
     const ended = await asked;
-    // On a busy machine the limit may come before the request does.
+    // The limit may end the evaluation before a request is sent on a busy machine.
     expect(requests().length).toBeLessThanOrEqual(1);
     return ended;
   });

@@ -75,7 +75,7 @@ export const requestCases: readonly ConformanceCase[] = [
       const played = await play(script, toolPrompt);
       const body = JSON.stringify(expectSent(played.requests[1]).body);
       const first = answered(played).messages.find(({ role }) => role === "assistant");
-      // What was thought is the longest text in it, sealed or not; a wire that tells no thoughts has none to replay.
+      // Reasoning is the longest text in it, sealed or not; a wire without reasoning has none to replay.
       const kept = first?.role === "assistant" ? longestTextIn(first.providerItems) : "";
       expect(body).toContain(JSON.stringify(kept).slice(1, -1));
       expect(answered(played).output).toBe("Done.");
@@ -131,10 +131,10 @@ export const requestCases: readonly ConformanceCase[] = [
   {
     title: "LOOP-7 text outside ASCII arrives as it is, in a request and in an answer",
     async run({ play }) {
-      const said = "Grüße 👩‍👩‍👧 \u0000 {{x}} $& \u2028 日本語";
-      const { requests, ...played } = await play([{ text: said }], saying(said));
-      expect(turnsOf(expectSent(requests[0]))[0]?.text).toBe(said);
-      expect(answered({ requests, ...played }).output).toBe(said);
+      const text = "Grüße 👩‍👩‍👧 \u0000 {{x}} $& \u2028 日本語";
+      const { requests, ...played } = await play([{ text: text }], saying(text));
+      expect(turnsOf(expectSent(requests[0]))[0]?.text).toBe(text);
+      expect(answered({ requests, ...played }).output).toBe(text);
     },
   },
   {

@@ -54,7 +54,7 @@ const scripts: Readonly<Record<string, readonly [Prompt, ConformanceScript, tool
   "an empty answer": [plain, [{ text: "", usage }]],
 };
 
-/** The same script gives the same, on every adapter. */
+/** Cases that compare each adapter with the reference in process: one script gives equal events, messages and state. */
 export const samenessCases: readonly ConformanceCase[] = Object.entries(scripts).map(
   ([name, [prompt, script, tools]]) => ({
     title: `PRO-1 the same events, messages and state as in process${tools === undefined ? "" : ", with tools"}: ${name}`,
@@ -94,7 +94,10 @@ function viewOf({ response, error, events, session }: Played<unknown>): unknown 
   };
 }
 
-/** How a text is cut into deltas is the wire's: those of a turn become one. What was told and taken back was not told. */
+/**
+ * Merges the deltas of a turn into one, because each wire cuts a text in its own way. Deltas that a reset took back are
+ * dropped.
+ */
 function merged(events: readonly SessionEvent[]): readonly SessionEvent[] {
   const all: SessionEvent[] = [];
   for (const event of events) {
@@ -109,14 +112,14 @@ function merged(events: readonly SessionEvent[]): readonly SessionEvent[] {
 
 const aside = new Set(
   ["at", "durationMs", "delayMs", "adapter", "model", "providerItems", "evaluationId", "seq"].concat(
-    // Whether somebody knows the price of a model is not the adapter's to say.
+    // Whether the price of a model is known does not depend on the adapter.
     "costUsd",
   ),
 );
 
-/** Without what PRO-1 sets aside; ids that no script gave are made up on both sides. */
-function setAside(told: SessionEvent | Message): unknown {
-  return JSON.parse(JSON.stringify(told), (key, value: unknown) => {
+/** Removes what PRO-1 does not compare. Ids that the script did not give are made up on both sides. */
+function setAside(seen: SessionEvent | Message): unknown {
+  return JSON.parse(JSON.stringify(seen), (key, value: unknown) => {
     if (aside.has(key)) return undefined;
     const madeUp = (key === "id" || key === "callId") && !/^(?:c\d|conformance)$/.test(String(value));
     return madeUp ? "made up" : value;

@@ -11,7 +11,7 @@ const long = "Once upon a time 👩‍👩‍👧 there was a language; ".repeat
 /** Events of a stream. */
 export const streamingCases: readonly ConformanceCase[] = [
   {
-    title: "STR-1 evaluate asks for no stream and tells no deltas",
+    title: "STR-1 evaluate asks for no stream and emits no deltas",
     way: "evaluate",
     async run({ play }) {
       const played = await play([{ text: long }], plain);
@@ -41,8 +41,8 @@ export const streamingCases: readonly ConformanceCase[] = [
     async run({ play }) {
       const played = await play([{ text: long, toolCalls: [call] }, { text: `${long}!` }], toolPrompt);
       const deltas = eventsOf(played, "text.delta");
-      const told = [1, 2].map((turn) => deltas.flatMap((event) => (event.turn === turn ? [event.text] : [])).join(""));
-      expect(told).toEqual([long, `${long}!`]);
+      const texts = [1, 2].map((turn) => deltas.flatMap((event) => (event.turn === turn ? [event.text] : [])).join(""));
+      expect(texts).toEqual([long, `${long}!`]);
       expect(answered(played).output).toBe(`${long}!`);
       expect(eventsOf(played, "text.reset")).toEqual([]);
     },
@@ -65,11 +65,11 @@ export const streamingCases: readonly ConformanceCase[] = [
       const played = await play([{ text: long, fault: "stream_cut" }], plain);
       expect(answered(played).output).toBe(long);
       expect(played.requests).toHaveLength(2);
-      const told = played.events.filter(({ type }) => type === "text.delta" || type === "text.reset");
-      const reset = told.findIndex(({ type }) => type === "text.reset");
-      const before = told.slice(0, reset === -1 ? 0 : reset);
-      const after = told.slice(reset + 1);
-      // Where an attempt told nothing before it broke, there is nothing to take back.
+      const emitted = played.events.filter(({ type }) => type === "text.delta" || type === "text.reset");
+      const reset = emitted.findIndex(({ type }) => type === "text.reset");
+      const before = emitted.slice(0, reset === -1 ? 0 : reset);
+      const after = emitted.slice(reset + 1);
+      // An attempt that emitted no text before it broke has nothing to take back.
       expect(before.length > 0).toBe(reset !== -1);
       expect(after.map((event) => ("text" in event ? event.text : "")).join("")).toBe(long);
     },

@@ -13,7 +13,10 @@ const call = (given: object | string, name: string) => ({ id: "call_1", name, ar
 const edges = " \n\tspaced out \n ";
 const long = "Grüße aus 東京, 👩‍👩‍👧 und so weiter; ".repeat(8);
 
-/** That all of a prompt goes over the wire and nothing else does, and that all of an answer comes back. */
+/**
+ * Cases which check that the whole prompt goes over the wire and nothing else does, and that the whole answer comes
+ * back.
+ */
 export const trafficCases: readonly ConformanceCase[] = [
   {
     title: "LOOP-7 tools are sent on every turn, with what they are for and what they take",
@@ -100,8 +103,8 @@ export const trafficCases: readonly ConformanceCase[] = [
           const session = createSession();
           const events = recordEvents(session);
           const { output } = await ask(adapter, plain, { session }, way);
-          const told = eventsOf({ events }, "text.delta").map(({ text }) => text);
-          expect(told.join("")).toBe(way === "stream" ? output : "");
+          const deltas = eventsOf({ events }, "text.delta").map(({ text }) => text);
+          expect(deltas.join("")).toBe(way === "stream" ? output : "");
           return output;
         });
         expect((await Promise.all(evaluations)).toSorted()).toEqual(texts);
@@ -117,14 +120,14 @@ export const trafficCases: readonly ConformanceCase[] = [
     },
   },
   {
-    title: "LOOP-5 THR-6 what the service said goes with the error, and with the response",
+    title: "LOOP-5 THR-6 what the service answered goes with the error, and with the response",
     async run({ play }) {
-      const told = { text: "Once upon a time", finishReason: "length" } as const;
+      const cut = { text: "Once upon a time", finishReason: "length" } as const;
       const busy = Array.from({ length: 5 }, () => refusal(500, {}, null, "Out of order."));
       const failed = [
         [[refusal(400, {}, null, "Out of place.")], "Out of place."],
         [busy, "Out of order."],
-        [[told], "Once upon a time"],
+        [[cut], "Once upon a time"],
         // An SDK may keep only what it made of it.
         [[{ ...hello, fault: "html" }], ""],
       ] as const;
@@ -137,7 +140,7 @@ export const trafficCases: readonly ConformanceCase[] = [
     },
   },
   {
-    title: "PRO-3 fields that nobody knows are passed over",
+    title: "PRO-3 unknown fields are ignored",
     async run({ play }) {
       expect(whyOf(await play([{ ...hello, fault: "unknown_fields" }], plain))).toBe('answered: "Hello."');
     },
@@ -169,7 +172,7 @@ export const trafficCases: readonly ConformanceCase[] = [
     },
   },
   {
-    title: "STR-1 stream asks for a stream: the text is told while it comes",
+    title: "STR-1 stream asks for a stream: the text is emitted while it arrives",
     way: "stream",
     async run({ play }) {
       const played = await play([{ text: long, eventMs: 2 }], plain);
@@ -180,7 +183,7 @@ export const trafficCases: readonly ConformanceCase[] = [
     title: "LIM-3 the signal reaches the wire: a request that is given up is given up there",
     async run({ open, way, skip }) {
       await open([{ ...hello, fault: "hang" }], async ({ adapter, awaited, requests }) => {
-        if (awaited === undefined) return skip("the connection does not tell what is awaited");
+        if (awaited === undefined) return skip("the connection does not report what is awaited");
         const controller = new AbortController();
         const asked = ask(adapter, plain, { signal: controller.signal }, way);
         const ended = expect(asked).rejects.toBeInstanceOf(AbortedError);
@@ -212,7 +215,7 @@ async function specsOf(prompt: Prompt<unknown>): Promise<string> {
   return seen;
 }
 
-/** Within two seconds. */
+/** Waits until a condition holds, two seconds at most. */
 async function becomes(holds: () => boolean): Promise<boolean> {
   for (let i = 0; i < 200 && !holds(); i++) await systemClock.sleep(10);
   return holds();

@@ -26,7 +26,7 @@ const skips: Readonly<Record<string, readonly string[]>> = {
     `${asInProcess}, with tools: a failure after a tool`,
   ],
   "a turn that failed is not asked again: that would repeat its tools": [
-    "THR-1 what passes",
+    "THR-1 a passing failure",
     "THR-1 a connection",
     "THR-6 it gives up",
     "THR-7",
@@ -43,7 +43,7 @@ const skips: Readonly<Record<string, readonly string[]>> = {
     `${asInProcess}: a context`,
     `${asInProcess}: a wrong key`,
   ],
-  "a refusal is said as text, so it is told as deltas": [`${asInProcess}: a refused answer`],
+  "a refusal is sent as text, so it is emitted as deltas": [`${asInProcess}: a refused answer`],
 };
 const skip = Object.entries(skips).flatMap(([why, rules]) => rules.map((rule) => ({ rule, why })));
 

@@ -1,0 +1,3 @@
+export function wordFaults(text: string): readonly string[];
+export function commentFaults(text: string): readonly string[];
+export function nameFaults(name: string): readonly string[];
