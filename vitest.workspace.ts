@@ -9,6 +9,8 @@ declare module "vitest" {
   interface ProvidedContext {
     /** `pnpm test:exhaustive` runs: a test with very many cases takes all of them, otherwise a slice. */
     exhaustive: boolean;
+    /** What a program that a test starts imports first: then all that it imports comes from bundles. */
+    bundles: string;
   }
 }
 

@@ -6,7 +6,8 @@ import { isAbsolute, join } from "node:path";
 import { rolldown } from "rolldown";
 import { lowestNode, manifestIn, packagesIn, root } from "./packages.ts";
 
-export async function bundle(folder: string): Promise<void> {
+/** Writes the package's entries to `to`. */
+export async function bundle(folder: string, to = join(folder, "dist")): Promise<void> {
   const manifest = manifestIn(folder);
   const built = Object.values(manifest.exports).flatMap((entry) => (typeof entry === "string" ? [] : [entry.default]));
   const names = [...built, ...Object.values(manifest.bin ?? {})].map((path) =>
@@ -20,7 +21,7 @@ export async function bundle(folder: string): Promise<void> {
     transform: { target: `node${lowestNode(manifest.engines?.node)}` },
   });
   await bundled.write({
-    dir: join(folder, "dist"),
+    dir: to,
     format: "esm",
     entryFileNames: "[name].js",
     chunkFileNames: "chunks/[name].js",

@@ -9,8 +9,12 @@ import { createVitest, type TestModule, type TestProject, type TestSpecification
 import { sourceConditions } from "../vitest.workspace.ts";
 import { mutations, type Mutation } from "./mutations.ts";
 import { root } from "./packages.ts";
+import { testBundles } from "./test-bundles.ts";
 
 const asked = mutations.filter(({ rule }) => process.argv.length < 3 || process.argv.includes(rule));
+
+// Programs that tests start import the sources without the mutation.
+const bundles = await testBundles();
 
 /** A project whose sources have the mutation in them. */
 function mutated({ file, find, replace, test }: Mutation, index: number): TestProjectInlineConfiguration {
@@ -28,7 +32,7 @@ function mutated({ file, find, replace, test }: Mutation, index: number): TestPr
     plugins: [plugin],
     ssr: { resolve: { conditions: sourceConditions } },
     // With the cache of other runs, no source would be transformed.
-    test: { name: `${index}`, root, include: [test], testTimeout: 30_000, fsModuleCache: false },
+    test: { name: `${index}`, root, include: [test], testTimeout: 30_000, fsModuleCache: false, provide: { bundles } },
   };
 }
 

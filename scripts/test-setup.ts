@@ -1,8 +1,11 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
+import type { TestProject } from "vitest/node";
+import { testBundles } from "./test-bundles.ts";
 
 /** Before all tests of a run: nothing that they start lives longer than the run, even if the run is killed. */
-export function setup(): () => void {
+export async function setup(project: TestProject): Promise<() => void> {
+  project.provide("bundles", await testBundles());
   const args = [join(import.meta.dirname, "test-guard.mjs"), String(process.pid)];
   const guard = spawn(process.execPath, args, { detached: true, stdio: ["pipe", "ignore", "inherit"] });
   guard.unref();

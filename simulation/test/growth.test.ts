@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, expect, inject, test } from "vitest";
+import { fromSources } from "../../scripts/from-sources.ts";
 
 const script = join(import.meta.dirname, "../src/growth.ts");
 const all = [
@@ -31,7 +32,7 @@ const measured = new Map<string, readonly number[]>();
 beforeAll(async () => {
   const said = await promisify(execFile)(
     process.execPath,
-    ["--conditions=@proviso/source", script, ...readers.map(([, name]) => name)],
+    [...fromSources, script, ...readers.map(([, name]) => name)],
     {
       timeout: 170_000,
     },

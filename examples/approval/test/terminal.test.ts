@@ -1,9 +1,10 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { fromSources } from "../../../scripts/from-sources.ts";
 
 const program = new URL("../main.ts", import.meta.url).pathname;
-const command = [process.execPath, "--conditions=@proviso/source", program];
+const command = [process.execPath, ...fromSources, program];
 
 /** Runs a command with a terminal of its own; what is written to its input is typed. */
 const terminals: readonly (readonly [probe: readonly string[], args: readonly string[]])[] = [

@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
+import { fromSources } from "../../../scripts/from-sources.ts";
 
 const main = new URL("../main.ts", import.meta.url).pathname;
 
@@ -21,7 +22,7 @@ export interface Program {
 
 /** The program as `pnpm demo` starts it. */
 export function start(args: readonly string[], ...more: Tail<Parameters<typeof started>>): Program {
-  return started(["--conditions=@proviso/source", main, ...args], ...more);
+  return started([...fromSources, main, ...args], ...more);
 }
 type Tail<T extends readonly unknown[]> = T extends readonly [unknown, ...infer Rest] ? Rest : never;
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { isTest, programs, type Program } from "../../../scripts/install/readme.ts";
+import { fromSources } from "../../../scripts/from-sources.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -30,7 +31,7 @@ test.concurrent.each(all.filter((program) => !isTest(program)))(
   "DOC-4 program $number of docs/$page runs and prints what stands below it",
   async ({ text, prints }) => {
     // The packages that it imports are this example's; it is written nowhere.
-    const args = ["--conditions=@proviso/source", "--input-type=module-typescript", "--eval", text];
+    const args = [...fromSources, "--input-type=module-typescript", "--eval", text];
     const { stdout } = await run(process.execPath, args, { cwd: here });
     expect(stdout).toBe(prints);
   },

@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { fromSources } from "../../../scripts/from-sources.ts";
 
 const root = new URL("../../../", import.meta.url);
 const run = promisify(execFile);
@@ -25,7 +26,7 @@ test.each(programs)(
     const program = await readFile(new URL(`../${name}.ts`, import.meta.url), "utf8");
     const markdown = await readme();
     expect(blocks(markdown, "ts")).toContain(program);
-    const { stdout } = await run(process.execPath, ["--conditions=@proviso/source", `examples/hello/${name}.ts`], {
+    const { stdout } = await run(process.execPath, [...fromSources, `examples/hello/${name}.ts`], {
       cwd: root,
     });
     expect(markdown.slice(markdown.indexOf(program) + program.length)).toContain(`\`\`\`\n\n\`\`\`\n${stdout}\`\`\``);

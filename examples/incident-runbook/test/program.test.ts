@@ -1,13 +1,14 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { fromSources } from "../../../scripts/from-sources.ts";
 
 const run = promisify(execFile);
 
 test("VIS-2 KIT-6 KIT-8 two of twelve sections open, and a third of the tokens is not reached", async () => {
   const program = new URL("../main.ts", import.meta.url).pathname;
   // The program asserts for itself; a failed assertion is an exit code.
-  const { stdout, stderr } = await run(process.execPath, ["--conditions=@proviso/source", program]);
+  const { stdout, stderr } = await run(process.execPath, [...fromSources, program]);
   expect(stderr).toBe("");
   expect(stdout).toContain("2 of 12 sections");
   expect(stdout).toContain("rotate_logs: denied: Call disk_usage first");

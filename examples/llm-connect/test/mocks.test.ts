@@ -5,6 +5,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
+import { fromSources } from "../../../scripts/from-sources.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -47,7 +48,7 @@ describe("a scripted model", () => {
       const adapter = modelAdapter(scriptedModel([{ text: "Hello." }]));
       console.log((await adapter.evaluate(definePrompt({ key: "a", text: "Hi." }).bind())).text);
     `;
-    const args = ["--conditions=@proviso/source", "--input-type=module-typescript", "-e", program];
+    const args = [...fromSources, "--input-type=module-typescript", "-e", program];
     const cwd = new URL("..", import.meta.url).pathname;
     const { stdout } = await promisify(execFile)(process.execPath, args, {
       cwd,

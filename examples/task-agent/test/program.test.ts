@@ -8,11 +8,12 @@ import { openChat } from "../chat.ts";
 import { configFrom, gemini as geminiAdapter } from "../config.ts";
 import { tally } from "../tasks.ts";
 import { calls, refuses, says, silence, startGemini } from "./gemini.ts";
+import { fromSources } from "../../../scripts/from-sources.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
 const program = new URL("../main.ts", import.meta.url).pathname;
-const command = [process.execPath, "--conditions=@proviso/source", program];
+const command = [process.execPath, ...fromSources, program];
 
 interface Ended {
   readonly code: unknown;

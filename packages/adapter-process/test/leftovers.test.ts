@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import { folder, gone, idsIn, script } from "./support/command.ts";
+import { fromSources } from "../../../scripts/from-sources.ts";
 
 /** Runs a program in a process of its own, and says how long it was there after its last line. */
 async function runProgram(
@@ -10,7 +11,7 @@ async function runProgram(
   ...args: string[]
 ): Promise<{ readonly lines: readonly string[]; ms: number }> {
   const options = { cwd: join(import.meta.dirname, ".."), timeout: 60_000 };
-  const before = ["--conditions=@proviso/source", "--input-type=module", "-e", program];
+  const before = [...fromSources, "--input-type=module", "-e", program];
   const { stdout } = await promisify(execFile)(process.execPath, [...before, ...args], options);
   const lines = stdout.trim().split("\n");
   return { lines: lines.slice(0, -1), ms: Date.now() - Number(lines.at(-1)) };

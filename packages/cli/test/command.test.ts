@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { fromSources } from "../../../scripts/from-sources.ts";
 
 const cli = new URL("../src/cli.ts", import.meta.url).pathname;
 const module = new URL("processes/prompts.ts", import.meta.url).pathname;
@@ -25,11 +26,8 @@ async function commandLine() {
       ...(tone === undefined ? {} : { TONE: tone }),
     };
     return new Promise((ended) => {
-      execFile(
-        process.execPath,
-        ["--conditions=@proviso/source", cli, ...args],
-        { cwd: folder, env },
-        (error, stdout, stderr) => ended({ code: error === null ? 0 : error.code, stdout, stderr }),
+      execFile(process.execPath, [...fromSources, cli, ...args], { cwd: folder, env }, (error, stdout, stderr) =>
+        ended({ code: error === null ? 0 : error.code, stdout, stderr }),
       );
     });
   };

@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { expect, test, vi } from "vitest";
+import { fromSources } from "../../../scripts/from-sources.ts";
 
 // Processes and a disk that others use, too.
 vi.setConfig({ testTimeout: 60_000 });
@@ -21,7 +22,7 @@ const program = `
 `;
 
 test("EST-6 without the package the cost is not known, and the estimate says how to install it", async () => {
-  const args = ["--conditions=@proviso/source", "--input-type=module-typescript", "--eval", program];
+  const args = [...fromSources, "--input-type=module-typescript", "--eval", program];
   const { stdout } = await promisify(execFile)(process.execPath, args, {
     cwd: new URL("../", import.meta.url).pathname,
   });

@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { fromSources } from "../../../../scripts/from-sources.ts";
 
 const program = `
   import { openai } from "@proviso/adapter-openai";
@@ -43,7 +44,7 @@ test(
   "SEC-3 nothing is left that keeps a program alive, whatever its evaluations came to",
   { timeout: 120_000 },
   async () => {
-    const args = ["--conditions=@proviso/source", "--input-type=module", "-e", program];
+    const args = [...fromSources, "--input-type=module", "-e", program];
     const options = { cwd: join(import.meta.dirname, "../.."), timeout: 60_000 };
     // Rejects when the program is still there after its timeout: deadlines of two minutes, say, would keep it.
     const { stdout } = await promisify(execFile)(process.execPath, args, options);

@@ -14,6 +14,7 @@ import { join } from "node:path";
 import { expect, inject, test, vi } from "vitest";
 import { folder, lives, read } from "../support/command.ts";
 import { whileMeasuring } from "../support/yardstick.ts";
+import { fromSources } from "../../../../scripts/from-sources.ts";
 import { descriptors, held, notes, script, withTools } from "./support.ts";
 
 const seed = 6;
@@ -69,7 +70,7 @@ async function play({ deed, limit, limitMs, stream }: Plan, file: string) {
   const [, more = ""] = deeds[deed] ?? [];
   const adapter = acpAgent({
     command: process.execPath,
-    args: [script, deed, more === "file" ? file : more],
+    args: [...fromSources, script, deed, more === "file" ? file : more],
     env: [mark, "NODE_COMPILE_CACHE"],
     ...(limit === "timeout" ? { timeoutMs: limitMs } : {}),
   });

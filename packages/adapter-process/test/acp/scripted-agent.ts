@@ -8,6 +8,7 @@ import type {
 } from "@proviso/adapter-kit/conformance";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fromSources } from "../../../../scripts/from-sources.ts";
 import { folder, lives } from "../support/command.ts";
 import { readPrompt } from "../support/prompt-reader.ts";
 
@@ -46,7 +47,7 @@ export async function startScriptedAgent(
   return {
     adapter: acpAgent({
       command: process.execPath,
-      args: [player, home],
+      args: [...fromSources, player, home],
       env: [keyVariable, "NODE_COMPILE_CACHE"],
       ...settings,
     }),

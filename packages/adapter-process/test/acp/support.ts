@@ -14,12 +14,18 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect } from "vitest";
 import { z } from "zod";
+import { fromSources } from "../../../../scripts/from-sources.ts";
 
 export const script = join(import.meta.dirname, "processes/agent.mjs");
 
 /** The agent that does `what`. */
 export function acting(what: string, more = "", options: Partial<AcpAgentOptions> = {}): ProviderAdapter {
-  return acpAgent({ command: process.execPath, args: [script, what, more], env: ["NODE_COMPILE_CACHE"], ...options });
+  return acpAgent({
+    command: process.execPath,
+    args: [...fromSources, script, what, more],
+    env: ["NODE_COMPILE_CACHE"],
+    ...options,
+  });
 }
 
 /** The agent that makes these calls, one after another, and says what came of each. */

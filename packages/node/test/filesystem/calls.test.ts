@@ -9,6 +9,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { evaluateCalls, promptOf, rejectionOf } from "../../../runtime/test/state/support.ts";
 import { host } from "./host-support.ts";
+import { fromSources } from "../../../../scripts/from-sources.ts";
 
 function toolOf(name: string, execute: (files: Filesystem, context: ToolContext) => Promise<unknown>) {
   return defineTool({
@@ -44,7 +45,7 @@ test.each(["kill", "exit"])(
   async (end) => {
     const { root, tree, open } = await host({ "a.txt": "a", "folder/b.txt": "b" });
     const script = join(import.meta.dirname, "processes/evaluation.ts");
-    const child = spawn(process.execPath, ["--conditions=@proviso/source", script, root, end], { stdio: "inherit" });
+    const child = spawn(process.execPath, [...fromSources, script, root, end], { stdio: "inherit" });
     await new Promise((resolve) => child.on("close", resolve));
     expect(await tree()).not.toHaveLength(2);
     open();
@@ -56,7 +57,7 @@ test.each(["kill", "exit"])(
 test("FS-3 what an evaluation did stays when its process ends", async () => {
   const { root, tree, everything } = await host({ "a.txt": "a", "folder/b.txt": "b" });
   const script = join(import.meta.dirname, "processes/evaluation.ts");
-  const child = spawn(process.execPath, ["--conditions=@proviso/source", script, root, "well"], { stdio: "inherit" });
+  const child = spawn(process.execPath, [...fromSources, script, root, "well"], { stdio: "inherit" });
   await new Promise((resolve) => child.on("close", resolve));
   const after = await tree();
   hostFilesystem(root);

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { expect, inject, test } from "vitest";
 import { scenarioOf } from "./processes/scenario.ts";
 import { digestOfFolder, temporaryFolder, undoFolder } from "./temporary.ts";
+import { fromSources } from "../../../../scripts/from-sources.ts";
 
 const script = join(import.meta.dirname, "processes/process.ts");
 const killer = join(import.meta.dirname, "processes/kill-at.mjs");
@@ -16,11 +17,10 @@ interface Ended {
 
 /** Plays the scenario in another process, which is killed before its n-th change on disk, or after some milliseconds. */
 function play(root: string, seed: number, steps: number, kill: { at?: number; afterMs?: number }): Promise<Ended> {
-  const child = spawn(
-    process.execPath,
-    ["--conditions=@proviso/source", "--import", killer, script, root, `${seed}`, `${steps}`],
-    { stdio: ["ignore", "pipe", "inherit"], env: { ...process.env, KILL_AT: `${kill.at ?? -1}` } },
-  );
+  const child = spawn(process.execPath, [...fromSources, "--import", killer, script, root, `${seed}`, `${steps}`], {
+    stdio: ["ignore", "pipe", "inherit"],
+    env: { ...process.env, KILL_AT: `${kill.at ?? -1}` },
+  });
   let output = "";
   child.stdout.on("data", (data: Buffer) => {
     output += data.toString();

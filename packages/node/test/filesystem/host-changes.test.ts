@@ -7,6 +7,7 @@ import { expect, test } from "vitest";
 import { rejectionOf, thrownBy } from "../../../runtime/test/state/support.ts";
 import { host, type Undoable } from "./host-support.ts";
 import { undoFolder } from "./temporary.ts";
+import { fromSources } from "../../../../scripts/from-sources.ts";
 
 const run = promisify(execFile);
 
@@ -213,7 +214,7 @@ test("FS-3 a file that must not be written to is refused", async () => {
     await files.write("file.txt", "x").catch((error) => console.log(error.reason, error.path));
     await files.write("new.txt", "x").then(() => console.log("written"));`;
   const runtime = join(import.meta.dirname, "../..");
-  const options = ["--conditions=@proviso/source", "--input-type=module", "-e", code, root];
+  const options = [...fromSources, "--input-type=module", "-e", code, root];
   const { stdout } = await run(process.execPath, options, { cwd: runtime });
   expect(stdout).toBe("failed file.txt\nwritten\n");
   expect((await files.read("file.txt")).text).toBe("inside");

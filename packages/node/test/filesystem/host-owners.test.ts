@@ -10,6 +10,7 @@ import { rejectionOf, thrownBy } from "../../../runtime/test/state/support.ts";
 import { host, later } from "./host-support.ts";
 import { leftBehind, logLine } from "./left-behind.ts";
 import { undoFolder } from "./temporary.ts";
+import { fromSources } from "../../../../scripts/from-sources.ts";
 
 /** Begins a call in another process and stays in it. */
 async function elsewhere(root: string): Promise<{ pid: number; kill(): Promise<void> }> {
@@ -18,7 +19,7 @@ async function elsewhere(root: string): Promise<{ pid: number; kill(): Promise<v
     await files.write("file.txt", "theirs");
     console.log("written");
     setInterval(() => {}, 1000);`;
-  const options = ["--conditions=@proviso/source", "--input-type=module", "-e", code, root];
+  const options = [...fromSources, "--input-type=module", "-e", code, root];
   const cwd = join(import.meta.dirname, "../..");
   const child = spawn(process.execPath, options, { cwd, stdio: ["ignore", "pipe", "inherit"] });
   const ended = new Promise<void>((resolve) => child.on("close", () => resolve()));
@@ -160,7 +161,7 @@ test("FS-3 of processes that want to change the root at once, one after the othe
   const names = ["a", "b", "c", "d"];
   const calls = 25;
   const ended = names.map((name) => {
-    const options = ["--conditions=@proviso/source", script, made.root, name, `${calls}`];
+    const options = [...fromSources, script, made.root, name, `${calls}`];
     const child = spawn(process.execPath, options, { stdio: ["ignore", "ignore", "inherit"] });
     return new Promise((resolve) => child.on("close", resolve));
   });
@@ -192,7 +193,7 @@ test("FS-3 a process that ends with a savepoint leaves the tree as it is", async
   const code = `const files = (await import("@proviso/node")).hostFilesystem(process.argv[1]);
     globalThis.savepoint = await files.snapshot({ savepoint: true });
     await files.write("file.txt", "theirs");`;
-  const options = ["--conditions=@proviso/source", "--input-type=module", "-e", code, root];
+  const options = [...fromSources, "--input-type=module", "-e", code, root];
   const child = spawn(process.execPath, options, { cwd: join(import.meta.dirname, "../..") });
   await new Promise((resolve) => child.on("close", resolve));
   expect(await readdir(root)).toContain(undoFolder);

@@ -9,6 +9,7 @@ import { expect, inject, test } from "vitest";
 import { rejectionOf } from "../../../runtime/test/state/support.ts";
 import { host, later } from "./host-support.ts";
 import { digestOfFolder, undoFolder } from "./temporary.ts";
+import { fromSources } from "../../../../scripts/from-sources.ts";
 
 /** A disk of its own in memory; undefined where this process may not mount one. */
 function smallDisk(options: string): string | undefined {
@@ -174,7 +175,7 @@ test.for(disks)("FS-3 the next process undoes it on the still full disk: %s", as
 function ended(root: string, inputs: readonly string[], descriptors = 1_024, name = "scarce.ts"): Promise<Ended> {
   const script = join(import.meta.dirname, "processes", name);
   const command = `ulimit -n ${descriptors} && exec "$0" "$@"`;
-  const options = ["-c", command, process.execPath, "--conditions=@proviso/source", script, root, ...inputs];
+  const options = ["-c", command, process.execPath, ...fromSources, script, root, ...inputs];
   const child = spawn("/bin/sh", options, { stdio: ["ignore", "pipe", "inherit"] });
   let output = "";
   child.stdout.on("data", (data: Buffer) => void (output += data.toString()));

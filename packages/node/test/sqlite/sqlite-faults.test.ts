@@ -7,6 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { temporaryFolder } from "../filesystem/temporary.ts";
 import { call, digest, memoryDatabase, nested, schema, texts } from "./support.ts";
+import { fromSources } from "../../../../scripts/from-sources.ts";
 
 const add = (database: SqliteDatabase, text: string) => database.run("INSERT INTO notes (text) VALUES (?)", text);
 
@@ -19,7 +20,7 @@ async function file(): Promise<string> {
 /** Another process that holds the database. */
 async function holder(path: string, how: "raw" | "call"): Promise<ChildProcess> {
   const script = join(import.meta.dirname, "processes/holder.ts");
-  const child = spawn(process.execPath, ["--conditions=@proviso/source", script, path, how], {
+  const child = spawn(process.execPath, [...fromSources, script, path, how], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   onTestFinished(() => void child.kill("SIGKILL"));
@@ -273,11 +274,10 @@ test("RES-8 no import loads node:sqlite, opening a database does", async () => {
     const { openResources } = await import("@proviso/runtime");
     await using opened = await openResources([sqliteResource(":memory:")]);
     console.log(before, isLoaded());`;
-  const child = spawn(
-    process.execPath,
-    ["--conditions=@proviso/source", "--input-type=module-typescript", "--eval", program],
-    { cwd: import.meta.dirname, stdio: ["ignore", "pipe", "inherit"] },
-  );
+  const child = spawn(process.execPath, [...fromSources, "--input-type=module-typescript", "--eval", program], {
+    cwd: import.meta.dirname,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   let printed = "";
   child.stdout.on("data", (data: Buffer) => (printed += data.toString()));
   await new Promise((resolve) => child.once("close", resolve));

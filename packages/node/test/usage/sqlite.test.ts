@@ -11,13 +11,14 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { sampleOf } from "../../../estimation/test/support.ts";
+import { fromSources } from "../../../../scripts/from-sources.ts";
 
 // Processes and a disk that others use, too.
 vi.setConfig({ testTimeout: 60_000 });
 
 const run = promisify(execFile);
 const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
-const writer = ["--conditions=@proviso/source", join(import.meta.dirname, "processes", "writer.ts")];
+const writer = [...fromSources, join(import.meta.dirname, "processes", "writer.ts")];
 
 async function folder(): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), "proviso-usage-"));
@@ -259,7 +260,7 @@ test("EST-10 node:sqlite is loaded when a store is made, not before", async () =
     sqliteUsageStore(process.env.USAGE_FILE).close();
     console.log(JSON.stringify([...said, loaded()]));
   `;
-  const args = ["--conditions=@proviso/source", "--input-type=module", "--eval", program];
+  const args = [...fromSources, "--input-type=module", "--eval", program];
   const env = { ...process.env, USAGE_FILE: join(await folder(), "usage.sqlite") };
   const { stdout } = await run(process.execPath, args, { cwd: join(import.meta.dirname, "..", ".."), env });
   expect(JSON.parse(stdout)).toEqual([false, false, false, true]);
