@@ -19,6 +19,8 @@ const readme = readFileSync(join(root, "README.md"), "utf8");
 const entries = packages.flatMap(({ manifest }) => entriesOf(manifest));
 const ours = new Set(packages.map(({ manifest }) => manifest.name));
 const typesOfNode = asHere("@types/node");
+/** The optional peer that `leanFetch` of adapter-openai needs. */
+const undici = asHere("undici", join(root, "packages/adapter-openai"));
 /** In the version that the repository has. */
 function asHere(name: string, folder: string = root): string {
   return `${name}@${manifestIn(join(folder, "node_modules", name)).version}`;
@@ -39,6 +41,7 @@ async function check(): Promise<void> {
     const runtimes = alternatives.then((found) => [lowest, ownNode, ...found.filter((one) => one !== undefined)]);
     await Promise.all([
       firstSteps(tarballs, runtimes, lowest).then(() => besideOlder([...tarballs.values()])),
+      packagesOfAFirstProgram(tarballs),
       everything([...tarballs.values()], runtimes, lowest),
       guides([...tarballs.values()]),
     ]);
@@ -73,6 +76,29 @@ async function firstSteps(
   }
 }
 
+/** How many packages the line of Install brings, ours included. */
+const mostPackages = 10;
+
+/** Each package is code that has to be trusted and kept current. */
+async function packagesOfAFirstProgram(tarballs: ReadonlyMap<string, string>): Promise<void> {
+  const here = join(folder, "count");
+  const names = withOurDependencies(installLine(readme)).map((name) => tarballs.get(name) ?? name);
+  await step(`what README says installs at most ${mostPackages} packages`, async () => {
+    await install(here, names, ownNode);
+    const installed = installedIn(here);
+    if (installed.length <= mostPackages) return;
+    throw new Error(`It installs ${installed.length} packages: ${installed.join(", ")}.`);
+  });
+}
+
+/** The folders of all packages below node_modules, as npm recorded them. */
+function installedIn(here: string): readonly string[] {
+  const lock = JSON.parse(readFileSync(join(here, "node_modules/.package-lock.json"), "utf8")) as {
+    readonly packages: Readonly<Record<string, unknown>>;
+  };
+  return Object.keys(lock.packages);
+}
+
 /** Those and what they depend on of our packages: no registry has these before the first release. */
 function withOurDependencies(names: readonly string[]): readonly string[] {
   const manifests = packages.map(({ manifest }) => manifest).filter(({ name }) => names.includes(name));
@@ -90,7 +116,7 @@ async function everything(
   lowest: Runtime,
 ): Promise<void> {
   const here = join(folder, "all");
-  const names = [...tarballs, "zod", asHere("vitest"), typesOfNode];
+  const names = [...tarballs, "zod", asHere("vitest"), undici, typesOfNode];
   const installed = await step(`install all packages, with ${lowest.name}`, () => install(here, names, lowest));
   if (installed === undefined) return;
   for (const runtime of await runtimes) {

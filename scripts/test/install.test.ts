@@ -1,8 +1,9 @@
-import { readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { createRequire } from "node:module";
+import { basename, join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { compilerOptions, firstProgramName, installLine, programs } from "../install/readme.ts";
-import { entriesOf, packagesIn } from "../packages.ts";
+import { entriesOf, manifestIn, packagesIn } from "../packages.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const readme = readFileSync(join(root, "README.md"), "utf8");
@@ -53,4 +54,29 @@ test("DOC-14 a package has zod where its sources import it, or a dependency asks
   const dependents = packages.filter(({ manifest }) => "zod" in (manifest.dependencies ?? {})).map(({ id }) => id);
   // The SDK of the Agent Client Protocol asks adapter-process for it.
   expect(dependents).toEqual(["adapter-process", "toolkit"]);
+});
+
+/** These packages and all that they need, as far as npm installs it: without optional peers. */
+function neededBy(names: readonly string[], from: string, found = new Set<string>()): ReadonlySet<string> {
+  for (const name of names.filter((one) => !found.has(one))) {
+    found.add(name);
+    const folder = folderOf(name, from);
+    const { dependencies = {}, peerDependencies = {}, peerDependenciesMeta = {} } = manifestIn(folder);
+    const peers = Object.keys(peerDependencies).filter((peer) => !peerDependenciesMeta[peer]?.optional);
+    neededBy([...Object.keys(dependencies), ...peers], folder, found);
+  }
+  return found;
+}
+
+function folderOf(name: string, from: string): string {
+  const folders = createRequire(join(realpathSync(from), "package.json")).resolve.paths(name) ?? [];
+  return [...folders.map((folder) => join(folder, name)), join(root, "packages", basename(name))].find((folder) =>
+    existsSync(join(folder, "package.json")),
+  )!;
+}
+
+test("DOC-18 what README has people install needs at most 10 packages", () => {
+  const needed = neededBy(installLine(readme), join(root, "packages/core"));
+  expect(needed).toContain("immer");
+  expect(needed.size, [...needed].join(", ")).toBeLessThanOrEqual(10);
 });

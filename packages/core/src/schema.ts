@@ -1,9 +1,9 @@
-import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import { DefinitionError } from "./errors.ts";
 import { isRecord } from "./is-record.ts";
 import type { JsonSchema } from "./json-schema.ts";
 import { noSchema, unprintable } from "./schema-faults.ts";
 import { wellFormedSchema } from "./well-formed-schema.ts";
+import type { StandardIssue, StandardProps, StandardResult } from "./standard-schema.ts";
 import { notValidated, unknownKeysIn } from "./unknown-keys.ts";
 
 export type { JsonSchema } from "./json-schema.ts";
@@ -11,7 +11,7 @@ export type { JsonSchema } from "./json-schema.ts";
 /** Any Standard Schema that also prints JSON Schema: zod ≥ 4.2, valibot, arktype. */
 export interface Schema<Input = unknown, Output = unknown> {
   /** The two halves of Standard Schema: validation, and the conversion to JSON Schema. */
-  readonly "~standard": StandardSchemaV1.Props<Input, Output> & StandardJSONSchemaV1.Props<Input, Output>;
+  readonly "~standard": StandardProps<Input, Output>;
 }
 /** What params, tool inputs and event payloads are: an object. */
 export type ObjectSchema = Schema<unknown, object>;
@@ -152,7 +152,7 @@ function settle<T>(
   schema: Schema<unknown, T>,
   known: JsonSchema,
   given: unknown,
-  result: StandardSchemaV1.Result<T>,
+  result: StandardResult<T>,
 ): SchemaResult<T> {
   const validated = result.issues === undefined ? result.value : notValidated;
   const unknown = unknownIssues(schema, known, given, validated);
@@ -181,7 +181,7 @@ function unknownIssues(
 const noIssues = Object.freeze({ issues: [], count: 0 });
 
 /** Keys with dots between: not put together beyond what is shown, for a key may be as long as the whole text. */
-function pathText(path: NonNullable<StandardSchemaV1.Issue["path"]>): string {
+function pathText(path: NonNullable<StandardIssue["path"]>): string {
   let text = "";
   for (const [index, part] of path.entries()) {
     if (text.length > longestPath) break;

@@ -1,4 +1,5 @@
 // Compiled by `pnpm typecheck`, never run.
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import { describe, expectTypeOf, test } from "vitest";
 import { z } from "zod";
 import {
@@ -27,6 +28,7 @@ import {
   type PromptResponse,
   type PromptTemplate,
   type ProviderAdapter,
+  type Schema,
   type SessionEvent,
   type Tool,
   type ToolContext,
@@ -494,4 +496,11 @@ test("TOOL-13 a tool's context offers what it declares, with its types, and noth
       resources.get(Name);
     },
   });
+});
+
+test("PRM-14 a Schema is what Standard Schema and Standard JSON Schema say, in both directions", () => {
+  type Standard<I, O> = StandardSchemaV1<I, O> & StandardJSONSchemaV1<I, O>;
+  expectTypeOf<Standard<string, Date>>().toExtend<Schema<string, Date>>();
+  expectTypeOf<Schema<string, Date>>().toExtend<Standard<string, Date>>();
+  expectTypeOf<Standard<string, number>>().not.toExtend<Schema<string, Date>>();
 });

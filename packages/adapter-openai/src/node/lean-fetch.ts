@@ -15,6 +15,7 @@ export interface LeanFetchOptions {
 /**
  * A `fetch` over undici's dispatcher, for `openai({ fetch: leanFetch() })`: a third of what the global one costs, above
  * all with many requests at once. It does what the SDK needs and no more: no redirects, no compression, no cookies.
+ * It needs the package undici beside this one: `npm install undici`.
  */
 export function leanFetch(options: LeanFetchOptions = {}): LeanFetch {
   checkOptionNames("leanFetch", options, { connections: true });
