@@ -37,7 +37,7 @@ const entries: Record<string, string[]> = {
   "@proviso/estimation": ["."],
   "@proviso/node": ["."],
   "@proviso/primitive": ["."],
-  "@proviso/runtime": [".", "./internal", "./testing"],
+  "@proviso/runtime": [".", "./internal", "./routing", "./testing"],
   "@proviso/simulator": ["."],
   "@proviso/toolkit": ["."],
 };

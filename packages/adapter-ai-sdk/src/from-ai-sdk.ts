@@ -1,7 +1,7 @@
 import type { LanguageModelV4Content, LanguageModelV4ToolCall } from "@ai-sdk/provider";
 import type { ModelFailure, ModelRequest, ModelResponse, ReportedUsage, ToolCall } from "@proviso/core";
 import { isRecord, parseJson, type FinishReason } from "@proviso/core/provider";
-import { parsedOutput, textAt } from "@proviso/adapter-kit";
+import { parsedOutput, rateLimitFrom, textAt } from "@proviso/adapter-kit";
 import type { Answer, AssistantPart, KeptParts } from "./parts.ts";
 import type { Call } from "./to-ai-sdk.ts";
 import { usageFrom } from "./usage.ts";
@@ -26,7 +26,14 @@ export function fromAiSdk(call: Call, output: ModelRequest["output"], answer: An
     ...(call.textOnly || toolCalls.length > 0 ? {} : parsedOutput(output, answer.structuredOutputText ?? text)),
     refusal,
     payload,
+    ...rateLimitOf(answer),
   };
+}
+
+function rateLimitOf({ response }: Answer): Pick<ModelResponse, "rateLimit"> {
+  const headers = response?.headers;
+  const rateLimit = headers && rateLimitFrom({ get: (name) => headers[name] ?? null });
+  return rateLimit === undefined ? {} : { rateLimit };
 }
 
 function isReported(usage: ReportedUsage): boolean {

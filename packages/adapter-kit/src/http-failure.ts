@@ -1,5 +1,6 @@
 import type { ModelFailure, ProviderErrorReason, ThrottleKind } from "@proviso/core";
 import { throttleCodes } from "./error-object.ts";
+import { rateLimitFrom } from "./rate-limit.ts";
 import { errorMessageIn, errorObjectIn, isContextFull, isCreditSpent, isCutShort } from "./error-text.ts";
 
 interface Headers {
@@ -38,7 +39,10 @@ export function modelFailureFrom(
     return { failure: "provider", reason: providerReason(status, payload), message, status, payload };
   // The failure would pass, but the provider asks not to try again.
   const final = headers.get("x-should-retry")?.trim().toLowerCase() === "false";
-  const refusal = { failure: "throttle", kind, retryAfterMs: retryAfterMs(headers), message, status, payload } as const;
+  const rateLimit = rateLimitFrom(headers);
+  const stated = rateLimit === undefined ? {} : { rateLimit };
+  const asked = { retryAfterMs: retryAfterMs(headers), ...stated };
+  const refusal = { failure: "throttle", kind, ...asked, message, status, payload } as const;
   return final ? { ...refusal, retry: false } : refusal;
 }
 

@@ -17,3 +17,4 @@ export { adapterOptionNames, adapterOptionsOf, checkAdapterOptions } from "@prov
 export { guardRequest } from "./request-guard.ts";
 export type { RequestGuard } from "./request-guard.ts";
 export { modelFailureFrom } from "./http-failure.ts";
+export { rateLimitFrom } from "./rate-limit.ts";

@@ -70,8 +70,9 @@ async function answerTo(
     guard.signal.throwIfAborted();
     guard.done();
     if (received.failure !== undefined) return received;
-    const { body, costUsd } = received;
-    return options.api === "responses" ? fromResponses(body, output, costUsd) : fromChat(body, output, costUsd);
+    const { body, costUsd, rateLimit } = received;
+    const answer = options.api === "responses" ? fromResponses(body, output, costUsd) : fromChat(body, output, costUsd);
+    return rateLimit === undefined ? answer : { ...answer, rateLimit };
   } catch (error) {
     return requestFailure(guard.signal.aborted ? guard.signal.reason : error, signal, connection.address);
   } finally {

@@ -1,8 +1,8 @@
 import type { ModelFailure } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
-import { errorObjectFailure, parseBody, reportedCost, unreadableBody, type RequestGuard } from "@proviso/adapter-kit";
+import { errorObjectFailure, parseBody, unreadableBody, type RequestGuard } from "@proviso/adapter-kit";
 import type { Opened } from "./connection.ts";
-import { receiveBody, type Received } from "./receive.ts";
+import { receiveBody, statedIn, type Received } from "./receive.ts";
 import { serverSentEvents } from "./server-sent-events.ts";
 import type { StreamReader } from "./stream-responses.ts";
 
@@ -23,7 +23,7 @@ export async function receiveStream(
 ): Promise<Received | ModelFailure> {
   if (response !== undefined && !isStream(response.headers)) return receiveBody(response);
   // A stand-in for the client that does not stream.
-  if (response === undefined && !isIterable(data)) return { body: data, costUsd: undefined };
+  if (response === undefined && !isIterable(data)) return { body: data, ...statedIn(undefined) };
   const listening = listenTo(reader);
   guard.expect(stallMs);
   const received = (): void => guard.received();
@@ -33,7 +33,7 @@ export async function receiveStream(
   if (result === "cut") {
     return { failure: "throttle", kind: "unknown", message: "The provider's stream ended before its last event." };
   }
-  return "failure" in result ? result : { body: result.body, costUsd: response && reportedCost(response.headers) };
+  return "failure" in result ? result : { body: result.body, ...statedIn(response) };
 }
 
 /** Events on their way to the reader; an error among them is the end. */

@@ -107,3 +107,15 @@ export type {
 export { parseMessages } from "./provider/message.ts";
 export type { AssistantMessage, Message, PromptMessage, ToolCall, ToolMessage } from "./provider/message.ts";
 export type { ModelFailure, ModelProvider, ModelRequest, ModelResponse, ToolChoice } from "./provider/model.ts";
+export type {
+  Pace,
+  PaceEntry,
+  PaceLimits,
+  PaceOutcome,
+  PaceRefusal,
+  PaceRequest,
+  PaceState,
+  PaceTurn,
+  Pacing,
+  RateLimit,
+} from "./provider/pacing.ts";

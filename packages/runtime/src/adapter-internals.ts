@@ -1,10 +1,12 @@
-import type { Clock, EvaluateOptions, Prompt, PromptResponse, ProviderAdapter } from "@proviso/core";
+import type { Clock, EvaluateOptions, Pace, Prompt, PromptResponse, ProviderAdapter } from "@proviso/core";
 import type { Nesting } from "./nesting.ts";
 import type { Prices } from "./prices.ts";
 
 /** What is known of an adapter before it is asked anything. */
 export interface AdapterFacts {
   readonly model: string;
+  /** false: an agent, which asks its model itself. */
+  readonly isModel: boolean;
   readonly nativeOutput: boolean;
   /** Of one request. */
   readonly maxOutputTokens: number | undefined;
@@ -23,6 +25,8 @@ type Evaluator = <Output>(
 export interface AdapterInternals {
   readonly evaluate: Evaluator;
   readonly facts: AdapterFacts;
+  /** The same adapter, whose requests keep this pace. */
+  atPace(pace: Pace): ProviderAdapter;
 }
 
 const internals = new WeakMap<ProviderAdapter, AdapterInternals>();

@@ -19,6 +19,10 @@ const expected: {
     "an error that evaluate rejected with, a response, or messages",
     (value) => Array.isArray(value) || (isRecord(value) && Array.isArray(value["messages"])),
   ],
+  pacing: [
+    '"off", a pace such as sharedPace(), or paces such as sharedPacing()',
+    (value) => value === "off" || (isRecord(value) && [value["enter"], value["lane"]].some(isFunction)),
+  ],
   maxRepairs: ["a whole number from 0", (value) => isWhole(value, 0)],
   maxTurns: ["a positive whole number", (value) => isWhole(value, 1)],
   maxDepth: ["a whole number from 0", (value) => isWhole(value, 0)],
@@ -37,6 +41,7 @@ const optionNames = {
   deadline: true,
   budget: true,
   signal: true,
+  pacing: true,
   session: true,
   messages: true,
   continueFrom: true,
@@ -94,6 +99,10 @@ export function checkToolChoice(choice: unknown): asserts choice is ToolChoice |
 /** By its shape: there may be several realms. */
 export function isAbortSignal(value: unknown): value is AbortSignal {
   return isRecord(value) && "aborted" in value && typeof value["addEventListener"] === "function";
+}
+
+function isFunction(value: unknown): boolean {
+  return typeof value === "function";
 }
 
 function isWhole(value: unknown, least: number): boolean {

@@ -5,6 +5,7 @@ import {
   type EvaluationFailure,
   type ModelProvider,
   type ModelResponse,
+  type Pace,
   type Prompt,
   type PromptResponse,
   type ProviderAdapter,
@@ -87,6 +88,7 @@ function makeAdapter(
   of: Pick<Setup, "provider" | "takesTools" | "nativeOutput" | "reportsCost">,
   drive: Drive,
   options: AdapterOptions,
+  pace?: Pace,
 ): ProviderAdapter {
   checkToolChoice(options.toolChoice);
   checkPricing(options.pricing);
@@ -107,11 +109,20 @@ function makeAdapter(
     throttle: throttlePolicy(options.throttle),
     toolChoice: options.toolChoice,
     prices,
+    pace,
     outputLimits: outputLimits(),
   };
   rememberInternals(adapter, {
     evaluate: (prompt, given, nesting) => evaluate(setup, prompt, given, { nesting }),
-    facts: { model, nativeOutput: of.nativeOutput, maxOutputTokens, clock: setup.world.clock, prices },
+    atPace: (own) => makeAdapter(of, drive, options, own),
+    facts: {
+      model,
+      isModel: "generate" in of.provider,
+      nativeOutput: of.nativeOutput,
+      maxOutputTokens,
+      clock: setup.world.clock,
+      prices,
+    },
   });
   return adapter;
 }

@@ -25,13 +25,15 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
     const askedAt = run.world.clock.now();
     const answered = await throttled(run, provider, request);
     if (isFailure(answered)) return answered;
-    const { response, usage, stop: passed, cut } = answered;
+    const { response, usage, stop: passed, cut, queuedMs } = answered;
 
     const message = withUniqueIds(response.message, run.world.newId);
     run.model = response.model ?? run.model;
     learnFrom(run, request, answered);
     const durationMs = elapsedMs(run.world.clock, askedAt);
-    run.emit({ type: "provider.responded", turn: run.turn, usage, finishReason: response.finishReason, durationMs });
+    const { finishReason } = response;
+    const waited = queuedMs === 0 ? undefined : { queuedMs };
+    run.emit({ type: "provider.responded", turn: run.turn, usage, finishReason, durationMs, ...waited });
 
     const unusable = cut ?? whyUnusable(response);
     if (unusable !== undefined) return unusable;

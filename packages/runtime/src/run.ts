@@ -5,6 +5,7 @@ import type {
   AppEvent,
   EvaluateOptions,
   FrameworkEvent,
+  Pace,
   Prompt,
   ProviderAdapter,
   RenderedPrompt,
@@ -53,6 +54,8 @@ export interface Setup {
   readonly throttle: ThrottlePolicy;
   readonly toolChoice: ToolChoice | undefined;
   readonly prices: Prices;
+  /** The pace of its requests; undefined: they do not wait. */
+  readonly pace: Pace | undefined;
   /** The model's answers report their cost. */
   readonly reportsCost: boolean;
   /** What the model has refused so far. */
@@ -73,6 +76,10 @@ export interface Run {
   readonly world: World;
   readonly limits: Limits;
   readonly throttle: ThrottlePolicy;
+  /** What its options say of its pace, or those of the evaluation around it; evaluations inside inherit it. */
+  readonly pacing: EvaluateOptions["pacing"];
+  /** The pace of its requests; undefined: they do not wait. */
+  readonly pace: Pace | undefined;
   readonly core: SessionCore;
   readonly resources: ResourceContext;
   readonly conversation: Conversation;

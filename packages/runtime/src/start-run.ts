@@ -18,6 +18,7 @@ import { openLimits, type Limits } from "./limits.ts";
 import type { Nesting } from "./nesting.ts";
 import { openedOf, renderWith, type Opened, type RenderInputs } from "./rendering.ts";
 import type { Run, Setup } from "./run.ts";
+import { paceOf } from "./request/paced.ts";
 import { coreOf, createSession, type SessionCore } from "./session/session.ts";
 import { depthOf, enclosingOf, inheritedLimits, openRunResources, type Surroundings } from "./surroundings.ts";
 import { checkUses } from "./tools/uses.ts";
@@ -118,22 +119,26 @@ async function buildRun(
 /** What a run makes itself; all else is decided before. */
 type Own =
   | keyof Pick<Setup, "adapter" | "throttle" | "nativeOutput" | "prices" | "outputLimits">
-  | keyof Pick<EvaluateOptions & Run, "policies" | "maxTurns" | "maxRepairs" | "expected">
+  | keyof Pick<EvaluateOptions & Run, "policies" | "maxTurns" | "maxRepairs" | "expected" | "pacing">
+  | "pace"
   | keyof Pick<Run, "ended" | "model" | "turn" | "usage" | "knownCost" | "inputCorrection" | "toolResults" | "faults">
   | keyof Pick<Run, "emit" | "spend" | "withinGrace" | "close">;
 
 function newRun(
-  { adapter, throttle, provider, nativeOutput, prices, outputLimits }: Setup,
+  { adapter, throttle, provider, nativeOutput, prices, outputLimits, pace }: Setup,
   options: EvaluateOptions,
   of: Omit<Run, Own>,
 ): Run {
   const { policies = noPolicies, maxTurns = defaultMaxTurns, maxRepairs = 0, expect } = options;
+  const pacing = options.pacing ?? of.nesting?.run.pacing;
   const behind = new Set<Promise<unknown>>();
   // One spread, and in front: V8 makes an object with one behind other fields many times slower.
   const run: Run = {
     ...of,
     adapter,
     throttle,
+    pacing,
+    pace: paceOf(pacing, { pace, provider }),
     nativeOutput,
     prices,
     outputLimits,

@@ -1,3 +1,4 @@
+import type { Pace, Pacing } from "./pacing.ts";
 import type { Budget, BudgetTracker } from "../limits/budget.ts";
 import type { Deadline } from "../limits/deadline.ts";
 import type { Usage } from "../limits/usage.ts";
@@ -50,6 +51,12 @@ export interface EvaluateOptions {
         readonly inputTokens?: { readonly p90: number } | undefined;
       }
     | undefined;
+  /**
+   * Requests wait for their turn before they are sent: at a pace that is shared, or at one for each adapter and model.
+   * "off": also an adapter that is paced by itself does not wait. Evaluations inside this one inherit it. An agent asks
+   * its model itself and does not wait. Default: the adapter's own, and an adapter has none unless it is paced.
+   */
+  readonly pacing?: Pace | Pacing | "off" | undefined;
   // what goes in beside the prompt
   /**
    * Bindings, opened and closed with this evaluation; what `openResources` opened, left open; or a list of both:

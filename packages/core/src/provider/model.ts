@@ -2,6 +2,7 @@ import type { ProviderErrorReason, ThrottleKind } from "../errors.ts";
 import type { ReportedUsage } from "../limits/usage.ts";
 import type { JsonSchema } from "../schema.ts";
 import type { AssistantMessage, Message } from "./message.ts";
+import type { RateLimit } from "./pacing.ts";
 
 /** Why the model stopped, the same names for all providers. */
 export type FinishReason = "stop" | "length" | "content-filter" | "tool-calls" | "other";
@@ -72,6 +73,8 @@ export interface ModelResponse {
   readonly refusal?: string | undefined;
   /** The answer as it was received. */
   readonly payload?: unknown;
+  /** The limits that the service states with its answer; left out: none. */
+  readonly rateLimit?: RateLimit | undefined;
 }
 
 /**
@@ -89,6 +92,8 @@ export type ModelFailure = {
   readonly usage?: ReportedUsage | undefined;
   /** The error that was thrown, where one was. */
   readonly cause?: unknown;
+  /** The limits that the service states with its refusal; left out: none. */
+  readonly rateLimit?: RateLimit | undefined;
 } & (
   | {
       readonly failure: "throttle";

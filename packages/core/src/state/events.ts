@@ -71,6 +71,8 @@ export interface ProviderResponded extends EventBase<"provider.responded"> {
   readonly finishReason: FinishReason;
   /** Milliseconds; repeated requests, and the waits between them, included. */
   readonly durationMs: number;
+  /** Milliseconds of it in which its pace held the request back; left out: none. */
+  readonly queuedMs?: number | undefined;
 }
 
 /** More of the answer's text, while it is streamed. */

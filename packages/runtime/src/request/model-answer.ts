@@ -3,6 +3,7 @@ import type {
   ModelFailure,
   ModelResponse,
   ProviderErrorReason,
+  RateLimit,
   ReportedUsage,
   ThrottleKind,
   ToolCall,
@@ -60,7 +61,7 @@ function readAnswer(answer: unknown): ModelResponse | ModelFailure | string {
   if (failure !== undefined) return readFailure(answer, { failure, message, payload, usage });
   const read = readMessage(message);
   if (typeof read === "string") return read;
-  const { finishReason, model, parsed, refusal } = answer;
+  const { finishReason, model, parsed, refusal, rateLimit } = answer;
   const response: Whole<ModelResponse> = {
     failure: undefined,
     message: read,
@@ -70,8 +71,25 @@ function readAnswer(answer: unknown): ModelResponse | ModelFailure | string {
     parsed,
     refusal: typeof refusal === "string" ? refusal : undefined,
     payload,
+    rateLimit: readRateLimit(rateLimit),
   };
   return response;
+}
+
+/** A limit that is no number is as if it were not stated; a pace refuses those that are not positive. */
+function readRateLimit(stated: unknown): RateLimit | undefined {
+  if (!isRecord(stated)) return undefined;
+  const { requests, tokens, inputTokens, outputTokens } = stated;
+  return {
+    requests: numberOf(requests),
+    tokens: numberOf(tokens),
+    inputTokens: numberOf(inputTokens),
+    outputTokens: numberOf(outputTokens),
+  };
+}
+
+function numberOf(value: unknown): number | undefined {
+  return typeof value === "number" ? value : undefined;
 }
 
 /** Names every field: one that is added to the contract has to be read here. */
@@ -119,9 +137,10 @@ function readFailure(
 ): ModelFailure | string {
   const { failure, message, payload } = read;
   if (typeof message !== "string") return noMessage;
-  const { status, cause } = answer;
+  const { status, cause, rateLimit } = answer;
   const usage = read.usage as ReportedUsage | undefined;
-  const told = { message, status: status as number | undefined, payload, usage, cause };
+  const stated = readRateLimit(rateLimit);
+  const told = { message, status: status as number | undefined, payload, usage, cause, rateLimit: stated };
   switch (failure) {
     case "throttle": {
       const { kind, retry, retryAfterMs: asked } = answer;

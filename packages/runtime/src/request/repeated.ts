@@ -5,12 +5,15 @@ import { turnDeltas } from "../streaming/deltas.ts";
 import { attemptRequest, type Answered } from "./attempt.ts";
 import { nextDelay } from "./backoff.ts";
 import { limitedWork } from "./limited-work.ts";
+import { pacedRequest } from "./paced.ts";
 
 type Refused = Extract<ModelFailure, { failure: "throttle" }>;
 
 /** An answer, and why it cannot be used: the budget ended before it did. */
 export interface AnsweredOrCut extends Answered {
   readonly cut: Failure | undefined;
+  /** Milliseconds that its pace held it back, all attempts together. */
+  readonly queuedMs: number;
 }
 
 /**
@@ -26,10 +29,14 @@ export async function throttled(
   const limited = limitedWork(run, provider, request);
   let waitedMs = 0;
   let quotaTold = false;
+  let queuedMs = 0;
+  const queued = (ms: number): void => void (queuedMs += ms);
   for (let attempt = 1; ; attempt++) {
-    const answer = await attemptRequest(run, attempt, limited.work, deltas);
+    const send = (): ReturnType<typeof attemptRequest> => attemptRequest(run, attempt, limited.work, deltas);
+    const { pace } = run;
+    const answer = await (pace === undefined ? send() : pacedRequest({ run, pace, work: limited.work, queued }, send));
     if (isFailure(answer)) return answer;
-    if (answer.failure === undefined) return { ...answer, cut: limited.cutShort(answer) };
+    if (answer.failure === undefined) return { ...answer, cut: limited.cutShort(answer), queuedMs };
     if (answer.failure !== "throttle") {
       const cut = limited.cutShort(answer);
       if (cut !== undefined) return cut;
@@ -73,7 +80,8 @@ export function reportThrottle(
 /** The failure after the last attempt. */
 export function givenUp(refused: Refused, attempts: number): Failure {
   const { kind, retryAfterMs, message, status, payload, cause } = refused;
-  const said = retryAfterMs === undefined ? message : `${sentence(message)} It asked for ${retryAfterMs} ms.`;
+  const isSaid = retryAfterMs === undefined || "isUnsent" in refused;
+  const said = isSaid ? message : `${sentence(message)} It asked for ${retryAfterMs} ms.`;
   return failure({
     stop: "throttled",
     phase: "request",
@@ -81,7 +89,7 @@ export function givenUp(refused: Refused, attempts: number): Failure {
     retryAfterMs,
     attempts,
     status,
-    message: `${whatFailed(kind, attempts)} (${kind}): ${said}`,
+    message: `${whatFailed(refused, attempts)} (${kind}): ${said}`,
     payload,
     cause,
   });
@@ -94,7 +102,9 @@ function sentence(message: string): string {
 }
 
 /** A server that cannot be reached has refused nothing. */
-function whatFailed(kind: Refused["kind"], attempts: number): string {
+function whatFailed(refused: Refused, attempts: number): string {
+  if ("isUnsent" in refused) return "The request was not sent";
+  const { kind } = refused;
   if (kind !== "network") return `The provider refused ${attempts === 1 ? "the request" : `${attempts} requests`}`;
   return attempts === 1 ? "The request could not be sent" : `The request could not be sent ${attempts} times`;
 }

@@ -51,7 +51,7 @@ const events: { readonly [E in FrameworkEvent as E["type"]]: ShapeOf<E, OfEveryE
   },
   "provider.requested": { turn: kept, attempt: kept },
   "provider.throttled": { turn: kept, attempt: kept, kind: kept, delayMs: kept, retryAfterMs: kept },
-  "provider.responded": { turn: kept, usage: kept, finishReason: kept, durationMs: kept },
+  "provider.responded": { turn: kept, usage: kept, finishReason: kept, durationMs: kept, queuedMs: kept },
   // Redacted before it is cut into events: a secret may come in pieces.
   "text.delta": { turn: kept, text: kept },
   "text.reset": { turn: kept },
@@ -104,6 +104,7 @@ const details: ShapeOf<EvaluationDetails> = {
 };
 const issue: ShapeOf<SchemaIssue> = { path: data, message: data };
 const failure: ShapeOf<Failure | ModelFailure> = {
+  rateLimit: kept,
   stop: kept,
   failure: kept,
   phase: kept,

@@ -1,0 +1,84 @@
+import type { ModelFailure, Pace, PaceOutcome, PaceTurn, Pacing } from "@proviso/core";
+import { isFailure, type Failure } from "../failures.ts";
+import type { Run } from "../run.ts";
+import type { Outcome, Work } from "./attempt.ts";
+
+/** The pace that an evaluation's requests keep: that of its options, else that of its adapter. */
+export function paceOf(
+  pacing: Pace | Pacing | "off" | undefined,
+  { pace, provider }: { readonly pace: Pace | undefined; readonly provider: { name: string; model: string } },
+): Pace | undefined {
+  if (pacing === "off") return undefined;
+  if (pacing === undefined) return pace;
+  return "lane" in pacing ? pacing.lane(provider.name, provider.model) : pacing;
+}
+
+/** A request that its pace did not let go. */
+export type Unsent = Extract<ModelFailure, { failure: "throttle" }> & { readonly isUnsent: true };
+
+/**
+ * Sends a request when it is its turn. It waits before anything of a budget is reserved, and not past the evaluation's
+ * limits; `queued` gets the milliseconds.
+ */
+export async function pacedRequest(
+  {
+    run,
+    pace,
+    work,
+    queued,
+  }: {
+    readonly run: Run;
+    readonly pace: Pace;
+    readonly work: Work;
+    readonly queued: (ms: number) => void;
+  },
+  send: () => Promise<Outcome> | Failure,
+): Promise<Outcome | Unsent> {
+  const turn = await turnOf(run, pace, work);
+  if (!("end" in turn)) return turn;
+  queued(turn.queuedMs);
+  let outcome: Outcome | undefined;
+  try {
+    outcome = await send();
+    return outcome;
+  } finally {
+    turn.end(outcome === undefined ? undefined : paceOutcome(outcome));
+  }
+}
+
+async function turnOf(run: Run, pace: Pace, work: Work): Promise<PaceTurn | Unsent | Failure> {
+  const stop = run.limits.checkRequest();
+  if (stop !== undefined) return stop;
+  const { signal, deadline } = run.limits;
+  const outputTokens = work.limit?.() ?? 0;
+  const asked = { inputTokens: work.inputTokens(), outputTokens };
+  const entering = pace.enter(asked, { signal, expiresAt: deadline?.expiresAt.getTime() });
+  const entry = await run.limits.race(entering, "request");
+  if (isFailure(entry)) {
+    // Its place was given up with the signal; a turn that comes nevertheless is not used.
+    entering.then(
+      (late) => late.ok && late.turn.giveBack(),
+      () => {},
+    );
+    return entry;
+  }
+  if (entry.ok) return entry.turn;
+  const { reason, retryAfterMs } = entry;
+  const why = reason === "full" ? "too many requests wait for their turn" : "the deadline is earlier";
+  const message = `By its pace it could be sent in ${retryAfterMs} ms, and ${why}.`;
+  return { failure: "throttle", kind: "rate_limit", retry: false, retryAfterMs, message, isUnsent: true };
+}
+
+/** What a pace learns from the end of a request; undefined: nothing. */
+function paceOutcome(outcome: Outcome): PaceOutcome | undefined {
+  if (isFailure(outcome)) return undefined;
+  if (outcome.failure === undefined) {
+    const { response, usage } = outcome;
+    return { rateLimit: response.rateLimit, usage: usage.estimated ? undefined : usage };
+  }
+  const { rateLimit } = outcome;
+  if (outcome.failure !== "throttle") return { rateLimit };
+  const { kind, retryAfterMs } = outcome;
+  if (kind === "rate_limit") return { rateLimit, refused: { retryAfterMs } };
+  return retryAfterMs === undefined ? { rateLimit } : { rateLimit, refused: { tooOften: false, retryAfterMs } };
+}

@@ -1,0 +1,292 @@
+// 1. First come, first served: only the head of the queue may go, and one alarm waits for it.
+// 2. Nothing waits before a limit is known or a request was refused, but for the first answer: two are sent before it.
+// 3. A turn ends once: by its outcome, or by being given back.
+import {
+  DefinitionError,
+  systemClock,
+  type Clock,
+  type Pace,
+  type PaceEntry,
+  type PaceLimits,
+  type PaceOutcome,
+  type PaceRequest,
+  type PaceTurn,
+  type RateLimit,
+} from "@proviso/core";
+import { checkOptionNames } from "@proviso/core/provider";
+import { describeValue, setAlarm } from "@proviso/core/internal";
+import { Meter } from "./meter.ts";
+import { Share } from "./share.ts";
+
+/** How a pace begins; what the service states in its answers wins. */
+export interface PaceOptions {
+  /** Requests a minute. Left out: learnt from headers and refusals. */
+  readonly requestsPerMinute?: number | undefined;
+  /** Tokens of input and output together, a minute. Left out: learnt from headers. */
+  readonly tokensPerMinute?: number | undefined;
+  /** Requests in flight at most. Default: no limit. */
+  readonly maxInFlight?: number | undefined;
+  /** Waiting requests at most; one more is refused, and learns how long the wait would be. Default 10,000. */
+  readonly maxQueued?: number | undefined;
+  /** Time and timers. Default: the system's. */
+  readonly clock?: Clock | undefined;
+}
+
+const optionNames = {
+  requestsPerMinute: true,
+  tokensPerMinute: true,
+  maxInFlight: true,
+  maxQueued: true,
+  clock: true,
+} as const;
+
+const defaultMaxQueued = 10_000;
+/** Before the service has answered once: what it states of its limits comes with the answer. */
+const beforeFirstAnswer = 2;
+/** A service that names a longer wait is asked again after this one. */
+const longestStopMs = 15_000;
+const requestSlackMs = 100;
+const tokenSlackMs = 1_000;
+/** How fast the learnt cost of a request follows: the weight of the newest. */
+const learning = 0.1;
+
+type Kind = keyof RateLimit;
+
+interface Waiter {
+  readonly request: PaceRequest;
+  readonly since: number;
+  go(turn: PaceTurn): void;
+}
+
+/**
+ * A pace for all that use one key of one service. Requests leave in the order in which they came, as fast as the limits
+ * allow that the service states in its answers, times a share that refusals lower. Where it states none, the rate is
+ * found from its refusals. Before the first answer two requests are sent, after it nothing waits until a limit is known.
+ * @throws {DefinitionError} for a limit that is not positive.
+ */
+export function sharedPace(options: PaceOptions = {}): Pace {
+  return new QueuedPace(options);
+}
+
+class QueuedPace implements Pace {
+  readonly #clock: Clock;
+  readonly #maxInFlight: number;
+  readonly #maxQueued: number;
+  readonly #meters = new Map<Kind, Meter>();
+  readonly #share = new Share();
+  /** In the order of their coming. */
+  readonly #queue = new Set<Waiter>();
+  #queuedInput = 0;
+  #queuedOutput = 0;
+  #inFlight = 0;
+  #isAnswered = false;
+  #stoppedUntil = -Infinity;
+  /** Real tokens for each estimated one. */
+  #inputRatio = 1;
+  #outputRatio = 1;
+  #stopAlarm: (() => void) | undefined;
+
+  constructor(options: PaceOptions) {
+    checkOptionNames("sharedPace", options, optionNames);
+    const { requestsPerMinute, tokensPerMinute, maxInFlight, maxQueued = defaultMaxQueued, clock } = options;
+    for (const [name, value] of Object.entries({ requestsPerMinute, tokensPerMinute, maxInFlight, maxQueued })) {
+      if (value === undefined || (typeof value === "number" && value > 0)) continue;
+      throw new DefinitionError(`sharedPace: ${name} must be a positive number, not ${describeValue(value)}.`);
+    }
+    this.#clock = clock ?? systemClock;
+    this.#maxInFlight = maxInFlight ?? Infinity;
+    this.#maxQueued = maxQueued;
+    this.#learn({ requests: requestsPerMinute, tokens: tokensPerMinute });
+    this.#isAnswered = this.#meters.size > 0;
+  }
+
+  state(): ReturnType<Pace["state"]> {
+    this.#pass();
+    return {
+      queued: this.#queue.size,
+      inFlight: this.#inFlight,
+      requestsPerMinute: this.#meters.get("requests")?.limit,
+      tokensPerMinute: this.#meters.get("tokens")?.limit,
+      share: this.#share.value,
+    };
+  }
+
+  enter(request: PaceRequest, { signal, expiresAt = Infinity }: PaceLimits = {}): Promise<PaceEntry> {
+    if (signal?.aborted === true) return Promise.reject(signal.reason);
+    const now = this.#pass();
+    if (this.#queue.size === 0 && this.#waitMs(now) === 0) {
+      return Promise.resolve({ ok: true, turn: this.#begin(request, now, now) });
+    }
+    const retryAfterMs = this.#expectedMs(now);
+    if (this.#queue.size >= this.#maxQueued) return Promise.resolve({ ok: false, reason: "full", retryAfterMs });
+    if (now + retryAfterMs > expiresAt) return Promise.resolve({ ok: false, reason: "deadline", retryAfterMs });
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        this.#pass();
+        this.#remove(waiter);
+        reject(signal?.reason);
+        this.#dispatch();
+      };
+      const go = (turn: PaceTurn): void => {
+        signal?.removeEventListener("abort", leave);
+        resolve({ ok: true, turn });
+      };
+      const waiter: Waiter = { request, since: now, go };
+      signal?.addEventListener("abort", leave, { once: true });
+      this.#queue.add(waiter);
+      this.#queuedInput += request.inputTokens;
+      this.#queuedOutput += request.outputTokens;
+      if (this.#queue.size === 1) this.#dispatch();
+    });
+  }
+
+  /** Time has passed: the share and the found rate grow. */
+  #pass(): number {
+    const now = this.#clock.now();
+    this.#share.grow(now, this.#queue.size > 0);
+    const found = this.#share.rate;
+    if (found !== undefined) this.#set("requests", found);
+    return now;
+  }
+
+  #set(kind: Kind, limit: number): void {
+    const meter = this.#meters.get(kind);
+    if (meter !== undefined) meter.limit = limit;
+    else this.#meters.set(kind, new Meter(limit, kind === "requests" ? requestSlackMs : tokenSlackMs));
+  }
+
+  #learn(stated: RateLimit): void {
+    for (const kind of kinds) {
+      const limit = stated[kind];
+      if (limit === undefined || !Number.isFinite(limit) || limit <= 0) continue;
+      this.#set(kind, limit);
+      if (kind === "requests") this.#share.stated();
+    }
+  }
+
+  /** Milliseconds until the head of the queue may go; Infinity: until a request is over. */
+  #waitMs(now: number): number {
+    if (this.#inFlight >= this.#maxInFlight) return Infinity;
+    if (!this.#isAnswered && this.#inFlight >= beforeFirstAnswer) return Infinity;
+    let waitMs = Math.max(0, this.#stoppedUntil - now);
+    for (const meter of this.#meters.values()) waitMs = Math.max(waitMs, meter.waitMs(now));
+    return waitMs;
+  }
+
+  /** Milliseconds until one more request could go, as far as the limits tell: when an answer comes, nobody knows. */
+  #expectedMs(now: number): number {
+    const headMs = this.#waitMs(now);
+    let longest = 0;
+    for (const [kind, meter] of this.#meters) {
+      longest = Math.max(longest, meter.durationMs(this.#cost(kind, this.#queued()), this.#shareOf(kind)));
+    }
+    return Math.ceil(longest + (headMs === Infinity ? 0 : headMs));
+  }
+
+  #queued(): PaceRequest & { readonly requests: number } {
+    return { requests: this.#queue.size, inputTokens: this.#queuedInput, outputTokens: this.#queuedOutput };
+  }
+
+  #cost(kind: Kind, { requests, inputTokens, outputTokens }: PaceRequest & { readonly requests: number }): number {
+    const [input, output] = [inputTokens * this.#inputRatio, outputTokens * this.#outputRatio];
+    if (kind === "requests") return requests;
+    return kind === "tokens" ? input + output : kind === "inputTokens" ? input : output;
+  }
+
+  /** A rate that is found is moved by itself. */
+  #shareOf(kind: Kind): number {
+    return kind === "requests" && this.#share.rate !== undefined ? 1 : this.#share.value;
+  }
+
+  /** Lets go whoever may go now, and waits for the next. */
+  #dispatch(): void {
+    this.#stopAlarm?.();
+    this.#stopAlarm = undefined;
+    for (const waiter of this.#queue) {
+      const now = this.#pass();
+      const waitMs = this.#waitMs(now);
+      if (waitMs > 0) {
+        if (waitMs < Infinity) this.#stopAlarm = setAlarm(this.#clock, Math.ceil(waitMs), () => this.#dispatch());
+        return;
+      }
+      this.#remove(waiter);
+      waiter.go(this.#begin(waiter.request, now, waiter.since));
+    }
+  }
+
+  #remove(waiter: Waiter): void {
+    if (!this.#queue.delete(waiter)) return;
+    this.#queuedInput -= waiter.request.inputTokens;
+    this.#queuedOutput -= waiter.request.outputTokens;
+  }
+
+  #begin(request: PaceRequest, now: number, since: number): PaceTurn {
+    this.#inFlight++;
+    const charged = { ...request, requests: 1 };
+    const charges = new Map<Kind, number>();
+    for (const [kind, meter] of this.#meters) {
+      const cost = this.#cost(kind, charged);
+      meter.charge(now, cost, this.#shareOf(kind));
+      charges.set(kind, cost);
+    }
+    let isOver = false;
+    const over = (then: () => void): void => {
+      if (isOver) return;
+      isOver = true;
+      this.#inFlight--;
+      this.#pass();
+      then();
+      this.#dispatch();
+    };
+    return {
+      queuedMs: now - since,
+      end: (outcome) => over(() => outcome && this.#ended(request, charges, now, outcome)),
+      giveBack: () => over(() => this.#correct(charges, { requests: 0, inputTokens: 0, outputTokens: 0 })),
+    };
+  }
+
+  #ended(
+    request: PaceRequest,
+    charges: ReadonlyMap<Kind, number>,
+    sentAt: number,
+    { rateLimit, usage, refused }: PaceOutcome,
+  ): void {
+    this.#isAnswered = true;
+    if (rateLimit !== undefined) this.#learn(rateLimit);
+    if (refused !== undefined) this.#refused(refused, sentAt);
+    else if (usage !== undefined) {
+      this.#correct(charges, { requests: 1, ...usage });
+      this.#inputRatio = learnt(this.#inputRatio, usage.inputTokens, request.inputTokens);
+      this.#outputRatio = learnt(this.#outputRatio, usage.outputTokens, request.outputTokens);
+    }
+  }
+
+  #refused({ tooOften = true, retryAfterMs = 0 }: NonNullable<PaceOutcome["refused"]>, sentAt: number): void {
+    const now = this.#clock.now();
+    if (retryAfterMs > 0) {
+      this.#stoppedUntil = Math.max(this.#stoppedUntil, now + Math.min(retryAfterMs, longestStopMs));
+    }
+    if (!tooOften) return;
+    const knowsLimit = this.#meters.size > 0 && this.#share.rate === undefined;
+    if (this.#share.refused(now, sentAt, knowsLimit) && this.#share.rate !== undefined) {
+      this.#set("requests", this.#share.rate);
+    }
+  }
+
+  /** The charges were estimates; `real` is what was spent. */
+  #correct(charges: ReadonlyMap<Kind, number>, real: PaceRequest & { readonly requests: number }): void {
+    const { requests, inputTokens: input, outputTokens: output } = real;
+    const spent = { requests, tokens: input + output, inputTokens: input, outputTokens: output };
+    for (const [kind, charged] of charges) {
+      const difference = spent[kind] - charged;
+      if (Number.isFinite(difference)) this.#meters.get(kind)?.correct(difference, this.#shareOf(kind));
+    }
+  }
+}
+
+const kinds: readonly Kind[] = ["requests", "tokens", "inputTokens", "outputTokens"];
+
+function learnt(ratio: number, real: number, estimated: number): number {
+  const seen = real / estimated;
+  return Number.isFinite(seen) && seen > 0 ? ratio + learning * (seen - ratio) : ratio;
+}

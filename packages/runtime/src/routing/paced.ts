@@ -1,0 +1,38 @@
+import { DefinitionError, type Pace, type Pacing, type ProviderAdapter } from "@proviso/core";
+import { describeValue } from "@proviso/core/internal";
+import { internalsOf } from "../adapter-internals.ts";
+import { sharedPace, type PaceOptions } from "./pace.ts";
+
+/**
+ * An adapter whose requests go out at the pace that its service allows, first come, first served. Several adapters over
+ * one key share a `pace`; left out, or given as options, the adapter has one of its own.
+ * @throws {DefinitionError} for an adapter that modelAdapter did not make, an agent for example: that asks its model
+ * itself.
+ */
+export function paced(adapter: ProviderAdapter, pace: Pace | PaceOptions = {}): ProviderAdapter {
+  const internals = internalsOf(adapter);
+  if (internals?.facts.isModel !== true) {
+    throw new DefinitionError(
+      `paced needs an adapter that modelAdapter made, openai(…) for example: not ${describeValue(adapter)}. ` +
+        "An agent asks its model itself.",
+    );
+  }
+  return internals.atPace("enter" in pace ? pace : sharedPace(pace));
+}
+
+/** Paces for any number of adapters and models, each learnt from its own answers: for `EvaluateOptions.pacing`. */
+export function sharedPacing(options: PaceOptions = {}): Pacing {
+  // Options that cannot be are refused here, not with the first request.
+  sharedPace(options);
+  const lanes = new Map<string, Pace>();
+  return {
+    lane(adapter, model) {
+      const name = JSON.stringify([adapter, model]);
+      const known = lanes.get(name);
+      if (known !== undefined) return known;
+      const pace = sharedPace(options);
+      lanes.set(name, pace);
+      return pace;
+    },
+  };
+}
