@@ -6,7 +6,7 @@ import type { Prices } from "./prices.ts";
 export interface AdapterFacts {
   readonly model: string;
   readonly nativeOutput: boolean;
-  /** Of one request. */
+  /** The most output tokens of one request. */
   readonly maxOutputTokens: number | undefined;
   readonly clock: Clock;
   readonly prices: Prices;
