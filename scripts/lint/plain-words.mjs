@@ -118,22 +118,26 @@ function testFunctionOf(callee) {
   return callee.type === "CallExpression" ? testFunctionOf(callee.callee) : undefined;
 }
 
+function textOfTitle(node) {
+  if (node.type === "TemplateLiteral") return node.quasis.map(({ value }) => value.cooked).join("x");
+  return node.type === "Literal" && typeof node.value === "string" ? node.value : "";
+}
+
 export const plainTitles = {
   meta: { type: "suggestion", schema: [] },
   create(context) {
+    const check = (title) => {
+      for (const fault of wordFaults(textOfTitle(title).replace(ruleIds, ""))) {
+        context.report({ node: title, message: `Plain words: ${fault}` });
+      }
+    };
     return {
-      CallExpression(node) {
-        const [title] = node.arguments;
-        if (title === undefined || testFunctionOf(node.callee) === undefined) return;
-        const text =
-          title.type === "TemplateLiteral"
-            ? title.quasis.map(({ value }) => value.cooked).join("x")
-            : title.type === "Literal" && typeof title.value === "string"
-              ? title.value
-              : "";
-        for (const fault of wordFaults(text.replace(ruleIds, ""))) {
-          context.report({ node: title, message: `Plain words: ${fault}` });
-        }
+      CallExpression({ callee, arguments: [title] }) {
+        if (title !== undefined && testFunctionOf(callee) !== undefined) check(title);
+      },
+      // The cases of the conformance suite.
+      Property({ key, value }) {
+        if (key.type === "Identifier" && key.name === "title") check(value);
       },
     };
   },

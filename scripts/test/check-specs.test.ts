@@ -91,7 +91,7 @@ test("an id that is defined twice is a fault", () => {
   ]);
 });
 
-test("a prefix that nobody knows is a fault", () => {
+test("an unknown prefix is a fault", () => {
   expect(check({ "specs/z.md": "- **ZZZ-1** (open) What.\n" }).faults).toEqual([
     "specs/z.md:1: ZZZ-1 has an unknown prefix",
   ]);

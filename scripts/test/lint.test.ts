@@ -43,6 +43,9 @@ const files: Record<string, string> = {
   "packages/core/src/line-comment.ts":
     "// A comment in two lines, of which the second one says\n// what nobody reads.\nexport const a = 1;",
   "packages/core/src/name.ts": "export const lastHeard = 1;",
+  "packages/core/test/title.test.ts":
+    'import { test } from "vitest";\ntest.each([1])("TX-1 nobody reads %s", () => {});',
+  "packages/adapter-kit/src/conformance/cases/title.ts": 'export const a = { title: "LOOP-6 usage is told" };',
   "packages/core/src/long-file.ts": `${"\n".repeat(300)}export const a = 1;`,
   "packages/core/src/long-function.ts": `export function a(b: number): number {\n${"  b += 1;\n".repeat(60)}  return b;\n}`,
 
@@ -139,6 +142,8 @@ test.each([
   ["packages/core/src/docstring-of-member.ts", "proviso(plain-words)"],
   ["packages/core/src/line-comment.ts", "proviso(plain-words)"],
   ["packages/core/src/name.ts", "proviso(plain-words)"],
+  ["packages/core/test/title.test.ts", "proviso(plain-titles)"],
+  ["packages/adapter-kit/src/conformance/cases/title.ts", "proviso(plain-titles)"],
   ["packages/core/src/long-file.ts", "eslint(max-lines)"],
   ["packages/core/src/long-function.ts", "eslint(max-lines-per-function)"],
 ])("%s is refused by %s", (file, rule) => {

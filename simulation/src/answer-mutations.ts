@@ -59,15 +59,15 @@ export const answerMutations: readonly Mutation[] = [
     replace: "    begin() {",
   },
   {
-    name: "what was not streamed of a text is not told",
+    name: "what was not streamed of a text is not emitted",
     file: runtime("streaming/deltas.ts"),
-    find: "if (told.length < text.length) tell(text.slice(told.length));",
+    find: "if (received.length < text.length) add(text.slice(received.length));",
     replace: "",
   },
   {
     name: "what was streamed and is not the text stays",
     file: runtime("streaming/deltas.ts"),
-    find: "if (!text.startsWith(told)) takeBack();",
+    find: "if (!text.startsWith(received)) takeBack();",
     replace: "",
   },
   {

@@ -149,13 +149,13 @@ export const mutations: readonly Mutation[] = [
     replace: "",
   },
   {
-    name: "events of calls that fail are heard",
+    name: "listeners receive events of calls that fail",
     file: runtime("tools/context.ts"),
     find: "transaction.pendingEvents.push({ event: redacted, by: run, callId });",
     replace: "run.core.notify(redacted);",
   },
   {
-    name: "a nested evaluation's events are heard before the call around it holds",
+    name: "listeners receive a nested evaluation's events before the call around it commits",
     file: runtime("tools/recording.ts"),
     find: "  if (nesting !== undefined) {",
     replace: "  if (nesting === null) {",
@@ -233,7 +233,7 @@ export const mutations: readonly Mutation[] = [
     replace: "  announce(run, accepted);",
   },
   {
-    name: "a wait is told after an abort",
+    name: "a wait is reported after an abort",
     file: runtime("request/repeated.ts"),
     find: 'const late = run.limits.stopped("request");',
     replace: "const late = undefined;",

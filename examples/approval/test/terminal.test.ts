@@ -61,7 +61,7 @@ describe.skipIf(terminal === undefined)("requireApproval in a terminal (needs py
     });
   });
 
-  test("KIT-8 a person denies, and the model is told why", async () => {
+  test("KIT-8 a person denies, and the model reads why", async () => {
     const { code, output } = await run([
       [question, "perhaps\r"],
       [question, "no\r"],
@@ -99,7 +99,7 @@ describe.skipIf(terminal === undefined)("requireApproval in a terminal (needs py
   });
 });
 
-test("KIT-8 without a terminal nobody can approve: it is denied", async () => {
+test("KIT-8 without a terminal no person can approve: the call is denied", async () => {
   const { code, output } = await typed(command, []);
   expect(code).toBe(0);
   expect(output).toContain("deploy was not approved: nobody is at the terminal.");

@@ -59,7 +59,7 @@ test("DEMO-12 a large file is read page by page, by lines and by characters, and
   expect(response.toolResults.filter(({ name }) => name === "read_file")).toHaveLength(4);
 });
 
-test("DEMO-12 a file that is not text is told as such, and not counted as read", async () => {
+test("DEMO-12 a file that is not text is reported as such, and not counted as read", async () => {
   const files = { "blob.ts": "\0 TODO", "a.ts": "const a = 1;\n" };
   const { response } = await reviewed([simulatedReviewer], "responses", files);
   expect(response.output).toMatchObject({ issues: [] });

@@ -161,7 +161,7 @@ test("DEMO-10 a reader that leaves early is no failure", async () => {
   expect(await program.ended).toMatchObject({ code: 0, stderr: "" });
 });
 
-test("DEMO-10 notices that nobody reads do not cost the review", async () => {
+test("DEMO-10 unread notices do not cost the review", async () => {
   const program = start(["--json", "--latency-ms", "20", await folderWith(messy)]);
   program.child.stderr?.destroy();
   const { code, stdout } = await program.ended;

@@ -180,7 +180,7 @@ test("LLC-5 LLC-30 every failure is one of ours, with its cause and where it hap
   expect(await failureOf(broken.evaluate(undefined as never))).toMatchObject({ code: "option" });
 });
 
-test("LLC-30 a failure has what was spent, said and done before it, and what the provider sent", async () => {
+test("LLC-30 a failure has the usage, messages and calls before it, and what the provider sent", async () => {
   const echo = defineTool({ name: "echo", description: "Echoes.", input: z.object({}), execute: () => "Hello?" });
   const prompt = definePrompt({ key: "echoed", sections: [{ key: "a", text: "Echo.", tools: [echo] }] }).bind();
   const payload = { error: { message: "No." } };
@@ -252,7 +252,7 @@ describe("a command", () => {
 });
 
 describe("LLC-15 LLC-24 a budget", () => {
-  test("LLC-15 LLC-24 is shared by what is evaluated at the same time, and passed by nobody unseen", async () => {
+  test("LLC-15 LLC-24 evaluations at the same time share the budget, and none passes it unnoticed", async () => {
     const budget = trackBudget({ maxTotalTokens: 40 });
     const adapter = modelAdapter(scriptedModel(Array.from({ length: 5 }, () => ({ text: "Hello." }))));
     const settled = await Promise.allSettled(Array.from({ length: 4 }, () => adapter.evaluate(hello, { budget })));
@@ -266,7 +266,7 @@ describe("LLC-15 LLC-24 a budget", () => {
   });
 });
 
-test("LLC-22 maxDepth bounds evaluations inside evaluations: 3 unless said otherwise", async () => {
+test("LLC-22 maxDepth bounds evaluations inside evaluations; the default is 3", async () => {
   let depth = 0;
   const nest = defineTool({
     name: "nest",

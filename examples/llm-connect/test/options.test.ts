@@ -60,12 +60,12 @@ function makes({ make }: Contract, options: unknown): boolean {
 describe.each(contracts)("the options of $name", (contract) => {
   const { fine, validate, make } = contract;
 
-  test("LLC-2 validate tells a boolean", () => {
+  test("LLC-2 validate returns a boolean", () => {
     expect(validate(fine)).toBe(true);
     expect(validate({})).toBe(false);
   });
 
-  test("LLC-6 validate never throws, whatever it is given, and tells nothing but a boolean", () => {
+  test("LLC-6 validate never throws, whatever it is given, and returns only a boolean", () => {
     fc.assert(
       fc.property(fc.oneof(anything, spoilt(contract)), (options) => {
         expect(typeof validate(options)).toBe("boolean");
@@ -74,7 +74,7 @@ describe.each(contracts)("the options of $name", (contract) => {
     expect(validate(hostile)).toBe(false);
   });
 
-  test("LLC-6 validate asks nobody: no connection, look-up or process begins", async () => {
+  test("LLC-6 validate begins no connection, look-up or process", async () => {
     const begun: string[] = [];
     const init = (_: number, type: string): void => {
       if (/^(?:TCP|TLS|PIPE|PROCESS|GETADDRINFO|GETNAMEINFO|QUERY)/.test(type)) begun.push(type);
@@ -90,7 +90,7 @@ describe.each(contracts)("the options of $name", (contract) => {
     expect(begun).toEqual([]);
   });
 
-  test("LLC-7 what it tells is what becomes of them: the adapter refuses by itself, with a DefinitionError", () => {
+  test("LLC-7 validate returns what becomes of the options: the adapter refuses them with a DefinitionError", () => {
     fc.assert(
       fc.property(spoilt(contract), (options) => {
         expect(validate(options)).toBe(makes(contract, options));

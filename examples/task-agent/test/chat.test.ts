@@ -81,7 +81,7 @@ test.each([
   [{ GEMINI_API_KEY: "key-of-the-test", GEMINI_BASE_URL: "localhost" }, "GEMINI_BASE_URL"],
   [{ GEMINI_API_KEY: "key-of-the-test", GEMINI_BASE_URL: "file:///tmp" }, "GEMINI_BASE_URL"],
 ])(
-  "AGT-4 what no request could be sent with is told at the start, with its name and without the key: %o",
+  "AGT-4 an option that no request could be sent with is reported at the start, with its name and without the key: %o",
   (environment, name) => {
     expect(() => configFrom(environment)).toThrow(DefinitionError);
     expect(() => configFrom(environment)).toThrow(name);
@@ -123,7 +123,7 @@ test.each([
   },
 );
 
-test("AGT-5 what was done before the failure stays, with the messages that tell of it", async () => {
+test("AGT-5 what was done before the failure stays, with the messages about it", async () => {
   const failing = [refuses(500, "INTERNAL"), refuses(500, "INTERNAL")];
   const { chat, path } = await talk(calls("add_task", { description: "buy milk" }), ...failing);
   expect(await chat.say("buy milk")).toEqual(fallback);
@@ -188,7 +188,7 @@ test.each([
   expect(logged[0]?.[0]).toBe("chat.error");
 });
 
-test("AGT-8 an unknown tool is ignored, the model is told which there are, and the turn goes on", async () => {
+test("AGT-8 an unknown tool is ignored, the model reads which tools there are, and the turn goes on", async () => {
   const { chat, service, path } = await talk(
     calls("archive_task", { task_id: "1" }),
     calls("add_task", { description: "x", priority: 3 }),
@@ -251,7 +251,7 @@ test("AGT-9 a conversation that cannot be saved is remembered, and saved with th
   expect(String(other.prepare("SELECT messages FROM conversation").get()?.["messages"])).toContain("One.");
 });
 
-test("AGT-9 while somebody else reads the file the tasks are listed, and none is added", async () => {
+test("AGT-9 while another process reads the file the tasks are listed, and none is added", async () => {
   const { chat, service, path } = await talk(
     calls("list_tasks", {}),
     calls("add_task", { description: "x" }),
@@ -274,7 +274,7 @@ test.each([
   ["no messages", '[{"role":"user"}]', "{}"],
   ["no list", "{}", "{}"],
   ["no session", "[]", '{"version":99}'],
-])("AGT-9 a damaged conversation (%s) is told, and left alone", async (_, messages, session) => {
+])("AGT-9 a damaged conversation (%s) is reported, and left alone", async (_, messages, session) => {
   const path = await temporaryFile();
   const adapter = gemini(configFrom({ GEMINI_API_KEY: key }));
   await (await openChat(path, adapter))[Symbol.asyncDispose]();
@@ -284,7 +284,7 @@ test.each([
   expect(other.prepare("SELECT messages, session FROM conversation").get()).toEqual({ messages, session });
 });
 
-test("AGT-9 a file of another kind is told", async () => {
+test("AGT-9 a file of another kind is reported", async () => {
   const path = await temporaryFile();
   await writeFile(path, "A letter. ".repeat(200));
   const adapter = gemini(configFrom({ GEMINI_API_KEY: key }));

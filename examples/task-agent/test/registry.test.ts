@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { closed, declarations } from "./declarations.ts";
 import { addTask, schema, taskTools, updateTask } from "../tasks.ts";
 
-test("AGT-1 the tools sent are the document's five, to the letter, and say that no further key is taken", async () => {
+test("AGT-1 the tools sent are exactly the document's five, and take no further key", async () => {
   const model = scriptedModel([{ text: "Hello." }]);
   const prompt = definePrompt({ key: "tools", sections: [{ key: "all", text: "Work.", tools: [...taskTools] }] });
   await modelAdapter(model).evaluate(prompt.bind());
@@ -40,7 +40,7 @@ test.each([
 });
 
 test.each(["0", "-1", "9", "1.0", "01", " 1", "1e0", "1; DROP TABLE tasks", "9".repeat(400), "", "NaN"])(
-  "AGT-2 the ID %j is nobody's: a failed result, and nothing changes",
+  "AGT-2 the unknown ID %j gives a failed result, and nothing changes",
   async (task_id) => {
     await using resources = await openResources([sqliteResource(":memory:", { migrate: schema })]);
     await invokeTool(addTask, { description: "mine" }, { resources });

@@ -87,7 +87,7 @@ describe("LIM-6 AIS-15 usage", () => {
     },
   );
 
-  test("AIS-15 a zero that the service did not say is not reported, one that it said is zero", async () => {
+  test("AIS-15 a zero that the service did not report is left out, one that it reported is zero", async () => {
     const zero = { ...tokens, outputTokens: { total: 0, text: 0, reasoning: 0 } };
     expect((await answered({ usage: { ...zero, raw: {} } })).usage?.outputTokens).toBeUndefined();
     expect((await answered({ usage: { ...zero, raw: { output_tokens: 0 } } })).usage?.outputTokens).toBe(0);

@@ -33,7 +33,7 @@ test("AIS-2 an id that the default provider does not have", () => {
   expect(() => aiSdk({ model: "slow" })).toThrow("has the interface v1");
 });
 
-test("AIS-2 where nobody would resolve it, the error says where a bare id goes", () => {
+test("AIS-2 where no provider resolves an id, the error names where a bare id goes", () => {
   const made = (): unknown => aiSdk({ model: "gpt-5.4" });
   expect(made).toThrow(DefinitionError);
   expect(made).toThrow(/globalThis\.AI_SDK_DEFAULT_PROVIDER.*AI Gateway.*AI_GATEWAY_API_KEY.*openai\("gpt-5\.4"\)/);

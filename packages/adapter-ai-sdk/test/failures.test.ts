@@ -144,7 +144,7 @@ describe("THR-1 AIS-18 a connection or a body that breaks", () => {
     }
   });
 
-  test("PRO-8 a service that does not know the address is told of with the whole of it", async () => {
+  test("PRO-8 the failure of a service that does not know the address shows the whole address", async () => {
     for (const make of [wires.responses, wires.chat, wires.compatible]) {
       await using service = await startServer(answering(404, { error: { message: "Invalid URL" } }));
       const baseURL = service.baseURL.replace("/v1", "");
@@ -306,7 +306,7 @@ describe("AIS-23 an answer that its SDK refuses over a detail", () => {
   });
 });
 
-describe("ERR-1 AIS-18 whatever a model throws is told as data", () => {
+describe("ERR-1 AIS-18 whatever a model throws is returned as data", () => {
   const refused = new APICallError({
     message: "Slow down.",
     url: "",

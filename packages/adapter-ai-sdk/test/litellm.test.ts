@@ -197,7 +197,7 @@ describe("AIS-20 OUT-6 structured output", () => {
     expect(service.requests[0]?.body["response_format"]).toMatchObject({ json_schema: { strict: true } });
   });
 
-  test("AIS-20 OUT-6 without a text there is no answer, and a wrong one is told with its text", async () => {
+  test("AIS-20 OUT-6 without a text there is no answer, and the error of a wrong one has its text", async () => {
     await using service = await startServer(says(""), says("I would rather not."));
     await expect(at(service).evaluate(noted.bind({}))).rejects.toMatchObject({ reason: "invalid_response" });
     const failed = await at(service)
@@ -253,7 +253,7 @@ describe("AIS-21 LIM-12 the sources of a cost", () => {
     expect((await at(service, { pricing }).evaluate(greeting.bind({}))).usage.costUsd).toBe(0.5);
   });
 
-  test("LIM-12 a limit in dollars ends an evaluation whose cost nobody says, in place of passing it unseen", async () => {
+  test("LIM-12 a limit in dollars ends an evaluation whose cost is not reported, and is not passed unnoticed", async () => {
     await using service = await startServer(streams());
     const unknown = at(service, { model: "house/model" });
     const ended = unknown.stream(greeting.bind({}), { budget: { maxCostUsd: 1 } }).response;

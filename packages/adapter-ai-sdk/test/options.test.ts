@@ -55,7 +55,7 @@ test("LOOP-6 the provider is the model's own, and what it may cost is known", ()
 describe("AIS-11 capabilities", () => {
   const capabilitiesOf = (options: Partial<AiSdkOptions>) =>
     aiSdkModel({ model: mockModel([]), ...options }).capabilities;
-  test("AIS-11 are both, but for what is said", () => {
+  test("AIS-11 are both there by default, and an option turns one off", () => {
     expect(capabilitiesOf({})).toMatchObject({ tools: true, nativeOutput: true });
     expect(capabilitiesOf({ nativeOutput: false })).toMatchObject({ tools: true, nativeOutput: false });
     expect(capabilitiesOf({ capabilities: { tools: false } })).toMatchObject({ tools: false, nativeOutput: true });

@@ -54,7 +54,7 @@ describe("PRO-4 a package that is missing", () => {
     expect(output).toEqual(["definition The package ai is needed for a model that is given by its id: npm install ai"]);
   });
 
-  test("PRO-4 in a bundle, where nothing can be looked up, its own import tells", async () => {
+  test("PRO-4 in a bundle, where packages cannot be looked up, the import itself fails", async () => {
     const { output } = await runProgram(
       `import { aiSdk } from "@proviso/adapter-ai-sdk";
        import { definePrompt } from "@proviso/core";

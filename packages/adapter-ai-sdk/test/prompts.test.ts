@@ -132,13 +132,13 @@ describe("AIS-10 schemas", () => {
     expect(providerOptions).toBeUndefined();
   });
 
-  test("AIS-10 OUT-4 told not to be strict where it cannot", async () => {
+  test("AIS-10 OUT-4 a schema that cannot be strict is sent as not strict", async () => {
     const { responseFormat, providerOptions } = await asks(open, "openai.responses");
     expect(responseFormat).toMatchObject({ schema: open });
     expect(providerOptions).toEqual({ openai: { strictJsonSchema: false } });
   });
 
-  test("AIS-10 a tool is strict only where every key is required, and only the OpenAI family is told", async () => {
+  test("AIS-10 a tool is strict only where every key is required, and the setting is sent to the OpenAI family alone", async () => {
     const loose = { ...lookUp, name: "loose", inputSchema: closed };
     const tools = [lookUp, loose];
     expect((await asked({ tools }, {}, "openai.chat")).tools).toMatchObject([

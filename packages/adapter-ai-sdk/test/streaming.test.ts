@@ -140,13 +140,13 @@ describe("AIS-17 a stream that does not end well", () => {
     ["a cut connection", cut, { failure: "throttle", kind: "unknown" }],
     ["a timeout", new DOMException("late", "TimeoutError"), { failure: "throttle", kind: "timeout" }],
     ["a text", "boom", { failure: "provider", reason: "unknown", message: "boom" }],
-  ])("AIS-17 an error part tells %s", async (_, error, expected) => {
+  ])("AIS-17 an error part is returned as a failure: %s", async (_, error, expected) => {
     const { answer, deltas } = await streamed([...text("0", "a"), { type: "error", error }, finish("error")]);
     expect(answer).toMatchObject(expected);
     expect(deltas).toEqual(["a"]);
   });
 
-  test("THR-1 a stream that breaks is told as what broke it", async () => {
+  test("THR-1 a stream that breaks fails with what broke it", async () => {
     const broken = new ReadableStream<LanguageModelV4StreamPart>({
       start: (controller) => controller.error(cut),
     });

@@ -166,7 +166,7 @@ test("AIS-7 AIS-8 Responses: encrypted reasoning, and arguments byte for byte", 
   expect(second["include"]).toEqual(["reasoning.encrypted_content"]);
 });
 
-test("AIS-10 tools are told to be strict or not where silence would mean strict", async () => {
+test("AIS-10 tools are sent as strict or not where the default would be strict", async () => {
   const anthropic = await evaluated(wire("anthropic"), "json");
   expect(anthropic.first["tools"]).toMatchObject([{ name: "look_up" }]);
   expect(JSON.stringify(anthropic.first["tools"])).not.toContain("strict");

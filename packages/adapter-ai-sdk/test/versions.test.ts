@@ -54,17 +54,14 @@ test("AIS-3 a model of interface v3", async () => {
 
 const older = ["v2", "v3"] as const;
 
-test.each(older)(
-  "AIS-10 a tool of OpenAI's wires is told whether it is strict by a model of %s, too",
-  async (version) => {
-    const v4 = mockModel([{}], "openai.responses");
-    const model = { ...v4, specificationVersion: version } as unknown as LanguageModel;
-    const inputSchema = { type: "object", properties: { a: { type: "string" } }, required: ["a"] };
-    const tools = [{ name: "look_up", description: "Looks up.", inputSchema }];
-    await aiSdkModel({ model }).generate(requestOf({ tools }));
-    expect(v4.calls[0]?.tools).toMatchObject([{ strict: true, inputSchema: { additionalProperties: false } }]);
-  },
-);
+test.each(older)("AIS-10 a model of %s sends a tool of OpenAI's wires as strict or not, too", async (version) => {
+  const v4 = mockModel([{}], "openai.responses");
+  const model = { ...v4, specificationVersion: version } as unknown as LanguageModel;
+  const inputSchema = { type: "object", properties: { a: { type: "string" } }, required: ["a"] };
+  const tools = [{ name: "look_up", description: "Looks up.", inputSchema }];
+  await aiSdkModel({ model }).generate(requestOf({ tools }));
+  expect(v4.calls[0]?.tools).toMatchObject([{ strict: true, inputSchema: { additionalProperties: false } }]);
+});
 
 test.each(older)("AIS-7 a model of %s gets arguments as an object: it would encode text twice", async (version) => {
   const v4 = mockModel([{}], "openai.chat");
@@ -99,13 +96,13 @@ describe.each(older)("a stream of %s", (version) => {
   };
   const chunk = (more: object) => ({ choices: [{ index: 0, delta: { content: "Hel" }, ...more }] });
 
-  test("AIS-17 that was cut is asked again, though its SDK tells a finish", async () => {
+  test("AIS-17 that was cut is asked again, though its SDK reports a finish", async () => {
     for (const events of [[chunk({})], [{ type: "response.output_text.delta", sequence_number: 1, delta: "Hel" }]]) {
       expect(await told(events)).toMatchObject({ failure: "throttle", kind: "unknown" });
     }
   });
 
-  test("AIS-17 whose wire told its end, or tells nothing, is whole", async () => {
+  test("AIS-17 whose wire has an end, or has no events, is whole", async () => {
     const usageAlone = { choices: [], usage: { prompt_tokens: 1 } };
     const completed = { type: "response.completed", response: { status: "completed" } };
     for (const events of [[], [chunk({ finish_reason: "stop" })], [chunk({}), usageAlone], [completed]]) {

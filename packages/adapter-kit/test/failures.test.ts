@@ -7,7 +7,7 @@ import {
 } from "@proviso/adapter-kit";
 import { describe, expect, test } from "vitest";
 
-describe("THR-1 OAI-10 what is told without a status", () => {
+describe("THR-1 OAI-10 a failure without a status", () => {
   test.each([
     [
       { code: "rate_limit_exceeded", type: "tokens" },

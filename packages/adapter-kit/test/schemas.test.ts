@@ -46,7 +46,7 @@ test.each([
   expect(wireName(name)).toBe(sent);
 });
 
-test("OUT-1 text that is no JSON is no payload, nor is text that nobody asked a form of", () => {
+test("OUT-1 text that is no JSON is no payload, nor is text without a schema", () => {
   const output = { name: "word", schema: optional };
   expect(parsedOutput(output, '{"word":"a","note":null}')).toEqual({ parsed: { word: "a" } });
   for (const text of ["", "Here: {}", '{"__proto__":{}}']) expect(parsedOutput(output, text)).toEqual({});

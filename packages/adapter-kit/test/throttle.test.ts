@@ -110,7 +110,7 @@ test("THR-2 five attempts, each wait uniform up to a doubled bound, capped", asy
   expect(Math.max(...capped.delays.map((delay) => delay ?? 0))).toBeCloseTo(0.999 * 8_000);
 });
 
-test("THR-2 a request waits 30 s in total unless said otherwise", async () => {
+test("THR-2 a request waits 30 s in total by default", async () => {
   const steps = Array.from({ length: 40 }, () => refused());
   const { delays, outcome } = await evaluated(steps, { random: () => 0.999, throttle: { maxAttempts: 40 } });
   const waited = delays.reduce<number>((sum, delay) => sum + (delay ?? 0), 0);
@@ -253,7 +253,7 @@ test.each([
   ["Rate limit reached", "Rate limit reached. It asked for 10 ms."],
   ["Rate limit reached. ", "Rate limit reached. It asked for 10 ms."],
   ["Slow down!", "Slow down! It asked for 10 ms."],
-])("THR-6 what the service said is a sentence of its own: %j", async (message, told) => {
+])("THR-6 the service's message is a sentence of its own: %j", async (message, told) => {
   const { outcome } = await evaluated([refused({ message, retryAfterMs: 10 })], { throttle: { maxAttempts: 1 } });
   expect(outcome).toMatchObject({ message: `The provider refused the request (rate_limit): ${told}` });
 });
@@ -307,7 +307,7 @@ test("THR-2 a policy that cannot be is refused when the adapter is made", async 
   void rejection;
 });
 
-test("PRO-8 ERR-2 a server that cannot be reached is told as that, once the attempts are over", async () => {
+test("PRO-8 ERR-2 a server that cannot be reached is reported as that, once the attempts are over", async () => {
   const refused = Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:9"), { code: "ECONNREFUSED" });
   const down = modelAdapter(
     scriptedModel([{ error: refused }, { error: new TypeError("fetch failed", { cause: refused }) }]),

@@ -118,7 +118,7 @@ describe("LOOP-5 an answer that is not whole says so", () => {
     });
   });
 
-  test("LOOP-5 a refusal is told apart from text", () => {
+  test("LOOP-5 a refusal is distinguished from text", () => {
     const output = [{ type: "message", content: [{ type: "refusal", refusal: "No." }] }];
     expect(answerOf(fromResponses({ status: "completed", output }, undefined))).toMatchObject({
       message: { text: "" },

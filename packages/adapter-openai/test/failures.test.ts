@@ -94,7 +94,7 @@ describe("THR-1 a connection or a body that breaks", () => {
     }
   });
 
-  test("PRO-8 a service that does not know the address is told of with the whole of it", async () => {
+  test("PRO-8 the failure of a service that does not know the address shows the whole address", async () => {
     await using server = await startServer(
       answering(404, { error: { message: "Invalid URL (POST /chat/completions)" } }),
     );

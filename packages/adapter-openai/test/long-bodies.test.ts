@@ -53,7 +53,7 @@ test.each(["evaluate", "stream"] as const)(
   },
 );
 
-test("OAI-9 a length that is told of a compressed answer says nothing of how long it is", async () => {
+test("OAI-9 the announced length of a compressed answer does not bound the answer", async () => {
   const { told, fetch } = endless(200, { "content-length": "1000", "content-encoding": "gzip" });
   expect(await failureOf(fetch, "evaluate")).toMatchObject({ reason: "invalid_response" });
   expect(told.megabytes).toBe(65);

@@ -91,7 +91,7 @@ test.each([
     Array.from({ length: 40 }, (_, index) => delta("x", index * 2)),
     Array.from({ length: 40 }, () => "x"),
   ],
-])("OAI-12 deltas that come %s are told once, in order", async (how, events, told) => {
+])("OAI-12 deltas that come %s are emitted once, in order", async (how, events, told) => {
   await using server = await startServer(
     streaming(...events.map((one) => event(one, one.type)), event(completed("text"), "response.completed")),
   );
@@ -105,7 +105,7 @@ test.each([
   expect(answer.message.text).toBe("text");
 });
 
-test("OAI-12 items that the last event leaves out are those that were told before", async () => {
+test("OAI-12 items that the last event leaves out are taken from earlier events", async () => {
   const item = { type: "message", content: [{ type: "output_text", text: "hello" }] };
   const done = { type: "response.output_item.done", output_index: 0, item, sequence_number: 0 };
   await using server = await startServer(streaming(event(done, done.type), event(completed(""), "response.completed")));

@@ -130,7 +130,7 @@ test("CMD-1 it runs in the folder that is given", async () => {
   expect((await doing("folder", "", { cwd }).evaluate(hello)).output).toBe(cwd);
 });
 
-test("CMD-1 a stream tells the whole text at once", async () => {
+test("CMD-1 a stream emits the whole text at once", async () => {
   const stream = doing("echo").stream(hello);
   const texts: string[] = [];
   for await (const event of stream) if (event.type === "text.delta") texts.push(event.text);

@@ -87,7 +87,7 @@ test.each(["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"])(
   },
 );
 
-test("CMD-6 a program that hears a signal itself decides, each time", async () => {
+test("CMD-6 a program that listens to a signal decides itself, each time", async () => {
   const noted = join(folder(), "ids");
   const deciding = `
     const alive = () => readFileSync(more, "utf8").trim().split("\\n").every((id) => process.kill(Number(id), 0));

@@ -19,7 +19,7 @@ test("CMD-9 a command that does not exist is a ProcessError that says what to do
   expect(events.filter(({ type }) => type === "provider.requested")).toHaveLength(1);
 });
 
-test("CMD-9 what cannot be started is told as what it is, with what to do", async () => {
+test("CMD-9 what cannot be started is reported as what it is, with what to do", async () => {
   const home = folder();
   const [inside, text, orphan] = [join(home, "inside"), join(home, "text"), join(home, "orphan")];
   mkdirSync(inside);

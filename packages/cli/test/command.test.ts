@@ -76,7 +76,7 @@ test("OVR-6 diff shows what an override replaces, and nothing of it can steer th
   ]);
 });
 
-test("OVR-6 a prompt that has changed since is stale: check and diff exit 1, list tells it", async () => {
+test("OVR-6 a prompt that has changed since is stale: check and diff exit 1, list shows it", async () => {
   const { run } = await commandLine();
   await run(["overrides", "seed", module]);
   for (const command of ["check", "diff", "list"]) {
@@ -134,7 +134,7 @@ test("OVR-8 accept drops what the prompt has no more, and leaves a file alone th
   expect(await readFile(file, "utf8")).toBe(wrong);
 });
 
-test("OVR-6 a damaged file is told with its name, exits 1 and is left alone", async () => {
+test("OVR-6 a damaged file is reported with its name, exits 1 and is left alone", async () => {
   const { file, run } = await commandLine();
   await run(["overrides", "seed", module]);
   await writeFile(file, "{");
@@ -208,7 +208,7 @@ test("OVR-7 a module that ends the process, or never ends loading, is not fine",
   }
 });
 
-test("OVR-7 a module in a language that this Node does not run is told so, and what to give instead", async () => {
+test("OVR-7 a module in a language that this Node does not run is reported, with what to give instead", async () => {
   const { folder, run } = await commandLine();
   await writeFile(join(folder, "prompts.tsx"), "export {};");
   const { code, stderr } = await run(["overrides", "check", "prompts.tsx"]);

@@ -80,7 +80,7 @@ describe("PRM-2 asynchronous schemas", () => {
     expect(error.message).toContain("asynchronous");
   });
 
-  test("PRM-2 what an asynchronous schema rejects with later goes unheard, not unhandled", async () => {
+  test("PRM-2 a late rejection of an asynchronous schema is swallowed, not unhandled", async () => {
     const json = () => ({ type: "object", properties: {} });
     const params: ObjectSchema = {
       "~standard": {

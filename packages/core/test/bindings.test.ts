@@ -15,7 +15,7 @@ describe("bindings", () => {
     expect(Object.isFrozen(binding)).toBe(true);
   });
 
-  test("a factory is a lazy singleton unless said otherwise", () => {
+  test("a factory is a lazy singleton by default", () => {
     expect(provideFactory(key, () => ({}))).toMatchObject({ scope: "singleton", eager: false });
     expect(provideFactory(key, () => ({}), { scope: "toolCall", eager: true })).toMatchObject({
       scope: "toolCall",

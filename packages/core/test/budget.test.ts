@@ -57,7 +57,7 @@ describe("LIM-4 budgets", () => {
     expect(tracker.exceeded()).toBe(dimension);
   });
 
-  test("LIM-4 a tracker sums what is settled and tells what remains", () => {
+  test("LIM-4 a tracker sums what is settled and returns what remains", () => {
     const tracker = trackBudget({ maxTotalTokens: 100, maxCostUsd: 1 });
     spend(tracker, used(10, 5));
     spend(tracker, { ...used(1, 2, 0.25), estimated: true, cachedInputTokens: 1, reasoningTokens: 2 });

@@ -36,7 +36,7 @@ describe("EVT-2 JSON values", () => {
     [-0, 0],
     [new Map([["a", 1]]), {}],
     [undefined, undefined],
-  ])("EVT-2 %o is told by its JSON encoding", (value, json) => {
+  ])("EVT-2 %o is shown by its JSON encoding", (value, json) => {
     expect(toJsonValue(value)).toEqual({ value: json });
   });
 
@@ -51,7 +51,7 @@ describe("EVT-2 JSON values", () => {
     for (const value of [circular, fragile, () => 1, Symbol("x")]) expect(toJsonValue(value)).toBeUndefined();
   });
 
-  test("EVT-2 what is told is a copy", () => {
+  test("EVT-2 the JSON value is a copy", () => {
     const value = { list: [1] };
     const told = toJsonValue(value);
     value.list.push(2);

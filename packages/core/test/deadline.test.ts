@@ -3,7 +3,7 @@ import { deadlineAt, deadlineIn, DefinitionError, type Clock } from "@proviso/co
 import { caught } from "./support/caught.ts";
 
 describe("deadlines", () => {
-  test("a deadline tells how much is left, by its clock", () => {
+  test("a deadline returns how much is left, by its clock", () => {
     let now = 1_000;
     const clock: Clock = { now: () => now, sleep: async () => {} };
     const deadline = deadlineIn(500, clock);

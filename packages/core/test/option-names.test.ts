@@ -17,7 +17,7 @@ import { z } from "zod";
 const key = resourceKey<number>("n");
 const tool = { name: "t", description: "T.", input: z.object({}), execute: () => "done" };
 
-describe("ERR-4 an option that nobody would look at is refused, and the one that is meant is named", () => {
+describe("ERR-4 an unknown option is refused, and the one that may be meant is named", () => {
   test.each<readonly [what: string, define: () => unknown, message: string]>([
     [
       "defineTool",

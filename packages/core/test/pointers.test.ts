@@ -85,7 +85,7 @@ describe("ERR-5 what a schema found wrong is in issues, and the message names wh
   });
 });
 
-describe("ERR-6 who comes from another library is told what it is called here", () => {
+describe("ERR-6 an option of another library is refused with the name that it has here", () => {
   test.each<readonly [what: string, define: () => unknown, message: string]>([
     [
       "inputSchema",

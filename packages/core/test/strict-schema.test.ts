@@ -30,7 +30,7 @@ const Kind = z.discriminatedUnion("kind", [
 ]);
 
 describe("OUT-4 strict schemas", () => {
-  test("OUT-4 a reference stands alone, what is said of it goes around it", () => {
+  test("OUT-4 a reference stands alone, keywords beside it go around it", () => {
     const { schema } = made(
       z.object({ first: Named.describe("the first"), next: Named.describe("the next").optional(), plain: Named }),
     );

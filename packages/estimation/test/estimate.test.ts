@@ -19,7 +19,7 @@ const storeOf = (samples: readonly Partial<UsageSample>[]) => {
 };
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 
-test("EST-1 nothing is asked, told or written", async () => {
+test("EST-1 nothing is sent, emitted or written", async () => {
   const model = scriptedModel([]);
   const session = createSession();
   const events = recordEvents(session);
@@ -278,7 +278,7 @@ describe("EST-6 costs", () => {
     expect(await cost("whisper-1")).toMatchObject({ known: false, reason: expect.stringContaining("tokens") });
   });
 
-  test("EST-6 of an adapter of other making the model has to be said", async () => {
+  test("EST-6 the model of a foreign adapter has to be given", async () => {
     const adapter: ProviderAdapter = { ...named("gpt-4o-mini") };
     const prompt = ask.bind({ text: "x" });
     const { costUsd } = await estimate(prompt, { adapter });

@@ -30,7 +30,7 @@ describe("BLK-1 a primitive is immutable", () => {
     expect(await primitive.run("A fine day.")).toMatchObject({ success: true });
   });
 
-  test("BLK-1 what is done to the definition afterwards reaches nobody", async () => {
+  test("BLK-1 later changes of the definition have no effect", async () => {
     const model = scriptedModel([{ output: { label: "good" } }]);
     const on: "render_error"[] = ["render_error"];
     const policy = { on, recover: () => ({ data: { label: "bad" as const } }) };

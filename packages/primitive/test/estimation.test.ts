@@ -12,7 +12,7 @@ afterEach(() => {
 
 const good = { output: { label: "good" } };
 
-test("BLK-14 without history it comes from priors, with low confidence, and nobody is asked", async () => {
+test("BLK-14 without history it comes from priors, with low confidence, and no request is sent", async () => {
   const { primitive, model } = classifier([]);
   const short = await primitive.estimateExecution("A fine day.");
   const long = await primitive.estimateExecution("A fine day. ".repeat(1000));

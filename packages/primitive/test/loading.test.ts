@@ -71,7 +71,7 @@ test("BLK-3 PRO-4 missing, it is a DefinitionError that says how to install it",
   expect(await printed(program, [name])).toEqual([message]);
 });
 
-test("BLK-3 PRO-4 in a bundle, where nothing can be looked up, its own import tells", async () => {
+test("BLK-3 PRO-4 in a bundle, where packages cannot be looked up, the import itself fails", async () => {
   const program = `${block}
     import { registerHooks } from "node:module";
     registerHooks({ resolve(specifier, context, next) {

@@ -13,7 +13,7 @@ async function settled<T>(clock: { advance(ms: number): Promise<void> }, running
 }
 
 describe("BLK-8 schema repair is inside", () => {
-  test("BLK-8 one turn unless said otherwise: the model is shown what does not fit", async () => {
+  test("BLK-8 one turn by default: the model is shown what does not fit", async () => {
     const { primitive, model } = classifier([unfit, good]);
     const result = await primitive.run("A fine day.");
     expect(result).toMatchObject({ success: true, data: { label: "good" }, attempts: 1, usage: { totalTokens: 30 } });

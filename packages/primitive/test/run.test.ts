@@ -136,7 +136,7 @@ describe("BLK-13 the provisos of a run", () => {
     expect(model.callCount).toBe(0);
   });
 
-  test("BLK-13 a tracker is shared by runs, and the session hears them", async () => {
+  test("BLK-13 a tracker is shared by runs, and the session receives their events", async () => {
     const large = { ...good, usage: { inputTokens: 600, outputTokens: 10 } };
     const { primitive } = classifier([large, large]);
     const budget = trackBudget({ maxTotalTokens: 1_000 });

@@ -114,7 +114,7 @@ describe("BLK-3 without a proxy", () => {
     expect(result).toMatchObject({ success: true, response: { provider: "default.chat", model: "openai/gpt-5.4" } });
   });
 
-  test("BLK-6 an id that nobody resolves is not_found_error, until somebody does", async () => {
+  test("BLK-6 an id without a provider is not_found_error, until a provider resolves it", async () => {
     const primitive = definePrimitive(block);
     const result = failed(await primitive.run("A fine day."));
     expect(result).toMatchObject({ errorType: "ProviderError", reason: "not_found_error", attempts: 1 });

@@ -8,7 +8,7 @@ export interface AdapterFacts {
   /** false: an agent, which asks its model itself. */
   readonly isModel: boolean;
   readonly nativeOutput: boolean;
-  /** Of one request. */
+  /** The most output tokens of one request. */
   readonly maxOutputTokens: number | undefined;
   readonly clock: Clock;
   readonly prices: Prices;
@@ -25,7 +25,7 @@ type Evaluator = <Output>(
 export interface AdapterInternals {
   readonly evaluate: Evaluator;
   readonly facts: AdapterFacts;
-  /** The same adapter, whose requests keep this pace. */
+  /** Makes an adapter like this one whose requests keep this pace. */
   atPace(pace: Pace): ProviderAdapter;
 }
 

@@ -19,7 +19,7 @@ export interface AdapterOptions extends Environment {
 }
 
 /**
- * For whoever takes options now and makes the adapter later.
+ * Validates adapter options without making an adapter.
  * @throws {DefinitionError} for a throttle policy or a tool choice that cannot be, or an empty secret.
  */
 export function checkAdapterOptions(options: AdapterOptions): void {
@@ -29,7 +29,7 @@ export function checkAdapterOptions(options: AdapterOptions): void {
   checkPricing(options.pricing);
 }
 
-/** Of AdapterOptions: for whoever takes more options and checks their names. */
+/** The names of AdapterOptions, to check the names of options that include them. */
 export const adapterOptionNames = {
   throttle: true,
   toolChoice: true,

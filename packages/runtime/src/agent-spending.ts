@@ -1,5 +1,5 @@
 // 1. A turn of an agent holds its place in every budget while the agent works; while a call of it runs, only what it has
-//    sent and said so far.
+//    sent and produced so far.
 import type { AssistantMessage } from "@proviso/core";
 import type { Granted } from "./budgets.ts";
 import type { Failure } from "./failures.ts";
@@ -10,9 +10,9 @@ import type { Run } from "./run.ts";
 import { estimatedTokens } from "./tokens.ts";
 import { answerTokensOf, inputTokensOf } from "./usage.ts";
 
-/** What a turn of an agent spends, as far as anybody outside can tell. */
+/** What a turn of an agent spends, as far as the runtime can see. */
 export interface AgentSpending extends Pick<Work, "wanted" | "inputTokens"> {
-  /** An estimate of the tokens of what it has said, and of its calls. */
+  /** An estimate of the tokens of the agent's text and calls so far. */
   produced(): number;
   says(text: string): void;
   calls(message: AssistantMessage): void;
@@ -30,23 +30,23 @@ export function agentSpending(run: Run): AgentSpending {
   const expected = Math.ceil(run.expected?.inputTokens?.p90 ?? 0);
   const wanted = run.limits.budget && wantedOf(run, {}, Math.max(inputTokens(), expected));
   /** Not counted yet. */
-  let said = "";
+  let uncounted = "";
   let counted = 0;
   let granted: Granted | undefined;
-  /** Of what was counted, the part that stays reserved. */
+  /** The part of the counted tokens that stays reserved. */
   let held = 0;
 
-  const produced = (): number => counted + estimatedTokens(said);
+  const produced = (): number => counted + estimatedTokens(uncounted);
   return {
     wanted,
     inputTokens,
     produced,
-    says: (text) => void (said += text),
+    says: (text) => void (uncounted += text),
     calls: (message) => void (counted += answerTokensOf(message)),
     begins: (grant) => void (granted = grant),
     pause() {
       counted = produced();
-      said = "";
+      uncounted = "";
       if (wanted !== undefined) granted?.pause({ inputTokens: inputTokens(), outputTokens: counted - held });
       held = counted;
     },

@@ -29,7 +29,7 @@ export interface AgentDriver {
   readonly name: string;
   /** The model that the agent uses. */
   readonly model: string;
-  /** Its answers report their cost, so that `maxCostUsd` holds without a price. Default false. */
+  /** Whether the agent's answers report their cost, so that `maxCostUsd` holds without a price. Default false. */
   readonly reportsCost?: boolean | undefined;
   /**
    * One task, one final answer; it may throw what `fetch` throws, as a ModelProvider may. A failure without `usage` is
@@ -40,7 +40,7 @@ export interface AgentDriver {
 
 /** One evaluation, as the agent's driver sees it. */
 export interface AgentRun {
-  /** As it is now: a call may open sections, whose text and tools are in it from then on. */
+  /** The prompt as it is rendered now: a call may open sections, whose text and tools are in it from then on. */
   readonly rendered: RenderedPrompt;
   /** The history that the agent goes on from. */
   readonly messages: readonly Message[];
@@ -50,7 +50,10 @@ export interface AgentRun {
   readonly deadline: Deadline | undefined;
   /** One call after another, as in every evaluation: with its policies, its events, and a rollback if it fails. */
   executeToolCall(call: ToolCall): Promise<ToolMessage>;
-  /** For text as it comes: streamed to who watches, and what a turn without a usage is charged for (LIM-8). */
+  /**
+   * Takes a piece of text as it arrives. It is streamed to the caller, and a turn without a usage is charged for it
+   * (LIM-8).
+   */
   onDelta(delta: ModelDelta): void;
 }
 
@@ -88,7 +91,7 @@ function concluded(run: Run, { response, usage, stop }: Answered, durationMs: nu
   run.emit({ type: "provider.responded", turn: run.turn, usage, finishReason: response.finishReason, durationMs });
   const unusable = whyUnusable(response);
   if (unusable !== undefined) return unusable;
-  // Its calls ran while it worked.
+  // The calls of this message ran while the agent worked.
   run.conversation.append({ ...response.message, toolCalls: [] }, []);
   return stop ?? run.limits.stopped("response");
 }

@@ -5,7 +5,7 @@ export function after<T, R>(value: T | Promise<T>, goOn: (value: T) => R | Promi
   return value instanceof Promise ? value.then(goOn) : goOn(value);
 }
 
-/** At once where each of them is. */
+/** Collects values: synchronously where none of them is a promise. */
 export function allOf<T>(all: readonly (T | Promise<T>)[]): readonly T[] | Promise<readonly T[]> {
   return all.some((each) => each instanceof Promise) ? Promise.all(all) : (all as readonly T[]);
 }

@@ -1,12 +1,12 @@
-// 1. Who waits is served in the order of coming: nobody overtakes, so a large request is not passed over for ever.
-// 2. Somebody waits only while a reservation of this process is open; each that settles serves those who wait.
+// 1. Waiting requests are served in the order of arrival; none overtakes, so a large request does not wait for ever.
+// 2. A request waits only while a reservation of this process is open; each that settles serves the waiting ones.
 import type { BudgetTracker } from "@proviso/core";
 import { noUsage, type BudgetReservation } from "@proviso/core/internal";
 import { hiddenField } from "./hidden-field.ts";
 
 /** What a request holds of a tracker. */
 export interface OpenReservation extends BudgetReservation {
-  /** Holds no more than this from now on, and nobody waits for its end any more. */
+  /** Lowers the reservation to this. Requests in the queue do not wait for its end any more. */
   shrink(to: Parameters<BudgetTracker["reserve"]>[0]): void;
 }
 
@@ -14,18 +14,18 @@ export interface OpenReservation extends BudgetReservation {
 export interface BudgetQueue {
   /** No reservation is open here. */
   isEmpty(): boolean;
-  /** The reservation, whose end serves who waits. */
+  /** Wraps a reservation: its end serves the waiting requests. */
   opened(reservation: BudgetReservation): OpenReservation;
   /**
-   * Asks `attempt` at once if nobody waits, otherwise when it is its turn, and again after each settlement, until it
-   * returns something. Rejects with the signal's reason when that fires.
+   * Calls `attempt` at once if the queue is empty, otherwise in turn, and again after each settlement, until it returns
+   * something. Rejects with the signal's reason when the signal aborts.
    */
   inTurn<T>(attempt: () => T | undefined, signal: AbortSignal): T | Promise<T>;
 }
 
 const queues = hiddenField<BudgetQueue>();
 
-/** One for each tracker, whoever made it. */
+/** Returns the queue of a tracker. Each tracker has one, also a tracker that the application made. */
 export function queueOf(tracker: BudgetTracker): BudgetQueue {
   let queue = queues.of(tracker);
   if (queue === undefined) queues.set(tracker, (queue = newQueue(tracker)));
@@ -62,7 +62,7 @@ function newQueue(tracker: BudgetTracker): BudgetQueue {
             if (got === undefined) return false;
             resolve(got);
           } catch (error) {
-            // A tracker of somebody's own.
+            // An application's own tracker may throw.
             reject(error);
           }
           waiting.delete(isServed);

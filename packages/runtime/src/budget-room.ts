@@ -9,9 +9,9 @@ export interface Wanted {
   readonly inputTokens: number;
   /** Reserved for the answer where there is room for it. */
   readonly outputTokens: number;
-  /** With fewer there is no use in asking. */
+  /** The least room for an answer that makes a request worth sending. */
   readonly leastOutputTokens: number;
-  /** US dollars; undefined: nobody knows. */
+  /** US dollars; undefined where the price is not known. */
   readonly costOf: ((inputTokens: number, outputTokens: number) => number) | undefined;
 }
 
@@ -26,13 +26,14 @@ export interface Room {
 /** A request that holds its place in a budget. */
 export interface Placed {
   readonly reservation: OpenReservation;
-  /** Beside all other reservations; its own is part of it. */
+  /** The room beside all other reservations; its own reservation is part of it. */
   readonly room: Room;
 }
 
 /**
- * Reserves what is wanted. Where that does not fit beside others: undefined, to be tried again when one of them settles.
- * With nobody else there it takes what is left, down to the least; what does not fit even then is refused.
+ * Reserves what is wanted. Where that does not fit beside other reservations it returns undefined, to try again when
+ * one of them settles. Without other reservations it takes what is left, down to the least; what does not fit even then
+ * is refused.
  */
 export function placed(tracker: BudgetTracker, wanted: Wanted): Placed | Failure | undefined {
   const room = roomIn(tracker.remaining(), wanted, tracker);
@@ -44,7 +45,7 @@ export function placed(tracker: BudgetTracker, wanted: Wanted): Placed | Failure
   return taken(room, wanted) ?? refused(room, wanted);
 }
 
-/** For who cannot wait: reserves what is wanted, or what others have left of it, down to the least. */
+/** Reserves what is wanted, or what others have left of it, down to the least: for a request that cannot wait. */
 export function placedBeside(tracker: BudgetTracker, wanted: Wanted): Placed | Failure {
   const room = roomIn(tracker.remaining(), wanted, tracker);
   return taken(room, wanted) ?? refused(room, wanted, " beside the one in whose code it begins");
@@ -86,7 +87,7 @@ function leftOf(limit: number | undefined, spent: number): number {
   return limit === undefined ? Infinity : limit - spent;
 }
 
-/** By the limit that leaves the least. */
+/** Returns the room under the limit that leaves the least. */
 function roomIn(left: BudgetAmounts, wanted: Wanted, tracker: BudgetTracker): Room {
   const { inputTokens } = wanted;
   const rooms: readonly (readonly [BudgetDimension, number])[] = [

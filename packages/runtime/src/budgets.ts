@@ -18,13 +18,13 @@ import { budgetFailure, isFailure, type Failure } from "./failures.ts";
 /** What a request holds of all budgets. */
 export interface Granted {
   settle(actual: Usage): void;
-  /** Others wait for what it holds of the tracker. */
+  /** Whether another request that waits for the tracker waits for this reservation. */
   holds(tracker: BudgetTracker): boolean;
-  /** It waits for something else, a tool call of an agent: it holds what it has spent so far, an estimate. */
+  /** Shrinks the reservation to what was spent so far, an estimate: an agent waits for a tool call. */
   pause(spent: { readonly inputTokens: number; readonly outputTokens: number }): void;
-  /** It goes on: holds what it wants beside that, as soon as there is room. */
+  /** Reserves again what the agent wants beside what was spent, as soon as there is room. */
   goOn(wanted: Wanted, signal: AbortSignal): Failure | undefined | Promise<Failure | undefined>;
-  /** By the budget that leaves the least; undefined where nothing was wanted. */
+  /** The room under the budget that leaves the least; undefined where nothing was wanted. */
   readonly room: Room | undefined;
 }
 
@@ -33,14 +33,16 @@ type Grant = Granted | Failure;
 /** An evaluation's own budget and those around it: all are spent from, all hold. */
 export interface Budgets {
   readonly deadline: Deadline | undefined;
-  /** All as one, for whoever may look at what is left. */
+  /** All budgets as one tracker, for code that may look at what is left. */
   readonly tracker: BudgetTracker | undefined;
   readonly limitsCost: boolean;
   /** Why a usage without a cost cannot be held against a limit in dollars, where there is one. */
   unpriced(usage: Usage): Failure | undefined;
   includes(tracker: BudgetTracker): boolean;
   exceeded(phase: EvaluationPhase): Failure | undefined;
-  /** Nothing left, whoever has reserved what: a request would only begin to pass the limit. */
+  /**
+   * Returns a failure where nothing is left, apart from all reservations: a request would only begin to pass the limit.
+   */
   exhausted(): Failure | undefined;
   /** Reserves what a request wants; waits for others where it does not fit beside them. undefined: it wants nothing. */
   reserve(wanted: Wanted | undefined, signal: AbortSignal): Grant | Promise<Grant>;

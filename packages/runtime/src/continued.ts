@@ -29,7 +29,7 @@ interface History extends Continued {
   readonly isAsked: boolean;
 }
 
-/** As they were sent: what an error shows of them lacks the secrets. */
+/** The histories as they were sent; an error shows them without secrets. */
 const histories = new WeakMap<object, History>();
 
 export function rememberHistory(error: EvaluationFailure, { template }: Prompt, conversation: Conversation): void {
@@ -37,7 +37,9 @@ export function rememberHistory(error: EvaluationFailure, { template }: Prompt, 
   rememberGiven(error, { messages, question: conversation.question, template, isAsked: true, next: wordAfter(error) });
 }
 
-/** Of an evaluation that could not begin: its error goes on from what it was given. */
+/**
+ * Remembers the history of an evaluation that could not begin: `continueFrom` its error goes on from what it was given.
+ */
 export function rememberGiven(error: EvaluationFailure, history: History): void {
   histories.set(error, history);
 }
@@ -49,7 +51,7 @@ export function givenHistory(options: EvaluateOptions): History | undefined {
     if (continueFrom !== undefined) return historyOf(continueFrom);
     return messages && storedHistory(parseMessages(messages), { isAsked: false, next: undefined });
   } catch {
-    // It may be why the evaluation could not begin.
+    // The options may be why the evaluation could not begin.
     return undefined;
   }
 }
@@ -102,7 +104,9 @@ function continued(history: History, prompt: Prompt, user: string): Continued | 
   return { messages, question, next: messages.at(-1)?.role === "assistant" ? next : undefined };
 }
 
-/** After an answer somebody has to speak: some services refuse a history that ends with the model's own words. */
+/**
+ * Returns the user message that follows an answer: some services refuse a history that ends with the model's own words.
+ */
 function wordAfter(from: object): string {
   const { code, issues } = from as { readonly code?: unknown; readonly issues?: unknown };
   return code === "output" && Array.isArray(issues)
@@ -110,7 +114,7 @@ function wordAfter(from: object): string {
     : goOn;
 }
 
-/** What the model is told when its answer does not fit. */
+/** The message to a model whose answer does not fit. */
 export function repairText(issues: string): string {
   return `Your answer does not fit the output that was asked for: ${issues}. Answer again, whole and with these mended.`;
 }

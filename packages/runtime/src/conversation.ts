@@ -24,7 +24,7 @@ export interface Conversation {
   say(text: string): void;
 }
 
-/** After earlier turns, or going on with a history that holds the prompt's question. */
+/** Starts a conversation after earlier turns, or goes on with a history that holds the prompt's question. */
 export function startConversation(
   rendered: RenderedPrompt,
   earlier: readonly Message[],
@@ -36,7 +36,7 @@ export function startConversation(
   // What renders to nothing was refused, and without a user section all of it is the user's.
   if (continued === undefined) messages.push(freeze({ role: "user", text: rendered.user }));
   else if (continued.next !== undefined) messages.push(freeze({ role: "user", text: continued.next }));
-  /** Of all messages up to each. */
+  /** The estimated tokens of all messages up to each. */
   let tokens: number[] = [0];
 
   const add = (message: Message): void => {
@@ -66,7 +66,7 @@ export function startConversation(
   };
 }
 
-/** Without the system text, which is the prompt's own. */
+/** Freezes the messages and leaves out the system text, which is the prompt's own. */
 export function frozenMessages(messages: readonly Message[]): readonly Message[] {
   return Object.freeze(messages.filter(({ role }) => role !== "system").map(freeze));
 }

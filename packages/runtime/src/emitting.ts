@@ -7,7 +7,7 @@ import type { Run } from "./run.ts";
 import { redactionOf } from "./secrets/structure.ts";
 import type { Origin } from "./session/beside.ts";
 
-/** Numbers an event, reduces it, tells the listeners and whoever watches. */
+/** Makes the function that numbers an event, reduces it, and emits it to the session's listeners and the stream. */
 export function emitter(
   of: Pick<Run, "core" | "world" | "evaluationId" | "nesting" | "enclosing" | "watch" | "log" | "redaction">,
 ): Run["emit"] {

@@ -96,7 +96,7 @@ export function checkToolChoice(choice: unknown): asserts choice is ToolChoice |
   throw refused("toolChoice", '"auto", "none", "required" or { tool }', choice);
 }
 
-/** By its shape: there may be several realms. */
+/** Recognises a signal by its shape: there may be several realms. */
 export function isAbortSignal(value: unknown): value is AbortSignal {
   return isRecord(value) && "aborted" in value && typeof value["addEventListener"] === "function";
 }

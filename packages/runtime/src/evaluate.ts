@@ -55,9 +55,10 @@ export function modelAdapter(provider: ModelProvider, options: AdapterOptions = 
 }
 
 /**
- * For what owns its loop: it answers in its own way and calls our tools through the one executor, so that
- * transactions, policies, limits and events are the same.
- * @throws {DefinitionError} for what is no driver, a throttle policy or a tool choice that cannot be, or an empty secret.
+ * Makes an adapter of an agent, which runs its own loop and calls our tools through the runtime's executor.
+ * Transactions, policies, limits and events work as they do with a model.
+ * @throws {DefinitionError} for what is no driver, a throttle policy or a tool choice that cannot be, or an empty
+ * secret.
  */
 export function agentAdapter(driver: AgentDriver, options: AdapterOptions = {}): ProviderAdapter {
   checkOptionNames("agentAdapter", options, adapterOptionNames);
@@ -71,7 +72,7 @@ type Fields = Readonly<Record<string, "string" | "function" | "object">>;
 const modelProviderFields: Fields = { name: "string", model: "string", capabilities: "object", generate: "function" };
 const agentDriverFields: Fields = { name: "string", model: "string", drive: "function" };
 
-/** Without it, a field that is missing would show only with the first request. */
+/** Checks a driver here, because a missing field would otherwise show only with the first request. */
 function checkDriver(given: unknown, needed: string, fields: Fields): void {
   const values = (given ?? {}) as Readonly<Record<string, unknown>>;
   const fits = ([name, type]: readonly [string, string]): boolean =>
@@ -147,7 +148,7 @@ async function evaluate<Output>(
 
 type Outcome = { readonly response: PromptResponse<unknown> } | { readonly error: EvaluationFailure };
 
-/** The last catch: whatever throws where nobody expected it is a failure of its own kind. Never rejects. */
+/** Catches every unexpected error: it is a failure of its own kind. Never rejects. */
 async function outcomeOf(setup: DrivenSetup, run: Run): Promise<Outcome> {
   let phase: EvaluationPhase = "render";
   try {

@@ -39,7 +39,10 @@ export function notStarted(
   }
 }
 
-/** Its own, redacted when they were reported, or that of whoever else made the session unusable meanwhile. */
+/**
+ * Returns the evaluation's own faults, redacted when they were reported, or the fault of another evaluation that made
+ * the session unusable meanwhile.
+ */
 export function faultsOf({ faults, core, redaction }: Run): readonly RestoreFault[] {
   if (faults.length > 0) return [...faults];
   try {
@@ -58,7 +61,7 @@ export function whyNoMoreCalls(run: Run): Failure | undefined {
   return failure({ stop: "restore", phase: "tool", message: whyTheyDisagree(faults), cause: faults[0]?.cause, faults });
 }
 
-/** With the response or the failure that the evaluation would have come to. */
+/** Makes the RestoreError, with the response or the failure that the evaluation would have come to. */
 export function restoreError(
   run: Run,
   faults: readonly RestoreFault[],
@@ -76,12 +79,12 @@ export function restoreError(
   return withHiddenResponse(error);
 }
 
-/** What failed, as the error and the model are told. */
+/** Describes what failed, for the error and the model. */
 export function whyTheyDisagree(faults: readonly RestoreFault[]): string {
   return `Session and resources may disagree: ${faults.map(({ message }) => message).join("; ")}`;
 }
 
-/** Nothing paid for is lost, but whoever prints the error does not print the answer as it came. */
+/** Hides the response: nothing paid for is lost, but printing the error does not print the answer. */
 export function withHiddenResponse<E extends ListenerError | RestoreError>(error: E): E {
   return Object.defineProperty(error, "response", { enumerable: false });
 }
@@ -104,7 +107,10 @@ function withFaults(run: Run, error: EvaluationFailure): EvaluationFailure {
   return restoreError(run, [...run.faults], { failure: error });
 }
 
-/** The same for what was thrown; of an evaluation that cannot even emit it, its clock may throw for example, no event. */
+/**
+ * Makes the error for what was thrown unexpectedly, and emits it. Where even that throws, because of a broken clock for
+ * example, there is no event.
+ */
 export function unforeseen(run: Run, why: Failure): EvaluationFailure {
   let error: EvaluationFailure | undefined;
   try {

@@ -31,8 +31,8 @@ import { isA } from "./is-a.ts";
 const brand: unique symbol = Symbol("failure");
 
 /**
- * Why an evaluation ends without an answer, as steps tell each other; only `evaluate` makes an error of it. Made by
- * `failure` alone, or as a copy of one: nobody else's object is taken for one, whatever its fields are.
+ * Why an evaluation ends without an answer, as the steps return it; only `evaluate` makes an error of it. Made by
+ * `failure` alone, or as a copy of one: no other object is taken for one, whatever its fields are.
  */
 export type Failure = {
   readonly [brand]: true;
@@ -49,7 +49,7 @@ export type Failure = {
       readonly stop: "budget";
       /** undefined: an error that a handler made. */
       readonly tracker: BudgetTracker | undefined;
-      /** Of an answer that it cut short. */
+      /** The text of an answer that the budget cut short. */
       readonly text?: string | undefined;
     })
   | { readonly stop: "provider"; readonly reason: ProviderErrorReason; readonly status?: number | undefined }

@@ -1,4 +1,4 @@
-/** `instanceof` for what somebody threw: a revoked proxy cannot be asked for its class, and is of none. */
+/** `instanceof` for any thrown value: a revoked proxy cannot be asked for its class, and is of none. */
 export function isA<T>(value: unknown, type: abstract new (...given: never[]) => T): value is T {
   try {
     return value instanceof type;

@@ -6,16 +6,16 @@ export function logSafely(logger: Logger, level: keyof Logger, fields: object, m
     const logged: unknown = logger[level](fields, message);
     ignoreRejection(logged);
   } catch {
-    // As above.
+    // A logger that throws must not end the evaluation, as above.
   }
 }
 
-/** Whatever may be a promise: nobody waits for it, and its rejection is nobody's. */
+/** Swallows the rejection of what may be a promise that is not awaited. */
 export function ignoreRejection(value: unknown): void {
   try {
     if (typeof value !== "object" || value === null || !("then" in value)) return;
     Promise.resolve(value).catch(() => {});
   } catch {
-    // It cannot even be asked whether it is a promise.
+    // The value throws when it is asked whether it is a promise.
   }
 }

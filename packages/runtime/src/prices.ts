@@ -10,28 +10,28 @@ export interface TokenPrices {
   readonly input: number;
   /** US dollars for a million output tokens. */
   readonly output: number;
-  /** Of the input that came from the provider's cache. Default: as `input`. */
+  /** US dollars for a million input tokens that came from the provider's cache. Default: as `input`. */
   readonly cachedInput?: number | undefined;
-  /** Of the output that the model thought in. Default: as `output`. */
+  /** US dollars for a million output tokens of reasoning. Default: as `output`. */
   readonly reasoning?: number | undefined;
 }
 
 /** Tokens of one request, to be priced; fractions will do. */
 export interface PricedTokens {
   readonly inputTokens: number;
-  /** Of the input. */
+  /** Input tokens that came from the provider's cache; `inputTokens` includes them. */
   readonly cachedInputTokens?: number | undefined;
   readonly outputTokens: number;
-  /** Of the output. */
+  /** Output tokens of reasoning; `outputTokens` includes them. */
   readonly reasoningTokens?: number | undefined;
 }
 
-/** US dollars for the tokens of a request at a moment (milliseconds since 1970), or why nobody knows. */
+/** US dollars for the tokens of a request at a moment (milliseconds since 1970), or why the price is not known. */
 export type Pricing =
   | { readonly known: true; priceOf(tokens: PricedTokens, at: number): number }
   | { readonly known: false; readonly reason: string };
 
-/** The prices of one model, looked up once, and not before somebody asks. */
+/** The prices of one model, looked up once, when they are first needed. */
 export interface Prices {
   /** undefined until `load` is done. */
   readonly current: Pricing | undefined;
@@ -64,7 +64,10 @@ export function checkPricing(pricing: unknown): void {
   }
 }
 
-/** By what was given; else by the catalog of an optional package, which goes by the provider's and the model's name. */
+/**
+ * Makes the prices: those that were given, else those of an optional package's catalog, by the provider's and the
+ * model's name.
+ */
 export function pricesOf(of: {
   readonly pricing?: TokenPrices | undefined;
   readonly model: string | undefined;
@@ -139,7 +142,10 @@ async function fromCatalog({
   return unknown(`${packageName} has no price for the model "${model}".`);
 }
 
-/** Of its own provider, as it is, then as gateways write it: `provider/model`. */
+/**
+ * Returns the names to look up: that of the model's own provider, the plain one, then the form of gateways:
+ * `provider/model`.
+ */
 function namesOf(
   model: string,
   provider: string | undefined,
@@ -152,7 +158,7 @@ function namesOf(
 
 /** The catalog's own arithmetic, but for requests that plain prices hold for: it takes a millisecond to look up. */
 function listed(calcPrice: Catalog["calcPrice"], found: Found, modelId: string): Pricing {
-  // With a provider that has this model alone, the rest of the catalog is not searched.
+  // The search is limited to a provider that has this model alone.
   const provider = { ...found.provider, models: [found.model] };
   const plain = plainPrices(found);
   return {

@@ -39,7 +39,7 @@ export function renderWith(prompt: Run["prompt"], inputs: RenderInputs, opened: 
  * where nothing has to be waited for.
  */
 export function refresh(run: Run): Promise<Failure | undefined> | undefined {
-  // In a session that cannot be used any more nothing opens.
+  // Sections do not open in an unusable session.
   if (!run.core.isUsable()) return undefined;
   const opened = openedOf(run.core, run.promptName);
   return opened === run.opened ? undefined : renderAgain(run, opened);

@@ -14,9 +14,9 @@ export function isSecret(key: unknown): key is string {
 
 /** Secrets, and what hides them. */
 export interface Secrets {
-  /** Of any value. */
+  /** Redacts any value. */
   readonly redact: Redact;
-  /** For a text that comes in pieces. */
+  /** Redacts a text that arrives in pieces. */
   readonly pieces: () => Pieces;
 }
 

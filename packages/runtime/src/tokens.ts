@@ -122,7 +122,10 @@ function costOf(piece: number, units: number): number {
   return (first[piece] as number) + (more > 0 ? more * (each[piece] as number) : 0);
 }
 
-/** Of a unit beyond ASCII; letters of all scripts with blanks are small ones. Source of the ranges: Unicode's blocks. */
+/**
+ * Classifies a unit beyond ASCII; letters of all scripts with blanks count as small letters. Source of the ranges:
+ * Unicode's blocks.
+ */
 function kindOf(unit: number): number {
   if (unit >= 0xd800 && unit <= 0xdfff) return half;
   if (unit === 0xa0 || unit === 0x3000 || (unit >= 0x2000 && unit <= 0x200a)) return blank;

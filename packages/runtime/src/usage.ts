@@ -55,13 +55,13 @@ export function inputTokensOf(
   return Math.ceil((conversation.tokensFrom(0) + tokensBeside(request)) * correction);
 }
 
-/** Of what goes beside the messages: the tools, the output's schema, and what is around them. */
+/** Estimates the tokens of what goes beside the messages: the tools, the output's schema, and what is around them. */
 export function tokensBeside({ tools, output }: Pick<ModelRequest, "tools" | "output">): number {
   const ofTools = tools.reduce((sum, tool) => sum + toolTokens(tool), tokensAroundRequest);
   return output === undefined ? ofTools : ofTools + schemaTokens(output.schema);
 }
 
-/** By how much an estimate was wrong, within reason: a count that is far off counts something else. */
+/** Returns by how much an estimate was wrong, within reason: a count that is far off counts something else. */
 export function correctionOf(reportedTokens: number, estimate: number): number {
   return Math.min(3, Math.max(0.5, reportedTokens / Math.max(1, estimate)));
 }

@@ -257,7 +257,7 @@ test("LIM-4 a budget that is passed in a call which the agent did not wait for e
   expect(await rejectionOf(evaluating)).toMatchObject({ code: "budget" });
 });
 
-test("STR-1 an agent's deltas are told when it is streamed", async () => {
+test("STR-1 an agent's deltas are emitted when it is streamed", async () => {
   const tell = (onDelta: (delta: ModelDelta) => void, ...texts: string[]): void =>
     texts.forEach((text) => onDelta({ kind: "text", text }));
   const adapter = agentAdapter(

@@ -200,7 +200,7 @@ describe("LOOP-9 an evaluation that could not begin loses no history", () => {
     expect(second.usage.totalTokens).toBe(0);
   });
 
-  test("LOOP-9 what was wrong with an output is still said", async () => {
+  test("LOOP-9 the model still reads what was wrong with an output", async () => {
     const typed = definePrompt({ key: "n", text: "Give n.", output: z.object({ n: z.number() }) }).bind();
     const first = await rejection(modelAdapter(scriptedModel([{ text: '{"n":"x"}' }])).evaluate(typed));
     const second = await failing({ continueFrom: first as unknown as PromptEvaluationError, ...over });

@@ -165,7 +165,7 @@ test("TOOL-11 two providers of one name have a cadence each", async () => {
   ]);
 });
 
-test("SEC-3 TOOL-11 a provider that returns a promise is passed over and logged, and its rejection is nobody's", async () => {
+test("SEC-3 TOOL-11 a provider that returns a promise is ignored and logged, and its rejection is swallowed", async () => {
   const rejections: unknown[] = [];
   const hear = (reason: unknown): void => void rejections.push(reason);
   const late = (name: string, provide: () => Promise<string>): FeedbackProvider => ({

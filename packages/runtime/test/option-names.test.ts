@@ -13,7 +13,7 @@ const driver = {
   drive: async () => ({ failure: "provider", reason: "unknown", message: "no" }),
 };
 
-describe("ERR-4 an option that nobody would look at is refused", () => {
+describe("ERR-4 an unknown option is refused", () => {
   test.each<readonly [what: string, use: () => unknown, message: string]>([
     [
       "modelAdapter",

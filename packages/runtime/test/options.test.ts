@@ -91,7 +91,7 @@ describe("ERR-1 an option of the wrong kind is named, with what it must be", () 
   });
 });
 
-test("ERR-8 a session of another copy of the runtime is told as such", async () => {
+test("ERR-8 a session of another copy of the runtime is reported as such", async () => {
   vi.resetModules();
   const another = await import("@proviso/runtime");
   const evaluation = modelAdapter(scriptedModel([])).evaluate(prompt, { session: another.createSession() });
@@ -102,7 +102,7 @@ test("ERR-8 a session of another copy of the runtime is told as such", async () 
   });
 });
 
-test("ERR-8 a key that is not bound, beside another of its name that is, is told as such", async () => {
+test("ERR-8 a key that is not bound, beside another of its name that is, is reported as such", async () => {
   const [used, bound] = [resourceKey<string>("Tenant"), resourceKey<string>("Tenant")];
   const hint =
     'Another key "Tenant" is bound: make the key once and import it; of a package, let one copy be installed.';

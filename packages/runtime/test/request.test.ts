@@ -101,7 +101,7 @@ describe.each(["model", "agent"] as const)("a request to a %s", (kind) => {
     ],
     ["is no answer at all", async () => undefined as never],
     ["has begun with an empty delta", async (onDelta) => (onDelta({ kind: "text", text: "" }), process)],
-  ])("LIM-8 costs nothing where a failure %s before anything was said or reported", async (_, answering) => {
+  ])("LIM-8 costs nothing where a failure %s before any text or usage", async (_, answering) => {
     const budget = newBudget();
     expectUnspent(await rejection(adapterOf(answering).evaluate(prompt, { budget })), budget);
   });
@@ -114,7 +114,7 @@ describe.each(["model", "agent"] as const)("a request to a %s", (kind) => {
     expect(budget.consumed.totalTokens).toBe(9);
   });
 
-  test("LIM-8 costs an estimate of what it said before it failed or was aborted, where it is streamed", async () => {
+  test("LIM-8 costs an estimate of its text before it failed or was aborted, where it is streamed", async () => {
     const controller = new AbortController();
     const speak =
       (then: () => unknown): Answering =>

@@ -271,7 +271,7 @@ describe.each([
   });
 });
 
-test("OUT-4 TOOL-2 what is refused is said in the schema of a tool and of an output; of others than zod, what they print", async () => {
+test("OUT-4 TOOL-2 the schema of a tool and of an output shows what is refused; of libraries other than zod, what they print", async () => {
   const input = z.object({ path: z.string(), from: z.object({ line: z.number() }).optional() });
   const tool = defineTool({ name: "t", description: "T.", input, execute: () => 1 });
   const loose = v.looseObject({ a: v.string() });

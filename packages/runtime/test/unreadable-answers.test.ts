@@ -86,7 +86,7 @@ test.each([[undefined], [null], [""]])("TOOL-1 arguments that are left out are n
   for (const count of Object.values(usage)) expect(count).not.toBeNaN();
 });
 
-test("PRO-10 TOOL-1 an agent that gives an object as arguments is told so, and its usage is a number", async () => {
+test("PRO-10 TOOL-1 an agent that gives an object as arguments gets an error about it, and its usage is a number", async () => {
   const adapter = agentAdapter(
     {
       name: "own",

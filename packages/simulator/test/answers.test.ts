@@ -59,7 +59,7 @@ test("SIM-1 reasoning is sent encrypted only to those who ask for it", async () 
   expect(await reasoning({ include: ["reasoning.encrypted_content"] })).toHaveProperty("encrypted_content");
 });
 
-test("SIM-1 a response tells what was asked for", async () => {
+test("SIM-1 a response repeats what was asked for", async () => {
   await using simulator = await startSimulator();
   const asked = { metadata: { run: "7" }, truncation: "auto", user: "u", service_tier: "flex", max_tool_calls: 3 };
   expect((await responses(simulator, { input: "a", ...asked })).body).toMatchObject(asked);

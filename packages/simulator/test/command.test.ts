@@ -35,7 +35,7 @@ test.each([[["--nope"]], [["--port", "x"]], [["--script", "/no/such.json"]]])(
 test.each([
   ['[{ "txt": "a" }]', [], /steps\[0\]: there is no "txt"/],
   ["[]", ["--rpm", "0"], /requestsPerMinute must be a positive number/],
-])("SIM-12 a script %s with %j is told apart from a port that is taken", async (text, more, message) => {
+])("SIM-12 a script %s with %j is distinguished from a port that is taken", async (text, more, message) => {
   const folder = await mkdtemp(join(tmpdir(), "simulator-"));
   onTestFinished(() => rm(folder, { recursive: true }));
   const script = join(folder, "script.json");
@@ -47,7 +47,7 @@ test.each([
   expect(output().stderr).not.toContain("listen");
 });
 
-test("SIM-12 it serves a script, tells of each request, and ends with 130 on Ctrl-C", async () => {
+test("SIM-12 it serves a script, prints each request, and ends with 130 on Ctrl-C", async () => {
   const folder = await mkdtemp(join(tmpdir(), "simulator-"));
   onTestFinished(() => rm(folder, { recursive: true }));
   const script = join(folder, "script.json");

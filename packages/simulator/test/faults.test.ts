@@ -187,7 +187,7 @@ test("SIM-15 chaos is the same for the same seed, and another for another", asyn
   await expect(startSimulator({ chaos: { seed: 1, rate: 2 } })).rejects.toThrow(/rate/);
 });
 
-test("SIM-16 an empty bucket is a 429 that says when to come again, and every answer tells what is left", async () => {
+test("SIM-16 an empty bucket is a 429 that says when to come again, and every answer has what is left", async () => {
   let now = 0;
   const clock = { now: () => now, sleep: () => Promise.resolve() };
   await using simulator = await startSimulator({ rateLimit: { requestsPerMinute: 1_200, burst: 2 / 1_200 }, clock });

@@ -116,7 +116,7 @@ test.each([
 test.each([
   [{ input: [{ type: "item_reference", id: "msg_1" }] }],
   [{ store: false, input: [{ type: "reasoning", id: "rs_1", summary: [] }, call, output] }],
-])("SIM-5 an item that nobody kept is not found: %j", async (body) => {
+])("SIM-5 an item that was not kept is not found: %j", async (body) => {
   await using simulator = await startSimulator();
   const answer = await responses(simulator, body);
   expect([answer.status, errorOf(answer).param]).toEqual([404, "input"]);

@@ -25,7 +25,7 @@ async function said(feedback: FeedbackProvider, limited: boolean): Promise<strin
   return /<feedback from="\w+">\n([\s\S]*)\n<\/feedback>/.exec(answer)?.[1] ?? "";
 }
 
-test("KIT-9 feedback tells the time and the budget that are left, or a text; nothing where there is no limit", async () => {
+test("KIT-9 feedback shows the time and the budget that are left, or a text; nothing where there is no limit", async () => {
   const every = { calls: 1 };
   expect(await said(deadlineFeedback({ every }), true)).toBe("90 s are left. Leave time for the answer.");
   expect(await said(budgetFeedback({ every }), true)).toBe("Left of the budget: 985 tokens, 2.00 US dollars.");

@@ -41,7 +41,7 @@ test.each([
   ["edit_file", { path: "a.ts", find: "four", replace: "x" }, /does not contain that text/],
   ["edit_file", { path: "src/b.ts", find: "two", replace: "x" }, /2 times.*or set all/],
   ["remove_file", { path: "nope" }, /nope/],
-])("KIT-3 %s with %o fails and tells the model what to do", async (name, input, says) => {
+])("KIT-3 %s with %o fails, and the message for the model has what to do", async (name, input, says) => {
   const answer = await invoked(filesystemTools(), name, input, { ...files, binary: new Uint8Array([0, 1, 2]) });
   expect(answer).toMatch(/^failed: /);
   expect(answer).toMatch(says);
@@ -71,7 +71,7 @@ test("KIT-2 one endless line is cut", async () => {
   expect(answer).toMatch(/…$/);
 });
 
-test("KIT-2 matches that are left out are said, and of a long line is shown what is around the text", async () => {
+test("KIT-2 the result reports matches that are left out, and of a long line shows what is around the text", async () => {
   const many = Array.from({ length: 4 }, (_, index) => `${index} needle ${"y".repeat(40)}`).join("\n");
   const answer = await invoked(
     filesystemTools({ charactersAnAnswer: 100 }),

@@ -140,7 +140,7 @@ test("OPT-4 an empty digest is an error of phase response, and nothing is kept",
   expect(session.get(workspaceDigests)).toEqual([]);
 });
 
-test("OPT-6 a workspace of one's own is one whose tools are told of", async () => {
+test("OPT-6 an application's own workspace is one whose tools are registered", async () => {
   const own = asWorkspaceTools(filesystemTools({ readOnly: true }).map((tool) => ({ ...tool })));
   const section: Section = { key: "sandbox", text: "x", tools: own, resources: [provide(Filesystem, files)] };
   const given = definePrompt({ key: "p", sections: [section, workspaceDigest({ key: "digest" })] }).bind();

@@ -59,7 +59,7 @@ test("CMD-20 the schema of an output stands in the text, and the output is read 
   await expect(repaired).rejects.toMatchObject({ code: "output", rawText: expect.stringContaining('"total"') });
 });
 
-test("CMD-21 what it says is told as it comes, and adds up to the text; a call makes a paragraph", async () => {
+test("CMD-21 the agent's text is emitted as it arrives, and adds up to the answer; a call makes a paragraph", async () => {
   const { deltas, response } = await streamed(acting("chunks", "He|l|lo.  "), hello);
   expect(deltas).toEqual(["He", "l", "lo.  "]);
   expect(response.text).toBe("Hello.  ");

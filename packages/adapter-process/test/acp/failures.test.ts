@@ -41,7 +41,7 @@ test("LIM-2 CMD-31 an agent is not started when a listener of provider.requested
   expect(existsSync(noted)).toBe(false);
 });
 
-test("CMD-29 a folder that does not exist, and a file that is no program, are told as such", async () => {
+test("CMD-29 a folder that does not exist, and a file that is no program, are reported as such", async () => {
   const lost = await failureOf(acting("echo", "", { cwd: "/no/such/folder" }).evaluate(hello));
   expect(lost.message).toContain('its folder "/no/such/folder" does not exist');
   const file = join(folder(), "text");
@@ -51,7 +51,7 @@ test("CMD-29 a folder that does not exist, and a file that is no program, are to
 });
 
 test.each(["exit", "early-exit"])(
-  "CMD-29 an agent that goes in the middle (%s) tells code and standard error",
+  "CMD-29 the error of an agent that goes in the middle (%s) has code and standard error",
   async (what) => {
     const error = await failureOf(acting(what, "4").evaluate(hello));
     expect(error).toMatchObject({ code: "process", exitCode: 4, signal: null });
@@ -120,7 +120,7 @@ test.each([
   ["-32602|Invalid params.", { code: "provider", reason: "bad_request" }],
   ["-32603|Internal error.", { code: "provider", reason: "unknown" }],
   ["-32099|Something.", { code: "provider", reason: "unknown" }],
-])("CMD-30 what it refuses with %s is told by its kind, and not asked again", async (refusal, expected) => {
+])("CMD-30 what it refuses with %s is reported by its kind, and not asked again", async (refusal, expected) => {
   const error = await failureOf(acting("refuse", refusal).evaluate(hello));
   expect(error).toMatchObject(expected);
   expect(error.message).toContain(refusal.split("|")[1]);

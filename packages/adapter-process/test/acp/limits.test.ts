@@ -21,7 +21,7 @@ async function linesIn(path: string, count: number): Promise<readonly string[]> 
   throw new Error(`There are no ${count} lines in ${path}.`);
 }
 
-test("CMD-31 an abort settles at once, and the agent hears of it before it is ended", async () => {
+test("CMD-31 an abort settles at once, and the agent is asked to cancel before it is ended", async () => {
   const noted = join(folder(), "notes");
   const controller = new AbortController();
   const evaluating = failureOf(acting("cancellable", noted).evaluate(hello, { signal: controller.signal }));

@@ -124,7 +124,7 @@ test("FS-3 what others change where the call changed something goes as well, and
   expect(await readFile(join(root, "a.txt"), "utf8")).toBe("a");
 });
 
-test("FS-3 what cannot be put back is told, and can be tried again", async () => {
+test("FS-3 what cannot be put back is reported, and can be tried again", async () => {
   const { files, root, tree } = await host({ "folder/a.txt": "a", "b.txt": "b" });
   const before = await tree();
   const snapshot = await files.snapshot();
@@ -230,7 +230,7 @@ test("FS-3 large contents are written whole", async () => {
   expect(await files.exists("large.bin")).toBe(false);
 });
 
-test("FS-1 a file where the folder for undoing has to be is told", async () => {
+test("FS-1 a file where the folder for undoing has to be is reported", async () => {
   const { files, root } = await host({ [undoFolder]: "somebody's own" });
   expect(await rejectionOf(files.write("x.txt", "x"))).toMatchObject({ reason: "failed", path: undoFolder });
   expect((await files.list()).map(({ name }) => name)).toEqual(["file.txt"]);

@@ -83,7 +83,7 @@ test.each([
   ["is in another container", { ...nobody, host: "container", boot: "x" }],
   ["left no name", undefined],
   ["left nonsense", { host: 1 }],
-])("FS-3 an owner that %s is not taken for dead unless that is said", async (_, owner) => {
+])("FS-3 an owner that %s is not taken for dead without takeOver", async (_, owner) => {
   const made = await host();
   await leftBehind(made, owner);
   const files = made.open();
@@ -133,7 +133,7 @@ test("FS-3 a log that was cut off does no harm", async () => {
   expect(await readdir(cut.root)).not.toContain(undoFolder);
 });
 
-test("FS-2 a log that somebody forged does not lead out of the root", async () => {
+test("FS-2 a forged log does not lead out of the root", async () => {
   const paths = ["../outside/file.txt", "/etc/hostname", "folder/../../outside/file.txt", ""];
   for (const [path, was] of [...paths.map((each) => [each, "1"]), ["file.txt", "../../outside/file.txt"]]) {
     const made = await host();
@@ -171,7 +171,7 @@ test("FS-3 of processes that want to change the root at once, one after the othe
   expect(await readdir(made.root)).not.toContain(undoFolder);
 });
 
-test("FS-3 a snapshot that nobody holds any more is forgotten, with what was kept for it", async () => {
+test("FS-3 a snapshot without references is forgotten, with what was kept for it", async () => {
   const { files, root } = await host();
   await (async () => {
     await files.snapshot({ savepoint: true });

@@ -99,7 +99,7 @@ test("FS-2 a relative root is that of the moment it was given", async () => {
   }
 });
 
-test("FS-2 a root that is missing is told as not found", async () => {
+test("FS-2 a root that is missing is reported as not found", async () => {
   const { root } = await open();
   const files = hostFilesystem(join(root, "none"), { readOnly: true });
   expect(await rejectionOf(files.list())).toMatchObject({ reason: "not_found" });

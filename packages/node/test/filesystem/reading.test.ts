@@ -51,7 +51,7 @@ test("FS-1 lines may be as short and as many as they like", async () => {
   expect([text.length, totalLines]).toEqual([1_999_998, 2_000_000]);
 });
 
-test("FS-1 a text that is longer than texts can be is told, its lines and bytes left to be read", async () => {
+test("FS-1 a text that is longer than texts can be is refused, its lines and bytes left to be read", async () => {
   const { files, root } = await host();
   const handle = await open(join(root, "huge.txt"), "w");
   await handle.truncate(2 ** 29);
@@ -93,7 +93,7 @@ test.each(usesOfLongFile)("FS-5 TX-3 %s: a reader whose call is over reads no fu
   expect(await files.read("a/a.txt")).toMatchObject({ text: "a" });
 });
 
-test("FS-5 TX-3 readers that their calls left behind keep nobody from reading", async () => {
+test("FS-5 TX-3 readers that their calls left behind do not keep other calls from reading", async () => {
   const files = await withLongFile();
   const left: Promise<unknown>[] = [];
   const leave = defineTool({

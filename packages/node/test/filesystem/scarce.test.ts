@@ -75,7 +75,7 @@ test.for(disks)(
 /** Going back so that one can go forward again takes a line in the log for each change: so many fit in what is set aside. */
 const fewChanges = disks.filter(([name]) => /^(50|63|126) files/.test(name));
 test.for(fewChanges)(
-  "FS-3 a full disk keeps nobody from going back while a newer snapshot lives: %s",
+  "FS-3 a full disk does not keep a call from going back while a newer snapshot lives: %s",
   async ([, options, size], context) => {
     const root = smallDisk(options);
     if (root === undefined) return context.skip(noDisk);

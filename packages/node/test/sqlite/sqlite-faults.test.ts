@@ -118,7 +118,7 @@ test("RES-3 TX-4 a file that is opened for the evaluation is as before after a f
   expect(read(path, texts)).toEqual(["first"]);
 });
 
-test("RES-6 a file that is no database is told when it is opened, and left alone", async () => {
+test("RES-6 a file that is no database is reported when it is opened, and left alone", async () => {
   const path = await file();
   await writeFile(path, "This is a letter, not a database. ".repeat(50));
   await expect(call([sqliteResource(path)], () => 1)).rejects.toMatchObject({
@@ -130,7 +130,7 @@ test("RES-6 a file that is no database is told when it is opened, and left alone
   });
 });
 
-test("RES-6 a database that was opened to be read is read, and a change is told", async () => {
+test("RES-6 a database that was opened to be read is read, and a change is refused", async () => {
   const path = await file();
   read(path, (database) => database.exec(schema));
   using opened = new DatabaseSync(path, { readOnly: true });
@@ -148,7 +148,7 @@ test("RES-6 a database that was opened to be read is read, and a change is told"
   expect(limited.prepare("PRAGMA query_only").get()).toEqual({ query_only: 1 });
 });
 
-test("RES-6 a full database is told, and the whole call is undone", async () => {
+test("RES-6 a full database is reported, and the whole call is undone", async () => {
   const database = memoryDatabase();
   database.exec("PRAGMA max_page_count = 20");
   const before = digest(database);
@@ -198,7 +198,7 @@ test("RES-6 when SQLite takes the transaction back by itself no call that ran so
   expect(await call(resources, (mine) => add(mine, "next"))).toMatchObject({ success: true });
 });
 
-test("RES-6 a commit that fails is told by every later use, and the lock is let go", async () => {
+test("RES-6 a commit that fails is reported by every later use, and the lock is let go", async () => {
   const database = memoryDatabase("CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT)");
   await using resources = await openResources([sqliteResource(database)]);
   database.exec("CREATE TABLE late (a REFERENCES notes DEFERRABLE INITIALLY DEFERRED)");

@@ -155,7 +155,7 @@ test("TX-4 a late resource whose snapshot is asynchronous is got with open; get 
   expect(slow.value).toBe(0);
 });
 
-test("TX-4 a shared instance that a factory returns in the middle of somebody else's call is waited for", async () => {
+test("TX-4 a shared instance that a factory returns in the middle of another call is waited for", async () => {
   const environment = fakeEnvironment();
   const counter = new Counter();
   const add = (fail: boolean, ms: number) =>
@@ -231,7 +231,7 @@ test.each([
   expect(made.map(({ happened }) => happened.includes("closed"))).toEqual([true, false]);
 });
 
-test("TX-11 a call that a limit ended while those around it take a snapshot takes none that nobody releases", async () => {
+test("TX-11 a call that a limit ended while those around it take a snapshot takes none that would never be released", async () => {
   const environment = fakeEnvironment();
   const { clock } = environment;
   /** Slow to take and to release a snapshot. */

@@ -216,7 +216,7 @@ test("EST-10 two stores of one process on one file lose nothing", async () => {
   expect(one.samples({})).toHaveLength(8);
 });
 
-test("EST-10 EST-8 what somebody else's lock keeps out waits, and is written when it is gone", async () => {
+test("EST-10 EST-8 what a lock of another process keeps out waits, and is written when the lock is gone", async () => {
   const file = join(await folder(), "usage.sqlite");
   using store = sqliteUsageStore(file, { busyTimeoutMs: 1 });
   const told: unknown[] = [];

@@ -37,7 +37,9 @@ async function parseStructured(spec: OutputSpec<unknown>, response: ModelRespons
   return result.ok ? { text: null, output: result.value } : outputFailure(response, result.issues, result.unlisted);
 }
 
-/** What the model is told when its answer does not fit: the first issues, each cut, and how many more there are. */
+/**
+ * Returns the message to a model whose answer does not fit: the first issues, each cut, and how many more there are.
+ */
 export function repairRequest({ issues, unlisted }: Pick<OutputFailure, "issues" | "unlisted">): string {
   return repairText(describeIssues(issues, unlisted));
 }

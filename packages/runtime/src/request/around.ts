@@ -1,10 +1,10 @@
-// Whose request the running code is part of: what a model or an agent evaluates while it answers cannot wait for the end
-// of that answer.
+// The request that the running code is part of: an evaluation that a model or an agent starts while it answers cannot
+// wait for the end of that answer.
 import type { BudgetTracker } from "@proviso/core";
 import { asyncStorage } from "../async-storage.ts";
 
 interface Request {
-  /** Others wait for what it holds of the tracker. */
+  /** Whether another request that waits for the tracker waits for this one. */
   holds(tracker: BudgetTracker): boolean;
 }
 

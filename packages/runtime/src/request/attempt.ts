@@ -19,8 +19,8 @@ export interface Work {
   /** Reserved in every budget while the request runs; undefined: nothing. */
   readonly wanted: Wanted | undefined;
   /**
-   * Called once for each attempt; `onDelta` is undefined where nobody watches, `granted` is what it holds of the budgets.
-   * It may throw, and return anything.
+   * Called once for each attempt. `onDelta` is undefined where the evaluation is not streamed; `granted` is what the
+   * attempt holds of the budgets. It may throw, and return anything.
    */
   begin(onDelta: ((delta: ModelDelta) => void) | undefined, granted: Granted): Promise<unknown>;
   /** Resolves when the work has to end for a reason of its own, before the evaluation's limits are met. */
@@ -29,7 +29,7 @@ export interface Work {
   inputTokens(): number;
   /** An estimate of the tokens that it has produced so far. Left out: those of its deltas. */
   produced?(): number;
-  /** The limit that its answer has, in tokens; undefined: nobody has set one. */
+  /** The limit of its answer in tokens; undefined where there is none. */
   limit?(): number | undefined;
 }
 
@@ -61,7 +61,7 @@ export function attemptRequest(
     : begin(run, attempt, work, deltas, granted);
 }
 
-/** Until others have settled, but not past a limit: what is granted later is given back. */
+/** Waits until other requests have settled, but not past a limit: what is granted later is given back. */
 async function waitFor(run: Run, granting: Promise<Granted | Failure>): Promise<Granted | Failure> {
   const got = await waitForRoom(run, granting);
   if (isFailure(got)) {

@@ -11,7 +11,7 @@ export interface Refusal {
   readonly leftMs: number;
 }
 
-/** Of the time that the deadline leaves after the floor, what jitter may take; the rest is for the request. */
+/** The part of the time between the floor and the deadline that jitter may take; the rest is for the request. */
 const jitterShare = 0.5;
 
 /**

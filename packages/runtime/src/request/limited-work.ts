@@ -55,7 +55,7 @@ function boundsOf({ maxOutputTokens, capabilities }: ModelProvider): AnswerBound
   return { maxOutputTokens, least: capabilities.outputLimit?.least };
 }
 
-/** An estimate takes a pass over the texts: it is made when somebody asks, and kept. */
+/** Makes the estimate when it is first needed, and keeps it: it takes a pass over the texts. */
 function estimatedOnce(run: Run, request: ModelRequest): () => number {
   const { conversation, knownCost: known, inputCorrection: correction } = run;
   let tokens: number | undefined;

@@ -44,7 +44,7 @@ function thrown(cause: unknown): ModelFailure {
     if (isTimeoutError(cause)) return { failure: "throttle", kind: "timeout", message, cause };
     if (isNetworkError(cause) || isFailedFetch(cause)) return { failure: "throttle", kind: "unknown", message, cause };
   } catch {
-    // An error whose fields throw when they are read is nobody's network.
+    // An error whose fields throw when they are read did not come from the network.
   }
   return { failure: "provider", reason: "unknown", message, cause };
 }
@@ -140,27 +140,27 @@ function readFailure(
   const { status, cause, rateLimit } = answer;
   const usage = read.usage as ReportedUsage | undefined;
   const stated = readRateLimit(rateLimit);
-  const told = { message, status: status as number | undefined, payload, usage, cause, rateLimit: stated };
+  const shared = { message, status: status as number | undefined, payload, usage, cause, rateLimit: stated };
   switch (failure) {
     case "throttle": {
       const { kind, retry, retryAfterMs: asked } = answer;
       // A wait that is no number of milliseconds is as if nothing was asked for.
       const retryAfterMs = typeof asked === "number" && Number.isFinite(asked) && asked >= 0 ? asked : undefined;
       const known = typeof kind === "string" ? (kind as ThrottleKind) : "unknown";
-      const refused: FailureOf<"throttle"> = { ...told, failure, kind: known, retryAfterMs, retry: retry !== false };
+      const refused: FailureOf<"throttle"> = { ...shared, failure, kind: known, retryAfterMs, retry: retry !== false };
       return refused;
     }
     case "provider": {
       const { reason } = answer;
       const known = typeof reason === "string" ? (reason as ProviderErrorReason) : "unknown";
-      const refused: FailureOf<"provider"> = { ...told, failure, reason: known };
+      const refused: FailureOf<"provider"> = { ...shared, failure, reason: known };
       return refused;
     }
     case "process": {
       const { stderr, exitCode, signal } = answer;
       if (typeof stderr !== "string") return noMessage;
       const ended = { stderr, exitCode: exitCode as number | null, signal: signal as string | null };
-      const refused: FailureOf<"process"> = { ...told, failure, ...ended };
+      const refused: FailureOf<"process"> = { ...shared, failure, ...ended };
       return refused;
     }
     default:

@@ -9,12 +9,12 @@ const timeoutCodes = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 
-/** By name (`TimeoutError`) or code, of the error or of one of its causes. */
+/** Recognises a timeout by name (`TimeoutError`) or code, of the error or of one of its causes. */
 export function isTimeoutError(error: unknown): boolean {
   return chainOf(error).some((at) => at.name === "TimeoutError" || timeoutCodes.has(codeOf(at)));
 }
 
-/** Of sockets, name servers, undici and a cut compressed body; files have codes of the same form. */
+/** The codes of sockets, name servers, undici and a cut compressed body; files have codes of the same form. */
 const networkCode =
   /^(ECONN[A-Z]+|EHOST[A-Z]+|ENET[A-Z]+|ENOT(FOUND|CONN)|EADDR[A-Z]+|EPIPE|EPROTO|ETIMEDOUT|E[MN]FILE|ENOBUFS|EAI_[A-Z]+|UND_ERR_\w+|Z_\w+)$/;
 
@@ -23,7 +23,7 @@ export function isNetworkError(error: unknown): boolean {
   return chainOf(error).some((at) => networkCode.test(codeOf(at)) || unreachable.test(codeOf(at)));
 }
 
-/** Of a connection that could not be made, as Node, undici, Bun and Deno have it. */
+/** The codes of a connection that could not be made, as Node, undici, Bun and Deno write them. */
 const unreachable =
   /^(ECONNREFUSED|EHOST(UNREACH|DOWN)|ENET(UNREACH|DOWN)|ENOTFOUND|EADDRNOTAVAIL|EAI_[A-Z]+|ConnectionRefused|FailedToOpenSocket)$/;
 
@@ -52,8 +52,8 @@ export function withAddress(failure: ModelFailure, address: string | undefined):
 
 /** "Connection error." says less than the socket's own error below it. */
 export function deepestMessage(error: unknown): string {
-  const told = chainOf(error).findLast(({ message }) => message !== "")?.message;
-  return told ?? (typeof error === "string" && error !== "" ? error : "The request failed.");
+  const deepest = chainOf(error).findLast(({ message }) => message !== "")?.message;
+  return deepest ?? (typeof error === "string" && error !== "" ? error : "The request failed.");
 }
 
 function codeOf(error: Error): string {

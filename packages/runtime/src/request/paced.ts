@@ -55,7 +55,7 @@ async function turnOf(run: Run, pace: Pace, work: Work): Promise<PaceTurn | Unse
   const entering = pace.enter(asked, { signal, expiresAt: deadline?.expiresAt.getTime() });
   const entry = await run.limits.race(entering, "request");
   if (isFailure(entry)) {
-    // Its place was given up with the signal; a turn that comes nevertheless is not used.
+    // The signal gave its place up; a turn that comes nevertheless is not used.
     entering.then(
       (late) => late.ok && late.turn.giveBack(),
       () => {},

@@ -28,7 +28,7 @@ export async function throttled(
   const deltas = run.watch === undefined ? undefined : turnDeltas(run);
   const limited = limitedWork(run, provider, request);
   let waitedMs = 0;
-  let quotaTold = false;
+  let quotaReported = false;
   let queuedMs = 0;
   const queued = (ms: number): void => void (queuedMs += ms);
   for (let attempt = 1; ; attempt++) {
@@ -49,8 +49,8 @@ export async function throttled(
     const refusal = { kind, retryAfterMs, attempt, waitedMs, leftMs };
     const mayAsk = late === undefined && answer.retry !== false;
     const delayMs = mayAsk ? nextDelay(run.throttle, refusal, run.world.random) : undefined;
-    reportThrottle(run, answer, { attempt, delayMs, quotaTold });
-    quotaTold ||= kind === "quota_exhausted";
+    reportThrottle(run, answer, { attempt, delayMs, quotaReported });
+    quotaReported ||= kind === "quota_exhausted";
     if (late !== undefined) return late;
     if (delayMs === undefined) return givenUp(answer, attempt);
     const slept = await run.limits.race(sleep(run, delayMs), "request");
@@ -64,24 +64,24 @@ interface Refusals {
   /** undefined: the request is given up. */
   readonly delayMs: number | undefined;
   /** Whether an earlier attempt met an exhausted quota: it is an error in the log once. Default false. */
-  readonly quotaTold?: boolean;
+  readonly quotaReported?: boolean;
 }
 
 export function reportThrottle(
   run: Run,
   { kind, retryAfterMs, message }: Refused,
-  { attempt, delayMs, quotaTold = false }: Refusals,
+  { attempt, delayMs, quotaReported = false }: Refusals,
 ): void {
   run.emit({ type: "provider.throttled", turn: run.turn, attempt, kind, delayMs, retryAfterMs });
-  const level = kind === "quota_exhausted" && !quotaTold ? "error" : "warn";
+  const level = kind === "quota_exhausted" && !quotaReported ? "error" : "warn";
   run.log(level, { attempt, kind, delayMs, retryAfterMs, reason: message }, "prompt.throttled");
 }
 
 /** The failure after the last attempt. */
 export function givenUp(refused: Refused, attempts: number): Failure {
   const { kind, retryAfterMs, message, status, payload, cause } = refused;
-  const isSaid = retryAfterMs === undefined || "isUnsent" in refused;
-  const said = isSaid ? message : `${sentence(message)} It asked for ${retryAfterMs} ms.`;
+  const isWhole = retryAfterMs === undefined || "isUnsent" in refused;
+  const text = isWhole ? message : `${sentence(message)} It asked for ${retryAfterMs} ms.`;
   return failure({
     stop: "throttled",
     phase: "request",
@@ -89,13 +89,13 @@ export function givenUp(refused: Refused, attempts: number): Failure {
     retryAfterMs,
     attempts,
     status,
-    message: `${whatFailed(refused, attempts)} (${kind}): ${said}`,
+    message: `${whatFailed(refused, attempts)} (${kind}): ${text}`,
     payload,
     cause,
   });
 }
 
-/** What a service said, with a full stop where it has no end. */
+/** Ends a service's message with a full stop where it has no end. */
 function sentence(message: string): string {
   const text = message.trimEnd();
   return ".!?".includes(text.at(-1) ?? ".") ? text : `${text}.`;

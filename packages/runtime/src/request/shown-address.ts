@@ -9,7 +9,7 @@ export function shownAddress(address: string): string {
   return shown.length > longestShown ? `${shown.slice(0, longestShown)}…` : shown;
 }
 
-/** Of what is no address that can be read: a password may hold any character but its end. */
+/** Removes the credentials of an address that cannot be parsed: a password may hold any character but its end. */
 function withoutCredentials(text: string): string {
   const [plain = ""] = text.split(/[?#]/);
   const at = text.lastIndexOf("@");

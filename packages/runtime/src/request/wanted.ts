@@ -2,17 +2,19 @@ import type { ModelProvider } from "@proviso/core";
 import type { Room, Wanted } from "../budget-room.ts";
 import type { Run } from "../run.ts";
 
-/** Reserved for an answer whose length nobody has bounded or estimated. */
+/** The tokens reserved for an answer whose length is neither bounded nor estimated. */
 const usualOutputTokens = 16_384;
 /** No model in use answers with more, so a limit above it would limit nothing. */
 const longestAnswer = 131_072;
 /** The models with the shortest answers stop here; who refuses an even smaller limit takes none at all. */
 const shortestMaximum = 4_096;
 
-/** Which limits of an answer a model takes, as far as it has shown. */
+/** The limits of an answer that a model takes, as far as it has shown. */
 export interface OutputLimits {
   takes(tokens: number): boolean;
-  /** It refused a request for this limit, and took the same request without it: its own maximum is lower. */
+  /**
+   * Records that the model refused a request with this limit and took it without one: the model's own maximum is lower.
+   */
   refused(tokens: number): void;
 }
 

@@ -91,8 +91,8 @@ function joinNow(joining: Joining): void {
 }
 
 /**
- * Makes it; once more where the factory could not wait for what it got with `get`, and where it failed with the call of
- * somebody else.
+ * Makes the resource. It tries once more where the factory could not wait for what it got with `get`, and where it
+ * failed because another call, in which it ran, failed.
  */
 async function opened(make: () => Found): Promise<unknown> {
   const waitedFor = new Set<unknown>();

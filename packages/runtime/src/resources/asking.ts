@@ -1,4 +1,4 @@
-// Who asks for a resource, and in which transaction what is got is used.
+// The asker of a resource, and the transaction in which the resource is used.
 import type { Binding, CallGuard } from "@proviso/core";
 import { currentTransaction } from "../transactions/async-context.ts";
 import type { LockMode } from "../transactions/lock.ts";
@@ -16,13 +16,13 @@ export interface Calling {
   /** @throws {DefinitionError} for a key that the running code did not declare. */
   assertMayAsk(key: Key): void;
 }
-/** Who asks for a resource. */
+/** A handler, a policy, a factory or an application that asks for a resource. */
 export interface Asking {
   /** The factories that are being run. */
   readonly path: readonly Binding[];
   /** Asked by a factory, now or with the handle that it was given. */
   readonly isInjected: boolean;
-  /** Of the factory that asks: it is done. */
+  /** The factory that asks; `isOver` once it is done. */
   readonly making?: { readonly isOver: boolean } | undefined;
   /** undefined outside a call. */
   readonly call: (Calling & { readonly store: Store; outer(context: ResourceContext): CallResources }) | undefined;
@@ -37,7 +37,7 @@ export interface AskerSources {
   self(): ResourceContext;
 }
 
-/** In which transaction the asker uses what it gets. */
+/** Returns the transaction in which the asker uses the resource. */
 export interface User {
   readonly transaction: Transaction;
   readonly mode: LockMode;

@@ -11,7 +11,7 @@ const mostCharacters = 16_384;
 export function expandBraces(pattern: string): readonly string[] {
   if (!pattern.includes("{")) return [pattern];
   const partners = bracePairs(pattern);
-  /** Of each group that is open: the choices that have ended, and what the one before us begins with. */
+  /** The choices that have ended and the texts before the group, for each open group. */
   const open: { readonly choices: string[]; readonly before: readonly string[] }[] = [];
   let current: readonly string[] = [""];
   for (let at = 0; at < pattern.length; at++) {

@@ -8,7 +8,7 @@ import { discardSince, isEmpty, newStore, type Key, type Store } from "./store.t
 /** What a call uses of one scope. */
 export interface CallResources {
   readonly resources: Resources;
-  /** For the factories of this call's resources. */
+  /** What the factories of this call's resources get. */
   readonly injected: Resources;
   /** Makes what is made when a call begins; undefined where there is nothing. */
   open(uses: readonly Key[]): Promise<void> | undefined;
@@ -29,7 +29,10 @@ export function madeForCalls({ scope, eager }: Binding): boolean {
   return scope === "toolCall" && eager;
 }
 
-/** Nobody knows yet what its factory asks for, so the call that declares it does not hold that. */
+/**
+ * Whether it is not known yet what the factory of the key asks for, so the call that declares the key does not hold
+ * that.
+ */
 export function isToLearn({ key, scope }: Binding, uses: readonly Key[], { asked }: Store): boolean {
   return uses.length > 0 && scope !== "singleton" && uses.includes(key) && !asked.has(key);
 }
@@ -37,7 +40,7 @@ export function isToLearn({ key, scope }: Binding, uses: readonly Key[], { asked
 export function openCall({ bindings, singletons, outers, ask }: CallScope, calling: Calling): CallResources {
   const store = newStore(singletons.clock);
   const around = new Map(outers.map((outer) => [outer, outer.forCall(calling)]));
-  // It was made of the same list.
+  // The map has this context: it was made of the same list.
   const outer = (context: ResourceContext): CallResources => around.get(context) as CallResources;
   const call = { ...calling, store, outer };
   const injected = ask({ path: [], isInjected: true, call });

@@ -20,7 +20,7 @@ export function startPatience(clock: Clock): Patience {
   return {
     async close({ key, close }, instance) {
       const closing = (async () => close?.(instance as never))();
-      // It may fail behind.
+      // The close may reject later, when it is not awaited any more.
       closing.catch(() => {});
       if ((await Promise.race([closing, expired])) !== "expired") return;
       throw new DOMException(

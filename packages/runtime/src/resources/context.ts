@@ -1,7 +1,7 @@
-// 1. A singleton is made once in its scope; whoever asks while it is being made waits for the same one.
+// 1. A singleton is made once in its scope; a request while it is being made waits for that instance.
 // 2. What the scope around binds is made, kept and closed there.
 // 3. Ready instances are there from the start, so that a call locks and snapshots them when it begins. What comes later
-//    is locked and snapshotted before anyone gets it.
+//    is locked and snapshotted before it is handed out.
 // 4. What a factory is given is guarded like what a handler is given.
 import { DefinitionError, isSnapshotable, systemClock, type Binding, type Clock, type Resources } from "@proviso/core";
 import type { Participant } from "../transactions/snapshots.ts";
@@ -26,9 +26,9 @@ import {
 
 /** The resources of one evaluation, or those that `openResources` opened. */
 export interface ResourceContext {
-  /** For use outside a call. */
+  /** The resources for use outside a call. */
   readonly resources: Resources;
-  /** For factories of scopes inside this one. */
+  /** What the factories of scopes inside this one get. */
   readonly injected: Resources;
   binds(key: Key): boolean;
   /** What to say of a key that is not bound, where another key of its name is; else an empty text. */
@@ -40,11 +40,11 @@ export interface ResourceContext {
   extend(bindings: readonly Binding[]): Promise<void>;
   /** Fresh `toolCall` resources for one call; the rest is shared. */
   forCall(call: Calling): CallResources;
-  /** Those of the keys that stand for singletons which are not there yet. */
+  /** Returns the keys of singletons that are not made yet. */
   unmade(keys: readonly Key[]): readonly Key[];
   /**
-   * Something is made when a call begins: what is `eager` in each call, and, once, what is declared of scopes toolCall and
-   * prototype, because nobody knows yet what its factory asks for.
+   * Whether something is made when a call begins: what is `eager` in each call, and, once, what is declared of scopes
+   * toolCall and prototype, because it is not known yet what their factories ask for.
    */
   makesForCalls(uses: readonly Key[]): boolean;
   /**
@@ -59,7 +59,7 @@ export interface ResourceContext {
 }
 const contexts = hiddenField<ResourceContext>();
 
-/** Whether `openResources` made it, and nobody closed it. */
+/** Whether `openResources` made it, and it is not closed. */
 export function isOpened(resources: unknown): boolean {
   return isHeld(resources) && contexts.of(resources as Resources) !== undefined;
 }
@@ -81,7 +81,7 @@ export function rememberContext(resources: Resources, context: ResourceContext):
 
 /** What a scope is made of, and what is around it. */
 export interface ContextSources {
-  /** Of the prompt. */
+  /** The bindings of the prompt. */
   readonly own: readonly Binding[];
   /** Given with the evaluation: these win over the prompt's and over those around. */
   readonly given?: readonly Binding[];
@@ -98,7 +98,7 @@ function namesakeIn(key: Key, bound: ReadonlyMap<Key, Binding>, outers: readonly
   return ` Another key "${name}" is bound: make the key once and import it; of a package, let one copy be installed.`;
 }
 
-/** At once where nothing is made asynchronously. */
+/** Opens the resources: synchronously where nothing is made asynchronously. */
 export function openContext(
   { own, given = [], outerOf = () => undefined, outers = [] }: ContextSources,
   clock: Clock = systemClock,
@@ -187,7 +187,7 @@ function distinct(participants: readonly Participant[]): readonly Participant[] 
   return known.size === participants.length ? participants : [...known.values()];
 }
 
-/** Of the keys, and of all that their factories asked for. */
+/** Returns the participants behind the keys and all that their factories asked for. */
 function participantsOf(
   keys: readonly Key[],
   singletons: Store,

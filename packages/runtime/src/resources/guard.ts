@@ -70,7 +70,7 @@ export function guardable<T extends Filesystem>(
         return async (...inputs: unknown[]): Promise<unknown> => {
           guard.assertLive();
           if (!reading.has(name)) guard.assertMayChange("a file");
-          // Within a call a crash goes back to the call's own snapshot, whatever becomes of this one.
+          // A crash within a call goes back to the call's own snapshot, whatever becomes of this one.
           return member.apply(target, name === "snapshot" ? [{ savepoint: true }] : inputs);
         };
       },

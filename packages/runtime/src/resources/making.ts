@@ -1,6 +1,6 @@
 // How a factory is run, and what becomes of what it makes.
 //
-// 1. What a transaction makes goes with it when it fails, unless somebody else has asked for it by then.
+// 1. What a transaction makes is discarded when it fails, unless other code has asked for it by then.
 // 2. A singleton outlives the call that made it: what its factory has begun is part of no call once the factory is done.
 import { DefinitionError, RevokedError, type Binding, type Resources } from "@proviso/core";
 import { isThenable } from "@proviso/core/internal";
@@ -68,7 +68,7 @@ interface Place {
   readonly store: Store;
   /** The transaction in which it is made. */
   readonly within: Transaction | undefined;
-  /** To be called when the factory is. */
+  /** Call this when the factory is done. */
   finish(): void;
 }
 
@@ -121,7 +121,7 @@ function newlyMade(made: unknown): unknown {
 
 const failures = new WeakSet<object>();
 
-/** The factory failed because of the call that it was run in: for somebody else it is to be run again. */
+/** Whether the factory failed because of the call that it ran in: it is run again for another call. */
 export function isFaultOfCall(error: unknown): boolean {
   return typeof error === "object" && error !== null && failures.has(error);
 }

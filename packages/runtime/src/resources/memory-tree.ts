@@ -1,5 +1,5 @@
 // 1. A folder is never changed: a change makes new folders along its path and shares all the rest. So a snapshot is a
-//    reference, and what nobody holds any more is collected.
+//    reference, and what is not referenced any more is collected.
 // 2. A change that is refused changes nothing.
 import { EmptyBTree } from "sorted-btree";
 import { notADirectory, notAFile, notFound, pathNames } from "./paths.ts";

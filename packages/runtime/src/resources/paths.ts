@@ -19,7 +19,7 @@ export function pathNames(path: string): readonly string[] {
   return rule === undefined ? names : refuse(path, rule);
 }
 
-/** As `pathNames`, but also for the names of files that somebody else made. */
+/** Like `pathNames`, but also takes the names of files that other programs made. */
 export function storedNames(path: string): readonly string[] {
   if (typeof path !== "string") return refuse(path, "is not text");
   if (!path.isWellFormed()) return refuse(path, "is not well-formed text");
@@ -52,16 +52,16 @@ function whyNotPortable(name: string): string | undefined {
   return device.test(name) ? "has a name that is a device on Windows" : undefined;
 }
 
-/** As Windows abbreviates it. */
+/** The short form of the reserved name on Windows. */
 const shortName = /^provis~\d$/;
 
 /**
- * Some systems do not tell upper from lower case, or a letter from a variant of it, and pass over letters that do not
- * show.
+ * Whether a name is reserved. Some systems do not distinguish upper from lower case, or a letter from a variant of it,
+ * and ignore letters that do not show.
  */
 export function isReserved(name: string): boolean {
   const visible = name.replace(/\p{Default_Ignorable_Code_Point}/gu, "").normalize("NFKC");
-  // By upper case, "\u017f" becomes "s" and "\u0131" becomes "i".
+  // The text is converted to upper case first, because "\u017f" becomes "s" and "\u0131" becomes "i" by that.
   const folded = visible.toUpperCase().toLowerCase();
   return folded === reservedName || shortName.test(folded);
 }

@@ -23,7 +23,7 @@ export function decodeText(bytes: Uint8Array): string {
   return decoder.decode(bytes);
 }
 
-/** The same as `selectLines` of the whole text, which is never held. */
+/** Returns what `selectLines` returns for the whole text, which is never held in memory. */
 export async function readLines(
   chunks: AsyncIterable<Uint8Array>,
   range: { readonly offset?: number; readonly limit?: number },

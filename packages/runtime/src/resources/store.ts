@@ -1,6 +1,6 @@
 // 1. Everything that was made is closed once, in reverse order, whatever fails.
-// 2. What is still being made when it is discarded is closed as soon as it is there; nobody waits for it.
-// 3. Closing is waited for only so long, whoever closes.
+// 2. What is still being made when it is discarded is closed as soon as it is there, without a wait for it.
+// 3. Every close is waited for only so long.
 import { DefinitionError, type Binding, type Clock, type ResourceKey } from "@proviso/core";
 import { messageOf } from "../failures.ts";
 import type { Made, Transaction } from "../transactions/transaction.ts";
@@ -10,21 +10,21 @@ export type Key = ResourceKey<unknown>;
 export interface MadeResource {
   readonly binding: Binding;
   readonly instance: unknown;
-  /** It was taken out of its scope, and is closed or will be: a call that waits meanwhile uses it no more. */
+  /** Whether it was taken out of its scope, and is closed or will be: a waiting call does not use it any more. */
   isGone: boolean;
 }
 /** What one scope has made, in order. */
 export interface Store {
-  /** For the time that closing may take. */
+  /** The clock that limits how long closing may take. */
   readonly clock: Clock;
   readonly instances: Map<Key, unknown>;
   readonly pending: Map<Key, Promise<unknown>>;
-  /** All that is being made, prototypes included. */
+  /** Everything that is being made, prototypes included. */
   readonly openings: Set<Opening>;
   readonly made: MadeResource[];
   /** The keys that a factory asked for, while it ran or later; none of one that was never run. */
   readonly asked: Map<Key, Set<Key>>;
-  /** Singletons that a transaction made and discards when it fails, as long as nobody else has asked for them. */
+  /** Singletons that a transaction made and discards when it fails, as long as no other code has asked for them. */
   late: Map<Key, Late> | undefined;
   /** Prototypes that were made to learn what their factories ask for: each goes to the first who asks. */
   learned: Map<Key, unknown> | undefined;
@@ -63,7 +63,7 @@ export function isEmpty({ made, openings }: Store): boolean {
   return made.length === 0 && openings.size === 0;
 }
 
-/** From now on it goes with the transaction, until somebody who is no part of that asks for it. */
+/** Keeps the instance with the transaction until code outside of the transaction asks for it. */
 export function keepAsLate(store: Store, { key, scope }: Binding, late: Late): void {
   if (scope === "singleton") (store.late ??= new Map()).set(key, late);
 }
@@ -98,14 +98,14 @@ export function keep(store: Store, binding: Binding, instance: unknown): unknown
   return instance;
 }
 
-/** It is made anew when it is asked for; what was made stays until the end, for whoever holds it. */
+/** Forgets the instance: the next use makes it anew; the old one stays until the end for its users. */
 export function forget(store: Store, key: Key): void {
   store.instances.delete(key);
   store.pending.delete(key);
   for (const opening of store.openings) opening.discarded ||= opening.key === key;
 }
 
-/** With the promise comes what discards the instance while it is being made, and after. */
+/** Keeps a promise, and returns it with the function that discards the instance while it is being made, and after. */
 export function keepLater(
   store: Store,
   binding: Binding,
@@ -127,7 +127,7 @@ export function keepLater(
       store.openings.delete(opening);
       if (store.pending.get(binding.key) === kept) store.pending.delete(binding.key);
     });
-  // Whoever awaits it gets the error; `get` does not await.
+  // An awaiting caller gets the error; `get` does not await.
   kept.catch(() => {});
   if (binding.scope !== "prototype") store.pending.set(binding.key, kept);
   return {

@@ -6,7 +6,7 @@ const minuteMs = 60_000;
  * time is there, however much it costs; the next one waits for the whole of it.
  */
 export class Meter {
-  /** For a minute. */
+  /** The limit for a minute. */
   limit: number;
   readonly #slackMs: number;
   #freeAt = -Infinity;

@@ -41,7 +41,7 @@ const optionNames = {
 } as const;
 
 const defaultMaxQueued = 10_000;
-/** Before the service has answered once: what it states of its limits comes with the answer. */
+/** Requests that are sent before the first answer, which states the limits. */
 const beforeFirstAnswer = 2;
 /** A service that names a longer wait is asked again after this one. */
 const longestStopMs = 15_000;
@@ -74,7 +74,7 @@ class QueuedPace implements Pace {
   readonly #maxQueued: number;
   readonly #meters = new Map<Kind, Meter>();
   readonly #share = new Share();
-  /** In the order of their coming. */
+  /** The requests that wait, in the order in which they came. */
   readonly #queue = new Set<Waiter>();
   #queuedInput = 0;
   #queuedOutput = 0;
@@ -173,7 +173,7 @@ class QueuedPace implements Pace {
     return waitMs;
   }
 
-  /** Milliseconds until one more request could go, as far as the limits tell: when an answer comes, nobody knows. */
+  /** Milliseconds until one more request could go, by the limits alone: when an answer will come is not known. */
   #expectedMs(now: number): number {
     const headMs = this.#waitMs(now);
     let longest = 0;
@@ -198,7 +198,7 @@ class QueuedPace implements Pace {
     return kind === "requests" && this.#share.rate !== undefined ? 1 : this.#share.value;
   }
 
-  /** Lets go whoever may go now, and waits for the next. */
+  /** Sends the requests that may go now, and waits for the next. */
   #dispatch(): void {
     this.#stopAlarm?.();
     this.#stopAlarm = undefined;

@@ -1,4 +1,4 @@
-/** For a minute. */
+/** Requests a minute. */
 const firstRate = 120;
 const searchFactor = 1.5;
 const growFactor = 1.02;
@@ -6,7 +6,7 @@ const cutFactor = 0.85;
 const leastRate = 1;
 const firstShare = 0.995;
 const leastShare = 0.05;
-/** Between two cuts at least: the refusals of one burst are one sign. */
+/** The least time between two cuts: the refusals of one burst are one sign. */
 const cutEveryMs = 1_000;
 
 /**
@@ -15,7 +15,7 @@ const cutEveryMs = 1_000;
  * from 2 requests a second, half as fast again each second until it is refused.
  */
 export class Share {
-  /** Of the limits, 0 to 1. */
+  /** The part of the limits that is used, 0 to 1. */
   value = firstShare;
   /** Requests a minute; undefined: none is found yet, or the service states its limit. */
   rate: number | undefined;

@@ -20,7 +20,10 @@ function encodings(secret: string): readonly string[] {
 /** JSON text inside JSON text, so many times: a tool's arguments in the body of an answer in the payload of an error. */
 const jsonInJson = 4;
 
-/** In JSON, and in JSON inside JSON: payloads are shown as they came. Some write ASCII only, or `\/`. */
+/**
+ * Returns a secret as JSON writes it, and JSON inside JSON: payloads are shown as they came. Some programs write ASCII
+ * only, or `\/`.
+ */
 function jsonTexts(secret: string): readonly string[] {
   const once = jsonText(secret);
   const ascii = once.replaceAll(/[\u007f-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
@@ -34,7 +37,7 @@ function jsonText(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
-/** In a path, in a query, and as a form sends it; with small letters in the escapes, too. */
+/** Returns a secret as a path, a query and a form have it; with small letters in the escapes, too. */
 function urlTexts(secret: string): readonly string[] {
   const text = secret.toWellFormed();
   const form = new URLSearchParams([["", text]]).toString().slice(1);

@@ -29,7 +29,7 @@ export function searchFor(forms: readonly string[]): (text: string) => boolean {
   };
 }
 
-/** Of the character at `at` and the one before it. */
+/** Hashes the character at `at` and the one before it. */
 function hash(text: string, at: number): number {
   return (text.charCodeAt(at - 1) * 131 + text.charCodeAt(at)) & (buckets - 1);
 }

@@ -22,7 +22,7 @@ function readKind(value: object): Kind {
   return collections.has(tagOf(value)) ? "collection" : "other";
 }
 
-/** Of built-in classes their name, whoever made them. */
+/** Returns the name of a built-in class, also for objects of other realms. */
 export function tagOf(value: object): string {
   return attempt(() => Object.prototype.toString.call(value).slice(8, -1)) ?? "";
 }

@@ -1,5 +1,5 @@
-// What is structure in what an evaluation shows of itself, and what is somebody's text or data: only that is redacted.
-// A secret may be a word that we use ourselves, or the name of a tool.
+// Tables of the structure in an evaluation's events, errors and logs. All else is text or data of others, and only that
+// is redacted. A secret may be a word that we use ourselves, or the name of a tool.
 import type {
   AppEvent,
   EvaluationDetails,
@@ -19,7 +19,7 @@ import type { Secrets } from "../secrets.ts";
 import type { Redact } from "./values.ts";
 
 /**
- * How a field is treated. "kept": a name, an id, a number or a word of ours. "data": a text or data of somebody else's,
+ * How a field is treated. "kept": a name, an id, a number or a word of ours. "data": text or data that is not ours,
  * with the keys in it. "tool": kept where the prompt has a tool of that name; others are a model's invention. A shape:
  * an object of ours whose keys stay, or a list of such objects.
  */
@@ -126,7 +126,7 @@ const failure: ShapeOf<Failure | ModelFailure> = {
   exitCode: kept,
   signal: kept,
   stderr: data,
-  // They were redacted when they were reported.
+  // The faults were redacted when they were reported.
   faults: kept,
   kind: kept,
   retryAfterMs: kept,
@@ -138,7 +138,7 @@ const failure: ShapeOf<Failure | ModelFailure> = {
   issues: issue,
   unlisted: kept,
 };
-/** Of records; their keys are all ours. */
+/** The fields of log records; their keys are all ours. */
 const logFields: Shape = {
   promptName: kept,
   evaluationId: kept,
@@ -157,7 +157,7 @@ const appEvent: Shape = { type: kept };
 /** Redacts what an evaluation shows of itself. */
 export interface Redaction {
   readonly event: (event: BareEvent) => BareEvent;
-  /** Of the application; its schema names its keys. */
+  /** Redacts an event of the application; its schema names its keys. */
   readonly appEvent: <T extends AppEvent>(event: T) => T;
   readonly failure: <T extends Failure | ModelFailure>(failure: T) => T;
   readonly details: <T extends Partial<EvaluationDetails>>(details: T) => T;

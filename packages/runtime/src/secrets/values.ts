@@ -4,7 +4,7 @@
 import { replacement } from "./forms.ts";
 import { classNameOf, entriesOf, kindOf, partsOf, propertiesOf, readError, tagOf, textOf } from "./shown.ts";
 
-/** The same value with every secret in its texts replaced; the same reference where there is none. */
+/** Returns the value with every secret in its texts replaced; the same reference where there is none. */
 export type Redact = <T>(value: T) => T;
 
 /** Deeper than that an object is not copied: its class's name stands for it. */
@@ -30,7 +30,7 @@ export function valueRedactor(clean: (text: string) => string, numbers: boolean)
   };
 }
 
-/** In place of what throws when it is looked at: it may hold anything. */
+/** Replaces what throws when it is looked at: it may hold anything. */
 const unreadable = "[unreadable]";
 
 type Shows = (value: unknown) => boolean;

@@ -1,4 +1,4 @@
-// 1. What an attempt tells after its end is not heard.
+// 1. What an attempt emits after its end is dropped.
 // 2. The deltas since the last reset are what the turn's text begins with; once it is complete they are all of it. What
 //    may become a secret is held back, so that the deltas add up to the text as other events show it.
 import type { ModelDelta } from "@proviso/core/provider";
@@ -7,9 +7,9 @@ import { partialOutput, type PartialReader } from "./partial-output.ts";
 
 /** The deltas of one turn, attempt after attempt. */
 export interface TurnDeltas {
-  /** A new attempt: what was told of an earlier one is taken back. */
+  /** Begins a new attempt: the text of an earlier one is taken back. */
   begin(): (delta: ModelDelta) => void;
-  /** The attempt is over; the text that it told. */
+  /** Ends the attempt and returns the text that it emitted. */
   end(): string;
   /** The turn's text is known. */
   complete(text: string): void;
@@ -19,7 +19,7 @@ export function turnDeltas(run: Run): TurnDeltas {
   const { turn } = run;
   const spec = run.rendered.output;
   const { secrets } = run.world;
-  let told = "";
+  let received = "";
   let isShown = false;
   let attempts = 0;
   let current = 0;
@@ -31,12 +31,12 @@ export function turnDeltas(run: Run): TurnDeltas {
     isShown = true;
     run.emit({ type: "text.delta", turn, text });
   };
-  const tell = (text: string): void => {
-    told += text;
+  const add = (text: string): void => {
+    received += text;
     show(pieces === undefined ? text : pieces.add(text));
     if (spec === undefined) return;
     partial ??= partialOutput(spec, (unfinished) => secrets?.pieces().add(unfinished) ?? unfinished);
-    showOutput(partial.read(told));
+    showOutput(partial.read(received));
   };
   const showOutput = (read: ReturnType<PartialReader["read"]>): void => {
     if (read === undefined) return;
@@ -44,7 +44,7 @@ export function turnDeltas(run: Run): TurnDeltas {
     run.emit({ type: "output.delta", turn, partial: read.value as never });
   };
   const takeBack = (): void => {
-    told = "";
+    received = "";
     partial = undefined;
     pieces = secrets?.pieces();
     if (isShown) run.emit({ type: "text.reset", turn });
@@ -57,19 +57,19 @@ export function turnDeltas(run: Run): TurnDeltas {
       current = attempt;
       return (delta) => {
         const text = textOf(delta);
-        if (attempt === current && text !== "") tell(text);
+        if (attempt === current && text !== "") add(text);
       };
     },
     end() {
       current = 0;
-      return told;
+      return received;
     },
     complete(text) {
-      // A provider may have told nothing of its text, only a part, or something else.
-      if (!text.startsWith(told)) takeBack();
-      if (told.length < text.length) tell(text.slice(told.length));
+      // A provider may have emitted nothing of its text, only a part, or something else.
+      if (!text.startsWith(received)) takeBack();
+      if (received.length < text.length) add(text.slice(received.length));
       if (pieces !== undefined) show(pieces.end());
-      if (partial !== undefined) showOutput(partial.finish(told));
+      if (partial !== undefined) showOutput(partial.finish(received));
     },
   };
 }

@@ -89,7 +89,7 @@ function readArray(reader: Reader, depth: number): unknown {
   return list;
 }
 
-/** After a value: its container or the text ends; else a comma is taken. */
+/** Reads what follows a value. Returns true where its container or the text ends; otherwise a comma is taken. */
 function ends(reader: Reader, closing: string): boolean {
   if (reader.ended || peek(reader) === undefined || takes(reader, closing)) return true;
   if (takes(reader, ",")) return false;

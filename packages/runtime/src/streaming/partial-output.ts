@@ -9,7 +9,7 @@ import { parsePartialJson } from "./partial-json.ts";
 export interface PartialReader {
   /** What the text holds so far, when it is time to look and there is something new. */
   read(text: string): { readonly value: unknown } | undefined;
-  /** The same, of all of it. */
+  /** Returns what the whole text holds, where that is new. */
   finish(text: string): { readonly value: unknown } | undefined;
 }
 

@@ -1,6 +1,6 @@
 // 1. The evaluation never waits for its reader: what is unread waits here.
 // 2. Beyond the bound, neighbouring deltas of a turn become one; nothing else is merged, nothing is dropped.
-// 3. Whoever leaves the iteration early ends the evaluation; `response` never becomes an unhandled rejection.
+// 3. Leaving the iteration early ends the evaluation; `response` never becomes an unhandled rejection.
 import {
   DefinitionError,
   type EvaluateOptions,
@@ -15,7 +15,7 @@ import { onAbort } from "../limits.ts";
 /** Unread events, until deltas are merged. */
 const mostUnread = 1_024;
 
-/** Begins the evaluation at once, whether or not anybody reads. */
+/** Begins the evaluation at once, whether or not its events are read. */
 export function startStream<Output>(
   options: EvaluateOptions,
   evaluate: (options: EvaluateOptions, watch: (event: StreamEvent) => void) => Promise<PromptResponse<Output>>,
@@ -38,7 +38,7 @@ export function startStream<Output>(
   };
 }
 
-/** The same options, with a signal that the reader's leaving fires, too. */
+/** Returns the options with a signal that also aborts when the reader leaves. */
 function leaveableBy(
   leaving: AbortController,
   options: EvaluateOptions,
@@ -87,7 +87,7 @@ function readerOf<Output>(
       }
       const failed = failure;
       failure = undefined;
-      // A listener's error after `prompt.executed` is told by `response`.
+      // A listener's error after `prompt.executed` is reported by `response`.
       if (failed !== undefined && !executed) throw failed.error;
       return { done: true, value: undefined };
     },
@@ -111,7 +111,7 @@ interface Queue {
   next(): Promise<StreamEvent | undefined>;
   /** Nothing more comes. */
   close(): void;
-  /** Nobody reads any more. */
+  /** Drops all events: the reader left. */
   drop(): void;
 }
 

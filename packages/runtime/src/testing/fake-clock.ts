@@ -5,7 +5,10 @@ import type { Environment } from "../environment.ts";
 
 /** A clock that stands still until a test moves it. */
 export interface FakeClock extends Clock {
-  /** Moves time by so many milliseconds, waking whoever is due, and lets what they began run as far as it can. */
+  /**
+   * Moves time by so many milliseconds, wakes the sleepers that are due, and lets the work that they began run as far
+   * as it can.
+   */
   advance(ms: number): Promise<void>;
   /** How long each sleeper asked for, in order. */
   readonly sleeps: readonly number[];
@@ -18,7 +21,7 @@ interface Sleeper {
   wake(): void;
 }
 
-/** Starts at 2026-01-01T00:00:00Z unless told otherwise (epoch milliseconds). */
+/** Makes a clock that starts at `startAt`, in epoch milliseconds. Default: 2026-01-01T00:00:00Z. */
 export function fakeClock(startAt: number = Date.UTC(2026, 0, 1)): FakeClock {
   let now = startAt;
   const sleepers = new Set<Sleeper>();

@@ -2,7 +2,7 @@ import type { Session, SessionEvent, Slice } from "@proviso/core";
 import { checkOptionNames } from "@proviso/core/provider";
 import { coreOf, createSession } from "../session/session.ts";
 
-/** A new session, its state reduced from events that were recorded; nobody hears them again. */
+/** Makes a new session and reduces its state from recorded events; no listener receives them again. */
 export function replayEvents(
   events: readonly SessionEvent[],
   options: { readonly slices: readonly Slice[]; readonly id?: string | undefined },

@@ -59,9 +59,9 @@ export interface ScriptedModel extends ModelProvider {
 }
 
 /**
- * Answers from a script. A request beyond it fails the evaluation with a ProviderError; that no step is left over,
- * `assertDone` tells. `clock` serves `afterMs`; default: the system's. A whole `fakeEnvironment` may be given; a script
- * needs no more of it.
+ * Makes a model that answers from a script. A request beyond the script fails the evaluation with a ProviderError;
+ * `assertDone` throws where steps are left over. `clock` serves `afterMs`; default: the system's. A whole
+ * `fakeEnvironment` may be given; a script needs no more of it.
  */
 export function scriptedModel(
   steps: readonly ScriptedStep[],

@@ -38,7 +38,7 @@ function checked(tool: Tool, result: SchemaResult<unknown>): Arguments {
   };
 }
 
-/** Inputs that can be changed though they are frozen: nobody else has them. */
+/** Inputs that can be changed though they are frozen; no other code holds a reference to them. */
 const changeable = new WeakSet<object>();
 
 function kept(input: unknown): unknown {

@@ -2,7 +2,10 @@ import type { Tool, ToolCall } from "@proviso/core";
 import type { Run } from "../run.ts";
 import { policiesFor } from "./policies.ts";
 
-/** Neighbours that exclude nobody go together: they change nothing, or use no resource. A watched call goes alone. */
+/**
+ * Splits calls into batches that run together: neighbours which do not exclude other calls, because they change nothing
+ * or use no resource. A call with policies runs alone.
+ */
 export function batchesOf(run: Run, calls: readonly ToolCall[]): readonly (readonly ToolCall[])[] {
   const batches: ToolCall[][] = [];
   let before: "reading" | "using nothing" | undefined;

@@ -85,8 +85,9 @@ function makeDeclared({ resources }: Run, calls: readonly Accepted[]): Promise<v
 }
 
 /**
- * Inside a read-only call nothing may change, and resources are locked for reading. One with `guardedFor` refuses changes
- * by itself. One without cannot: a tool that is not declared `readOnly` could change it while others read it.
+ * Returns a fault where a call inside a read-only call could change a resource. A resource with `guardedFor` refuses
+ * changes by itself; one without cannot, and a tool that is not declared `readOnly` could change it while others read
+ * it.
  */
 function unguardedWrite(
   { nesting }: Run,
@@ -102,7 +103,10 @@ function unguardedWrite(
   );
 }
 
-/** For what is asked after a call: it only reads, holds nothing yet, and is part of the call's transaction if that began. */
+/**
+ * Makes the transaction of what runs after a call, such as feedback: it only reads, holds nothing yet, and is part of
+ * the call's transaction if that began.
+ */
 export function transactionAfter(run: Run, call: ToolCall, transaction: Transaction | undefined): Transaction {
   return newTransaction(
     placed(run, [call.id], {
@@ -140,8 +144,8 @@ function optionsFor(
 }
 
 /**
- * With where a transaction of this evaluation stands, and whom it reports to. Field by field: V8 makes an object with more
- * fields behind a spread several times slower.
+ * Adds where a transaction of this evaluation stands, and whom it reports to. The fields are written one by one: V8
+ * makes an object with more fields behind a spread several times slower.
  */
 function placed(
   run: Run,
@@ -195,7 +199,7 @@ function participantsOf(
   return keys.length === 0 ? [] : resources.participants(keys);
 }
 
-/** Of the transaction of these calls. */
+/** The host of the transaction of these calls. */
 class CallHost implements TransactionHost {
   private readonly run: Run;
   private readonly callIds: readonly string[];

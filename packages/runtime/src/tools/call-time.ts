@@ -6,7 +6,7 @@ import type { Run } from "../run.ts";
 export interface CallTime {
   /** Fires with the evaluation's, when the tool's own time is up, and when the call is over. Made when asked for. */
   signal(): AbortSignal;
-  /** What a tool is told that took too long. */
+  /** The result of a tool that took too long. */
   readonly message: string;
   /** The tool's own time has passed. */
   isUp(): boolean;
@@ -27,7 +27,7 @@ export function startCallTime(run: Run, call: ToolCall, { name, timeoutMs }: Too
       own.abort(new DOMException(message, "TimeoutError"));
       return "timeout" as const;
     },
-    // It ended in time: nobody waits for this any more.
+    // The work ended in time: the result of the race is not used any more.
     () => "timeout" as const,
   );
   return {
@@ -42,7 +42,10 @@ export function startCallTime(run: Run, call: ToolCall, { name, timeoutMs }: Too
   };
 }
 
-/** Of a call whose tool sets no time of its own. A class: closures would cost each call six times as much memory. */
+/**
+ * The time of a call whose tool sets no limit of its own. A class: closures would cost each call six times as much
+ * memory.
+ */
 class UnlimitedTime implements CallTime {
   readonly message = "";
   private readonly run: Run;

@@ -30,7 +30,7 @@ export interface Invocation {
   readonly stop?: Failure | undefined;
   /** Sections that are to be open from the next request on. */
   readonly opens?: Opening | undefined;
-  /** What the handler threw: for whoever looks for the mistake, never for the model. */
+  /** What the handler threw, for debugging; the model never sees it. */
   readonly cause?: unknown;
 }
 
@@ -39,14 +39,14 @@ export interface Accepted {
   readonly call: ToolCall;
   readonly tool: Tool;
   readonly input: unknown;
-  /** Given: its `tool.requested` was emitted before the transaction began. */
+  /** If set, its `tool.requested` was emitted before the transaction began. */
   readonly announced?: FrameworkEvent | undefined;
 }
 
 /** What the policies have to do with a call. */
 export interface Watched {
   readonly policies: readonly ToolPolicy[];
-  /** The input that was approved, where somebody had to. */
+  /** The input that was approved, where an approval was needed. */
   readonly approved?: { readonly input: unknown } | undefined;
   /** Only the policies' checks are asked: the handler comes later, once the call is approved. */
   readonly checksOnly?: boolean;
@@ -61,7 +61,7 @@ export function prepare(run: Run, call: ToolCall): Accepted | Invocation | Promi
   }
 }
 
-/** What threw where nobody expected it is the failed result of this call, and of no other. */
+/** Makes an unexpected error the failed result of this call, and of no other. */
 function unforeseen(run: Run, call: ToolCall, cause: unknown): Invocation {
   return { ...rejected(run, call, `The call of ${call.name} failed where nothing should: ${messageOf(cause)}`), cause };
 }
@@ -117,7 +117,7 @@ function invokeNow(
     handle(run, accepted, { calling, time }, watched),
   );
   if (isThenable(handling)) return invokeLater(run, accepted, { calling, time, transaction }, handling);
-  // As where it is waited for: what ends after the signal has fired is stopped.
+  // What ends after the signal aborted counts as stopped, as it does where the call is awaited.
   const fired = run.limits.signal.aborted ? run.limits.stopped("tool") : undefined;
   const ending = endCall(run, { calling, time, transaction });
   const ended = fired === undefined ? handling : stoppedCall(accepted, fired);
@@ -215,7 +215,7 @@ async function handleLater(
   }
 }
 
-/** At once where the handler is. @throws what the handler throws, unless it is asynchronous. */
+/** Runs the handler, synchronously if it is synchronous. @throws what a synchronous handler throws. */
 function runHandler(run: Run, accepted: Accepted, { calling }: Handling): Invocation | Promise<Invocation> {
   const { call, tool, input } = accepted;
   const ended = (returned: unknown): Invocation => {
@@ -283,7 +283,7 @@ function stackOf(error: Error): string | undefined {
   try {
     return typeof error.stack === "string" ? error.stack : undefined;
   } catch {
-    // A getter of somebody's own.
+    // The error's own getter threw.
     return undefined;
   }
 }

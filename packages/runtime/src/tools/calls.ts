@@ -1,6 +1,8 @@
 import type { AssistantMessage, ToolCall } from "@proviso/core";
 
-/** The same message with an id of its own for every call: missing and malformed ones made up, repeated ones changed. */
+/**
+ * Returns the message with a unique id for every call: missing and malformed ids are made up, repeated ones changed.
+ */
 export function withUniqueIds(message: AssistantMessage, newId: () => string): AssistantMessage {
   const seen = new Set<string>();
   const toolCalls = message.toolCalls.map((call): ToolCall => {
@@ -13,7 +15,7 @@ export function withUniqueIds(message: AssistantMessage, newId: () => string): A
   return { role: "assistant", text: message.text, toolCalls };
 }
 
-/** Of two that differ in halves of surrogate pairs alone, the wire would make one. */
+/** Whether an id can be sent: the wire would make one id of two that differ in halves of surrogate pairs alone. */
 function isId(id: unknown): id is string {
   return typeof id === "string" && id !== "" && id.isWellFormed();
 }

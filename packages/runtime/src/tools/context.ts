@@ -37,7 +37,7 @@ export interface CallContext {
   /** Why the call fails though its handler does not say so. */
   refused(): string | undefined;
   isLive(): boolean;
-  /** From here on every use raises and changes nothing; resolves when evaluations inside have ended too. */
+  /** Makes every later use of the context throw without effect; resolves when evaluations inside have ended too. */
   end(): Promise<void> | undefined;
 }
 
@@ -161,7 +161,7 @@ function assertDeclared({ name, uses }: CallState["asks"], key: ResourceKey<unkn
 interface CallState {
   live: boolean;
   phase: "policies" | "handler";
-  /** Whose code runs, and what it may ask for. */
+  /** The tool or policy whose code runs, and what it may ask for. */
   asks: Pick<Tool, "name" | "uses">;
   /** Why the call fails, where the running code asked for what it may not. */
   refusal: string | undefined;
@@ -170,7 +170,7 @@ interface CallState {
   readonly guard: CallGuard;
 }
 
-/** A DispatchResult with errors: the call fails unless somebody looked at it. */
+/** A DispatchResult with errors: the call fails unless the handler looked at it. */
 interface UnreadResult {
   isRead(): boolean;
   readonly why: string;
@@ -178,7 +178,7 @@ interface UnreadResult {
 
 function callGuard({ run, call, tool }: CallParts, state: CallState): CallGuard {
   const isReadOnly = tool.readOnly === true || run.nesting?.readOnly === true;
-  // With `uses` a policy's check may hold a reader's lock only.
+  // A policy's check may hold only a reader's lock where the tool declares `uses`.
   const mayChange = { handler: !isReadOnly, policies: !isReadOnly && tool.uses === undefined };
   return {
     isReadOnly: () => !mayChange[state.phase],
@@ -231,7 +231,7 @@ function callSession(run: Run, { id: callId }: ToolCall, transaction: Transactio
   };
 }
 
-/** A DispatchResult that knows whether somebody looked at it. */
+/** Makes a DispatchResult that knows whether it was looked at. */
 function watchedResult(errors: readonly unknown[]): { readonly result: DispatchResult; isRead(): boolean } {
   let read = false;
   const result: DispatchResult = {
@@ -259,7 +259,7 @@ function liveResources(resources: () => Resources, { assertLive }: CallGuard): R
     },
     open(key) {
       const opening = openLive(resources, key, assertLive);
-      // Nobody may look at it when it fails after the call.
+      // The handler may not await it, and it may reject after the call.
       opening.catch(() => {});
       return opening;
     },

@@ -37,7 +37,7 @@ export function openingOf(
   };
 }
 
-/** Without those that an earlier call of the same turn opened. */
+/** Returns the summarised sections without those that an earlier call of the same turn opened. */
 function stillClosed({ summarised }: RenderedPrompt, opened: Opened): RenderedPrompt["summarised"] {
   const open = new Set((opened ?? []).filter(({ visibility }) => visibility === "full").map(({ path }) => path));
   return summarised.filter(({ path }) => !open.has(path));

@@ -36,7 +36,7 @@ export async function executeToolCalls(run: Run, message: AssistantMessage, pass
   return { answers, stop };
 }
 
-/** Whatever threw where nobody expected it: what the calls did is undone, and each is answered. */
+/** Answers all calls with an unexpected error; what they did is undone. */
 function unforeseen(calls: readonly ToolCall[], cause: unknown): TurnOutcome {
   const stop = internalFailure(cause, "tool");
   const result = failed(stop.message);
@@ -73,8 +73,8 @@ function executePrepared(
 }
 
 /**
- * The policies' checks come first, so that nobody is asked about a call that they deny; what they did is rolled back. Then
- * whoever approves is asked, with no lock held; then the checks come again, and the handler.
+ * Runs the policies' checks first, so that no approval is asked for a call that they deny, and rolls back what they
+ * did. Then it asks for approval, with no lock held; then the checks run again, and the handler.
  */
 async function executeApproved(
   run: Run,
@@ -100,7 +100,7 @@ async function executeApproved(
   return runInTransaction(run, [call], [{ ...checked, input }], { policies, approved: { input } }, startedAt);
 }
 
-/** Whoever listens learns of the call before anyone is asked; in the session it counts from the transaction on. */
+/** Emits the call to listeners before an approval is asked for; in the session it counts from the transaction on. */
 function announcedOutside(run: Run, accepted: Accepted): Accepted {
   const mark = run.core.mark();
   run.core.open(mark, run.evaluationId);

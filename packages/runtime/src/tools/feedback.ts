@@ -9,7 +9,7 @@ import type { Transaction } from "../transactions/transaction.ts";
 import { transactionAfter } from "./begin.ts";
 import { callContext } from "./context.ts";
 
-/** Since a provider last spoke. */
+/** The calls and the time since a provider last gave feedback. */
 interface Cadence {
   calls: number;
   at: number;
@@ -57,7 +57,7 @@ async function withBlocks(
   return blocks.length === 0 ? message : { ...message, text: [message.text, ...blocks].join("\n\n") };
 }
 
-/** After so many calls, or so many milliseconds, since it last spoke; of both, what comes first. */
+/** Whether so many calls, or so many milliseconds, have passed since the last feedback; of both, what comes first. */
 function isDue({ every }: FeedbackProvider, { calls, at }: Cadence, now: number): boolean {
   return ("calls" in every && calls >= every.calls) || (every.ms !== undefined && now - at >= every.ms);
 }

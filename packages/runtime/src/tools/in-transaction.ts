@@ -162,7 +162,7 @@ async function endEarly(
   }
 }
 
-/** In the model's order, whatever ended first. */
+/** Sorts the results in the model's order, whichever ended first. */
 function orderResults(results: ToolInvoked[], from: number, calls: readonly ToolCall[]): void {
   const places = new Map(calls.map(({ id }, place) => [id, place]));
   const placeOf = ({ callId }: ToolInvoked): number => places.get(callId) ?? calls.length;
@@ -178,7 +178,7 @@ export function recordAlone(
   return conclude(run, [call], [invocation], noTransaction, startedAt);
 }
 
-/** Without its locks and snapshots no handler is run. */
+/** Answers a call whose handler was not run, because the call could not get its locks and snapshots. */
 export function notRun(call: ToolCall, why: NotBegun): Invocation {
   const message = `Not run: ${isFailure(why) ? why.message : messageOf(why.error)}`;
   const params: RejectedParams = { rawArguments: String(call.arguments), error: message };

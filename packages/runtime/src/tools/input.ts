@@ -48,7 +48,7 @@ export function isPlainData(value: unknown, depth = 0): boolean {
   return true;
 }
 
-/** The same with Dates, bytes, Maps and Sets of its own; instances of classes are as they were. Nothing is frozen yet. */
+/** Copies Dates, bytes, Maps and Sets at every depth; instances of classes stay as they were. Nothing is frozen yet. */
 export function copyOf(value: unknown, known: Map<object, unknown> = new Map()): unknown {
   if (!isObject(value)) return value;
   if (known.has(value)) return known.get(value);

@@ -6,7 +6,7 @@ import type { Accepted } from "./call.ts";
 import type { CallContext } from "./context.ts";
 import { instanceIn, isSameInput } from "./input.ts";
 
-/** A policy said no, and why; the model reads it. */
+/** A policy denied the call; the model reads why. */
 export interface Denied {
   readonly denied: string;
 }
@@ -16,7 +16,10 @@ export interface Allowed {
   readonly input: unknown;
 }
 
-/** All that watch the tool, in the order in which they are asked: the section's, the prompt's, then the evaluation's. */
+/**
+ * Returns the policies that watch the tool, in the order in which they are asked: the section's, the prompt's, then the
+ * evaluation's.
+ */
 export function policiesFor(run: Pick<Run, "rendered" | "policies">, tool: Tool): readonly ToolPolicy[] {
   const own = run.rendered.policiesOf(tool.name);
   const all = run.policies.length === 0 ? own : [...own, ...run.policies];

@@ -49,7 +49,7 @@ function deliver(run: Run, { id }: ToolCall, { pendingEvents }: Transaction): vo
   pendingEvents.splice(0, pendingEvents.length, ...others);
   const { nesting } = run;
   if (nesting !== undefined) {
-    // They belong to the enclosing call, and are delivered when that commits.
+    // The events belong to the enclosing call, and are delivered when that commits.
     nesting.transaction.pendingEvents.push(...own.map((each) => ({ ...each, callId: nesting.callId })));
     return;
   }
@@ -76,7 +76,8 @@ function record(
     params,
     result,
     durationMs: elapsedMs(run.world.clock, startedAt),
-    // It is kept with the response: fields that come later would stand in a second object, a quarter more in all.
+    // The event is kept with the response: fields that come later would stand in a second object, a quarter more in
+    // all.
     evaluationId: "",
     at: 0,
     sessionId: "",

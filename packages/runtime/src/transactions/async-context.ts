@@ -1,5 +1,6 @@
-// Which transaction the running code belongs to, wherever it awaits, sets timers or calls other libraries. It is known
-// where the runtime has AsyncLocalStorage (Node, Bun, Deno, workerd with nodejs_compat); elsewhere nothing is current.
+// The transaction that the running code belongs to, wherever it awaits, sets timers or calls other libraries. It is
+// known where the runtime has AsyncLocalStorage (Node, Bun, Deno, workerd with nodejs_compat); elsewhere nothing is
+// current.
 import type { CallGuard } from "@proviso/core";
 import { asyncStorage } from "../async-storage.ts";
 import type { Transaction } from "./transaction.ts";

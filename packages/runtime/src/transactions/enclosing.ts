@@ -5,16 +5,16 @@ import type { Transaction } from "./transaction.ts";
 
 /** The transaction in whose code something begins. */
 export interface Enclosing {
-  /** Of the body of `transaction()`: what begins there is part of it. */
+  /** The transaction of the body of `transaction()`: what begins there is part of it. */
   readonly parent: Transaction | undefined;
   /**
-   * Of a tool call, or of the body of a `transaction()` in a tool call in which `context.evaluate` is called: it may wait
-   * for what begins there, which is no part of it.
+   * The transaction of a tool call, or of the body of a `transaction()` in a tool call in which `context.evaluate` is
+   * called: it may wait for what begins there, which is no part of it.
    */
   readonly startedIn: Transaction | undefined;
 }
 
-/** Of what begins in the code of no transaction. */
+/** The value for what begins outside of all transactions. */
 export const noEnclosing: Enclosing = { parent: undefined, startedIn: undefined };
 
 /** Known by the asynchronous context, or by the session that the body of a transaction was given. */
@@ -28,7 +28,10 @@ export function enclosing(session: Session | undefined): Enclosing {
     : { parent: body, startedIn: undefined };
 }
 
-/** Of an evaluation inside a call, which is part of that call; where it begins in the body of a `transaction()`, that may wait for it. */
+/**
+ * Returns the enclosing transaction of an evaluation inside a call, which is part of that call. Where the evaluation
+ * begins in the body of a `transaction()`, that may wait for it.
+ */
 export function enclosingOfNested(call: Transaction): Enclosing {
   const current = currentTransaction()?.transaction;
   if (current === undefined || current === call || current.ended || current.stage !== "open") return noEnclosing;

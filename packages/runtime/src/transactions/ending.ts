@@ -45,7 +45,7 @@ async function restoreAll(transaction: Transaction): Promise<void> {
   }
   for (const made of transaction.made.splice(0).toReversed()) {
     const { instance, discard } = made;
-    // Others may use it meanwhile: restored, it is as it was made.
+    // Other transactions may use it meanwhile: it was restored to the state in which it was made.
     if (made.isShared || isUsedByOthers(transaction, instance)) continue;
     await forgetSnapshots(transaction, instance);
     // A close that hangs keeps the locks no longer than the evaluation's end.
@@ -91,8 +91,9 @@ function fail({ name, core, host }: Transaction, operation: "rollback" | "commit
 }
 
 /**
- * What stands now stays, even when the process dies; then whoever waits may begin. What could not be restored is not
- * released: a resource that outlives the process may restore it yet. undefined where nothing has to be waited for.
+ * Makes the current state permanent, even if the process dies; then waiting transactions may begin. What could not be
+ * restored is not released: a resource that outlives the process may restore it yet. Returns undefined where nothing
+ * has to be waited for.
  */
 export function endTransaction(transaction: Transaction): Promise<void> | undefined {
   const { core, mark, parent, settling, host } = transaction;
@@ -163,8 +164,8 @@ async function releaseThenClose(transaction: Transaction, releasing: Promise<voi
 }
 
 /**
- * In reverse order, one after another; undefined where nothing has to be waited for. A close that hangs holds the locks no
- * longer than the evaluation's end.
+ * Closes in reverse order, one after another; returns undefined where nothing has to be waited for. A close that hangs
+ * holds the locks no longer than the evaluation's end.
  */
 function closeAll({ closings, host }: Transaction): Promise<void> | undefined {
   if (closings.length === 0) return undefined;

@@ -20,7 +20,7 @@ export interface Lock {
 
 /** A transaction, as locks see it. */
 export interface LockOwner {
-  /** In words, for messages: `the call of publish (call_1)`. */
+  /** The owner in words, for messages: `the call of publish (call_1)`. */
   readonly name: string;
   /** The transaction around it, whose locks it may pass. */
   readonly parent: LockOwner | undefined;
@@ -34,7 +34,7 @@ export interface LockOwner {
   /** False: it holds only what it began with, and what it asked for itself. */
   readonly takesForInner: boolean;
   readonly holds: Hold[];
-  /** Its own waits, and those of transactions that were begun in it. */
+  /** The owner's own waits, and those of transactions that were begun in it. */
   readonly waits: Wait[];
   ended: boolean;
 }
@@ -42,11 +42,11 @@ export interface LockOwner {
 interface Hold {
   /** The lock of the session or resource. */
   readonly of: Lock;
-  /** The same, or the inner lock of the transaction around. */
+  /** The lock itself, or the inner lock of the transaction around. */
   readonly lock: Lock;
   readonly owner: LockOwner;
   mode: LockMode;
-  /** For transactions inside this one. */
+  /** The lock that transactions inside this one take. */
   inner: Lock | undefined;
 }
 
@@ -64,7 +64,7 @@ export interface Blocked extends Wanted {
 
 interface Wait extends Blocked {
   readonly owner: LockOwner;
-  /** Those that have it among their waits: the owner, and all that cannot end before it. */
+  /** The owners that have the wait on their lists: its own, and all that cannot end before it. */
   readonly listedAt: Iterable<LockOwner>;
   end(): void;
 }
@@ -136,7 +136,7 @@ function isFree({ holds, queue }: Lock, owner: LockOwner, mode: LockMode): boole
   return queue.length === 0 || holds.some((held) => isAround(held.owner, owner));
 }
 
-/** Whether somebody beside this transaction, and those around it, holds the lock or waits for it. */
+/** Whether a transaction other than this one and those around it holds the lock or waits for it. */
 export function isSharedWithOthers(owner: LockOwner, of: Lock): boolean {
   let isHeld = false;
   for (let one: LockOwner | undefined = owner; one !== undefined; one = one.parent) {
@@ -164,13 +164,16 @@ export interface EndlessWait {
   readonly holder: Holder;
 }
 
-/** Who holds what is waited for without end: the call, or the body of `transaction()`, in whose code the wait begins, or another that waits in turn. */
+/**
+ * The holder in a wait without end: the call, or the body of `transaction()`, in whose code the wait begins, or another
+ * transaction that waits in turn.
+ */
 export type Holder = "call" | "body" | "other";
 
-/** Waits in line, unless whoever is in front waits for this transaction in turn. */
+/** Waits in line, unless a transaction in front waits for this one in turn. */
 export function waitInLine(owner: LockOwner, blocked: Blocked): Waiting | EndlessWait {
   const { lock } = blocked;
-  // One that reads and wants to write does not wait for itself.
+  // A reader that wants to write does not wait for itself.
   const others = { ...lock, holds: lock.holds.filter((held) => held.owner !== blocked.holder) };
   const waitsBack = whoWaitsBack(others, lock.queue.length, owner, new Set());
   if (waitsBack !== undefined) {
@@ -196,7 +199,7 @@ export function nameOfWriterAround(owner: LockOwner, of: Lock): string | undefin
   return of.holds.find((held) => held.mode === "write" && isAround(held.owner, owner))?.owner.name;
 }
 
-/** Gives back all that a transaction holds; whoever is next in line gets it. */
+/** Gives back all locks that a transaction holds; the next transactions in line get them. */
 export function releaseAll(owner: LockOwner): void {
   owner.ended = true;
   for (const wait of owner.waits.slice()) {
@@ -208,7 +211,7 @@ export function releaseAll(owner: LockOwner): void {
   for (const held of owner.holds.splice(0)) {
     remove(held.lock.holds, held);
     admit(held.lock);
-    // Who still waits inside it tries again outside.
+    // Transactions that still wait inside it try again outside.
     for (const wait of held.inner?.queue.slice() ?? []) {
       leaveLine(wait);
       wait.end();
@@ -224,7 +227,7 @@ function admit(lock: Lock): void {
     const others = lock.holds.filter((held) => held !== own);
     const isFreeNow = others.length === 0 || (mode === "read" && others.every((held) => held.mode === "read"));
     if (!isFreeNow) return;
-    // Held from now on, so that nobody who asks later is first.
+    // The lock is held from now on, so that a later request does not come first.
     if (own !== undefined) own.mode = mode === "write" ? "write" : own.mode;
     else if (!holder.ended) hold(holder, lock, of, mode);
     // Several evaluations inside one transaction may have asked for it on its behalf.
@@ -247,7 +250,7 @@ function remove<T>(list: T[], item: T): void {
 
 /** The first of those that hold the lock, or stand before this place in line, that cannot end before `owner` has. */
 function whoWaitsBack({ holds, queue }: Lock, place: number, owner: LockOwner, seen: Set<Wait>): LockOwner | undefined {
-  // Who gets it on behalf of a transaction inside keeps it for longer than that one.
+  // A transaction that gets it on behalf of one inside keeps it for longer than that one.
   const inFront = [...holds.map((held) => held.owner), ...queue.slice(0, place).map((wait) => wait.holder)];
   return inFront.find((other) => {
     if (isAround(other, owner)) return true;

@@ -105,7 +105,7 @@ export async function transaction<T>(
   if (typeof body !== "function")
     throw new DefinitionError("transaction needs a body: transaction(scope, async () => {}).");
   return locked(scope, "snapshots", async ({ core, context, transaction: own }) => {
-    // It waits for calls inside, and no call begins before it is done.
+    // The undoing waits for calls inside, and no call begins before it is done.
     const undo = (): Promise<void> => {
       if (own.stage !== "open") throw new DefinitionError(`${own.name} is over: it cannot be rolled back any more.`);
       return locked(scope, "locks", () => rollback(own), inBodyOf(own, scope.session));
@@ -194,7 +194,7 @@ async function locked<T>(
   return result;
 }
 
-/** Nobody limits it, and nobody is told but who called. */
+/** The host of a `transaction()`: it has no limits, and reports only to its caller. */
 const host: TransactionHost = {
   within: (work) => work,
   withinGrace: async (work, onError) => void (await work.catch(onError)),

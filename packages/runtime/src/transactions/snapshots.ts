@@ -8,7 +8,10 @@ import { createLock, holdOf, isSharedWithOthers, type Lock, type LockOwner } fro
 export interface Participant {
   readonly resource: Snapshotable;
   readonly name: string;
-  /** Of what a scope has made: whether it was taken out again while somebody waited for locks. */
+  /**
+   * The state of a resource that a scope has made: whether it was taken out again while this transaction waited for
+   * locks.
+   */
   readonly made?: { readonly isGone: boolean } | undefined;
 }
 
@@ -30,7 +33,7 @@ export interface SnapshotOwner extends LockOwner {
 const locks = new WeakMap<object, Lock>();
 const unusable = new WeakMap<object, UnusableError>();
 
-/** By identity, however the resource is bound. */
+/** Returns the lock of a resource by its identity, however the resource is bound. */
 export function lockOf(resource: object): Lock {
   let lock = locks.get(resource);
   if (lock === undefined) locks.set(resource, (lock = createLock()));
@@ -83,7 +86,7 @@ function takeSnapshot(transaction: SnapshotOwner, { resource, name }: Participan
   return taken.taking;
 }
 
-/** A snapshot that can be restored as long as somebody holds it. */
+/** A snapshot that can be restored as long as a reference to it exists. */
 export interface Savepoint extends Participant {
   readonly snapshot: unknown;
 }
@@ -130,7 +133,7 @@ interface Ending {
   readonly host: Showing;
 }
 
-/** At once where no release is asynchronous. @throws what a release threw, as a rejection. */
+/** Releases the snapshots; synchronously where no release is asynchronous. Rejects with what a release threw. */
 export function releaseSnapshots({ snapshots, undone, host }: Ending): Promise<void> | undefined {
   if (snapshots.length === 0) return undefined;
   const releasing: Promise<void>[] = [];

@@ -32,7 +32,7 @@ export interface Transaction extends LockOwner {
   readonly parent: Transaction | undefined;
   startedIn: Transaction | undefined;
   readonly core: SessionCore;
-  /** Of the body of `transaction()`: the resources that it is over. */
+  /** The resources that the body of `transaction()` is over. */
   readonly scope: ResourceContext | undefined;
   readonly snapshots: Taken[];
   /** Application events that were reduced and that listeners have not received yet, with the call that did it. */
@@ -49,7 +49,7 @@ export interface Transaction extends LockOwner {
   undone: boolean;
   /** "closing": what begins now is no part of it. "sealed": no resource joins, for what is there is restored or released. */
   stage: "open" | "closing" | "sealed";
-  /** It counts among those inside its parent. */
+  /** Whether it counts among those inside its parent. */
   begun: boolean;
   /** How many inside it have not ended. */
   inside: number;
@@ -66,18 +66,18 @@ export interface PendingEvent {
 /** What was made while the transaction ran, and goes with it when it fails. */
 export interface Made {
   readonly instance: unknown;
-  /** Somebody outside the transaction has asked for it: it stays. */
+  /** Whether code outside the transaction has asked for it: it stays then. */
   readonly isShared: boolean;
   discard(): Promise<void>;
 }
 
-/** What a transaction needs of whoever begins it. */
+/** What a transaction needs of the code that begins it. */
 export interface TransactionHost {
   /** The work, or the limit that ends the wait for it. */
   within<T>(work: Promise<T>): Promise<T | LimitFailure>;
   /** Waits for work, but not past the evaluation's end: then it goes on behind. Never rejects. */
   withinGrace(work: Promise<unknown>, onError: (error: unknown) => void): Promise<void>;
-  /** The same value without the secrets. */
+  /** Returns the value without the secrets. */
   redact<T>(value: T): T;
   /** A rollback or a commit failed. */
   report(operation: "rollback" | "commit", message: string, cause: unknown): void;
@@ -87,7 +87,7 @@ export interface TransactionHost {
 
 export interface TransactionOptions {
   readonly id: string;
-  /** In words: `the call of publish (call_1)`. */
+  /** The name in words: `the call of publish (call_1)`. */
   readonly name: string;
   readonly core: SessionCore;
   /** "none": the transaction around holds it, and nothing inside has asked for it yet. */
@@ -99,7 +99,7 @@ export interface TransactionOptions {
   readonly startedIn: Transaction | undefined;
   /** "locks": nothing is to be undone. Default "snapshots". */
   readonly takes?: "snapshots" | "locks";
-  /** Given: what is no part of it does not join on behalf of transactions inside it. */
+  /** If set, other code does not join on behalf of transactions inside it. */
   readonly scope?: ResourceContext;
   readonly host: TransactionHost;
 }
@@ -107,7 +107,7 @@ export interface TransactionOptions {
 /** Why a transaction could not begin: a limit, a wait without end, or what was thrown. */
 export type NotBegun = Failure | { readonly error: unknown };
 
-/** At once where nothing has to be waited for. Where it cannot begin, nothing is held any more. */
+/** Begins synchronously where nothing has to be waited for. Where it cannot begin, nothing is held any more. */
 export function beginTransaction(
   options: TransactionOptions,
 ): Transaction | NotBegun | Promise<Transaction | NotBegun> {
@@ -242,7 +242,7 @@ export function join(transaction: Transaction, participant: Participant): Promis
   });
 }
 
-/** The same without a wait. @throws {DefinitionError} where the lock or the snapshot has to be waited for. */
+/** Joins without a wait. @throws {DefinitionError} where the lock or the snapshot has to be waited for. */
 export function joinAtOnce(transaction: Transaction, participant: Participant): void {
   assertOpen(transaction, participant);
   const { resource, name } = participant;
@@ -277,8 +277,8 @@ export class LockFault extends Error {
 }
 
 /**
- * It did not begin, and takes no snapshot after one that those around it are still taking. Its locks are held until each
- * snapshot is released, one that comes yet too; whoever asked waits for that, but not past the evaluation's end.
+ * Gives up a transaction that did not begin: it takes no further snapshot. Its locks are held until each
+ * snapshot is released, also one that is still being taken, but not past the evaluation's end.
  */
 async function abandon(transaction: Transaction): Promise<void> {
   transaction.stage = "sealed";
@@ -294,7 +294,7 @@ async function abandon(transaction: Transaction): Promise<void> {
 export function leave(transaction: Transaction): void {
   const { parent, begun } = transaction;
   releaseAll(transaction);
-  // Whoever was begun in its code may outlive it by far.
+  // An evaluation that was begun in its code may outlive it by far.
   transaction.startedIn = undefined;
   if (parent !== undefined && begun && --parent.inside === 0) parent.onIdle?.();
 }

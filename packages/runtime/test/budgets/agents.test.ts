@@ -106,7 +106,7 @@ test("LIM-5 LIM-7 while a call of it runs, an agent keeps what it has spent, and
   expect(reservedOf(budget)).toBe(0);
 });
 
-test("LIM-5 what an agent has said stays reserved while a call of it runs", async () => {
+test("LIM-5 an agent's text so far stays reserved while a call of it runs", async () => {
   const budget = trackBudget({ maxTotalTokens: 1_000 });
   let during = 0;
   const look = defineTool({
@@ -131,7 +131,7 @@ test("LIM-5 what an agent has said stays reserved while a call of it runs", asyn
   expect(budget.remaining().totalTokens).toBe(980);
 });
 
-test("LIM-5 agents side by side whose calls evaluate something wait for nobody who waits for them", async () => {
+test("LIM-5 agents side by side whose calls evaluate something do not wait for each other in a circle", async () => {
   const budget = trackBudget({ maxTotalTokens: 2_000 });
   const adapter = agentOf(async ({ executeToolCall }) => {
     await executeToolCall(nestCall("1"));

@@ -93,7 +93,7 @@ test("LIM-5 what an agent evaluates beside its calls is refused at once, and ins
   expect(budget.consumed.totalTokens).toBe(60);
 });
 
-test("LIM-5 a tool's own evaluation on the tracker waits for nobody: the request before it has settled", async () => {
+test("LIM-5 a tool's own evaluation on the tracker does not wait: the request before it has settled", async () => {
   const budget = trackBudget({ maxTotalTokens: 1_000 });
   const look = defineTool({
     name: "look",

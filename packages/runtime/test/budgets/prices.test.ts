@@ -46,7 +46,7 @@ describe("LIM-12 what a request cost", () => {
     expect((more ?? 0) / (of ?? 1)).toBeCloseTo(8, 6);
   });
 
-  test("LIM-12 is not known of a model that nobody knows", async () => {
+  test("LIM-12 the price of an unknown model is not known", async () => {
     expect(await costOf(million)).toBeUndefined();
   });
 });

@@ -143,7 +143,7 @@ function ownTracker(shared: BudgetTracker): BudgetTracker {
   };
 }
 
-test("LIM-5 requests wait for each other on a tracker of somebody's own too", async () => {
+test("LIM-5 requests wait for each other on an application's own tracker too", async () => {
   const shared = trackBudget({ maxTotalTokens: 100 });
   const own = ownTracker(shared);
   const { provider, open } = held(50);
@@ -158,7 +158,7 @@ test("LIM-5 requests wait for each other on a tracker of somebody's own too", as
   expect([shared.consumed.totalTokens, shared.remaining().totalTokens]).toEqual([60, 40]);
 });
 
-test("LIM-5 nobody waits for what another process has reserved", async () => {
+test("LIM-5 no request waits for what another process has reserved", async () => {
   const shared = trackBudget({ maxTotalTokens: 100 });
   shared.reserve({ inputTokens: 90, outputTokens: 0 });
   const adapter = modelAdapter(held(50).provider, { ...fakeEnvironment(), pricing });
@@ -170,7 +170,7 @@ test("LIM-5 nobody waits for what another process has reserved", async () => {
   });
 });
 
-test("LIM-5 LIM-7 two budgets that are given in different orders keep nobody waiting for ever", async () => {
+test("LIM-5 LIM-7 two budgets that are given in different orders keep no request waiting for ever", async () => {
   const { provider, open } = held();
   const adapter = modelAdapter(provider, { ...fakeEnvironment(), pricing });
   const [a, b] = [trackBudget({ maxTotalTokens: 200 }), trackBudget({ maxTotalTokens: 200 })];

@@ -231,7 +231,7 @@ afterAll(() => void process.off("unhandledRejection", note));
 
 const honest = await run(undefined, true);
 
-describe("ERR-7 whatever throws where nobody expected it is a failed result or an evaluation failure", () => {
+describe("ERR-7 an unexpected error is a failed result or an evaluation failure", () => {
   test("ERR-7 without harm it ends well, and every point is used", () => {
     expect(honest.error).toBeUndefined();
     expect(honest.rows).toEqual(["a", "c"]);

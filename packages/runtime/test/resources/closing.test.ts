@@ -58,7 +58,7 @@ test("RES-1 a ready instance is never closed, whatever it could do", async () =>
   expect(log).toEqual([]);
 });
 
-test("RES-1 when an eager factory fails, what was made before it is closed, and its own error is told", async () => {
+test("RES-1 when an eager factory fails, what was made before it is closed, and its own error is thrown", async () => {
   const log: string[] = [];
   const failing = provideFactory(c, () => Promise.reject(new Error("no connection")), { eager: true });
   const stuck = provideFactory(b, () => "b", { eager: true, close: () => Promise.reject(new Error("stuck")) });

@@ -57,7 +57,7 @@ test("RES-1 a factory that failed is tried again", async () => {
   expect(await opened.open(b)).toBe("made");
 });
 
-test("RES-1 what nobody bound is an error with the path, find gives undefined", async () => {
+test("RES-1 an unbound key is an error with the path, find gives undefined", async () => {
   await using opened = await openResources([logged([], a, { needs: [b] }), logged([], b, { needs: [c] })]);
   expect(opened.find(c)).toBeUndefined();
   const error = thrownBy(() => opened.get(a));
@@ -108,7 +108,7 @@ test("RES-2 after its scope was closed a resource cannot be had, and closed reso
   expect([error["code"], (error.cause as Error).message]).toEqual(["option", expect.stringContaining("closed")]);
 });
 
-test("RES-2 resources of somebody else's making are refused", async () => {
+test("RES-2 resources that openResources did not open are refused", async () => {
   const forged = { get: () => "x", find: () => "x", open: async () => "x" } as never;
   const error = await rejectionOf(evaluateCalls(promptOf(), [{ name: "none" }], { resources: forged }));
   expect(error.cause).toBeInstanceOf(DefinitionError);

@@ -118,7 +118,7 @@ describe("PAC-2", () => {
     expect(times).toHaveLength(12);
   });
 
-  test("PAC-2 a rate that nobody needs does not grow", async () => {
+  test("PAC-2 a rate that is not needed does not grow", async () => {
     const { clock, pace } = await answered({});
     turnOf(await pace.enter(small)).end({ refused: {} });
     await clock.advance(600_000);
@@ -185,7 +185,7 @@ describe("PAC-3", () => {
     );
   });
 
-  test("PAC-3 a wait for the first answer, whose length nobody knows, is not refused", async () => {
+  test("PAC-3 a wait for the first answer, of unknown length, is not refused", async () => {
     const clock = fakeClock();
     const pace = sharedPace({ clock });
     enterAll(pace, clock, 2);

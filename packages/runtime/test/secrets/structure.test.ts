@@ -44,7 +44,7 @@ const words = [
   ..."assistant role error provider unknown request stop promptName evaluationId sk-call message".split(" "),
 ];
 
-test("SEC-4 with a tool's name as a secret its events keep it: slices and listeners go on to hear of its calls", async () => {
+test("SEC-4 with a tool's name as a secret its events keep it: slices and listeners go on to receive its calls", async () => {
   const session = createSession();
   const heard: string[] = [];
   session.on(postgres, ({ name }) => void heard.push(name));

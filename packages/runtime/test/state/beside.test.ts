@@ -132,7 +132,7 @@ test("TX-5 a mark of the logs too cuts them, and records again what others did",
   ]);
 });
 
-test("EVT-1 a reducer that throws when an event is reduced again leaves its slice, and rollback tells", () => {
+test("EVT-1 a reducer that throws when an event is reduced again leaves its slice, and rollback returns the error", () => {
   const picky = defineSlice({
     name: "picky",
     initial: [] as readonly string[],

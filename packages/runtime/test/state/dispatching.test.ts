@@ -53,7 +53,7 @@ test("EVT-1 listeners run in the order of their subscription, whatever they filt
   expect(order).toEqual(["tool 1", "all 2", "type 3", "tool 4", "all 5"]);
 });
 
-test("EVT-1 a listener hears only what its filter names", async () => {
+test("EVT-1 a listener receives only what its filter names", async () => {
   const session = createSession();
   const heard: string[] = [];
   const other = defineTool({ ...noop, name: "other" });
@@ -79,7 +79,7 @@ test("EVT-1 the same listener can subscribe twice, and ends one subscription at 
   expect(heard).toBe(3);
 });
 
-test("EVT-1 a reducer that throws leaves its slice as it was, stops no other slice and no listener, and is told of", () => {
+test("EVT-1 a reducer that throws leaves its slice as it was, stops no other slice and no listener, and is reported", () => {
   const failing = new Error("reducer");
   const broken = defineSlice({
     name: "broken",
@@ -146,7 +146,7 @@ test("EVT-1 a listener that rejects later ends nothing", async () => {
   await new Promise((resolve) => setImmediate(resolve));
 });
 
-test("EVT-1 an event that a listener dispatches is told when all have heard the one before, whose state they see", () => {
+test("EVT-1 an event that a listener dispatches is delivered when all have received the one before, whose state they see", () => {
   const session = createSession({ slices: [notes] });
   const heard: string[] = [];
   const hearing = (who: string) => (event: { readonly type: string; readonly text?: string }) =>
@@ -172,7 +172,7 @@ test("EVT-1 an event that a listener dispatches is told when all have heard the 
   expect(results).toEqual([false, true]);
 });
 
-test("EVT-1 the errors of listeners that hear of an event late are in its own result", () => {
+test("EVT-1 the errors of listeners that receive an event late are in its own result", () => {
   const session = createSession();
   const inner: unknown[] = [];
   session.on(noted, ({ text }) => {
@@ -194,6 +194,6 @@ test.each(["*", "tool:noop", "tool.invoked"])("EVT-1 an application cannot dispa
   expect(heard).toEqual([]);
 });
 
-test("EVT-1 an event that nobody knows is dispatched without errors", () => {
+test("EVT-1 an event without reducers and listeners is dispatched without errors", () => {
   expect(createSession().dispatch({ type: "unknown" })).toEqual({ ok: true, errors: [] });
 });

@@ -36,7 +36,7 @@ const receipt = defineTool({
 });
 const pay = { name: "receipt", arguments: { to: { name: "Ada" } } };
 
-test("EVT-5 a listener cannot change a result: not what the model reads, what others hear, nor the response's", async () => {
+test("EVT-5 a listener cannot change a result: not what the model reads, what others receive, nor the response's", async () => {
   const session = createSession();
   const thrown: unknown[] = [];
   const heard: unknown[] = [];
@@ -250,7 +250,7 @@ test("EVT-5 an event that holds itself is dispatched; one without an end or whos
   }
 });
 
-test("EVT-5 response and error hand out results and messages that nobody can change", async () => {
+test("EVT-5 response and error hand out results and messages that cannot be changed", async () => {
   const calls = [pay, { name: "receipt", arguments: "{" }];
   const prompt = promptOf({ tools: [receipt] });
   const outcomes: Pick<PromptResponse<string>, "messages" | "toolResults">[] = [

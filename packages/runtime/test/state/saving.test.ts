@@ -304,7 +304,7 @@ test("EVT-1 reducers of a slice run in the order of their registration, for two 
   expect(order).toEqual(["first", "second", "third"]);
 });
 
-test("EVT-1 who subscribes or leaves while an event is told does so from the next event on", () => {
+test("EVT-1 a listener that subscribes or leaves while an event is delivered does so from the next event on", () => {
   const session = createSession({ slices: [notes] });
   const heard: string[] = [];
   const offs: (() => void)[] = [];

@@ -9,7 +9,7 @@ import { all, answer, hello, streamingModel, structured, textsOf } from "./suppo
 
 const overloaded = { failure: "throttle", kind: "server_error", message: "overloaded" } as const;
 
-test("STR-1 only stream asks for deltas and tells them; evaluate is the same without", async () => {
+test("STR-1 only stream asks for deltas and emits them; evaluate is the same without", async () => {
   const attempts = [{ pieces: ["Hel", "lo"], answer: answer("Hello") }];
   const typesOf = async (how: "stream" | "evaluate") => {
     const model = streamingModel(attempts);
@@ -32,13 +32,16 @@ test.each([
   ["all of it", ["He", "l", "lo"]],
   ["something else", ["Good", "bye"]],
   ["more than it", ["Hello", " and"]],
-])("STR-1 the deltas since the last reset add up to the turn's text when the provider told %s", async (_, pieces) => {
-  const adapter = modelAdapter(streamingModel([{ pieces, answer: answer("Hello") }]), fakeEnvironment());
-  const texts = textsOf(await all(adapter.stream(hello)));
-  expect(texts.slice(texts.lastIndexOf("(reset)") + 1).join("")).toBe("Hello");
-});
+])(
+  "STR-1 the deltas since the last reset add up to the turn's text when the provider emitted %s",
+  async (_, pieces) => {
+    const adapter = modelAdapter(streamingModel([{ pieces, answer: answer("Hello") }]), fakeEnvironment());
+    const texts = textsOf(await all(adapter.stream(hello)));
+    expect(texts.slice(texts.lastIndexOf("(reset)") + 1).join("")).toBe("Hello");
+  },
+);
 
-test("STR-1 what a provider tells after its answer is not heard", async () => {
+test("STR-1 what a provider emits after its answer is dropped", async () => {
   const model = streamingModel([{ pieces: ["Hello"], answer: answer("Hello"), late: ["!", "!"] }]);
   const session = createSession();
   const events = recordEvents(session);
@@ -59,7 +62,7 @@ test("THR-9 after a streamed attempt that failed, text.reset comes before the ne
   expect(textsOf(await reading)).toEqual(["Hel", "(reset)", "Hello"]);
 });
 
-test("LIM-6 a streamed attempt that failed is charged for what it told", async () => {
+test("LIM-6 a streamed attempt that failed is charged for what it emitted", async () => {
   const environment = fakeEnvironment();
   const model = streamingModel([
     { pieces: ["word ".repeat(60), "word ".repeat(40)], answer: overloaded },
@@ -144,7 +147,7 @@ test("STR-3 leaving the iteration early aborts the evaluation", async () => {
   expect(environment.clock.pending).toBe(0);
 });
 
-test("STR-3 SEC-3 a stream that nobody reads and a response that nobody awaits reject unheard", async () => {
+test("STR-3 SEC-3 an unread stream and a response that is not awaited cause no unhandled rejection", async () => {
   const rejections: unknown[] = [];
   const hear = (reason: unknown): void => void rejections.push(reason);
   process.on("unhandledRejection", hear);
@@ -208,7 +211,7 @@ test.each([
   ["an array", z.array(z.string()), '["a","b"]', ["a", "b"]],
   ["a wrapped array", z.array(z.string()), '{"items":["a","b"]}', ["a", "b"]],
   ["a wrapped value", z.string().max(9), '{"value":"word"}', "word"],
-])("STR-4 %s is told unwrapped", async (_, schema, text, whole) => {
+])("STR-4 %s is emitted unwrapped", async (_, schema, text, whole) => {
   const model = streamingModel([{ pieces: text.split(""), answer: answer(text) }]);
   const events = await all(modelAdapter(model, fakeEnvironment()).stream(structured(schema)));
   const partials = events.flatMap((event) => (event.type === "output.delta" ? [event.partial] : []));
@@ -245,7 +248,7 @@ test("STR-4 a block of code inside the output does not end it", async () => {
   }
 });
 
-test("STR-4 hostile keys reach no prototype, and text that is no JSON tells no output", async () => {
+test("STR-4 hostile keys reach no prototype, and text that is no JSON emits no output", async () => {
   for (const text of ['{"__proto__": {"polluted": true}, "title": "x"}', "No JSON here.", "[".repeat(50_000)]) {
     const model = streamingModel([{ pieces: [text.slice(0, 20), text.slice(20)], answer: answer(text) }]);
     const stream = modelAdapter(model, fakeEnvironment()).stream(structured(review));

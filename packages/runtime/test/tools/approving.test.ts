@@ -137,7 +137,7 @@ test("TOOL-10 checks run before anyone is asked, and again on the input that was
   expect([params, paid]).toEqual([{ to: { amount: 3 } }, [{ to: { amount: 3 } }]]);
 });
 
-test("TOOL-10 nobody is asked about a call that a check denies", async () => {
+test("TOOL-10 no approval is asked for a call that a check denies", async () => {
   let asked = 0;
   const approver = definePolicy({ name: "approver", approve: () => (asked++, allow()) });
   const { message } = await paying([approver, definePolicy({ name: "never", check: () => deny("never") })]);
@@ -156,7 +156,7 @@ test("TOOL-10 a check that changes what was approved denies; one that says the s
   expect((await paying([same, approver])).paid).toEqual([{ to: { amount: 9 } }]);
 });
 
-test("TOOL-10 whoever approved earlier is asked again when a later one changes the input", async () => {
+test("TOOL-10 an earlier approver is asked again when a later one changes the input", async () => {
   const asked: unknown[] = [];
   const approver = (name: string, decide: () => PolicyDecision) =>
     definePolicy({

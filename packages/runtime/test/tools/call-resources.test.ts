@@ -95,7 +95,7 @@ test("TX-4 an eager toolCall resource is there, asynchronously made, before the 
 });
 
 test.each(["singleton", "toolCall", "prototype"] as const)(
-  "TX-4 a %s that is still being made when its call's time is up is closed when it comes, and nobody waits for it",
+  "TX-4 a %s that is still being made when its call's time is up is closed when it comes, without a wait for it",
   async (scope) => {
     const closed: number[] = [];
     const { promise, resolve } = Promise.withResolvers<number>();

@@ -83,7 +83,7 @@ test("TX-8 a nested evaluation's own failing call is undone alone", async () => 
   expect(session.get(notes)).toEqual(["before", "good", "fine"]);
 });
 
-test("TX-6 a nested evaluation's application events are heard when the outermost call commits", async () => {
+test("TX-6 a nested evaluation's application events are delivered when the outermost call commits", async () => {
   const { session, resources } = world();
   const order: string[] = [];
   session.on("*", (event) => void order.push(event.type));

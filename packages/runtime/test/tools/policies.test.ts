@@ -48,7 +48,7 @@ test("TOOL-10 the section's policies are asked first, then the parents', the pro
   expect(asked).toEqual(["inner 1", "inner 2", "outer", "prompt 1", "prompt 2", "option"]);
 });
 
-test("TOOL-10 the first denial is the message, and nobody is asked after it", async () => {
+test("TOOL-10 the first denial is the message, and no policy is asked after it", async () => {
   const late = definePolicy({ name: "late", check: () => Promise.reject(new Error("was asked")) });
   const { result, text } = await run([
     definePolicy({ name: "a", check: () => allow() }),

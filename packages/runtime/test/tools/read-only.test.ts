@@ -34,7 +34,7 @@ function lookingTool(clock: { sleep(ms: number): Promise<void> }) {
 }
 const looking = (at: string, ms: number, fail = false) => ({ name: "look", arguments: { at, ms, fail } });
 
-test("TOOL-6 neighbouring read-only calls overlap, and all that is told keeps the model's order", async () => {
+test("TOOL-6 neighbouring read-only calls overlap, and all events keep the model's order", async () => {
   const environment = fakeEnvironment();
   const { look, state } = lookingTool(environment.clock);
   const session = createSession();
@@ -133,7 +133,7 @@ test.each([
   },
 );
 
-test("TX-1 what a failing read-only call did to somebody else's resource is undone", async () => {
+test("TX-1 what a failing read-only call did to a foreign resource is undone", async () => {
   const { session, resources, digest } = world();
   const before = await digest();
   const tool = readOnlyTool("another resource", false);

@@ -123,7 +123,7 @@ test("TX-6 the events of a rolled-back call reach no listener", async () => {
   expect(heard).toEqual(["b"]);
 });
 
-test("TX-6 a dispatch in a handler tells it of a reducer that throws", async () => {
+test("TX-6 the result of a dispatch in a handler has the error of a reducer that throws", async () => {
   const broken = defineSlice({
     name: "broken",
     initial: 0,

@@ -152,7 +152,7 @@ test("TOOL-16 what a listener vetoed has what it threw as its cause, and a refus
   expect(toolResults.map(({ cause }) => cause)).toEqual([veto, undefined]);
 });
 
-test("TOOL-4 a failure without a message tells the model that the tool failed", async () => {
+test('TOOL-4 a failure without a message reads as "the tool failed" for the model', async () => {
   const tables: Record<string, string> = {};
   for (const given of [tables["nothing"], ""]) {
     const { result, message } = await resultOf(() => toolError(given as string));

@@ -44,7 +44,7 @@ test("TX-1 a call that a policy denies leaves nothing, of the policy's own write
   expect(toolResults[0]?.result).toEqual({ success: false, message: "not now" });
 });
 
-test("TX-1 a call that outlasts its time is undone, its input is told, and the evaluation goes on", async () => {
+test("TX-1 a call that outlasts its time is undone, its event has the input, and the evaluation goes on", async () => {
   const { session, resources, digest } = world();
   const before = await digest();
   const environment = fakeEnvironment();
@@ -86,7 +86,7 @@ test("TX-1 an abort undoes the call that runs and keeps the calls before it", as
   expect(await digest()).toEqual(await twin.digest());
 });
 
-test("TX-1 one failing call between two good ones leaves no trace, in the events that listeners heard neither", async () => {
+test("TX-1 one failing call between two good ones leaves no trace, nor do listeners receive its events", async () => {
   const { session, resources, digest } = world();
   const twin = world();
   await evaluateCalls(promptOf({ tools: [write] }), [writing("a"), writing("c")], {

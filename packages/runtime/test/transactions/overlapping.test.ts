@@ -60,7 +60,7 @@ test.each([[[0, 50, 100]], [[100, 50, 0]], [[0, 0, 0]]])(
   },
 );
 
-test("TX-1 TX-2 of calls that overlap and evaluate, one that fails is undone alone, whoever evaluates after it", async () => {
+test("TX-1 TX-2 of calls that overlap and evaluate, one that fails is undone alone, even if another evaluates after it", async () => {
   const environment = fakeEnvironment();
   const { counter, addAt } = await adding(environment);
   const failing = addAt(50, () => Promise.reject(new Error("on purpose")));

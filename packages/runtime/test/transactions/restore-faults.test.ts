@@ -65,7 +65,7 @@ async function changing(fragile: Fragile, fail: boolean, options: EvaluateOption
   return { error: error as unknown as RestoreError, events, session };
 }
 
-test("TX-13 a rollback that fails: evaluate rejects with the response that it would have been, and an event tells it", async () => {
+test("TX-13 a rollback that fails: evaluate rejects with the response that it would have been, and emits an event", async () => {
   const fragile = new Fragile({ restore: 2 });
   const { error, events, session } = await changing(fragile, true);
   expect(error).toBeInstanceOf(RestoreError);
@@ -196,7 +196,7 @@ test.each<readonly [what: string, faults: Fragile["faults"], fail: boolean, text
     /^it failed\n\nSession and resources may disagree: .* could not be undone: disk gone$/,
   ],
 ])(
-  "TX-13 LOOP-3 a call that could not be %s is told as failed to the model, and to the one that goes on",
+  "TX-13 LOOP-3 a call that could not be %s is shown as failed to the model, and in a history that goes on",
   async (_, faults, fail, text) => {
     const { error } = await changing(new Fragile(faults), fail, {}, "It is written.");
     const told = error.messages.find(({ role }) => role === "tool");
@@ -207,7 +207,7 @@ test.each<readonly [what: string, faults: Fragile["faults"], fail: boolean, text
   },
 );
 
-test("TX-13 a call whose nested evaluation could not be undone is told as failed, too", async () => {
+test("TX-13 a call whose nested evaluation could not be undone is shown as failed, too", async () => {
   const environment = fakeEnvironment();
   const inner = promptOf({ tools: [change(true)] }, "inner");
   const resources = bound(new Fragile({ restore: 2 }));
