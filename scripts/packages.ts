@@ -9,6 +9,7 @@ export const root = join(import.meta.dirname, "..");
 export interface Manifest {
   readonly name: string;
   readonly version?: string;
+  readonly description?: string;
   readonly author?: string;
   readonly homepage?: string;
   readonly bugs?: { readonly url?: string };

@@ -1,25 +1,10 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { apiReport } from "../api-report.ts";
-import { packagesIn } from "../packages.ts";
+import { packagesWith } from "./declared-packages.ts";
 
 /** The report of the package `a` among packages with these declarations. */
 function reportOf(files: Readonly<Record<string, string>>): string {
-  const folder = mkdtempSync(join(tmpdir(), "proviso-api-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const entry = (name: string) => ({ types: `./dist/${name}.d.ts`, default: `./dist/${name}.js` });
-  const manifests = ["a", "b"].map((id): [path: string, text: string] => [
-    `packages/${id}/package.json`,
-    JSON.stringify({ name: `@proviso/${id}`, exports: { ".": entry("index"), "./internal": entry("internal") } }),
-  ]);
-  const empty = { "packages/a/dist/index.d.ts": "", "packages/a/dist/internal.d.ts": "" };
-  for (const [name, text] of Object.entries({ ...Object.fromEntries(manifests), ...empty, ...files })) {
-    mkdirSync(dirname(join(folder, name)), { recursive: true });
-    writeFileSync(join(folder, name), text);
-  }
-  const packages = packagesIn(folder);
+  const packages = packagesWith(files);
   return apiReport(packages[0]!, packages);
 }
 

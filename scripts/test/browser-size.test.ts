@@ -12,7 +12,7 @@ function moduleOf(text: string): string {
   return JSON.stringify(join(folder, "module.js"));
 }
 
-test("DOC-17 a size counts what is imported, and no other package", async () => {
+test("DOC-23 a size counts what is imported, and no other package", async () => {
   const file = moduleOf(`
     import { z } from "zod";
     export const used = () => z.string();
@@ -25,7 +25,7 @@ test("DOC-17 a size counts what is imported, and no other package", async () => 
   expect(whole.gzipped).toBeGreaterThan(part.gzipped);
 });
 
-test("DOC-17 a call at the top of a module counts where nothing of it is imported", async () => {
+test("DOC-23 a call at the top of a module counts where nothing of it is imported", async () => {
   const kept = moduleOf(`
     const make = () => globalThis.made.push("${"a long text ".repeat(20)}");
     const made = make();
@@ -36,7 +36,7 @@ test("DOC-17 a call at the top of a module counts where nothing of it is importe
   expect(minified).toBeGreaterThan(240);
 });
 
-test("DOC-17 a size over its bound is a fault, with both numbers", async () => {
+test("DOC-23 a size over its bound is a fault, with both numbers", async () => {
   const [first] = sizeBounds;
   expect(await sizeFaults("src", [{ ...first!, most: 10 }])).toEqual([
     expect.stringMatching(/^\* of core has \d{5} bytes, minified and gzipped: at most 10 are allowed$/),
@@ -44,6 +44,6 @@ test("DOC-17 a size over its bound is a fault, with both numbers", async () => {
   expect(await sizeFaults("src", [{ ...first!, most: 100_000 }])).toEqual([]);
 });
 
-test("DOC-17 the sources are within the bounds", async () => {
+test("DOC-23 the sources are within the bounds", async () => {
   expect(await sizeFaults("src")).toEqual([]);
 });

@@ -8,15 +8,15 @@ export interface StandardProps<Input, Output> {
   readonly version: 1;
   /** The library's name: "zod", for example. */
   readonly vendor: string;
-  /** For inference alone; no value is there. */
+  /** Types for inference. At run time there is no value. */
   readonly types?: { readonly input: Input; readonly output: Output } | undefined;
-  /** Checks a value, and returns what the schema makes of it. */
+  /** Checks a value, and returns the value that the schema makes of it. */
   readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
   /** Prints JSON Schema. It may throw for what JSON Schema cannot say. */
   readonly jsonSchema: {
-    /** Of what the schema takes. */
+    /** Prints the JSON Schema of what the schema accepts. */
     readonly input: (options: StandardTarget) => Record<string, unknown>;
-    /** Of what the schema makes. */
+    /** Prints the JSON Schema of what the schema returns. */
     readonly output: (options: StandardTarget) => Record<string, unknown>;
   };
 }
@@ -28,7 +28,7 @@ export type StandardResult<Output> =
 
 /** One thing that is wrong. */
 export interface StandardIssue {
-  /** In the words of the library. */
+  /** What is wrong, in the words of the library. */
   readonly message: string;
   /** The way to the wrong value; left out for the value itself. */
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
