@@ -3,9 +3,14 @@ import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import { testBundles } from "./test-bundles.ts";
 
-/** Before all tests of a run: nothing that they start lives longer than the run, even if the run is killed. */
+/** Runs before all tests. Nothing that they start lives longer than the run, even if the run is killed. */
 export async function setup(project: TestProject): Promise<() => void> {
   project.provide("bundles", await testBundles());
+  return startGuard();
+}
+
+/** Ends what this process has started when the process is gone; returns what ends the guard. */
+export function startGuard(): () => void {
   const args = [join(import.meta.dirname, "test-guard.mjs"), String(process.pid)];
   const guard = spawn(process.execPath, args, { detached: true, stdio: ["pipe", "ignore", "inherit"] });
   guard.unref();

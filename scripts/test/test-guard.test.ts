@@ -10,8 +10,8 @@ const setup = join(import.meta.dirname, "../test-setup.ts");
 /** A run that starts what tests start: a child, its child in a group of its own, and a shell that starts others all the time. */
 const run = `
   import { spawn } from "node:child_process";
-  import { setup } from ${JSON.stringify(setup)};
-  setup();
+  import { startGuard } from ${JSON.stringify(setup)};
+  startGuard();
   const more = 'require("node:child_process").spawn(process.execPath, ["-e", "setTimeout(() => {}, 120000)", "${mark}"], { detached: true }); setTimeout(() => {}, 120000)';
   spawn(process.execPath, ["-e", more, "${mark}"], { stdio: "ignore" });
   spawn("/bin/sh", ["-c", "n=0; while [ $n -lt 2000 ]; do n=$((n+1)); sleep 0.05; done", "${mark}"], { stdio: "ignore", detached: true });
