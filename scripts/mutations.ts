@@ -188,10 +188,9 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "LLC-6",
     breaks: "asking whether options will do asks nobody",
-    file: "adapter-ai-sdk/src/litellm.ts",
-    find: "checkLitellmOptions(options);\n    return true;",
-    replace:
-      'checkLitellmOptions(options);\n    void fetch("http://127.0.0.1:65001").catch(() => {});\n    return true;',
+    file: "runtime/src/adapter-options.ts",
+    find: "adapter(options);\n    return { ok: true };",
+    replace: 'adapter(options);\n    void fetch("http://127.0.0.1:65001").catch(() => {});\n    return { ok: true };',
     test: "examples/llm-connect/test/options.test.ts",
   },
   {

@@ -148,8 +148,7 @@ function checkError(
     return;
   }
   book.demand(last.type === "prompt.failed" && last.code === error.code, `LOOP-1 ${error.code} after ${last.type}`);
-  if (error.code === "throttled")
-    book.demand(!error.retrySafe && error.attempts >= 1, "THR-6 what is told of giving up");
+  if (error.code === "throttled") book.demand(error.attempts >= 1, "THR-6 what is told of giving up");
 }
 
 interface Limits {

@@ -1,22 +1,9 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import {
-  aiSdk,
-  litellm,
-  validateAiSdkOptions,
-  validateLitellmOptions,
-  type AiSdkOptions,
-  type LiteLLMOptions,
-} from "@proviso/adapter-ai-sdk";
-import { openai, validateOpenAIOptions, type OpenAIOptions } from "@proviso/adapter-openai";
-import {
-  acpAgent,
-  commandLine,
-  validateAcpAgentOptions,
-  validateCommandLineOptions,
-  type AcpAgentOptions,
-  type CommandLineOptions,
-} from "@proviso/adapter-process";
+import { aiSdk, litellm, type AiSdkOptions, type LiteLLMOptions } from "@proviso/adapter-ai-sdk";
+import { openai, type OpenAIOptions } from "@proviso/adapter-openai";
+import { acpAgent, commandLine, type AcpAgentOptions, type CommandLineOptions } from "@proviso/adapter-process";
 import type { Clock, ProviderAdapter } from "@proviso/core";
+import { checkOptions, type OptionsCheck } from "@proviso/runtime";
 
 export const apiKey = "sk-contract-0123456789";
 export const model = "openai/gpt-5.4";
@@ -26,7 +13,7 @@ export interface Contract {
   readonly name: string;
   /** Options that will do. */
   readonly fine: object;
-  readonly validate: (options: unknown) => boolean;
+  readonly check: (options: unknown) => OptionsCheck;
   readonly make: (options: unknown) => ProviderAdapter;
 }
 
@@ -36,31 +23,31 @@ export const contracts: readonly Contract[] = [
   {
     name: "openai",
     fine: { model, apiKey },
-    validate: (options) => validateOpenAIOptions(options as OpenAIOptions),
+    check: (options) => checkOptions(openai, options as OpenAIOptions),
     make: (options) => openai(options as OpenAIOptions),
   },
   {
     name: "aiSdk",
     fine: { model: languageModel },
-    validate: (options) => validateAiSdkOptions(options as AiSdkOptions),
+    check: (options) => checkOptions(aiSdk, options as AiSdkOptions),
     make: (options) => aiSdk(options as AiSdkOptions),
   },
   {
     name: "litellm",
     fine: { model, apiKey, baseURL: "http://127.0.0.1:1/v1" },
-    validate: (options) => validateLitellmOptions(options as LiteLLMOptions),
+    check: (options) => checkOptions(litellm, options as LiteLLMOptions),
     make: (options) => litellm(options as LiteLLMOptions),
   },
   {
     name: "commandLine",
     fine: { command: "cat" },
-    validate: (options) => validateCommandLineOptions(options as CommandLineOptions),
+    check: (options) => checkOptions(commandLine, options as CommandLineOptions),
     make: (options) => commandLine(options as CommandLineOptions),
   },
   {
     name: "acpAgent",
     fine: { command: "cat" },
-    validate: (options) => validateAcpAgentOptions(options as AcpAgentOptions),
+    check: (options) => checkOptions(acpAgent, options as AcpAgentOptions),
     make: (options) => acpAgent(options as AcpAgentOptions),
   },
 ];

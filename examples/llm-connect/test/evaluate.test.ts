@@ -111,7 +111,7 @@ describe.each(wires)("%s", (_, adapterAt, provider) => {
     const throttle = { maxAttempts: 2, baseDelayMs: 1, maxDelayMs: 1 };
     const { answer, requests } = await against({ steps: [limited, limited] }, { throttle });
     expect(answer).toBeInstanceOf(ThrottleError);
-    expect(answer).toMatchObject({ kind: "rate_limit", attempts: 2, retrySafe: false });
+    expect(answer).toMatchObject({ kind: "rate_limit", attempts: 2 });
     expect(requests).toHaveLength(2);
   });
 

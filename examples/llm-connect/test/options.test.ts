@@ -2,6 +2,7 @@ import { createHook } from "node:async_hooks";
 import { DefinitionError } from "@proviso/core";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { OptionsCheck } from "@proviso/runtime";
 import { contracts, languageModel, type Contract } from "./adapters.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -47,25 +48,27 @@ const hostile = new Proxy(
   },
 );
 
-function makes({ make }: Contract, options: unknown): boolean {
+/** What `checkOptions` should answer. */
+function made({ make }: Contract, options: unknown): OptionsCheck {
   try {
     make(options);
-    return true;
+    return { ok: true };
   } catch (error) {
     expect(error).toBeInstanceOf(DefinitionError);
-    return false;
+    return { ok: false, reason: (error as DefinitionError).message };
   }
 }
 
 describe.each(contracts)("the options of $name", (contract) => {
-  const { fine, validate, make } = contract;
+  const { fine, check, make } = contract;
+  const validate = (options: unknown) => check(options).ok;
 
-  test("LLC-2 validate returns a boolean", () => {
+  test("LLC-2 checkOptions answers whether the options will do", () => {
     expect(validate(fine)).toBe(true);
     expect(validate({})).toBe(false);
   });
 
-  test("LLC-6 validate never throws, whatever it is given, and returns only a boolean", () => {
+  test("LLC-6 checkOptions never throws, whatever it is given", () => {
     fc.assert(
       fc.property(fc.oneof(anything, spoilt(contract)), (options) => {
         expect(typeof validate(options)).toBe("boolean");
@@ -74,7 +77,7 @@ describe.each(contracts)("the options of $name", (contract) => {
     expect(validate(hostile)).toBe(false);
   });
 
-  test("LLC-6 validate begins no connection, look-up or process", async () => {
+  test("LLC-6 checkOptions begins no connection, look-up or process", async () => {
     const begun: string[] = [];
     const init = (_: number, type: string): void => {
       if (/^(?:TCP|TLS|PIPE|PROCESS|GETADDRINFO|GETNAMEINFO|QUERY)/.test(type)) begun.push(type);
@@ -90,10 +93,10 @@ describe.each(contracts)("the options of $name", (contract) => {
     expect(begun).toEqual([]);
   });
 
-  test("LLC-7 validate returns what becomes of the options: the adapter refuses them with a DefinitionError", () => {
+  test("LLC-7 checkOptions answers what the adapter does: it refuses the same options with a DefinitionError", () => {
     fc.assert(
       fc.property(spoilt(contract), (options) => {
-        expect(validate(options)).toBe(makes(contract, options));
+        expect(check(options)).toEqual(made(contract, options));
       }),
     );
   });
@@ -115,8 +118,8 @@ describe.each(contracts)("the options of $name", (contract) => {
 
 const models = contracts.filter(({ fine }) => "model" in fine);
 
-describe.each(models)("the ranges of $name", ({ fine, validate }) => {
-  const valid = (options: object) => validate({ ...fine, ...options });
+describe.each(models)("the ranges of $name", ({ fine, check }) => {
+  const valid = (options: object) => check({ ...fine, ...options }).ok;
 
   test.each(["", " ", undefined, null, 7])("LLC-18 the model %o is none", (model) => {
     expect(valid({ model })).toBe(false);
@@ -139,11 +142,11 @@ describe.each(models)("the ranges of $name", ({ fine, validate }) => {
   });
 });
 
-describe.each(contracts)("the times of $name", ({ fine, validate }) => {
+describe.each(contracts)("the times of $name", ({ fine, check }) => {
   test("LLC-23 timeoutMs is a whole number above 0", () => {
-    for (const timeoutMs of [1, 300_000, undefined]) expect(validate({ ...fine, timeoutMs })).toBe(true);
+    for (const timeoutMs of [1, 300_000, undefined]) expect(check({ ...fine, timeoutMs }).ok).toBe(true);
     for (const timeoutMs of [0, -1, 0.5, Number.NaN, 2 ** 31, "300", null])
-      expect(validate({ ...fine, timeoutMs })).toBe(false);
+      expect(check({ ...fine, timeoutMs }).ok).toBe(false);
   });
 });
 
@@ -151,11 +154,11 @@ test.each([
   ["openai", "OPENAI_API_KEY"],
   ["litellm", "LITELLM_API_KEY"],
 ])("LLC-10 %s without a key is a DefinitionError that names %s", (name, variable) => {
-  const { fine, make, validate } = contracts.find((contract) => contract.name === name) as Contract;
+  const { fine, make, check } = contracts.find((contract) => contract.name === name) as Contract;
   const options = { ...fine, apiKey: undefined };
-  expect(validate(options)).toBe(false);
+  expect(check(options).ok).toBe(false);
   expect(() => make(options)).toThrow(DefinitionError);
   expect(() => make(options)).toThrow(variable);
   vi.stubEnv(variable, "sk-contract-0123456789");
-  expect(validate(options)).toBe(true);
+  expect(check(options).ok).toBe(true);
 });

@@ -40,19 +40,6 @@ export function aiSdkModel(given: AiSdkOptions): ModelProvider {
   });
 }
 
-/**
- * Returns whether `aiSdk` would take these options. It never throws, whatever it is given, and does not look up whether
- * a provider resolves an id.
- */
-export function validateAiSdkOptions(options: AiSdkOptions): boolean {
-  try {
-    checkOptions(options);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** The models of `@ai-sdk/openai-compatible` say that they would drop a schema. */
 export function takesSchemas(model: LanguageModel | string): boolean {
   return (model as { readonly supportsStructuredOutputs?: unknown }).supportsStructuredOutputs !== false;

@@ -5,8 +5,8 @@ import { aiSdkModel } from "./ai-sdk-model.ts";
 import type { AiSdkOptions } from "./options.ts";
 import { secretsOf } from "./secrets.ts";
 
-export { aiSdkModel, validateAiSdkOptions } from "./ai-sdk-model.ts";
-export { litellm, validateLitellmOptions } from "./litellm.ts";
+export { aiSdkModel } from "./ai-sdk-model.ts";
+export { litellm } from "./litellm.ts";
 export type { LiteLLMOptions } from "./litellm.ts";
 export type { AiSdkOptions, AiSdkSettings, LanguageModel } from "./options.ts";
 

@@ -60,19 +60,6 @@ export function litellm(given: LiteLLMOptions): ProviderAdapter {
   return modelAdapter(provider, adapterOptionsOf(options));
 }
 
-/**
- * Pure and advisory, and never throws, whatever it is given: would `litellm` take these? What is left out is looked up
- * in the environment.
- */
-export function validateLitellmOptions(options: LiteLLMOptions): boolean {
-  try {
-    checkLitellmOptions(options);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 const optionNames = {
   model: true,
   baseURL: true,

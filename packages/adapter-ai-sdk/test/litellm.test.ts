@@ -1,7 +1,8 @@
 import { createOpenAI } from "@ai-sdk/openai";
-import { litellm, validateLitellmOptions, type LiteLLMOptions } from "@proviso/adapter-ai-sdk";
+import { litellm, type LiteLLMOptions } from "@proviso/adapter-ai-sdk";
 import { definePrompt, defineTool, DefinitionError, OutputParseError, ProviderError } from "@proviso/core";
 import { answering, startServer, type LoopbackServer, type Respond } from "@proviso/fault-matrix/loopback-server";
+import { checkOptions } from "@proviso/runtime";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { captured } from "./support/captured.ts";
@@ -127,13 +128,13 @@ describe("AIS-19 a ready model", () => {
       const make = () => litellm({ model: ready(service), [name]: value });
       expect(make).toThrow(DefinitionError);
       expect(make).toThrow(`${name} beside a ready model`);
-      expect(validateLitellmOptions({ model: ready(service), [name]: value })).toBe(false);
+      expect(checkOptions(litellm, { model: ready(service), [name]: value }).ok).toBe(false);
     }
     expect(() => litellm({ model: { chat: 1 } as never })).toThrow("litellm needs a model");
     expect(() => litellm({ model: { ...ready(service), specificationVersion: "v9" } as never })).toThrow(
       DefinitionError,
     );
-    expect(validateLitellmOptions({ model: ready(service) })).toBe(true);
+    expect(checkOptions(litellm, { model: ready(service) }).ok).toBe(true);
   });
 });
 
@@ -164,7 +165,7 @@ describe("AIS-19 capabilities and unknown options", () => {
     const options = { model, apiKey, baseURL: "http://127.0.0.1:1", [name]: 5 };
     expect(() => litellm(options)).toThrow(DefinitionError);
     expect(() => litellm(options)).toThrow(`litellm has no option ${name}. ${pointer}`);
-    expect(validateLitellmOptions(options)).toBe(false);
+    expect(checkOptions(litellm, options).ok).toBe(false);
   });
 
   test.each([[{ tools: "no" }], [{ images: false }], ["all"]])("AIS-19 PRO-2 capabilities %o are refused", (given) => {

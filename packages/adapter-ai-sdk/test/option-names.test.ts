@@ -1,5 +1,6 @@
-import { aiSdk, litellm, validateAiSdkOptions } from "@proviso/adapter-ai-sdk";
+import { aiSdk, litellm } from "@proviso/adapter-ai-sdk";
 import { DefinitionError } from "@proviso/core";
+import { checkOptions } from "@proviso/runtime";
 import { expect, test } from "vitest";
 import { mockModel } from "./support/mock-model.ts";
 
@@ -26,6 +27,6 @@ test.each<readonly [what: string, make: () => unknown, message: string]>([
 });
 
 test("ERR-4 advice is of the same opinion", () => {
-  expect(validateAiSdkOptions({ model })).toBe(true);
-  expect(validateAiSdkOptions({ model, maxTokens: 1 } as never)).toBe(false);
+  expect(checkOptions(aiSdk, { model }).ok).toBe(true);
+  expect(checkOptions(aiSdk, { model, maxTokens: 1 } as never).ok).toBe(false);
 });

@@ -1,7 +1,8 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import { aiSdk, aiSdkModel, validateAiSdkOptions, type AiSdkOptions } from "@proviso/adapter-ai-sdk";
+import { aiSdk, aiSdkModel, type AiSdkOptions } from "@proviso/adapter-ai-sdk";
 import { definePrompt, defineTool, DefinitionError, ProviderError } from "@proviso/core";
 import { requestOf } from "@proviso/fault-matrix/requests";
+import { checkOptions } from "@proviso/runtime";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { mockModel } from "./support/mock-model.ts";
@@ -27,11 +28,11 @@ describe("PRO-2 what is out of range is refused when the adapter is made", () =>
   test.each(refused)("PRO-2 %s", (_, options) => {
     const given = { model: mockModel([]), ...options } as AiSdkOptions;
     expect(() => aiSdk(given)).toThrow(DefinitionError);
-    expect(validateAiSdkOptions(given)).toBe(false);
+    expect(checkOptions(aiSdk, given).ok).toBe(false);
   });
 
   test("PRO-2 what is fine is fine", () => {
-    expect(validateAiSdkOptions({ model: mockModel([]), temperature: 0, stop: ["END"], seed: -1 })).toBe(true);
+    expect(checkOptions(aiSdk, { model: mockModel([]), temperature: 0, stop: ["END"], seed: -1 }).ok).toBe(true);
   });
 });
 

@@ -241,7 +241,6 @@ test("THR-6 giving up is a ThrottleError with all its fields, and an event", asy
     code: "throttled",
     kind: "rate_limit",
     attempts: 2,
-    retrySafe: false,
     retryAfterMs: 10,
     status: 429,
     providerPayload: { why: "busy" },

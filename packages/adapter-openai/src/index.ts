@@ -6,7 +6,7 @@ import { checkOptions, type OpenAIOptions } from "./options.ts";
 import { secretsOf } from "./secrets.ts";
 
 export type { LeanFetch, LeanFetchInit, LeanResponse } from "./fetch.ts";
-export { openaiModel, validateOpenAIOptions } from "./openai-model.ts";
+export { openaiModel } from "./openai-model.ts";
 export type { OpenAIChatSettings, OpenAIClient, OpenAIConnection, OpenAIOptions, OpenAISettings } from "./options.ts";
 
 /**

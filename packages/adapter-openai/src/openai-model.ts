@@ -44,16 +44,6 @@ export function openaiModel(given: OpenAIOptions): ModelProvider {
 /** `max_output_tokens` of the Responses API is at least 16. Source: OpenAI API reference, "Create a model response". */
 const leastOutputTokens = { responses: 16, chat: 1 } as const;
 
-/** Pure and advisory, and never throws, whatever it is given: would `openai` take these? */
-export function validateOpenAIOptions(options: OpenAIOptions): boolean {
-  try {
-    checkOptions(options);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 async function answerTo(
   options: CheckedOptions,
   connection: Connection,

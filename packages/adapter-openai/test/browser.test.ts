@@ -1,5 +1,6 @@
 import { DefinitionError } from "@proviso/core";
-import { openai, openaiModel, validateOpenAIOptions, type OpenAIOptions } from "@proviso/adapter-openai";
+import { openai, openaiModel, type OpenAIOptions } from "@proviso/adapter-openai";
+import { checkOptions } from "@proviso/runtime";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
 const keyed: OpenAIOptions = { model: "gpt-test", apiKey: "sk-test-12345678" };
@@ -26,7 +27,7 @@ test("OAI-16 in a browser, a key for OpenAI's own address is refused when the ad
       expect(() => make(options)).toThrow(DefinitionError);
       expect(() => make(options)).toThrow(/in a browser.*dangerouslyAllowBrowser: true/s);
     }
-    expect(validateOpenAIOptions(options)).toBe(false);
+    expect(checkOptions(openai, options).ok).toBe(false);
   }
 });
 

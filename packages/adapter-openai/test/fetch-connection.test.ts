@@ -1,7 +1,8 @@
 import { DefinitionError, type ModelRequest } from "@proviso/core";
+import { checkOptions } from "@proviso/runtime";
 import { OpenAI } from "openai";
 import { afterEach, expect, test, vi } from "vitest";
-import { openaiModel, validateOpenAIOptions, type LeanFetch } from "../src/index.ts";
+import { openai, openaiModel, type LeanFetch } from "../src/index.ts";
 import { fixture } from "./support/fixture.ts";
 
 const signal = new AbortController().signal;
@@ -143,12 +144,12 @@ test.each([
   ["a value that is no text", { "x-key": 7 }],
   ["a list without texts", [Object.create(null)]],
   ["a line break", { "x-key": "a\nb" }],
-])("OAI-14 validateOpenAIOptions says what becomes of headers: %s", (_, headers) => {
+])("OAI-14 checkOptions says what becomes of headers: %s", (_, headers) => {
   const options = { model: "m", ...made, headers: headers as never };
-  expect(validateOpenAIOptions(options)).toBe(false);
+  expect(checkOptions(openai, options).ok).toBe(false);
   expect(() => openaiModel(options)).toThrow(DefinitionError);
   // The headers of a given client are its own.
-  expect(validateOpenAIOptions({ ...options, client: new OpenAI({ apiKey: "sk-test-0123456789" }) })).toBe(true);
+  expect(checkOptions(openai, { ...options, client: new OpenAI({ apiKey: "sk-test-0123456789" }) }).ok).toBe(true);
 });
 
 test("OAI-14 what stands after the question mark of a base URL stays behind the path", async () => {

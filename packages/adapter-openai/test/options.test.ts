@@ -1,7 +1,8 @@
 import { DefinitionError } from "@proviso/core";
-import { openai, openaiModel, validateOpenAIOptions, type OpenAIOptions } from "@proviso/adapter-openai";
+import { openai, openaiModel, type OpenAIOptions } from "@proviso/adapter-openai";
 import { answering, startServer } from "@proviso/fault-matrix/loopback-server";
 import { requestOf } from "@proviso/fault-matrix/requests";
+import { checkOptions } from "@proviso/runtime";
 import { OpenAI } from "openai";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { fixture } from "./support/fixture.ts";
@@ -43,7 +44,7 @@ describe("PRO-2 what is out of range is refused when the adapter is made", () =>
     const options = { ...fine, ...wrong } as OpenAIOptions;
     expect(() => openaiModel(options)).toThrow(DefinitionError);
     expect(() => openai(options)).toThrow(DefinitionError);
-    expect(validateOpenAIOptions(options)).toBe(false);
+    expect(checkOptions(openai, options).ok).toBe(false);
   });
 
   const edges: readonly object[] = [
@@ -52,7 +53,7 @@ describe("PRO-2 what is out of range is refused when the adapter is made", () =>
     { api: "chat", presencePenalty: -2, frequencyPenalty: 2, seed: 0, stop: ["END"] },
   ];
   test.each(edges)("PRO-2 the edges are within: %o", (right) => {
-    expect(validateOpenAIOptions({ ...fine, ...right })).toBe(true);
+    expect(checkOptions(openai, { ...fine, ...right }).ok).toBe(true);
   });
 });
 
@@ -60,16 +61,16 @@ test.each([{ seed: 1 }, { stop: ["END"] }, { presencePenalty: 1 }, { frequencyPe
   "PRO-2 a setting that the Responses API does not take is refused: %o",
   (setting) => {
     expect(() => openaiModel({ ...fine, ...setting })).toThrow(/Responses API does not take/);
-    expect(validateOpenAIOptions({ ...fine, ...setting, api: "chat" })).toBe(true);
+    expect(checkOptions(openai, { ...fine, ...setting, api: "chat" }).ok).toBe(true);
   },
 );
 
 test("PRO-2 a missing or blank key is a DefinitionError, unless the environment or a client has one", () => {
   expect(() => openaiModel({ model: "gpt-test" })).toThrow(DefinitionError);
   expect(() => openaiModel({ model: "gpt-test", apiKey: "  " })).toThrow(/OPENAI_API_KEY/);
-  expect(validateOpenAIOptions({ model: "gpt-test", client: new OpenAI({ apiKey: "sk-own" }) })).toBe(true);
+  expect(checkOptions(openai, { model: "gpt-test", client: new OpenAI({ apiKey: "sk-own" }) }).ok).toBe(true);
   vi.stubEnv("OPENAI_API_KEY", "sk-environment");
-  expect(validateOpenAIOptions({ model: "gpt-test" })).toBe(true);
+  expect(checkOptions(openai, { model: "gpt-test" }).ok).toBe(true);
 });
 
 test("PRO-2 options are copied: a later change is not sent", async () => {
@@ -98,7 +99,7 @@ test("OAI-1 without an api it is Responses at OpenAI's own address, and Chat Com
   expect(paths).toEqual(["/v1/chat/completions", "/v1/responses", "/v1/chat/completions", "/v1/chat/completions"]);
   // A setting of Chat Completions alone is refused, so this is Responses.
   const atOpenAI = { ...fine, seed: 1, baseURL: "https://api.openai.com/v1" };
-  expect(validateOpenAIOptions(atOpenAI)).toBe(false);
+  expect(checkOptions(openai, atOpenAI).ok).toBe(false);
 });
 
 test("OAI-2 a given client is used as it is", async () => {

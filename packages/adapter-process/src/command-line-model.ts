@@ -32,16 +32,6 @@ export function commandLineModel(given: CommandLineOptions): ModelProvider {
   });
 }
 
-/** Pure and advisory, and never throws, whatever it is given: would `commandLine` take these? */
-export function validateCommandLineOptions(options: CommandLineOptions): boolean {
-  try {
-    checkOptions(options);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 async function generate(options: CheckedOptions, request: ModelRequest): Promise<ModelResponse | ModelFailure> {
   const { command, args, cwd, timeoutMs, clock = systemClock } = options;
   const { signal } = request;

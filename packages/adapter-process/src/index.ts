@@ -4,9 +4,9 @@ import { adapterOptionsOf } from "@proviso/adapter-kit";
 import { commandLineModel } from "./command-line-model.ts";
 import { secretsOf, type CommandLineOptions } from "./options.ts";
 
-export { commandLineModel, validateCommandLineOptions } from "./command-line-model.ts";
+export { commandLineModel } from "./command-line-model.ts";
 export type { CommandLineOptions } from "./options.ts";
-export { acpAgent, validateAcpAgentOptions } from "./acp/index.ts";
+export { acpAgent } from "./acp/index.ts";
 export type { AcpAgentOptions, AgentPermission, AgentPermissions } from "./acp/index.ts";
 
 /**

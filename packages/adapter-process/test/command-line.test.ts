@@ -1,6 +1,6 @@
-import { commandLine, commandLineModel, validateCommandLineOptions } from "@proviso/adapter-process";
+import { commandLine, commandLineModel } from "@proviso/adapter-process";
 import { defineEvent, definePrompt, defineSlice, defineTool, DefinitionError } from "@proviso/core";
-import { createSession } from "@proviso/runtime";
+import { checkOptions, createSession } from "@proviso/runtime";
 import { readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -160,8 +160,8 @@ test("CMD-10 options that cannot be are a DefinitionError that names them", () =
   for (const [options, why] of bad) {
     expect(() => commandLine(options as never), why).toThrow(DefinitionError);
     expect(() => commandLine(options as never)).toThrow(why);
-    expect(validateCommandLineOptions(options as never)).toBe(false);
+    expect(checkOptions(commandLine, options as never).ok).toBe(false);
   }
   const frozen = Object.freeze({ command: process.execPath, args: Object.freeze([script]) });
-  expect(validateCommandLineOptions(frozen)).toBe(true);
+  expect(checkOptions(commandLine, frozen).ok).toBe(true);
 });

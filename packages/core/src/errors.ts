@@ -151,8 +151,6 @@ export class ThrottleError extends PromptEvaluationError {
   readonly attempts: number;
   /** HTTP status of the last refusal, where there was one. */
   readonly status: number | undefined;
-  /** Always false: the retries are spent. */
-  readonly retrySafe: boolean;
   constructor(
     message: string,
     details: EvaluationDetails & {
@@ -167,7 +165,6 @@ export class ThrottleError extends PromptEvaluationError {
     this.retryAfterMs = details.retryAfterMs;
     this.attempts = details.attempts;
     this.status = details.status;
-    this.retrySafe = false;
   }
 }
 

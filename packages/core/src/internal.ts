@@ -7,7 +7,7 @@ export { isThenable } from "./thenable.ts";
 export { canonicalJson, contentHash, frozenJson, isForbiddenKey, toJsonValue, whyNoJson } from "./json.ts";
 export { asJson, oddInJson } from "./odd-in-json.ts";
 export type { OddInJson } from "./odd-in-json.ts";
-export { describeIssues, parseWithSchema, parseWithSchemaSync, validateWithSchema } from "./schema.ts";
+export { describeIssues, parseWithSchema, parseWithSchemaSync } from "./schema.ts";
 export type { SchemaResult } from "./schema.ts";
 export { sentSchemaOf } from "./sent-schema.ts";
 export { builtInTools } from "./prompt/compile.ts";

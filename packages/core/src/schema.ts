@@ -37,17 +37,10 @@ export type SchemaResult<T> =
 
 /**
  * Validates with the schema and refuses keys, at any depth, that validation dropped because the schema does not name
- * them; a loose schema keeps them. What a transform made another object of is not compared.
+ * them; a loose schema keeps them. What a transform made another object of is not compared. Returns a promise only if
+ * the schema validates asynchronously. Exceptions of the schema propagate.
  */
-export async function parseWithSchema<T>(schema: Schema<unknown, T>, value: unknown): Promise<SchemaResult<T>> {
-  return validateWithSchema(schema, value);
-}
-
-/**
- * Like `parseWithSchema`, but returns synchronously if the schema validates synchronously. Exceptions of the schema
- * propagate.
- */
-export function validateWithSchema<T>(
+export function parseWithSchema<T>(
   schema: Schema<unknown, T>,
   value: unknown,
 ): SchemaResult<T> | Promise<SchemaResult<T>> {
@@ -59,14 +52,11 @@ export function validateWithSchema<T>(
 
 /** Like `parseWithSchema`, but synchronous. Throws a DefinitionError when the schema validates asynchronously. */
 export function parseWithSchemaSync<T>(schema: Schema<unknown, T>, value: unknown): SchemaResult<T> {
-  const known = looseJsonSchemaOf(schema, "input");
-  const result = schema["~standard"].validate(value);
-  if (result instanceof Promise) {
-    // The result is not used any more.
-    result.catch(() => {});
-    throw new DefinitionError("An asynchronous schema cannot be used here.");
-  }
-  return settle(schema, known, value, result);
+  const result = parseWithSchema(schema, value);
+  if (!(result instanceof Promise)) return result;
+  // The result is not used any more.
+  result.catch(() => {});
+  throw new DefinitionError("An asynchronous schema cannot be used here.");
 }
 
 const mostIssues = 100;

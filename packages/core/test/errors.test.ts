@@ -97,7 +97,7 @@ describe("ERR-1 what evaluate rejects with", () => {
   });
 
   test("ERR-1 errors carry the fields that callers branch on", () => {
-    expect(throttled("timeout")).toMatchObject({ kind: "timeout", retryAfterMs: 7, attempts: 2, retrySafe: false });
+    expect(throttled("timeout")).toMatchObject({ kind: "timeout", retryAfterMs: 7, attempts: 2 });
     expect(provider("refusal")).toMatchObject({ reason: "refusal", status: 400 });
     expect(others[3]).toMatchObject({ code: "filesystem", reason: "not_found", path: "a" });
     expect(others[4]).toMatchObject({ code: "visibility", requested: { s: "full" }, reason: "why" });

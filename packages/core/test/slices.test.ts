@@ -102,7 +102,7 @@ describe("SES-4 defineSlice", () => {
     expect(message.length).toBeLessThan(250);
   });
 
-  test("SES-4 a slice is frozen, holds state unless it is a log, and keeps its reducers in order by event", () => {
+  test("SES-4 a slice is frozen, holds state unless it is a log, and keeps its reducers in order with their events", () => {
     const happened = defineEvent("happened", z.object({}));
     const [first, second, third] = [() => 1, () => 2, () => 3];
     const made = defineSlice<number>({
@@ -118,10 +118,11 @@ describe("SES-4 defineSlice", () => {
     expect(Object.isFrozen(made)).toBe(true);
     expect(made.kind).toBe("state");
     expect(defineSlice({ name: "l", kind: "log", initial: 0 }).kind).toBe("log");
-    expect([...made.reducers]).toEqual([
-      ["happened", [first, second]],
-      ["prompt.rendered", [third]],
-      ["tool:t", [third]],
+    expect(made.registered).toEqual([
+      { key: "happened", reduce: first },
+      { key: "prompt.rendered", reduce: third },
+      { key: "happened", reduce: second },
+      { key: "tool:t", reduce: third },
     ]);
   });
 });

@@ -49,7 +49,7 @@ describe("BLK-9 API retry is inside", () => {
     const refusals = Array.from({ length: 9 }, () => ({ ...busy, kind }));
     const { primitive, model, clock } = classifier(refusals, { throttle: { maxAttempts: 3 } });
     const result = failed(await settled(clock, primitive.run("A fine day.")));
-    expect(result).toMatchObject({ errorType: "ThrottleError", reason, error: { attempts: 3, retrySafe: false } });
+    expect(result).toMatchObject({ errorType: "ThrottleError", reason, error: { attempts: 3 } });
     expect(model.callCount).toBe(3);
   });
 

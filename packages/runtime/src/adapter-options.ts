@@ -1,8 +1,9 @@
-import type { ThrottlePolicy, ToolChoice } from "@proviso/core";
+import type { ProviderAdapter, ThrottlePolicy, ToolChoice } from "@proviso/core";
 import type { OptionNames } from "@proviso/core/provider";
 import { resolveEnvironment, type Environment } from "./environment.ts";
 import { checkToolChoice } from "./evaluate-options.ts";
 import { checkPricing, type TokenPrices } from "./prices.ts";
+import { messageOf } from "./failures.ts";
 import { throttlePolicy } from "./request/policy.ts";
 
 /** The last part of every adapter's options. */
@@ -27,6 +28,31 @@ export function checkAdapterOptions(options: AdapterOptions): void {
   throttlePolicy(options.throttle);
   checkToolChoice(options.toolChoice);
   checkPricing(options.pricing);
+}
+
+/** What `checkOptions` answers with. */
+export type OptionsCheck =
+  | { readonly ok: true }
+  | {
+      readonly ok: false;
+      /** What the adapter would have refused, as its DefinitionError words it. */
+      readonly reason: string;
+    };
+
+/**
+ * Whether an adapter can be made with these options, and if not, why: `checkOptions(openai, { model: "gpt-5.4" })`. It
+ * makes the adapter and throws it away. It never throws, whatever it is given, and sends no request.
+ */
+export function checkOptions<Options>(
+  adapter: (options: Options) => ProviderAdapter,
+  options: NoInfer<Options>,
+): OptionsCheck {
+  try {
+    adapter(options);
+    return { ok: true };
+  } catch (error) {
+    return { ok: false, reason: messageOf(error) };
+  }
 }
 
 /** The names of AdapterOptions, to check the names of options that include them. */

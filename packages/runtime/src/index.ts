@@ -1,12 +1,12 @@
 export type { Environment, Logger } from "./environment.ts";
 export type { AgentDriver, AgentRun } from "./agent.ts";
 export { agentAdapter, modelAdapter } from "./evaluate.ts";
-export type { AdapterOptions } from "./adapter-options.ts";
+export { checkOptions } from "./adapter-options.ts";
+export type { AdapterOptions, OptionsCheck } from "./adapter-options.ts";
 export type { TokenPrices } from "./prices.ts";
 export { memoryFilesystem } from "./resources/memory-filesystem.ts";
 export { memoryOverrides } from "./overrides.ts";
 export { openResources } from "./resources/context.ts";
-export { joinSlices } from "./session/join.ts";
 export { append, replaceLatest, upsertBy } from "./session/reducers.ts";
 export { restoreSession } from "./session/restore.ts";
 export { createSession } from "./session/session.ts";

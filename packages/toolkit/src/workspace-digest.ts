@@ -1,6 +1,6 @@
 import { defineEvent, defineSection, defineSlice, type Section, type Session, type Slice } from "@proviso/core";
 import { checkOptionNames } from "@proviso/core/provider";
-import { joinSlices } from "@proviso/runtime";
+import { joinSlices } from "@proviso/runtime/internal";
 import { z } from "zod";
 
 const digestSet = defineEvent("toolkit.workspace-digest-set", z.object({ section: z.string(), digest: z.string() }));

@@ -5,7 +5,6 @@ import { basename } from "node:path";
 import { secretsOf } from "../options.ts";
 import { checkAgentOptions, type AcpAgentOptions } from "./options.ts";
 
-export { validateAcpAgentOptions } from "./options.ts";
 export type { AcpAgentOptions } from "./options.ts";
 export type { AgentPermission, AgentPermissions } from "./permissions.ts";
 

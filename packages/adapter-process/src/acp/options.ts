@@ -31,13 +31,3 @@ export function checkAgentOptions(given: AcpAgentOptions): CheckedAgentOptions {
   }
   return Object.freeze({ ...checkOptions(given, "acpAgent", agentOptionNames), permissions });
 }
-
-/** Pure and advisory, and never throws, whatever it is given: would `acpAgent` take these? */
-export function validateAcpAgentOptions(options: AcpAgentOptions): boolean {
-  try {
-    checkAgentOptions(options);
-    return true;
-  } catch {
-    return false;
-  }
-}

@@ -1,5 +1,6 @@
-import { acpAgent, validateAcpAgentOptions, type AcpAgentOptions } from "@proviso/adapter-process";
+import { acpAgent, type AcpAgentOptions } from "@proviso/adapter-process";
 import { definePrompt, DefinitionError } from "@proviso/core";
+import { checkOptions } from "@proviso/runtime";
 import { realpathSync } from "node:fs";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -115,11 +116,11 @@ test("CMD-28 options that cannot be are refused by both", () => {
   ];
   for (const options of wrong) {
     const given = { command: "agent", ...options };
-    expect(validateAcpAgentOptions(given), JSON.stringify(options)).toBe(false);
+    expect(checkOptions(acpAgent, given).ok, JSON.stringify(options)).toBe(false);
     expect(() => acpAgent(given), JSON.stringify(options)).toThrow(DefinitionError);
   }
   const given = Object.freeze({ command: "agent", args: Object.freeze(["--acp"]), permissions: "none" } as const);
-  expect(validateAcpAgentOptions(given)).toBe(true);
+  expect(checkOptions(acpAgent, given).ok).toBe(true);
   expect(acpAgent(given).name).toBe("acp");
 });
 

@@ -14,9 +14,7 @@ export interface Slice<out State = unknown> {
   readonly kind: "state" | "log";
   /** The schema of the state; a saved state is checked with it when it is restored. */
   readonly schema?: Schema<unknown, State>;
-  /** The reducers, by event type or "tool:<name>". */
-  readonly reducers: ReadonlyMap<string, readonly ((state: never, event: never) => unknown)[]>;
-  /** The reducers in the order in which they were registered; the runtime runs these. */
+  /** The reducers in the order in which they were registered, each with its event type or "tool:<name>". */
   readonly registered: readonly { readonly key: string; readonly reduce: (state: never, event: never) => unknown }[];
 }
 
@@ -88,13 +86,10 @@ export function defineSlice<State>(slice: {
     }
   }
   const initial = frozenState(slice.name, slice.initial);
-  const reducers = new Map<string, ((state: never, event: never) => unknown)[]>();
   const registered: Slice["registered"][number][] = [];
   slice.reducers?.({
     on(event, reduce) {
-      const key = filterKey(event);
-      reducers.set(key, [...(reducers.get(key) ?? []), reduce]);
-      registered.push(Object.freeze({ key, reduce }));
+      registered.push(Object.freeze({ key: filterKey(event), reduce }));
     },
   });
   return Object.freeze({
@@ -102,7 +97,6 @@ export function defineSlice<State>(slice: {
     initial,
     kind: slice.kind ?? "state",
     ...(slice.schema === undefined ? {} : { schema: slice.schema }),
-    reducers,
     registered: Object.freeze(registered),
   });
 }

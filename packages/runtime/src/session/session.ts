@@ -65,6 +65,14 @@ export function coreOf(session: Session): SessionCore {
   return core;
 }
 
+/**
+ * Gives a session the slices that it lacks, as an evaluation does when it begins.
+ * @throws {DefinitionError} when it has another slice of such a name; none joins then.
+ */
+export function joinSlices(session: Session, slices: readonly Slice[]): void {
+  coreOf(session).join(slices);
+}
+
 function whyNoSession(given: unknown): string {
   const fields: Readonly<Record<string, unknown>> = isRecord(given) ? given : {};
   if (fields["format"] === sessionFormat) {

@@ -1,6 +1,6 @@
 import type { Tool, ToolCall } from "@proviso/core";
 import { isRecord, parseJson } from "@proviso/core/provider";
-import { describeIssues, frozenInDepth, validateWithSchema, type SchemaResult } from "@proviso/core/internal";
+import { describeIssues, frozenInDepth, parseWithSchema, type SchemaResult } from "@proviso/core/internal";
 import { messageOf } from "../failures.ts";
 import { copyOf, isPlainData } from "./input.ts";
 
@@ -22,7 +22,7 @@ export function validateInput(tool: Tool, given: unknown): Arguments | Promise<A
     return { ok: false, error: `The arguments of ${tool.name} could not be checked: ${messageOf(error)}` };
   };
   try {
-    const result = validateWithSchema(tool.input, given);
+    const result = parseWithSchema(tool.input, given);
     if (result instanceof Promise) return result.then((late) => checked(tool, late)).catch(unchecked);
     return checked(tool, result);
   } catch (error) {

@@ -45,7 +45,7 @@ export const failureCases: readonly ConformanceCase[] = [
         Array.from({ length: 7 }, () => refusal(503)),
         plain,
       );
-      expect(played.error).toMatchObject({ code: "throttled", kind: "server_error", attempts: 5, retrySafe: false });
+      expect(played.error).toMatchObject({ code: "throttled", kind: "server_error", attempts: 5 });
       expect(played.requests).toHaveLength(5);
       expect(eventsOf(played, "provider.throttled").at(-1)?.delayMs).toBeUndefined();
     },
