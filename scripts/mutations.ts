@@ -189,9 +189,9 @@ export const mutations: readonly Mutation[] = [
     rule: "LLC-6",
     breaks: "asking whether options will do asks nobody",
     file: "adapter-ai-sdk/src/litellm.ts",
-    find: "checkLitellmOptions(options);\n    return true;",
+    find: "checkLiteLLMOptions(options);\n    return true;",
     replace:
-      'checkLitellmOptions(options);\n    void fetch("http://127.0.0.1:65001").catch(() => {});\n    return true;',
+      'checkLiteLLMOptions(options);\n    void fetch("http://127.0.0.1:65001").catch(() => {});\n    return true;',
     test: "examples/llm-connect/test/options.test.ts",
   },
   {

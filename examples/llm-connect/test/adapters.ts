@@ -3,7 +3,7 @@ import {
   aiSdk,
   litellm,
   validateAiSdkOptions,
-  validateLitellmOptions,
+  validateLiteLLMOptions,
   type AiSdkOptions,
   type LiteLLMOptions,
 } from "@proviso/adapter-ai-sdk";
@@ -48,7 +48,7 @@ export const contracts: readonly Contract[] = [
   {
     name: "litellm",
     fine: { model, apiKey, baseURL: "http://127.0.0.1:1/v1" },
-    validate: (options) => validateLitellmOptions(options as LiteLLMOptions),
+    validate: (options) => validateLiteLLMOptions(options as LiteLLMOptions),
     make: (options) => litellm(options as LiteLLMOptions),
   },
   {

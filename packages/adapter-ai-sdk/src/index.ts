@@ -6,7 +6,7 @@ import type { AiSdkOptions } from "./options.ts";
 import { secretsOf } from "./secrets.ts";
 
 export { aiSdkModel, validateAiSdkOptions } from "./ai-sdk-model.ts";
-export { litellm, validateLitellmOptions } from "./litellm.ts";
+export { litellm, validateLiteLLMOptions } from "./litellm.ts";
 export type { LiteLLMOptions } from "./litellm.ts";
 export type { AiSdkOptions, AiSdkSettings, LanguageModel } from "./options.ts";
 

@@ -1,5 +1,5 @@
 import { createOpenAI } from "@ai-sdk/openai";
-import { litellm, validateLitellmOptions, type LiteLLMOptions } from "@proviso/adapter-ai-sdk";
+import { litellm, validateLiteLLMOptions, type LiteLLMOptions } from "@proviso/adapter-ai-sdk";
 import { definePrompt, defineTool, DefinitionError, OutputParseError, ProviderError } from "@proviso/core";
 import { answering, startServer, type LoopbackServer, type Respond } from "@proviso/fault-matrix/loopback-server";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -127,13 +127,13 @@ describe("AIS-19 a ready model", () => {
       const make = () => litellm({ model: ready(service), [name]: value });
       expect(make).toThrow(DefinitionError);
       expect(make).toThrow(`${name} beside a ready model`);
-      expect(validateLitellmOptions({ model: ready(service), [name]: value })).toBe(false);
+      expect(validateLiteLLMOptions({ model: ready(service), [name]: value })).toBe(false);
     }
     expect(() => litellm({ model: { chat: 1 } as never })).toThrow("litellm needs a model");
     expect(() => litellm({ model: { ...ready(service), specificationVersion: "v9" } as never })).toThrow(
       DefinitionError,
     );
-    expect(validateLitellmOptions({ model: ready(service) })).toBe(true);
+    expect(validateLiteLLMOptions({ model: ready(service) })).toBe(true);
   });
 });
 
@@ -164,7 +164,7 @@ describe("AIS-19 capabilities and unknown options", () => {
     const options = { model, apiKey, baseURL: "http://127.0.0.1:1", [name]: 5 };
     expect(() => litellm(options)).toThrow(DefinitionError);
     expect(() => litellm(options)).toThrow(`litellm has no option ${name}. ${pointer}`);
-    expect(validateLitellmOptions(options)).toBe(false);
+    expect(validateLiteLLMOptions(options)).toBe(false);
   });
 
   test.each([[{ tools: "no" }], [{ images: false }], ["all"]])("AIS-19 PRO-2 capabilities %o are refused", (given) => {
