@@ -60,12 +60,12 @@ const ignoredFolders = new Set(
 );
 const ignoredFiles = /\.(png|jpe?g|gif|ico|webp|pdf|woff2?|zip|gz|xz|tgz|jar|class|pyc|so|a|o|exe|dll|wasm|lock|map)$/i;
 const mostListed = 500;
-const linesAPage = 1_000;
+const maxLinesPerPage = 1_000;
 const charactersAPage = 40_000;
 
 const readFile = defineTool({
   name: "read_file",
-  description: `Read one file, at most ${linesAPage} lines at a time; the first line of the answer tells which.`,
+  description: `Read one file, at most ${maxLinesPerPage} lines at a time; the first line of the answer tells which.`,
   input: z.object({
     path: z.string().describe("relative to the folder"),
     fromLine: z.number().int().positive().default(1).describe("from 1"),
@@ -74,7 +74,7 @@ const readFile = defineTool({
   async execute({ path, fromLine }, { resources }) {
     const { text, totalLines } = await resources
       .get(Filesystem)
-      .read(path, { offset: fromLine - 1, limit: linesAPage });
+      .read(path, { offset: fromLine - 1, limit: maxLinesPerPage });
     if (text.includes("\0")) return toolError(`${path} is not text.`);
     if (fromLine > Math.max(1, totalLines)) return toolError(`${path} ends at line ${totalLines}.`);
     const page = firstPage(text);

@@ -48,7 +48,7 @@ export interface LiteLLMOptions extends AiSdkSettings, AdapterOptions {
  * given and `@ai-sdk/openai-compatible` is not installed.
  */
 export function litellm(given: LiteLLMOptions): ProviderAdapter {
-  const options = checkLitellmOptions(given);
+  const options = checkLiteLLMOptions(given);
   const { model, capabilities } = options;
   const source = isOfProxy(options) ? proxySource(options) : { ...modelSource(model), name };
   const provider = providerOf(source, options, {
@@ -85,7 +85,7 @@ interface ProxyOptions extends LiteLLMOptions {
 }
 
 /** A checked copy. @throws {DefinitionError} naming the option and its range. */
-function checkLitellmOptions(given: LiteLLMOptions): CheckedOptions {
+function checkLiteLLMOptions(given: LiteLLMOptions): CheckedOptions {
   const { model, extraBody, capabilities } = given ?? ({} as LiteLLMOptions);
   if (typeof model === "string" ? model.trim() === "" : !isModel(model)) {
     throw new DefinitionError(

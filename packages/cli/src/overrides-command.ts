@@ -78,9 +78,9 @@ interface Outcome {
 }
 
 const work: Readonly<Record<Command, (place: Place) => Promise<Outcome>>> = {
-  list: async (place) => ({ ...(await standing(place)), ok: true }),
+  list: async (place) => ({ ...(await statusOf(place)), ok: true }),
   seed,
-  check: standing,
+  check: statusOf,
   diff,
   accept,
 };
@@ -103,7 +103,7 @@ async function accept(place: Place): Promise<Outcome> {
   try {
     const stored = await store.resolve(template.descriptor, tag);
     const stale = stored === undefined ? [] : staleIn(stored, overrideOf(template, tag));
-    if (stored === undefined || stale.length === 0) return await standing(place);
+    if (stored === undefined || stale.length === 0) return await statusOf(place);
     await store.upsert(template.descriptor, acceptOverride(stored, template));
     const { text, ok } = await diff(place);
     return { ok, text: `accepted ${stale.join(", ")}; ${text}` };
@@ -112,7 +112,7 @@ async function accept(place: Place): Promise<Outcome> {
   }
 }
 
-async function standing({ store, template, tag, file }: Place): Promise<Outcome> {
+async function statusOf({ store, template, tag, file }: Place): Promise<Outcome> {
   try {
     const stored = await store.resolve(template.descriptor, tag);
     if (stored === undefined) return { ok: false, text: `missing ${file}` };
@@ -127,7 +127,7 @@ async function standing({ store, template, tag, file }: Place): Promise<Outcome>
 }
 
 async function diff(place: Place): Promise<Outcome> {
-  const { text, ok } = await standing(place);
+  const { text, ok } = await statusOf(place);
   const stored = ok ? await place.store.resolve(place.template.descriptor, place.tag) : await storedOrNone(place);
   if (stored === undefined) return { text, ok };
   const lines = differences(stored, overrideOf(place.template, place.tag)).flatMap(({ name, before, after }) => [

@@ -12,7 +12,7 @@ import type { ModelDelta } from "@proviso/core/provider";
 import { agentSpending } from "./agent-spending.ts";
 import { elapsedMs } from "./elapsed.ts";
 import { failure, isFailure, refusedRequest, type Failure } from "./failures.ts";
-import { whyUnusable } from "./inner-loop.ts";
+import { answerFault } from "./inner-loop.ts";
 import { onAbort } from "./limits.ts";
 import { refresh } from "./rendering.ts";
 import { attemptRequest, type Answered, type Work } from "./request/attempt.ts";
@@ -90,7 +90,7 @@ export async function driveAgent(driver: AgentDriver, run: Run): Promise<ModelRe
   if (run.turn >= run.maxTurns) {
     return failure({ stop: "turns", phase: "request", message: `No answer within ${run.maxTurns} turns.` });
   }
-  const unasked = (await refresh(run)) ?? whyUnkept(driver, run);
+  const unasked = (await refresh(run)) ?? unsupportedChoice(driver, run);
   if (unasked !== undefined) return unasked;
   run.turn += 1;
   const askedAt = run.world.clock.now();
@@ -103,21 +103,21 @@ export async function driveAgent(driver: AgentDriver, run: Run): Promise<ModelRe
     return givenUp(answer, 1);
   }
   if (answer.failure !== undefined) return refusedRequest(answer);
-  return concluded(run, answer, elapsedMs(run.world.clock, askedAt)) ?? late ?? answer.response;
+  return acceptAnswer(run, answer, elapsedMs(run.world.clock, askedAt)) ?? late ?? answer.response;
 }
 
 /** What cannot be kept is refused, never passed over. */
-function whyUnkept({ name }: AgentDriver, { toolChoice = "auto", tools }: Run): Failure | undefined {
+function unsupportedChoice({ name }: AgentDriver, { toolChoice = "auto", tools }: Run): Failure | undefined {
   if (toolChoice === "auto" || tools.size === 0) return undefined;
   const message = `${name} chooses its tools itself: the toolChoice ${JSON.stringify(toolChoice)} cannot be kept.`;
   return failure({ stop: "provider", phase: "request", reason: "bad_request", message });
 }
 
 /** Records the turn; returns why its answer cannot be used, or the limit that it passed. */
-function concluded(run: Run, { response, usage, stop }: Answered, durationMs: number): Failure | undefined {
+function acceptAnswer(run: Run, { response, usage, stop }: Answered, durationMs: number): Failure | undefined {
   run.model = response.model ?? run.model;
   run.emit({ type: "provider.responded", turn: run.turn, usage, finishReason: response.finishReason, durationMs });
-  const unusable = whyUnusable(response);
+  const unusable = answerFault(response);
   if (unusable !== undefined) return unusable;
   // The calls of this message ran while the agent worked.
   run.conversation.append({ ...response.message, toolCalls: [] }, []);

@@ -6,7 +6,7 @@ import type { Run } from "./run.ts";
 const mostCompletions = 10;
 
 /** What is missing, for the model to read; undefined: complete, or nothing more can be asked for. */
-export async function whatIsMissing(
+export async function missingParts(
   run: Run,
   checker: CompletionChecker,
   output: unknown,

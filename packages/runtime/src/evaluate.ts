@@ -15,7 +15,7 @@ import { describeValue, isThenable, textPrompt, toJsonValue, type EvaluationPhas
 import { rememberInternals } from "./adapter-internals.ts";
 import { adapterOptionNames, type AdapterOptions } from "./adapter-options.ts";
 import { driveAgent, type AgentDriver } from "./agent.ts";
-import { whatIsMissing } from "./completion.ts";
+import { missingParts } from "./completion.ts";
 import { rememberHistory } from "./continued.ts";
 import { resolveEnvironment } from "./environment.ts";
 import { checkToolChoice } from "./evaluate-options.ts";
@@ -189,7 +189,7 @@ async function answerOf(setup: DrivenSetup, run: Run): Promise<Answer | Failure>
       continue;
     }
     const { completion } = run.rendered;
-    const missing = completion && (await whatIsMissing(run, completion, parsed.output, completions++));
+    const missing = completion && (await missingParts(run, completion, parsed.output, completions++));
     if (isFailure(missing)) return missing;
     if (missing === undefined) return { ...parsed, response };
     run.conversation.say(missing);

@@ -35,7 +35,7 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
     const waited = queuedMs === 0 ? undefined : { queuedMs };
     run.emit({ type: "provider.responded", turn: run.turn, usage, finishReason, durationMs, ...waited });
 
-    const unusable = cut ?? whyUnusable(response);
+    const unusable = cut ?? answerFault(response);
     if (unusable !== undefined) return unusable;
     if (message.toolCalls.length === 0) {
       run.conversation.append(message, []);
@@ -86,7 +86,7 @@ function learnFrom(run: Run, request: ModelRequest, { response, usage }: Answere
 }
 
 /** An answer that is no answer; its payload goes with the error. */
-export function whyUnusable({ message, finishReason, refusal, parsed, payload }: ModelResponse): Failure | undefined {
+export function answerFault({ message, finishReason, refusal, parsed, payload }: ModelResponse): Failure | undefined {
   if (refusal !== undefined) return providerFailure("refusal", `The model refused: ${refusal}`, { payload });
   if (finishReason === "content-filter") {
     return providerFailure("content_filter", "The provider's content filter withheld the answer.", { payload });

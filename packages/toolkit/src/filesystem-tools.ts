@@ -18,14 +18,14 @@ export interface FilesystemToolsOptions {
   /** Leave out what changes files. Default false. */
   readonly readOnly?: boolean | undefined;
   /** Lines of one page of read_file. Default 1,000. */
-  readonly linesAPage?: number | undefined;
+  readonly maxLinesPerPage?: number | undefined;
   /** UTF-16 units of one answer. Default 40,000. */
-  readonly charactersAnAnswer?: number | undefined;
+  readonly maxCharactersPerAnswer?: number | undefined;
   /** Paths and matches in one answer. Default 200. */
-  readonly entriesAnAnswer?: number | undefined;
+  readonly maxEntriesPerAnswer?: number | undefined;
 }
 
-type Limits = { readonly [K in "linesAPage" | "charactersAnAnswer" | "entriesAnAnswer"]: number };
+type Limits = { readonly [K in "maxLinesPerPage" | "maxCharactersPerAnswer" | "maxEntriesPerAnswer"]: number };
 
 const workspaceTools = new WeakSet<Tool>();
 
@@ -47,8 +47,8 @@ export function asWorkspaceTools<const T extends readonly Tool[]>(tools: T): T {
  */
 export function filesystemTools(options: FilesystemToolsOptions = {}): readonly Tool[] {
   checkOptionNames("filesystemTools", options, optionNames);
-  const { linesAPage = 1_000, charactersAnAnswer = 40_000, entriesAnAnswer = 200 } = options;
-  const limits: Limits = { linesAPage, charactersAnAnswer, entriesAnAnswer };
+  const { maxLinesPerPage = 1_000, maxCharactersPerAnswer = 40_000, maxEntriesPerAnswer = 200 } = options;
+  const limits: Limits = { maxLinesPerPage, maxCharactersPerAnswer, maxEntriesPerAnswer };
   for (const [name, value] of Object.entries(limits)) {
     if (Number.isInteger(value) && value > 0) continue;
     throw new DefinitionError(`filesystemTools: ${name} must be a positive whole number, not ${String(value)}.`);
@@ -59,9 +59,9 @@ export function filesystemTools(options: FilesystemToolsOptions = {}): readonly 
 }
 
 const optionNames = {
-  linesAPage: true,
-  charactersAnAnswer: true,
-  entriesAnAnswer: true,
+  maxLinesPerPage: true,
+  maxCharactersPerAnswer: true,
+  maxEntriesPerAnswer: true,
   readOnly: true,
 } as const satisfies OptionNames<FilesystemToolsOptions>;
 
@@ -88,19 +88,19 @@ function listFiles(limits: Limits) {
   });
 }
 
-function readFile({ linesAPage, charactersAnAnswer }: Limits) {
+function readFile({ maxLinesPerPage, maxCharactersPerAnswer }: Limits) {
   return defineTool({
     name: "read_file",
-    description: `Read a text file, at most ${linesAPage} lines at a time; the first line of the answer tells which.`,
+    description: `Read a text file, at most ${maxLinesPerPage} lines at a time; the first line of the answer tells which.`,
     input: z.object({ path, fromLine: z.number().int().positive().default(1).describe("from 1") }),
     readOnly: true,
     execute: ({ path: file, fromLine }, context) =>
       working(context, async (files) => {
-        const { text, totalLines } = await files.read(file, { offset: fromLine - 1, limit: linesAPage });
+        const { text, totalLines } = await files.read(file, { offset: fromLine - 1, limit: maxLinesPerPage });
         if (text.includes("\0")) return toolError(`${file} is not a text file.`);
         if (fromLine > Math.max(1, totalLines)) return toolError(`${file} ends at line ${totalLines}.`);
         if (totalLines === 0) return `${file} is empty.`;
-        const { shown, lines, cut } = wholeLines(text, charactersAnAnswer);
+        const { shown, lines, cut } = wholeLines(text, maxCharactersPerAnswer);
         const toLine = Math.min(totalLines, fromLine + lines - 1);
         const rest = cut ? `; line ${toLine} is too long and cut, find the rest of it with grep_files` : "";
         const more = toLine < totalLines ? `; go on with fromLine ${toLine + 1}` : "";
@@ -141,7 +141,7 @@ function grepFiles(limits: Limits) {
         if (text.includes("\n")) return toolError("A line has no line break in it: look for a text of one line.");
         const found = await files.grep(text, {
           ...(glob === undefined ? {} : { glob }),
-          maxMatches: limits.entriesAnAnswer + 1,
+          maxMatches: limits.maxEntriesPerAnswer + 1,
         });
         if (found.length === 0) return "No line contains it.";
         const find = textFinder(text);
@@ -247,12 +247,12 @@ function page(all: readonly string[], { offset, limits, what, none }: Page): str
  */
 function fitting(
   all: readonly string[],
-  { entriesAnAnswer, charactersAnAnswer }: Limits,
+  { maxEntriesPerAnswer, maxCharactersPerAnswer }: Limits,
 ): { readonly shown: string; readonly count: number } {
-  let shown = wholeLines(all[0] ?? "", charactersAnAnswer).shown;
+  let shown = wholeLines(all[0] ?? "", maxCharactersPerAnswer).shown;
   let count = 1;
-  for (const next of all.slice(1, entriesAnAnswer)) {
-    if (shown.length + 1 + next.length > charactersAnAnswer) break;
+  for (const next of all.slice(1, maxEntriesPerAnswer)) {
+    if (shown.length + 1 + next.length > maxCharactersPerAnswer) break;
     shown += `\n${next}`;
     count++;
   }

@@ -4,7 +4,7 @@ export { asWorkspaceTools, filesystemTools } from "./filesystem-tools.ts";
 export type { FilesystemToolsOptions } from "./filesystem-tools.ts";
 export { optimize } from "./optimize.ts";
 export type { OptimizationResult, OptimizationScope, OptimizeOptions } from "./optimize.ts";
-export { plan, planning } from "./planning.ts";
+export { planning, planSlice } from "./planning.ts";
 export type { Plan, PlanStep } from "./planning.ts";
 export { readBeforeWrite, requireApproval, sequentialDependency } from "./policies.ts";
 export type { Approval, ApprovalRequest } from "./policies.ts";

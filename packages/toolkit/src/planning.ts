@@ -37,7 +37,7 @@ const stepUpdated = defineEvent(
 );
 
 /** The plan of a session; undefined until there is one. It is undone with the call that changed it. */
-export const plan: Slice<Plan | undefined> = defineSlice<Plan | undefined>({
+export const planSlice: Slice<Plan | undefined> = defineSlice<Plan | undefined>({
   name: "toolkit.plan",
   initial: undefined,
   reducers: ({ on }) => {
@@ -61,7 +61,7 @@ const setPlan = defineTool({
   input: z.object({ goal: z.string().min(1), steps: z.array(z.string().min(1)).min(1).max(50) }),
   execute({ goal, steps }, { session }) {
     session.dispatch(planSet({ goal, steps }));
-    return planText(session.get(plan));
+    return planText(session.get(planSlice));
   },
 });
 
@@ -74,11 +74,11 @@ const updateStep = defineTool({
     note: z.string().optional(),
   }),
   execute({ step, status, note }, { session }) {
-    const steps = session.get(plan)?.steps.length ?? 0;
+    const steps = session.get(planSlice)?.steps.length ?? 0;
     if (steps === 0) return toolError("There is no plan yet: call set_plan first.");
     if (step > steps) return toolError(`The plan has ${steps} steps; there is no step ${step}.`);
     session.dispatch(stepUpdated({ step, status, ...(note === undefined ? {} : { note }) }));
-    return planText(session.get(plan));
+    return planText(session.get(planSlice));
   },
 });
 
@@ -95,7 +95,7 @@ export function planning(
 ): Section {
   checkOptionNames("planning", options, { key: true, title: true });
   const { key = "planning", title = "Planning" } = options;
-  return defineSection({ key, title, text: guidance, tools: [setPlan, updateStep], slices: [plan] });
+  return defineSection({ key, title, text: guidance, tools: [setPlan, updateStep], slices: [planSlice] });
 }
 
 function planText(current: Plan | undefined): string {

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { call, invoked, work } from "./support.ts";
 
 const files = { "a.ts": "one\ntwo\nthree\n", "src/b.ts": "two\ntwo", "src/c.md": "text" };
-const tools = filesystemTools({ linesAPage: 2, entriesAnAnswer: 2, charactersAnAnswer: 100 });
+const tools = filesystemTools({ maxLinesPerPage: 2, maxEntriesPerAnswer: 2, maxCharactersPerAnswer: 100 });
 
 test("KIT-1 the tools are these, and fewer where nothing may change", () => {
   const names = (readOnly: boolean) => filesystemTools({ readOnly }).map(({ name }) => name);
@@ -74,7 +74,7 @@ test("KIT-2 one endless line is cut", async () => {
 test("KIT-2 the result reports matches that are left out, and of a long line shows what is around the text", async () => {
   const many = Array.from({ length: 4 }, (_, index) => `${index} needle ${"y".repeat(40)}`).join("\n");
   const answer = await invoked(
-    filesystemTools({ charactersAnAnswer: 100 }),
+    filesystemTools({ maxCharactersPerAnswer: 100 }),
     "grep_files",
     { text: "needle" },
     { many },
@@ -89,7 +89,7 @@ test("KIT-2 the result reports matches that are left out, and of a long line sho
 test("KIT-2 long paths are paged by their length, and a page past the end says so", async () => {
   const paths = Array.from({ length: 5 }, (_, index) => `${String(index).repeat(40)}.txt`);
   const folder = Object.fromEntries(paths.map((path) => [path, ""]));
-  const few = filesystemTools({ charactersAnAnswer: 100 });
+  const few = filesystemTools({ maxCharactersPerAnswer: 100 });
   const found: string[] = [];
   for (let offset = 0; offset < 5;) {
     const lines = (await invoked(few, "glob_files", { pattern: "*", offset }, folder)).split("\n");
@@ -139,7 +139,7 @@ test("KIT-1 a filesystem that is made asynchronously will do", async () => {
 });
 
 test("KIT-2 pages of no size are refused when the tools are made", () => {
-  for (const options of [{ linesAPage: 0 }, { entriesAnAnswer: -1 }, { charactersAnAnswer: Number.NaN }]) {
+  for (const options of [{ maxLinesPerPage: 0 }, { maxEntriesPerAnswer: -1 }, { maxCharactersPerAnswer: Number.NaN }]) {
     expect(() => filesystemTools(options)).toThrow(DefinitionError);
   }
 });

@@ -1,4 +1,4 @@
-import { plan, planning } from "@proviso/toolkit";
+import { planning, planSlice } from "@proviso/toolkit";
 import { expect, test } from "vitest";
 import { call, work } from "./support.ts";
 
@@ -8,7 +8,7 @@ test("KIT-5 a plan is set, its steps are updated, and the model reads it each ti
     call("update_plan_step", { step: 1, status: "done", note: "in 3 s" }),
   ]);
   expect(results[1]).toBe("Goal: Ship\n1. [done] Build (in 3 s)\n2. [pending] Test");
-  expect(session.get(plan)).toEqual({
+  expect(session.get(planSlice)).toEqual({
     goal: "Ship",
     steps: [
       { title: "Build", status: "done", note: "in 3 s" },
@@ -25,5 +25,5 @@ test("KIT-5 a step that is not there, or a plan, is a failed result", async () =
     call("set_plan", { goal: "Ship", steps: [] }),
   ]);
   expect(results.map((result) => result.startsWith("failed"))).toEqual([true, false, true, true]);
-  expect(session.get(plan)?.steps).toHaveLength(1);
+  expect(session.get(planSlice)?.steps).toHaveLength(1);
 });

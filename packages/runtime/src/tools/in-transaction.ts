@@ -46,11 +46,12 @@ export function runInTransaction(
   startedAt: number,
 ): TurnOutcome | Promise<TurnOutcome> {
   const accepted = prepared.filter((each) => "tool" in each);
-  if (accepted.length === 0) return conclude(run, calls, prepared as readonly Invocation[], noTransaction, startedAt);
+  if (accepted.length === 0)
+    return recordAndAnswer(run, calls, prepared as readonly Invocation[], noTransaction, startedAt);
   return after(beginCalls(run, accepted, watched.policies), (transaction) => {
     if (!("holds" in transaction)) {
       const invocations = prepared.map((each) => ("tool" in each ? notRun(each.call, transaction) : each));
-      return conclude(run, calls, invocations, noTransaction, startedAt);
+      return recordAndAnswer(run, calls, invocations, noTransaction, startedAt);
     }
     const batch = { run, calls, prepared, watched, startedAt, transaction };
     return accepted.length === 1
@@ -125,7 +126,7 @@ function runCalls(
     const invocations = ended as readonly (Invocation | Recorded)[];
     const undone = calls.filter((_, index) => isToUndo(invocations[index]));
     const undoing = undone.length === 0 ? undefined : undo(undone, transactionOf);
-    return after(undoing, () => conclude(run, calls, invocations, transactionOf, startedAt));
+    return after(undoing, () => recordAndAnswer(run, calls, invocations, transactionOf, startedAt));
   });
 }
 
@@ -175,7 +176,7 @@ export function recordAlone(
   invocation: Invocation,
   startedAt: number,
 ): TurnOutcome | Promise<TurnOutcome> {
-  return conclude(run, [call], [invocation], noTransaction, startedAt);
+  return recordAndAnswer(run, [call], [invocation], noTransaction, startedAt);
 }
 
 /** Answers a call whose handler was not run, because the call could not get its locks and snapshots. */
@@ -185,8 +186,8 @@ export function notRun(call: ToolCall, why: NotBegun): Invocation {
   return { params, result: failed(message), stop: isFailure(why) ? why : undefined };
 }
 
-/** Each call recorded and answered, in the model's order; at once where nothing has to be waited for. */
-function conclude(
+/** Records and answers each call, in the model's order; at once where nothing has to be waited for. */
+function recordAndAnswer(
   run: Run,
   calls: readonly ToolCall[],
   invocations: readonly (Invocation | Recorded)[],
