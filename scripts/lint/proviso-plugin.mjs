@@ -5,6 +5,10 @@
  * seed. Reading them from the surroundings is allowed in a few modules only (the overrides of .oxlintrc.json).
  *
  * `proviso/plain-words` and `proviso/plain-titles`: see plain-words.mjs.
+ *
+ * `proviso/no-accessors-in-literals`: V8 gives each object literal with a getter or setter a hidden class of its own, which
+ * only a full garbage collection frees, with all that the getter can reach. In what an evaluation makes, that keeps whole
+ * evaluations in memory.
  */
 import { plainTitles, plainWords } from "./plain-words.mjs";
 
@@ -89,7 +93,25 @@ const noAmbient = {
   },
 };
 
+const noAccessorsInLiterals = {
+  meta: { type: "problem", schema: [] },
+  create(context) {
+    return {
+      Property(node) {
+        if (node.kind !== "get" && node.kind !== "set") return;
+        const message = "A getter or setter in an object literal: write a class, or a function in place of the getter.";
+        context.report({ node, message });
+      },
+    };
+  },
+};
+
 export default {
   meta: { name: "proviso" },
-  rules: { "no-ambient": noAmbient, "plain-words": plainWords, "plain-titles": plainTitles },
+  rules: {
+    "no-accessors-in-literals": noAccessorsInLiterals,
+    "no-ambient": noAmbient,
+    "plain-words": plainWords,
+    "plain-titles": plainTitles,
+  },
 };

@@ -69,6 +69,7 @@ function collector(store: UsageStore, onError: ((error: unknown) => void) | unde
   };
   return Object.freeze({
     samples: (query) => store.samples(query),
+    // oxlint-disable-next-line proviso/no-accessors-in-literals -- a program makes few of these
     get pending() {
       return waiting.length;
     },

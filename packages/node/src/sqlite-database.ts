@@ -65,7 +65,7 @@ export function transactional(database: DatabaseSync): SqliteDatabase & Snapshot
     guard.assertLive();
     try {
       points.begin(guard.isReadOnly());
-      if (points.isMarked) users.add(callOf(guard));
+      if (points.isMarked()) users.add(callOf(guard));
       return guard.isReadOnly() && isWritable ? withoutWriting(database, work) : work();
     } catch (error) {
       if (guard.isReadOnly() && isReadOnlyFault(error)) guard.assertMayChange("the database");
@@ -83,7 +83,7 @@ export function transactional(database: DatabaseSync): SqliteDatabase & Snapshot
       try {
         return points.release?.(snapshot);
       } finally {
-        if (!points.isMarked) users.clear();
+        if (!points.isMarked()) users.clear();
       }
     },
   };

@@ -13,7 +13,7 @@ interface Mark {
 
 export interface Savepoints extends Snapshotable<object> {
   /** Whether something is to be undone when it fails: a call is under way. */
-  readonly isMarked: boolean;
+  isMarked(): boolean;
   /**
    * Call this before each statement.
    * @throws {SqliteError} when another connection holds the lock, or an earlier transaction was lost.
@@ -33,15 +33,13 @@ export function savepoints(database: DatabaseSync): Savepoints {
     if ((fault ?? loss) !== undefined) throw fault ?? loss;
   };
   return {
-    get isMarked() {
-      return marks.size > 0;
-    },
+    isMarked: () => marks.size > 0,
     begin(isReadOnly) {
       assertWhole();
       levels.openTo(highest(marks) + 1, isReadOnly);
     },
     lost(cause) {
-      if (levels.count === 0 || isInTransaction(database)) return undefined;
+      if (levels.count() === 0 || isInTransaction(database)) return undefined;
       levels.forget();
       const why = sqliteError(cause);
       const message = `SQLite has taken back all changes of the call. ${why.message}`;
@@ -52,7 +50,7 @@ export function savepoints(database: DatabaseSync): Savepoints {
       assertWhole();
       if (isSavepoint) throw new NotSupportedError("A snapshot of a SQLite database that outlives its transaction");
       if (marks.size === 0 && isInTransaction(database)) throw notOurs();
-      const mark: Mark = { level: levels.count };
+      const mark: Mark = { level: levels.count() };
       marks.add(mark);
       return mark;
     },
@@ -83,7 +81,7 @@ export function savepoints(database: DatabaseSync): Savepoints {
 
 interface Levels {
   /** How many are open. */
-  readonly count: number;
+  count(): number;
   openTo(count: number, isReadOnly: boolean): void;
   undoTo(count: number): void;
   /** What was run in those above belongs to the last one that is left; with none left it is committed. */
@@ -94,9 +92,7 @@ interface Levels {
 function levelsOf(database: DatabaseSync): Levels {
   let open = 0;
   return {
-    get count() {
-      return open;
-    },
+    count: () => open,
     openTo(count, isReadOnly) {
       for (; open < count; open++) {
         if (open === 0) beginTransaction(database, isReadOnly);

@@ -57,6 +57,34 @@ export interface AgentRun {
   onDelta(delta: ModelDelta): void;
 }
 
+/** A class, since V8 keeps what a literal with a getter holds until a full collection. */
+class DrivenRun implements AgentRun {
+  readonly messages: readonly Message[];
+  readonly signal: AbortSignal;
+  readonly deadline: Deadline | undefined;
+  readonly executeToolCall: AgentRun["executeToolCall"];
+  readonly onDelta: AgentRun["onDelta"];
+  readonly #run: Run;
+
+  constructor(
+    run: Run,
+    signal: AbortSignal,
+    executeToolCall: AgentRun["executeToolCall"],
+    onDelta: AgentRun["onDelta"],
+  ) {
+    this.#run = run;
+    this.messages = run.conversation.request();
+    this.signal = signal;
+    this.deadline = run.limits.deadline;
+    this.executeToolCall = executeToolCall;
+    this.onDelta = onDelta;
+  }
+
+  get rendered(): RenderedPrompt {
+    return this.#run.rendered;
+  }
+}
+
 /** Lets the agent work as one turn. It is never asked again by itself: that would repeat its tools. */
 export async function driveAgent(driver: AgentDriver, run: Run): Promise<ModelResponse | Failure> {
   if (run.turn >= run.maxTurns) {
@@ -134,19 +162,11 @@ function startWork(driver: AgentDriver, run: Run): AgentWork {
     inputTokens: spending.inputTokens,
     begin(onDelta, granted) {
       spending.begins(granted);
-      return driver.drive({
-        get rendered() {
-          return run.rendered;
-        },
-        messages: run.conversation.request(),
-        signal: controller.signal,
-        deadline: run.limits.deadline,
-        executeToolCall,
-        onDelta(delta) {
-          spending.says(textOf(delta));
-          onDelta?.(delta);
-        },
-      });
+      const say = (delta: ModelDelta): void => {
+        spending.says(textOf(delta));
+        onDelta?.(delta);
+      };
+      return driver.drive(new DrivenRun(run, controller.signal, executeToolCall, say));
     },
     stopped,
     produced: spending.produced,

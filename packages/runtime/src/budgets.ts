@@ -179,36 +179,55 @@ function granted(trackers: readonly BudgetTracker[], first: readonly Placed[]): 
   };
 }
 
-/** `consumed` and `budget` are those of the evaluation's own, where it has one. */
 function joined(trackers: readonly BudgetTracker[], own: BudgetTracker | undefined): BudgetTracker {
-  const shown = own ?? (trackers[0] as BudgetTracker);
-  const least = (amount: keyof BudgetAmounts): number =>
-    Math.min(...trackers.map((tracker) => tracker.remaining()[amount]));
-  const all: BudgetTracker = {
-    budget: shown.budget,
-    get consumed() {
-      return shown.consumed;
-    },
-    remaining: () => ({
-      totalTokens: least("totalTokens"),
-      inputTokens: least("inputTokens"),
-      outputTokens: least("outputTokens"),
-      costUsd: least("costUsd"),
-    }),
-    exceeded: () => trackers.map((tracker) => tracker.exceeded()).find((dimension) => dimension !== undefined),
-    reserve(worstCase) {
-      const held: BudgetReservation[] = [];
-      for (const tracker of trackers) {
-        const reservation = tracker.reserve(worstCase);
-        if (reservation === undefined) {
-          for (const other of held) other.settle(noUsage);
-          return undefined;
-        }
-        held.push(reservation);
-      }
-      return { settle: (actual) => held.forEach((reservation) => reservation.settle(actual)) };
-    },
-  };
+  const all = new JoinedTracker(trackers, own);
   parts.set(all, trackers);
   return all;
+}
+
+/** `consumed` and `budget` are those of the evaluation's own tracker, where it has one. */
+class JoinedTracker implements BudgetTracker {
+  readonly budget: Budget;
+  readonly #shown: BudgetTracker;
+  readonly #trackers: readonly BudgetTracker[];
+
+  constructor(trackers: readonly BudgetTracker[], own: BudgetTracker | undefined) {
+    this.#trackers = trackers;
+    this.#shown = own ?? (trackers[0] as BudgetTracker);
+    this.budget = this.#shown.budget;
+  }
+
+  get consumed(): Usage {
+    return this.#shown.consumed;
+  }
+
+  remaining(): BudgetAmounts {
+    return {
+      totalTokens: this.#least("totalTokens"),
+      inputTokens: this.#least("inputTokens"),
+      outputTokens: this.#least("outputTokens"),
+      costUsd: this.#least("costUsd"),
+    };
+  }
+
+  exceeded(): BudgetDimension | undefined {
+    return this.#trackers.map((tracker) => tracker.exceeded()).find((dimension) => dimension !== undefined);
+  }
+
+  reserve(worstCase: Parameters<BudgetTracker["reserve"]>[0]): BudgetReservation | undefined {
+    const held: BudgetReservation[] = [];
+    for (const tracker of this.#trackers) {
+      const reservation = tracker.reserve(worstCase);
+      if (reservation === undefined) {
+        for (const other of held) other.settle(noUsage);
+        return undefined;
+      }
+      held.push(reservation);
+    }
+    return { settle: (actual) => held.forEach((reservation) => reservation.settle(actual)) };
+  }
+
+  #least(amount: keyof BudgetAmounts): number {
+    return Math.min(...this.#trackers.map((tracker) => tracker.remaining()[amount]));
+  }
 }

@@ -33,8 +33,8 @@ export type Pricing =
 
 /** The prices of one model, looked up once, when they are first needed. */
 export interface Prices {
-  /** undefined until `load` is done. */
-  readonly current: Pricing | undefined;
+  /** What `load` has returned; undefined until then. */
+  current(): Pricing | undefined;
   /** Never rejects. */
   load(): Promise<Pricing>;
 }
@@ -76,9 +76,7 @@ export function pricesOf(of: {
   let current: Pricing | undefined = of.pricing === undefined ? undefined : atPrices(of.pricing);
   let loading: Promise<Pricing> | undefined;
   return {
-    get current() {
-      return current;
-    },
+    current: () => current,
     load: () =>
       (loading ??=
         current === undefined ? fromCatalog(of).then((found) => (current = found)) : Promise.resolve(current)),

@@ -171,7 +171,8 @@ function spend(run: Run, ...given: Parameters<Run["spend"]>): Usage {
 }
 
 /** What the provider says of its cost counts; where it says nothing, the price of the tokens. */
-function withCost({ prices: { current }, world: { clock } }: Run, usage: Usage): Usage {
+function withCost({ prices, world: { clock } }: Run, usage: Usage): Usage {
+  const current = prices.current();
   if (usage.costUsd !== undefined || current?.known !== true) return usage;
   const costUsd = current.priceOf(usage, clock.now());
   return Number.isFinite(costUsd) ? { ...usage, costUsd } : usage;
@@ -182,7 +183,7 @@ function withCost({ prices: { current }, world: { clock } }: Run, usage: Usage):
  * @throws an option's fault where nobody knows one.
  */
 async function checkPrice({ prices, provider, reportsCost }: Setup, limits: Limits): Promise<void> {
-  const pricing = prices.current ?? (await limits.race(prices.load(), "render"));
+  const pricing = prices.current() ?? (await limits.race(prices.load(), "render"));
   if (isFailure(pricing) || pricing.known || reportsCost) return;
   const message =
     `The budget has maxCostUsd, but the price of "${provider.model}" is not known: give the adapter ` +

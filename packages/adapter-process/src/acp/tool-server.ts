@@ -12,7 +12,8 @@ import { newSecret } from "./secret.ts";
 
 /** What the tools are, and who runs them. */
 export interface ToolSource {
-  readonly rendered: RenderedPrompt;
+  /** The prompt as it is now: a call may open sections. */
+  rendered(): RenderedPrompt;
   /** The agent may call them anyway. */
   readonly trusted: boolean;
   executeToolCall(call: ToolCall): Promise<ToolMessage>;
@@ -31,11 +32,11 @@ export interface ToolServer {
 /** Listens on the loopback interface alone, and refuses requests without the secret. */
 export async function serveTools(source: ToolSource): Promise<ToolServer> {
   const secret = `Bearer ${newSecret()}`;
-  let seen = source.rendered;
+  let seen = source.rendered();
   const handler = createMcpHandler(() =>
     mcpServer(source, () => {
-      if (source.rendered === seen) return "";
-      seen = source.rendered;
+      if (source.rendered() === seen) return "";
+      seen = source.rendered();
       handler.notify.toolsChanged();
       return `\n\nFrom now on these instructions hold, and the tools are listed anew:\n\n${seen.system || seen.text}`;
     }),
@@ -84,7 +85,7 @@ function mcpServer(source: ToolSource, news: () => string): Server {
   const capabilities = { tools: { listChanged: true } };
   const server = new Server({ name: serverName, version: "1" }, { capabilities });
   server.setRequestHandler("tools/list", () => ({
-    tools: source.rendered.tools.map(({ name, description, input, readOnly, idempotent }) => ({
+    tools: source.rendered().tools.map(({ name, description, input, readOnly, idempotent }) => ({
       name,
       description: description.toWellFormed(),
       inputSchema: { ...sentSchemaOf(input), type: "object" as const },

@@ -109,9 +109,7 @@ async function converse(
 
 function sourceOf({ permissions }: CheckedAgentOptions, run: AgentRun): ToolSource {
   return {
-    get rendered() {
-      return run.rendered;
-    },
+    rendered: () => run.rendered,
     trusted: permissions === "own-tools" || permissions === "all",
     executeToolCall: (call) => run.executeToolCall(call),
   };

@@ -138,7 +138,7 @@ function begun(
 
 /** The first answer of an adapter waits for its prices, if they are not there yet. */
 function priced<T>({ prices }: Run, answering: Promise<T>): Promise<T> {
-  if (prices.current !== undefined) return answering;
+  if (prices.current() !== undefined) return answering;
   const loading = prices.load();
   return answering.then((answer) => loading.then(() => answer));
 }

@@ -53,7 +53,8 @@ export function wantedOf(run: Run, bounds: AnswerBounds, inputTokens: number): W
   };
 }
 
-function costsOf({ prices: { current }, world: { clock } }: Run): Wanted["costOf"] {
+function costsOf({ prices, world: { clock } }: Run): Wanted["costOf"] {
+  const current = prices.current();
   if (current?.known !== true) return undefined;
   return (inputTokens, outputTokens) => current.priceOf({ inputTokens, outputTokens }, clock.now());
 }

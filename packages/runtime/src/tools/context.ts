@@ -234,6 +234,8 @@ function callSession(run: Run, { id: callId }: ToolCall, transaction: Transactio
 /** Makes a DispatchResult that knows whether it was looked at. */
 function watchedResult(errors: readonly unknown[]): { readonly result: DispatchResult; isRead(): boolean } {
   let read = false;
+  // Both have to be the object's own, for handlers that spread or print it; it is made for a failed dispatch alone.
+  /* oxlint-disable proviso/no-accessors-in-literals */
   const result: DispatchResult = {
     get ok() {
       read = true;
@@ -244,6 +246,7 @@ function watchedResult(errors: readonly unknown[]): { readonly result: DispatchR
       return errors;
     },
   };
+  /* oxlint-enable proviso/no-accessors-in-literals */
   return { result, isRead: () => read };
 }
 
