@@ -15,7 +15,7 @@ export const journal = defineSlice({
   name: "journal",
   kind: "log",
   initial: [] as readonly string[],
-  reducers: ({ on }) => on(noted, (draft, { text }) => void draft.push(text)),
+  reducers: ({ on }) => on(noted, (draft, { text }) => draft.push(text)),
 });
 /** Calls that succeeded, kept whatever happens. */
 export const successes = defineSlice({

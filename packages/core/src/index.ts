@@ -74,7 +74,7 @@ export type {
 } from "./state/events.ts";
 export type { DispatchResult, Session, SessionSnapshot, SessionState } from "./state/session.ts";
 export { defineSlice } from "./state/slice.ts";
-export type { Draft, Slice, SliceReducers } from "./state/slice.ts";
+export type { Draft, LogDraft, Slice, SliceDraft, SliceReducers } from "./state/slice.ts";
 
 export { provide, provideFactory } from "./resources/binding.ts";
 export type { Binding, ResourceOf, Resources, ResourceScope, UsedResources } from "./resources/binding.ts";

@@ -9,6 +9,7 @@ import {
   definePrompt,
   defineSection,
   defineSlice,
+  type LogDraft,
   defineTool,
   Filesystem,
   isEvent,
@@ -365,6 +366,31 @@ describe("slices", () => {
         // @ts-expect-error not the state's type
         on(noted, () => 1);
       },
+    });
+  });
+
+  test("reducers of a log get a LogDraft of the entries; of a log that is no list, a draft of the state", () => {
+    defineSlice({
+      name: "log",
+      kind: "log",
+      initial: [] as readonly { readonly path: string }[],
+      reducers({ on }) {
+        on(noted, (draft, event) => {
+          expectTypeOf(draft).toEqualTypeOf<LogDraft<{ readonly path: string }>>();
+          draft.push({ path: event.path });
+          // @ts-expect-error not an entry
+          draft.push(1);
+          // @ts-expect-error a log's draft is no list
+          draft.sort();
+          return draft.entries.slice(1);
+        });
+      },
+    });
+    defineSlice({
+      name: "texts",
+      kind: "log",
+      initial: { texts: "" },
+      reducers: ({ on }) => on(noted, (draft) => void expectTypeOf(draft).toEqualTypeOf<{ texts: string }>()),
     });
   });
 

@@ -37,10 +37,34 @@ export type Draft<T> = T extends
         ? Set<Draft<V>>
         : { -readonly [K in keyof T]: Draft<T[K]> };
 
+/**
+ * What a reducer of a log slice receives where the state is a list. It has nothing else of a list: a reducer that changes
+ * entries, or removes some, returns the new list. A draft cannot be used after its reducer has ended.
+ */
+export interface LogDraft<Item> {
+  /**
+   * The entries, with those that this reducer has pushed, as a frozen list. Reading it copies the list once after each
+   * change; pushing does not.
+   */
+  readonly entries: readonly Item[];
+  /** Records entries. It costs the same for any number of entries in the log. */
+  push(...items: Item[]): void;
+}
+
+/** What a reducer receives to change: in a log slice whose state is a list a LogDraft, in all others the state's Draft. */
+export type SliceDraft<State, Kind extends Slice["kind"] = "state"> = Kind extends "log"
+  ? State extends readonly (infer Item)[]
+    ? LogDraft<Item>
+    : Draft<State>
+  : Draft<State>;
+
 /** Registers how events change a slice's state. */
-export interface SliceReducers<State> {
+export interface SliceReducers<State, Kind extends Slice["kind"] = "state"> {
   /** Several may answer one event: they run in the order in which they were registered. */
-  on<F extends EventFilter>(event: F, reduce: (draft: Draft<State>, event: EventOf<F>) => State | void): void;
+  on<F extends EventFilter>(
+    event: F,
+    reduce: (draft: SliceDraft<State, Kind>, event: EventOf<F>) => State | void,
+  ): void;
 }
 
 /** `registered` is a slice's own: one may be made of another. */
@@ -60,18 +84,18 @@ const sliceNames = {
  * @throws {DefinitionError} without a name, without an initial state, when that does not fit the schema, or when it
  * holds what could be changed in place: a Date, a typed array, an instance of a class, a function.
  */
-export function defineSlice<State>(slice: {
+export function defineSlice<State, Kind extends Slice["kind"] = "state">(slice: {
   /** Unique in a session. */
   readonly name: string;
   /**
    * The state's type comes from it: an empty list wants its own, `[] as readonly Task[]`. It is frozen at every depth.
    */
   readonly initial: State;
-  /** Default "state". */
-  readonly kind?: "state" | "log" | undefined;
+  /** Default "state". A reducer of a "log" whose state is a list receives a LogDraft. */
+  readonly kind?: Kind | undefined;
   readonly schema?: Schema<unknown, State> | undefined;
   /** `({ on }) => on(added, (draft, { task }) => void draft.push(task))` */
-  readonly reducers?: ((reducers: SliceReducers<State>) => void) | undefined;
+  readonly reducers?: ((reducers: SliceReducers<State, Kind>) => void) | undefined;
 }): Slice<State> {
   if (typeof slice.name !== "string" || slice.name === "") throw new DefinitionError("A slice needs a name.");
   checkOptionNames(`The slice "${slice.name}"`, slice, sliceNames);

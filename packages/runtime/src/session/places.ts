@@ -1,7 +1,7 @@
 // A slice has one place for good: the order of joining is the order of the places.
 import { DefinitionError, type Slice } from "@proviso/core";
 import { frozenState } from "@proviso/core/internal";
-import { logState, type LogMark, type LogState } from "./log-state.ts";
+import { createLog, type Log, type LogMark } from "./log.ts";
 import { stateTable } from "./state-table.ts";
 
 /** Where a slice's state is kept. */
@@ -9,10 +9,10 @@ export interface Place {
   readonly slice: Slice;
   readonly at: number;
   /** Of a log slice with a list; the table keeps the states of all others. */
-  readonly log: LogState | undefined;
+  readonly log: Log | undefined;
 }
 /** How far each log is. */
-export type LogMarks = readonly (readonly [LogState, LogMark])[];
+export type LogMarks = readonly (readonly [Log, LogMark])[];
 
 const noMarks: LogMarks = Object.freeze([]);
 
@@ -41,7 +41,7 @@ export function createPlaces(sessionId: string): Places {
   const byName = new Map<string, Place>();
   const table = stateTable();
   let joined: readonly Slice[] = [];
-  const logs: LogState[] = [];
+  const logs: Log[] = [];
   /** Logs that are no lists: the table has them, and a restore passes them over. */
   let looseLogs = 0;
 
@@ -52,7 +52,7 @@ export function createPlaces(sessionId: string): Places {
   };
   const add = (slice: Slice): Place => {
     const { name, initial, kind } = slice;
-    const log = kind === "log" && Array.isArray(initial) ? logState(name, initial as readonly unknown[]) : undefined;
+    const log = kind === "log" && Array.isArray(initial) ? createLog(name, initial as readonly unknown[]) : undefined;
     if (log !== undefined) logs.push(log);
     else if (kind === "log") looseLogs += 1;
     const place: Place = { slice, at: joined.length, log };

@@ -1,7 +1,6 @@
-import { DefinitionError } from "@proviso/core";
+import { DefinitionError, type LogDraft } from "@proviso/core";
 import { frozenState, isThenable } from "@proviso/core/internal";
 import { current, enableArrayMethods, enableMapSet, Immer, isDraft } from "immer";
-import { appendedTo } from "./log-draft.ts";
 
 /** Without the freezing, which would look at every item of a list that changed: `frozenState` looks at the new ones. */
 const immer = /* @__PURE__ */ newImmer();
@@ -47,22 +46,28 @@ export function atOnce(returned: unknown): undefined {
 
 /**
  * The list with one more item: `on(added, (list, { item }) => append(list, item))`, in a slice whose state is
- * `readonly T[]`. In a log slice that costs the same for any number of them.
+ * `readonly T[]`. In a log slice it is `draft.push(item)`, which costs the same for any number of entries.
  */
-export function append<T>(list: readonly T[], item: T): readonly T[] {
-  return appendedTo(list, item) ?? [...plain(list), item];
+export function append<T>(list: LogDraft<T>, item: T): void;
+export function append<T>(list: readonly T[], item: T): readonly T[];
+export function append<T>(list: LogDraft<T> | readonly T[], item: T): readonly T[] | void {
+  return isList(list) ? [...plain(list), item] : list.push(item);
+}
+
+function isList<T>(list: LogDraft<T> | readonly T[]): list is readonly T[] {
+  return Array.isArray(list);
 }
 
 /**
  * Makes a function that replaces the item of the same key, or appends. Make it once, beside the slice:
  * `const put = upsertBy((task: Task) => task.id)`, then `on(changed, (list, { task }) => put(list, task))`,
- * in a slice whose state is `readonly T[]`.
+ * in a slice whose state is `readonly T[]`. In a log slice give it `draft.entries`.
  */
 export function upsertBy<T>(key: (item: T) => unknown): (list: readonly T[], item: T) => readonly T[] {
   return (list, item) => {
     const items = plain(list);
     const at = items.findIndex((other) => key(other) === key(item));
-    return at === -1 ? append(list, item) : items.with(at, item);
+    return at === -1 ? [...items, item] : items.with(at, item);
   };
 }
 

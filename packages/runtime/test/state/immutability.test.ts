@@ -88,7 +88,7 @@ test("SES-1 an event that a reducer keeps whole is frozen at every depth, though
     ...kept,
     name: "log",
     kind: "log",
-    reducers: ({ on }) => on(chosen, (draft, event) => [...draft, event]),
+    reducers: ({ on }) => on(chosen, ({ entries }, event) => [...entries, event]),
   });
   const session = createSession({ slices: [kept, log] });
   session.dispatch(chosen({ item: { tags: ["a"] } }));

@@ -86,7 +86,7 @@ test("SES-4 a fork has the state of both kinds of slices and shares nothing muta
     name: "log",
     kind: "log",
     initial: [] as readonly string[],
-    reducers: ({ on }) => on(grow, (draft) => void draft.push("grown")),
+    reducers: ({ on }) => on(grow, (draft) => draft.push("grown")),
   });
   const origin = createSession({ id: "origin", slices: [tree, log] });
   await answer().evaluate(promptOf(), { session: origin });

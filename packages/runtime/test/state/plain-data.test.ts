@@ -66,7 +66,7 @@ test.each(odd)("SES-5 a reducer whose next state holds a %s fails, and its slice
       name: "log",
       kind: "log",
       initial: ["first"] as readonly unknown[],
-      reducers: ({ on }) => on(came, (draft, event) => void draft.push("fine", { value: event.value })),
+      reducers: ({ on }) => on(came, (draft, event) => draft.push("fine", { value: event.value })),
     });
     const changedLog = defineSlice({
       name: "changed log",

@@ -36,7 +36,7 @@ export const journal = defineSlice({
   name: "journal",
   kind: "log",
   initial: [] as readonly string[],
-  reducers: ({ on }) => on(noted, (draft, { text }) => void draft.push(text)),
+  reducers: ({ on }) => on(noted, (draft, { text }) => draft.push(text)),
 });
 
 export interface Parts {

@@ -200,8 +200,8 @@ const log = defineSlice({
   kind: "log",
   initial: [] as readonly string[],
   reducers: ({ on }) => {
-    on(counted, (lines) => [...lines, "counted"]);
-    on("tool.requested", (lines, { callId }) => [...lines, `requested ${callId}`]);
+    on(counted, (draft) => draft.push("counted"));
+    on("tool.requested", (draft, { callId }) => draft.push(`requested ${callId}`));
   },
 });
 const requested = defineSlice({
