@@ -13,6 +13,15 @@ export type { AiSdkOptions, AiSdkSettings, LanguageModel } from "./options.ts";
 /**
  * Evaluates prompts with any model of the ai ecosystem. What `headers` carry, and the gateway's key where the model is an
  * id, are secrets; a key that only the model knows can be kept out of errors and logs with `secrets`.
+ * @example
+ * ```ts
+ * import { openai } from "@ai-sdk/openai";
+ * import { aiSdk } from "@proviso/adapter-ai-sdk";
+ *
+ * const adapter = aiSdk({ model: openai("gpt-5.4") });
+ * const { output } = await adapter.evaluate("What is the capital of France?");
+ * console.log(output);
+ * ```
  * @throws {DefinitionError} as `aiSdkModel` does.
  */
 export function aiSdk(options: AiSdkOptions): ProviderAdapter {

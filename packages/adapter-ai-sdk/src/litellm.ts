@@ -44,6 +44,15 @@ export interface LiteLLMOptions extends AiSdkSettings, AdapterOptions {
 
 /**
  * Evaluates prompts with a model behind a LiteLLM proxy. A schema is sent, but only the text of an answer is trusted.
+ * @example
+ * ```ts
+ * import { litellm } from "@proviso/adapter-ai-sdk";
+ *
+ * // The key is in LITELLM_API_KEY.
+ * const adapter = litellm({ model: "anthropic/claude-sonnet-4-5", baseURL: "http://localhost:4000" });
+ * const { output } = await adapter.evaluate("What is the capital of France?");
+ * console.log(output);
+ * ```
  * @throws {DefinitionError} for a missing address or key, an option that is unknown or out of range, and where an id is
  * given and `@ai-sdk/openai-compatible` is not installed.
  */

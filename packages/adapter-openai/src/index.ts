@@ -11,6 +11,15 @@ export type { OpenAIChatSettings, OpenAIClient, OpenAIConnection, OpenAIOptions,
 
 /**
  * Evaluates prompts with a model of OpenAI, or of a server that speaks its wire.
+ * @example
+ * ```ts
+ * import { openai } from "@proviso/adapter-openai";
+ *
+ * // The key is in OPENAI_API_KEY.
+ * const adapter = openai({ model: "gpt-5.4" });
+ * const { output } = await adapter.evaluate("What is the capital of France?");
+ * console.log(output);
+ * ```
  * @throws {DefinitionError} as `openaiModel` does.
  */
 export function openai(options: OpenAIOptions): ProviderAdapter {

@@ -12,6 +12,14 @@ export type { AcpAgentOptions, AgentPermission, AgentPermissions } from "./acp/i
 /**
  * Evaluates prompts with a command that reads the prompt on standard input and answers on standard output. What the
  * variables named in `env` hold is a secret where the name says so (KEY, TOKEN, SECRET, PASSWORD, AUTH in it, say).
+ * @example
+ * ```ts
+ * import { commandLine } from "@proviso/adapter-process";
+ *
+ * const adapter = commandLine({ command: "sh", args: ["-c", "cat > /dev/null; echo Hello."] });
+ * const { output } = await adapter.evaluate("Say hello.");
+ * console.log(output); // Hello.
+ * ```
  * @throws {DefinitionError} as `commandLineModel` does.
  */
 export function commandLine(options: CommandLineOptions): ProviderAdapter {

@@ -44,6 +44,17 @@ const priorConfidence = 0.05;
  * What evaluating a prompt will probably spend: free of side effects, no request, no event, nothing written. It
  * answers for every prompt: without history from priors, with little confidence; when the prompt cannot be rendered
  * nothing would be sent, so nothing is spent.
+ * @example
+ * ```ts
+ * import { definePrompt } from "@proviso/core";
+ * import { estimate } from "@proviso/estimation";
+ * import { modelAdapter } from "@proviso/runtime";
+ * import { scriptedModel } from "@proviso/runtime/testing";
+ *
+ * const prompt = definePrompt({ key: "greet", text: "Say hello." }).bind();
+ * const { basis, turns } = await estimate(prompt, { adapter: modelAdapter(scriptedModel([])) });
+ * console.log(basis, turns.p50); // priors 1
+ * ```
  * @throws {DefinitionError} for an argument that is no bound prompt, adapter, history or conversation.
  */
 export async function estimate(prompt: Prompt, options: EstimateOptions): Promise<Estimate> {

@@ -27,6 +27,14 @@ export interface HostFilesystemOptions {
  * A folder of this machine. It takes part in transactions: what a call changed of it can be undone, whatever its size,
  * and a crash leaves it as before or as after the call; what a crashed process left is undone here. While there is
  * something to undo it has a folder `.proviso-undo`, which no path reaches.
+ * @example
+ * ```ts
+ * import { hostFilesystem } from "@proviso/node";
+ *
+ * const files = hostFilesystem(".");
+ * // The tools of an evaluation get it: adapter.evaluate(prompt, { resources: [provide(Filesystem, files)] }).
+ * console.log(await files.exists("package.json")); // true
+ * ```
  * @throws {FilesystemError} when what a crashed process left cannot be undone.
  */
 export function hostFilesystem(folder: string, options: HostFilesystemOptions = {}): Filesystem {

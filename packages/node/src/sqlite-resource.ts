@@ -29,6 +29,17 @@ export interface SqliteOptions {
  * A SQLite database that takes part in transactions: what a failed call ran of SQL is undone, also when the process dies
  * in it. A path (or ":memory:") is opened and closed with the scope of the resources; a database that is open already is
  * never closed here, belongs to one scope at a time, and what is run on it past the resource is at one's own risk. It needs Node 22.13.
+ * @example
+ * ```ts
+ * import { SqliteDatabase, sqliteResource } from "@proviso/node";
+ * import { openResources } from "@proviso/runtime";
+ *
+ * const database = sqliteResource(":memory:", { migrate: ["CREATE TABLE notes (text TEXT)"] });
+ * await using resources = await openResources([database]);
+ * const notes = await resources.open(SqliteDatabase);
+ * notes.run("INSERT INTO notes VALUES (?)", "Buy milk.");
+ * console.log(notes.get<{ text: string }>("SELECT text FROM notes")?.text); // Buy milk.
+ * ```
  * @throws {DefinitionError} for wrong options. A database that cannot take part is a SqliteError when it is opened.
  */
 export function sqliteResource(

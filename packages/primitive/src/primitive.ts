@@ -78,6 +78,22 @@ const definitionNames = {
 
 /**
  * A stateless block: a system prompt, an output schema and a model. The configuration is read once and copied.
+ * @example
+ * ```ts
+ * import { definePrimitive } from "@proviso/primitive";
+ * import { modelAdapter } from "@proviso/runtime";
+ * import { scriptedModel } from "@proviso/runtime/testing";
+ * import { z } from "zod";
+ *
+ * const classify = definePrimitive({
+ *   name: "classify",
+ *   systemPrompt: "Is the review positive?",
+ *   output: z.object({ positive: z.boolean() }),
+ *   adapter: modelAdapter(scriptedModel([{ output: { positive: true } }])),
+ * });
+ * const result = await classify.run("Best pizza in town!");
+ * console.log(result.success && result.data.positive); // true
+ * ```
  * @throws {DefinitionError} for an option that cannot be, for `model`, `temperature` or `throttle` beside a ready
  * adapter, and where there is neither a model nor an adapter.
  */

@@ -44,6 +44,23 @@ import { throttlePolicy } from "./request/policy.ts";
 
 /**
  * Every model adapter is this one line.
+ * @example
+ * ```ts
+ * import type { ModelProvider } from "@proviso/core";
+ * import { modelAdapter } from "@proviso/runtime";
+ *
+ * const echo: ModelProvider = {
+ *   name: "echo",
+ *   model: "echo-1",
+ *   capabilities: { tools: false, nativeOutput: false },
+ *   async generate({ messages }) {
+ *     const text = messages.at(-1)?.text ?? "";
+ *     return { message: { role: "assistant", text, toolCalls: [] }, finishReason: "stop" };
+ *   },
+ * };
+ * const { output } = await modelAdapter(echo).evaluate("Hello.");
+ * console.log(output); // Hello.
+ * ```
  * @throws {DefinitionError} for what is no model, a throttle policy or a tool choice that cannot be, or an empty secret.
  */
 export function modelAdapter(provider: ModelProvider, options: AdapterOptions = {}): ProviderAdapter {
@@ -57,6 +74,21 @@ export function modelAdapter(provider: ModelProvider, options: AdapterOptions = 
 /**
  * Makes an adapter of an agent, which runs its own loop and calls our tools through the runtime's executor.
  * Transactions, policies, limits and events work as they do with a model.
+ * @example
+ * ```ts
+ * import { agentAdapter } from "@proviso/runtime";
+ *
+ * const agent = agentAdapter({
+ *   name: "shouting",
+ *   model: "shouting-1",
+ *   async drive({ rendered }) {
+ *     const text = rendered.user.toUpperCase();
+ *     return { message: { role: "assistant", text, toolCalls: [] }, finishReason: "stop" };
+ *   },
+ * });
+ * const { output } = await agent.evaluate("Hello.");
+ * console.log(output); // HELLO.
+ * ```
  * @throws {DefinitionError} for what is no driver, a throttle policy or a tool choice that cannot be, or an empty
  * secret.
  */

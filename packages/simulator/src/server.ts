@@ -56,6 +56,15 @@ export interface Simulator extends AsyncDisposable {
 
 /**
  * An OpenAI-compatible server on 127.0.0.1.
+ * @example
+ * ```ts
+ * import { openai } from "@proviso/adapter-openai";
+ * import { startSimulator } from "@proviso/simulator";
+ *
+ * await using simulator = await startSimulator({ steps: [{ text: "Paris" }] });
+ * const adapter = openai({ model: "any", apiKey: "sk-any", baseURL: simulator.baseURL });
+ * console.log((await adapter.evaluate("What is the capital of France?")).output); // Paris
+ * ```
  * @throws {TypeError} for an option that cannot be, with what it may be.
  * @throws {Error} when the port is taken.
  */

@@ -174,6 +174,14 @@ export interface ApprovalRequest {
  * denies, and so does an error; the wait ends with the evaluation. While the answer is pending, no lock is held and the
  * tool's `timeoutMs` does not run. The checks of all policies run before the question, and again on the input that was
  * approved.
+ * @example
+ * ```ts
+ * import { requireApproval } from "@proviso/toolkit";
+ *
+ * const approval = requireApproval(({ tool }) => ({ approved: tool.name !== "remove_file" }));
+ * // An evaluation asks it before each call: adapter.evaluate(prompt, { policies: [approval] }).
+ * console.log(approval.name); // require-approval
+ * ```
  */
 export function requireApproval(
   ask: (request: ApprovalRequest) => Approval | Promise<Approval>,

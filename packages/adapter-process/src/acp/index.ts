@@ -13,6 +13,14 @@ export type { AgentPermission, AgentPermissions } from "./permissions.ts";
  * input and output (https://agentclientprotocol.com). The prompt's tools reach it over MCP; it is started for each turn
  * and ended after it, with all that it started. What the variables named in `env` hold is a secret where the name says
  * so (KEY, TOKEN, SECRET, PASSWORD, AUTH in it, say).
+ * @example
+ * ```ts
+ * import { acpAgent } from "@proviso/adapter-process";
+ *
+ * const adapter = acpAgent({ command: "claude-code-acp", cwd: "/path/to/repository", permissions: "own-tools" });
+ * const { output } = await adapter.evaluate("Which tests fail, and why?");
+ * console.log(output);
+ * ```
  * @throws {DefinitionError} for an option that cannot be.
  */
 export function acpAgent(options: AcpAgentOptions): ProviderAdapter {

@@ -86,6 +86,14 @@ const limitNames = ["maxTotalTokens", "maxInputTokens", "maxOutputTokens", "maxC
 /**
  * Counts against one budget what all evaluations spend that are given it. `saved.consumed` is what was spent before, as
  * `toJSON` of an earlier tracker returned it; counts that are left out are 0.
+ * @example
+ * ```ts
+ * import { trackBudget } from "@proviso/core";
+ *
+ * const budget = trackBudget({ maxTotalTokens: 10_000 });
+ * // Several evaluations share it: adapter.evaluate(prompt, { budget }).
+ * console.log(budget.remaining().totalTokens); // 10000
+ * ```
  * @throws {DefinitionError} when the budget has no limit, or one that is not a positive number, and for a saved count
  * that is negative or not finite.
  */

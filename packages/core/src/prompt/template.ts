@@ -150,6 +150,14 @@ export interface CompiledTemplate {
 
 /**
  * A prompt: typed params in, sections and tools between, a typed output at the end.
+ * @example
+ * ```ts
+ * import { definePrompt } from "@proviso/core";
+ * import { z } from "zod";
+ *
+ * const greet = definePrompt({ key: "greet", params: z.object({ name: z.string() }), text: "Greet {{name}}." });
+ * console.log(greet.bind({ name: "Ada" }).render().user); // Greet Ada.
+ * ```
  * @throws {DefinitionError} on malformed or duplicate keys, duplicate tools or slices, an unknown placeholder.
  */
 export function definePrompt<

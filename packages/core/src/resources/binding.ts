@@ -53,7 +53,18 @@ export interface Resources {
   open<T>(key: ResourceKey<T>): Promise<T>;
 }
 
-/** A ready instance: never closed by the runtime. */
+/**
+ * A ready instance: never closed by the runtime.
+ * @example
+ * ```ts
+ * import { Filesystem, provide } from "@proviso/core";
+ * import { memoryFilesystem } from "@proviso/runtime";
+ *
+ * const files = provide(Filesystem, memoryFilesystem({ "notes.txt": "Buy milk." }));
+ * // The tools of an evaluation get it: adapter.evaluate(prompt, { resources: [files] }).
+ * console.log(files.key.name); // Filesystem
+ * ```
+ */
 export function provide<T>(key: ResourceKey<T>, instance: NoInfer<T>): Binding<T> {
   return Object.freeze({ key, scope: "singleton", eager: false, create: () => instance, close: undefined });
 }

@@ -7,7 +7,19 @@ export interface ResourceKey<out T> {
   readonly [resource]: T;
 }
 
-/** A name with a type; two keys of one name are two keys. */
+/**
+ * A name with a type; two keys of one name are two keys.
+ * @example
+ * ```ts
+ * import { provide, resourceKey } from "@proviso/core";
+ * import { openResources } from "@proviso/runtime";
+ *
+ * const Counter = resourceKey<{ next(): number }>("Counter");
+ * let count = 0;
+ * await using resources = await openResources([provide(Counter, { next: () => (count += 1) })]);
+ * console.log(resources.get(Counter).next()); // 1
+ * ```
+ */
 export function resourceKey<T>(name: string): ResourceKey<T> {
   return Object.freeze({ name }) as ResourceKey<T>;
 }

@@ -30,6 +30,17 @@ export interface EventType<Name extends string = string, Payload = unknown> {
 
 /**
  * An event of the application: what it returns makes events, and picks them out in reducers, listeners and `isEvent`.
+ * @example
+ * ```ts
+ * import { defineEvent } from "@proviso/core";
+ * import { createSession } from "@proviso/runtime";
+ * import { z } from "zod";
+ *
+ * const noted = defineEvent("noted", z.object({ text: z.string() }));
+ * const session = createSession();
+ * session.on(noted, ({ text }) => console.log(text)); // Buy milk.
+ * session.dispatch(noted({ text: "Buy milk." }));
+ * ```
  * @throws {DefinitionError} when the name is a framework event's.
  */
 export function defineEvent<const Name extends string, S extends ObjectSchema>(

@@ -81,6 +81,22 @@ const sliceNames = {
  * A part of the session's state and how events change it. A reducer changes the draft, or returns the new state.
  * A state is plain data: what JSON has, and undefined, bigint, Map and Set. A reducer whose next state holds anything
  * else fails, and its slice stays as it was.
+ * @example
+ * ```ts
+ * import { defineEvent, defineSlice } from "@proviso/core";
+ * import { createSession } from "@proviso/runtime";
+ * import { z } from "zod";
+ *
+ * const noted = defineEvent("noted", z.object({ text: z.string() }));
+ * const notes = defineSlice({
+ *   name: "notes",
+ *   initial: [] as readonly string[],
+ *   reducers: ({ on }) => on(noted, (draft, { text }) => void draft.push(text)),
+ * });
+ * const session = createSession({ slices: [notes] });
+ * session.dispatch(noted({ text: "Buy milk." }));
+ * console.log(session.get(notes)); // [ 'Buy milk.' ]
+ * ```
  * @throws {DefinitionError} without a name, without an initial state, when that does not fit the schema, or when it
  * holds what could be changed in place: a Date, a typed array, an instance of a class, a function.
  */

@@ -106,6 +106,20 @@ const namePattern = /^[a-zA-Z0-9_-]{1,64}$/;
 /**
  * A function that a model may call: `execute` gets the arguments, frozen, once they fit the schema, and its call is a
  * transaction. Calls that are neither `readOnly` nor declare `uses: []` run one after another, also within a turn.
+ * @example
+ * ```ts
+ * import { defineTool } from "@proviso/core";
+ * import { z } from "zod";
+ *
+ * const double = defineTool({
+ *   name: "double",
+ *   description: "Doubles a number.",
+ *   input: z.object({ n: z.number() }),
+ *   readOnly: true,
+ *   execute: ({ n }) => n * 2,
+ * });
+ * console.log(double.name); // double
+ * ```
  * @throws {DefinitionError} on a malformed name, without a description or `execute`, an input that is not an object, `uses` that holds no resource keys, a timeout that is not positive.
  */
 export function defineTool<

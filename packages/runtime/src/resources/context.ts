@@ -212,6 +212,15 @@ function participantsOf(
 /**
  * Opens bindings outside an evaluation, to share them between evaluations: `await using resources = await
  * openResources([...])`. They are used by several at once: each call locks what it uses.
+ * @example
+ * ```ts
+ * import { Filesystem, provide } from "@proviso/core";
+ * import { memoryFilesystem, openResources } from "@proviso/runtime";
+ *
+ * await using resources = await openResources([provide(Filesystem, memoryFilesystem({ "a.txt": "Hello." }))]);
+ * // Several evaluations share them: adapter.evaluate(prompt, { resources }).
+ * console.log((await resources.get(Filesystem).read("a.txt")).text); // Hello.
+ * ```
  */
 export async function openResources(bindings: readonly Binding[]): Promise<Resources & AsyncDisposable> {
   const context = await openContext({ own: bindings });

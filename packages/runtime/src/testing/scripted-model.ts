@@ -62,6 +62,16 @@ export interface ScriptedModel extends ModelProvider {
  * Makes a model that answers from a script. A request beyond the script fails the evaluation with a ProviderError;
  * `assertDone` throws where steps are left over. `clock` serves `afterMs`; default: the system's. A whole
  * `fakeEnvironment` may be given; a script needs no more of it.
+ * @example
+ * ```ts
+ * import { modelAdapter } from "@proviso/runtime";
+ * import { scriptedModel } from "@proviso/runtime/testing";
+ *
+ * const model = scriptedModel([{ text: "Paris" }]);
+ * const { output } = await modelAdapter(model).evaluate("What is the capital of France?");
+ * model.assertDone();
+ * console.log(output, model.requests.length); // Paris 1
+ * ```
  */
 export function scriptedModel(
   steps: readonly ScriptedStep[],

@@ -94,6 +94,20 @@ export async function restoreSnapshot(scope: TransactionScope, snapshot: Snapsho
  * evaluations, and other transactions, over the same session or resources wait until it has ended; an evaluation that the
  * body begins is part of it. What the body dispatches is delivered to listeners at once. Where the runtime has no
  * AsyncLocalStorage, only what goes through the views is the body's.
+ * @example
+ * ```ts
+ * import { Filesystem, provide } from "@proviso/core";
+ * import { createSession, memoryFilesystem, openResources, transaction } from "@proviso/runtime";
+ *
+ * const session = createSession();
+ * await using resources = await openResources([provide(Filesystem, memoryFilesystem())]);
+ * const files = resources.get(Filesystem);
+ * await transaction({ session, resources }, async () => {
+ *   await files.write("draft.txt", "Half a sentence");
+ *   throw new Error("no more ideas");
+ * }).catch(() => {});
+ * console.log(await files.exists("draft.txt")); // false
+ * ```
  * @throws what the body throws.
  * @throws {UnusableError} when a resource cannot be restored or cannot commit: the session is unusable from then on.
  * @throws {DeadlockError} inside a tool call that holds the session or a resource of it.
