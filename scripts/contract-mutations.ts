@@ -179,6 +179,14 @@ export const contractMutations: readonly Mutation[] = [
     test: "packages/node/test/transactions/late-resources.test.ts",
   },
   {
+    rule: "TX-4",
+    breaks: "an instance that was discarded and is given out again is snapshotted",
+    file: "runtime/src/transactions/snapshots.ts",
+    find: "return transaction.mark === undefined || !mayChange(resource, held.mode);",
+    replace: "return true;",
+    test: "packages/runtime/test/resources/shared-making.test.ts",
+  },
+  {
     rule: "TX-11",
     breaks: "a call that did not begin takes no snapshot later",
     file: "runtime/src/transactions/transaction.ts",

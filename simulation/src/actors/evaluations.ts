@@ -94,6 +94,8 @@ function randomTool(stage: Stage, place: Place, name: string): Tool {
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     async execute({ operation: id, load }, context) {
       const operation = stage.record.operation(id) as Operation;
+      // Its time or a limit is up, its handler has failed, or it is over.
+      context.signal.addEventListener("abort", () => (operation.failing ||= !operation.finished), { once: true });
       stage.note(
         `${id} begins${operation.parent === undefined ? "" : ` in ${operation.parent.id}`}${operation.readOnly ? ", reading" : ""}, uses ${uses?.map((key) => key.name).join() ?? "all"}`,
       );

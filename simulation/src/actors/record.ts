@@ -14,6 +14,8 @@ export interface Operation {
   ended: boolean;
   /** Its handler came to a good end. */
   finished: boolean;
+  /** It has failed: what it did is undone, or will be, and that may be reported much later. */
+  failing: boolean;
 }
 
 interface Entry {
@@ -47,7 +49,7 @@ export function createRecord(book: Book) {
     begin(parent: Operation | undefined, more: Partial<Pick<Operation, "overlaps" | "readOnly">> = {}): Operation {
       const { overlaps, readOnly = false } = more;
       const id = `op${operations.size + 1}`;
-      const operation = { id, parent, overlaps, readOnly, ended: false, finished: false };
+      const operation = { id, parent, overlaps, readOnly, ended: false, finished: false, failing: false };
       operations.set(id, operation);
       return operation;
     },
@@ -64,9 +66,13 @@ export function createRecord(book: Book) {
       }
     },
     texts: (store: Store): readonly string[] => viewOf(store).map(({ text }) => text),
-    /** What the operation sees: everything that stands, and nothing of what others have not ended. */
+    /**
+     * What the operation sees: everything that stands, and nothing of what others have not ended. Of a call that overlaps
+     * with it and has failed it may see what that did, or not.
+     */
     sees(viewer: Operation, store: Store, actual: readonly string[]): void {
-      const view = viewOf(store);
+      const seen = new Set(actual);
+      const view = viewOf(store).filter(({ operation, text }) => seen.has(text) || !isUndone(operation, viewer));
       const wanted = view.map(({ text }) => text);
       book.same(actual, wanted, `TX-2 what ${viewer.id} sees of ${store.name}`);
       for (const { operation, text } of view) {
@@ -96,6 +102,13 @@ function isWithin(operation: Operation | undefined, outer: Operation): boolean {
 function overlaps({ overlaps: turn }: Operation, viewer: Operation): boolean {
   for (let one: Operation | undefined = viewer; one !== undefined; one = one.parent)
     if (turn !== undefined && one.overlaps === turn) return true;
+  return false;
+}
+
+/** It is, or is inside, a call that overlaps with the viewer, has failed, and whose failure is not reported yet. */
+function isUndone(operation: Operation | undefined, viewer: Operation): boolean {
+  for (let one = operation; one !== undefined; one = one.parent)
+    if (one.failing && overlaps(one, viewer) && !isWithin(viewer, one)) return true;
   return false;
 }
 

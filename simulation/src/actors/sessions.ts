@@ -15,8 +15,9 @@ export function addSession(stage: Stage): Session {
     stage.note(`${callId} ${result.success ? "ok" : result.message}`);
     if (result.success) {
       book.demand(operation.finished, `TOOL-4 ${callId} succeeds although its handler did not`);
-      if (random.chance(0.04)) throw new Error("vetoed");
-      return;
+      if (!random.chance(0.04)) return;
+      operation.failing = true;
+      throw new Error("vetoed");
     }
     record.undo(operation);
     const isExcused = /^Stopped: |took longer|could not be recorded|is read-only|^Not run: /.test(result.message);

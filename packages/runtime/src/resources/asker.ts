@@ -1,7 +1,7 @@
 import { DefinitionError, isSnapshotable, type ResourceKey, type Resources } from "@proviso/core";
 import { isThenable } from "@proviso/core/internal";
-import type { Participant } from "../transactions/snapshots.ts";
-import { hasJoined, join, joinAtOnce, type Transaction } from "../transactions/transaction.ts";
+import { hasJoined, type Participant } from "../transactions/snapshots.ts";
+import { join, joinAtOnce, type Transaction } from "../transactions/transaction.ts";
 import { isHeld, usedIn, type AskerSources, type Asking, type User } from "./asking.ts";
 import { guarded, guardOfCurrentCall, unguarded } from "./guard.ts";
 import { isFaultOfCall, maker, type Found } from "./making.ts";

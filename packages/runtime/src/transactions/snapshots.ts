@@ -2,7 +2,7 @@
 import { UnusableError, type Snapshotable } from "@proviso/core";
 import { isGuardable, isThenable } from "@proviso/core/internal";
 import { messageOf } from "../failures.ts";
-import { createLock, holdOf, isSharedWithOthers, type Lock, type LockOwner } from "./lock.ts";
+import { createLock, holdOf, isSharedWithOthers, type Lock, type LockMode, type LockOwner } from "./lock.ts";
 
 /** A resource that takes part, with the name of its key. */
 export interface Participant {
@@ -28,6 +28,8 @@ export interface SnapshotOwner extends LockOwner {
   readonly snapshots: Taken[];
   /** "sealed": no resource joins any more. */
   readonly stage: "open" | "closing" | "sealed";
+  /** The mark of the session, which is undefined where nothing is to be undone. */
+  readonly mark: unknown;
 }
 
 const locks = new WeakMap<object, Lock>();
@@ -61,13 +63,27 @@ export function takeSnapshots(transaction: SnapshotOwner, participant: Participa
   return takeSnapshot(transaction, participant);
 }
 
+/** Whether the transaction already holds the resource in this mode and can undo changes of it. Then nothing has to join. */
+export function hasJoined(transaction: SnapshotOwner, resource: object, mode: LockMode): boolean {
+  const held = holdOf(transaction, lockOf(resource));
+  if (held === undefined || (held.mode === "read" && mode === "write")) return false;
+  const taken = transaction.snapshots.find((each) => each.resource === resource);
+  if (taken !== undefined) return taken.taking === undefined;
+  // A resource that was discarded meanwhile has no snapshot, and its factory may return the same instance again.
+  return transaction.mark === undefined || !mayChange(resource, held.mode);
+}
+
+/** False where the resource refuses every change of a reader, so that nothing has to be restored. */
+export function mayChange(resource: object, mode: LockMode): boolean {
+  return mode === "write" || !isGuardable(resource);
+}
+
 function takeSnapshot(transaction: SnapshotOwner, { resource, name }: Participant): Promise<void> | undefined {
   const known = transaction.snapshots.find((taken) => taken.resource === resource);
   if (known !== undefined) return known.taking;
   if (transaction.stage === "sealed") return undefined;
   const held = holdOf(transaction, lockOf(resource));
-  // What refuses every change of a reader has nothing to restore.
-  if (held === undefined || (held.mode === "read" && isGuardable(resource))) return undefined;
+  if (held === undefined || !mayChange(resource, held.mode)) return undefined;
   const snapshot: unknown = resource.snapshot({ savepoint: false });
   const taken: Taken = { resource, name, snapshot, taking: undefined };
   transaction.snapshots.push(taken);

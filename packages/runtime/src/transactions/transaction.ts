@@ -15,7 +15,6 @@ import type { SessionCore } from "../session/session.ts";
 import type { SessionMark } from "../session/slices.ts";
 import { endlessWait } from "./endless-wait.ts";
 import {
-  holdOf,
   releaseAll,
   tryAcquire,
   waitInLine,
@@ -216,13 +215,6 @@ async function waitUntilHeld(
     if (transaction.ended) return abortedFailure(undefined, "tool");
   }
   return undefined;
-}
-
-/** Whether the transaction holds it like this already, so that nothing has to join. */
-export function hasJoined(transaction: Transaction, resource: object, mode: LockMode): boolean {
-  const held = holdOf(transaction, lockOf(resource));
-  if (held === undefined || (held.mode === "read" && mode === "write")) return false;
-  return !transaction.snapshots.some((taken) => taken.resource === resource && taken.taking !== undefined);
 }
 
 /**

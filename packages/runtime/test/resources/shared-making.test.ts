@@ -129,6 +129,51 @@ test("TX-4 what a failed call made is not closed while another call uses it", as
   expect([await failing, client.closed]).toEqual(["on purpose", true]);
 });
 
+test("TX-4 what a call waited for was discarded, and its factory returns the same instance again: it is undone", async () => {
+  const environment = fakeEnvironment();
+  const counter = new Counter();
+  const use = (ms: number) =>
+    toolOf("use", async ({ resources: given }) => {
+      const used = await given.open(CounterKey);
+      used.value += 1;
+      await environment.clock.sleep(ms);
+      throw new Error("on purpose");
+    });
+  // Somebody else has used it, so the factory of the scope returns it and has not made it.
+  const elsewhere = evaluateIn(environment, use(0), { resources: [provide(CounterKey, counter)] });
+  await environment.clock.advance(10);
+  const resources = await openResources([provideFactory(CounterKey, () => counter, { close() {} })]);
+  const first = evaluateIn(environment, use(20), { resources });
+  await environment.clock.advance(10);
+  // It begins with what the first call has made, and waits for its lock.
+  const second = evaluateIn(environment, use(20), { resources });
+  await environment.clock.advance(100);
+  expect(await Promise.all([elsewhere, first, second])).toEqual(["on purpose", "on purpose", "on purpose"]);
+  expect(counter.value).toBe(0);
+});
+
+test.each(["open", "get"] as const)(
+  "TX-4 a call inside failed and its resource was discarded; the call around asks with %s, gets the same instance, and undoes it",
+  async (ask) => {
+    const environment = fakeEnvironment();
+    const counter = new Counter();
+    const fail = toolOf("fail", async ({ resources: given }) => {
+      (await given.open(CounterKey)).value += 1;
+      throw new Error("on purpose");
+    });
+    const outer = toolOf("outer", async ({ evaluate, resources: given }) => {
+      await evaluate(promptOf({ tools: [fail] }), { adapter: calling(environment, "fail") });
+      const used = ask === "open" ? await given.open(CounterKey) : given.get(CounterKey);
+      used.value += 1;
+      throw new Error("on purpose");
+    });
+    const make = provideFactory(CounterKey, () => counter, { close() {} });
+    const evaluating = evaluateIn(environment, outer, { resources: [make] });
+    await environment.clock.advance(10);
+    expect([await evaluating, counter.value]).toEqual(["on purpose", 0]);
+  },
+);
+
 const scopes: readonly ResourceScope[] = ["toolCall", "prototype"];
 const ways = scopes.flatMap((scope) =>
   (["open", "get"] as const).flatMap((ask) => [false, true].map((eager) => ({ scope, ask, eager }))),
