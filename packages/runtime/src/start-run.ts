@@ -203,7 +203,7 @@ function closeRun(run: Run, behind: ReadonlySet<Promise<unknown>>): Promise<void
   // They may have to be restored with the call around: it closes them when it has ended.
   const failed = (error: unknown): void => run.log("error", { error: messageOf(error) }, "resource.close.failed");
   try {
-    if (nesting !== undefined && !nesting.transaction.ended) nesting.transaction.closings.push(resources.close);
+    if (nesting !== undefined && !nesting.transaction.ended) nesting.transaction.closings.push(() => resources.close());
     else closing = behind.size === 0 ? resources.close() : Promise.all(behind).then(() => resources.close());
     if (closing !== undefined) return run.withinGrace(closing, failed).catch(failed).then(limits.close);
   } catch (error) {
