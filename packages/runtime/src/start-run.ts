@@ -122,7 +122,7 @@ type Own =
   | keyof Pick<EvaluateOptions & Run, "policies" | "maxTurns" | "maxRepairs" | "expected" | "pacing">
   | "pace"
   | keyof Pick<Run, "ended" | "model" | "turn" | "usage" | "knownCost" | "inputCorrection" | "toolResults" | "faults">
-  | keyof Pick<Run, "emit" | "spend" | "withinGrace" | "close">;
+  | keyof Pick<Run, "emit" | "tell" | "spend" | "withinGrace" | "close">;
 
 function newRun(
   { adapter, throttle, provider, nativeOutput, prices, outputLimits, pace }: Setup,
@@ -132,6 +132,7 @@ function newRun(
   const { policies = noPolicies, maxTurns = defaultMaxTurns, maxRepairs = 0, expect } = options;
   const pacing = options.pacing ?? of.nesting?.run.pacing;
   const behind = new Set<Promise<unknown>>();
+  const { emit, tell } = emitter(of);
   // One spread, and in front: V8 makes an object with one behind other fields many times slower.
   const run: Run = {
     ...of,
@@ -154,7 +155,8 @@ function newRun(
     inputCorrection: undefined,
     toolResults: [],
     faults: [],
-    emit: emitter(of),
+    emit,
+    tell,
     spend: (reported, estimate) => spend(run, reported, estimate),
     withinGrace: graceful(of.world, of.limits, graceMs(of.depth), behind),
     close: () => closeRun(run, behind),
