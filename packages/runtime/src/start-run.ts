@@ -40,7 +40,7 @@ export async function startRun(
     checkEvaluateOptions(options);
     readOption(undefined, () => checkPrompt(prompt));
     limits = readOption("budget", () => openLimits(options, setup.world.clock, inheritedLimits(around.nesting)));
-    const stop = limits.stopped("render") ?? limits.check("render");
+    const stop = limits.check("render");
     if (stop !== undefined) {
       limits.close();
       return stop;

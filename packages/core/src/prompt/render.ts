@@ -83,7 +83,7 @@ export interface Outline extends Pick<RenderedPrompt, "tools" | "policiesOf" | "
 
 type Outlined = Pick<CompiledTemplate, "sections" | "all" | "policies" | "resources">;
 
-/** Of a template that always shows all of its sections: no rendering without overrides has another. */
+/** Makes the outline of a template that always shows all of its sections: no rendering without overrides has another. */
 export function wholeOutline(template: Outlined): Outline | undefined {
   const isWhole = template.all.every(
     ({ section: { enabled, visibility = "full" } }) => enabled === undefined && visibility === "full",
