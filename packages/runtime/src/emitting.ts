@@ -10,7 +10,7 @@ import type { Origin } from "./session/beside.ts";
 /** Makes the function that numbers an event, reduces it, and emits it to the session's listeners and the stream. */
 export function emitter(
   of: Pick<Run, "core" | "world" | "evaluationId" | "nesting" | "enclosing" | "watch" | "log" | "redaction">,
-): Pick<Run, "emit" | "tell"> {
+): Pick<Run, "emit" | "publish"> {
   const { core, nesting, watch, log, redaction, evaluationId } = of;
   const { clock } = of.world;
   const transaction = of.enclosing.parent;
@@ -36,8 +36,8 @@ export function emitter(
   };
   return {
     emit,
-    tell(bare) {
-      if (watch !== undefined || core.isHeard(bare.type)) return emit(bare).errors;
+    publish(bare) {
+      if (watch !== undefined || core.isReceived(bare.type)) return emit(bare).errors;
       core.passOver();
       return noErrors;
     },

@@ -1,5 +1,5 @@
 // 1. Built once for an evaluation, closed once; the first argument of every step.
-// 2. `emit` and `tell` are the only ways to a framework event, `spend` the only way to a usage.
+// 2. `emit` and `publish` are the only ways to a framework event, `spend` the only way to a usage.
 // 3. After `close` no timer, listener or resource of the evaluation is left.
 import type {
   AppEvent,
@@ -125,7 +125,7 @@ export interface Run {
    */
   emit(event: BareEvent, cause?: unknown): { readonly event: FrameworkEvent; readonly errors: readonly unknown[] };
   /** The same where the event is not needed afterwards: one that no listener and no reducer receives is only counted. */
-  tell(event: BareEvent): readonly unknown[];
+  publish(event: BareEvent): readonly unknown[];
   /** Adds what a request cost to the evaluation's usage; what was not reported counts as the estimate, which is read only then. */
   spend(reported: ReportedUsage | undefined, estimate: Pick<Usage, "inputTokens" | "outputTokens">): Usage;
   /** What is shown of the evaluation goes through it. */

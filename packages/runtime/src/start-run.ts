@@ -122,7 +122,7 @@ type Own =
   | keyof Pick<EvaluateOptions & Run, "policies" | "maxTurns" | "maxRepairs" | "expected" | "pacing">
   | "pace"
   | keyof Pick<Run, "ended" | "model" | "turn" | "usage" | "knownCost" | "inputCorrection" | "toolResults" | "faults">
-  | keyof Pick<Run, "emit" | "tell" | "spend" | "withinGrace" | "close">;
+  | keyof Pick<Run, "emit" | "publish" | "spend" | "withinGrace" | "close">;
 
 function newRun(
   { adapter, throttle, provider, nativeOutput, prices, outputLimits, pace }: Setup,
@@ -132,7 +132,7 @@ function newRun(
   const { policies = noPolicies, maxTurns = defaultMaxTurns, maxRepairs = 0, expect } = options;
   const pacing = options.pacing ?? of.nesting?.run.pacing;
   const behind = new Set<Promise<unknown>>();
-  const { emit, tell } = emitter(of);
+  const { emit, publish } = emitter(of);
   // One spread, and in front: V8 makes an object with one behind other fields many times slower.
   const run: Run = {
     ...of,
@@ -156,7 +156,7 @@ function newRun(
     toolResults: [],
     faults: [],
     emit,
-    tell,
+    publish,
     spend: (reported, estimate) => spend(run, reported, estimate),
     withinGrace: graceful(of.world, of.limits, graceMs(of.depth), behind),
     close: () => closeRun(run, behind),

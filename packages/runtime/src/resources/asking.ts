@@ -30,7 +30,7 @@ export interface Asking {
 
 /** What an asker is made of. */
 export interface AskerSources extends ResourceContext {
-  /** It changes when sections with bindings open. */
+  /** The bindings by key: another map when sections with bindings open. */
   readonly bound: ReadonlyMap<Key, Binding>;
   readonly singletons: Store;
   readonly isClosed: boolean;

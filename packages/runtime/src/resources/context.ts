@@ -210,7 +210,7 @@ class OpenContext implements ResourceContext, AskerSources {
   }
 }
 
-/** Of two for one key the later counts. */
+/** Maps the bindings by their keys; of two for one key the later counts. */
 function byKey(bindings: readonly Binding[]): ReadonlyMap<Key, Binding> {
   return new Map(bindings.map((binding) => [binding.key, binding]));
 }

@@ -47,7 +47,7 @@ export interface SessionCore extends Pick<
   /** Takes the event over, and freezes it at every depth. */
   number(event: UnnumberedEvent): FrameworkEvent;
   /** Whether a listener or a reducer receives an event of this type, now or after a rollback. */
-  isHeard(type: FrameworkEvent["type"]): boolean;
+  isReceived(type: FrameworkEvent["type"]): boolean;
   /** Counts an event that is not made. */
   passOver(): void;
   /** Makes the session unusable. */
@@ -150,7 +150,7 @@ export function createCore(id: string, firstSeq = 0): SessionCore {
       own.seq = seq++;
       return frozenJson(own) as FrameworkEvent;
     },
-    isHeard: (type) => dispatcher.hasListeners() || states.isReduced(type),
+    isReceived: (type) => dispatcher.hasListeners() || states.isReduced(type),
     passOver: () => void seq++,
     put: states.set,
     poison(operation, why, cause) {

@@ -82,7 +82,7 @@ function accepted(run: Run, call: ToolCall, tool: Tool, parsed: Arguments): Acce
   return parsed.ok ? { call, tool, input: parsed.input } : rejected(run, call, parsed.error);
 }
 
-/** To be emitted inside the call's transaction, so that what reducers make of it is undone with the call. */
+/** Makes the event that is emitted inside the call's transaction: what reducers make of it is undone with the call. */
 export function requestedEvent(run: Run, { id: callId, name, arguments: given }: ToolCall): BareEvent {
   return { type: "tool.requested", turn: run.turn, callId, name, arguments: given };
 }

@@ -21,7 +21,7 @@ export interface TurnOutcome {
 }
 
 export function announce(run: Run, { call, announced }: Accepted): void {
-  if (announced === undefined) run.tell(requestedEvent(run, call));
+  if (announced === undefined) run.publish(requestedEvent(run, call));
   else run.core.reduceAgain(announced);
 }
 
