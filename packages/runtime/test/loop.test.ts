@@ -11,7 +11,8 @@ import {
   type ModelProvider,
   type ModelRequest,
 } from "@proviso/core";
-import { createSession, joinSlices, memoryFilesystem, modelAdapter } from "@proviso/runtime";
+import { createSession, memoryFilesystem, modelAdapter } from "@proviso/runtime";
+import { joinSlices } from "@proviso/runtime/internal";
 import { fakeClock, recordEvents, scriptedModel } from "@proviso/runtime/testing";
 import fc from "fast-check";
 import { expect, test } from "vitest";
