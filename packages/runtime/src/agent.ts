@@ -116,7 +116,7 @@ function unsupportedChoice({ name }: AgentDriver, { toolChoice = "auto", tools }
 /** Records the turn; returns why its answer cannot be used, or the limit that it passed. */
 function acceptAnswer(run: Run, { response, usage, stop }: Answered, durationMs: number): Failure | undefined {
   run.model = response.model ?? run.model;
-  run.emit({ type: "provider.responded", turn: run.turn, usage, finishReason: response.finishReason, durationMs });
+  run.publish({ type: "provider.responded", turn: run.turn, usage, finishReason: response.finishReason, durationMs });
   const unusable = answerFault(response);
   if (unusable !== undefined) return unusable;
   // The calls of this message ran while the agent worked.

@@ -87,19 +87,21 @@ function leftOf(limit: number | undefined, spent: number): number {
   return limit === undefined ? Infinity : limit - spent;
 }
 
+const dimensions = ["total_tokens", "input_tokens", "output_tokens", "cost"] as const;
+
 /** Returns the room under the limit that leaves the least. */
 function roomIn(left: BudgetAmounts, wanted: Wanted, tracker: BudgetTracker): Room {
   const { inputTokens } = wanted;
-  const rooms: readonly (readonly [BudgetDimension, number])[] = [
-    ["total_tokens", Math.floor(left.totalTokens - inputTokens)],
-    ["input_tokens", left.inputTokens >= inputTokens ? Infinity : -1],
-    ["output_tokens", Math.floor(left.outputTokens)],
-    ["cost", tokensFor(left.costUsd, wanted)],
-  ];
-  let [dimension, tokens] = rooms[0] as (typeof rooms)[number];
+  const rooms: Readonly<Record<BudgetDimension, number>> = {
+    total_tokens: Math.floor(left.totalTokens - inputTokens),
+    input_tokens: left.inputTokens >= inputTokens ? Infinity : -1,
+    output_tokens: Math.floor(left.outputTokens),
+    cost: tokensFor(left.costUsd, wanted),
+  };
+  let dimension: BudgetDimension = "total_tokens";
   // What cannot be compared is the least.
-  for (const [name, count] of rooms) if (!(count >= tokens)) [dimension, tokens] = [name, count];
-  return { tokens, dimension, tracker };
+  for (const other of dimensions) if (!(rooms[other] >= rooms[dimension])) dimension = other;
+  return { tokens: rooms[dimension], dimension, tracker };
 }
 
 /** How many tokens of an answer the money is enough for. */

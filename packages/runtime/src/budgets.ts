@@ -51,7 +51,7 @@ export interface Budgets {
 /** @throws {DefinitionError} for a budget without a limit, or with one that is not positive. */
 export function openBudgets(given: Budget | BudgetTracker | undefined, around?: Budget | BudgetTracker): Budgets {
   const own = trackerOf(given);
-  const trackers = inOrder([own, trackerOf(around)]);
+  const trackers = inOrder(own, trackerOf(around));
   const inDollars = trackers.find(({ budget }) => budget.maxCostUsd !== undefined);
   const stopAt = (
     phase: EvaluationPhase,
@@ -96,12 +96,16 @@ const numbers = hiddenField<number>();
 let numbered = 0;
 
 /** Each tracker once, in the order in which they were first seen here beside others. */
-function inOrder(given: readonly (BudgetTracker | undefined)[]): readonly BudgetTracker[] {
-  const trackers = given.flatMap((tracker) => (tracker === undefined ? [] : (parts.of(tracker) ?? [tracker])));
-  if (trackers.length < 2) return trackers;
+function inOrder(own: BudgetTracker | undefined, around: BudgetTracker | undefined): readonly BudgetTracker[] {
+  if (own === undefined || around === undefined) return partsOf(own ?? around);
+  const trackers = [...partsOf(own), ...partsOf(around)];
   for (const tracker of trackers) if (numbers.of(tracker) === undefined) numbers.set(tracker, ++numbered);
   const numberOf = (tracker: BudgetTracker): number => numbers.of(tracker) ?? 0;
   return [...new Set(trackers)].sort((a, b) => numberOf(a) - numberOf(b));
+}
+
+function partsOf(tracker: BudgetTracker | undefined): readonly BudgetTracker[] {
+  return tracker === undefined ? [] : (parts.of(tracker) ?? [tracker]);
 }
 
 type Holding = readonly Placed[] | Failure;

@@ -10,7 +10,7 @@ import type { Origin } from "./session/beside.ts";
 /** Makes the function that numbers an event, reduces it, and emits it to the session's listeners and the stream. */
 export function emitter(
   of: Pick<Run, "core" | "world" | "evaluationId" | "nesting" | "enclosing" | "watch" | "log" | "redaction">,
-): Run["emit"] {
+): Pick<Run, "emit" | "publish"> {
   const { core, nesting, watch, log, redaction, evaluationId } = of;
   const { clock } = of.world;
   const transaction = of.enclosing.parent;
@@ -19,7 +19,7 @@ export function emitter(
   const originOf = (event: FrameworkEvent): Origin | undefined =>
     body && { evaluationId: event.evaluationId, callId: "callId" in event ? event.callId : undefined, parent: body };
   const parent = nesting && Object.freeze({ evaluationId: nesting.run.evaluationId, callId: nesting.callId });
-  return (bare, cause) => {
+  const emit: Run["emit"] = (bare, cause) => {
     const filled: Filled = redaction.event(bare);
     filled.evaluationId = evaluationId;
     filled.at = clock.now();
@@ -34,7 +34,17 @@ export function emitter(
     for (const error of errors) log("error", { type: event.type, error: messageOf(error) }, "session.listener.failed");
     return { event, errors };
   };
+  return {
+    emit,
+    publish(bare) {
+      if (watch !== undefined || core.isReceived(bare.type)) return emit(bare).errors;
+      core.passOver();
+      return noErrors;
+    },
+  };
 }
+
+const noErrors: readonly never[] = Object.freeze([]);
 
 /** An event that is still the runtime's own. */
 interface Filled {

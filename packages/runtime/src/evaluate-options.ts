@@ -28,7 +28,7 @@ const expected: {
   maxDepth: ["a whole number from 0", (value) => isWhole(value, 0)],
 };
 
-const checks = Object.entries(expected);
+const checks = Object.entries(expected).map(([name, [mustBe, fits]]) => ({ name, mustBe, fits }));
 
 /** @throws {DefinitionError} for what is neither a bound prompt nor a text that says something. */
 export function checkPrompt(prompt: unknown): void {
@@ -64,7 +64,7 @@ export function checkEvaluateOptions(given: EvaluateOptions): void {
       throw new DefinitionError(`The options of evaluate must be an object, not ${describeValue(options)}.`);
     option = Object.keys(options).find((name) => !Object.hasOwn(optionNames, name) && options[name] !== undefined);
     checkOptionNames("evaluate", given, optionNames);
-    for (const [name, [mustBe, fits]] of checks) {
+    for (const { name, mustBe, fits } of checks) {
       const value = options[name];
       option = name;
       if (value !== undefined && !fits(value)) throw refused(name, mustBe, value);

@@ -230,7 +230,7 @@ async function answerOf(setup: DrivenSetup, run: Run): Promise<Answer | Failure>
 
 function announce(run: Run, { adapter, provider }: Setup): void {
   const { text, descriptor, tools } = run.rendered;
-  run.emit({
+  run.publish({
     type: "prompt.rendered",
     promptName: run.promptName,
     adapter: adapter.name,
@@ -253,7 +253,7 @@ function executed(run: Run, setup: Setup, answer: Answer): Outcome {
   const shown = toJsonValue(output)?.value ?? null;
   const durationMs = elapsedMs(run.world.clock, run.startedAt);
   run.ended = true;
-  const { errors } = run.emit({ type: "prompt.executed", promptName, output: shown, text, usage, turns, durationMs });
+  const errors = run.publish({ type: "prompt.executed", promptName, output: shown, text, usage, turns, durationMs });
   if (errors.length === 0) return { response: evaluated };
   const { value } = run.redaction;
   const why = value(errors.map(messageOf).join("; "));

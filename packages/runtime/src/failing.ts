@@ -126,7 +126,7 @@ export function emitFailed(run: Run, error: EvaluationFailure): EvaluationFailur
   run.ended = true;
   rememberHistory(error, run.prompt, run.conversation);
   run.log("error", errorFields(error), "prompt.error");
-  run.emit({
+  run.publish({
     type: "prompt.failed",
     promptName: run.promptName,
     code: error.code,

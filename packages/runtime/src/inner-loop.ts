@@ -33,7 +33,7 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
     const durationMs = elapsedMs(run.world.clock, askedAt);
     const { finishReason } = response;
     const waited = queuedMs === 0 ? undefined : { queuedMs };
-    run.emit({ type: "provider.responded", turn: run.turn, usage, finishReason, durationMs, ...waited });
+    run.publish({ type: "provider.responded", turn: run.turn, usage, finishReason, durationMs, ...waited });
 
     const unusable = cut ?? answerFault(response);
     if (unusable !== undefined) return unusable;

@@ -23,12 +23,11 @@ export function openedOf(core: SessionCore, promptName: string): Opened {
 /** @throws {DefinitionError} for a prompt that renders to nothing. */
 export function renderWith(prompt: Run["prompt"], inputs: RenderInputs, opened: Opened): RenderedPrompt {
   const { overrides, nativeOutput } = inputs;
-  const visibility = Object.fromEntries((opened ?? []).map((section) => [section.path, section.visibility]));
   const rendered = prompt.render({
-    visibility,
+    visibility: opened && Object.fromEntries(opened.map((section) => [section.path, section.visibility])),
     get: inputs.core.session.get,
-    ...(overrides === undefined ? {} : { overrides }),
-    ...(nativeOutput ? {} : { outputInstructions: true }),
+    overrides,
+    outputInstructions: nativeOutput ? undefined : true,
   });
   if (rendered.text === "") throw new DefinitionError(`The prompt "${prompt.template.name}" renders to nothing.`);
   return rendered;

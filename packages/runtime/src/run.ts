@@ -1,5 +1,5 @@
 // 1. Built once for an evaluation, closed once; the first argument of every step.
-// 2. `emit` is the only way to a framework event, `spend` the only way to a usage.
+// 2. `emit` and `publish` are the only ways to a framework event, `spend` the only way to a usage.
 // 3. After `close` no timer, listener or resource of the evaluation is left.
 import type {
   AppEvent,
@@ -124,6 +124,8 @@ export interface Run {
    * `cause` goes with it, outside its JSON.
    */
   emit(event: BareEvent, cause?: unknown): { readonly event: FrameworkEvent; readonly errors: readonly unknown[] };
+  /** The same where the event is not needed afterwards: one that no listener and no reducer receives is only counted. */
+  publish(event: BareEvent): readonly unknown[];
   /** Adds what a request cost to the evaluation's usage; what was not reported counts as the estimate, which is read only then. */
   spend(reported: ReportedUsage | undefined, estimate: Pick<Usage, "inputTokens" | "outputTokens">): Usage;
   /** What is shown of the evaluation goes through it. */

@@ -40,7 +40,7 @@ export async function startRun(
     checkEvaluateOptions(options);
     readOption(undefined, () => checkPrompt(prompt));
     limits = readOption("budget", () => openLimits(options, setup.world.clock, inheritedLimits(around.nesting)));
-    const stop = limits.stopped("render") ?? limits.check("render");
+    const stop = limits.check("render");
     if (stop !== undefined) {
       limits.close();
       return stop;
@@ -122,7 +122,7 @@ type Own =
   | keyof Pick<EvaluateOptions & Run, "policies" | "maxTurns" | "maxRepairs" | "expected" | "pacing">
   | "pace"
   | keyof Pick<Run, "ended" | "model" | "turn" | "usage" | "knownCost" | "inputCorrection" | "toolResults" | "faults">
-  | keyof Pick<Run, "emit" | "spend" | "withinGrace" | "close">;
+  | keyof Pick<Run, "emit" | "publish" | "spend" | "withinGrace" | "close">;
 
 function newRun(
   { adapter, throttle, provider, nativeOutput, prices, outputLimits, pace }: Setup,
@@ -132,6 +132,7 @@ function newRun(
   const { policies = noPolicies, maxTurns = defaultMaxTurns, maxRepairs = 0, expect } = options;
   const pacing = options.pacing ?? of.nesting?.run.pacing;
   const behind = new Set<Promise<unknown>>();
+  const { emit, publish } = emitter(of);
   // One spread, and in front: V8 makes an object with one behind other fields many times slower.
   const run: Run = {
     ...of,
@@ -154,7 +155,8 @@ function newRun(
     inputCorrection: undefined,
     toolResults: [],
     faults: [],
-    emit: emitter(of),
+    emit,
+    publish,
     spend: (reported, estimate) => spend(run, reported, estimate),
     withinGrace: graceful(of.world, of.limits, graceMs(of.depth), behind),
     close: () => closeRun(run, behind),
@@ -203,7 +205,7 @@ function closeRun(run: Run, behind: ReadonlySet<Promise<unknown>>): Promise<void
   // They may have to be restored with the call around: it closes them when it has ended.
   const failed = (error: unknown): void => run.log("error", { error: messageOf(error) }, "resource.close.failed");
   try {
-    if (nesting !== undefined && !nesting.transaction.ended) nesting.transaction.closings.push(resources.close);
+    if (nesting !== undefined && !nesting.transaction.ended) nesting.transaction.closings.push(() => resources.close());
     else closing = behind.size === 0 ? resources.close() : Promise.all(behind).then(() => resources.close());
     if (closing !== undefined) return run.withinGrace(closing, failed).catch(failed).then(limits.close);
   } catch (error) {

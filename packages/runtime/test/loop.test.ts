@@ -1,6 +1,7 @@
 import {
   deadlineIn,
   definePrompt,
+  defineSlice,
   defineTool,
   isEvaluationFailure,
   parseMessages,
@@ -11,6 +12,7 @@ import {
   type ModelRequest,
 } from "@proviso/core";
 import { createSession, memoryFilesystem, modelAdapter } from "@proviso/runtime";
+import { joinSlices } from "@proviso/runtime/internal";
 import { fakeClock, recordEvents, scriptedModel } from "@proviso/runtime/testing";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -42,6 +44,42 @@ test("LOOP-1 the events of an evaluation come in one order, numbered without a g
     "prompt.executed",
   ]);
   expect(events.map((event) => "seq" in event && event.seq)).toEqual([...events.keys()]);
+});
+
+test("EVT-2 an event that no listener and no reducer receives has its number all the same", async () => {
+  const session = createSession();
+  const evaluated = async (): Promise<unknown> => {
+    const model = scriptedModel([{ toolCalls: [call("echo")] }, { text: "done" }]);
+    return modelAdapter(model).evaluate(promptWith(echo), { session });
+  };
+  await evaluated();
+  const events = recordEvents(session);
+  await evaluated();
+  expect(events).toHaveLength(8);
+  expect(events.map((event) => "seq" in event && event.seq)).toEqual([8, 9, 10, 11, 12, 13, 14, 15]);
+});
+
+test("EVT-2 a rollback reduces what others did beside the call, also for a reducer that joined after it", async () => {
+  const seen = defineSlice<readonly string[]>({
+    name: "seen",
+    initial: [],
+    reducers: ({ on }) => on("provider.requested", (list, { evaluationId }) => [...list, evaluationId]),
+  });
+  const session = createSession();
+  const beside = modelAdapter(scriptedModel([{ text: "beside" }]), { newId: () => "beside" });
+  const failing = defineTool({
+    name: "failing",
+    description: "Fails after another evaluation.",
+    input: z.object({}),
+    async execute() {
+      await beside.evaluate(promptWith(), { session });
+      joinSlices(session, [seen]);
+      return toolError("undone");
+    },
+  });
+  const model = scriptedModel([{ toolCalls: [call("failing")] }, { text: "done" }]);
+  await modelAdapter(model, { newId: () => "around" }).evaluate(promptWith(failing), { session });
+  expect(session.get(seen)).toEqual(["beside", "around"]);
 });
 
 test("LOOP-1 a failure after rendering ends with prompt.failed alone; one before it with no event", async () => {

@@ -53,8 +53,53 @@ interface Shown {
 export function renderPrompt(template: CompiledTemplate, params: Params, options: RenderOptions = {}): RenderedPrompt {
   const { tools: ownTools, declared, descriptor } = template;
   const overrides = options.overrides && applyOverride(options.overrides, descriptor, ownTools);
-  const { visibility = {}, get } = options;
+  const { visibility = noVisibility, get } = options;
   const rendering: Rendering = { params, declared, visibility, overrides, get };
+  const outline = outlineFor(template, rendering);
+  const { tools, policiesOf, resources, summarised } = outline;
+  const disclosing = disclosureTools(summarised, (path) => fullText(template, path, rendering));
+  return Object.freeze({
+    ...textsByRole(template, outline, rendering, options.outputInstructions),
+    tools: disclosing.length === 0 ? tools : Object.freeze([...tools, ...disclosing]),
+    output: template.output,
+    descriptor,
+    overrides: overrides && { tag: overrides.tag, applied: overrides.applied, stale: overrides.stale },
+    policiesOf,
+    feedback: template.feedback,
+    completion: template.completion,
+    resources,
+    summarised,
+  });
+}
+
+const noVisibility: Rendering["visibility"] = Object.freeze({});
+
+/** What a rendering shows and offers, whatever its texts are. */
+export interface Outline extends Pick<RenderedPrompt, "tools" | "policiesOf" | "resources" | "summarised"> {
+  readonly shown: readonly Shown[];
+  /** The sections that are shown in full. */
+  readonly open: readonly CompiledSection[];
+}
+
+type Outlined = Pick<CompiledTemplate, "sections" | "all" | "policies" | "resources">;
+
+/** Makes the outline of a template that always shows all of its sections: no rendering without overrides has another. */
+export function wholeOutline(template: Outlined): Outline | undefined {
+  const isWhole = template.all.every(
+    ({ section: { enabled, visibility = "full" } }) => enabled === undefined && visibility === "full",
+  );
+  return isWhole ? outlineOf(template, { params: {}, visibility: noVisibility, overrides: undefined }) : undefined;
+}
+
+function outlineFor(template: CompiledTemplate, rendering: Rendering): Outline {
+  const { whole } = template;
+  const isUsual = rendering.overrides === undefined && Object.keys(rendering.visibility).length === 0;
+  return isUsual && whole !== undefined ? whole : outlineOf(template, rendering);
+}
+
+type Choosing = Pick<Rendering, "params" | "visibility" | "overrides">;
+
+function outlineOf(template: Outlined, rendering: Choosing): Outline {
   const shown: Shown[] = [];
   for (const section of template.sections) addShown(section, rendering, shown);
   const open: CompiledSection[] = [];
@@ -63,34 +108,20 @@ export function renderPrompt(template: CompiledTemplate, params: Params, options
     if (section.summarised === undefined) open.push(section.compiled);
     else summarised.push(section.summarised);
   }
-  const texts = textsByRole({ template, shown, open }, rendering, options.outputInstructions);
-  return Object.freeze({
-    ...texts,
-    tools: Object.freeze([
-      ...toolsOf(open, overrides),
-      ...disclosureTools(summarised, (path) => fullText(template, path, rendering)),
-    ]),
-    output: template.output,
-    descriptor,
-    overrides: overrides && { tag: overrides.tag, applied: overrides.applied, stale: overrides.stale },
+  return {
+    shown,
+    open,
+    tools: Object.freeze(toolsOf(open, rendering.overrides)),
     policiesOf: policiesByTool(open, template.policies),
-    feedback: template.feedback,
-    completion: template.completion,
-    resources: [...template.resources, ...open.flatMap(({ section }) => section.resources ?? [])],
-    summarised,
-  });
-}
-
-interface SectionsOf {
-  readonly template: CompiledTemplate;
-  readonly shown: readonly Shown[];
-  /** The sections that are shown in full. */
-  readonly open: readonly CompiledSection[];
+    resources: Object.freeze([...template.resources, ...open.flatMap(({ section }) => section.resources ?? [])]),
+    summarised: Object.freeze(summarised),
+  };
 }
 
 /** Most prompts have their user sections last, or none: the whole text is put together of the two parts then. */
 function textsByRole(
-  { template, shown, open }: SectionsOf,
+  template: CompiledTemplate,
+  { shown, open }: Outline,
   rendering: Rendering,
   instructions: boolean | undefined,
 ): Pick<RenderedPrompt, "text" | "system" | "user"> {
@@ -118,7 +149,7 @@ function offeredExamples(examples: readonly TaskExample[], open: readonly Compil
   return examples.filter(({ steps }) => steps.every(({ tool }) => offered.has(tool)));
 }
 
-function addShown(compiled: CompiledSection, rendering: Rendering, shown: Shown[]): void {
+function addShown(compiled: CompiledSection, rendering: Choosing, shown: Shown[]): void {
   if (!isEnabled(compiled, rendering.params)) return;
   if (visibilityOf(compiled, rendering) === "summary") {
     const hasTools = holdsTools(compiled, rendering.params);
@@ -138,7 +169,7 @@ function toolsOf(open: readonly CompiledSection[], overrides: OverriddenTexts | 
 }
 
 /** What was opened counts first, then the override, then the definition. */
-function visibilityOf({ section, path }: CompiledSection, { params, visibility, overrides }: Rendering): Visibility {
+function visibilityOf({ section, path }: CompiledSection, { params, visibility, overrides }: Choosing): Visibility {
   const asked = Object.hasOwn(visibility, path) ? visibility[path] : undefined;
   const given = asked ?? overrides?.sections.get(path)?.visibility ?? section.visibility ?? "full";
   if (typeof given !== "function") return given;

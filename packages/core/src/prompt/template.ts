@@ -17,7 +17,7 @@ import { outputSpec, type OutputSpec } from "./output.ts";
 import { checkedParams } from "./params.ts";
 import { checkTag, acceptedTexts, currentTexts, type AppliedOverride, type PromptOverride } from "./overrides.ts";
 import type { CheckedText, TextKeys } from "./placeholders.ts";
-import { renderPrompt } from "./render.ts";
+import { renderPrompt, wholeOutline, type Outline } from "./render.ts";
 import { checkKey, type CheckedSections, type Section } from "./section.ts";
 import type { Visibility } from "./visibility.ts";
 
@@ -135,6 +135,8 @@ export interface CompiledTemplate {
   readonly sections: readonly CompiledSection[];
   /** Every section, parents first. */
   readonly all: readonly CompiledSection[];
+  /** What a rendering shows and offers; undefined where that depends on the params. */
+  readonly whole: Outline | undefined;
   readonly tools: readonly Tool[];
   /** The names of params that the schema declares: one that is absent is an empty text. */
   readonly declared: ReadonlySet<string>;
@@ -245,19 +247,22 @@ function compileTemplate(definition: AnyDefinition): CompiledTemplate & { readon
   checkTaskExamples(examples, tools, output);
   const fixed = all.filter(({ section }) => section.acceptsOverrides === false).map(({ path }) => path);
   const summaries = all.filter(({ section }) => section.summary !== undefined).map(({ path }) => path);
+  const policies = Object.freeze([...(definition.policies ?? [])]);
+  const resources = Object.freeze([...(definition.resources ?? [])]);
   return Object.freeze({
     name: definition.name ?? `${ns}/${key}`,
     sections: compiled.sections,
     all,
+    whole: wholeOutline({ sections: compiled.sections, all, policies, resources }),
     tools,
     declared,
     slices,
-    policies: Object.freeze([...(definition.policies ?? [])]),
+    policies,
     feedback: Object.freeze((definition.feedback ?? []).map(checkedFeedback)),
     // The checker is given what the output schema yields.
     completion: definition.completion as CompletionChecker | undefined,
     examples: Object.freeze([...examples]),
-    resources: Object.freeze([...(definition.resources ?? [])]),
+    resources,
     descriptor: Object.freeze({
       ns,
       key,

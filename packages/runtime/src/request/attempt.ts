@@ -115,7 +115,7 @@ function begun(
   deltas: TurnDeltas | undefined,
   granted: Granted,
 ): Promise<Outcome> | Failure {
-  run.emit({ type: "provider.requested", turn: run.turn, attempt });
+  run.publish({ type: "provider.requested", turn: run.turn, attempt });
   run.log("debug", { turn: run.turn, attempt }, "prompt.call.start");
   const askedAt = run.world.clock.now();
   const onDelta = deltas?.begin();

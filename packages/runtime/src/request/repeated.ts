@@ -72,7 +72,7 @@ export function reportThrottle(
   { kind, retryAfterMs, message }: Refused,
   { attempt, delayMs, quotaReported = false }: Refusals,
 ): void {
-  run.emit({ type: "provider.throttled", turn: run.turn, attempt, kind, delayMs, retryAfterMs });
+  run.publish({ type: "provider.throttled", turn: run.turn, attempt, kind, delayMs, retryAfterMs });
   const level = kind === "quota_exhausted" && !quotaReported ? "error" : "warn";
   run.log(level, { attempt, kind, delayMs, retryAfterMs, reason: message }, "prompt.throttled");
 }

@@ -9,11 +9,11 @@ import type { Key } from "./store.ts";
 
 /** Makes the resources as one asker sees them: what is bound here, unless the scope around binds it. */
 export function asker(sources: AskerSources): (asking: Asking) => Resources {
-  const { bound, singletons, outerOf, self } = sources;
+  const { singletons } = sources;
   const make = maker(sources, (asking) => ask(asking));
   /** The resources around, where they bind the key; a singleton gets none of a call's. */
   const around = (key: Key, { path, call, isInjected }: Asking): Resources | undefined => {
-    const outer = outerOf(key);
+    const outer = sources.outerOf(key);
     if (outer === undefined) return undefined;
     const from = call === undefined || isHeld(path) ? outer : call.outer(outer);
     return isInjected ? from.injected : from.resources;
@@ -42,7 +42,7 @@ export function asker(sources: AskerSources): (asking: Asking) => Resources {
         `The resource "${key.name}" is made asynchronously: await resources.open(key) first, or bind it eager.`,
       );
     }
-    const user = usedIn(asking, self);
+    const user = usedIn(asking, sources);
     const joining = user && toJoin(user, key, instance);
     if (joining !== undefined) joinNow(joining);
     return asSeenBy(asking, instance) as T;
@@ -52,15 +52,14 @@ export function asker(sources: AskerSources): (asking: Asking) => Resources {
     const outside = around(key, asking);
     if (outside !== undefined) return outside.open(key);
     const instance = await opened(() => make(key, asking));
-    const user = usedIn(asking, self);
+    const user = usedIn(asking, sources);
     const joining = user && toJoin(user, key, instance);
     if (joining !== undefined) await join(joining.transaction, joining.participant);
     return asSeenBy(asking, instance) as T;
   };
-  const binds = (key: Key): boolean => bound.has(key) || outerOf(key) !== undefined;
   const ask = (asking: Asking): Resources => ({
     get: (key) => get(key, asking),
-    find: (key) => (binds(key) ? get(key, asking) : undefined),
+    find: (key) => (sources.binds(key) ? get(key, asking) : undefined),
     open: (key) => open(key, asking),
   });
   return ask;

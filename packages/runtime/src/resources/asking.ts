@@ -29,12 +29,12 @@ export interface Asking {
 }
 
 /** What an asker is made of. */
-export interface AskerSources {
+export interface AskerSources extends ResourceContext {
+  /** The bindings by key: another map when sections with bindings open. */
   readonly bound: ReadonlyMap<Key, Binding>;
   readonly singletons: Store;
-  readonly state: { readonly closed: boolean };
+  readonly isClosed: boolean;
   outerOf(key: Key): ResourceContext | undefined;
-  self(): ResourceContext;
 }
 
 /** Returns the transaction in which the asker uses the resource. */
@@ -43,7 +43,7 @@ export interface User {
   readonly mode: LockMode;
 }
 
-export function usedIn({ path, isInjected, making, call }: Asking, self: () => ResourceContext): User | undefined {
+export function usedIn({ path, isInjected, making, call }: Asking, self: ResourceContext): User | undefined {
   if (call !== undefined && !isHeld(path)) return { transaction: call.transaction, mode: call.mode() };
   const current = currentTransaction();
   if (current === undefined) {
@@ -54,7 +54,7 @@ export function usedIn({ path, isInjected, making, call }: Asking, self: () => R
   }
   const { transaction, guard } = current;
   // The application's own handle is part of a transaction of that scope, and of no call.
-  if (transaction.ended || (!isInjected && transaction.scope !== self())) return undefined;
+  if (transaction.ended || (!isInjected && transaction.scope !== self)) return undefined;
   return { transaction, mode: guard?.isReadOnly() === true ? "read" : transaction.mode };
 }
 

@@ -7,7 +7,7 @@ import { DefinitionError, isSnapshotable, systemClock, type Binding, type Clock,
 import type { Participant } from "../transactions/snapshots.ts";
 import { hiddenField } from "../hidden-field.ts";
 import { asker } from "./asker.ts";
-import type { Calling } from "./asking.ts";
+import type { AskerSources, Asking, Calling } from "./asking.ts";
 import { isToLearn, madeForCalls, openCall, type CallResources } from "./call-resources.ts";
 import { unguarded } from "./guard.ts";
 import {
@@ -100,62 +100,119 @@ function namesakeIn(key: Key, bound: ReadonlyMap<Key, Binding>, outers: readonly
 
 /** Opens the resources: synchronously where nothing is made asynchronously. */
 export function openContext(
-  { own, given = [], outerOf = () => undefined, outers = [] }: ContextSources,
+  sources: ContextSources,
   clock: Clock = systemClock,
 ): ResourceContext | Promise<ResourceContext> {
-  const bound = new Map<Key, Binding>();
-  for (const bindings of [own, given]) for (const binding of bindings) bound.set(binding.key, binding);
-  const singletons = newStore(clock);
-  const state = { closed: false };
-  const ask = asker({ bound, singletons, state, outerOf, self: () => context });
-  const root = ask({ path: [], isInjected: false, call: undefined });
-  const stays = ({ key }: Binding): boolean => given.some((other) => other.key === key);
-  let inner = bound.size === 0 ? [] : [...bound.values()].filter(({ key }) => outerOf(key) === undefined);
-  const context: ResourceContext = {
-    resources: root,
-    injected: ask({ path: [], isInjected: true, call: undefined }),
-    binds: (key) => bound.has(key) || outerOf(key) !== undefined,
-    namesakeOf: (key) => namesakeIn(key, bound, outers),
-    async extend(more) {
-      const isNew = (binding: Binding): boolean => bound.get(binding.key) !== binding && !stays(binding);
-      const latest = new Map(more.map((binding) => [binding.key, binding]));
-      const added = [...latest.values()].filter((each) => isNew(each) && outerOf(each.key) === undefined);
-      for (const binding of added) {
-        bound.set(binding.key, binding);
-        forget(singletons, binding.key);
-      }
-      inner = [...inner.filter(({ key }) => added.every((binding) => binding.key !== key)), ...added];
-      for (const { key } of added.filter(madeAtOnce)) await root.open(key);
-    },
-    forCall: (call) => openCall({ bindings: inner, singletons, ask, outers }, call),
-    unmade: (keys) =>
-      keys.filter((key) => {
-        const outer = outerOf(key);
-        if (outer !== undefined) return outer.unmade([key]).length > 0;
-        return bound.get(key)?.scope === "singleton" && !singletons.instances.has(key);
-      }),
-    makesForCalls: (uses) =>
-      inner.some((binding) => madeForCalls(binding) || isToLearn(binding, uses, singletons)) ||
-      outers.some((outer) => outer.makesForCalls(uses)),
-    participants(keys) {
-      if (keys !== undefined) return participantsOf(keys, singletons, outerOf);
-      const around = outers.length === 0 ? [] : outers.flatMap((outer) => outer.participants());
-      if (singletons.made.length === 0) return around;
-      const own = singletons.made.flatMap(asParticipant);
-      return distinct([...own, ...around]);
-    },
-    position: () => positionOf(singletons),
-    removeSince: (position) => removeSince(singletons, position),
-    close() {
-      if (state.closed) return undefined;
-      state.closed = true;
-      contexts.set(root, undefined);
-      return isEmpty(singletons) ? undefined : closeStore(singletons);
-    },
-  };
-  contexts.set(root, context);
-  const first = inner.filter(madeAtOnce);
+  const context = new OpenContext(sources, clock);
+  const first = context.eager();
   return first.length === 0 ? context : makeFirst(context, first);
+}
+
+const noBindings: ReadonlyMap<Key, Binding> = new Map();
+
+/** What it keeps resources in, and who asks for them, is made when it is needed: most evaluations bind nothing. */
+class OpenContext implements ResourceContext, AskerSources {
+  bound = noBindings;
+  isClosed = false;
+  readonly outerOf: (key: Key) => ResourceContext | undefined;
+  private readonly given: readonly Binding[];
+  private readonly outers: readonly ResourceContext[];
+  private readonly clock: Clock;
+  /** What no scope around binds. */
+  private inner: readonly Binding[] = [];
+  private store: Store | undefined;
+  private asking: ((asking: Asking) => Resources) | undefined;
+  private root: Resources | undefined;
+  private forFactories: Resources | undefined;
+
+  constructor({ own, given = [], outerOf = () => undefined, outers = [] }: ContextSources, clock: Clock) {
+    this.given = given;
+    this.outers = outers;
+    this.outerOf = outerOf;
+    this.clock = clock;
+    if (own.length + given.length === 0) return;
+    this.bound = byKey([...own, ...given]);
+    this.inner = [...this.bound.values()].filter(({ key }) => this.outerOf(key) === undefined);
+  }
+
+  get singletons(): Store {
+    return (this.store ??= newStore(this.clock));
+  }
+  get resources(): Resources {
+    if (this.root !== undefined) return this.root;
+    this.root = this.ask({ path: [], isInjected: false, call: undefined });
+    if (!this.isClosed) contexts.set(this.root, this);
+    return this.root;
+  }
+  get injected(): Resources {
+    return (this.forFactories ??= this.ask({ path: [], isInjected: true, call: undefined }));
+  }
+
+  binds(key: Key): boolean {
+    return this.bound.has(key) || this.outerOf(key) !== undefined;
+  }
+  namesakeOf(key: Key): string {
+    return namesakeIn(key, this.bound, this.outers);
+  }
+  /** What is made at once. */
+  eager(): readonly Binding[] {
+    return this.inner.filter(madeAtOnce);
+  }
+  async extend(more: readonly Binding[]): Promise<void> {
+    const stays = ({ key }: Binding): boolean => this.given.some((other) => other.key === key);
+    const isNew = (binding: Binding): boolean => this.bound.get(binding.key) !== binding && !stays(binding);
+    const latest = [...byKey(more).values()];
+    const added = latest.filter((each) => isNew(each) && this.outerOf(each.key) === undefined);
+    if (added.length === 0) return;
+    this.bound = byKey([...this.bound.values(), ...added]);
+    for (const { key } of added) forget(this.singletons, key);
+    this.inner = [...this.inner.filter(({ key }) => added.every((binding) => binding.key !== key)), ...added];
+    for (const { key } of added.filter(madeAtOnce)) await this.resources.open(key);
+  }
+  forCall(call: Calling): CallResources {
+    const { inner: bindings, singletons, outers } = this;
+    return openCall({ bindings, singletons, outers, ask: (asking) => this.ask(asking) }, call);
+  }
+  unmade(keys: readonly Key[]): readonly Key[] {
+    return keys.filter((key) => {
+      const outer = this.outerOf(key);
+      if (outer !== undefined) return outer.unmade([key]).length > 0;
+      return this.bound.get(key)?.scope === "singleton" && !this.singletons.instances.has(key);
+    });
+  }
+  makesForCalls(uses: readonly Key[]): boolean {
+    return (
+      this.inner.some((binding) => madeForCalls(binding) || isToLearn(binding, uses, this.singletons)) ||
+      this.outers.some((outer) => outer.makesForCalls(uses))
+    );
+  }
+  participants(keys?: readonly Key[]): readonly Participant[] {
+    if (keys !== undefined) return participantsOf(keys, this.singletons, this.outerOf);
+    const around = this.outers.length === 0 ? [] : this.outers.flatMap((outer) => outer.participants());
+    if (this.store === undefined || this.store.made.length === 0) return around;
+    return distinct([...this.store.made.flatMap(asParticipant), ...around]);
+  }
+  position(): StorePosition {
+    return positionOf(this.singletons);
+  }
+  removeSince(position: StorePosition): Removed {
+    return removeSince(this.singletons, position);
+  }
+  close(): Promise<void> | undefined {
+    if (this.isClosed) return undefined;
+    this.isClosed = true;
+    if (this.root !== undefined) contexts.set(this.root, undefined);
+    return this.store === undefined || isEmpty(this.store) ? undefined : closeStore(this.store);
+  }
+
+  private ask(asking: Asking): Resources {
+    return (this.asking ??= asker(this))(asking);
+  }
+}
+
+/** Maps the bindings by their keys; of two for one key the later counts. */
+function byKey(bindings: readonly Binding[]): ReadonlyMap<Key, Binding> {
+  return new Map(bindings.map((binding) => [binding.key, binding]));
 }
 
 async function makeFirst(context: ResourceContext, first: readonly Binding[]): Promise<ResourceContext> {

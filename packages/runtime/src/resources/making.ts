@@ -29,22 +29,20 @@ export interface Found {
 }
 
 /** @throws what a factory throws that is run here. */
-export function maker(
-  { bound, singletons, state, self }: AskerSources,
-  ask: (asking: Asking) => Resources,
-): (key: Key, asking: Asking) => Found {
+export function maker(sources: AskerSources, ask: (asking: Asking) => Resources): (key: Key, asking: Asking) => Found {
   return (key, asking) => {
     const { path, call } = asking;
-    if (state.closed) throw new DefinitionError(`The resource "${key.name}" is used after its scope was closed.`);
-    const binding = bound.get(key);
+    const { singletons } = sources;
+    if (sources.isClosed) throw new DefinitionError(`The resource "${key.name}" is used after its scope was closed.`);
+    const binding = sources.bound.get(key);
     if (binding === undefined) {
-      throw new DefinitionError(`No resource is bound to ${pathText(path, key)}.${self().namesakeOf(key)}`);
+      throw new DefinitionError(`No resource is bound to ${pathText(path, key)}.${sources.namesakeOf(key)}`);
     }
     if (path.includes(binding)) {
       throw new DefinitionError(`Resources need each other in a circle: ${pathText(path, key)}.`);
     }
     const store = storeFor(binding, path, call?.store, singletons);
-    const within = usedIn(asking, self)?.transaction;
+    const within = usedIn(asking, sources)?.transaction;
     const known = binding.scope === "prototype" ? takeLearned(store, key) : knownIn(store, key);
     if (known !== undefined) {
       shareLate(store, key, within);

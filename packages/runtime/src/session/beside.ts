@@ -37,6 +37,8 @@ export interface Beside {
    */
   open(mark: SessionMark, owner: string | undefined, parent?: Origin["parent"]): void;
   close(mark: SessionMark): void;
+  /** Whether a mark is open. */
+  isOpen(): boolean;
   remember(change: Change): void;
   /**
    * What others did since the mark was taken; the rest is forgotten. With `calls`, all else that the owner did is
@@ -95,6 +97,7 @@ export function createBeside(): Beside {
       open.splice(at, 1);
       forgetOld();
     },
+    isOpen: () => open.length > 0,
     remember(change) {
       if (open.length === 0) return;
       changes.push([++last, change]);

@@ -26,6 +26,8 @@ interface Telling {
 
 export interface Dispatcher {
   readonly on: Session["on"];
+  /** Whether a listener was ever added. */
+  hasListeners(): boolean;
   /** The errors of those that threw. */
   notify(event: Event): readonly unknown[];
   /**
@@ -81,6 +83,7 @@ export function createDispatcher(): Dispatcher {
         heardBy.clear();
       };
     },
+    hasListeners: () => order > 0,
     notify(event) {
       if (order === 0) return none;
       const outer = telling;

@@ -12,6 +12,8 @@ export interface Step {
 export interface ReducerPlan {
   add(place: Place): void;
   of(event: { readonly type: string }): readonly Step[];
+  /** Whether events of this type run any; tools have keys of their own. */
+  has(type: string): boolean;
 }
 
 const none: readonly Step[] = Object.freeze([]);
@@ -27,6 +29,7 @@ export function reducerPlan(): ReducerPlan {
       }
       known.clear();
     },
+    has: (type) => steps.has(type),
     of(event) {
       if (steps.size === 0) return none;
       const keys = eventKeys(event);

@@ -46,6 +46,10 @@ export interface SessionCore extends Pick<
   notify(event: AppEvent | FrameworkEvent): readonly unknown[];
   /** Takes the event over, and freezes it at every depth. */
   number(event: UnnumberedEvent): FrameworkEvent;
+  /** Whether a listener or a reducer receives an event of this type, now or after a rollback. */
+  isReceived(type: FrameworkEvent["type"]): boolean;
+  /** Counts an event that is not made. */
+  passOver(): void;
   /** Makes the session unusable. */
   poison(operation: "rollback" | "commit", message: string, cause: unknown): void;
   /** The application's dispatch; with a transaction it is undone with that. */
@@ -146,6 +150,8 @@ export function createCore(id: string, firstSeq = 0): SessionCore {
       own.seq = seq++;
       return frozenJson(own) as FrameworkEvent;
     },
+    isReceived: (type) => dispatcher.hasListeners() || states.isReduced(type),
+    passOver: () => void seq++,
     put: states.set,
     poison(operation, why, cause) {
       const message = `The session "${id}" cannot be used any more: ${why}`;

@@ -33,6 +33,8 @@ export interface SliceStates {
    * with the call that it is `by`. Returns the errors of the reducers that threw.
    */
   reduce(event: AnyEvent, by?: Origin): readonly unknown[];
+  /** Whether a reducer receives an event of this type, now or after a rollback to an open mark. */
+  isReduced(type: string): boolean;
   /** As `reduce`, for an event that log slices have already: its effect on state slices was rolled back. */
   reduceAgain(event: AnyEvent): void;
   /** An application's event that is part of no call: it stands when one is undone. */
@@ -84,6 +86,7 @@ export function sliceStates(sessionId: string): SliceStates {
       if (by.evaluationId !== undefined) beside.remember({ event, by });
       return errors;
     },
+    isReduced: (type) => beside.isOpen() || plan.has(type),
     reduceAgain(event) {
       assertIdle();
       run(

@@ -29,7 +29,7 @@ export function turnDeltas(run: Run): TurnDeltas {
   const show = (text: string): void => {
     if (text === "") return;
     isShown = true;
-    run.emit({ type: "text.delta", turn, text });
+    run.publish({ type: "text.delta", turn, text });
   };
   const add = (text: string): void => {
     received += text;
@@ -41,13 +41,13 @@ export function turnDeltas(run: Run): TurnDeltas {
   const showOutput = (read: ReturnType<PartialReader["read"]>): void => {
     if (read === undefined) return;
     isShown = true;
-    run.emit({ type: "output.delta", turn, partial: read.value as never });
+    run.publish({ type: "output.delta", turn, partial: read.value as never });
   };
   const takeBack = (): void => {
     received = "";
     partial = undefined;
     pieces = secrets?.pieces();
-    if (isShown) run.emit({ type: "text.reset", turn });
+    if (isShown) run.publish({ type: "text.reset", turn });
     isShown = false;
   };
   return {

@@ -222,7 +222,7 @@ class CallHost implements TransactionHost {
     const fault = { operation, callIds, message, cause };
     for (let one: Run | undefined = run; one !== undefined; one = one.nesting?.run) one.faults.push(fault);
     run.log("error", { operation, callIds, error: messageOf(cause) }, "transaction.failed");
-    run.emit({ type: "transaction.failed", turn: run.turn, operation, callIds, message });
+    run.publish({ type: "transaction.failed", turn: run.turn, operation, callIds, message });
   }
   warn(message: string, error: unknown): void {
     this.run.log("error", { callIds: this.callIds, error: messageOf(error) }, message);

@@ -13,7 +13,7 @@ import {
 import { isThenable } from "@proviso/core/internal";
 import { failure, failureBehind, isFailure, messageOf, type Failure } from "../failures.ts";
 import { isA } from "../is-a.ts";
-import type { Run } from "../run.ts";
+import type { BareEvent, Run } from "../run.ts";
 import { runAsPartOf } from "../transactions/async-context.ts";
 import { LockFault, type Transaction } from "../transactions/transaction.ts";
 import { ownInput, parseArguments, type Arguments } from "./arguments.ts";
@@ -82,9 +82,9 @@ function accepted(run: Run, call: ToolCall, tool: Tool, parsed: Arguments): Acce
   return parsed.ok ? { call, tool, input: parsed.input } : rejected(run, call, parsed.error);
 }
 
-/** Emits `tool.requested`; inside the call's transaction, so that what reducers make of it is undone with the call. */
-export function announceCall(run: Run, { id: callId, name, arguments: given }: ToolCall): FrameworkEvent {
-  return run.emit({ type: "tool.requested", turn: run.turn, callId, name, arguments: given }).event;
+/** Makes the event that is emitted inside the call's transaction: what reducers make of it is undone with the call. */
+export function requestedEvent(run: Run, { id: callId, name, arguments: given }: ToolCall): BareEvent {
+  return { type: "tool.requested", turn: run.turn, callId, name, arguments: given };
 }
 
 /**

@@ -45,5 +45,5 @@ function stillClosed({ summarised }: RenderedPrompt, opened: Opened): RenderedPr
 
 export function announceOpening(run: Run, { keys, closed, reason }: Opening): readonly unknown[] {
   const more = closed.length === 0 ? {} : { closed };
-  return run.emit({ type: "sections.opened", promptName: run.promptName, keys, ...more, reason }).errors;
+  return run.publish({ type: "sections.opened", promptName: run.promptName, keys, ...more, reason });
 }

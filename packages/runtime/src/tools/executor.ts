@@ -6,7 +6,7 @@ import type { Run } from "../run.ts";
 import { endTransaction, rollback } from "../transactions/ending.ts";
 import { batchesOf } from "./batches.ts";
 import { beginCalls } from "./begin.ts";
-import { announceCall, invoke, prepare, type Accepted } from "./call.ts";
+import { invoke, prepare, requestedEvent, type Accepted } from "./call.ts";
 import { announce, notRun, recordAlone, runInTransaction, type Prepared, type TurnOutcome } from "./in-transaction.ts";
 import { answersAfter, toolMessage } from "./message.ts";
 import { askForApproval, policiesFor } from "./policies.ts";
@@ -104,7 +104,7 @@ async function executeApproved(
 function announcedOutside(run: Run, accepted: Accepted): Accepted {
   const mark = run.core.mark();
   run.core.open(mark, run.evaluationId);
-  const announced = announceCall(run, accepted.call);
+  const announced = run.emit(requestedEvent(run, accepted.call)).event;
   run.core.rollback(mark, new Set([accepted.call.id]));
   run.core.close(mark);
   return { ...accepted, announced };

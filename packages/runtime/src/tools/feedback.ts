@@ -50,7 +50,7 @@ async function withBlocks(
     const text = due[index] === true ? ask(run, call, provider, own) : undefined;
     if (text === undefined) return [];
     Object.assign(cadences[index] as Cadence, { calls: 0, at: now });
-    run.emit({ type: "feedback.given", promptName: run.promptName, callId: call.id, provider: provider.name, text });
+    run.publish({ type: "feedback.given", promptName: run.promptName, callId: call.id, provider: provider.name, text });
     return [`<feedback from="${provider.name}">\n${text.toWellFormed()}\n</feedback>`];
   });
   await endTransaction(own);

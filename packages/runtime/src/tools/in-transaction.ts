@@ -6,7 +6,7 @@ import type { Run } from "../run.ts";
 import { endTransaction, rollback } from "../transactions/ending.ts";
 import type { NotBegun, Transaction } from "../transactions/transaction.ts";
 import { beginCalls, beginEach } from "./begin.ts";
-import { announceCall, invoke, type Accepted, type Invocation, type Watched } from "./call.ts";
+import { invoke, requestedEvent, type Accepted, type Invocation, type Watched } from "./call.ts";
 import { withFeedback } from "./feedback.ts";
 import { toolMessage } from "./message.ts";
 import { recordCall } from "./recording.ts";
@@ -21,7 +21,7 @@ export interface TurnOutcome {
 }
 
 export function announce(run: Run, { call, announced }: Accepted): void {
-  if (announced === undefined) announceCall(run, call);
+  if (announced === undefined) run.publish(requestedEvent(run, call));
   else run.core.reduceAgain(announced);
 }
 
