@@ -1,5 +1,21 @@
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { commentFaults, nameFaults, wordFaults } from "../lint/plain-words.mjs";
+import { root } from "../packages.ts";
+
+const pages = [
+  "{README,CONTRIBUTING}.md",
+  "docs/*.md",
+  "{packages,examples}/*/README.md",
+  "{bench,simulation}/README.md",
+];
+
+test.each(globSync(pages, { cwd: root }))("DOC-17 the words of %s are plain", (page) => {
+  const [prose = "", ...rest] = readFileSync(join(root, page), "utf8").split(/^```/m);
+  const outsideOfCode = [prose, ...rest.filter((_, at) => at % 2 === 1)];
+  expect(outsideOfCode.flatMap(wordFaults)).toEqual([]);
+});
 
 test.each([
   ["For whoever takes options now.", ["For", "whoever"]],

@@ -50,7 +50,7 @@ export interface Abilities {
   readonly nativeOutput: boolean;
   /** Whether the output is read from the answer's text, whatever shape the model was asked for. */
   readonly textOnly: boolean;
-  /** The service says with each answer what it cost. */
+  /** Whether the service reports the cost of each answer. */
   readonly reportsCost?: boolean;
 }
 

@@ -38,7 +38,7 @@ export interface LiteLLMOptions extends AiSdkSettings, AdapterOptions {
   readonly apiKey?: string | undefined;
   /** Laid over the body, last. */
   readonly extraBody?: Readonly<Record<string, unknown>> | undefined;
-  /** What the model behind the proxy can do; the proxy does not say. Left out: both. */
+  /** What the model behind the proxy can do, which the proxy does not report. Left out: both. */
   readonly capabilities?: AiSdkOptions["capabilities"];
 }
 

@@ -1,6 +1,6 @@
 import { isRecord } from "@proviso/core/provider";
 
-/** What a LiteLLM proxy says a request cost, in US dollars. */
+/** The header in which a LiteLLM proxy reports what a request cost, in US dollars. */
 const costHeader = "x-litellm-response-cost";
 
 /** Reads the cost in US dollars from the headers; undefined where it is missing or is not a number from zero up. */

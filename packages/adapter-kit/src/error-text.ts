@@ -31,7 +31,7 @@ const proxyName = /^(?:litellm\.)?(?:\w+Error: (?:litellm\.)?)?ContextWindowExce
 /** Characters of a text that are looked at. */
 const longestLooked = 2_000;
 
-/** Does a service say that the request is too long for the model, by a code or in words? */
+/** Whether a service refuses the request as too long for the model, by a code or in words. */
 export function isContextFull(payload: unknown): boolean {
   const error = errorObjectIn(payload);
   if (codes.has(textAt(error, "code")) || codes.has(textAt(error, "type"))) return true;
@@ -44,7 +44,7 @@ export function isContextFull(payload: unknown): boolean {
 /** OpenAI's reasoning models refuse, with a 400, what they could not finish within the limit of the answer. */
 const unfinished = /^Could not finish the message because max_tokens or model output limit was reached\b/;
 
-/** Does a service say that the answer's limit was reached before there was an answer? */
+/** Whether a service reports that the answer's limit was reached before there was an answer. */
 export function isCutShort(payload: unknown): boolean {
   return unfinished.test(ownWords(beginningOf(payload)));
 }
@@ -72,7 +72,7 @@ export function errorObjectIn(payload: unknown): Json {
   return isRecord(response) && isRecord(response["error"]) ? response["error"] : payload;
 }
 
-/** What an error says: its `message`, or the text that stands in its place (xAI); "" where there is none. */
+/** Returns an error's `message`, or the text that stands in its place (xAI); "" where there is none. */
 export function errorMessageIn(payload: unknown): string {
   if (typeof payload === "string") return payload;
   const message = textAt(errorObjectIn(payload), "message");

@@ -2,7 +2,7 @@
 import { isRecord } from "./is-record.ts";
 import { mayFit, resolveRef, type JsonSchema } from "./json-schema.ts";
 
-/** What a schema says of one place: objects that hold together (references and `allOf` resolved), and unions. */
+/** The rules of a schema for one place: objects that hold together (references and `allOf` resolved), and unions. */
 export interface Place {
   readonly objects: readonly ObjectKeys[];
   readonly unions: readonly (readonly unknown[])[];
@@ -31,7 +31,7 @@ export interface KnownKeys {
   items(objects: Objects): (index: number) => Place;
 }
 
-/** A place for which the schema says nothing: any key may stand there. */
+/** A place without rules: any key may stand there. */
 export const anywhere: Place = { objects: [], unions: [] };
 
 const known = new WeakMap<JsonSchema, KnownKeys>();
@@ -52,7 +52,7 @@ function readKeys(root: JsonSchema): KnownKeys {
     ids.set(schema, id);
     return id;
   };
-  /** What these schemas say together: the same place for the same schemas, so that it can be remembered. */
+  /** Returns the place of these schemas together: one object for the same schemas, so that it can be remembered. */
   const placeOf = (schemas: readonly unknown[]): Place => {
     const [only, ...others] = schemas;
     if (others.length > 0) return remember(several, schemas.map(idOf).join(","), () => readPlace(root, schemas));
@@ -109,8 +109,8 @@ function readPlace(root: JsonSchema, schemas: readonly unknown[]): Place {
   const objects: ObjectKeys[] = [];
   const unions: (readonly unknown[])[] = [];
   const seen = new Set<unknown>();
-  /** Whether it says anything: where one part of an intersection takes every key, all are known. */
-  const saysSomething = (schema: unknown): boolean => {
+  /** Whether the schema has a rule: where one part of an intersection takes every key, all are known. */
+  const hasRule = (schema: unknown): boolean => {
     if (seen.has(schema)) return true;
     seen.add(schema);
     if (!isRecord(schema)) return false;
@@ -128,12 +128,12 @@ function readPlace(root: JsonSchema, schemas: readonly unknown[]): Place {
       if (own === undefined) return false;
       objects.push(own);
     }
-    return parts.every(saysSomething);
+    return parts.every(hasRule);
   };
-  return schemas.every(saysSomething) ? { objects, unions } : anywhere;
+  return schemas.every(hasRule) ? { objects, unions } : anywhere;
 }
 
-/** undefined: it says nothing of keys, nor of what is below them. */
+/** Returns undefined where the schema has no rule for keys, nor for what is below them. */
 function objectKeys(schema: JsonSchema): ObjectKeys | undefined {
   const properties = isRecord(schema["properties"]) ? schema["properties"] : {};
   const patterned = isRecord(schema["patternProperties"]) ? Object.entries(schema["patternProperties"]) : [];

@@ -75,7 +75,7 @@ export function unknownKeysIn({ schema, isExact, most }: Comparison, given: unkn
   const tallyOf = (place: Place, item: object, made: unknown): Tally => {
     const first = remembered.get(item);
     for (let at = first; at !== undefined; at = at.next) if (at.place === place && at.made === made) return at;
-    // A branch that leads back to its own union says no more than the other branches do.
+    // A branch that leads back to its own union adds nothing to the other branches.
     const tally: Remembered = { place, made, next: first, unexplained: 0, refused: 0 };
     remembered.set(item, tally);
     const { unexplained, refused } = countHere(place, item, made, { unexplained: 0, refused: 0 });

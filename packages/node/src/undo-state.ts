@@ -29,7 +29,7 @@ export interface UndoLog {
   first: number;
   /** The position of the journal's first record. */
   base: number;
-  /** The position up to which the journal says that changes stay whatever happens. */
+  /** The position up to which the journal records that changes stay whatever happens. */
   kept: number;
   changes: Change[];
   /** Folders that are not on disk yet. */

@@ -43,7 +43,7 @@ function checkedAdapter(adapter: unknown): ProviderAdapter {
 
 const packageName = "@proviso/adapter-ai-sdk";
 
-/** What the environment says is read once, with the definition; the package is loaded with the first run. */
+/** Reads the environment once, with the definition; the package is loaded with the first run. */
 function loadedAdapter(settings: PrimitiveSettings): AdapterSource {
   const baseURL = environmentVariable("LITELLM_BASE_URL");
   const apiKey = environmentVariable("LITELLM_API_KEY");

@@ -14,7 +14,7 @@ export interface RateLimit {
 export interface Limiter {
   /** The refusal, when a bucket is empty. */
   take(tokens: number): HttpStep | undefined;
-  /** What the service says of its limits with each answer. */
+  /** Returns the limits that the service reports with each answer, as headers. */
   headers(): Readonly<Record<string, string>>;
 }
 

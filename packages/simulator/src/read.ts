@@ -4,7 +4,7 @@ import { readResponses } from "./read-responses.ts";
 import { badRequest, invalidType } from "./refusal.ts";
 import type { Api, JsonObject, SimulatedRequest } from "./types.ts";
 
-/** What a body says, in one form for both APIs. */
+/** The content of a body, in one form for both APIs. */
 export type ReadRequest = Pick<SimulatedRequest, "system" | "messages" | "tools" | "toolChoice" | "output">;
 
 /** @throws {Refusal} for what the real service would refuse. */

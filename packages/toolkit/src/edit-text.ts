@@ -3,7 +3,7 @@ import { textFinder } from "@proviso/core/internal";
 /** UTF-16 units that an edit may make of a file. */
 const longestEdited = 16 * 1024 * 1024;
 
-/** What to replace by what, and in which file, as the model says it. */
+/** What to replace by what, and in which file, as the model asked for it. */
 export interface WantedEdit {
   readonly file: string;
   readonly find: string;

@@ -148,7 +148,7 @@ function normalPath(path: string): string {
     .join("/");
 }
 
-/** What a person, or a program in its place, says of a call. */
+/** The answer of a person, or of a program in its place, to the question about a call. */
 export type Approval =
   | { readonly approved: true; /** Replaces the model's arguments. */ readonly input?: unknown }
   | {

@@ -6,9 +6,9 @@ export interface AgentPermission {
   readonly tool: string | undefined;
   /** The agent's own words for the action. */
   readonly title: string;
-  /** "read", "edit", "execute", "fetch", …; undefined: it did not say. */
+  /** "read", "edit", "execute", "fetch", …; undefined where the agent did not name the kind. */
   readonly kind: string | undefined;
-  /** What it would be called with, as far as it says so. */
+  /** What it would be called with, as far as the agent shows it. */
   readonly input: unknown;
 }
 

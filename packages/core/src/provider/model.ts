@@ -40,7 +40,7 @@ export interface ModelRequest {
   readonly messages: readonly Message[];
   /** The tools that the model may call. */
   readonly tools: readonly ToolSpec[];
-  /** undefined: say nothing. */
+  /** undefined: omit the field. */
   readonly toolChoice: ToolChoice | undefined;
   /** The schema of the output; undefined for text. */
   readonly output: { readonly name: string; readonly schema: JsonSchema } | undefined;
@@ -65,7 +65,7 @@ export interface ModelResponse {
   readonly finishReason: FinishReason;
   /** What the provider reports of this request; left out: it is estimated. */
   readonly usage?: ReportedUsage | undefined;
-  /** The one that answered, if it says so. */
+  /** The model that answered, if the service names it. */
   readonly model?: string | undefined;
   /** Provider-native structured payload, where there is one. */
   readonly parsed?: unknown;
@@ -101,7 +101,7 @@ export type ModelFailure = {
       readonly kind: ThrottleKind;
       /** Milliseconds. */
       readonly retryAfterMs?: number | undefined;
-      /** false: the provider says not to ask again, and the request is given up at once. Default true. */
+      /** false: the provider asks not to try again, and the request is given up at once. Default true. */
       readonly retry?: boolean | undefined;
     }
   | {
