@@ -154,7 +154,7 @@ function newRun(
     inputCorrection: undefined,
     toolResults: [],
     faults: [],
-    emit: emitter(of),
+    emit: emitter(of, () => void (run.ended = true)),
     spend: (reported, estimate) => spend(run, reported, estimate),
     withinGrace: graceful(of.world, of.limits, graceMs(of.depth), behind),
     close: () => closeRun(run, behind),
