@@ -16,6 +16,7 @@ import {
   isEmpty,
   newStore,
   positionOf,
+  rememberFailedClose,
   removeSince,
   type Key,
   type MadeResource,
@@ -54,6 +55,8 @@ export interface ResourceContext {
   position(): StorePosition;
   /** Forgets what was made after that position; the caller closes it, or puts it back. */
   removeSince(position: StorePosition): Removed;
+  /** Keeps what closing a resource threw where nobody waits for it: `close` rejects with it. */
+  rememberFailedClose(error: unknown): void;
   /** undefined where nothing was made. @throws {AggregateError} when closing failed somewhere; everything was tried. */
   close(): Promise<void> | undefined;
 }
@@ -146,6 +149,7 @@ export function openContext(
     },
     position: () => positionOf(singletons),
     removeSince: (position) => removeSince(singletons, position),
+    rememberFailedClose: (error) => rememberFailedClose(singletons, error),
     close() {
       if (state.closed) return undefined;
       state.closed = true;
