@@ -55,7 +55,7 @@ export interface ResourceContext {
   position(): StorePosition;
   /** Forgets what was made after that position; the caller closes it, or puts it back. */
   removeSince(position: StorePosition): Removed;
-  /** Keeps what closing a resource threw where nobody waits for it: `close` rejects with it. */
+  /** Keeps what closing a resource threw where no caller waits for it: `close` rejects with it. */
   rememberFailedClose(error: unknown): void;
   /** undefined where nothing was made. @throws {AggregateError} when closing failed somewhere; everything was tried. */
   close(): Promise<void> | undefined;

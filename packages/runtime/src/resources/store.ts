@@ -26,7 +26,7 @@ export interface Store {
   readonly asked: Map<Key, Set<Key>>;
   /** Singletons that a transaction made and discards when it fails, as long as no other code has asked for them. */
   late: Map<Key, Late> | undefined;
-  /** What closing threw where nobody waited for it: closing the scope rejects with it. */
+  /** What closing threw where no caller was waiting: closing the scope rejects with it. */
   readonly failedCloses: unknown[];
   /** Prototypes that were made to learn what their factories ask for: each goes to the first who asks. */
   learned: Map<Key, unknown> | undefined;

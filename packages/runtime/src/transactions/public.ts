@@ -197,7 +197,7 @@ async function locked<T>(
 
 /**
  * Makes the host of a `transaction()`: it has no limits. A failed rollback or commit makes the session unusable, which the
- * caller is told; a close or a release that failed is what closing the scope rejects with.
+ * caller learns at once; a close or a release that failed is what closing the scope rejects with.
  */
 function hostOf(context: ResourceContext): TransactionHost {
   return {

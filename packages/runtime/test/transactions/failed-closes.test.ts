@@ -49,7 +49,7 @@ describe.each(Object.entries(ways))("TX-9 RES-11 a close that fails after %s", (
   });
 });
 
-test("TX-9 RES-11 a resource that comes after its transaction's rollback, and fails to close, is told by the scope", async () => {
+test("TX-9 RES-11 closing the scope rejects with the failed close of a resource that came after the rollback", async () => {
   const made = Promise.withResolvers<object>();
   const resources = await openResources([
     provideFactory(key, () => made.promise, {
