@@ -1,6 +1,8 @@
 // 1. A turn of an agent holds its place in every budget while the agent works; while a call of it runs, only what it has
 //    sent and produced so far.
 import type { AssistantMessage } from "@proviso/core";
+import type { SpentSoFar } from "./budget-queue.ts";
+import type { Wanted } from "./budget-room.ts";
 import type { Granted } from "./budgets.ts";
 import type { Failure } from "./failures.ts";
 import { toolSpecs } from "./inner-loop.ts";
@@ -47,7 +49,7 @@ export function agentSpending(run: Run): AgentSpending {
     pause() {
       counted = produced();
       uncounted = "";
-      if (wanted !== undefined) granted?.pause({ inputTokens: inputTokens(), outputTokens: counted - held });
+      if (wanted !== undefined) granted?.pause(spentSoFar(wanted, inputTokens(), counted - held));
       held = counted;
     },
     async goOn(signal) {
@@ -60,4 +62,8 @@ export function agentSpending(run: Run): AgentSpending {
       return await waitForRoom(run, unlessOver);
     },
   };
+}
+
+function spentSoFar({ costOf }: Wanted, inputTokens: number, outputTokens: number): SpentSoFar {
+  return { inputTokens, outputTokens, costUsd: costOf?.(inputTokens, outputTokens) };
 }

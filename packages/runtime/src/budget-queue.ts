@@ -1,13 +1,20 @@
-// 1. Waiting requests are served in the order of arrival; none overtakes, so a large request does not wait for ever.
+// 1. Waiting requests are served in the order of arrival, so a large request does not wait for ever. Only a request that
+//    begins in the code of another one, and cannot wait for it, overtakes: it does not enter the queue.
 // 2. A request waits only while a reservation of this process is open; each that settles serves the waiting ones.
 import type { BudgetTracker } from "@proviso/core";
-import { noUsage, type BudgetReservation } from "@proviso/core/internal";
+import { noUsage, type BudgetAmounts, type BudgetReservation } from "@proviso/core/internal";
 import { hiddenField } from "./hidden-field.ts";
+
+/** An estimate of what a request has spent so far. */
+export type SpentSoFar = Parameters<BudgetTracker["reserve"]>[0];
 
 /** What a request holds of a tracker. */
 export interface OpenReservation extends BudgetReservation {
-  /** Lowers the reservation to this. Requests in the queue do not wait for its end any more. */
-  shrink(to: Parameters<BudgetTracker["reserve"]>[0]): void;
+  /**
+   * Replaces the reservation by this, or by all that is left where that is less. Requests in the queue do not wait for its
+   * end any more.
+   */
+  shrink(to: SpentSoFar): void;
 }
 
 /** The requests of this process that one tracker has room for, and those that wait for it. */
@@ -30,6 +37,14 @@ export function queueOf(tracker: BudgetTracker): BudgetQueue {
   let queue = queues.of(tracker);
   if (queue === undefined) queues.set(tracker, (queue = newQueue(tracker)));
   return queue;
+}
+
+/** Lowers each amount to what is left. */
+function atMost(left: BudgetAmounts, { inputTokens, outputTokens, costUsd = 0 }: SpentSoFar): SpentSoFar {
+  const least = (...amounts: readonly number[]): number => Math.max(0, Math.min(...amounts));
+  const input = Math.floor(least(inputTokens, left.inputTokens, left.totalTokens));
+  const output = Math.floor(least(outputTokens, left.outputTokens, left.totalTokens - input));
+  return { inputTokens: input, outputTokens: output, costUsd: least(costUsd, left.costUsd) };
 }
 
 const nothing = { inputTokens: 0, outputTokens: 0 };
@@ -101,7 +116,7 @@ function openReservation(
       if (isSettled) return;
       close();
       reservation?.settle(noUsage);
-      reservation = tracker.reserve(to);
+      reservation = tracker.reserve(to) ?? tracker.reserve(atMost(tracker.remaining(), to));
       queue.serve();
     },
   };

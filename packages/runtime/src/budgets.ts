@@ -9,7 +9,7 @@ import {
   type Usage,
 } from "@proviso/core";
 import { noUsage, type BudgetAmounts, type BudgetReservation, type EvaluationPhase } from "@proviso/core/internal";
-import { queueOf } from "./budget-queue.ts";
+import { queueOf, type SpentSoFar } from "./budget-queue.ts";
 import { exhausted, placed, placedBeside, type Placed, type Room, type Wanted } from "./budget-room.ts";
 import { isInRequestOn } from "./request/around.ts";
 import { hiddenField } from "./hidden-field.ts";
@@ -21,7 +21,7 @@ export interface Granted {
   /** Whether another request that waits for the tracker waits for this reservation. */
   holds(tracker: BudgetTracker): boolean;
   /** Shrinks the reservation to what was spent so far, an estimate: an agent waits for a tool call. */
-  pause(spent: { readonly inputTokens: number; readonly outputTokens: number }): void;
+  pause(spent: SpentSoFar): void;
   /** Reserves again what the agent wants beside what was spent, as soon as there is room. */
   goOn(wanted: Wanted, signal: AbortSignal): Failure | undefined | Promise<Failure | undefined>;
   /** The room under the budget that leaves the least; undefined where nothing was wanted. */
@@ -169,8 +169,9 @@ function granted(trackers: readonly BudgetTracker[], first: readonly Placed[]): 
     settle(actual) {
       isSettled = true;
       open = [];
-      settleAll(later, noUsage);
+      // Charged first: each settlement serves those who wait, and they must not get what is spent already.
       settleAll(first, actual);
+      settleAll(later, noUsage);
     },
     pause(spent) {
       for (const { reservation } of open) reservation.shrink(spent);

@@ -7,9 +7,16 @@ import type { Run } from "./run.ts";
 import { redactionOf } from "./secrets/structure.ts";
 import type { Origin } from "./session/beside.ts";
 
-/** Makes the function that numbers an event, reduces it, and emits it to the session's listeners and the stream. */
+/**
+ * Makes the function that numbers an event, reduces it, and emits it to the session's listeners and the stream. `ended` is
+ * called when the evaluation's last event has its number.
+ */
 export function emitter(
-  of: Pick<Run, "core" | "world" | "evaluationId" | "nesting" | "enclosing" | "watch" | "log" | "redaction">,
+  of: Pick<
+    Run,
+    "core" | "world" | "evaluationId" | "nesting" | "enclosing" | "watch" | "log" | "redaction" | "startedAt"
+  >,
+  ended: () => void,
 ): Pick<Run, "emit" | "publish"> {
   const { core, nesting, watch, log, redaction, evaluationId } = of;
   const { clock } = of.world;
@@ -18,14 +25,25 @@ export function emitter(
   const body = transaction && { evaluationId: transaction.id, callId: "" };
   const originOf = (event: FrameworkEvent): Origin | undefined =>
     body && { evaluationId: event.evaluationId, callId: "callId" in event ? event.callId : undefined, parent: body };
+  let lastTime = of.startedAt;
+  /** A clock that throws fails the evaluation; but the event that says so is not lost, and has the time of the one before. */
+  const timeOf = (type: FrameworkEvent["type"]): number => {
+    try {
+      return (lastTime = clock.now());
+    } catch (cause) {
+      if (type === "prompt.failed") return lastTime;
+      throw cause;
+    }
+  };
   const parent = nesting && Object.freeze({ evaluationId: nesting.run.evaluationId, callId: nesting.callId });
   const emit: Run["emit"] = (bare, cause) => {
     const filled: Filled = redaction.event(bare);
     filled.evaluationId = evaluationId;
-    filled.at = clock.now();
+    filled.at = timeOf(bare.type);
     const whole = parent === undefined ? filled : { ...filled, parent };
     if (cause !== undefined) Object.defineProperty(whole, "cause", { value: redaction.value(cause) });
     const event = core.number(whole as never);
+    if (isLast(event.type)) ended();
     const failedReducers = core.reduce(event, originOf(event));
     const failedListeners = core.notify(event);
     watch?.(event);
@@ -39,9 +57,14 @@ export function emitter(
     publish(bare) {
       if (watch !== undefined || core.isReceived(bare.type)) return emit(bare).errors;
       core.passOver();
+      if (isLast(bare.type)) ended();
       return noErrors;
     },
   };
+}
+
+function isLast(type: FrameworkEvent["type"]): boolean {
+  return type === "prompt.executed" || type === "prompt.failed";
 }
 
 const noErrors: readonly never[] = Object.freeze([]);

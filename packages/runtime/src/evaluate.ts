@@ -252,7 +252,6 @@ function executed(run: Run, setup: Setup, answer: Answer): Outcome {
   const { text, output, response } = answer;
   const shown = toJsonValue(output)?.value ?? null;
   const durationMs = elapsedMs(run.world.clock, run.startedAt);
-  run.ended = true;
   const errors = run.publish({ type: "prompt.executed", promptName, output: shown, text, usage, turns, durationMs });
   if (errors.length === 0) return { response: evaluated };
   const { value } = run.redaction;

@@ -107,10 +107,7 @@ function withFaults(run: Run, error: EvaluationFailure): EvaluationFailure {
   return restoreError(run, [...run.faults], { failure: error });
 }
 
-/**
- * Makes the error for what was thrown unexpectedly, and emits it. Where even that throws, because of a broken clock for
- * example, there is no event.
- */
+/** Makes the error for what was thrown unexpectedly, and emits it, if the evaluation has not emitted its end yet. */
 export function unforeseen(run: Run, why: Failure): EvaluationFailure {
   let error: EvaluationFailure | undefined;
   try {
@@ -123,7 +120,6 @@ export function unforeseen(run: Run, why: Failure): EvaluationFailure {
 
 /** Emits `prompt.failed`, logs it, and returns the error. */
 export function emitFailed(run: Run, error: EvaluationFailure): EvaluationFailure {
-  run.ended = true;
   rememberHistory(error, run.prompt, run.conversation);
   run.log("error", errorFields(error), "prompt.error");
   run.publish({
@@ -134,9 +130,18 @@ export function emitFailed(run: Run, error: EvaluationFailure): EvaluationFailur
     message: error.message,
     usage: run.usage,
     turns: run.turn,
-    durationMs: elapsedMs(run.world.clock, run.startedAt),
+    durationMs: durationOf(run),
   });
   return error;
+}
+
+/** 0 where the clock throws: an evaluation that fails for that reason still has its last event. */
+function durationOf({ world, startedAt }: Run): number {
+  try {
+    return elapsedMs(world.clock, startedAt);
+  } catch {
+    return 0;
+  }
 }
 
 /** What the log shows of an error. */

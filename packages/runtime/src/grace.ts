@@ -16,10 +16,18 @@ export function graceful(
   behind: Set<Promise<unknown>>,
 ): Run["withinGrace"] {
   let until: number | undefined;
+  /** Where the clock or its sleep fails, the grace is over. */
+  const restOfGrace = async (signal: AbortSignal): Promise<void> => {
+    try {
+      until ??= clock.now() + ms;
+      await clock.sleep(Math.max(0, until - clock.now()), signal);
+    } catch {}
+  };
   return async (work, onError) => {
-    const settled = work.catch(onError);
+    // What `onError` throws has to leave nothing rejected: it is a broken clock's, and the next event fails with that.
+    const settled = work.catch(onError).catch(() => {});
     behind.add(settled);
-    void settled.finally(() => behind.delete(settled));
+    void settled.then(() => behind.delete(settled));
     if (!limits.signal.aborted) {
       const done = await limits.race(
         settled.then(() => "done" as const),
@@ -27,9 +35,8 @@ export function graceful(
       );
       if (done === "done") return;
     }
-    until ??= clock.now() + ms;
     const waiting = new AbortController();
-    await Promise.race([settled, clock.sleep(Math.max(0, until - clock.now()), waiting.signal).catch(() => {})]);
+    await Promise.race([settled, restOfGrace(waiting.signal)]);
     waiting.abort(over);
   };
 }

@@ -129,7 +129,7 @@ function isPast(deadline: Deadline | undefined): deadline is Deadline {
 }
 
 /** One that throws has passed: a timer asks it, too, where nobody would catch that. */
-function remainingMs(deadline: Deadline): number {
+export function remainingMs(deadline: Deadline): number {
   try {
     const left: unknown = deadline.remainingMs();
     if (typeof left === "number") return left;

@@ -103,7 +103,7 @@ export interface Run {
   readonly faults: RestoreFault[];
   /** Hears the evaluation's events as they happen; given: deltas are asked for. */
   readonly watch: ((event: StreamEvent) => void) | undefined;
-  /** It has emitted `prompt.executed` or `prompt.failed`, or begun to. */
+  /** Whether `prompt.executed` or `prompt.failed` has been numbered: no other one follows. */
   ended: boolean;
   /** undefined: the provider's own default. */
   toolChoice: ToolChoice | undefined;

@@ -132,7 +132,7 @@ function newRun(
   const { policies = noPolicies, maxTurns = defaultMaxTurns, maxRepairs = 0, expect } = options;
   const pacing = options.pacing ?? of.nesting?.run.pacing;
   const behind = new Set<Promise<unknown>>();
-  const { emit, publish } = emitter(of);
+  const { emit, publish } = emitter(of, () => void (run.ended = true));
   // One spread, and in front: V8 makes an object with one behind other fields many times slower.
   const run: Run = {
     ...of,

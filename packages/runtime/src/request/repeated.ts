@@ -1,5 +1,6 @@
 import type { ModelFailure, ModelProvider, ModelRequest } from "@proviso/core";
 import { failure, isFailure, refusedRequest, type Failure } from "../failures.ts";
+import { remainingMs } from "../limits.ts";
 import type { Run } from "../run.ts";
 import { turnDeltas } from "../streaming/deltas.ts";
 import { attemptRequest, type Answered } from "./attempt.ts";
@@ -44,7 +45,8 @@ export async function throttled(
       return refusedRequest(answer);
     }
     const { kind, retryAfterMs } = answer;
-    const leftMs = run.limits.deadline?.remainingMs() ?? Infinity;
+    const { deadline } = run.limits;
+    const leftMs = deadline === undefined ? Infinity : remainingMs(deadline);
     const late = run.limits.stopped("request");
     const refusal = { kind, retryAfterMs, attempt, waitedMs, leftMs };
     const mayAsk = late === undefined && answer.retry !== false;

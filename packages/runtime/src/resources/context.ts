@@ -16,6 +16,7 @@ import {
   isEmpty,
   newStore,
   positionOf,
+  rememberFailedClose,
   removeSince,
   type Key,
   type MadeResource,
@@ -54,6 +55,8 @@ export interface ResourceContext {
   position(): StorePosition;
   /** Forgets what was made after that position; the caller closes it, or puts it back. */
   removeSince(position: StorePosition): Removed;
+  /** Keeps what closing a resource threw where no caller waits for it: `close` rejects with it. */
+  rememberFailedClose(error: unknown): void;
   /** undefined where nothing was made. @throws {AggregateError} when closing failed somewhere; everything was tried. */
   close(): Promise<void> | undefined;
 }
@@ -197,6 +200,9 @@ class OpenContext implements ResourceContext, AskerSources {
   }
   removeSince(position: StorePosition): Removed {
     return removeSince(this.singletons, position);
+  }
+  rememberFailedClose(error: unknown): void {
+    rememberFailedClose(this.singletons, error);
   }
   close(): Promise<void> | undefined {
     if (this.isClosed) return undefined;

@@ -26,6 +26,8 @@ export interface Store {
   readonly asked: Map<Key, Set<Key>>;
   /** Singletons that a transaction made and discards when it fails, as long as no other code has asked for them. */
   late: Map<Key, Late> | undefined;
+  /** What closing threw where no caller was waiting: closing the scope rejects with it. */
+  readonly failedCloses: unknown[];
   /** Prototypes that were made to learn what their factories ask for: each goes to the first who asks. */
   learned: Map<Key, unknown> | undefined;
 }
@@ -54,13 +56,14 @@ export function newStore(clock: Clock): Store {
     made: [],
     asked: new Map(),
     late: undefined,
+    failedCloses: [],
     learned: undefined,
   };
 }
 
-/** Nothing was made, and nothing is being made. */
-export function isEmpty({ made, openings }: Store): boolean {
-  return made.length === 0 && openings.size === 0;
+/** Nothing was made, nothing is being made, and no close has failed. */
+export function isEmpty({ made, openings, failedCloses }: Store): boolean {
+  return made.length + openings.size + failedCloses.length === 0;
 }
 
 /** Keeps the instance with the transaction until code outside of the transaction asks for it. */
@@ -120,7 +123,9 @@ export function keepLater(
   const kept = making
     .then((instance) => {
       if (!opening.discarded) return keep(store, binding, instance);
-      void (async () => binding.close?.(instance as never))().catch(() => {});
+      void (async () => binding.close?.(instance as never))().catch((error: unknown) =>
+        rememberFailedClose(store, error),
+      );
       throw new DefinitionError(`The resource "${binding.key.name}" came after the end of what had asked for it.`);
     })
     .finally(() => {
@@ -140,6 +145,11 @@ export function keepLater(
   };
 }
 
+/** Keeps what closing threw until the scope is closed. An AggregateError is kept as its parts. */
+export function rememberFailedClose({ failedCloses }: Store, error: unknown): void {
+  failedCloses.push(...(error instanceof AggregateError ? error.errors : [error]));
+}
+
 export function positionOf(store: Store): StorePosition {
   return { made: store.made.length, openings: new Set(store.openings) };
 }
@@ -149,7 +159,7 @@ export function closeStore(store: Store): Promise<void> {
   return patiently(store, async (patience) => {
     const openings = [...store.openings].filter(({ discarded }) => !discarded).map(({ settled }) => settled);
     if (openings.length > 0) await patience.wait(Promise.all(openings));
-    await closeAll(takeSince(store, { made: 0, openings: new Set() }), patience);
+    await closeAll(takeSince(store, { made: 0, openings: new Set() }), patience, store.failedCloses.splice(0));
   });
 }
 
@@ -215,9 +225,13 @@ function take(store: Store, instance: unknown): TakenOut | undefined {
   };
 }
 
-/** One after another. @throws {AggregateError} */
-async function closeAll(taken: readonly TakenOut[], patience: Patience): Promise<void> {
-  const errors: unknown[] = [];
+/** One after another; `earlier` is what closing threw before. @throws {AggregateError} */
+async function closeAll(
+  taken: readonly TakenOut[],
+  patience: Patience,
+  earlier: readonly unknown[] = [],
+): Promise<void> {
+  const errors = [...earlier];
   for (const { binding, instance } of taken) {
     await patience.close(binding, instance).catch((error: unknown) => errors.push(error));
   }

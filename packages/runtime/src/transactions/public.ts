@@ -19,7 +19,7 @@ import { endTransaction, othersInside, restoreSavepoints, rollback } from "./end
 import { takeSavepoints, type Savepoint } from "./snapshots.ts";
 import { beginTransaction, type Transaction, type TransactionHost } from "./transaction.ts";
 
-/** Session and resources as one; the tag is for logs and errors. */
+/** Session and resources as one; errors name the tag. */
 export interface Snapshot {
   /** The label that it was made with. */
   readonly tag: string | undefined;
@@ -31,7 +31,7 @@ export interface TransactionScope {
   readonly session: Session;
   /** What `openResources` opened. */
   readonly resources: Resources;
-  /** A label for the snapshot, for logs. */
+  /** A label that errors name. */
   readonly tag?: string | undefined;
 }
 
@@ -69,7 +69,8 @@ export async function createSnapshot(scope: TransactionScope): Promise<Snapshot>
 
 /**
  * Restores session and resources, as often as wanted, and closes resources that were made since. Events that were delivered
- * stay delivered, log slices keep their entries. In the body of a transaction it is undone with that.
+ * stay delivered, log slices keep their entries. In the body of a transaction it is undone with that. What a close throws is
+ * what closing the resources rejects with; the restore does not reject for it.
  * @throws {DefinitionError} for a snapshot of another session or of other resources.
  * @throws {UnusableError} when a resource cannot be restored: the session is unusable from then on.
  */
@@ -83,7 +84,7 @@ export async function restoreSnapshot(scope: TransactionScope, snapshot: Snapsho
     await restoreSavepoints(own, known.savepoints, `the snapshot ${nameOf(snapshot.tag)} could not be restored`);
     const removed = context.removeSince(known.position);
     // The transaction around may fail yet: then they are there again.
-    if (own.parent === undefined) await removed.close();
+    if (own.parent === undefined) await removed.close().catch(context.rememberFailedClose);
     else own.removed.push(removed);
     core.assertUsable();
   });
@@ -190,7 +191,7 @@ async function locked<T>(
     ...around,
     takes,
     scope: context,
-    host,
+    host: hostOf(context),
   });
   if ("error" in own) throw own.error;
   if (isFailure(own))
@@ -208,14 +209,19 @@ async function locked<T>(
   return result;
 }
 
-/** The host of a `transaction()`: it has no limits, and reports only to its caller. */
-const host: TransactionHost = {
-  within: (work) => work,
-  withinGrace: async (work, onError) => void (await work.catch(onError)),
-  redact: (value) => value,
-  report() {},
-  warn() {},
-};
+/**
+ * Makes the host of a `transaction()`: it has no limits. A failed rollback or commit makes the session unusable, which the
+ * caller learns at once; a close or a release that failed is what closing the scope rejects with.
+ */
+function hostOf(context: ResourceContext): TransactionHost {
+  return {
+    within: (work) => work,
+    withinGrace: async (work, onError) => void (await work.catch(onError)),
+    redact: (value) => value,
+    report() {},
+    warn: (_, error) => context.rememberFailedClose(error),
+  };
+}
 
 function viewsOf({ session }: TransactionScope, context: ResourceContext, own: Transaction): TransactionViews {
   const calling: Calling = { transaction: own, guard: bodyGuard(own), mode: () => "write", assertMayAsk() {} };

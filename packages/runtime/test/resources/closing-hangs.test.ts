@@ -3,6 +3,7 @@ import { createSession, createSnapshot, openResources, restoreSnapshot, transact
 import { fakeEnvironment } from "@proviso/runtime/testing";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { calling, Counter, CounterKey, promptOf, slowAdd, toolOf } from "../transactions/support.ts";
+import { rejection } from "../support.ts";
 
 const StuckKey = resourceKey<object>("Stuck");
 const OtherKey = resourceKey<object>("Other");
@@ -173,6 +174,7 @@ test("RES-11 a transaction that fails, and a snapshot that is restored, end thou
   const restoring = watch(restoreSnapshot(scope, snapshot));
   const next = watch(transaction(scope, async () => "had the lock"));
   await vi.advanceTimersByTimeAsync(closeMs);
-  expect(restoring.settled).toMatchObject({ error: { errors: [{ name: "TimeoutError" }] } });
-  expect(next.settled).toEqual({ value: "had the lock" });
+  expect([restoring.settled, next.settled]).toEqual([{ value: undefined }, { value: "had the lock" }]);
+  const error = await rejection(Promise.resolve(scope.resources[Symbol.asyncDispose]()));
+  expect(error["errors"]).toMatchObject([{ name: "TimeoutError" }, { name: "TimeoutError" }]);
 });
