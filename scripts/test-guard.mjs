@@ -1,6 +1,7 @@
 // node test-guard.mjs <process id>: ends what that process has started, and what they started, when it is gone: also
 // after a SIGKILL, and also shells that have left its group. Its own standard input is a pipe from that process, so its
-// end is seen at once. Linux only: elsewhere there is no /proc, and it does nothing.
+// end is seen at once; while that process lives, a pipe that ended means nothing. Linux only: elsewhere there is no
+// /proc, and it does nothing.
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -54,9 +55,10 @@ let isOver = false;
 process.stdin.on("error", () => {});
 process.stdin.on("close", () => (isOver = true)).resume();
 try {
-  while (!isOver) {
+  const began = processes().get(runner)?.began;
+  while (!isOver || (began !== undefined && processes().get(runner)?.began === began)) {
     look();
-    await sleep(everyMs);
+    await sleep(isOver ? 50 : everyMs);
   }
   for (let round = 0; round < 20; round++) {
     look();

@@ -11,7 +11,8 @@ const setup = join(import.meta.dirname, "../test-setup.ts");
 const run = `
   import { spawn } from "node:child_process";
   import { startGuard } from ${JSON.stringify(setup)};
-  startGuard();
+  const guard = startGuard();
+  process.once("SIGUSR2", () => guard.stdin.end());
   const more = 'require("node:child_process").spawn(process.execPath, ["-e", "setTimeout(() => {}, 120000)", "${mark}"], { detached: true }); setTimeout(() => {}, 120000)';
   spawn(process.execPath, ["-e", more, "${mark}"], { stdio: "ignore" });
   spawn("/bin/sh", ["-c", "n=0; while [ $n -lt 2000 ]; do n=$((n+1)); sleep 0.05; done", "${mark}"], { stdio: "ignore", detached: true });
@@ -33,7 +34,7 @@ function marked(runner: number): readonly string[] {
 }
 
 test.runIf(existsSync("/proc/self/stat"))(
-  "a run that is killed leaves no process: no child, no child of a child, and no shell that goes on forking",
+  "a run keeps its processes while it lives, and when it is killed leaves none: no child, no child of a child, and no shell that goes on forking",
   async () => {
     const runner = spawn(process.execPath, ["--input-type=module-typescript", "-e", run], {
       stdio: ["ignore", "pipe", "inherit"],
@@ -43,6 +44,10 @@ test.runIf(existsSync("/proc/self/stat"))(
     await vi.waitFor(() => expect(marked(id)).toHaveLength(3), { timeout: 30_000, interval: 50 });
     // The guard looks several times a second.
     await new Promise((resolve) => setTimeout(resolve, 2_000));
+    // What a run that goes on has started lives, also when the guard's input has ended.
+    runner.kill("SIGUSR2");
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    expect(marked(id)).toHaveLength(3);
     const ended = once(runner, "exit");
     runner.kill("SIGKILL");
     await ended;
