@@ -112,17 +112,10 @@ async function* resultsOf<Output>(
   let isDrained = false;
   let failure: { readonly error: unknown } | undefined;
   const begin = (prompt: Prompt<Output>): void => {
-    const index = counts.begun++;
-    const evaluating = evaluateOne(prompt, leaving.signal).then(
-      (response) => {
-        counts.succeeded++;
-        settled.set(index, { ok: true, index, response });
-      },
-      (error: unknown) => {
-        counts.failed++;
-        settled.set(index, { ok: false, index, error });
-      },
-    );
+    const evaluating = resultOf(counts.begun++, evaluateOne(prompt, leaving.signal)).then((result) => {
+      counts[result.ok ? "succeeded" : "failed"]++;
+      settled.set(result.index, result);
+    });
     running.add(evaluating);
     void evaluating.finally(() => running.delete(evaluating));
   };
@@ -168,6 +161,13 @@ async function* resultsOf<Output>(
     else if (!isDrained) await source.return?.();
     await Promise.all(running);
   }
+}
+
+function resultOf<Output>(index: number, evaluating: Promise<PromptResponse<Output>>): Promise<Evaluated<Output>> {
+  return evaluating.then(
+    (response) => ({ ok: true, index, response }),
+    (error: unknown) => ({ ok: false, index, error }),
+  );
 }
 
 function hasRoom(settled: ReadonlyMap<number, unknown>, concurrency: number): boolean {

@@ -21,7 +21,7 @@ export interface ServerSentEvent {
 export interface ServerSentEventOptions<Output> {
   /**
    * Chooses what is sent of an event; undefined: nothing. Prompts, params and results of tools are events too: send only
-   * what everybody who opens the page may read. Default: `text` and `partial` with the answer so far, and `reset`, after
+   * what any visitor of the page may read. Default: `text` and `partial` with the answer so far, and `reset`, after
    * which what was shown of this turn is dropped.
    */
   readonly show?: ((event: StreamEvent<Output>) => ServerSentEvent | undefined) | undefined;
@@ -129,14 +129,7 @@ function written({ event, data = null }: ServerSentEvent): string {
 }
 
 function shownByDefault(event: StreamEvent): ServerSentEvent | undefined {
-  switch (event.type) {
-    case "text.delta":
-      return { event: "text", data: event.text };
-    case "output.delta":
-      return { event: "partial", data: event.partial };
-    case "text.reset":
-      return { event: "reset" };
-    default:
-      return undefined;
-  }
+  if (event.type === "text.delta") return { event: "text", data: event.text };
+  if (event.type === "output.delta") return { event: "partial", data: event.partial };
+  return event.type === "text.reset" ? { event: "reset" } : undefined;
 }
