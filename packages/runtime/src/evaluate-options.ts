@@ -37,7 +37,7 @@ export function checkPrompt(prompt: unknown): void {
   throw new DefinitionError("evaluate takes a bound prompt, template.bind(params), or a text.");
 }
 
-const optionNames = {
+export const evaluateOptionNames = {
   deadline: true,
   budget: true,
   signal: true,
@@ -62,8 +62,10 @@ export function checkEvaluateOptions(given: EvaluateOptions): void {
     const options: unknown = given;
     if (!isRecord(options))
       throw new DefinitionError(`The options of evaluate must be an object, not ${describeValue(options)}.`);
-    option = Object.keys(options).find((name) => !Object.hasOwn(optionNames, name) && options[name] !== undefined);
-    checkOptionNames("evaluate", given, optionNames);
+    option = Object.keys(options).find(
+      (name) => !Object.hasOwn(evaluateOptionNames, name) && options[name] !== undefined,
+    );
+    checkOptionNames("evaluate", given, evaluateOptionNames);
     for (const { name, mustBe, fits } of checks) {
       const value = options[name];
       option = name;

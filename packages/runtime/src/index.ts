@@ -1,6 +1,10 @@
 export type { Environment, Logger } from "./environment.ts";
 export type { AgentDriver, AgentRun } from "./agent.ts";
 export { agentAdapter, modelAdapter } from "./evaluate.ts";
+export { evaluateAll } from "./evaluate-all.ts";
+export type { EvaluateAllOptions, EvaluateAllProgress, Evaluated, EvaluatedAll } from "./evaluate-all.ts";
+export { serverSentEvents } from "./streaming/server-sent-events.ts";
+export type { ServerSentEvent, ServerSentEventOptions } from "./streaming/server-sent-events.ts";
 export { checkOptions } from "./adapter-options.ts";
 export type { AdapterOptions, OptionsCheck } from "./adapter-options.ts";
 export type { TokenPrices } from "./prices.ts";

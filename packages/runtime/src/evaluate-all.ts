@@ -1,0 +1,198 @@
+// 1. At most `concurrency` evaluations run, and no more results wait unread than a few times that.
+// 2. Each prompt that was begun gets one result, a failure as a value.
+// 3. Leaving the iteration aborts what runs and begins nothing more.
+import {
+  DefinitionError,
+  trackBudget,
+  type EvaluateOptions,
+  type Prompt,
+  type PromptResponse,
+  type ProviderAdapter,
+} from "@proviso/core";
+import { checkOptionNames, isRecord } from "@proviso/core/provider";
+import { describeValue } from "@proviso/core/internal";
+import { evaluateOptionNames } from "./evaluate-options.ts";
+import { onAbort } from "./limits.ts";
+
+/** How many prompts are evaluated, and how; the options of `evaluate` hold for each. */
+export interface EvaluateAllOptions extends EvaluateOptions {
+  /** The adapter that evaluates them. */
+  readonly adapter: ProviderAdapter;
+  /** Evaluations at once, at most. Default 16. */
+  readonly concurrency?: number | undefined;
+  /** "given": in the order of the prompts. "settled": each as soon as it is there. Default "given". */
+  readonly order?: "given" | "settled" | undefined;
+}
+
+/** What became of one prompt. */
+export type Evaluated<Output> =
+  | {
+      readonly ok: true;
+      /** The prompt's place among the prompts, from 0. */
+      readonly index: number;
+      /** What `evaluate` returned. */
+      readonly response: PromptResponse<Output>;
+    }
+  | {
+      readonly ok: false;
+      /** The prompt's place among the prompts, from 0. */
+      readonly index: number;
+      /** What `evaluate` rejected with: an EvaluationFailure, unless an adapter of other making threw. */
+      readonly error: unknown;
+    };
+
+/** How far all of them are. */
+export interface EvaluateAllProgress {
+  /** Prompts that were begun. */
+  readonly begun: number;
+  /** Prompts that were answered. */
+  readonly succeeded: number;
+  /** Prompts that failed. */
+  readonly failed: number;
+}
+
+/** The results, to be iterated once, and how far they are. */
+export interface EvaluatedAll<Output> extends AsyncIterable<Evaluated<Output>, void> {
+  /** Counts what was begun and what has ended, read or not. */
+  progress(): EvaluateAllProgress;
+}
+
+const defaultConcurrency = 16;
+/** Results that may wait unread, for each evaluation that may run. */
+const unreadForEach = 4;
+
+/**
+ * Evaluates many prompts, some at a time. Results are yielded in the order of the prompts; a failure is a result too. The
+ * prompts may be any iterable, also one that makes them when they are needed. Limits given as `budget` hold for all of
+ * them together. An abort of `signal` begins nothing more: what runs ends with an AbortedError as its result. Leaving the
+ * loop aborts what runs. A source of prompts that throws ends the iteration with its error, after the results of what was
+ * begun.
+ * @throws {DefinitionError} for a missing adapter, or a concurrency that is no positive whole number.
+ */
+export function evaluateAll<Output>(
+  prompts: Iterable<Prompt<Output>> | AsyncIterable<Prompt<Output>>,
+  options: EvaluateAllOptions,
+): EvaluatedAll<Output> {
+  const { adapter, concurrency = defaultConcurrency, order = "given", ...each } = checked(options);
+  const counts = { begun: 0, succeeded: 0, failed: 0 };
+  let isRead = false;
+  return {
+    progress: () => ({ ...counts }),
+    [Symbol.asyncIterator]() {
+      if (isRead)
+        throw new DefinitionError("The results of evaluateAll are iterated once: they have a reader already.");
+      isRead = true;
+      const budget = each.budget === undefined || "consumed" in each.budget ? each.budget : trackBudget(each.budget);
+      const evaluateOne = (prompt: Prompt<Output>, signal: AbortSignal): Promise<PromptResponse<Output>> =>
+        adapter.evaluate(prompt, { ...each, budget, signal });
+      return resultsOf(prompts, evaluateOne, { concurrency, order, counts, signal: each.signal });
+    },
+  };
+}
+
+interface Plan {
+  readonly concurrency: number;
+  readonly order: "given" | "settled";
+  readonly counts: { begun: number; succeeded: number; failed: number };
+  readonly signal: AbortSignal | undefined;
+}
+
+async function* resultsOf<Output>(
+  prompts: Iterable<Prompt<Output>> | AsyncIterable<Prompt<Output>>,
+  evaluateOne: (prompt: Prompt<Output>, signal: AbortSignal) => Promise<PromptResponse<Output>>,
+  { concurrency, order, counts, signal }: Plan,
+): AsyncGenerator<Evaluated<Output>, void> {
+  const leaving = new AbortController();
+  const stopListening = onAbort(signal, (reason) => leaving.abort(reason));
+  const source = Symbol.asyncIterator in prompts ? prompts[Symbol.asyncIterator]() : prompts[Symbol.iterator]();
+  const running = new Set<Promise<void>>();
+  /** Results that are not read yet, by place. */
+  const settled = new Map<number, Evaluated<Output>>();
+  let pulling: Promise<void> | undefined;
+  let isDrained = false;
+  let failure: { readonly error: unknown } | undefined;
+  const begin = (prompt: Prompt<Output>): void => {
+    const evaluating = resultOf(counts.begun++, evaluateOne(prompt, leaving.signal)).then((result) => {
+      counts[result.ok ? "succeeded" : "failed"]++;
+      settled.set(result.index, result);
+    });
+    running.add(evaluating);
+    void evaluating.finally(() => running.delete(evaluating));
+  };
+  /** Begins the next prompt as soon as it is there; a source that waits holds no result back. */
+  const pull = async (): Promise<void> => {
+    try {
+      const next = await source.next();
+      if (next.done === true) isDrained = true;
+      else if (!leaving.signal.aborted) begin(next.value);
+    } catch (error) {
+      isDrained = true;
+      failure = { error };
+    }
+  };
+  const mayBegin = (): boolean => !isDrained && !leaving.signal.aborted && running.size < concurrency;
+  /** The result that is read next, if it is there. */
+  const nextOf = (read: number): Evaluated<Output> | undefined =>
+    order === "given" ? settled.get(read) : settled.values().next().value;
+
+  try {
+    for (let read = 0; ;) {
+      if (pulling === undefined && mayBegin() && hasRoom(settled, concurrency)) {
+        // Cleared behind the assignment, also where the source throws at once.
+        pulling = pull().finally(() => (pulling = undefined));
+      }
+      const result = nextOf(read);
+      if (result !== undefined) {
+        settled.delete(result.index);
+        read++;
+        yield result;
+        continue;
+      }
+      const awaited = pulling === undefined || leaving.signal.aborted ? [...running] : [...running, pulling];
+      if (awaited.length === 0) break;
+      await Promise.race(awaited);
+    }
+    if (failure !== undefined) throw failure.error;
+  } finally {
+    stopListening();
+    leaving.abort(new DOMException("The reader of evaluateAll left.", "AbortError"));
+    // A source that is asked already may never answer.
+    if (pulling !== undefined) void source.return?.();
+    else if (!isDrained) await source.return?.();
+    await Promise.all(running);
+  }
+}
+
+function resultOf<Output>(index: number, evaluating: Promise<PromptResponse<Output>>): Promise<Evaluated<Output>> {
+  return evaluating.then(
+    (response) => ({ ok: true, index, response }),
+    (error: unknown) => ({ ok: false, index, error }),
+  );
+}
+
+function hasRoom(settled: ReadonlyMap<number, unknown>, concurrency: number): boolean {
+  return settled.size < concurrency * unreadForEach;
+}
+
+const optionNames = { ...evaluateOptionNames, adapter: true, concurrency: true, order: true };
+
+function checked(options: EvaluateAllOptions): EvaluateAllOptions {
+  checkOptionNames("evaluateAll", options, optionNames);
+  const { adapter, concurrency, order } = isRecord(options) ? (options as unknown as EvaluateAllOptions) : noOptions;
+  if (typeof (adapter as Partial<ProviderAdapter> | undefined)?.evaluate !== "function") {
+    throw new DefinitionError(
+      `evaluateAll needs an adapter, { adapter: openai({ … }) }, not ${describeValue(adapter)}.`,
+    );
+  }
+  if (concurrency !== undefined && !(Number.isInteger(concurrency) && concurrency > 0)) {
+    throw new DefinitionError(
+      `evaluateAll: concurrency must be a positive whole number, not ${describeValue(concurrency)}.`,
+    );
+  }
+  if (order !== undefined && order !== "given" && order !== "settled") {
+    throw new DefinitionError(`evaluateAll: order must be "given" or "settled", not ${describeValue(order)}.`);
+  }
+  return options;
+}
+
+const noOptions: Partial<EvaluateAllOptions> = {};

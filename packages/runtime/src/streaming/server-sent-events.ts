@@ -1,0 +1,135 @@
+import {
+  DefinitionError,
+  isEvaluationFailure,
+  systemClock,
+  type Clock,
+  type EvaluationStream,
+  type StreamEvent,
+} from "@proviso/core";
+import { checkOptionNames } from "@proviso/core/provider";
+import { describeValue, setAlarm } from "@proviso/core/internal";
+
+/** One message to a browser, as `EventSource` receives it. */
+export interface ServerSentEvent {
+  /** The name that the page listens to; one line. */
+  readonly event: string;
+  /** The data; it is sent as JSON. Left out: null. */
+  readonly data?: unknown;
+}
+
+/** What a browser is shown of an evaluation, and how its connection is kept open. */
+export interface ServerSentEventOptions<Output> {
+  /**
+   * Chooses what is sent of an event; undefined: nothing. Prompts, params and results of tools are events too: send only
+   * what any visitor of the page may read. Default: `text` and `partial` with the answer so far, and `reset`, after
+   * which what was shown of this turn is dropped.
+   */
+  readonly show?: ((event: StreamEvent<Output>) => ServerSentEvent | undefined) | undefined;
+  /** Milliseconds without anything sent after which a comment keeps the connection open. Default 15,000. */
+  readonly heartbeatMs?: number | undefined;
+  /** Time and timers. Default: the system's. */
+  readonly clock?: Clock | undefined;
+}
+
+const optionNames = { show: true, heartbeatMs: true, clock: true } as const;
+const defaultHeartbeatMs = 15_000;
+
+/**
+ * Makes the body of a response with `content-type: text/event-stream` of an evaluation's stream. What `show` chooses is
+ * sent as it happens; the last message is `done` with the output, or `failed` with the error's code and nothing else.
+ * While the browser does not read, nothing is sent, and the evaluation goes on. When the browser leaves, the evaluation is
+ * aborted.
+ * Source of the format: HTML Living Standard, "Server-sent events".
+ * @throws {DefinitionError} for a stream that is none or has a reader, and a heartbeat that is not positive.
+ */
+export function serverSentEvents<Output>(
+  stream: EvaluationStream<Output>,
+  options: ServerSentEventOptions<Output> = {},
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  checkOptionNames("serverSentEvents", options, optionNames);
+  const { show = shownByDefault, heartbeatMs = defaultHeartbeatMs, clock = systemClock } = options;
+  if (!(heartbeatMs > 0)) {
+    throw new DefinitionError(`serverSentEvents: heartbeatMs must be positive, not ${describeValue(heartbeatMs)}.`);
+  }
+  if (typeof (stream as Partial<EvaluationStream<Output>> | undefined)?.[Symbol.asyncIterator] !== "function") {
+    throw new DefinitionError(`serverSentEvents needs what adapter.stream returns, not ${describeValue(stream)}.`);
+  }
+  const events = stream[Symbol.asyncIterator]();
+  const encoder = new TextEncoder();
+  let stopHeartbeat = (): void => {};
+  return new ReadableStream<Uint8Array<ArrayBuffer>>(
+    {
+      async pull(controller) {
+        const send = (text: string): void => controller.enqueue(encoder.encode(text));
+        const keepOpen = (): void => {
+          stopHeartbeat = setAlarm(clock, heartbeatMs, () => {
+            send(": the evaluation goes on\n\n");
+            keepOpen();
+          });
+        };
+        keepOpen();
+        try {
+          const message = await nextMessage(events, stream, show);
+          send(message.text);
+          if (message.isLast) controller.close();
+        } catch (error) {
+          // `show` threw: the evaluation has no reader any more.
+          controller.error(error);
+          await events.return?.();
+        } finally {
+          stopHeartbeat();
+        }
+      },
+      async cancel() {
+        stopHeartbeat();
+        await events.return?.();
+      },
+    },
+    // One message waits at most: a browser that does not read makes the evaluation's own queue merge deltas.
+    { highWaterMark: 1 },
+  );
+}
+
+interface SentMessage {
+  readonly text: string;
+  readonly isLast: boolean;
+}
+
+/** The next message that is shown. */
+async function nextMessage<Output>(
+  events: AsyncIterator<StreamEvent<Output>>,
+  { response }: EvaluationStream<Output>,
+  show: (event: StreamEvent<Output>) => ServerSentEvent | undefined,
+): Promise<SentMessage> {
+  for (;;) {
+    const next = await events.next().catch(() => undefined);
+    if (next === undefined || next.done === true) return await lastMessage(response);
+    const shown = show(next.value);
+    if (shown !== undefined) return { text: written(shown), isLast: false };
+  }
+}
+
+async function lastMessage(response: Promise<{ readonly output: unknown }>): Promise<SentMessage> {
+  try {
+    const { output } = await response;
+    return { text: written({ event: "done", data: output }), isLast: true };
+  } catch (error) {
+    // A message may quote the prompt: the code is enough for a page.
+    const code = isEvaluationFailure(error) ? error.code : "internal";
+    return { text: written({ event: "failed", data: { code } }), isLast: true };
+  }
+}
+
+/** @throws {DefinitionError} for a name that is not one line: it would become fields of its own. */
+function written({ event, data = null }: ServerSentEvent): string {
+  if (typeof event !== "string" || !/^[^\r\n]+$/.test(event)) {
+    throw new DefinitionError(`A server-sent event needs a name of one line, not ${describeValue(event)}.`);
+  }
+  return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+function shownByDefault(event: StreamEvent): ServerSentEvent | undefined {
+  if (event.type === "text.delta") return { event: "text", data: event.text };
+  if (event.type === "output.delta") return { event: "partial", data: event.partial };
+  return event.type === "text.reset" ? { event: "reset" } : undefined;
+}

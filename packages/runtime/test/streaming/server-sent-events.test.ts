@@ -1,0 +1,120 @@
+import { definePrompt, type ModelProvider } from "@proviso/core";
+import { modelAdapter, serverSentEvents } from "@proviso/runtime";
+import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
+import { expect, test } from "vitest";
+import { z } from "zod";
+
+const text = definePrompt({ key: "text", text: "Say hello." });
+const poem = definePrompt({ key: "poem", output: z.object({ lines: z.array(z.string()) }), text: "Write a poem." });
+
+/** Messages as a browser receives them; comments are dropped, as a browser does. */
+async function received(body: ReadableStream<Uint8Array>): Promise<{ event: string; data: unknown }[]> {
+  const whole = await new Response(body).text();
+  const blocks = whole.split("\n\n").filter((block) => block !== "" && !block.startsWith(":"));
+  return blocks.map((block) => {
+    const [event = "", data = ""] = block.split("\n");
+    return { event: event.replace("event: ", ""), data: JSON.parse(data.replace("data: ", "")) as unknown };
+  });
+}
+
+test("STR-6 the texts of an answer are sent as they come, and its output at the end", async () => {
+  const adapter = modelAdapter(scriptedModel([{ text: "Hello\nyou\n\nevent: forged" }]));
+  const messages = await received(serverSentEvents(adapter.stream(text.bind())));
+  expect(messages.at(-1)).toEqual({ event: "done", data: "Hello\nyou\n\nevent: forged" });
+  const texts = messages.slice(0, -1);
+  expect(new Set(texts.map(({ event }) => event))).toEqual(new Set(["text"]));
+  expect(texts.map(({ data }) => data).join("")).toBe("Hello\nyou\n\nevent: forged");
+});
+
+test("STR-6 a structured output is sent as far as it is there", async () => {
+  const adapter = modelAdapter(scriptedModel([{ output: { lines: ["Roses are red"] } }]));
+  const messages = await received(serverSentEvents(adapter.stream(poem.bind())));
+  // Text deltas are the JSON that the parts were read from.
+  const partials = messages.filter(({ event }) => event === "partial");
+  expect(partials.at(-1)?.data).toEqual({ lines: ["Roses are red"] });
+  expect(messages.at(-1)).toEqual({ event: "done", data: { lines: ["Roses are red"] } });
+});
+
+test("STR-6 `show` chooses what is sent", async () => {
+  const adapter = modelAdapter(scriptedModel([{ text: "Hello" }]));
+  const body = serverSentEvents(adapter.stream(text.bind()), {
+    show: (event) =>
+      event.type === "provider.responded" ? { event: "cost", data: event.usage.totalTokens } : undefined,
+  });
+  expect((await received(body)).map(({ event }) => event)).toEqual(["cost", "done"]);
+});
+
+test("STR-6 a failure is sent by its code alone", async () => {
+  const adapter = modelAdapter(
+    scriptedModel([{ failure: "provider", reason: "bad_request", message: "secret details" }]),
+  );
+  expect(await received(serverSentEvents(adapter.stream(text.bind())))).toEqual([
+    { event: "failed", data: { code: "provider" } },
+  ]);
+});
+
+test("STR-6 a name of several lines is refused: it would become a message of its own", async () => {
+  const adapter = modelAdapter(scriptedModel([{ text: "Hello" }]));
+  const stream = adapter.stream(text.bind());
+  const body = serverSentEvents(stream, { show: () => ({ event: "a\ndata: forged" }) });
+  await expect(new Response(body).text()).rejects.toThrow("needs a name of one line");
+  await expect(stream.response).rejects.toMatchObject({ code: "aborted" });
+});
+
+/** A model that answers when it is told to, or is aborted. */
+function waitingModel() {
+  const environment = fakeEnvironment();
+  let isAborted = false;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const provider: ModelProvider = {
+    name: "m",
+    model: "m",
+    capabilities: { tools: false, nativeOutput: false },
+    async generate({ signal }) {
+      signal.addEventListener("abort", () => {
+        isAborted = true;
+        resolve();
+      });
+      await promise;
+      return { message: { role: "assistant", text: "late", toolCalls: [] }, finishReason: "stop" };
+    },
+  };
+  const adapter = modelAdapter(provider, environment);
+  return { adapter, clock: environment.clock, answer: resolve, isAborted: () => isAborted };
+}
+
+test("STR-6 a comment keeps the connection open while nothing is sent", async () => {
+  const { adapter, clock, answer } = waitingModel();
+  const body = serverSentEvents(adapter.stream(text.bind()), { heartbeatMs: 1_000, clock });
+  const whole = new Response(body).text();
+  await clock.advance(3_500);
+  answer();
+  await clock.advance(0);
+  expect((await whole).match(/^: /gm)).toHaveLength(3);
+  expect(clock.pending).toBe(0);
+});
+
+test("STR-6 a browser that leaves aborts the evaluation", async () => {
+  const { adapter, clock, isAborted } = waitingModel();
+  const stream = adapter.stream(text.bind());
+  const reader = serverSentEvents(stream, { clock }).getReader();
+  void reader.read();
+  await clock.advance(10);
+  expect(isAborted()).toBe(false);
+  await reader.cancel();
+  expect(isAborted()).toBe(true);
+  await expect(stream.response).rejects.toMatchObject({ code: "aborted" });
+  expect(clock.pending).toBe(0);
+});
+
+test.each([
+  [undefined, {}, "needs what adapter.stream returns"],
+  [{}, {}, "needs what adapter.stream returns"],
+  ["stream", { heartbeatMs: 0 }, "heartbeatMs must be positive"],
+  ["stream", { retry: 3 }, "serverSentEvents has no option retry"],
+])("STR-6 what cannot be sent is refused: %o %o", (given, options, message) => {
+  const { adapter, answer } = waitingModel();
+  const stream = given === "stream" ? adapter.stream(text.bind()) : given;
+  answer();
+  expect(() => serverSentEvents(stream as never, options as never)).toThrow(message);
+});
