@@ -11,7 +11,14 @@ import {
   type ProviderAdapter,
 } from "@proviso/core";
 import { checkOptionNames, isRecord } from "@proviso/core/provider";
-import { describeValue, isThenable, textPrompt, toJsonValue, type EvaluationPhase } from "@proviso/core/internal";
+import {
+  describeValue,
+  isThenable,
+  textPrompt,
+  toJsonValue,
+  type EvaluationPhase,
+  messageOf,
+} from "@proviso/core/internal";
 import { rememberInternals } from "./adapter-internals.ts";
 import { adapterOptionNames, type AdapterOptions } from "./adapter-options.ts";
 import { driveAgent, type AgentDriver } from "./agent.ts";
@@ -30,7 +37,7 @@ import {
   unforeseen,
   withHiddenResponse,
 } from "./failing.ts";
-import { failure, internalFailure, isFailure, messageOf, type Failure } from "./failures.ts";
+import { failure, internalFailure, isFailure, type Failure } from "./failures.ts";
 import { runInnerLoop } from "./inner-loop.ts";
 import { elapsedMs } from "./elapsed.ts";
 import { checkPricing, pricesOf } from "./prices.ts";

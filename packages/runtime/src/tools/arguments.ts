@@ -1,7 +1,6 @@
 import type { Tool, ToolCall } from "@proviso/core";
 import { isRecord, parseJson } from "@proviso/core/provider";
-import { describeIssues, frozenInDepth, parseWithSchema, type SchemaResult } from "@proviso/core/internal";
-import { messageOf } from "../failures.ts";
+import { describeIssues, frozenInDepth, parseWithSchema, type SchemaResult, messageOf } from "@proviso/core/internal";
 import { copyOf, isPlainData } from "./input.ts";
 
 export type Arguments = { readonly ok: true; readonly input: unknown } | { readonly ok: false; readonly error: string };

@@ -10,8 +10,8 @@ import {
   type ToolPolicy,
   type ToolResult,
 } from "@proviso/core";
-import { isThenable } from "@proviso/core/internal";
-import { failure, failureBehind, isFailure, messageOf, type Failure } from "../failures.ts";
+import { isThenable, messageOf } from "@proviso/core/internal";
+import { failure, failureBehind, isFailure, type Failure } from "../failures.ts";
 import { isA } from "../is-a.ts";
 import type { Run } from "../run.ts";
 import { runAsPartOf } from "../transactions/async-context.ts";

@@ -1,7 +1,8 @@
 // Calls that were prepared, in one transaction: announced, run, undone where they fail, recorded, answered.
 import type { RejectedParams, ToolCall, ToolInvoked, ToolMessage, ToolResult } from "@proviso/core";
+import { messageOf } from "@proviso/core/internal";
 import { after, allOf } from "../at-once.ts";
-import { isFailure, messageOf, type Failure } from "../failures.ts";
+import { isFailure, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import { endTransaction, rollback } from "../transactions/ending.ts";
 import type { NotBegun, Transaction } from "../transactions/transaction.ts";

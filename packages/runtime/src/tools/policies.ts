@@ -1,5 +1,6 @@
 import type { ApprovalContext, Tool, ToolPolicy } from "@proviso/core";
-import { isFailure, messageOf, type Failure } from "../failures.ts";
+import { messageOf } from "@proviso/core/internal";
+import { isFailure, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import { ownInput, validateInput } from "./arguments.ts";
 import type { Accepted } from "./call.ts";

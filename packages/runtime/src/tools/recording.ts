@@ -1,6 +1,6 @@
 import type { ToolCall, ToolInvoked, ToolResult } from "@proviso/core";
+import { messageOf } from "@proviso/core/internal";
 import { elapsedMs } from "../elapsed.ts";
-import { messageOf } from "../failures.ts";
 import type { BareEvent, Run } from "../run.ts";
 import { rollback } from "../transactions/ending.ts";
 import type { Transaction } from "../transactions/transaction.ts";
