@@ -41,7 +41,7 @@ function checked(tool: Tool, result: SchemaResult<unknown>): Arguments {
 const changeable = new WeakSet<object>();
 
 function kept(input: unknown): unknown {
-  if (!isHeld(input)) return input;
+  if (!isNonNullObject(input)) return input;
   if (isPlainData(input)) return frozenInDepth(input);
   const copy = frozenCopy(input);
   changeable.add(copy);
@@ -50,7 +50,7 @@ function kept(input: unknown): unknown {
 
 /** The input as one gets it who may try to change it: a policy, or the handler. */
 export function ownInput(input: unknown): unknown {
-  return isHeld(input) && changeable.has(input) ? frozenCopy(input) : input;
+  return isNonNullObject(input) && changeable.has(input) ? frozenCopy(input) : input;
 }
 
 function frozenCopy(input: object): object {
@@ -59,7 +59,7 @@ function frozenCopy(input: object): object {
   return ArrayBuffer.isView(copy) ? copy : frozenInDepth(copy);
 }
 
-function isHeld(value: unknown): value is object {
+function isNonNullObject(value: unknown): value is object {
   return typeof value === "object" && value !== null;
 }
 

@@ -4,7 +4,7 @@ import { elapsedMs } from "../elapsed.ts";
 import type { BareEvent, Run } from "../run.ts";
 import { rollback } from "../transactions/ending.ts";
 import type { Transaction } from "../transactions/transaction.ts";
-import type { Invocation } from "./call.ts";
+import type { Invocation } from "./run-call.ts";
 import { failed } from "./result.ts";
 import { announceOpening } from "./disclosure.ts";
 
