@@ -92,7 +92,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "TOOL-2",
     breaks: "the event carries the raw arguments",
-    file: "runtime/src/tools/call.ts",
+    file: "runtime/src/tools/run-call.ts",
     find: 'const params: RejectedParams = { rawArguments: String(call.arguments ?? ""), error };',
     replace: 'const params: RejectedParams = { rawArguments: "", error };',
     test: "packages/runtime/test/tools/arguments.test.ts",
@@ -100,7 +100,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "TOOL-4",
     breaks: "a handler that outlasts its timeoutMs gives a failed result",
-    file: "runtime/src/tools/call-time.ts",
+    file: "runtime/src/tools/call-timeout.ts",
     find: "if (timeoutMs === undefined) return own;",
     replace: "if (timeoutMs !== null) return own;",
     test: "packages/runtime/test/tools/results.test.ts",

@@ -174,7 +174,7 @@ export const answerMutations: readonly Mutation[] = [
   },
   {
     name: "an empty call id is kept",
-    file: runtime("tools/calls.ts"),
+    file: runtime("tools/unique-call-ids.ts"),
     find: 'return typeof id === "string" && id !== "" && id.isWellFormed();',
     replace: 'return typeof id === "string" && id.isWellFormed();',
   },
@@ -204,7 +204,7 @@ export const answerMutations: readonly Mutation[] = [
   },
   {
     name: "a tool's own time is not looked at",
-    file: runtime("tools/call-time.ts"),
+    file: runtime("tools/call-timeout.ts"),
     find: "within: (work) => Promise.race([work, timeout]),",
     replace: "within: (work) => work,",
   },

@@ -110,7 +110,7 @@ export const lockMutations: readonly Mutation[] = [
   },
   {
     name: "closings come before the rollback",
-    file: runtime("tools/call.ts"),
+    file: runtime("tools/run-call.ts"),
     find: "if (close !== undefined) transaction.closings.push(close);",
     replace: "if (close !== undefined) void close();",
   },

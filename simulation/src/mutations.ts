@@ -107,14 +107,14 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a tool runs twice",
-    file: runtime("tools/call.ts"),
+    file: runtime("tools/run-call.ts"),
     find: "const returned: unknown = tool.execute(ownInput(input), calling.context);",
     replace:
       "const execute = (): unknown => tool.execute(ownInput(input), calling.context);\n  const before = execute();\n  const returned: unknown = isThenable(before) ? Promise.resolve(before).then(execute) : execute();",
   },
   {
     name: "a handler is waited for past the limits",
-    file: runtime("tools/call.ts"),
+    file: runtime("tools/run-call.ts"),
     find: 'await run.limits.race(time.within(work), "tool")',
     replace: "await time.within(work)",
   },
@@ -138,7 +138,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "call ids may repeat within a turn",
-    file: runtime("tools/calls.ts"),
+    file: runtime("tools/unique-call-ids.ts"),
     find: " && !seen.has(call.id)",
     replace: "",
   },
@@ -204,19 +204,19 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a call's signal does not tell its end",
-    file: runtime("tools/call-time.ts"),
+    file: runtime("tools/call-timeout.ts"),
     find: "if (this.controller?.signal.aborted === false) this.abort(this.over());",
     replace: "",
   },
   {
     name: "a handler begins after its own time",
-    file: runtime("tools/call.ts"),
+    file: runtime("tools/run-call.ts"),
     find: "if (calling.isLive() && !time.isUp()) return undefined;",
     replace: "return undefined;",
   },
   {
     name: "a handler begins after a listener's abort",
-    file: runtime("tools/call.ts"),
+    file: runtime("tools/run-call.ts"),
     find: 'const stop = run.limits.stopped("tool");\n  if (stop !== undefined) return { result',
     replace: "const stop = undefined;\n  if (stop !== undefined) return { result",
   },
@@ -229,8 +229,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "an announcement comes after an abort",
     file: runtime("tools/in-transaction.ts"),
-    find: "  if (stop !== undefined) return notRun(accepted.call, stop);\n  announce(run, accepted);",
-    replace: "  announce(run, accepted);",
+    find: "  if (stop !== undefined) return notRun(accepted.call, stop);\n  announceAccepted(run, accepted);",
+    replace: "  announceAccepted(run, accepted);",
   },
   {
     name: "a wait is reported after an abort",

@@ -9,6 +9,8 @@ import {
   environmentVariable,
   headerSecrets,
   isSecret,
+  importedPackage,
+  requirePackage,
 } from "@proviso/adapter-kit";
 import { modelAdapter, type AdapterOptions } from "@proviso/runtime";
 import { providerOf, takesSchemas } from "./ai-sdk-model.ts";
@@ -22,7 +24,7 @@ import {
   type AiSdkSettings,
   type LanguageModel,
 } from "./options.ts";
-import { demand, loaded, modelSource, type ModelSource } from "./resolve-model.ts";
+import { modelSource, type ModelSource } from "./resolve-model.ts";
 
 /** What `litellm` takes. */
 export interface LiteLLMOptions extends AiSdkSettings, AdapterOptions {
@@ -80,7 +82,7 @@ const optionNames = {
 } as const satisfies OptionNames<LiteLLMOptions>;
 
 const name = "litellm";
-const packageName = "@ai-sdk/openai-compatible";
+const proxyPackage = { name: "@ai-sdk/openai-compatible", purpose: "litellm" };
 
 /** Options that were checked, with nothing left to look up. */
 type CheckedOptions = ReadyOptions | ProxyOptions;
@@ -150,12 +152,12 @@ function isOfProxy(options: CheckedOptions): options is ProxyOptions {
 
 /** @throws {DefinitionError} where the package that speaks to the proxy is missing. */
 function proxySource({ model, baseURL, apiKey, extraBody }: ProxyOptions): ModelSource {
-  demand(packageName, name);
+  requirePackage({ ...proxyPackage, resolve: import.meta.resolve });
   return {
     name,
     modelId: model,
     load: async () => {
-      const { createOpenAICompatible } = await loaded(packageName, import("@ai-sdk/openai-compatible"));
+      const { createOpenAICompatible } = await importedPackage(proxyPackage, import("@ai-sdk/openai-compatible"));
       const proxy = createOpenAICompatible({
         name,
         baseURL,

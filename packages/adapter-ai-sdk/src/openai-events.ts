@@ -1,5 +1,5 @@
 import { isRecord } from "@proviso/core/provider";
-import { textAt } from "@proviso/adapter-kit";
+import { textAt, endsResponse } from "@proviso/adapter-kit";
 
 /**
  * How to treat the SDK's parts for a raw event: "all": keep and emit them; "silent": keep without emitting; "no text":
@@ -51,7 +51,7 @@ export function openaiEvents(): OpenAIEvents {
       if (type === "error") return "all";
       if (typeof number === "number" && number <= last) return "nothing";
       if (typeof number === "number") last = number;
-      if (isRecord(response) && isTerminal(type, textAt(response, "status"))) body = response;
+      if (isRecord(response) && endsResponse(type, response)) body = response;
       return type === "response.refusal.delta" ? "silent" : "all";
     },
     body: () => body,
@@ -59,9 +59,4 @@ export function openaiEvents(): OpenAIEvents {
     reportedUsage: () => usage,
     isCut: () => hasEvents && !usage && reason === undefined && body === undefined,
   };
-}
-
-function isTerminal(type: string, status: string): boolean {
-  if (["response.completed", "response.incomplete", "response.failed"].includes(type)) return true;
-  return type.startsWith("response.") && ["cancelled", "failed"].includes(status);
 }

@@ -1,5 +1,5 @@
 import { DefinitionError } from "@proviso/core";
-import { environmentVariable } from "@proviso/adapter-kit";
+import { environmentVariable, importedPackage, requirePackage } from "@proviso/adapter-kit";
 import { checkVersion, type LanguageModel } from "./options.ts";
 
 /** A model that may have to be loaded first; asked for with the first request. */
@@ -30,12 +30,12 @@ export function modelSource(model: LanguageModel | string): ModelSource {
         'Set one of them, or give the model itself: { model: openai("gpt-5.4") } of @ai-sdk/openai.',
     );
   }
-  demand("ai", "a model that is given by its id");
+  requirePackage({ ...aiPackage, resolve: import.meta.resolve });
   return {
     name: "gateway",
     modelId: model,
     load: async () => {
-      const { gateway } = await loaded("ai", import("ai"));
+      const { gateway } = await importedPackage(aiPackage, import("ai"));
       return gateway.languageModel(model);
     },
   };
@@ -52,38 +52,9 @@ function resolved(provider: Provider, id: string): LanguageModel {
   }
 }
 
+const aiPackage = { name: "ai", purpose: "a model that is given by its id" };
+
 /** Whether there is a key for the gateway; a token of the platform serves on Vercel. */
 function hasGatewayKey(): boolean {
   return ["AI_GATEWAY_API_KEY", "VERCEL_OIDC_TOKEN", "VERCEL"].some((name) => environmentVariable(name) !== undefined);
-}
-
-/**
- * Checks that an optional package is installed. Packages cannot be looked up in a bundle, not even installed ones: the
- * import itself fails there.
- * @throws {DefinitionError} for an optional package that is missing.
- */
-export function demand(name: string, forWhat: string): void {
-  if (found("@proviso/core") && !found(name)) throw missing(name, forWhat);
-}
-
-function found(name: string): boolean {
-  try {
-    return typeof import.meta.resolve === "function" && import.meta.resolve(name) !== "";
-  } catch {
-    return false;
-  }
-}
-
-/** @throws {DefinitionError} for a package that cannot be found. */
-export async function loaded<T>(name: string, loading: Promise<T>): Promise<T> {
-  try {
-    return await loading;
-  } catch (error) {
-    const { code } = error as { readonly code?: unknown };
-    throw code === "ERR_MODULE_NOT_FOUND" ? missing(name, "this model", error) : error;
-  }
-}
-
-function missing(name: string, forWhat: string, cause?: unknown): DefinitionError {
-  return new DefinitionError(`The package ${name} is needed for ${forWhat}: npm install ${name}`, { cause });
 }

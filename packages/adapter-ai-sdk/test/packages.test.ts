@@ -69,6 +69,8 @@ describe("PRO-4 a package that is missing", () => {
        console.log(error.code, error.cause.code, error.message);`,
       ["ai"],
     );
-    expect(output).toEqual(["provider definition The package ai is needed for this model: npm install ai"]);
+    expect(output).toEqual([
+      "provider definition The package ai is needed for a model that is given by its id: npm install ai",
+    ]);
   });
 });

@@ -2,7 +2,7 @@
 // 2. The terminal event's answer is the answer; its deltas are only emitted.
 import type { ModelFailure } from "@proviso/core";
 import { isRecord, type ModelDelta } from "@proviso/core/provider";
-import { listAt, textAt, type Json, errorObjectFailure } from "@proviso/adapter-kit";
+import { listAt, textAt, type Json, errorObjectFailure, endsResponse } from "@proviso/adapter-kit";
 
 /** What a stream of `POST /responses` comes to: the body that JSON would have had, or why there is none. */
 export interface StreamReader {
@@ -49,7 +49,7 @@ export function responsesReader(onDelta: (delta: ModelDelta) => void): StreamRea
       if (!isRecord(event)) return false;
       const type = textAt(event, "type");
       if (type === "error") outcome = errorObjectFailure(event);
-      else if (isRecord(event["response"]) && isTerminal(event["response"], type)) {
+      else if (isRecord(event["response"]) && endsResponse(type, event["response"])) {
         outcome = { body: whole(event["response"], items) };
       } else {
         inOrder(event);
@@ -59,11 +59,6 @@ export function responsesReader(onDelta: (delta: ModelDelta) => void): StreamRea
     },
     result: () => outcome ?? "cut",
   };
-}
-
-function isTerminal(response: Json, type: string): boolean {
-  if (["response.completed", "response.incomplete", "response.failed"].includes(type)) return true;
-  return type.startsWith("response.") && ["cancelled", "failed"].includes(textAt(response, "status"));
 }
 
 /** Some servers leave the items out of their last event. */

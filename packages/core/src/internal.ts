@@ -3,6 +3,7 @@ export type { EvaluationPhase } from "./errors.ts";
 export type { RestoreFault } from "./transaction-errors.ts";
 export { describeValue } from "./describe-value.ts";
 export { textFinder } from "./find-text.ts";
+export { messageOf } from "./message-of.ts";
 export { isThenable } from "./thenable.ts";
 export { canonicalJson, contentHash, frozenJson, isForbiddenKey, toJsonValue, whyNoJson } from "./json.ts";
 export { asJson, oddInJson } from "./odd-in-json.ts";

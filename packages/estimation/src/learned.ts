@@ -1,4 +1,4 @@
-import { messageOf } from "@proviso/runtime/internal";
+import { messageOf } from "@proviso/core/internal";
 import type { PricedUsage } from "./prices.ts";
 import type { Quantities } from "./priors.ts";
 import { distributionOf, fewestForP90, mapDistribution, type Distribution } from "./quantile.ts";

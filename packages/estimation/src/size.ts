@@ -1,13 +1,6 @@
 import { parseMessages, type Message, type ModelRequest, type Prompt, type RenderedPrompt } from "@proviso/core";
-import { wrappedSchema } from "@proviso/core/internal";
-import {
-  charactersOf,
-  messageOf,
-  tokensBeside,
-  tokensOf,
-  toolSpecs,
-  type AdapterFacts,
-} from "@proviso/runtime/internal";
+import { wrappedSchema, messageOf } from "@proviso/core/internal";
+import { charactersOf, tokensBeside, tokensOf, toolSpecs, type AdapterFacts } from "@proviso/runtime/internal";
 
 /** How much a request carries, in UTF-16 units unless a field has another unit. */
 export interface PromptSize {

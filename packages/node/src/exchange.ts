@@ -3,7 +3,8 @@
 //    holds, and may be undone again before any older change is.
 import { FilesystemError } from "@proviso/core";
 import { linkSync, mkdirSync, renameSync, unlinkSync } from "node:fs";
-import { messageOf, pathNames, storedNames } from "@proviso/runtime/internal";
+import { pathNames, storedNames } from "@proviso/runtime/internal";
+import { messageOf } from "@proviso/core/internal";
 import { system } from "./faults.ts";
 import { openFolder, sameThing, statOf, type Folder } from "./folders.ts";
 

@@ -6,7 +6,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { SqliteDatabase, transactional } from "./sqlite-database.ts";
 import { SqliteError, sqliteError } from "./sqlite-error.ts";
 import { sqliteModule } from "./sqlite-module.ts";
-import { columnsOf, pragmaOf } from "./sqlite-rows.ts";
+import { columnsOf, pragmaOf, rollBack } from "./sqlite-rows.ts";
 import { schemaRefusal, transactionWordOf } from "./sqlite-statements.ts";
 
 /** What `sqliteResource` takes beside the path or database. */
@@ -161,11 +161,4 @@ function migrateSchema(database: DatabaseSync, scripts: readonly string[]): void
 
 function versionOf(database: DatabaseSync): number {
   return pragmaOf(database, "user_version");
-}
-
-/** Rolls back. The transaction may be over already; the first error counts. */
-function rollBack(database: DatabaseSync): void {
-  try {
-    database.exec("ROLLBACK");
-  } catch {}
 }

@@ -13,3 +13,10 @@ export function pragmaOf(database: DatabaseSync, name: string): number {
   const [value] = columnsOf(database.prepare(`PRAGMA ${name}`).get() ?? [0]);
   return Number(value);
 }
+
+/** Rolls back. The transaction may be over already; the first error counts. */
+export function rollBack(database: DatabaseSync): void {
+  try {
+    database.exec("ROLLBACK");
+  } catch {}
+}

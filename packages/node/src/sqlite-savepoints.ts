@@ -7,7 +7,7 @@ import { NotSupportedError, type Snapshotable } from "@proviso/core";
 import type { DatabaseSync } from "node:sqlite";
 import { isReadOnlyFault, SqliteError, sqliteError } from "./sqlite-error.ts";
 
-interface Mark {
+interface SavepointMark {
   readonly level: number;
 }
 
@@ -24,7 +24,7 @@ export interface Savepoints extends Snapshotable<object> {
 }
 
 export function savepoints(database: DatabaseSync): Savepoints {
-  const marks = new Set<Mark>();
+  const marks = new Set<SavepointMark>();
   const levels = levelsOf(database);
   let loss: SqliteError | undefined;
   let fault: SqliteError | undefined;
@@ -50,12 +50,12 @@ export function savepoints(database: DatabaseSync): Savepoints {
       assertWhole();
       if (isSavepoint) throw new NotSupportedError("A snapshot of a SQLite database that outlives its transaction");
       if (marks.size === 0 && isInTransaction(database)) throw notOurs();
-      const mark: Mark = { level: levels.count() };
+      const mark: SavepointMark = { level: levels.count() };
       marks.add(mark);
       return mark;
     },
     restore(snapshot) {
-      const mark = snapshot as Mark;
+      const mark = snapshot as SavepointMark;
       if (!marks.has(mark)) throw released();
       try {
         levels.undoTo(mark.level);
@@ -64,7 +64,7 @@ export function savepoints(database: DatabaseSync): Savepoints {
       }
     },
     release(snapshot) {
-      if (!marks.delete(snapshot as Mark)) return;
+      if (!marks.delete(snapshot as SavepointMark)) return;
       if (marks.size === 0) loss = undefined;
       try {
         levels.keepTo(highest(marks) + 1);
@@ -115,7 +115,7 @@ function levelsOf(database: DatabaseSync): Levels {
   };
 }
 
-function highest(marks: ReadonlySet<Mark>): number {
+function highest(marks: ReadonlySet<SavepointMark>): number {
   let level = -1;
   for (const mark of marks) level = Math.max(level, mark.level);
   return level;

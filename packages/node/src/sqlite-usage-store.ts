@@ -7,7 +7,8 @@ import { mkdirSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { samplesKept, type UsageQuery, type UsageSample, type UsageStore } from "@proviso/estimation";
-import { messageOf } from "@proviso/runtime/internal";
+import { messageOf } from "@proviso/core/internal";
+import { rollBack } from "./sqlite-rows.ts";
 import { sqliteError } from "./sqlite-error.ts";
 import { sqliteModule } from "./sqlite-module.ts";
 
@@ -168,13 +169,6 @@ function inTransaction(database: DatabaseSync, work: () => void): void {
     rollBack(database);
     throw error;
   }
-}
-
-/** Rolls back. The transaction may be over already; the first error counts. */
-function rollBack(database: DatabaseSync): void {
-  try {
-    database.exec("ROLLBACK");
-  } catch {}
 }
 
 interface Statements {

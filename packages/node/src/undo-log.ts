@@ -7,7 +7,7 @@
 // 5. Where undoing gets stuck, whatever comes next tries first to end it, and changes nothing until that goes well.
 // 6. Everything here happens one after the other: the callers see to that.
 import { FilesystemError } from "@proviso/core";
-import { messageOf } from "@proviso/runtime/internal";
+import { messageOf } from "@proviso/core/internal";
 import { folderOf, isThere, putBack, type Change } from "./exchange.ts";
 import { systemError } from "./faults.ts";
 import { statOf, type Folder } from "./folders.ts";

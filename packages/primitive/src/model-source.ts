@@ -1,6 +1,6 @@
 import { DefinitionError, type ProviderAdapter, type Schema } from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
-import { environmentVariable } from "@proviso/adapter-kit";
+import { environmentVariable, importedPackage, requirePackage } from "@proviso/adapter-kit";
 import type { PrimitiveDefinition } from "./definition.ts";
 import { checkedSettings, type PrimitiveSettings } from "./settings.ts";
 
@@ -41,7 +41,7 @@ function checkedAdapter(adapter: unknown): ProviderAdapter {
   );
 }
 
-const packageName = "@proviso/adapter-ai-sdk";
+const adapterPackage = { name: "@proviso/adapter-ai-sdk", purpose: "a model that is given by its id" };
 
 /** Reads the environment once, with the definition; the package is loaded with the first run. */
 function loadedAdapter(settings: PrimitiveSettings): AdapterSource {
@@ -52,10 +52,10 @@ function loadedAdapter(settings: PrimitiveSettings): AdapterSource {
       "LITELLM_BASE_URL is set, and LITELLM_API_KEY is not: any text will do for a proxy without keys.",
     );
   }
-  if (isFound("@proviso/core") && !isFound(packageName)) throw missing();
+  requirePackage({ ...adapterPackage, resolve: import.meta.resolve });
   let loading: Promise<ProviderAdapter> | undefined;
   const load = async (): Promise<ProviderAdapter> => {
-    const { aiSdk, litellm } = await imported();
+    const { aiSdk, litellm } = await importedPackage(adapterPackage, import("@proviso/adapter-ai-sdk"));
     return baseURL === undefined ? aiSdk(settings) : litellm({ ...settings, baseURL, apiKey });
   };
   return {
@@ -70,30 +70,4 @@ function loadedAdapter(settings: PrimitiveSettings): AdapterSource {
       }
     },
   };
-}
-
-async function imported(): Promise<typeof import("@proviso/adapter-ai-sdk")> {
-  try {
-    return await import("@proviso/adapter-ai-sdk");
-  } catch (error) {
-    const { code } = error as { readonly code?: unknown };
-    throw code === "ERR_MODULE_NOT_FOUND" ? missing(error) : error;
-  }
-}
-
-/**
- * Whether a package is installed. Packages cannot be looked up in a bundle, not even installed ones: the import itself
- * fails there.
- */
-function isFound(name: string): boolean {
-  try {
-    return typeof import.meta.resolve === "function" && import.meta.resolve(name) !== "";
-  } catch {
-    return false;
-  }
-}
-
-function missing(cause?: unknown): DefinitionError {
-  const message = `The package ${packageName} is needed for a model that is given by its id: npm install ${packageName}`;
-  return new DefinitionError(message, { cause });
 }

@@ -1,7 +1,5 @@
 import {
   DefinitionError,
-  trackBudget,
-  type Budget,
   type BudgetTracker,
   type EvaluateOptions,
   type OutputOf,
@@ -13,6 +11,7 @@ import {
 } from "@proviso/core";
 import { checkOptionNames, type OptionNames } from "@proviso/core/provider";
 import { addUsage, noUsage } from "@proviso/core/internal";
+import { trackerOf } from "@proviso/runtime/internal";
 import type { Estimate, EstimateOptions } from "@proviso/estimation";
 import type { PrimitiveDefinition } from "./definition.ts";
 import { estimateRun } from "./estimation.ts";
@@ -186,12 +185,8 @@ function budgetOnce(options: RunOptions): () => BudgetTracker | undefined {
   let tracker: BudgetTracker | undefined;
   return () => {
     const { budget } = options;
-    return (tracker ??= budget && (isTracker(budget) ? budget : trackBudget(budget)));
+    return (tracker ??= trackerOf(budget));
   };
-}
-
-function isTracker(budget: Budget | BudgetTracker): budget is BudgetTracker {
-  return "reserve" in budget;
 }
 
 async function recoveryOf<Output>(

@@ -1,9 +1,9 @@
 import type { ProviderAdapter, ThrottlePolicy, ToolChoice } from "@proviso/core";
 import type { OptionNames } from "@proviso/core/provider";
+import { messageOf } from "@proviso/core/internal";
 import { resolveEnvironment, type Environment } from "./environment.ts";
 import { checkToolChoice } from "./evaluate-options.ts";
 import { checkPricing, type TokenPrices } from "./prices.ts";
-import { messageOf } from "./failures.ts";
 import { throttlePolicy } from "./request/policy.ts";
 
 /** The last part of every adapter's options. */

@@ -19,7 +19,7 @@ import { attemptRequest, type Answered, type Work } from "./request/attempt.ts";
 import { givenUp, reportThrottle } from "./request/repeated.ts";
 import type { Run } from "./run.ts";
 import { textOf, turnDeltas } from "./streaming/deltas.ts";
-import { withUniqueIds } from "./tools/calls.ts";
+import { withUniqueIds } from "./tools/unique-call-ids.ts";
 import { executeToolCalls } from "./tools/executor.ts";
 import { wellFormedMessage } from "./well-formed.ts";
 

@@ -85,7 +85,8 @@ export function openBudgets(given: Budget | BudgetTracker | undefined, around?: 
   };
 }
 
-function trackerOf(budget: Budget | BudgetTracker | undefined): BudgetTracker | undefined {
+/** A budget gets a tracker of its own; a tracker is used as it is. */
+export function trackerOf(budget: Budget | BudgetTracker | undefined): BudgetTracker | undefined {
   if (budget === undefined) return undefined;
   return "reserve" in budget ? budget : trackBudget(budget);
 }

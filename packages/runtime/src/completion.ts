@@ -1,5 +1,6 @@
 import type { CompletionChecker } from "@proviso/core";
-import { isFailure, messageOf, type Failure } from "./failures.ts";
+import { messageOf } from "@proviso/core/internal";
+import { isFailure, type Failure } from "./failures.ts";
 import type { Run } from "./run.ts";
 
 /** Times that a checker may send the model back to work. */

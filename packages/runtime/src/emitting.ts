@@ -1,7 +1,7 @@
 // What an evaluation shows of itself: its events and its log, without the secrets.
 import type { FrameworkEvent, Prompt } from "@proviso/core";
+import { messageOf } from "@proviso/core/internal";
 import type { World } from "./environment.ts";
-import { messageOf } from "./failures.ts";
 import { logSafely } from "./logging.ts";
 import type { Run } from "./run.ts";
 import { redactionOf } from "./secrets/structure.ts";

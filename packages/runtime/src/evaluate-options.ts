@@ -76,7 +76,7 @@ export function checkEvaluateOptions(given: EvaluateOptions): void {
     option = "toolChoice";
     checkToolChoice(given.toolChoice);
     option = "policies";
-    checkPolicies(given.policies);
+    checkListOfPolicies(given.policies);
     option = "expect";
     checkEstimate(given.expect);
   } catch (error) {
@@ -111,7 +111,7 @@ function isWhole(value: unknown, least: number): boolean {
   return Number.isInteger(value) && (value as number) >= least;
 }
 
-function checkPolicies(policies: unknown): void {
+function checkListOfPolicies(policies: unknown): void {
   if (policies === undefined) return;
   (policies as readonly unknown[]).forEach((policy, index) => {
     if (isRecord(policy) && [policy["check"], policy["approve"]].some((step) => typeof step === "function")) return;

@@ -11,7 +11,14 @@ import {
   type ProviderAdapter,
 } from "@proviso/core";
 import { checkOptionNames, isRecord } from "@proviso/core/provider";
-import { describeValue, isThenable, textPrompt, toJsonValue, type EvaluationPhase } from "@proviso/core/internal";
+import {
+  describeValue,
+  isThenable,
+  textPrompt,
+  toJsonValue,
+  type EvaluationPhase,
+  messageOf,
+} from "@proviso/core/internal";
 import { rememberInternals } from "./adapter-internals.ts";
 import { adapterOptionNames, type AdapterOptions } from "./adapter-options.ts";
 import { driveAgent, type AgentDriver } from "./agent.ts";
@@ -22,15 +29,15 @@ import { checkToolChoice } from "./evaluate-options.ts";
 import {
   emitFailed,
   errorFields,
-  failed,
+  failedEvaluation,
   faultsOf,
   notStarted,
   restoreError,
   spent,
-  unforeseen,
+  unforeseenFailure,
   withHiddenResponse,
 } from "./failing.ts";
-import { failure, internalFailure, isFailure, messageOf, type Failure } from "./failures.ts";
+import { failure, internalFailure, isFailure, type Failure } from "./failures.ts";
 import { runInnerLoop } from "./inner-loop.ts";
 import { elapsedMs } from "./elapsed.ts";
 import { checkPricing, pricesOf } from "./prices.ts";
@@ -178,20 +185,20 @@ async function evaluate<Output>(
   return outcome.response as PromptResponse<Output>;
 }
 
-type Outcome = { readonly response: PromptResponse<unknown> } | { readonly error: EvaluationFailure };
+type EvaluationOutcome = { readonly response: PromptResponse<unknown> } | { readonly error: EvaluationFailure };
 
 /** Catches every unexpected error: it is a failure of its own kind. Never rejects. */
-async function outcomeOf(setup: DrivenSetup, run: Run): Promise<Outcome> {
+async function outcomeOf(setup: DrivenSetup, run: Run): Promise<EvaluationOutcome> {
   let phase: EvaluationPhase = "render";
   try {
-    announce(run, setup);
+    announceRendering(run, setup);
     phase = "request";
     const answer = await answerOf(setup, run);
-    if (isFailure(answer)) return { error: failed(run, answer) };
+    if (isFailure(answer)) return { error: failedEvaluation(run, answer) };
     phase = "response";
     return executed(run, setup, answer);
   } catch (cause) {
-    return { error: unforeseen(run, internalFailure(cause, phase)) };
+    return { error: unforeseenFailure(run, internalFailure(cause, phase)) };
   }
 }
 
@@ -228,7 +235,7 @@ async function answerOf(setup: DrivenSetup, run: Run): Promise<Answer | Failure>
   }
 }
 
-function announce(run: Run, { adapter, provider }: Setup): void {
+function announceRendering(run: Run, { adapter, provider }: Setup): void {
   const { text, descriptor, tools } = run.rendered;
   run.publish({
     type: "prompt.rendered",
@@ -243,7 +250,7 @@ function announce(run: Run, { adapter, provider }: Setup): void {
   });
 }
 
-function executed(run: Run, setup: Setup, answer: Answer): Outcome {
+function executed(run: Run, setup: Setup, answer: Answer): EvaluationOutcome {
   const evaluated = responseOf(run, setup, answer);
   // An answer that stands on changes which could not be undone or committed is no success.
   const faults = faultsOf(run);

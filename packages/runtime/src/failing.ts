@@ -97,7 +97,7 @@ function errorFor(failure: Failure, details: Parameters<typeof errorOf>[1]): Eva
 }
 
 /** Emits `prompt.failed` and returns the error: a RestoreError where a rollback or a commit failed as well. */
-export function failed(run: Run, why: Failure): EvaluationFailure {
+export function failedEvaluation(run: Run, why: Failure): EvaluationFailure {
   const error = errorFor(run.redaction.failure(why), run.redaction.details(spent(run)));
   return emitFailed(run, withFaults(run, error));
 }
@@ -108,7 +108,7 @@ function withFaults(run: Run, error: EvaluationFailure): EvaluationFailure {
 }
 
 /** Makes the error for what was thrown unexpectedly, and emits it, if the evaluation has not emitted its end yet. */
-export function unforeseen(run: Run, why: Failure): EvaluationFailure {
+export function unforeseenFailure(run: Run, why: Failure): EvaluationFailure {
   let error: EvaluationFailure | undefined;
   try {
     error = errorFor(run.redaction.failure(why), run.redaction.details(spent(run)));

@@ -26,6 +26,7 @@ import {
   type ThrottleKind,
 } from "@proviso/core";
 import type { BudgetAmounts, EvaluationPhase, RestoreFault } from "@proviso/core/internal";
+import { messageOf } from "@proviso/core/internal";
 import { isA } from "./is-a.ts";
 
 const brand: unique symbol = Symbol("failure");
@@ -263,20 +264,4 @@ export function rememberFailure(error: EvaluationFailure, why: Failure): void {
 /** What is behind an error that an evaluation rejected with. */
 export function failureBehind(error: unknown): Failure | undefined {
   return typeof error === "object" && error !== null ? failures.get(error) : undefined;
-}
-
-/** UTF-16 units of a message that are kept. */
-const longestMessage = 1024 * 1024;
-
-/** The message of whatever was thrown, even where it cannot be shown; of a long one the beginning. */
-export function messageOf(error: unknown): string {
-  try {
-    // A subclass may have made its message anything.
-    const message = String(error instanceof Error ? error.message : error);
-    return message.length <= longestMessage
-      ? message
-      : `${message.slice(0, longestMessage)}… (${message.length} characters)`;
-  } catch {
-    return "Something was thrown that has no message.";
-  }
 }

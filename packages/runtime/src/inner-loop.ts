@@ -7,7 +7,7 @@ import { refresh } from "./rendering.ts";
 import type { Run } from "./run.ts";
 import type { Answered } from "./request/attempt.ts";
 import { throttled } from "./request/repeated.ts";
-import { withUniqueIds } from "./tools/calls.ts";
+import { withUniqueIds } from "./tools/unique-call-ids.ts";
 import { executeToolCalls } from "./tools/executor.ts";
 import { correctionOf, inputTokensOf } from "./usage.ts";
 

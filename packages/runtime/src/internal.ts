@@ -2,8 +2,8 @@
 export { internalsOf } from "./adapter-internals.ts";
 export type { AdapterFacts } from "./adapter-internals.ts";
 export { adapterOptionNames, adapterOptionsOf, checkAdapterOptions } from "./adapter-options.ts";
+export { trackerOf } from "./budgets.ts";
 export { systemId } from "./environment.ts";
-export { messageOf } from "./failures.ts";
 export { toolSpecs } from "./inner-loop.ts";
 export { logSafely } from "./logging.ts";
 export { closingBracket } from "./output/brackets.ts";

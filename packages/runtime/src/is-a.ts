@@ -6,3 +6,8 @@ export function isA<T>(value: unknown, type: abstract new (...given: never[]) =>
     return false;
   }
 }
+
+/** Whether a value can have properties of its own: an object or a function. */
+export function isObject(value: unknown): value is object {
+  return (typeof value === "object" && value !== null) || typeof value === "function";
+}

@@ -1,7 +1,6 @@
 import { DefinitionError } from "@proviso/core";
 import { checkOptionNames, isRecord, type OptionNames } from "@proviso/core/provider";
-import { describeValue } from "@proviso/core/internal";
-import { messageOf } from "./failures.ts";
+import { describeValue, messageOf } from "@proviso/core/internal";
 import { testModels } from "./test-models.ts";
 
 /** What a model's tokens cost: US dollars for a million of them. */

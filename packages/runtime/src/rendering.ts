@@ -1,6 +1,6 @@
 import { DefinitionError, type PromptOverride, type RenderedPrompt, type Visibility } from "@proviso/core";
-import { openedSections } from "@proviso/core/internal";
-import { failure, isFailure, messageOf, type Failure } from "./failures.ts";
+import { openedSections, messageOf } from "@proviso/core/internal";
+import { failure, isFailure, type Failure } from "./failures.ts";
 import type { Run } from "./run.ts";
 import type { SessionCore } from "./session/session.ts";
 import { checkUses } from "./tools/uses.ts";

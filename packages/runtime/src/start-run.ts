@@ -7,12 +7,12 @@ import {
   type ToolChoice,
   type Usage,
 } from "@proviso/core";
-import { addUsage, countUsage, isThenable, noUsage, openedSections } from "@proviso/core/internal";
+import { addUsage, countUsage, isThenable, noUsage, openedSections, messageOf } from "@proviso/core/internal";
 import { conversationOf } from "./continued.ts";
 import type { World } from "./environment.ts";
 import { emitter, showingOf } from "./emitting.ts";
 import { checkEvaluateOptions, checkPrompt } from "./evaluate-options.ts";
-import { beginFailure, isFailure, optionFault, messageOf, readOption, type Failure } from "./failures.ts";
+import { beginFailure, isFailure, optionFault, readOption, type Failure } from "./failures.ts";
 import { graceful, graceMs } from "./grace.ts";
 import { openLimits, type Limits } from "./limits.ts";
 import type { Nesting } from "./nesting.ts";

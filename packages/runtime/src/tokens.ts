@@ -88,18 +88,18 @@ const sampleLength = blockLength / 4;
 /** An estimate of a text's tokens: 0.8 to 1.5 of the real count for prose, JSON and source code. */
 export function estimatedTokens(text: string): number {
   const { length } = text;
-  if (length <= wholeLength) return Math.ceil(tokensOf(text, 0, length));
+  if (length <= wholeLength) return Math.ceil(tokensBetween(text, 0, length));
   let tokens = 0;
   let looked = 0;
   for (let from = 0; from < length; from += blockLength) {
     const to = Math.min(length, from + sampleLength);
-    tokens += tokensOf(text, from, to);
+    tokens += tokensBetween(text, from, to);
     looked += to - from;
   }
   return Math.ceil((tokens * length) / looked);
 }
 
-function tokensOf(text: string, from: number, to: number): number {
+function tokensBetween(text: string, from: number, to: number): number {
   let tokens = 0;
   let piece = none;
   let start = from;

@@ -1,5 +1,6 @@
 import type { ModelFailure, ModelResponse, ReportedUsage } from "@proviso/core";
 import type { FinishReason } from "@proviso/core/provider";
+import { isRecord } from "@proviso/core/provider";
 import { largestOutput } from "../run-command.ts";
 import { WireError } from "./wire.ts";
 
@@ -37,7 +38,7 @@ export function collectUpdates(onText: (text: string) => void): Updates {
   return {
     read(params) {
       const update = field(params, "update");
-      if (!isObject(update)) return;
+      if (!isRecord(update)) return;
       switch (update["sessionUpdate"]) {
         case "agent_message_chunk": {
           const content = update["content"];
@@ -127,9 +128,5 @@ function costOf(cost: unknown): number | undefined {
 }
 
 function field(value: unknown, name: string): unknown {
-  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isRecord(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }

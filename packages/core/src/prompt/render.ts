@@ -2,6 +2,7 @@ import { atOnce } from "../thenable.ts";
 import { ProvisoError } from "../errors.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
 import type { Tool } from "../tool/tool.ts";
+import { messageOf } from "../message-of.ts";
 import type { CompiledSection } from "./compile.ts";
 import { disclosureTools, openingLine, type SummarisedSection } from "./disclosure.ts";
 import { taskExamplesText, type TaskExample } from "./examples.ts";
@@ -264,8 +265,4 @@ function policiesByTool(
     );
     return byTool.get(tool) ?? ofPrompt;
   };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -6,9 +6,10 @@ import {
   wrapperKey,
   type OutputSpec,
   type SchemaResult,
+  messageOf,
 } from "@proviso/core/internal";
 import { repairText } from "../continued.ts";
-import { failure, messageOf, type Failure, type OutputFailure } from "../failures.ts";
+import { failure, type Failure, type OutputFailure } from "../failures.ts";
 import { extractJson } from "./extract.ts";
 
 export interface ParsedOutput {

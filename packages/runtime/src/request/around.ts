@@ -8,12 +8,12 @@ interface Request {
   holds(tracker: BudgetTracker): boolean;
 }
 
-interface Around {
+interface EnclosingRequest {
   readonly request: Request;
-  readonly outer: Around | undefined;
+  readonly outer: EnclosingRequest | undefined;
 }
 
-const storage = asyncStorage<Around>();
+const storage = asyncStorage<EnclosingRequest>();
 
 /** Runs the body, and what it begins, as part of the request. */
 export function runInRequest<R>(request: Request, body: () => R): R {

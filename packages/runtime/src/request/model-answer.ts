@@ -9,9 +9,8 @@ import type {
   ToolCall,
 } from "@proviso/core";
 import { isRecord, type FinishReason } from "@proviso/core/provider";
-import { whyNoJson } from "@proviso/core/internal";
+import { whyNoJson, messageOf } from "@proviso/core/internal";
 import { isNetworkError, isTimeoutError, isUnreachable, networkFailure } from "./network-error.ts";
-import { messageOf } from "../failures.ts";
 import { isA } from "../is-a.ts";
 import type { Work } from "./attempt.ts";
 

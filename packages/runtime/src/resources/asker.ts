@@ -2,7 +2,7 @@ import { DefinitionError, isSnapshotable, type ResourceKey, type Resources } fro
 import { isThenable } from "@proviso/core/internal";
 import { hasJoined, type Participant } from "../transactions/snapshots.ts";
 import { join, joinAtOnce, type Transaction } from "../transactions/transaction.ts";
-import { isHeld, usedIn, type AskerSources, type Asking, type User } from "./asking.ts";
+import { isInSingleton, usedIn, type AskerSources, type Asking, type User } from "./asking.ts";
 import { guarded, guardOfCurrentCall, unguarded } from "./guard.ts";
 import { isFaultOfCall, maker, type Found } from "./making.ts";
 import type { Key } from "./store.ts";
@@ -15,7 +15,7 @@ export function asker(sources: AskerSources): (asking: Asking) => Resources {
   const around = (key: Key, { path, call, isInjected }: Asking): Resources | undefined => {
     const outer = sources.outerOf(key);
     if (outer === undefined) return undefined;
-    const from = call === undefined || isHeld(path) ? outer : call.outer(outer);
+    const from = call === undefined || isInSingleton(path) ? outer : call.outer(outer);
     return isInjected ? from.injected : from.resources;
   };
   const remember = (key: Key, { path }: Asking): void => {
@@ -28,7 +28,7 @@ export function asker(sources: AskerSources): (asking: Asking) => Resources {
   const assertMayAsk = (key: Key, asking: Asking): void => {
     const { path, call, isInjected } = asking;
     // Also what a factory of the call kept: its handle ends with the call.
-    if (call !== undefined && !isHeld(path)) call.guard.assertLive();
+    if (call !== undefined && !isInSingleton(path)) call.guard.assertLive();
     if (!isInjected) call?.assertMayAsk(key);
     remember(key, asking);
   };
@@ -116,6 +116,6 @@ async function opened(make: () => Found): Promise<unknown> {
 
 /** A handler and a factory get a view that ends with the call; the application gets the resource. */
 function asSeenBy({ path, isInjected, call }: Asking, instance: unknown): unknown {
-  if (call !== undefined && !isHeld(path)) return guarded(instance, call.guard);
+  if (call !== undefined && !isInSingleton(path)) return guarded(instance, call.guard);
   return isInjected ? guarded(instance, guardOfCurrentCall) : instance;
 }

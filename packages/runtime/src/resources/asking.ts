@@ -44,7 +44,7 @@ export interface User {
 }
 
 export function usedIn({ path, isInjected, making, call }: Asking, self: ResourceContext): User | undefined {
-  if (call !== undefined && !isHeld(path)) return { transaction: call.transaction, mode: call.mode() };
+  if (call !== undefined && !isInSingleton(path)) return { transaction: call.transaction, mode: call.mode() };
   const current = currentTransaction();
   if (current === undefined) {
     // A singleton's factory is being run; later, where nothing is current, its handle is the application's.
@@ -58,6 +58,6 @@ export function usedIn({ path, isInjected, making, call }: Asking, self: Resourc
   return { transaction, mode: guard?.isReadOnly() === true ? "read" : transaction.mode };
 }
 
-export function isHeld(path: readonly Binding[]): boolean {
+export function isInSingleton(path: readonly Binding[]): boolean {
   return path.some(({ scope }) => scope === "singleton");
 }

@@ -64,12 +64,12 @@ const contexts = hiddenField<ResourceContext>();
 
 /** Whether `openResources` made it, and it is not closed. */
 export function isOpened(resources: unknown): boolean {
-  return isHeld(resources) && contexts.of(resources as Resources) !== undefined;
+  return isNonNullObject(resources) && contexts.of(resources as Resources) !== undefined;
 }
 
 /** The context behind an opened scope. @throws {DefinitionError} for anything else. */
 export function contextOf(resources: Resources): ResourceContext {
-  const context = isHeld(resources) ? contexts.of(resources) : undefined;
+  const context = isNonNullObject(resources) ? contexts.of(resources) : undefined;
   if (context === undefined)
     throw new DefinitionError(
       "These resources were not opened by openResources, or are closed: give what openResources returned (evaluate takes a list of bindings, too).",
@@ -232,7 +232,7 @@ async function makeFirst(context: ResourceContext, first: readonly Binding[]): P
   return context;
 }
 
-function isHeld(value: unknown): value is object {
+function isNonNullObject(value: unknown): value is object {
   return typeof value === "object" && value !== null;
 }
 

@@ -7,7 +7,7 @@ import { isThenable } from "@proviso/core/internal";
 import { runFactory } from "../transactions/async-context.ts";
 import { wasUsedBefore } from "../transactions/snapshots.ts";
 import { LockFault, type Transaction } from "../transactions/transaction.ts";
-import { isHeld, usedIn, type Asking, type AskerSources } from "./asking.ts";
+import { isInSingleton, usedIn, type Asking, type AskerSources } from "./asking.ts";
 import { unguarded } from "./guard.ts";
 import {
   discard,
@@ -58,11 +58,11 @@ export function maker(sources: AskerSources, ask: (asking: Asking) => Resources)
       };
       return made(binding, () => binding.create(ask(inner)), { store, within, finish });
     };
-    return { instance: isHeld(inner.path) ? runFactory(run) : run(() => {}), ranHere: true };
+    return { instance: isInSingleton(inner.path) ? runFactory(run) : run(() => {}), ranHere: true };
   };
 }
 
-interface Place {
+interface MakingSite {
   readonly store: Store;
   /** The transaction in which it is made. */
   readonly within: Transaction | undefined;
@@ -70,7 +70,7 @@ interface Place {
   finish(): void;
 }
 
-function made(binding: Binding, create: () => unknown, { store, within, finish }: Place): unknown {
+function made(binding: Binding, create: () => unknown, { store, within, finish }: MakingSite): unknown {
   let result: unknown;
   try {
     result = create();
@@ -134,7 +134,7 @@ function isOfCall(error: unknown, { undone, ended }: Transaction): error is obje
  * singleton.
  */
 function storeFor(binding: Binding, path: readonly Binding[], call: Store | undefined, singletons: Store): Store {
-  const held = isHeld(path);
+  const held = isInSingleton(path);
   if (binding.scope === "singleton") return singletons;
   if (binding.scope === "prototype") return held ? singletons : (call ?? singletons);
   const { name } = binding.key;

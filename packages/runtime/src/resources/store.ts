@@ -2,7 +2,7 @@
 // 2. What is still being made when it is discarded is closed as soon as it is there, without a wait for it.
 // 3. Every close is waited for only so long.
 import { DefinitionError, type Binding, type Clock, type ResourceKey } from "@proviso/core";
-import { messageOf } from "../failures.ts";
+import { messageOf } from "@proviso/core/internal";
 import type { Made, Transaction } from "../transactions/transaction.ts";
 import { startPatience, type Patience } from "./closing.ts";
 

@@ -1,6 +1,7 @@
 // 1. A value that shows no secret stays the very object that it is.
 // 2. It never throws: what cannot be looked at is replaced.
 // 3. In what takes its place there is no secret, no object of a foreign class, and no way back to the original.
+import { isObject } from "../is-a.ts";
 import { replacement } from "./forms.ts";
 import { classNameOf, entriesOf, kindOf, partsOf, propertiesOf, readError, tagOf, textOf } from "./shown.ts";
 
@@ -34,10 +35,6 @@ export function valueRedactor(clean: (text: string) => string, numbers: boolean)
 const unreadable = "[unreadable]";
 
 type Shows = (value: unknown) => boolean;
-
-function isObject(value: unknown): value is object {
-  return (typeof value === "object" && value !== null) || typeof value === "function";
-}
 
 /** However deep, in circles too. */
 function holds(value: unknown, shows: Shows): boolean {

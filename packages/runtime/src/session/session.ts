@@ -13,9 +13,8 @@ import {
   type Slice,
 } from "@proviso/core";
 import { checkOptionNames, isRecord } from "@proviso/core/provider";
-import { describeValue, frozenInDepth, frozenJson, isFrameworkEventType } from "@proviso/core/internal";
+import { describeValue, frozenInDepth, frozenJson, isFrameworkEventType, messageOf } from "@proviso/core/internal";
 import { systemId } from "../environment.ts";
-import { messageOf } from "../failures.ts";
 import { currentTransaction } from "../transactions/async-context.ts";
 import type { Transaction } from "../transactions/transaction.ts";
 import { createLock, type Lock } from "../transactions/lock.ts";

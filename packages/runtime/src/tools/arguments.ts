@@ -1,7 +1,6 @@
 import type { Tool, ToolCall } from "@proviso/core";
 import { isRecord, parseJson } from "@proviso/core/provider";
-import { describeIssues, frozenInDepth, parseWithSchema, type SchemaResult } from "@proviso/core/internal";
-import { messageOf } from "../failures.ts";
+import { describeIssues, frozenInDepth, parseWithSchema, type SchemaResult, messageOf } from "@proviso/core/internal";
 import { copyOf, isPlainData } from "./input.ts";
 
 export type Arguments = { readonly ok: true; readonly input: unknown } | { readonly ok: false; readonly error: string };
@@ -42,7 +41,7 @@ function checked(tool: Tool, result: SchemaResult<unknown>): Arguments {
 const changeable = new WeakSet<object>();
 
 function kept(input: unknown): unknown {
-  if (!isHeld(input)) return input;
+  if (!isNonNullObject(input)) return input;
   if (isPlainData(input)) return frozenInDepth(input);
   const copy = frozenCopy(input);
   changeable.add(copy);
@@ -51,7 +50,7 @@ function kept(input: unknown): unknown {
 
 /** The input as one gets it who may try to change it: a policy, or the handler. */
 export function ownInput(input: unknown): unknown {
-  return isHeld(input) && changeable.has(input) ? frozenCopy(input) : input;
+  return isNonNullObject(input) && changeable.has(input) ? frozenCopy(input) : input;
 }
 
 function frozenCopy(input: object): object {
@@ -60,7 +59,7 @@ function frozenCopy(input: object): object {
   return ArrayBuffer.isView(copy) ? copy : frozenInDepth(copy);
 }
 
-function isHeld(value: unknown): value is object {
+function isNonNullObject(value: unknown): value is object {
   return typeof value === "object" && value !== null;
 }
 

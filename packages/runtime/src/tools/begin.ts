@@ -1,6 +1,6 @@
 import { DefinitionError, type ResourceKey, type Tool, type ToolCall, type ToolPolicy } from "@proviso/core";
-import { isGuardable } from "@proviso/core/internal";
-import { isFailure, messageOf, type LimitFailure } from "../failures.ts";
+import { isGuardable, messageOf } from "@proviso/core/internal";
+import { isFailure, type LimitFailure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import type { LockMode } from "../transactions/lock.ts";
 import type { Participant } from "../transactions/snapshots.ts";
@@ -12,7 +12,7 @@ import {
   type TransactionHost,
   type TransactionOptions,
 } from "../transactions/transaction.ts";
-import type { Accepted } from "./call.ts";
+import type { Accepted } from "./run-call.ts";
 
 type More = Pick<TransactionOptions, "parent" | "sessionMode">;
 

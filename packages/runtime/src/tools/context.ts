@@ -14,7 +14,7 @@ import {
   type ToolContext,
   type ToolPolicy,
 } from "@proviso/core";
-import { messageOf } from "../failures.ts";
+import { messageOf } from "@proviso/core/internal";
 import type { Calling } from "../resources/asking.ts";
 import type { CallResources } from "../resources/call-resources.ts";
 import type { Run } from "../run.ts";

@@ -4,7 +4,7 @@ import { openedOf, type Opened } from "../rendering.ts";
 import type { Run } from "../run.ts";
 
 /** Sections that a call opened, or closed again. */
-export interface Opening {
+export interface SectionsToOpen {
   readonly keys: readonly string[];
   readonly closed: readonly string[];
   readonly reason: string;
@@ -15,7 +15,7 @@ export function openingOf(
   { rendered, core, promptName }: Pick<Run, "rendered" | "core" | "promptName">,
   toolName: string,
   { requested, reason }: VisibilityExpansionRequired,
-): { readonly result: ToolResult; readonly opens?: Opening | undefined } {
+): { readonly result: ToolResult; readonly opens?: SectionsToOpen | undefined } {
   const keys = Object.keys(requested).filter((key) => requested[key] === "full");
   const closed = Object.keys(requested).filter((key) => requested[key] === "summary");
   const offered = stillClosed(rendered, openedOf(core, promptName));
@@ -27,7 +27,7 @@ export function openingOf(
   if (unknown.length > 0 || keys.length + closed.length === 0) {
     return { result: { success: false, message: cannotOpen(unknown, offered) } };
   }
-  const opens: Opening = { keys, closed, reason };
+  const opens: SectionsToOpen = { keys, closed, reason };
   const message = `Open now: ${keys.join(", ") || "nothing more"}.`;
   // What the framework's own tool did is done; another's changes are undone.
   if (toolName === "open_sections") return { result: { success: true, message, value: null, hideValue: true }, opens };
@@ -43,7 +43,7 @@ function stillClosed({ summarised }: RenderedPrompt, opened: Opened): RenderedPr
   return summarised.filter(({ path }) => !open.has(path));
 }
 
-export function announceOpening(run: Run, { keys, closed, reason }: Opening): readonly unknown[] {
+export function announceOpening(run: Run, { keys, closed, reason }: SectionsToOpen): readonly unknown[] {
   const more = closed.length === 0 ? {} : { closed };
   return run.publish({ type: "sections.opened", promptName: run.promptName, keys, ...more, reason });
 }

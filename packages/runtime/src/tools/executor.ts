@@ -6,8 +6,15 @@ import type { Run } from "../run.ts";
 import { endTransaction, rollback } from "../transactions/ending.ts";
 import { batchesOf } from "./batches.ts";
 import { beginCalls } from "./begin.ts";
-import { invoke, prepare, requestedEvent, type Accepted } from "./call.ts";
-import { announce, notRun, recordAlone, runInTransaction, type Prepared, type TurnOutcome } from "./in-transaction.ts";
+import { invoke, prepare, requestedEvent, type Accepted } from "./run-call.ts";
+import {
+  announceAccepted,
+  notRun,
+  recordAlone,
+  runInTransaction,
+  type Prepared,
+  type TurnOutcome,
+} from "./in-transaction.ts";
 import { answersAfter, toolMessage } from "./message.ts";
 import { askForApproval, policiesFor } from "./policies.ts";
 import { failed, jsonOf } from "./result.ts";
@@ -37,7 +44,7 @@ export async function executeToolCalls(run: Run, message: AssistantMessage, pass
 }
 
 /** Answers all calls with an unexpected error; what they did is undone. */
-function unforeseen(calls: readonly ToolCall[], cause: unknown): TurnOutcome {
+function unforeseenResults(calls: readonly ToolCall[], cause: unknown): TurnOutcome {
   const stop = internalFailure(cause, "tool");
   const result = failed(stop.message);
   return { answers: calls.map((call) => toolMessage(call, result)), stop };
@@ -52,9 +59,11 @@ function executeBatch(run: Run, calls: readonly ToolCall[]): TurnOutcome | Promi
     const startedAt = run.world.clock.now();
     const preparing = allOf(calls.map((call) => prepare(run, call)));
     const executing = after(preparing, (prepared) => executePrepared(run, calls, prepared, startedAt));
-    return executing instanceof Promise ? executing.catch((cause: unknown) => unforeseen(calls, cause)) : executing;
+    return executing instanceof Promise
+      ? executing.catch((cause: unknown) => unforeseenResults(calls, cause))
+      : executing;
   } catch (cause) {
-    return unforeseen(calls, cause);
+    return unforeseenResults(calls, cause);
   }
 }
 
@@ -115,7 +124,7 @@ async function checkFirst(run: Run, accepted: Accepted, policies: readonly ToolP
   const transaction = await beginCalls(run, [accepted], policies);
   if (!("holds" in transaction)) return notRun(accepted.call, transaction);
   try {
-    announce(run, accepted);
+    announceAccepted(run, accepted);
     const checked = await invoke(run, accepted, transaction, { policies, checksOnly: true });
     await rollback(transaction);
     return checked;

@@ -1,6 +1,5 @@
 import type { FeedbackProvider, ToolCall, ToolMessage } from "@proviso/core";
-import { describeValue } from "@proviso/core/internal";
-import { messageOf } from "../failures.ts";
+import { describeValue, messageOf } from "@proviso/core/internal";
 import { ignoreRejection } from "../logging.ts";
 import type { Run } from "../run.ts";
 import type { SessionCore } from "../session/session.ts";

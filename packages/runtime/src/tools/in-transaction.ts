@@ -1,12 +1,13 @@
 // Calls that were prepared, in one transaction: announced, run, undone where they fail, recorded, answered.
 import type { RejectedParams, ToolCall, ToolInvoked, ToolMessage, ToolResult } from "@proviso/core";
+import { messageOf } from "@proviso/core/internal";
 import { after, allOf } from "../at-once.ts";
-import { isFailure, messageOf, type Failure } from "../failures.ts";
+import { isFailure, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import { endTransaction, rollback } from "../transactions/ending.ts";
 import type { NotBegun, Transaction } from "../transactions/transaction.ts";
 import { beginCalls, beginEach } from "./begin.ts";
-import { invoke, requestedEvent, type Accepted, type Invocation, type Watched } from "./call.ts";
+import { invoke, requestedEvent, type Accepted, type Invocation, type Watched } from "./run-call.ts";
 import { withFeedback } from "./feedback.ts";
 import { toolMessage } from "./message.ts";
 import { recordCall } from "./recording.ts";
@@ -20,7 +21,7 @@ export interface TurnOutcome {
   readonly stop: Failure | undefined;
 }
 
-export function announce(run: Run, { call, announced }: Accepted): void {
+export function announceAccepted(run: Run, { call, announced }: Accepted): void {
   if (announced === undefined) run.publish(requestedEvent(run, call));
   else run.core.reduceAgain(announced);
 }
@@ -29,7 +30,7 @@ export function announce(run: Run, { call, announced }: Accepted): void {
 function announceUnlessStopped(run: Run, accepted: Accepted): Prepared {
   const stop = run.limits.stopped("tool");
   if (stop !== undefined) return notRun(accepted.call, stop);
-  announce(run, accepted);
+  announceAccepted(run, accepted);
   return accepted;
 }
 
@@ -70,12 +71,12 @@ interface Batch {
   readonly transaction: Transaction;
 }
 /** The transactions that calls have inside the common one. */
-type Own = Map<ToolCall, Transaction>;
+type OwnTransactions = Map<ToolCall, Transaction>;
 
-const noOwn: Own = new Map();
+const noOwn: OwnTransactions = new Map();
 const noTransaction = (): undefined => undefined;
 
-function runBegun(batch: Batch, own: Own): TurnOutcome | Promise<TurnOutcome> {
+function runBegun(batch: Batch, own: OwnTransactions): TurnOutcome | Promise<TurnOutcome> {
   const before = batch.run.toolResults.length;
   let working: TurnOutcome | Promise<TurnOutcome>;
   try {
@@ -92,7 +93,7 @@ function runBegun(batch: Batch, own: Own): TurnOutcome | Promise<TurnOutcome> {
 async function endAfter(
   working: TurnOutcome | Promise<TurnOutcome>,
   { run, calls, transaction }: Batch,
-  own: Own,
+  own: OwnTransactions,
   before: number,
 ): Promise<TurnOutcome> {
   try {
@@ -111,7 +112,7 @@ async function endAfter(
 
 function runCalls(
   { run, calls, prepared, watched, startedAt, transaction }: Batch,
-  own: Own,
+  own: OwnTransactions,
 ): TurnOutcome | Promise<TurnOutcome> {
   const transactionOf = (call: ToolCall): Transaction => own.get(call) ?? transaction;
   const begun = prepared.map((each) => ("tool" in each ? announceUnlessStopped(run, each) : each));

@@ -1,5 +1,6 @@
 // What of an input can be changed though it is frozen: a Date, bytes, a Map, a Set. Each who gets it gets their own.
 import { pathText } from "@proviso/core/internal";
+import { isObject } from "../is-a.ts";
 
 /**
  * Whether both are the same: plain data, Dates, bytes, Maps and Sets by what they hold, in the same order. An instance of a
@@ -150,8 +151,4 @@ function isBuiltIn(prototype: unknown): boolean {
 function bytesOf(value: object): Uint8Array {
   if (!ArrayBuffer.isView(value)) return new Uint8Array(value as ArrayBuffer);
   return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
-}
-
-function isObject(value: unknown): value is object {
-  return (typeof value === "object" && value !== null) || typeof value === "function";
 }

@@ -1,8 +1,9 @@
 import type { ApprovalContext, Tool, ToolPolicy } from "@proviso/core";
-import { isFailure, messageOf, type Failure } from "../failures.ts";
+import { messageOf } from "@proviso/core/internal";
+import { isFailure, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import { ownInput, validateInput } from "./arguments.ts";
-import type { Accepted } from "./call.ts";
+import type { Accepted } from "./run-call.ts";
 import type { CallContext } from "./context.ts";
 import { instanceIn, isSameInput } from "./input.ts";
 

@@ -1,10 +1,10 @@
 import type { ToolCall, ToolInvoked, ToolResult } from "@proviso/core";
+import { messageOf } from "@proviso/core/internal";
 import { elapsedMs } from "../elapsed.ts";
-import { messageOf } from "../failures.ts";
 import type { BareEvent, Run } from "../run.ts";
 import { rollback } from "../transactions/ending.ts";
 import type { Transaction } from "../transactions/transaction.ts";
-import type { Invocation } from "./call.ts";
+import type { Invocation } from "./run-call.ts";
 import { failed } from "./result.ts";
 import { announceOpening } from "./disclosure.ts";
 

@@ -1,6 +1,5 @@
 import type { ToolResult } from "@proviso/core";
-import { asJson, pathText, returnedResult, toJsonValue } from "@proviso/core/internal";
-import { messageOf } from "../failures.ts";
+import { asJson, pathText, returnedResult, toJsonValue, messageOf } from "@proviso/core/internal";
 import { isA } from "../is-a.ts";
 
 /** Only what toolOk and toolError made is a result; all else is a value. What JSON would change or lose is refused. */

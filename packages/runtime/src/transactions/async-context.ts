@@ -12,12 +12,12 @@ export interface Current {
   readonly guard: CallGuard | undefined;
 }
 
-interface Place {
+interface CurrentSlot {
   /** undefined: a factory that was run in a transaction is done. */
   current: Current | undefined;
 }
 
-const storage = /* @__PURE__ */ asyncStorage<Place>();
+const storage = /* @__PURE__ */ asyncStorage<CurrentSlot>();
 
 /** Runs the body, and what it begins, as part of the transaction. */
 export function runAsPartOf<R>(current: Current, body: () => R): R {
@@ -29,7 +29,7 @@ export function runAsPartOf<R>(current: Current, body: () => R): R {
  * work of a singleton goes on for others.
  */
 export function runFactory<R>(create: (end: () => void) => R): R {
-  const place: Place = { current: currentTransaction() };
+  const place: CurrentSlot = { current: currentTransaction() };
   const end = (): void => void (place.current = undefined);
   return place.current === undefined || storage === undefined ? create(end) : storage.run(place, () => create(end));
 }

@@ -51,13 +51,13 @@ interface Hold {
 }
 
 /** What a transaction asks for. */
-export interface Wanted {
+export interface WantedLock {
   readonly of: Lock;
   readonly mode: LockMode;
 }
 
 /** What cannot be had at once; `holder` is the transaction, this one or one around it, that lacks it. */
-export interface Blocked extends Wanted {
+export interface Blocked extends WantedLock {
   readonly lock: Lock;
   readonly holder: LockOwner;
 }
@@ -76,7 +76,7 @@ export function createLock(): Lock {
 }
 
 /** Takes the lock at this transaction and at those around it, or returns what is not free. */
-export function tryAcquire(owner: LockOwner, { of, mode }: Wanted): Blocked | undefined {
+export function tryAcquire(owner: LockOwner, { of, mode }: WantedLock): Blocked | undefined {
   // What has ended would never give it back.
   if (owner.ended) throw new RevokedError(`${owner.name} is over: it takes no lock any more.`);
   const held = holdOf(owner, of);
@@ -138,14 +138,14 @@ function isFree({ holds, queue }: Lock, owner: LockOwner, mode: LockMode): boole
 
 /** Whether a transaction other than this one and those around it holds the lock or waits for it. */
 export function isSharedWithOthers(owner: LockOwner, of: Lock): boolean {
-  let isHeld = false;
+  let isInSingleton = false;
   for (let one: LockOwner | undefined = owner; one !== undefined; one = one.parent) {
     const held = holdOf(one, of);
     if (held === undefined) continue;
-    isHeld = true;
+    isInSingleton = true;
     if (held.lock.holds.length > 1 || held.lock.queue.length > 0) return true;
   }
-  return !isHeld && of.holds.length + of.queue.length > 0;
+  return !isInSingleton && of.holds.length + of.queue.length > 0;
 }
 
 /** A wait that has begun. */

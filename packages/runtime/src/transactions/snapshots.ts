@@ -1,7 +1,6 @@
 // The snapshots that transactions take of resources, and the resources that could not be restored or committed.
 import { UnusableError, type Snapshotable } from "@proviso/core";
-import { isGuardable, isThenable } from "@proviso/core/internal";
-import { messageOf } from "../failures.ts";
+import { isGuardable, isThenable, messageOf } from "@proviso/core/internal";
 import { createLock, holdOf, isSharedWithOthers, type Lock, type LockMode, type LockOwner } from "./lock.ts";
 
 /** A resource that takes part, with the name of its key. */

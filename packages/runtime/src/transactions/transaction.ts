@@ -21,7 +21,7 @@ import {
   type Blocked,
   type LockMode,
   type LockOwner,
-  type Wanted,
+  type WantedLock,
 } from "./lock.ts";
 import { lockOf, takeSnapshots, type Participant, type Taken } from "./snapshots.ts";
 
@@ -185,7 +185,7 @@ export function newTransaction(options: TransactionOptions): Transaction {
   };
 }
 
-interface Named extends Wanted {
+interface Named extends WantedLock {
   readonly what: string;
 }
 

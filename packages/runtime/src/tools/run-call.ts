@@ -10,16 +10,16 @@ import {
   type ToolPolicy,
   type ToolResult,
 } from "@proviso/core";
-import { isThenable } from "@proviso/core/internal";
-import { failure, failureBehind, isFailure, messageOf, type Failure } from "../failures.ts";
+import { isThenable, messageOf } from "@proviso/core/internal";
+import { failure, failureBehind, isFailure, type Failure } from "../failures.ts";
 import { isA } from "../is-a.ts";
 import type { BareEvent, Run } from "../run.ts";
 import { runAsPartOf } from "../transactions/async-context.ts";
 import { LockFault, type Transaction } from "../transactions/transaction.ts";
 import { ownInput, parseArguments, type Arguments } from "./arguments.ts";
-import { startCallTime, type CallTime } from "./call-time.ts";
+import { startCallTime, type CallTime } from "./call-timeout.ts";
 import { callContext, type CallContext } from "./context.ts";
-import { openingOf, type Opening } from "./disclosure.ts";
+import { openingOf, type SectionsToOpen } from "./disclosure.ts";
 import { checkPolicies } from "./policies.ts";
 import { failed, jsonOf, resultOf } from "./result.ts";
 
@@ -29,7 +29,7 @@ export interface Invocation {
   readonly result: ToolResult;
   readonly stop?: Failure | undefined;
   /** Sections that are to be open from the next request on. */
-  readonly opens?: Opening | undefined;
+  readonly opens?: SectionsToOpen | undefined;
   /** What the handler threw, for debugging; the model never sees it. */
   readonly cause?: unknown;
 }
@@ -57,12 +57,12 @@ export function prepare(run: Run, call: ToolCall): Accepted | Invocation | Promi
   try {
     return prepared(run, call);
   } catch (cause) {
-    return unforeseen(run, call, cause);
+    return unforeseenResult(run, call, cause);
   }
 }
 
 /** Makes an unexpected error the failed result of this call, and of no other. */
-function unforeseen(run: Run, call: ToolCall, cause: unknown): Invocation {
+function unforeseenResult(run: Run, call: ToolCall, cause: unknown): Invocation {
   return { ...rejected(run, call, `The call of ${call.name} failed where nothing should: ${messageOf(cause)}`), cause };
 }
 
@@ -100,7 +100,7 @@ export function invoke(
   try {
     return invokeNow(run, accepted, transaction, watched);
   } catch (cause) {
-    return unforeseen(run, accepted.call, cause);
+    return unforeseenResult(run, accepted.call, cause);
   }
 }
 
@@ -137,7 +137,7 @@ async function invokeLater(
     if (ended === "timeout") return { params: jsonOf(input), result: handlerFailed(run, call, time.message) };
     return isFailure(ended) ? stoppedCall(accepted, ended) : ended;
   } catch (cause) {
-    return unforeseen(run, call, cause);
+    return unforeseenResult(run, call, cause);
   } finally {
     const ending = endCall(run, handling);
     if (ending !== undefined) await ending;
