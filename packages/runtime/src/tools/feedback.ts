@@ -3,7 +3,7 @@ import { describeValue } from "@proviso/core/internal";
 import { messageOf } from "../failures.ts";
 import { ignoreRejection } from "../logging.ts";
 import type { Run } from "../run.ts";
-import type { SessionCore } from "../session/session.ts";
+import type { SessionCore } from "../session/session-core.ts";
 import { endTransaction } from "../transactions/ending.ts";
 import type { Transaction } from "../transactions/transaction.ts";
 import { transactionAfter } from "./begin.ts";
