@@ -250,6 +250,14 @@ export const mutations: readonly Mutation[] = [
     test: "packages/runtime/test/budgets/held-while-calling.test.ts",
   },
   {
+    rule: "TOOL-17",
+    breaks: "the value of a tool that declares its output is checked",
+    file: "runtime/src/tools/result.ts",
+    find: "output === undefined ? asJsonResult(result)",
+    replace: "output !== null ? asJsonResult(result)",
+    test: "packages/runtime/test/tools/declared-output.test.ts",
+  },
+  {
     rule: "TX-12",
     breaks: "a wait behind whoever waits in front is seen to be endless",
     file: "runtime/src/transactions/lock.ts",

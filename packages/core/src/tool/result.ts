@@ -7,7 +7,7 @@ export type ToolResult<Value = unknown> =
       readonly success: true;
       /** What the model reads. */
       readonly message: string;
-      /** What the tool returned, as its output schema left it. */
+      /** What the tool returned; where it declares an output schema, what that made of it. */
       readonly value: Value;
       /** Whether the model reads the message alone, without the value. */
       readonly hideValue: boolean;

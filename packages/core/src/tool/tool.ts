@@ -20,7 +20,10 @@ export interface Tool<Input = unknown, Value = unknown> {
   readonly description: string;
   /** The schema of the arguments: an object. */
   readonly input: Schema<unknown, Input>;
-  /** The schema of the value; a value that does not fit fails the call. */
+  /**
+   * The schema of the value that `execute` returns. A value that does not fit fails the call, and so does one with a key
+   * that the schema does not name, where it is not a loose one. What the schema made of the value is the result's value.
+   */
   readonly output?: Schema<unknown, Value> | undefined;
   /** Changes nothing: it may overlap with other read-only calls of its turn. Default false. */
   readonly readOnly?: boolean | undefined;

@@ -1,12 +1,46 @@
-import type { ToolResult } from "@proviso/core";
-import { asJson, pathText, returnedResult, toJsonValue, messageOf } from "@proviso/core/internal";
+import type { Schema, ToolResult } from "@proviso/core";
+import {
+  asJson,
+  describeIssues,
+  messageOf,
+  parseWithSchema,
+  pathText,
+  returnedResult,
+  toJsonValue,
+  type SchemaResult,
+} from "@proviso/core/internal";
 import { isA } from "../is-a.ts";
 
-/** Only what toolOk and toolError made is a result; all else is a value. What JSON would change or lose is refused. */
-export function resultOf(returned: unknown): ToolResult {
+/**
+ * Only what toolOk and toolError made is a result; all else is a value. The tool's output schema checks the value and may
+ * change it; then what JSON would change or lose is refused. At once where the schema is, or where there is none.
+ */
+export function resultOf(returned: unknown, output?: Schema): ToolResult | Promise<ToolResult> {
   const result = returnedResult(returned) ?? { success: true, message: "", value: returned, hideValue: false };
   if (!result.success) return failed(result.message);
   if (isA(result.value, Error)) return failed(messageOf(result.value));
+  return output === undefined ? asJsonResult(result) : checkedResult(result, output);
+}
+
+type Success = Extract<ToolResult, { readonly success: true }>;
+
+function checkedResult(result: Success, output: Schema): ToolResult | Promise<ToolResult> {
+  const unchecked = (error: unknown): ToolResult =>
+    failed(`The value that the tool returned could not be checked: ${messageOf(error)}`);
+  const checked = (parsed: SchemaResult<unknown>): ToolResult => {
+    if (parsed.ok) return asJsonResult({ ...result, value: parsed.value });
+    const issues = describeIssues(parsed.issues, parsed.unlisted);
+    return failed(`The tool returned a value that does not fit its output schema: ${issues}.`);
+  };
+  try {
+    const parsing = parseWithSchema(output, result.value);
+    return parsing instanceof Promise ? parsing.then(checked, unchecked) : checked(parsing);
+  } catch (error) {
+    return unchecked(error);
+  }
+}
+
+function asJsonResult(result: Success): ToolResult {
   try {
     const json = asJson(result.value);
     if ("value" in json) return { ...result, value: json.value ?? null };
@@ -25,4 +59,13 @@ export function failed(message: string): ToolResult {
 
 export function jsonOf(value: unknown): unknown {
   return toJsonValue(value)?.value ?? null;
+}
+
+/** The stack of what a handler threw; undefined where there is none, or where its own getter throws. */
+export function stackOf(error: Error): string | undefined {
+  try {
+    return typeof error.stack === "string" ? error.stack : undefined;
+  } catch {
+    return undefined;
+  }
 }

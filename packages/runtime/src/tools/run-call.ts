@@ -11,6 +11,7 @@ import {
   type ToolResult,
 } from "@proviso/core";
 import { isThenable, messageOf } from "@proviso/core/internal";
+import { after } from "../at-once.ts";
 import { failure, failureBehind, isFailure, type Failure } from "../failures.ts";
 import { isA } from "../is-a.ts";
 import type { BareEvent, Run } from "../run.ts";
@@ -21,7 +22,7 @@ import { startCallTime, type CallTime } from "./call-timeout.ts";
 import { callContext, type CallContext } from "./context.ts";
 import { openingOf, type SectionsToOpen } from "./disclosure.ts";
 import { checkPolicies } from "./policies.ts";
-import { failed, jsonOf, resultOf } from "./result.ts";
+import { failed, jsonOf, resultOf, stackOf } from "./result.ts";
 
 /** What is recorded of a call in `tool.invoked`, and the limit that ended the evaluation meanwhile. */
 export interface Invocation {
@@ -218,16 +219,16 @@ async function handleLater(
 /** Runs the handler, synchronously if it is synchronous. @throws what a synchronous handler throws. */
 function runHandler(run: Run, accepted: Accepted, { calling }: Handling): Invocation | Promise<Invocation> {
   const { call, tool, input } = accepted;
-  const ended = (returned: unknown): Invocation => {
-    const result = resultOf(returned);
+  const ended = (result: ToolResult): Invocation => {
     const why = result.success ? calling.refused() : result.message;
     return { params: jsonOf(input), result: why === undefined ? result : handlerFailed(run, call, why) };
   };
+  const checked = (value: unknown): Invocation | Promise<Invocation> => after(resultOf(value, tool.output), ended);
   calling.beginHandler();
   const returned: unknown = tool.execute(ownInput(input), calling.context);
-  if (!isThenable(returned)) return ended(returned);
+  if (!isThenable(returned)) return checked(returned);
   return Promise.resolve(returned)
-    .then(ended)
+    .then(checked)
     .catch((error: unknown) => thrown(run, accepted, error));
 }
 
@@ -277,15 +278,6 @@ function handlerFailed(run: Run, call: ToolCall, message: string, thrown?: unkno
   const more = thrown === undefined ? {} : { err: thrown, ...(stack === undefined ? {} : { stack }) };
   run.log("warn", { tool: call.name, callId: call.id, error: message, ...more }, "tool.failed");
   return failed(message);
-}
-
-function stackOf(error: Error): string | undefined {
-  try {
-    return typeof error.stack === "string" ? error.stack : undefined;
-  } catch {
-    // The error's own getter threw.
-    return undefined;
-  }
 }
 
 function rejected(run: Run, call: ToolCall, error: string): Invocation {
