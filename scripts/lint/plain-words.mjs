@@ -22,6 +22,7 @@ const fragment = "this is a fragment: begin with what the thing is or does";
 const bannedBeginnings = [
   [/^the same\b/i, 'name what it is the same as: "Like `other`, but …"'],
   [/^given:/i, 'write "If set, …"'],
+  [/^(?:default|left out:|-?\d+(?:\.\d+)? to )/i, "begin with what the value is, then its range and its default"],
   [
     /^(?:about|after|against|among|as|at|before|behind|below|beside|besides|between|beyond|by|during|for|from|in|inside|into|of|off|on|onto|out of|outside|over|per|since|through|to|towards?|under|until|up to|upon|with|within|without)\b(?!-)/i,
     fragment,

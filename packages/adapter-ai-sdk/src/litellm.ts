@@ -34,9 +34,9 @@ export interface LiteLLMOptions extends AiSdkSettings, AdapterOptions {
    * `baseURL`, `apiKey` and `extraBody`.
    */
   readonly model: string | LanguageModel;
-  /** Left out: LITELLM_BASE_URL. */
+  /** The address of the proxy. Left out: the value of LITELLM_BASE_URL. */
   readonly baseURL?: string | undefined;
-  /** Left out: LITELLM_API_KEY. */
+  /** The key for the proxy. Left out: the value of LITELLM_API_KEY. */
   readonly apiKey?: string | undefined;
   /** Laid over the body, last. */
   readonly extraBody?: Readonly<Record<string, unknown>> | undefined;

@@ -4,15 +4,15 @@ import { shownAddress } from "@proviso/runtime/internal";
 
 /** Settings that adapters of services have in common. */
 export interface ModelSettings {
-  /** 0 to 2. */
+  /** How freely tokens are chosen, 0 to 2. Left out: not sent. */
   readonly temperature?: number | undefined;
-  /** 0 to 1. */
+  /** The share of probability that tokens are chosen from, 0 to 1. Left out: not sent. */
   readonly topP?: number | undefined;
   /** A whole number, 0 to 20. */
   readonly topLogprobs?: number | undefined;
-  /** -2 to 2. */
+  /** How much tokens that occurred are avoided, -2 to 2. Left out: not sent. */
   readonly presencePenalty?: number | undefined;
-  /** -2 to 2. */
+  /** How much frequent tokens are avoided, -2 to 2. Left out: not sent. */
   readonly frequencyPenalty?: number | undefined;
   /** The most tokens of one answer, reasoning included; a whole number, at least 1. */
   readonly maxOutputTokens?: number | undefined;

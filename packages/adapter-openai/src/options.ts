@@ -27,9 +27,9 @@ export interface OpenAIConnection {
    * adapter sends them itself, over `fetch`.
    */
   readonly client?: OpenAIClient | undefined;
-  /** Left out: OPENAI_API_KEY. */
+  /** The key of the service. Left out: the value of OPENAI_API_KEY. */
   readonly apiKey?: string | undefined;
-  /** Left out: OPENAI_BASE_URL, else OpenAI's own. */
+  /** The address of the service. Left out: the value of OPENAI_BASE_URL, else OpenAI's own address. */
   readonly baseURL?: string | undefined;
   /** The organisation that requests are counted for. Default: `OPENAI_ORG_ID`. */
   readonly organization?: string | undefined;
@@ -53,9 +53,9 @@ export interface OpenAIConnection {
 
 /** What every request carries; only what is set is sent. */
 export interface OpenAISettings {
-  /** 0 to 2. */
+  /** How freely tokens are chosen, 0 to 2. Left out: not sent. */
   readonly temperature?: number | undefined;
-  /** 0 to 1. */
+  /** The share of probability that tokens are chosen from, 0 to 1. Left out: not sent. */
   readonly topP?: number | undefined;
   /** max_output_tokens on the wire; max_completion_tokens with api "chat". */
   readonly maxOutputTokens?: number | undefined;
@@ -63,7 +63,7 @@ export interface OpenAISettings {
   readonly reasoningEffort?: "none" | "minimal" | "low" | "medium" | "high" | (string & {}) | undefined;
   /** Whether the answer carries the probabilities of its tokens. */
   readonly logprobs?: boolean | undefined;
-  /** 0 to 20. */
+  /** How many alternatives of each token are returned with their probabilities, 0 to 20. */
   readonly topLogprobs?: number | undefined;
   /** Whether the model may make several calls in one turn. */
   readonly parallelToolCalls?: boolean | undefined;
@@ -86,9 +86,9 @@ export interface OpenAIChatSettings {
   readonly seed?: number | undefined;
   /** Texts at which the model stops. */
   readonly stop?: readonly string[] | undefined;
-  /** -2 to 2. */
+  /** How much tokens that occurred are avoided, -2 to 2. Left out: not sent. */
   readonly presencePenalty?: number | undefined;
-  /** -2 to 2. */
+  /** How much frequent tokens are avoided, -2 to 2. Left out: not sent. */
   readonly frequencyPenalty?: number | undefined;
 }
 
@@ -96,7 +96,7 @@ export interface OpenAIChatSettings {
 export interface OpenAIOptions extends OpenAIConnection, OpenAISettings, OpenAIChatSettings, AdapterOptions {
   /** The model's name. */
   readonly model: string;
-  /** Left out: "responses", or "chat" when baseURL is not OpenAI's. */
+  /** The API that is called. Left out: "responses", or "chat" when baseURL is not OpenAI's. */
   readonly api?: "responses" | "chat" | undefined;
 }
 

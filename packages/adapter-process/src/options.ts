@@ -16,7 +16,7 @@ export interface CommandLineOptions extends AdapterOptions {
   readonly command: string;
   /** Handed over as they are. Default: none. */
   readonly args?: readonly string[] | undefined;
-  /** Default: the working directory of this process. */
+  /** The folder that the command runs in. Default: the working directory of this process. */
   readonly cwd?: string | undefined;
   /** Names of the variables that it may see; PATH it always sees. Default: none. */
   readonly env?: readonly string[] | undefined;

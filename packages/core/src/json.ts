@@ -17,7 +17,7 @@ export type JsonResult =
 
 /** How large a JSON text may be for `parseJson`. */
 export interface JsonLimits {
-  /** Default 64. */
+  /** The number of levels that objects and lists may be nested. Default 64. */
   readonly maxDepth?: number | undefined;
   /** UTF-16 units of text. Default 1 MiB. */
   readonly maxLength?: number | undefined;

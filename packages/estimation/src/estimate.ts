@@ -14,7 +14,7 @@ export interface EstimateOptions {
   readonly adapter: ProviderAdapter;
   /** What evaluations have spent: `usageStatistics(…)` or a store. Left out: priors. */
   readonly history?: UsageHistory | undefined;
-  /** Default: the adapter's own. */
+  /** The model to estimate for. Default: the adapter's own. */
   readonly model?: string | undefined;
   /** Earlier turns of a conversation, as they would be given to `evaluate`. */
   readonly messages?: readonly Message[] | undefined;

@@ -11,7 +11,7 @@ import { schemaRefusal, transactionWordOf } from "./sqlite-statements.ts";
 
 /** What `sqliteResource` takes beside the path or database. */
 export interface SqliteOptions {
-  /** Default `SqliteDatabase`; a second database needs one of its own. */
+  /** The key of the resource. Default `SqliteDatabase`; a second database needs one of its own. */
   readonly key?: ResourceKey<SqliteDatabase> | undefined;
   /**
    * Scripts that make the schema, in order: each is run once, in a transaction, and counted in the file's user_version.

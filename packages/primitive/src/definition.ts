@@ -12,7 +12,7 @@ export interface PrimitiveDefinition<OS extends Schema> {
   readonly output: OS;
   /** An id. Left out, and no ready adapter: PROVISO_MODEL. */
   readonly model?: string | undefined;
-  /** 0 to 2. Left out: the provider's own. */
+  /** How freely tokens are chosen, 0 to 2. Left out: the provider's own default. */
   readonly temperature?: number | undefined;
   /** Requests that the provider refuses for the moment are asked again, within these bounds. */
   readonly throttle?: Partial<ThrottlePolicy> | undefined;

@@ -6,7 +6,7 @@ import { checkAdapterOptions, checkModelSettings, environmentVariable } from "@p
 export interface PrimitiveSettings {
   /** The model's id. */
   readonly model: string;
-  /** 0 to 2. Default: that of the service. */
+  /** How freely tokens are chosen, 0 to 2. Default: that of the service. */
   readonly temperature?: number;
   /** How refusals are retried. Default: that of the adapter. */
   readonly throttle?: Partial<ThrottlePolicy>;

@@ -26,7 +26,7 @@ export interface Environment {
   readonly random?: (() => number) | undefined;
   /** Makes the ids of evaluations and sessions. Default: random UUIDs. */
   readonly newId?: (() => string) | undefined;
-  /** Left out: nothing is printed. */
+  /** The logger of the runtime. Left out: nothing is logged. */
   readonly logger?: Logger | undefined;
   /**
    * Texts that no event, error, log or snapshot of an evaluation may show, however they are written there: as they are,

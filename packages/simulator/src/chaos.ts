@@ -9,7 +9,7 @@ export interface Chaos {
   readonly seed: number;
   /** Part of the requests that get one, from 0 to 1. */
   readonly rate: number;
-  /** Left out: all but those that leave the client waiting for ever (`hang…`, `…stalls`). */
+  /** The faults to choose from. Left out: all but those that leave the client waiting for ever (`hang…`, `…stalls`). */
   readonly faults?: readonly FaultName[] | undefined;
   /**
    * What the choice of a fault depends on. "request" (default): the request's number, so the same order of requests

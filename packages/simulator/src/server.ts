@@ -18,7 +18,7 @@ export interface SimulatorOptions {
   readonly rules?: readonly SimulatorRule[] | undefined;
   /** Milliseconds before every answer. Default 0. */
   readonly latencyMs?: number | undefined;
-  /** Default 0: any free one. */
+  /** The port to listen at. Default 0: any free one. */
   readonly port?: number | undefined;
   /** The only key that is accepted; left out: any. */
   readonly apiKey?: string | undefined;

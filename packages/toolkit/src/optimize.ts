@@ -34,7 +34,7 @@ export type OptimizationScope = "session" | "global";
 export interface OptimizeOptions {
   /** The caller's: gets the digest with scope "session", loses its copy with "global"; else untouched. */
   readonly session: Session;
-  /** Default "session". */
+  /** Where the digest is kept. Default "session". */
   readonly scope?: OptimizationScope | undefined;
   /** Used in the optimisation too; "global" needs store and tag. */
   readonly overrides?: { readonly store: OverridesStore; readonly tag?: string | undefined } | undefined;

@@ -17,7 +17,10 @@ import { checkOptionNames } from "@proviso/core/provider";
 export function sequentialDependency(options: {
   readonly tool: Tool;
   readonly after: readonly Tool[];
-  /** Default: made of the tools' names. Two of one name and different tools cannot share a session. */
+  /**
+   * The name of the policy. Default: made of the tools' names. Two of one name and different tools cannot share a
+   * session.
+   */
   readonly name?: string | undefined;
 }): ToolPolicy {
   checkOptionNames("sequentialDependency", options, { tool: true, after: true, name: true });
@@ -185,7 +188,10 @@ export interface ApprovalRequest {
  */
 export function requireApproval(
   ask: (request: ApprovalRequest) => Approval | Promise<Approval>,
-  options: { /** Left out: every tool that is not read-only. */ readonly tools?: readonly Tool[] | undefined } = {},
+  options: {
+    /** The tools that are asked about. Left out: every tool that is not read-only. */
+    readonly tools?: readonly Tool[] | undefined;
+  } = {},
 ): ToolPolicy {
   checkOptionNames("requireApproval", options, { tools: true });
   const { tools } = options;

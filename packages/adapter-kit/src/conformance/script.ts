@@ -13,7 +13,7 @@ export interface ConformanceAnswer {
     | undefined;
   /** null: none is reported. Left out: any. */
   readonly usage?: ReportedUsage | null | undefined;
-  /** Left out: "tool-calls" where there are calls, else "stop". */
+  /** Why the model stopped. Left out: "tool-calls" where there are calls, else "stop". */
   readonly finishReason?: Exclude<FinishReason, "other"> | undefined;
   /** The text with which the model declines. Default: none. */
   readonly refusal?: string | undefined;

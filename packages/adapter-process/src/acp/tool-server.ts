@@ -92,7 +92,7 @@ function mcpServer(source: ToolSource, news: () => string): Server {
       annotations: {
         readOnlyHint: readOnly === true,
         idempotentHint: idempotent === true,
-        // Left out they are true, and agents ask a person or a model before each call.
+        // Both hints are true where they are left out, and agents ask a person or a model before each call.
         ...(source.trusted ? { destructiveHint: false, openWorldHint: false } : {}),
       },
     })),

@@ -22,7 +22,10 @@ export interface Section<in Params = {}> {
   readonly textFrom?: ((get: SessionState["get"], path: string) => string | undefined) | undefined;
   /** Shown in place of text while the section is summarised; placeholders as in text. */
   readonly summary?: string | undefined;
-  /** Default "full". What may be a summary needs one; the model opens it when it needs it. */
+  /**
+   * Whether the section is shown in full or as its summary, which it needs then; the model opens it when it needs it.
+   * Default "full".
+   */
   readonly visibility?: (Visibility | ((params: Params) => Visibility)) | undefined;
   /**
    * The message that shows the section. Default "system". The user sections form the user message. A child has its
@@ -44,7 +47,7 @@ export interface Section<in Params = {}> {
   readonly slices?: readonly Slice[] | undefined;
   /** Sections below this one. */
   readonly children?: readonly Section<Params>[] | undefined;
-  /** Default true. */
+  /** Whether an override may replace the section's texts. Default true. */
   readonly acceptsOverrides?: boolean | undefined;
 }
 

@@ -28,7 +28,7 @@ export interface PromptDefinition<
   S extends readonly unknown[],
   T extends string = string,
 > {
-  /** Default "app". */
+  /** The namespace of the prompt. Default "app". */
   readonly ns?: string | undefined;
   /** The prompt's name in its namespace: `^[a-z0-9][a-z0-9._-]{0,63}$`. */
   readonly key: string;
@@ -36,7 +36,7 @@ export interface PromptDefinition<
   readonly name?: string | undefined;
   /** The schema of the params that the texts name. */
   readonly params?: PS | undefined;
-  /** Left out: the output is the answer's text. */
+  /** The schema of the output. Left out: the output is the answer's text. */
   readonly output?: OS | undefined;
   /** Describe the output in the text even where the provider enforces it. Default false. */
   readonly outputInstructions?: boolean | undefined;

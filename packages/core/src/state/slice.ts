@@ -107,7 +107,10 @@ export function defineSlice<State, Kind extends Slice["kind"] = "state">(slice: 
    * The state's type comes from it: an empty list wants its own, `[] as readonly Task[]`. It is frozen at every depth.
    */
   readonly initial: State;
-  /** Default "state". A reducer of a "log" whose state is a list receives a LogDraft. */
+  /**
+   * How the state is kept: a "log" keeps its entries at a rollback. Default "state". A reducer of a "log" whose state is a list
+   * receives a LogDraft.
+   */
   readonly kind?: Kind | undefined;
   readonly schema?: Schema<unknown, State> | undefined;
   /** `({ on }) => on(added, (draft, { task }) => void draft.push(task))` */

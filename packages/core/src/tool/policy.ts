@@ -16,7 +16,10 @@ export type PolicyCall<T extends Tool = Tool> =
 export interface ToolPolicy {
   /** Names the policy in errors and logs. */
   readonly name: string;
-  /** Left out: all tools in its reach, which is its section and the sections below, or the whole prompt. */
+  /**
+   * The tools that the policy watches. Left out: all tools in its reach, which is its section and the sections below,
+   * or the whole prompt.
+   */
   readonly tools?: readonly Tool[] | undefined;
   /** Slices that the policy reads or writes; added to the session when an evaluation starts. */
   readonly slices?: readonly Slice[] | undefined;
