@@ -33,7 +33,7 @@ const kilobyte = 1024;
 
 export const sizeBounds: readonly SizeBound[] = [
   { id: "core", names: "*", most: 18.5 * kilobyte },
-  { id: "runtime", names: "*", most: 52 * kilobyte },
+  { id: "runtime", names: "*", most: 54 * kilobyte },
   // A bundler drops what is not used. A call at the top of a module, which it cannot drop, keeps all that it reaches.
   { id: "core", names: "{ systemClock }", most: 0.5 * kilobyte },
   { id: "core", names: "{ toolOk }", most: 1.5 * kilobyte },
