@@ -2,6 +2,7 @@ import { DefinitionError } from "@proviso/core";
 
 /** A package that need not be installed. */
 export interface OptionalPackage {
+  /** The name of the package on npm. */
   readonly name: string;
   /** What the package is needed for, as the error words it: "a model that is given by its id". */
   readonly purpose: string;

@@ -67,7 +67,7 @@ export function restoreSession(json: unknown, options: { readonly slices: readon
   return core.session;
 }
 
-export function createCore(id: string, firstSeq = 0): SessionCore {
+function createCore(id: string, firstSeq = 0): SessionCore {
   const given: unknown = id;
   if (typeof given !== "string" || given === "")
     throw new DefinitionError(`A session's id must be a text, and not empty: not ${describeValue(given)}.`);

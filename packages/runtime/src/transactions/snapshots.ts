@@ -73,7 +73,7 @@ export function hasJoined(transaction: SnapshotOwner, resource: object, mode: Lo
 }
 
 /** False where the resource refuses every change of a reader, so that nothing has to be restored. */
-export function mayChange(resource: object, mode: LockMode): boolean {
+function mayChange(resource: object, mode: LockMode): boolean {
   return mode === "write" || !isGuardable(resource);
 }
 
