@@ -44,17 +44,17 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "TX-7",
     breaks: "a log slice that is no list survives a rollback",
-    file: "runtime/src/session/places.ts",
-    find: 'if (slice.kind === "log") return now[at];',
+    file: "runtime/src/session/slice-store.ts",
+    find: 'if (slice.kind === "log") return now[index];',
     replace: "",
     test: "packages/runtime/test/tools/recording.test.ts",
   },
   {
     rule: "TX-7",
     breaks: "a log slice that is no list survives a rollback, with slices in the order of the mark",
-    file: "runtime/src/session/places.ts",
-    find: "const same = slices === joined && looseLogs === 0;",
-    replace: "const same = slices === joined;",
+    file: "runtime/src/session/slice-store.ts",
+    find: "const isSame = marked === slices && logsInStates === 0;",
+    replace: "const isSame = marked === slices;",
     test: "packages/runtime/test/tools/recording.test.ts",
   },
   {

@@ -172,20 +172,20 @@ export const lockMutations: readonly Mutation[] = [
   },
   {
     name: "what the body of a transaction dispatches stays",
-    file: runtime("session/session.ts"),
-    find: "if (one.scope !== undefined && !one.ended && one.core === core) return originOf(one);",
-    replace: "if (one.scope === null) return originOf(one);",
+    file: runtime("transactions/session-view.ts"),
+    find: "transaction.scope !== undefined && !transaction.ended && transaction.core === core",
+    replace: "transaction.scope === null",
   },
   {
     name: "what a transaction inside another does stays",
-    file: runtime("session/beside.ts"),
-    find: "if (owner !== undefined && parent !== undefined) outer.set(owner, parent);",
+    file: runtime("session/concurrent-changes.ts"),
+    find: "if (owner !== undefined && parent !== undefined) parents.set(owner, parent);",
     replace: "void parent;",
   },
   {
     name: "what others dispatch meanwhile is undone",
-    file: runtime("session/slices.ts"),
-    find: "      beside.remember({ event, by: undefined });\n",
+    file: runtime("session/state.ts"),
+    find: "      concurrent.record({ event, by: undefined });\n",
     replace: "",
   },
   {
@@ -208,7 +208,7 @@ export const lockMutations: readonly Mutation[] = [
   },
   {
     name: "a restored mark keeps what was undone since",
-    file: runtime("session/beside.ts"),
+    file: runtime("session/concurrent-changes.ts"),
     find: "if (other.mark.order > mark.order) other.base = base;",
     replace: "void [other, base];",
   },

@@ -246,8 +246,8 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "what was brought back by a snapshot is lost with a call",
-    file: runtime("session/beside.ts"),
-    find: "isWithin ? stoodAt(changes, base, restored.order)",
+    file: runtime("session/concurrent-changes.ts"),
+    find: "isWithin ? stateAt(changes, base, restored.order)",
     replace: "isWithin ? { from: base, events: [] }",
   },
   ...lockMutations,

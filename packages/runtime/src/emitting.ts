@@ -5,7 +5,7 @@ import type { World } from "./environment.ts";
 import { logSafely } from "./logging.ts";
 import type { Run } from "./run.ts";
 import { redactionOf } from "./secrets/structure.ts";
-import type { Origin } from "./session/beside.ts";
+import type { Origin } from "./session/concurrent-changes.ts";
 
 /**
  * Makes the function that numbers an event, reduces it, and emits it to the session's listeners and the stream. `ended` is

@@ -12,7 +12,6 @@ export { memoryFilesystem } from "./resources/memory-filesystem.ts";
 export { memoryOverrides } from "./overrides.ts";
 export { openResources } from "./resources/context.ts";
 export { append, replaceLatest, upsertBy } from "./session/reducers.ts";
-export { restoreSession } from "./session/restore.ts";
-export { createSession } from "./session/session.ts";
+export { createSession, restoreSession } from "./session/session.ts";
 export { createSnapshot, restoreSnapshot, transaction } from "./transactions/public.ts";
 export type { Snapshot, TransactionScope, TransactionViews } from "./transactions/public.ts";

@@ -36,5 +36,5 @@ export { decodeText, grepFiles, readLines, selectLines } from "./resources/readi
 export type { SearchedFile } from "./resources/reading.ts";
 export { isSecret, openSecrets } from "./secrets.ts";
 export { redactionOf } from "./secrets/structure.ts";
-export { joinSlices } from "./session/session.ts";
+export { joinSlices } from "./session/session-core.ts";
 export { charactersOf, tokensBeside, tokensOf } from "./usage.ts";

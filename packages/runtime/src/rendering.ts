@@ -2,7 +2,7 @@ import { DefinitionError, type PromptOverride, type RenderedPrompt, type Visibil
 import { openedSections, messageOf } from "@proviso/core/internal";
 import { failure, isFailure, type Failure } from "./failures.ts";
 import type { Run } from "./run.ts";
-import type { SessionCore } from "./session/session.ts";
+import type { SessionCore } from "./session/session-core.ts";
 import { checkUses } from "./tools/uses.ts";
 
 /** What a prompt is rendered with, beside its params. */

@@ -25,7 +25,7 @@ import type { Limits } from "./limits.ts";
 import type { Nesting } from "./nesting.ts";
 import type { Opened, RenderInputs } from "./rendering.ts";
 import type { ResourceContext } from "./resources/context.ts";
-import type { SessionCore, UnnumberedEvent } from "./session/session.ts";
+import type { SessionCore, UnnumberedEvent } from "./session/session-core.ts";
 import type { Redaction } from "./secrets/structure.ts";
 import type { Enclosing } from "./transactions/enclosing.ts";
 import type { Prices } from "./prices.ts";

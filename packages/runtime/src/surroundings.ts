@@ -6,7 +6,7 @@ import type { LimitOptions } from "./limits.ts";
 import type { Nesting } from "./nesting.ts";
 import { contextOf, isOpened, openContext, type ContextSources, type ResourceContext } from "./resources/context.ts";
 import type { Run } from "./run.ts";
-import type { SessionCore } from "./session/session.ts";
+import type { SessionCore } from "./session/session-core.ts";
 import { enclosing, enclosingOfNested, type Enclosing } from "./transactions/enclosing.ts";
 import { endlessWait } from "./transactions/endless-wait.ts";
 import { nameOfWriterAround } from "./transactions/lock.ts";

@@ -3,7 +3,6 @@
 // 3. A poisoned session refuses everything and says why.
 import {
   DefinitionError,
-  RevokedError,
   UnusableError,
   type AppEvent,
   type DispatchResult,
@@ -12,80 +11,18 @@ import {
   type SessionSnapshot,
   type Slice,
 } from "@proviso/core";
-import { checkOptionNames, isRecord } from "@proviso/core/provider";
-import { describeValue, frozenInDepth, frozenJson, isFrameworkEventType, messageOf } from "@proviso/core/internal";
+import { checkOptionNames } from "@proviso/core/provider";
+import { describeValue, frozenInDepth, frozenJson, isFrameworkEventType, messageOf, openedSections } from "@proviso/core/internal";
 import { systemId } from "../environment.ts";
-import { currentTransaction } from "../transactions/async-context.ts";
-import type { Transaction } from "../transactions/transaction.ts";
-import { createLock, type Lock } from "../transactions/lock.ts";
-import { sessionFormat, sessionJson } from "./session-json.ts";
-import type { Origin } from "./beside.ts";
+import { createLock } from "../transactions/lock.ts";
+import { originIn } from "../transactions/session-view.ts";
+import type { Origin, SessionMark } from "./concurrent-changes.ts";
 import { createDispatcher, type Dispatcher } from "./dispatcher.ts";
-import { sliceStates, type SessionMark, type SliceStates } from "./slices.ts";
+import { withCore, type SessionCore } from "./session-core.ts";
+import { parseSession, sessionJson } from "./session-json.ts";
+import { createSessionState, type SessionState } from "./state.ts";
 
-/** A framework event before the session has numbered it. */
-export type UnnumberedEvent = FrameworkEvent extends infer E
-  ? E extends FrameworkEvent
-    ? Omit<E, "sessionId" | "seq">
-    : never
-  : never;
-
-/** The session as the runtime sees it: what the public one hides. */
-export interface SessionCore extends Pick<
-  SliceStates,
-  "join" | "reduce" | "reduceAgain" | "reduceBeside" | "mark" | "open" | "close" | "rollback" | "restore"
-> {
-  readonly session: Session;
-  /** For the transactions of its evaluations. */
-  readonly lock: Lock;
-  /** @throws {UnusableError} for a session whose changes could not be undone or committed, with the reason. */
-  assertUsable(): void;
-  isUsable(): boolean;
-  /** Tells the listeners; never throws. */
-  notify(event: AppEvent | FrameworkEvent): readonly unknown[];
-  /** Takes the event over, and freezes it at every depth. */
-  number(event: UnnumberedEvent): FrameworkEvent;
-  /** Whether a listener or a reducer receives an event of this type, now or after a rollback. */
-  isReceived(type: FrameworkEvent["type"]): boolean;
-  /** Counts an event that is not made. */
-  passOver(): void;
-  /** Makes the session unusable. */
-  poison(operation: "rollback" | "commit", message: string, cause: unknown): void;
-  /** The application's dispatch; with a transaction it is undone with that. */
-  dispatch(event: AppEvent, by: Origin | undefined): DispatchResult;
-  /** Puts a state in a slice's place: for what was saved or forked. */
-  put(slice: Slice, state: unknown): void;
-}
-
-// On the session itself: a WeakMap would keep every session alive until a full collection.
-const coreKey = Symbol("core");
 const marks = new WeakMap<SessionSnapshot, SessionMark>();
-
-/** @throws {DefinitionError} for a session that `createSession` did not make. */
-export function coreOf(session: Session): SessionCore {
-  const core = (session as { readonly [coreKey]?: SessionCore } | undefined)?.[coreKey];
-  if (core === undefined) throw new DefinitionError(whyNoSession(session));
-  return core;
-}
-
-/**
- * Gives a session the slices that it lacks, as an evaluation does when it begins.
- * @throws {DefinitionError} when it has another slice of such a name; none joins then.
- */
-export function joinSlices(session: Session, slices: readonly Slice[]): void {
-  coreOf(session).join(slices);
-}
-
-function whyNoSession(given: unknown): string {
-  const fields: Readonly<Record<string, unknown>> = isRecord(given) ? given : {};
-  if (fields["format"] === sessionFormat) {
-    return "This is a session's JSON: restoreSession(json, { slices: prompt.slices }) makes a session of it.";
-  }
-  if (typeof fields["on"] === "function" && typeof fields["toJSON"] === "function") {
-    return "This session was made by another copy of @proviso/runtime: npm ls @proviso/runtime shows which are installed; let there be one.";
-  }
-  return "This session was not made by createSession; inside a tool, evaluate with context.evaluate.";
-}
 
 /**
  * A session: typed state that only events change. `slices` join at once; a prompt's join when its evaluation begins.
@@ -100,11 +37,34 @@ export function createSession(
   return core.session;
 }
 
+/**
+ * Brings a session's JSON back, with its id and its numbering; slices that it does not name begin anew.
+ * @throws {DefinitionError} for JSON that is damaged, foreign or newer, and for slices that are not given or do not
+ * fit, with the path of the fault; nothing exists then.
+ */
+export function restoreSession(json: unknown, options: { readonly slices: readonly Slice[] }): Session {
+  const slices: unknown = options?.slices;
+  if (!Array.isArray(slices)) throw new DefinitionError("restoreSession needs the slices: { slices: prompt.slices }.");
+  checkOptionNames("restoreSession", options, { slices: true });
+  // An override opens and closes sections of prompts that have no such slice of their own.
+  const all = [...new Set([...options.slices, openedSections])];
+  const saved = parseSession(json, all);
+  const core = createCore(saved.id, saved.seq);
+  core.join(options.slices);
+  for (const { name, state } of saved.slices) {
+    const slice = all.find((known) => known.name === name);
+    if (slice === undefined) continue;
+    core.join([slice]);
+    core.put(slice, state);
+  }
+  return core.session;
+}
+
 export function createCore(id: string, firstSeq = 0): SessionCore {
   const given: unknown = id;
   if (typeof given !== "string" || given === "")
     throw new DefinitionError(`A session's id must be a text, and not empty: not ${describeValue(given)}.`);
-  const states = sliceStates(id);
+  const state = createSessionState(id);
   const dispatcher = createDispatcher();
   let seq = firstSeq;
   let poisoned: { readonly message: string; readonly details: UnusableDetails } | undefined;
@@ -117,13 +77,13 @@ export function createCore(id: string, firstSeq = 0): SessionCore {
     checkAppEvent(event);
     frozenEvent(event);
     dispatcher.finish(event.type);
-    const failed = by === undefined ? states.reduceBeside(event) : states.reduce(event, by);
-    const told = dispatcher.notify(event);
-    const errors = failed.length === 0 ? told : [...failed, ...told];
+    const failed = by === undefined ? state.reduceConcurrent(event) : state.reduce(event, by);
+    const thrown = dispatcher.notify(event);
+    const errors = failed.length === 0 ? thrown : [...failed, ...thrown];
     return { ok: errors.length === 0, errors };
   };
   const current = (): Origin | undefined => originIn(core);
-  const session = publicSession(id, states, dispatcher, { assertUsable, nextSeq: () => seq, dispatch, current });
+  const session = publicSession(id, state, dispatcher, { assertUsable, nextSeq: () => seq, dispatch, current });
   const core: SessionCore = {
     session,
     lock: createLock(),
@@ -131,17 +91,17 @@ export function createCore(id: string, firstSeq = 0): SessionCore {
     isUsable: () => poisoned === undefined,
     join(slices) {
       assertUsable();
-      states.join(slices);
+      state.join(slices);
     },
     // With `by` it is an application's: as the caller made it, or a copy without secrets.
-    reduce: (event, by) => states.reduce(by === undefined ? event : frozenEvent(event), by),
-    reduceAgain: states.reduceAgain,
-    reduceBeside: states.reduceBeside,
-    mark: states.mark,
-    open: states.open,
-    close: states.close,
-    rollback: states.rollback,
-    restore: states.restore,
+    reduce: (event, by) => state.reduce(by === undefined ? event : frozenEvent(event), by),
+    reduceAgain: state.reduceAgain,
+    reduceConcurrent: state.reduceConcurrent,
+    mark: state.mark,
+    open: state.open,
+    close: state.close,
+    rollback: state.rollback,
+    restore: state.restore,
     notify: dispatcher.notify,
     number(event) {
       const own: { type: string; sessionId?: string; seq?: number } = event;
@@ -149,16 +109,16 @@ export function createCore(id: string, firstSeq = 0): SessionCore {
       own.seq = seq++;
       return frozenJson(own) as FrameworkEvent;
     },
-    isReceived: (type) => dispatcher.hasListeners() || states.isReduced(type),
+    isReceived: (type) => dispatcher.hasListeners() || state.isReduced(type),
     passOver: () => void seq++,
-    put: states.set,
+    put: state.put,
     poison(operation, why, cause) {
       const message = `The session "${id}" cannot be used any more: ${why}`;
       poisoned ??= { message, details: { what: "session", id, operation, cause } };
     },
     dispatch,
   };
-  Object.freeze(Object.defineProperty(session, coreKey, { value: core }));
+  withCore(session, core);
   return core;
 }
 
@@ -172,50 +132,9 @@ interface PublicParts {
   readonly current: () => Origin | undefined;
 }
 
-/**
- * What the body of `transaction()` does to its session belongs to the transaction, also where it is done by a listener or a
- * handler of an evaluation in it. Of a tool call it is no part: that has a door of its own.
- */
-function originIn(core: SessionCore): Origin | undefined {
-  for (let one = currentTransaction()?.transaction; one !== undefined; one = one.parent) {
-    if (one.scope !== undefined && !one.ended && one.core === core) return originOf(one);
-  }
-  return undefined;
-}
-
-const transactions = new WeakMap<Session, Transaction>();
-
-/** The session as the body of a transaction uses it: what is dispatched through it is undone with the transaction. */
-export function sessionWithin(session: Session, transaction: Transaction): Session {
-  const core = coreOf(session);
-  const dispatch = (event: AppEvent): DispatchResult => {
-    if (transaction.ended) throw new RevokedError(`${transaction.name} is over: its session cannot be used any more.`);
-    return core.dispatch(event, originOf(transaction));
-  };
-  const view: Session = { ...session, dispatch };
-  transactions.set(view, transaction);
-  return Object.freeze(Object.defineProperty(view, coreKey, { value: core }));
-}
-
-/** The transaction whose body was given this session. */
-export function transactionOf(session: Session): Transaction | undefined {
-  return transactions.get(session);
-}
-
-/** The transaction as the one that caused an event. */
-export function originOf({ id, parent }: TransactionOrigin): Origin {
-  return parent === undefined
-    ? { evaluationId: id }
-    : { evaluationId: id, parent: { evaluationId: parent.id, callId: "" } };
-}
-interface TransactionOrigin {
-  readonly id: string;
-  readonly parent: { readonly id: string } | undefined;
-}
-
 function publicSession(
   id: string,
-  states: SliceStates,
+  state: SessionState,
   dispatcher: Dispatcher,
   { assertUsable, nextSeq, dispatch, current }: PublicParts,
 ): Session {
@@ -224,7 +143,7 @@ function publicSession(
     dispatch: (event) => dispatch(event, current()),
     get<State>(slice: Slice<State>): State {
       assertUsable();
-      return states.get(slice) as State;
+      return state.get(slice) as State;
     },
     on(filter, listener) {
       assertUsable();
@@ -233,32 +152,32 @@ function publicSession(
     snapshot() {
       assertUsable();
       const snapshot: SessionSnapshot = Object.freeze({ sessionId: id });
-      marks.set(snapshot, states.mark());
+      marks.set(snapshot, state.mark());
       return snapshot;
     },
     restore(snapshot) {
       assertUsable();
       const mark = marks.get(snapshot);
       if (mark === undefined) throw new DefinitionError("This is not a snapshot that a session made.");
-      const joined = new Set(states.joined());
-      const missing = mark.slices.filter((slice) => !joined.has(slice)).map(({ name }) => name);
+      const own = new Set(state.slices());
+      const missing = mark.slices.filter((slice) => !own.has(slice)).map(({ name }) => name);
       if (missing.length > 0) {
         throw new DefinitionError(`The session "${id}" lacks slices of the snapshot: ${missing.join(", ")}.`);
       }
-      states.restore(mark, current());
+      state.restore(mark, current());
     },
     fork(options: { id?: string } = {}) {
       assertUsable();
       checkOptionNames("fork", options, { id: true });
       const { id: forkId = systemId() } = options;
       const fork = createCore(forkId);
-      fork.join(states.joined());
-      for (const slice of states.joined()) fork.put(slice, states.get(slice));
+      fork.join(state.slices());
+      for (const slice of state.slices()) fork.put(slice, state.get(slice));
       return fork.session;
     },
     toJSON() {
       assertUsable();
-      return sessionJson({ id, seq: nextSeq(), slices: states.joined(), get: states.get });
+      return sessionJson({ id, seq: nextSeq(), slices: state.slices(), get: state.get });
     },
   };
 }

@@ -1,6 +1,7 @@
 import type { Session, SessionEvent, Slice } from "@proviso/core";
 import { checkOptionNames } from "@proviso/core/provider";
-import { coreOf, createSession } from "../session/session.ts";
+import { coreOf } from "../session/session-core.ts";
+import { createSession } from "../session/session.ts";
 
 /** Makes a new session and reduces its state from recorded events; no listener receives them again. */
 export function replayEvents(

@@ -2,7 +2,7 @@ import type { FeedbackProvider, ToolCall, ToolMessage } from "@proviso/core";
 import { describeValue, messageOf } from "@proviso/core/internal";
 import { ignoreRejection } from "../logging.ts";
 import type { Run } from "../run.ts";
-import type { SessionCore } from "../session/session.ts";
+import type { SessionCore } from "../session/session-core.ts";
 import { endTransaction } from "../transactions/ending.ts";
 import type { Transaction } from "../transactions/transaction.ts";
 import { transactionAfter } from "./begin.ts";

@@ -1,6 +1,6 @@
 import type { Session } from "@proviso/core";
-import { transactionOf } from "../session/session.ts";
 import { currentTransaction } from "./async-context.ts";
+import { transactionOf } from "./session-view.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** The transaction in whose code something begins. */

@@ -11,11 +11,12 @@ import { errorOf, isFailure } from "../failures.ts";
 import type { Calling } from "../resources/asking.ts";
 import { contextOf, rememberContext, type ResourceContext } from "../resources/context.ts";
 import type { StorePosition } from "../resources/store.ts";
-import { coreOf, originOf, sessionWithin, type SessionCore } from "../session/session.ts";
-import type { SessionMark } from "../session/slices.ts";
+import type { SessionMark } from "../session/concurrent-changes.ts";
+import { coreOf, type SessionCore } from "../session/session-core.ts";
 import { runAsPartOf } from "./async-context.ts";
 import { enclosing, type Enclosing } from "./enclosing.ts";
 import { endTransaction, othersInside, restoreSavepoints, rollback } from "./ending.ts";
+import { originOf, sessionWithin } from "./session-view.ts";
 import { takeSavepoints, type Savepoint } from "./snapshots.ts";
 import { beginTransaction, type Transaction, type TransactionHost } from "./transaction.ts";
 

@@ -11,8 +11,8 @@ import { abortedFailure, isFailure, type Failure, type LimitFailure } from "../f
 import type { ResourceContext } from "../resources/context.ts";
 import type { Removed } from "../resources/store.ts";
 import type { Run } from "../run.ts";
-import type { SessionCore } from "../session/session.ts";
-import type { SessionMark } from "../session/slices.ts";
+import type { SessionMark } from "../session/concurrent-changes.ts";
+import type { SessionCore } from "../session/session-core.ts";
 import { endlessWait } from "./endless-wait.ts";
 import {
   releaseAll,

@@ -1,8 +1,8 @@
 import { defineSlice, type SessionSnapshot } from "@proviso/core";
 import { createSession } from "@proviso/runtime";
 import { expect, test } from "vitest";
-import { coreOf } from "../../src/session/session.ts";
-import type { SessionMark } from "../../src/session/slices.ts";
+import { coreOf } from "../../src/session/session-core.ts";
+import type { SessionMark } from "../../src/session/concurrent-changes.ts";
 import { fc, journal, noted, notes } from "./support.ts";
 
 /** Everything that happens, as one list: what applications note, and which evaluation asked its provider. */

@@ -1,0 +1,156 @@
+// 1. While a transaction is open, what others change is recorded: rolling the transaction back does it again.
+// 2. Changes older than every open mark are dropped; on average that costs the same for each change.
+import type { Slice } from "@proviso/core";
+import type { LogMarks } from "./slice-store.ts";
+
+/** The states of the state slices, by the order in which they joined; with "all" how long the logs are, too. */
+export interface SessionMark {
+  /** Identifies the session that it was taken of. */
+  readonly session: object;
+  /** Grows with each mark, and with each change that others make while one is open. */
+  readonly order: number;
+  readonly slices: readonly Slice[];
+  readonly states: readonly unknown[];
+  readonly logs: LogMarks | undefined;
+}
+
+/** The evaluation that caused an event, and its tool call where it was one. */
+export interface Origin {
+  readonly evaluationId?: string | undefined;
+  readonly callId?: string | undefined;
+  /** The call around the evaluation. */
+  readonly parent?: { readonly evaluationId: string; readonly callId: string } | undefined;
+}
+/** An application's event, or a framework event with its evaluation. */
+export interface AnyEvent extends Origin {
+  readonly type: string;
+}
+/** An event was dispatched, or a snapshot was restored. */
+type Change =
+  | { readonly event: AnyEvent; readonly by: Origin | undefined }
+  | { readonly restored: SessionMark; readonly by: Origin | undefined };
+
+type Ordered = readonly [order: number, Change];
+type Parent = NonNullable<Origin["parent"]>;
+
+/** Where undoing to a mark has to begin, and the events to reduce again from there. */
+export interface Remaining {
+  readonly from: SessionMark;
+  readonly events: readonly AnyEvent[];
+}
+
+/** The changes made while marks are open, with the transaction that each belongs to. */
+export interface ConcurrentChanges {
+  /** Returns the next order number. */
+  next(): number;
+  /**
+   * `owner` is an evaluation or a transaction: its events, and those of evaluations inside it, belong to the mark. `parent`
+   * is the call or the transaction around it.
+   */
+  open(mark: SessionMark, owner: string | undefined, parent?: Origin["parent"]): void;
+  close(mark: SessionMark): void;
+  /** Whether a mark is open. */
+  isOpen(): boolean;
+  record(change: Change): void;
+  /**
+   * Drops what the mark's owner did since the mark was taken, and returns what others did. With `calls` only what these
+   * calls of the owner did is dropped.
+   */
+  undo(mark: SessionMark, calls?: ReadonlySet<string>): Remaining;
+}
+
+interface OpenMark {
+  readonly mark: SessionMark;
+  /** The evaluation or transaction that the mark belongs to. */
+  readonly owner: string | undefined;
+  /** Its states are rebuilt from here: the mark itself, or an earlier one where its states contain what was undone since. */
+  base: SessionMark;
+}
+
+export function createConcurrentChanges(): ConcurrentChanges {
+  /** The marks that are open, in the order of opening. */
+  const open: OpenMark[] = [];
+  /** The call or transaction around an evaluation or a transaction, by id. */
+  let parents = new Map<string, Parent>();
+  let changes: Ordered[] = [];
+  let last = 0;
+  /** How many changes remained when the old ones were last dropped. */
+  let remaining = 0;
+
+  const belongs = (by: Origin | undefined, owner: string | undefined, calls?: ReadonlySet<string>): boolean => {
+    if (by?.evaluationId === undefined) return false;
+    let at: Pick<Origin, "evaluationId" | "callId"> | undefined = by;
+    while (at?.evaluationId !== undefined && at.evaluationId !== owner) at = parents.get(at.evaluationId);
+    if (at?.evaluationId !== owner) return false;
+    return calls === undefined || (at?.callId !== undefined && calls.has(at.callId));
+  };
+  const dropOld = (): void => {
+    if (open.length === 0 && parents.size === 0) {
+      changes = [];
+      remaining = 0;
+      return;
+    }
+    if (open.length > 0 && changes.length < 2 * remaining + 16) return;
+    let oldest = Infinity;
+    for (const { base } of open) oldest = Math.min(oldest, base.order);
+    changes = changes.filter(([order]) => order >= oldest);
+    remaining = changes.length;
+    parents = reachable(parents, [...open.map(({ owner }) => owner), ...changes.map(([, { by }]) => by?.evaluationId)]);
+  };
+  return {
+    next: () => ++last,
+    open(mark, owner, parent) {
+      open.push({ mark, owner, base: mark });
+      if (owner !== undefined && parent !== undefined) parents.set(owner, parent);
+    },
+    close(mark) {
+      const at = open.findLastIndex((other) => other.mark === mark);
+      if (at === -1) return;
+      open.splice(at, 1);
+      dropOld();
+    },
+    isOpen: () => open.length > 0,
+    record(change) {
+      if (open.length === 0) return;
+      changes.push([++last, change]);
+      const { evaluationId, parent } = change.by ?? {};
+      if (evaluationId !== undefined && parent !== undefined) parents.set(evaluationId, parent);
+    },
+    undo(mark, calls) {
+      const { owner, base = mark } = open.find((other) => other.mark === mark) ?? {};
+      const undone = ([order, change]: Ordered): boolean => order >= mark.order && belongs(change.by, owner, calls);
+      const kept = changes.filter((each) => !undone(each));
+      if (kept.length < changes.length) {
+        for (const other of open) if (other.mark.order > mark.order) other.base = base;
+      }
+      changes = kept;
+      return stateAt(kept, base, Infinity);
+    },
+  };
+}
+
+/** The parents of these, and the parents of those. */
+function reachable(parents: ReadonlyMap<string, Parent>, ids: readonly (string | undefined)[]): Map<string, Parent> {
+  const found = new Map<string, Parent>();
+  for (let id of ids) {
+    for (let parent; id !== undefined && !found.has(id); id = parent.evaluationId) {
+      parent = parents.get(id);
+      if (parent === undefined) break;
+      found.set(id, parent);
+    }
+  }
+  return found;
+}
+
+/** What the state was at this moment: a restored snapshot may bring back what was undone since. */
+function stateAt(changes: readonly Ordered[], base: SessionMark, moment: number): Remaining {
+  const earlier = changes.filter(([order]) => order >= base.order && order < moment);
+  const last = earlier.findLastIndex(([, change]) => "restored" in change);
+  const events = earlier.slice(last + 1).flatMap(([, change]) => ("event" in change ? [change.event] : []));
+  const change = earlier[last]?.[1];
+  if (change === undefined || "event" in change) return { from: base, events };
+  const { restored } = change;
+  const isWithin = restored.session === base.session && restored.order > base.order;
+  const back = isWithin ? stateAt(changes, base, restored.order) : { from: restored, events: [] };
+  return { from: back.from, events: [...back.events, ...events] };
+}

@@ -1,0 +1,79 @@
+import {
+  DefinitionError,
+  type AppEvent,
+  type DispatchResult,
+  type FrameworkEvent,
+  type Session,
+  type Slice,
+} from "@proviso/core";
+import { isRecord } from "@proviso/core/provider";
+import type { Lock } from "../transactions/lock.ts";
+import type { Origin } from "./concurrent-changes.ts";
+import { sessionFormat } from "./session-json.ts";
+import type { SessionState } from "./state.ts";
+
+/** A framework event before the session has numbered it. */
+export type UnnumberedEvent = FrameworkEvent extends infer E
+  ? E extends FrameworkEvent
+    ? Omit<E, "sessionId" | "seq">
+    : never
+  : never;
+
+/** What the runtime does with a session, and the public session hides. */
+export interface SessionCore extends Pick<
+  SessionState,
+  "join" | "put" | "reduce" | "reduceAgain" | "reduceConcurrent" | "mark" | "open" | "close" | "rollback" | "restore"
+> {
+  readonly session: Session;
+  /** For the transactions of its evaluations. */
+  readonly lock: Lock;
+  /** @throws {UnusableError} for a session whose changes could not be undone or committed, with the reason. */
+  assertUsable(): void;
+  isUsable(): boolean;
+  /** Calls the listeners, and returns the errors of those that threw. */
+  notify(event: AppEvent | FrameworkEvent): readonly unknown[];
+  /** Takes the event over, and freezes it at every depth. */
+  number(event: UnnumberedEvent): FrameworkEvent;
+  /** Whether a listener or a reducer receives an event of this type, now or after a rollback. */
+  isReceived(type: FrameworkEvent["type"]): boolean;
+  /** Counts an event that is not made. */
+  passOver(): void;
+  /** Makes the session unusable. */
+  poison(operation: "rollback" | "commit", message: string, cause: unknown): void;
+  /** The application's dispatch; with a transaction it is undone with that. */
+  dispatch(event: AppEvent, by: Origin | undefined): DispatchResult;
+}
+
+// On the session itself: a WeakMap would keep every session alive until a full collection.
+const coreKey = Symbol("core");
+
+/** Freezes a session, or a view of one, with its core on it. */
+export function withCore(session: Session, core: SessionCore): Session {
+  return Object.freeze(Object.defineProperty(session, coreKey, { value: core }));
+}
+
+/** @throws {DefinitionError} for a session that `createSession` did not make. */
+export function coreOf(session: Session): SessionCore {
+  const core = (session as { readonly [coreKey]?: SessionCore } | undefined)?.[coreKey];
+  if (core === undefined) throw new DefinitionError(whyNoSession(session));
+  return core;
+}
+
+/**
+ * Gives a session the slices that it lacks, as an evaluation does when it begins.
+ * @throws {DefinitionError} when it has another slice of such a name; none joins then.
+ */
+export function joinSlices(session: Session, slices: readonly Slice[]): void {
+  coreOf(session).join(slices);
+}
+
+function whyNoSession(given: unknown): string {
+  const fields: Readonly<Record<string, unknown>> = isRecord(given) ? given : {};
+  if (fields["format"] === sessionFormat) {
+    return "This is a session's JSON: restoreSession(json, { slices: prompt.slices }) makes a session of it.";
+  }
+  if (typeof fields["on"] === "function" && typeof fields["toJSON"] === "function") {
+    return "This session was made by another copy of @proviso/runtime: npm ls @proviso/runtime shows which are installed; let there be one.";
+  }
+  return "This session was not made by createSession; inside a tool, evaluate with context.evaluate.";
+}

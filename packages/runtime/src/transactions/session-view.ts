@@ -1,0 +1,49 @@
+// A session as the body of a transaction uses it, and which transaction a change of a session belongs to.
+import { RevokedError, type AppEvent, type DispatchResult, type Session } from "@proviso/core";
+import type { Origin } from "../session/concurrent-changes.ts";
+import { coreOf, withCore, type SessionCore } from "../session/session-core.ts";
+import { currentTransaction } from "./async-context.ts";
+import type { Transaction } from "./transaction.ts";
+
+/**
+ * Returns the transaction whose body is running, as the origin of a change of its session. What listeners and handlers of
+ * an evaluation in the body do belongs to it, too. A tool call dispatches through its context, and is not found here.
+ */
+export function originIn(core: SessionCore): Origin | undefined {
+  let transaction = currentTransaction()?.transaction;
+  for (; transaction !== undefined; transaction = transaction.parent) {
+    if (transaction.scope !== undefined && !transaction.ended && transaction.core === core)
+      return originOf(transaction);
+  }
+  return undefined;
+}
+
+const transactions = new WeakMap<Session, Transaction>();
+
+/** Makes a view of the session for the body of a transaction: what is dispatched through it is undone with the transaction. */
+export function sessionWithin(session: Session, transaction: Transaction): Session {
+  const core = coreOf(session);
+  const dispatch = (event: AppEvent): DispatchResult => {
+    if (transaction.ended) throw new RevokedError(`${transaction.name} is over: its session cannot be used any more.`);
+    return core.dispatch(event, originOf(transaction));
+  };
+  const view: Session = { ...session, dispatch };
+  transactions.set(view, transaction);
+  return withCore(view, core);
+}
+
+/** Returns the transaction whose body received this session. */
+export function transactionOf(session: Session): Transaction | undefined {
+  return transactions.get(session);
+}
+
+/** Returns the transaction as the origin of an event. */
+export function originOf({ id, parent }: TransactionOrigin): Origin {
+  return parent === undefined
+    ? { evaluationId: id }
+    : { evaluationId: id, parent: { evaluationId: parent.id, callId: "" } };
+}
+interface TransactionOrigin {
+  readonly id: string;
+  readonly parent: { readonly id: string } | undefined;
+}
