@@ -153,7 +153,11 @@ function arranged(
 const noSteps: readonly Step[] = Object.freeze([]);
 
 /** Which reducers an event runs. */
-function createReducerPlan(): { add(slot: SliceSlot): void; readonly stepsFor: SliceStore["stepsFor"]; readonly hasSteps: SliceStore["hasSteps"] } {
+function createReducerPlan(): {
+  add(slot: SliceSlot): void;
+  readonly stepsFor: SliceStore["stepsFor"];
+  readonly hasSteps: SliceStore["hasSteps"];
+} {
   const steps = new Map<string, readonly Step[]>();
   /** By the last of an event's keys, which determines the others. */
   const planned = new Map<string, readonly Step[]>();
