@@ -10,17 +10,8 @@ import {
   type SchemaIssue,
 } from "@proviso/core";
 import { completedMessages, describeIssues } from "@proviso/core/internal";
-import { startConversation, type Conversation, frozenMessages } from "./conversation.ts";
+import { startConversation, type Continued, type Conversation, frozenMessages } from "./conversation.ts";
 import { readOption } from "./failures.ts";
-
-/** A history that an evaluation goes on with. */
-export interface Continued {
-  readonly messages: readonly Message[];
-  /** Where the prompt's question stands in it, where that is known: its text changes when sections open. */
-  readonly question: number | undefined;
-  /** What the user says next; undefined: the model's turn has come. */
-  readonly next: string | undefined;
-}
 
 interface History extends Continued {
   /** undefined: it was not rendered here, so the question is looked for. */

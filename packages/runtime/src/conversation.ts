@@ -3,9 +3,17 @@
 // 3. A turn's calls and the answers to all of them are appended as one: no call is ever without its answer.
 import type { AssistantMessage, Message, RenderedPrompt, ToolMessage } from "@proviso/core";
 import { frozenInDepth } from "@proviso/core/internal";
-import type { Continued } from "./continued.ts";
 import { tokensOf } from "./usage.ts";
 import { wellFormedMessage } from "./well-formed.ts";
+
+/** A history that an evaluation goes on with. */
+export interface Continued {
+  readonly messages: readonly Message[];
+  /** Where the prompt's question stands in it, where that is known: its text changes when sections open. */
+  readonly question: number | undefined;
+  /** What the user says next; undefined: the model's turn has come. */
+  readonly next: string | undefined;
+}
 
 export interface Conversation {
   /** What is sent: the system text, then all messages. */

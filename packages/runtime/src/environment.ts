@@ -1,19 +1,7 @@
 import { DefinitionError, systemClock, type Clock } from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
-import { ignoreRejection } from "./logging.ts";
+import { ignoreRejection, type Logger } from "./logging.ts";
 import { openSecrets, type Secrets } from "./secrets.ts";
-
-/** pino and console satisfy it. */
-export interface Logger {
-  /** Takes an entry that helps to follow a run. */
-  debug(fields: object, message: string): void;
-  /** Takes an entry about what happened as it should. */
-  info(fields: object, message: string): void;
-  /** Takes an entry about what should be looked at. */
-  warn(fields: object, message: string): void;
-  /** Takes an entry about what failed. */
-  error(fields: object, message: string): void;
-}
 
 /**
  * What is outside the program; left out, the system's own. With clock, random and newId given, a run is a function of

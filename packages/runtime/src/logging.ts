@@ -1,4 +1,14 @@
-import type { Logger } from "./environment.ts";
+/** pino and console satisfy it. */
+export interface Logger {
+  /** Takes an entry that helps to follow a run. */
+  debug(fields: object, message: string): void;
+  /** Takes an entry about what happened as it should. */
+  info(fields: object, message: string): void;
+  /** Takes an entry about what should be looked at. */
+  warn(fields: object, message: string): void;
+  /** Takes an entry about what failed. */
+  error(fields: object, message: string): void;
+}
 
 /** A logger that throws, or whose promise rejects, is no reason to fail: there is nowhere left to say so. */
 export function logSafely(logger: Logger, level: keyof Logger, fields: object, message: string): void {

@@ -20,29 +20,18 @@ import type {
 } from "@proviso/core";
 import type { RestoreFault } from "@proviso/core/internal";
 import type { Conversation } from "./conversation.ts";
-import type { Logger, World } from "./environment.ts";
+import type { World } from "./environment.ts";
+import type { Logger } from "./logging.ts";
 import type { Limits } from "./limits.ts";
 import type { Nesting } from "./nesting.ts";
 import type { Opened, RenderInputs } from "./rendering.ts";
 import type { ResourceContext } from "./resources/context.ts";
-import type { SessionCore, UnnumberedEvent } from "./session/session-core.ts";
+import type { BareEvent, SessionCore } from "./session/session-core.ts";
 import type { Redaction } from "./secrets/structure.ts";
 import type { Enclosing } from "./transactions/enclosing.ts";
 import type { Prices } from "./prices.ts";
 import type { OutputLimits } from "./request/wanted.ts";
 import type { KnownCost } from "./usage.ts";
-
-/** A framework event without what every one has; it may have room for that, which saves memory where many are kept. */
-export type BareEvent = (UnnumberedEvent extends infer E
-  ? E extends UnnumberedEvent
-    ? Omit<E, "evaluationId" | "at">
-    : never
-  : never) & {
-  readonly evaluationId?: string;
-  readonly at?: number;
-  readonly sessionId?: string;
-  readonly seq?: number;
-};
 
 /** What an adapter brings to each of its evaluations. */
 export interface Setup {

@@ -1,6 +1,5 @@
 import type { AssistantMessage, JsonSchema, Message, ModelRequest } from "@proviso/core";
 import type { ToolSpec } from "@proviso/core/provider";
-import type { Conversation } from "./conversation.ts";
 import { estimatedTokens } from "./tokens.ts";
 
 /** UTF-16 units of what a model reads of a message. */
@@ -48,7 +47,7 @@ export interface KnownCost {
  */
 export function inputTokensOf(
   request: Pick<ModelRequest, "tools" | "output">,
-  conversation: Conversation,
+  conversation: { tokensFrom(index: number): number },
   { known, correction = 1 }: { readonly known?: KnownCost | undefined; readonly correction?: number | undefined } = {},
 ): number {
   if (known !== undefined) return known.tokens + Math.ceil(conversation.tokensFrom(known.messages) * correction);

@@ -12,10 +12,12 @@ import { isRecord, type FinishReason } from "@proviso/core/provider";
 import { whyNoJson, messageOf } from "@proviso/core/internal";
 import { isNetworkError, isTimeoutError, isUnreachable, networkFailure } from "./network-error.ts";
 import { isA } from "../is-a.ts";
-import type { Work } from "./attempt.ts";
 
 /** Begins the work; what it throws is returned as the data that it should have been. Never rejects. */
-export function asData(work: Work, ...given: Parameters<Work["begin"]>): Promise<ModelResponse | ModelFailure> {
+export function asData<Given extends unknown[]>(
+  work: { begin(...given: Given): Promise<unknown> },
+  ...given: Given
+): Promise<ModelResponse | ModelFailure> {
   try {
     return Promise.resolve(work.begin(...given)).then(checked, thrown);
   } catch (cause) {

@@ -14,7 +14,7 @@ import type {
 import { isRecord } from "@proviso/core/provider";
 import { builtInTools } from "@proviso/core/internal";
 import { isFailure, type Failure } from "../failures.ts";
-import type { BareEvent } from "../run.ts";
+import type { BareEvent } from "../session/session-core.ts";
 import type { Secrets } from "../secrets.ts";
 import type { Redact } from "./values.ts";
 

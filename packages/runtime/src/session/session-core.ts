@@ -7,6 +7,7 @@ import {
   type Slice,
 } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
+import { isFrameworkEventType } from "@proviso/core/internal";
 import type { Lock } from "../transactions/lock.ts";
 import type { Origin } from "./concurrent-changes.ts";
 import { sessionFormat } from "./session-json.ts";
@@ -18,6 +19,18 @@ export type UnnumberedEvent = FrameworkEvent extends infer E
     ? Omit<E, "sessionId" | "seq">
     : never
   : never;
+
+/** A framework event without what every one has; it may have room for that, which saves memory where many are kept. */
+export type BareEvent = (UnnumberedEvent extends infer E
+  ? E extends UnnumberedEvent
+    ? Omit<E, "evaluationId" | "at">
+    : never
+  : never) & {
+  readonly evaluationId?: string;
+  readonly at?: number;
+  readonly sessionId?: string;
+  readonly seq?: number;
+};
 
 /** What the runtime does with a session, and the public session hides. */
 export interface SessionCore extends Pick<
@@ -76,4 +89,12 @@ function whyNoSession(given: unknown): string {
     return "This session was made by another copy of @proviso/runtime: npm ls @proviso/runtime shows which are installed; let there be one.";
   }
   return "This session was not made by createSession; inside a tool, evaluate with context.evaluate.";
+}
+
+/** @throws {DefinitionError} for what is no application event. */
+export function checkAppEvent(event: AppEvent): void {
+  const type: unknown = (event as AppEvent | undefined)?.type;
+  if (typeof type !== "string" || type === "") throw new DefinitionError("An event needs a type.");
+  if (type === "*" || type.startsWith("tool:") || isFrameworkEventType(type))
+    throw new DefinitionError(`"${type}" events are the framework's own to dispatch.`);
 }

@@ -12,20 +12,13 @@ import {
   type Slice,
 } from "@proviso/core";
 import { checkOptionNames } from "@proviso/core/provider";
-import {
-  describeValue,
-  frozenInDepth,
-  frozenJson,
-  isFrameworkEventType,
-  messageOf,
-  openedSections,
-} from "@proviso/core/internal";
+import { describeValue, frozenInDepth, frozenJson, messageOf, openedSections } from "@proviso/core/internal";
 import { systemId } from "../environment.ts";
 import { createLock } from "../transactions/lock.ts";
 import { originIn } from "../transactions/session-view.ts";
 import type { Origin, SessionMark } from "./concurrent-changes.ts";
 import { createDispatcher, type Dispatcher } from "./dispatcher.ts";
-import { withCore, type SessionCore } from "./session-core.ts";
+import { checkAppEvent, withCore, type SessionCore } from "./session-core.ts";
 import { parseSession, sessionJson } from "./session-json.ts";
 import { createSessionState, type SessionState } from "./state.ts";
 
@@ -187,14 +180,6 @@ function publicSession(
       return sessionJson({ id, seq: nextSeq(), slices: state.slices(), get: state.get });
     },
   };
-}
-
-/** @throws {DefinitionError} for what is no application event. */
-export function checkAppEvent(event: AppEvent): void {
-  const type: unknown = (event as AppEvent | undefined)?.type;
-  if (typeof type !== "string" || type === "") throw new DefinitionError("An event needs a type.");
-  if (type === "*" || type.startsWith("tool:") || isFrameworkEventType(type))
-    throw new DefinitionError(`"${type}" events are the framework's own to dispatch.`);
 }
 
 /**

@@ -43,7 +43,7 @@ export interface SliceStore {
   logMarks(): LogMarks;
   /** The reducers that an event runs: by slot, and in a slot in the order of registration. */
   stepsFor(event: { readonly type: string }): readonly Step[];
-  /** Whether events of this type run any; tools have keys of their own. */
+  /** Whether events of this type run a reducer; tools have keys of their own. */
   hasSteps(type: string): boolean;
 }
 
@@ -153,7 +153,11 @@ function arranged(
 const noSteps: readonly Step[] = Object.freeze([]);
 
 /** Which reducers an event runs. */
-function createReducerPlan(): Pick<SliceStore, "stepsFor" | "hasSteps"> & { add(slot: SliceSlot): void } {
+function createReducerPlan(): {
+  add(slot: SliceSlot): void;
+  readonly stepsFor: SliceStore["stepsFor"];
+  readonly hasSteps: SliceStore["hasSteps"];
+} {
   const steps = new Map<string, readonly Step[]>();
   /** By the last of an event's keys, which determines the others. */
   const planned = new Map<string, readonly Step[]>();

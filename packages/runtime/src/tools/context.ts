@@ -18,7 +18,7 @@ import { messageOf } from "@proviso/core/internal";
 import type { Calling } from "../resources/asking.ts";
 import type { CallResources } from "../resources/call-resources.ts";
 import type { Run } from "../run.ts";
-import { checkAppEvent } from "../session/session.ts";
+import { checkAppEvent } from "../session/session-core.ts";
 import { nestedEvaluations, type NestedEvaluations } from "./nested-evaluations.ts";
 import type { Transaction } from "../transactions/transaction.ts";
 

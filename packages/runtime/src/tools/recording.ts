@@ -1,7 +1,8 @@
 import type { ToolCall, ToolInvoked, ToolResult } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 import { elapsedMs } from "../elapsed.ts";
-import type { BareEvent, Run } from "../run.ts";
+import type { Run } from "../run.ts";
+import type { BareEvent } from "../session/session-core.ts";
 import { rollback } from "../transactions/ending.ts";
 import type { Transaction } from "../transactions/transaction.ts";
 import type { Invocation } from "./run-call.ts";

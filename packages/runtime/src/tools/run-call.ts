@@ -14,7 +14,7 @@ import { isThenable, messageOf } from "@proviso/core/internal";
 import { after } from "../at-once.ts";
 import { failure, failureBehind, isFailure, type Failure } from "../failures.ts";
 import { isA } from "../is-a.ts";
-import type { BareEvent, Run } from "../run.ts";
+import type { Run } from "../run.ts";
 import { runAsPartOf } from "../transactions/async-context.ts";
 import { LockFault, type Transaction } from "../transactions/transaction.ts";
 import { ownInput, parseArguments, type Arguments } from "./arguments.ts";
@@ -84,7 +84,7 @@ function accepted(run: Run, call: ToolCall, tool: Tool, parsed: Arguments): Acce
 }
 
 /** Makes the event that is emitted inside the call's transaction: what reducers make of it is undone with the call. */
-export function requestedEvent(run: Run, { id: callId, name, arguments: given }: ToolCall): BareEvent {
+export function requestedEvent(run: Run, { id: callId, name, arguments: given }: ToolCall): Parameters<Run["emit"]>[0] {
   return { type: "tool.requested", turn: run.turn, callId, name, arguments: given };
 }
 
