@@ -85,7 +85,7 @@ export async function restoreSnapshot(scope: TransactionScope, snapshot: Snapsho
     await restoreSavepoints(own, known.savepoints, `the snapshot ${nameOf(snapshot.tag)} could not be restored`);
     const removed = context.removeSince(known.position);
     // The transaction around may fail yet: then they are there again.
-    if (own.parent === undefined) await removed.close().catch(context.rememberFailedClose);
+    if (own.parent === undefined) await removed.close().catch((error: unknown) => context.rememberFailedClose(error));
     else own.removed.push(removed);
     core.assertUsable();
   });
