@@ -247,7 +247,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "what was brought back by a snapshot is lost with a call",
     file: runtime("session/concurrent-changes.ts"),
-    find: "isWithin ? stateAt(changes, base, restored.order)",
+    find: "isWithin ? stateAt(changes, base, restored.order, all)",
     replace: "isWithin ? { from: base, events: [] }",
   },
   ...lockMutations,

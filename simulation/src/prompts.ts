@@ -17,6 +17,7 @@ const outputs = {
   list: z.array(z.string()),
   number: z.number(),
 } as const;
+const nothing = z.object({});
 
 /** A prompt of random sections, and one for the evaluations inside its calls. */
 export function randomPrompts(world: World): Prompts {
@@ -59,12 +60,12 @@ export function randomPrompts(world: World): Prompts {
 
 function randomSections(world: World, tools: readonly Tool[]) {
   const { random } = world;
-  const ghost = defineTool({ name: "ghost", description: "Not there.", input: z.object({}), execute: () => "boo" });
+  const ghost = defineTool({ name: "ghost", description: "Not there.", input: nothing, execute: () => "boo" });
   const at = random.int(tools.length);
   const work = { key: "work", title: "Work", text: "Work.", tools: tools.slice(0, at) };
   const rest = { key: "rest", title: "Rest", text: "Rest.", tools: tools.slice(at) };
   const gone = { key: "gone", text: "Gone.", enabled: () => false, tools: [ghost] };
-  const secret = defineTool({ name: "secret", description: "Opened.", input: z.object({}), execute: () => "opened" });
+  const secret = defineTool({ name: "secret", description: "Opened.", input: nothing, execute: () => "opened" });
   const more = {
     key: "more",
     title: "More",

@@ -79,7 +79,7 @@ export function createWorld(seed: number): World {
   const random = randomFrom(seed);
   const shape = randomShape(random);
   const book = openBook();
-  const environment = fakeEnvironment(seed);
+  const environment = fakeEnvironment(seed, { turns: 1 });
   const { clock } = environment;
   const registry = createRegistry();
   const things: Thing[] = [];

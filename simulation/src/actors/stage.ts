@@ -86,7 +86,7 @@ export interface Stage {
 export async function createStage(seed: number): Promise<Stage> {
   const random = randomFrom(seed ^ 0x5eed);
   const book = openBook();
-  const environment = fakeEnvironment(seed);
+  const environment = fakeEnvironment(seed, { turns: 1 });
   const { clock } = environment;
   const record = createRecord(book);
   const faulty = random.chance(0.15);

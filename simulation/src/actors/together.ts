@@ -4,6 +4,8 @@ import { scriptedModel } from "@proviso/runtime/testing";
 import { z } from "zod";
 import type { Stage } from "./stage.ts";
 
+const nothing = z.object({});
+
 /** What some wait for together while it is being made. */
 interface Well {
   closed: boolean;
@@ -29,7 +31,7 @@ export async function waitTogether(stage: Stage): Promise<void> {
     const tool = defineTool({
       name: "draw",
       description: "Draws.",
-      input: z.object({}),
+      input: nothing,
       ...(gives === "up" ? { timeoutMs: 1 + random.int(60) } : {}),
       async execute(_, context) {
         const got = await context.resources.open(wellKey);

@@ -119,12 +119,13 @@ export function createConcurrentChanges(): ConcurrentChanges {
     undo(mark, calls) {
       const { owner, base = mark } = open.find((other) => other.mark === mark) ?? {};
       const undone = ([order, change]: Ordered): boolean => order >= mark.order && belongs(change.by, owner, calls);
-      const kept = changes.filter((each) => !undone(each));
-      if (kept.length < changes.length) {
+      const gone = changes.filter(undone);
+      if (gone.length > 0) {
+        last += 1;
+        for (const [, change] of gone) undoneAt.set(change, [...(undoneAt.get(change) ?? []), last]);
         for (const other of open) if (other.mark.order > mark.order) other.base = base;
       }
-      changes = kept;
-      return stateAt(kept, base, Infinity);
+      return stateAt(changes, base, Infinity);
     },
   };
 }
@@ -142,15 +143,37 @@ function reachable(parents: ReadonlyMap<string, Parent>, ids: readonly (string |
   return found;
 }
 
-/** What the state was at this moment: a restored snapshot may bring back what was undone since. */
-function stateAt(changes: readonly Ordered[], base: SessionMark, moment: number): Remaining {
-  const earlier = changes.filter(([order]) => order >= base.order && order < moment);
+/** When a change was undone. It stays in the list, because a snapshot that holds it may be restored later. */
+const undoneAt = new WeakMap<Change, readonly number[]>();
+
+/** A snapshot that was taken at `from` was restored at `to`: what was undone between them is back. */
+interface Restored {
+  readonly from: number;
+  readonly to: number;
+}
+
+function isInEffect(change: Change, restores: readonly Restored[]): boolean {
+  const undone = undoneAt.get(change);
+  return undone === undefined || undone.every((at) => restores.some(({ from, to }) => from <= at && at < to));
+}
+
+/** What the state was at this moment, with what the later `restores` have brought back. */
+function stateAt(
+  changes: readonly Ordered[],
+  base: SessionMark,
+  moment: number,
+  restores: readonly Restored[] = [],
+): Remaining {
+  const earlier = changes.filter(
+    ([order, change]) => order >= base.order && order < moment && isInEffect(change, restores),
+  );
   const last = earlier.findLastIndex(([, change]) => "restored" in change);
   const events = earlier.slice(last + 1).flatMap(([, change]) => ("event" in change ? [change.event] : []));
-  const change = earlier[last]?.[1];
-  if (change === undefined || "event" in change) return { from: base, events };
+  const [to, change] = earlier[last] ?? [];
+  if (to === undefined || change === undefined || "event" in change) return { from: base, events };
   const { restored } = change;
   const isWithin = restored.session === base.session && restored.order > base.order;
-  const back = isWithin ? stateAt(changes, base, restored.order) : { from: restored, events: [] };
+  const all = [...restores, { from: restored.order, to }];
+  const back = isWithin ? stateAt(changes, base, restored.order, all) : { from: restored, events: [] };
   return { from: back.from, events: [...back.events, ...events] };
 }

@@ -21,8 +21,17 @@ interface Sleeper {
   wake(): void;
 }
 
-/** Makes a clock that starts at `startAt`, in epoch milliseconds. Default: 2026-01-01T00:00:00Z. */
-export function fakeClock(startAt: number = Date.UTC(2026, 0, 1)): FakeClock {
+/** Settings of a fake clock. */
+export interface FakeClockOptions {
+  /**
+   * How many turns of the event loop a program gets before time moves on. One is enough for a program that waits for
+   * promises alone. Default 5.
+   */
+  readonly turns?: number | undefined;
+}
+
+/** Returns a clock that starts at `startAt` in epoch milliseconds. Default 2026-01-01T00:00:00Z. */
+export function fakeClock(startAt: number = Date.UTC(2026, 0, 1), { turns = 5 }: FakeClockOptions = {}): FakeClock {
   let now = startAt;
   const sleepers = new Set<Sleeper>();
   const sleeps: number[] = [];
@@ -55,33 +64,39 @@ export function fakeClock(startAt: number = Date.UTC(2026, 0, 1)): FakeClock {
     },
     async advance(ms) {
       const until = now + ms;
-      await settle();
+      await settle(turns);
       for (let next = firstDue(sleepers, until); next !== undefined; next = firstDue(sleepers, until)) {
         now = Math.max(now, next.dueAt);
         next.wake();
-        await settle();
+        await settle(turns);
       }
       now = until;
     },
   };
 }
 
+/** Returns the sleeper that is due first; of several at the same moment, the one that has slept longest. */
 function firstDue(sleepers: ReadonlySet<Sleeper>, until: number): Sleeper | undefined {
-  return [...sleepers].filter(({ dueAt }) => dueAt <= until).toSorted((a, b) => a.dueAt - b.dueAt)[0];
+  let first: Sleeper | undefined;
+  for (const sleeper of sleepers) {
+    if (sleeper.dueAt <= until && (first === undefined || sleeper.dueAt < first.dueAt)) first = sleeper;
+  }
+  return first;
 }
 
 /** Lets everything run that waits for no time: promises, and what they began. */
-async function settle(): Promise<void> {
-  for (let i = 0; i < 5; i++) await new Promise<void>((resolve) => setImmediate(resolve));
+async function settle(turns: number): Promise<void> {
+  for (let i = 0; i < turns; i++) await new Promise<void>((resolve) => setImmediate(resolve));
 }
 
 /** Clock, randomness and ids from one seed, for modelAdapter and every adapter's options. */
 export function fakeEnvironment(
   seed = 1,
+  options?: FakeClockOptions,
 ): Required<Pick<Environment, "random" | "newId">> & { readonly clock: FakeClock } {
   const random = mulberry32(seed);
   let ids = 0;
-  return { clock: fakeClock(), random, newId: () => `id-${seed}-${++ids}` };
+  return { clock: fakeClock(undefined, options), random, newId: () => `id-${seed}-${++ids}` };
 }
 
 /** Source: Tommy Ettinger's mulberry32, public domain. */

@@ -1,5 +1,5 @@
 export { fakeClock, fakeEnvironment } from "./fake-clock.ts";
-export type { FakeClock } from "./fake-clock.ts";
+export type { FakeClock, FakeClockOptions } from "./fake-clock.ts";
 export { recordEvents } from "./event-recorder.ts";
 export { invokeTool } from "./invoke-tool.ts";
 export { replayEvents } from "./replay.ts";
