@@ -22,7 +22,7 @@ import type { RestoreFault } from "@proviso/core/internal";
 import type { Conversation } from "./conversation.ts";
 import type { Logger, World } from "./environment.ts";
 import type { Limits } from "./limits.ts";
-import type { Nesting } from "./nesting.ts";
+import type { Nesting } from "./nested/nesting.ts";
 import type { Opened, RenderInputs } from "./rendering.ts";
 import type { ResourceContext } from "./resources/context.ts";
 import type { SessionCore, UnnumberedEvent } from "./session/session-core.ts";
