@@ -68,7 +68,7 @@ export function openRunResources(
 async function openedInTime(opening: Promise<ResourceContext>, limits: Run["limits"]): Promise<ResourceContext> {
   const context = await limits.race(opening, "render");
   if (!isFailure(context)) return context;
-  // It opened after all, and is not used any more.
+  // What opened too late is closed again: the evaluation has ended.
   opening.then((late) => late.close()).catch(() => {});
   throw new DefinitionError(context.message);
 }
