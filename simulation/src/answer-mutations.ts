@@ -156,13 +156,13 @@ export const answerMutations: readonly Mutation[] = [
   },
   {
     name: "calls that write overlap",
-    file: runtime("tools/batches.ts"),
+    file: runtime("tools/executor.ts"),
     find: "if (kind !== undefined && kind === before)",
     replace: "if (kind === before && batches.length > 0)",
   },
   {
     name: "a call that policies watch overlaps with others",
-    file: runtime("tools/batches.ts"),
+    file: runtime("tools/executor.ts"),
     find: "tool === undefined || policiesFor(run, tool).length > 0 ? undefined : kindOf(tool)",
     replace: "tool === undefined ? undefined : kindOf(tool)",
   },
@@ -198,7 +198,7 @@ export const answerMutations: readonly Mutation[] = [
   },
   {
     name: "evaluations that a call left running go on",
-    file: runtime("tools/nested-evaluations.ts"),
+    file: runtime("nested/nested-evaluations.ts"),
     find: "ending?.abort(new RevokedError(`The call of ${call.name} (${call.id}) is over.`));",
     replace: "void RevokedError;",
   },

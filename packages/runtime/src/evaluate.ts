@@ -19,7 +19,7 @@ import {
   type EvaluationPhase,
   messageOf,
 } from "@proviso/core/internal";
-import { rememberInternals } from "./adapter-internals.ts";
+import { rememberInternals } from "./nested/adapter-internals.ts";
 import { adapterOptionNames, type AdapterOptions } from "./adapter-options.ts";
 import { driveAgent, type AgentDriver } from "./agent.ts";
 import { missingParts } from "./completion.ts";
@@ -46,7 +46,7 @@ import { parseOutput, repairRequest, type ParsedOutput } from "./output/parse.ts
 import type { Run, Setup } from "./run.ts";
 import { startRun } from "./start-run.ts";
 import { startStream } from "./streaming/stream.ts";
-import type { Surroundings } from "./surroundings.ts";
+import type { Surroundings } from "./nested/inherit.ts";
 import { throttlePolicy } from "./request/policy.ts";
 
 /**

@@ -1,6 +1,6 @@
 // What the repository's own packages share of the kernel. It is not for users: names here change without notice.
-export { internalsOf } from "./adapter-internals.ts";
-export type { AdapterFacts } from "./adapter-internals.ts";
+export { internalsOf } from "./nested/adapter-internals.ts";
+export type { AdapterFacts } from "./nested/adapter-internals.ts";
 export { adapterOptionNames, adapterOptionsOf, checkAdapterOptions } from "./adapter-options.ts";
 export { trackerOf } from "./budgets.ts";
 export { systemId } from "./environment.ts";

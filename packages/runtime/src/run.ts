@@ -23,7 +23,7 @@ import type { Conversation } from "./conversation.ts";
 import type { World } from "./environment.ts";
 import type { Logger } from "./logging.ts";
 import type { Limits } from "./limits.ts";
-import type { Nesting } from "./nesting.ts";
+import type { Nesting } from "./nested/nesting.ts";
 import type { Opened, RenderInputs } from "./rendering.ts";
 import type { ResourceContext } from "./resources/context.ts";
 import type { BareEvent, SessionCore } from "./session/session-core.ts";

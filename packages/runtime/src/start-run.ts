@@ -15,13 +15,13 @@ import { checkEvaluateOptions, checkPrompt } from "./evaluate-options.ts";
 import { beginFailure, isFailure, optionFault, readOption, type Failure } from "./failures.ts";
 import { graceful, graceMs } from "./grace.ts";
 import { openLimits, type Limits } from "./limits.ts";
-import type { Nesting } from "./nesting.ts";
+import type { Nesting } from "./nested/nesting.ts";
 import { openedOf, renderWith, type Opened, type RenderInputs } from "./rendering.ts";
 import type { Run, Setup } from "./run.ts";
 import { paceOf } from "./request/paced.ts";
 import { coreOf, type SessionCore } from "./session/session-core.ts";
 import { createSession } from "./session/session.ts";
-import { depthOf, enclosingOf, inheritedLimits, openRunResources, type Surroundings } from "./surroundings.ts";
+import { depthOf, enclosingOf, inheritedLimits, openRunResources, type Surroundings } from "./nested/inherit.ts";
 import { checkUses } from "./tools/uses.ts";
 import { noEnclosing } from "./transactions/enclosing.ts";
 

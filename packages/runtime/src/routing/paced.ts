@@ -1,6 +1,6 @@
 import { DefinitionError, type Pace, type Pacing, type ProviderAdapter } from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
-import { internalsOf } from "../adapter-internals.ts";
+import { internalsOf } from "../nested/adapter-internals.ts";
 import { sharedPace, type PaceOptions } from "./pace.ts";
 
 /**

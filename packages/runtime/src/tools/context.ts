@@ -19,7 +19,7 @@ import type { Calling } from "../resources/asking.ts";
 import type { CallResources } from "../resources/call-resources.ts";
 import type { Run } from "../run.ts";
 import { checkAppEvent } from "../session/session-core.ts";
-import { nestedEvaluations, type NestedEvaluations } from "./nested-evaluations.ts";
+import { nestedEvaluations, type NestedEvaluations } from "../nested/nested-evaluations.ts";
 import type { Transaction } from "../transactions/transaction.ts";
 
 /** What one call may use while it lasts. */

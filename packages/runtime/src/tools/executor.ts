@@ -1,10 +1,9 @@
-import { type AssistantMessage, type ToolCall, type ToolMessage, type ToolPolicy } from "@proviso/core";
+import { type AssistantMessage, type Tool, type ToolCall, type ToolMessage, type ToolPolicy } from "@proviso/core";
 import { whyNoMoreCalls } from "../failing.ts";
 import { internalFailure, isFailure, type Failure } from "../failures.ts";
 import { after, allOf } from "../at-once.ts";
 import type { Run } from "../run.ts";
 import { endTransaction, rollback } from "../transactions/ending.ts";
-import { batchesOf } from "./batches.ts";
 import { beginCalls } from "./begin.ts";
 import { invoke, prepare, requestedEvent, type Accepted } from "./run-call.ts";
 import {
@@ -134,4 +133,26 @@ async function checkFirst(run: Run, accepted: Accepted, policies: readonly ToolP
   } finally {
     await endTransaction(transaction);
   }
+}
+
+/**
+ * Splits calls into batches that run together: neighbours which do not exclude other calls, because they change nothing
+ * or use no resource. A call with policies runs alone.
+ */
+function batchesOf(run: Run, calls: readonly ToolCall[]): readonly (readonly ToolCall[])[] {
+  const batches: ToolCall[][] = [];
+  let before: "reading" | "using nothing" | undefined;
+  for (const call of calls) {
+    const tool = run.tools.get(call.name);
+    const kind = tool === undefined || policiesFor(run, tool).length > 0 ? undefined : kindOf(tool);
+    if (kind !== undefined && kind === before) batches.at(-1)?.push(call);
+    else batches.push([call]);
+    before = kind;
+  }
+  return batches;
+}
+
+function kindOf({ readOnly, uses }: Tool): "reading" | "using nothing" | undefined {
+  if (readOnly === true) return "reading";
+  return uses?.length === 0 ? "using nothing" : undefined;
 }

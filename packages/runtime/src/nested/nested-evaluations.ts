@@ -6,9 +6,9 @@ import {
   type PromptResponse,
   type ToolCall,
 } from "@proviso/core";
-import { internalsOf } from "../adapter-internals.ts";
+import { internalsOf } from "./adapter-internals.ts";
 import { onAbort } from "../limits.ts";
-import type { Nesting } from "../nesting.ts";
+import type { Nesting } from "./nesting.ts";
 import type { Run } from "../run.ts";
 import type { Transaction } from "../transactions/transaction.ts";
 

@@ -1,5 +1,5 @@
-import type { Run } from "./run.ts";
-import type { Transaction } from "./transactions/transaction.ts";
+import type { Run } from "../run.ts";
+import type { Transaction } from "../transactions/transaction.ts";
 
 /** The tool call around a nested evaluation. */
 export interface Nesting {
@@ -8,7 +8,7 @@ export interface Nesting {
   /** Fires when the call ends, however it does. */
   readonly signal: AbortSignal;
   readonly transaction: Transaction;
-  /** The tool said that it changes nothing, so nothing inside it may. */
+  /** The tool is declared to change nothing, so nothing inside it may change anything. */
   readonly readOnly: boolean;
   /** @throws {RevokedError} when the call is over. */
   assertLive(): void;

@@ -1,19 +1,19 @@
 import { DefinitionError, type Binding, type EvaluateOptions, type Resources, type StreamEvent } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
 import { describeValue, isThenable } from "@proviso/core/internal";
-import { isFailure, readOption, type Failure } from "./failures.ts";
-import type { LimitOptions } from "./limits.ts";
+import { isFailure, readOption, type Failure } from "../failures.ts";
+import type { LimitOptions } from "../limits.ts";
 import type { Nesting } from "./nesting.ts";
-import { contextOf, isOpened, openContext, type ContextSources, type ResourceContext } from "./resources/context.ts";
-import type { Run } from "./run.ts";
-import type { SessionCore } from "./session/session-core.ts";
-import { enclosing, enclosingOfNested, type Enclosing } from "./transactions/enclosing.ts";
-import { endlessWait } from "./transactions/endless-wait.ts";
-import { nameOfWriterAround } from "./transactions/lock.ts";
+import { contextOf, isOpened, openContext, type ContextSources, type ResourceContext } from "../resources/context.ts";
+import type { Run } from "../run.ts";
+import type { SessionCore } from "../session/session-core.ts";
+import { enclosing, enclosingOfNested, type Enclosing } from "../transactions/enclosing.ts";
+import { endlessWait } from "../transactions/endless-wait.ts";
+import { nameOfWriterAround } from "../transactions/lock.ts";
 
 const defaultMaxDepth = 3;
 
-/** Where an evaluation stands: inside a tool call, or watched by somebody. */
+/** What is around an evaluation: the tool call that began it, and the stream that watches it. */
 export interface Surroundings {
   readonly nesting?: Nesting | undefined;
   readonly watch?: ((event: StreamEvent) => void) | undefined;
@@ -68,12 +68,12 @@ export function openRunResources(
 async function openedInTime(opening: Promise<ResourceContext>, limits: Run["limits"]): Promise<ResourceContext> {
   const context = await limits.race(opening, "render");
   if (!isFailure(context)) return context;
-  // Opened after all: nobody will use it.
+  // What opened too late is closed again: the evaluation has ended.
   opening.then((late) => late.close()).catch(() => {});
   throw new DefinitionError(context.message);
 }
 
-/** Of two for one key the later counts; what is given here hides what is around. */
+/** The later of two bindings for one key counts. What is given here hides what the enclosing evaluation has. */
 function sourcesOf(
   own: readonly Binding[],
   given: EvaluateOptions["resources"],
