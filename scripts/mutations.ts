@@ -258,6 +258,14 @@ export const mutations: readonly Mutation[] = [
     test: "packages/runtime/test/tools/declared-output.test.ts",
   },
   {
+    rule: "TOOL-13",
+    breaks: "the check of a policy locks what the policy uses",
+    file: "runtime/src/tools/begin.ts",
+    find: "const read = participantsOf(run, checks)",
+    replace: "const read = participantsOf(run, [{ uses: [] }])",
+    test: "packages/runtime/test/transactions/policy-locks.test.ts",
+  },
+  {
     rule: "TX-12",
     breaks: "a wait behind whoever waits in front is seen to be endless",
     file: "runtime/src/transactions/lock.ts",

@@ -87,7 +87,7 @@ export interface EvaluationDetails {
   readonly usage: Usage;
   /** Answered calls only: can be given to the next evaluation as `messages`. */
   readonly messages: readonly Message[];
-  /** The calls that were answered, in their order. */
+  /** The calls with a `tool.invoked`, in their order. A call that a limit ended before it began has a message alone. */
   readonly toolResults: readonly ToolInvoked[];
   /** The error that caused this one. */
   readonly cause?: unknown;
@@ -105,7 +105,7 @@ export abstract class PromptEvaluationError extends ProvisoError {
   readonly usage: Usage;
   /** The history until the failure; `continueFrom` takes the error and goes on from there. */
   readonly messages: readonly Message[];
-  /** The calls that were answered, in their order. */
+  /** The calls with a `tool.invoked`, in their order. A call that a limit ended before it began has a message alone. */
   readonly toolResults: readonly ToolInvoked[];
   constructor(message: string, details: EvaluationDetails) {
     super(message, details);
@@ -219,7 +219,7 @@ export class DeadlineExceededError extends PromptEvaluationError {
   }
 }
 
-/** More requests than `maxTurns`. */
+/** No answer within `maxTurns` turns. The repeated requests of one turn count once. */
 export class TurnLimitError extends PromptEvaluationError {
   readonly code = "turns";
   override readonly name = "TurnLimitError";

@@ -85,7 +85,7 @@ export interface EvaluateOptions {
   readonly toolChoice?: ToolChoice | undefined;
   /** Extra turns in which the model is shown why its output did not parse. Default 0. */
   readonly maxRepairs?: number | undefined;
-  /** Requests at most. Default 64. */
+  /** Turns at most; the repeated requests of one turn count once. Default 64. */
   readonly maxTurns?: number | undefined;
   /** Evaluations inside evaluations, at most; 0: none. Default 3. */
   readonly maxDepth?: number | undefined;
@@ -113,7 +113,7 @@ export interface PromptResponse<Output> {
   readonly text: string | null;
   /** The parsed output; the text where the prompt has no output schema. */
   readonly output: Output;
-  /** The calls that were answered, in their order. */
+  /** The calls with a `tool.invoked`, in their order. A call that a limit ended before it began has a message alone. */
   readonly toolResults: readonly ToolInvoked[];
   /** What the requests of the evaluation spent. Nested evaluations have their own. */
   readonly usage: Usage;

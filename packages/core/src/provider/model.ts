@@ -148,6 +148,6 @@ export interface ModelProvider {
   readonly maxOutputTokens?: number | undefined;
   /** What the service can do itself. */
   readonly capabilities: ModelCapabilities;
-  /** Makes one request. A refusal is returned; what is thrown counts as an unforeseen error. */
+  /** Makes one request. A refusal is returned. What is thrown is read as the comment above says. */
   generate(request: ModelRequest): Promise<ModelResponse | ModelFailure>;
 }

@@ -65,7 +65,7 @@ export interface ProviderThrottled extends EventBase<"provider.throttled"> {
 export interface ProviderResponded extends EventBase<"provider.responded"> {
   /** The turn's number, from 1. */
   readonly turn: number;
-  /** The usage of this turn alone. */
+  /** The usage of the answer alone. What refused requests of the turn cost is in the sum at the end. */
   readonly usage: Usage;
   /** Why the model stopped. */
   readonly finishReason: FinishReason;
@@ -98,9 +98,9 @@ export interface OutputDelta<Output = unknown> extends EventBase<"output.delta">
 export interface ToolRequested extends EventBase<"tool.requested"> {
   /** The turn's number, from 1. */
   readonly turn: number;
-  /** The id of the call, as the model gave it. */
+  /** The id of the call: the model's, or a new one where that was missing or repeated. */
   readonly callId: string;
-  /** The name that the model called; a tool of this name need not exist. */
+  /** The name of the tool. */
   readonly name: string;
   /** Exactly as the model sent it. */
   readonly arguments: string;
@@ -109,11 +109,11 @@ export interface ToolRequested extends EventBase<"tool.requested"> {
 export interface ToolInvoked<Input = unknown, Value = unknown> extends EventBase<"tool.invoked"> {
   /** The turn's number, from 1. */
   readonly turn: number;
-  /** The id of the call, as the model gave it. */
+  /** The id of the call: the model's, or a new one where that was missing or repeated. */
   readonly callId: string;
   /** The name of the tool. */
   readonly name: string;
-  /** What the handler got. */
+  /** The validated arguments, as approved; RejectedParams where they did not fit or the call could not begin. */
   readonly params: Input | RejectedParams;
   /** What the model reads of the call. */
   readonly result: ToolResult<Value>;
@@ -125,7 +125,7 @@ export interface ToolInvoked<Input = unknown, Value = unknown> extends EventBase
   /** Milliseconds, with the waits for an approval and for locks. */
   readonly durationMs: number;
 }
-/** The params of a call whose arguments did not validate. */
+/** The params of a call whose arguments did not fit, or that could not begin: it has no locks, or a limit was met. */
 export interface RejectedParams {
   /** The arguments as the model wrote them. */
   readonly rawArguments: string;
@@ -180,9 +180,9 @@ export interface PromptExecuted extends EventBase<"prompt.executed"> {
   readonly output: unknown;
   /** The model's last answer; null where the prompt has an output schema. */
   readonly text: string | null;
-  /** The sum of all turns. */
+  /** The sum of all requests, with those that were repeated. */
   readonly usage: Usage;
-  /** Answers of the model. */
+  /** Turns that were begun: the last one may have no answer. */
   readonly turns: number;
   /** Milliseconds. */
   readonly durationMs: number;
@@ -200,7 +200,7 @@ export interface PromptFailed extends EventBase<"prompt.failed"> {
   readonly message: string;
   /** What the evaluation spent until it failed. */
   readonly usage: Usage;
-  /** Answers of the model. */
+  /** Turns that were begun: the last one may have no answer. */
   readonly turns: number;
   /** Milliseconds. */
   readonly durationMs: number;

@@ -156,7 +156,7 @@ export function defineTool<
 
 /** What a handler, and a policy, may use while its call lasts. */
 export interface ToolContext {
-  /** The id of the call, as the model gave it. */
+  /** The id of the call: the model's, or a new one where that was missing or repeated. */
   readonly callId: string;
   /** The turn's number, from 1. */
   readonly turn: number;

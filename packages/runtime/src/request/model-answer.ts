@@ -97,13 +97,14 @@ function numberOf(value: unknown): number | undefined {
 type Whole<T> = { readonly [K in keyof T]-?: T[K] | undefined } & T;
 type FailureOf<F extends ModelFailure["failure"]> = Whole<Extract<ModelFailure, { readonly failure: F }>>;
 
-const finishReasons: ReadonlySet<unknown> = new Set<FinishReason>([
-  "stop",
-  "length",
-  "content-filter",
-  "tool-calls",
-  "other",
-]);
+const everyFinishReason: Readonly<Record<FinishReason, true>> = {
+  stop: true,
+  length: true,
+  "content-filter": true,
+  "tool-calls": true,
+  other: true,
+};
+const finishReasons: ReadonlySet<unknown> = new Set(Object.keys(everyFinishReason));
 
 /** A text: what would fail later, in the middle of something else. */
 function readMessage(message: unknown): AssistantMessage | string {
