@@ -39,6 +39,12 @@ export interface Remaining {
   readonly events: readonly AnyEvent[];
 }
 
+/** What undoing to a mark has to do. */
+export interface Undone extends Remaining {
+  /** The events of others since the mark: a restored snapshot leaves the entries of logs, so that a log has all of them. */
+  readonly logged: readonly AnyEvent[];
+}
+
 /** The changes made while marks are open, with the transaction that each belongs to. */
 export interface ConcurrentChanges {
   /** Returns the next order number. */
@@ -56,7 +62,7 @@ export interface ConcurrentChanges {
    * Drops what the mark's owner did since the mark was taken, and returns what others did. With `calls` only what these
    * calls of the owner did is dropped.
    */
-  undo(mark: SessionMark, calls?: ReadonlySet<string>): Remaining;
+  undo(mark: SessionMark, calls?: ReadonlySet<string>): Undone;
 }
 
 interface OpenMark {
@@ -125,7 +131,10 @@ export function createConcurrentChanges(): ConcurrentChanges {
         for (const [, change] of gone) undoneAt.set(change, [...(undoneAt.get(change) ?? []), last]);
         for (const other of open) if (other.mark.order > mark.order) other.base = base;
       }
-      return stateAt(changes, base, Infinity);
+      const logged = changes.flatMap(([order, change]) =>
+        order >= mark.order && "event" in change && !undone([order, change]) ? [change.event] : [],
+      );
+      return { ...stateAt(changes, base, Infinity), logged };
     },
   };
 }

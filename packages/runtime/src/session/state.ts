@@ -87,11 +87,14 @@ export function createSessionState(sessionId: string): SessionState {
     open: concurrent.open,
     close: concurrent.close,
     rollback(mark, calls) {
-      const { from, events } = concurrent.undo(mark, calls);
+      const { from, events, logged } = concurrent.undo(mark, calls);
       putBack(from, mark.logs);
-      // Logs that were not cut have the entries of these events.
-      const isUndone = ({ slot }: Step): boolean => mark.logs !== undefined || slot.slice.kind === "state";
-      return events.flatMap((event) => run(store.stepsFor(event).filter(isUndone), event));
+      const again = (which: readonly AnyEvent[], isUndone: (step: Step) => boolean): readonly unknown[] =>
+        which.flatMap((event) => run(store.stepsFor(event).filter(isUndone), event));
+      const errors = again(events, ({ slot }) => slot.slice.kind === "state");
+      // Logs that were not cut have their entries.
+      if (mark.logs === undefined) return errors;
+      return [...errors, ...again(logged, ({ slot }) => slot.log !== undefined)];
     },
     restore(mark, by) {
       putBack(mark, mark.logs);
