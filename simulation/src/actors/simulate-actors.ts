@@ -37,8 +37,8 @@ export async function simulateActors(seed: number): Promise<Stage["book"]> {
   });
   await passTime(stage, Promise.all(actors), longest, "LIM-2 something waits for ever");
   await passTime(stage, Promise.all(stage.background), longest, "LIM-2 something in the background waits for ever");
-  // What goes on behind: restores and releases.
-  await clock.advance(60_000);
+  // What goes on behind: restores, releases, and one close after another that hangs for its five seconds.
+  await clock.advance(600_000);
   for (const session of sessions) await checkFree(stage, session);
   for (const scope of [...stage.scopes, stage.late])
     await passTime(stage, closed(stage, scope), atOnce, "RES-1 a scope is not closed");
