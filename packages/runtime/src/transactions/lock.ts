@@ -194,6 +194,23 @@ export function waitInLine(owner: LockOwner, blocked: Blocked): Waiting | Endles
   };
 }
 
+/** The transaction that cannot end before this one, and holds the lock against it; undefined: none does. */
+export function whoHoldsAround(owner: LockOwner, { of, mode }: WantedLock): EndlessWait | undefined {
+  let lock: Lock | undefined = of;
+  for (let one: LockOwner | undefined = owner; one !== undefined; one = one.parent) {
+    const held = holdOf(one, of);
+    if (held === undefined) continue;
+    // The locks of those around it are passed: what is inside of theirs counts.
+    lock = one === owner ? undefined : held.inner;
+    break;
+  }
+  const against = lock?.holds.find(
+    (held) => (mode === "write" || held.mode === "write") && isAround(held.owner, owner),
+  );
+  if (against === undefined) return undefined;
+  return { isEndless: true, heldBy: against.owner.name, holder: holderOf(against.owner, owner) };
+}
+
 /** The name of the transaction, this one or one around it, that holds the lock for writing. */
 export function nameOfWriterAround(owner: LockOwner, of: Lock): string | undefined {
   return of.holds.find((held) => held.mode === "write" && isAround(held.owner, owner))?.owner.name;

@@ -18,6 +18,7 @@ import {
   releaseAll,
   tryAcquire,
   waitInLine,
+  whoHoldsAround,
   type Blocked,
   type LockMode,
   type LockOwner,
@@ -134,12 +135,26 @@ function holdAll(transaction: Transaction, options: TransactionOptions): Promise
   for (const wanted of inOrder(options)) {
     const blocked = tryAcquire(transaction, wanted);
     if (blocked === undefined) continue;
+    const endless = endlessFor(transaction, options);
+    if (endless !== undefined) return Promise.resolve(endless);
     return waitUntilHeld(transaction, blocked, wanted).then((stop) => stop ?? holdAll(transaction, options));
   }
   for (const participant of takes === "snapshots" ? resources : []) {
     const taking = takeSnapshots(transaction, participant);
     if (taking === undefined) continue;
     return host.within(taking).then((stop) => (isFailure(stop) ? stop : holdAll(transaction, options)));
+  }
+  return undefined;
+}
+
+/**
+ * A lock that the transaction can never have, since the one in whose code it begins holds it: then it waits for none. While
+ * it waited, the one around would wait with it, and others would be refused as if they were to blame.
+ */
+function endlessFor(transaction: Transaction, options: TransactionOptions): Failure | undefined {
+  for (const { what, ...wanted } of inOrder(options)) {
+    const around = whoHoldsAround(transaction, wanted);
+    if (around !== undefined) return endlessWait(what, around.heldBy, around.holder);
   }
   return undefined;
 }

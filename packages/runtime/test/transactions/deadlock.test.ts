@@ -166,3 +166,33 @@ test("TX-12 who would wait behind a call that waits for it in turn is refused at
   await environment.clock.advance(10_000);
   await Promise.all([reading, evaluated]);
 });
+
+test("TX-12 a call that can never have one of its locks is refused before it waits for another, and blocks no one", async () => {
+  const environment = fakeEnvironment();
+  const { clock } = environment;
+  const resources = await openResources([provide(CounterKey, new Counter()), provide(OtherKey, new Counter())]);
+  const outcomes: string[] = [];
+  const both = { uses: [CounterKey, OtherKey] };
+  // Another evaluation holds the counter for a while, and a third one waits for both.
+  const busy = toolOf("busy", () => clock.sleep(50), { uses: [CounterKey] });
+  const third = toolOf("third", () => void outcomes.push("the third ran"), both);
+  // Its handler begins an evaluation whose call needs the counter first, and then what the handler's own call holds.
+  const inner = promptOf({ tools: [toolOf("inner", () => void outcomes.push("the inner ran"), both)] }, "inner");
+  const selfish = toolOf(
+    "selfish",
+    async () => {
+      await clock.sleep(10);
+      const error = await rejectionOf(calling(environment, "inner").evaluate(inner, { resources }));
+      outcomes.push(`${(error as { code?: string }).code} at ${clock.now() - startedAt}`);
+    },
+    { uses: [OtherKey] },
+  );
+  const startedAt = clock.now();
+  const evaluating = [busy, selfish, third].map((tool) =>
+    calling(environment, tool.name).evaluate(promptOf({ tools: [tool] }), { resources }),
+  );
+  await clock.advance(200);
+  const results = (await Promise.all(evaluating)).map(({ toolResults }) => toolResults[0]?.result.success);
+  expect(outcomes).toEqual(["deadlock at 10", "the third ran"]);
+  expect(results).toEqual([true, true, true]);
+});
