@@ -131,12 +131,14 @@ export function createConcurrentChanges(): ConcurrentChanges {
         for (const [, change] of gone) undoneAt.set(change, [...(undoneAt.get(change) ?? []), last]);
         for (const other of open) if (other.mark.order > mark.order) other.base = base;
       }
-      const logged = changes.flatMap(([order, change]) =>
-        order >= mark.order && "event" in change && !undone([order, change]) ? [change.event] : [],
-      );
+      const logged = eventsOf(changes.filter((each) => each[0] >= mark.order && !undone(each)));
       return { ...stateAt(changes, base, Infinity), logged };
     },
   };
+}
+
+function eventsOf(changes: readonly Ordered[]): readonly AnyEvent[] {
+  return changes.flatMap(([, change]) => ("event" in change ? [change.event] : []));
 }
 
 /** The parents of these, and the parents of those. */
@@ -177,7 +179,7 @@ function stateAt(
     ([order, change]) => order >= base.order && order < moment && isInEffect(change, restores),
   );
   const last = earlier.findLastIndex(([, change]) => "restored" in change);
-  const events = earlier.slice(last + 1).flatMap(([, change]) => ("event" in change ? [change.event] : []));
+  const events = eventsOf(earlier.slice(last + 1));
   const [to, change] = earlier[last] ?? [];
   if (to === undefined || change === undefined || "event" in change) return { from: base, events };
   const { restored } = change;

@@ -1,5 +1,22 @@
 import { failure, type Failure } from "../failures.ts";
-import type { Holder } from "./lock.ts";
+import { whoHoldsAround, type Holder, type LockOwner, type WantedLock } from "./lock.ts";
+
+/** A lock with the words for it in messages. */
+export interface NamedLock extends WantedLock {
+  readonly what: string;
+}
+
+/**
+ * A lock among these that the transaction can never have, since the one in whose code it begins holds it: then it waits for
+ * none. While it waited, the one around would wait with it, and others would be refused as if they were to blame.
+ */
+export function endlessAmong(owner: LockOwner, locks: readonly NamedLock[]): Failure | undefined {
+  for (const { what, ...wanted } of locks) {
+    const around = whoHoldsAround(owner, wanted);
+    if (around !== undefined) return endlessWait(what, around.heldBy, around.holder);
+  }
+  return undefined;
+}
 
 /** A wait that would never end: it is not begun. */
 export function endlessWait(waitedFor: string, heldBy: string, holder: Holder): Failure {

@@ -200,15 +200,13 @@ export function whoHoldsAround(owner: LockOwner, { of, mode }: WantedLock): Endl
   for (let one: LockOwner | undefined = owner; one !== undefined; one = one.parent) {
     const held = holdOf(one, of);
     if (held === undefined) continue;
-    // The locks of those around it are passed: what is inside of theirs counts.
+    // Locks of those around it are passed.
     lock = one === owner ? undefined : held.inner;
     break;
   }
-  const against = lock?.holds.find(
-    (held) => (mode === "write" || held.mode === "write") && isAround(held.owner, owner),
-  );
-  if (against === undefined) return undefined;
-  return { isEndless: true, heldBy: against.owner.name, holder: holderOf(against.owner, owner) };
+  const isAgainst = (held: Hold): boolean => mode === "write" || held.mode === "write";
+  const by = lock?.holds.find((held) => isAgainst(held) && isAround(held.owner, owner))?.owner;
+  return by && { isEndless: true, heldBy: by.name, holder: holderOf(by, owner) };
 }
 
 /** The name of the transaction, this one or one around it, that holds the lock for writing. */

@@ -13,17 +13,8 @@ import type { Removed } from "../resources/store.ts";
 import type { Run } from "../run.ts";
 import type { SessionMark } from "../session/concurrent-changes.ts";
 import type { SessionCore } from "../session/session-core.ts";
-import { endlessWait } from "./endless-wait.ts";
-import {
-  releaseAll,
-  tryAcquire,
-  waitInLine,
-  whoHoldsAround,
-  type Blocked,
-  type LockMode,
-  type LockOwner,
-  type WantedLock,
-} from "./lock.ts";
+import { endlessAmong, endlessWait, type NamedLock } from "./endless-wait.ts";
+import { releaseAll, tryAcquire, waitInLine, type Blocked, type LockMode, type LockOwner } from "./lock.ts";
 import { lockOf, takeSnapshots, type Participant, type Taken } from "./snapshots.ts";
 
 export interface Transaction extends LockOwner {
@@ -132,10 +123,11 @@ export function beginTransaction(
 function holdAll(transaction: Transaction, options: TransactionOptions): Promise<Failure | undefined> | undefined {
   const { core, resources, host, takes = "snapshots" } = options;
   core.assertUsable();
-  for (const wanted of inOrder(options)) {
+  const locks = inOrder(options);
+  for (const wanted of locks) {
     const blocked = tryAcquire(transaction, wanted);
     if (blocked === undefined) continue;
-    const endless = endlessFor(transaction, options);
+    const endless = endlessAmong(transaction, locks);
     if (endless !== undefined) return Promise.resolve(endless);
     return waitUntilHeld(transaction, blocked, wanted).then((stop) => stop ?? holdAll(transaction, options));
   }
@@ -143,18 +135,6 @@ function holdAll(transaction: Transaction, options: TransactionOptions): Promise
     const taking = takeSnapshots(transaction, participant);
     if (taking === undefined) continue;
     return host.within(taking).then((stop) => (isFailure(stop) ? stop : holdAll(transaction, options)));
-  }
-  return undefined;
-}
-
-/**
- * A lock that the transaction can never have, since the one in whose code it begins holds it: then it waits for none. While
- * it waited, the one around would wait with it, and others would be refused as if they were to blame.
- */
-function endlessFor(transaction: Transaction, options: TransactionOptions): Failure | undefined {
-  for (const { what, ...wanted } of inOrder(options)) {
-    const around = whoHoldsAround(transaction, wanted);
-    if (around !== undefined) return endlessWait(what, around.heldBy, around.holder);
   }
   return undefined;
 }
@@ -200,13 +180,9 @@ export function newTransaction(options: TransactionOptions): Transaction {
   };
 }
 
-interface Named extends WantedLock {
-  readonly what: string;
-}
-
-function inOrder({ core, sessionMode, resources }: TransactionOptions): readonly Named[] {
+function inOrder({ core, sessionMode, resources }: TransactionOptions): readonly NamedLock[] {
   // Always before the resources, those that join later included.
-  const session: readonly Named[] =
+  const session: readonly NamedLock[] =
     sessionMode === "none" ? [] : [{ of: core.lock, mode: sessionMode, what: "the session" }];
   if (resources.length === 0) return session;
   const others = resources.map(({ resource, name, mode }) => ({ of: lockOf(resource), mode, what: `"${name}"` }));
@@ -217,7 +193,7 @@ function inOrder({ core, sessionMode, resources }: TransactionOptions): readonly
 async function waitUntilHeld(
   transaction: Transaction,
   first: Blocked,
-  { what, ...wanted }: Named,
+  { what, ...wanted }: NamedLock,
 ): Promise<Failure | undefined> {
   for (let blocked: Blocked | undefined = first; blocked; blocked = tryAcquire(transaction, wanted)) {
     const waiting = waitInLine(transaction, blocked);

@@ -9,7 +9,7 @@ const log = defineSlice({
   name: "log",
   kind: "log",
   initial: [] as readonly string[],
-  reducers: ({ on }) => on(noted, (entries, { text }) => void entries.push(text)),
+  reducers: ({ on }) => on(noted, (entries, { text }) => entries.push(text)),
 });
 const counted = defineSlice({
   name: "counted",
