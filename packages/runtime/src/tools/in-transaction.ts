@@ -99,8 +99,10 @@ async function endAfter(
   try {
     return await working;
   } catch (cause) {
-    // Not even a fault of ours commits half a call.
-    for (const each of [...own.values(), transaction]) if (!each.undone) await rollback(each);
+    // Not even a fault of ours commits half a call, or undoes one that is recorded.
+    const recorded = new Set(run.toolResults.slice(before).map(({ callId }) => callId));
+    const unrecorded = calls.filter(({ id }) => !recorded.has(id));
+    await undo(unrecorded, (call) => own.get(call) ?? transaction);
     throw cause;
   } finally {
     if (calls.length > 1) orderResults(run.toolResults, before, calls);
