@@ -267,10 +267,4 @@ export const lockMutations: readonly Mutation[] = [
     replace:
       'export function enclosingOfNested(call: Transaction): Enclosing {\n  if (call.id !== "") return noEnclosing;\n',
   },
-  {
-    name: "calls that overlap hold what they used until all have ended",
-    file: runtime("tools/in-transaction.ts"),
-    find: "transaction === undefined || transaction.holds.length === 0) return invocation;",
-    replace: "transaction === undefined || transaction.holds.length >= 0) return invocation;",
-  },
 ];
