@@ -3,7 +3,6 @@
 // 3. Leaving the iteration aborts what runs and begins nothing more.
 import {
   DefinitionError,
-  trackBudget,
   type EvaluateOptions,
   type Prompt,
   type PromptResponse,
@@ -11,6 +10,7 @@ import {
 } from "@proviso/core";
 import { checkOptionNames, isRecord } from "@proviso/core/provider";
 import { describeValue } from "@proviso/core/internal";
+import { trackerOf } from "./budgets.ts";
 import { evaluateOptionNames } from "./evaluate-options.ts";
 import { onAbort } from "./limits.ts";
 
@@ -82,7 +82,7 @@ export function evaluateAll<Output>(
       if (isRead)
         throw new DefinitionError("The results of evaluateAll are iterated once: they have a reader already.");
       isRead = true;
-      const budget = each.budget === undefined || "consumed" in each.budget ? each.budget : trackBudget(each.budget);
+      const budget = trackerOf(each.budget);
       const evaluateOne = (prompt: Prompt<Output>, signal: AbortSignal): Promise<PromptResponse<Output>> =>
         adapter.evaluate(prompt, { ...each, budget, signal });
       return resultsOf(prompts, evaluateOne, { concurrency, order, counts, signal: each.signal });
@@ -135,8 +135,9 @@ async function* resultsOf<Output>(
   const nextOf = (read: number): Evaluated<Output> | undefined =>
     order === "given" ? settled.get(read) : settled.values().next().value;
 
+  let read = 0;
   try {
-    for (let read = 0; ;) {
+    while (true) {
       if (pulling === undefined && mayBegin() && hasRoom(settled, concurrency)) {
         // Cleared behind the assignment, also where the source throws at once.
         pulling = pull().finally(() => (pulling = undefined));

@@ -14,10 +14,10 @@ import { checkOptionNames, isRecord } from "@proviso/core/provider";
 import {
   describeValue,
   isThenable,
+  messageOf,
   textPrompt,
   toJsonValue,
   type EvaluationPhase,
-  messageOf,
 } from "@proviso/core/internal";
 import { rememberInternals } from "./nested/adapter-internals.ts";
 import { adapterOptionNames, type AdapterOptions } from "./adapter-options.ts";

@@ -14,7 +14,7 @@ export interface Limits {
   readonly budget: BudgetTracker | undefined;
   /** The limit that is passed, if one is: nothing begins any more. */
   check(phase: EvaluationPhase): Failure | undefined;
-  /** The same before a request, which a budget with nothing left forbids too. */
+  /** Like `check`, but before a request, which a budget with nothing left forbids too. */
   checkRequest(): Failure | undefined;
   /** Why a usage without a cost cannot be held against a limit in dollars, where there is one. */
   unpriced(usage: Usage): Failure | undefined;
@@ -24,7 +24,7 @@ export interface Limits {
   spendsFrom(tracker: BudgetTracker): boolean;
   /** Holds what a request wants in every budget, waiting for others if need be, or says which has no room for it. */
   reserve(wanted: Wanted | undefined): Granted | Failure | Promise<Granted | Failure>;
-  /** Why the signal fired, told for this phase; undefined while it has not. */
+  /** Why the signal fired, as a failure of this phase; undefined while it has not. */
   stopped(phase: EvaluationPhase): LimitFailure | undefined;
   /** The promise, or the failure as soon as the signal fires: what was begun is left behind. */
   race<T>(work: Promise<T>, phase: EvaluationPhase): Promise<T | LimitFailure>;
@@ -128,7 +128,7 @@ function isPast(deadline: Deadline | undefined): deadline is Deadline {
   return deadline !== undefined && !(remainingMs(deadline) > 0);
 }
 
-/** One that throws has passed: a timer asks it, too, where nobody would catch that. */
+/** A deadline that throws has passed: a timer asks it too, and nothing would catch the error there. */
 export function remainingMs(deadline: Deadline): number {
   try {
     const left: unknown = deadline.remainingMs();

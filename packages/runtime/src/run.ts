@@ -51,7 +51,7 @@ export interface Setup {
   readonly outputLimits: OutputLimits;
 }
 
-/** All that one evaluation needs. */
+/** The state of one evaluation, and the steps that every part of it shares. */
 export interface Run {
   readonly evaluationId: string;
   readonly promptName: string;
@@ -90,13 +90,13 @@ export interface Run {
   enclosing: Enclosing;
   /** Rollbacks and commits that failed: the evaluation cannot end well. */
   readonly faults: RestoreFault[];
-  /** Hears the evaluation's events as they happen; given: deltas are asked for. */
+  /** Receives the evaluation's events as they happen; where it is set, the model is asked for deltas. */
   readonly watch: ((event: StreamEvent) => void) | undefined;
   /** Whether `prompt.executed` or `prompt.failed` has been numbered: no other one follows. */
   ended: boolean;
   /** undefined: the provider's own default. */
   toolChoice: ToolChoice | undefined;
-  /** From 1; 0 before the first request. */
+  /** The number of the turn, from 1; 0 before the first request. */
   turn: number;
   /** The one that really answered. */
   model: string;
@@ -109,11 +109,11 @@ export interface Run {
   readonly outputLimits: OutputLimits;
   readonly toolResults: ToolInvoked[];
   /**
-   * Takes the event over, numbers, reduces and tells it; what listeners throw is logged, and the caller's to judge.
+   * Takes the event over, numbers it, reduces it and notifies listeners; what they throw is logged and returned.
    * `cause` goes with it, outside its JSON.
    */
   emit(event: BareEvent, cause?: unknown): { readonly event: FrameworkEvent; readonly errors: readonly unknown[] };
-  /** The same where the event is not needed afterwards: one that no listener and no reducer receives is only counted. */
+  /** Like `emit`, where the event is not needed afterwards: one that no listener and no reducer receives is only counted. */
   publish(event: BareEvent): readonly unknown[];
   /** Adds what a request cost to the evaluation's usage; what was not reported counts as the estimate, which is read only then. */
   spend(reported: ReportedUsage | undefined, estimate: Pick<Usage, "inputTokens" | "outputTokens">): Usage;

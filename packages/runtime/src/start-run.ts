@@ -26,7 +26,7 @@ import { checkUses } from "./tools/uses.ts";
 import { noEnclosing } from "./transactions/enclosing.ts";
 
 const defaultMaxTurns = 64;
-/** Of overrides. */
+/** The tag of prompt overrides that an evaluation uses by default. */
 const defaultTag = "latest";
 
 /** Everything an evaluation needs, or why it cannot begin; nothing is left open then. */
@@ -183,7 +183,7 @@ function withCost({ prices, world: { clock } }: Run, usage: Usage): Usage {
 
 /**
  * A limit in dollars needs a price, or it would limit nothing.
- * @throws an option's fault where nobody knows one.
+ * @throws an option's fault where no price is known.
  */
 async function checkPrice({ prices, provider, reportsCost }: Setup, limits: Limits): Promise<void> {
   const pricing = prices.current() ?? (await limits.race(prices.load(), "render"));
@@ -203,7 +203,7 @@ function closeRun(run: Run, behind: ReadonlySet<Promise<unknown>>): Promise<void
   let closing: Promise<void> | undefined;
   // What its calls have begun may outlive it by far, and keeps it.
   run.enclosing = noEnclosing;
-  // They may have to be restored with the call around: it closes them when it has ended.
+  // Resources may have to be restored with the call around, which closes them when it has ended.
   const failed = (error: unknown): void => run.log("error", { error: messageOf(error) }, "resource.close.failed");
   try {
     if (nesting !== undefined && !nesting.transaction.ended) nesting.transaction.closings.push(() => resources.close());

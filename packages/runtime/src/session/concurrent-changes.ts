@@ -69,7 +69,7 @@ interface OpenMark {
   readonly mark: SessionMark;
   /** The evaluation or transaction that the mark belongs to. */
   readonly owner: string | undefined;
-  /** Its states are rebuilt from here: the mark itself, or an earlier one where its states contain what was undone since. */
+  /** A rollback rebuilds the states from this mark: the mark itself, or an earlier one where its states contain what was undone since. */
   base: SessionMark;
 }
 

@@ -40,7 +40,7 @@ export function createLog(slice: string, initial: readonly unknown[]): Log {
   };
   const record = (added: readonly unknown[]): void => {
     if (added.length === 0) return;
-    // All of them are checked before the first is kept.
+    // Every item is checked before the first one is kept.
     for (const item of added) frozenState(slice, item);
     for (const item of added) entries.push(item);
     view = undefined;

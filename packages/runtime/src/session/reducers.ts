@@ -2,7 +2,7 @@ import { DefinitionError, type LogDraft } from "@proviso/core";
 import { frozenState, isThenable } from "@proviso/core/internal";
 import { current, enableArrayMethods, enableMapSet, Immer, isDraft } from "immer";
 
-/** Without the freezing, which would look at every item of a list that changed: `frozenState` looks at the new ones. */
+/** Immer does not freeze here, because it would look at every item of a changed list: `frozenState` looks at the new ones. */
 const immer = /* @__PURE__ */ newImmer();
 /** V8 copies a frozen list sixty times slower than one that is not. */
 const worthThawing = 64;
@@ -37,7 +37,7 @@ export function reduced(slice: string, before: unknown, reduce: Reducer, event: 
  */
 export function atOnce(returned: unknown): undefined {
   if (!isThenable(returned)) return returned as undefined;
-  // Nobody waits for it.
+  // The rejection is handled here, because the promise is not awaited.
   Promise.resolve(returned).catch(() => {});
   throw new DefinitionError("A reducer cannot be asynchronous: wait first, then dispatch an event of what came.");
 }
@@ -76,7 +76,7 @@ export function replaceLatest<T>(_list: readonly T[], item: T): readonly T[] {
   return [item];
 }
 
-/** Without a draft for each item that is read. */
+/** The list itself, not its draft: reading a draft makes a draft of each item. */
 function plain<T>(list: readonly T[]): readonly T[] {
   return isDraft(list) ? (current<unknown>(list) as readonly T[]) : list;
 }

@@ -38,7 +38,7 @@ export interface SessionCore extends Pick<
   "join" | "put" | "reduce" | "reduceAgain" | "reduceConcurrent" | "mark" | "open" | "close" | "rollback" | "restore"
 > {
   readonly session: Session;
-  /** For the transactions of its evaluations. */
+  /** The lock that transactions over this session take. */
   readonly lock: Lock;
   /** @throws {UnusableError} for a session whose changes could not be undone or committed, with the reason. */
   assertUsable(): void;
@@ -57,7 +57,7 @@ export interface SessionCore extends Pick<
   dispatch(event: AppEvent, by: Origin | undefined): DispatchResult;
 }
 
-// On the session itself: a WeakMap would keep every session alive until a full collection.
+// The core is kept on the session itself: a WeakMap would keep every session alive until a full collection.
 const coreKey = Symbol("core");
 
 /** Freezes a session, or a view of one, with its core on it. */

@@ -10,7 +10,7 @@ const largestSeq = 2 ** 52;
 interface SavedSlice {
   readonly name: string;
   readonly kind: Slice["kind"];
-  /** Left out: undefined. */
+  /** The state as JSON; a state of undefined is left out. */
   readonly state?: unknown;
 }
 

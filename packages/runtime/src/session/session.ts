@@ -93,7 +93,7 @@ function createCore(id: string, firstSeq = 0): SessionCore {
       assertUsable();
       state.join(slices);
     },
-    // With `by` it is an application's: as the caller made it, or a copy without secrets.
+    // An event with `by` is an application's: it is frozen as the caller made it, or is a copy without secrets.
     reduce: (event, by) => state.reduce(by === undefined ? event : frozenEvent(event), by),
     reduceAgain: state.reduceAgain,
     reduceConcurrent: state.reduceConcurrent,
@@ -183,7 +183,7 @@ function publicSession(
 }
 
 /**
- * From here on reducers, listeners and a rollback that reduces it again have the same event.
+ * Freezes an event in depth: reducers, listeners and a rollback that reduces it again get the same one.
  * @throws {DefinitionError} for one that cannot be frozen.
  */
 function frozenEvent<E extends { readonly type: string }>(event: E): E {

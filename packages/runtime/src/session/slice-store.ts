@@ -36,7 +36,7 @@ export interface SliceStore {
   states(): readonly unknown[];
   /** Replaces the state of a slot without a log; the state is frozen. */
   set(slot: SliceSlot, state: unknown): void;
-  /** The same list as `states`, which does not change from here on: the next change copies it. */
+  /** Like `states`, but the list stays as it is: the next change copies it. */
   share(): readonly unknown[];
   /** Puts back the shared states of `slices`. Other state slices are cleared, logs are kept. */
   restore(slices: readonly Slice[], states: readonly unknown[]): void;
@@ -152,14 +152,14 @@ function arranged(
 
 const noSteps: readonly Step[] = Object.freeze([]);
 
-/** Which reducers an event runs. */
+/** The reducers that each event runs, in the order of the slots. */
 function createReducerPlan(): {
   add(slot: SliceSlot): void;
   readonly stepsFor: SliceStore["stepsFor"];
   readonly hasSteps: SliceStore["hasSteps"];
 } {
   const steps = new Map<string, readonly Step[]>();
-  /** By the last of an event's keys, which determines the others. */
+  /** The key is the last of an event's keys, which determines the others. */
   const planned = new Map<string, readonly Step[]>();
   return {
     add(slot) {

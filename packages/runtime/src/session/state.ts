@@ -23,7 +23,7 @@ export interface SessionState extends Pick<SliceStore, "join" | "slices" | "get"
   /** Takes the states of all state slices by reference; "all": how long the logs are, too. */
   mark(which?: "all"): SessionMark;
   /**
-   * From here to `close`, a rollback to this mark, which was just taken, keeps what others do: `reduceConcurrent`,
+   * Opens a mark that was just taken: until `close`, a rollback to it keeps what others do: `reduceConcurrent`,
    * framework events of evaluations other than `owner` and those inside it, and restored snapshots. Marks may be open
    * inside each other.
    */
