@@ -116,13 +116,13 @@ export const lockMutations: readonly Mutation[] = [
   },
   {
     name: "an inner evaluation's resources are closed when it ends",
-    file: runtime("start-run.ts"),
+    file: runtime("run.ts"),
     find: "if (nesting !== undefined && !nesting.transaction.ended) nesting",
     replace: "if (nesting === null) nesting",
   },
   {
     name: "what goes on behind an evaluation finds its resources closed",
-    file: runtime("start-run.ts"),
+    file: runtime("run.ts"),
     find: "closing = behind.size === 0 ?",
     replace: "closing = behind.size >= 0 ?",
   },

@@ -1,4 +1,4 @@
-import { PromptEvaluationError, type EvaluationDetails } from "./errors.ts";
+import { PromptEvaluationError, type EvaluationDetails } from "./evaluation-errors.ts";
 import type { BudgetDimension } from "./limits/usage.ts";
 
 /**

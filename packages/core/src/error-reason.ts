@@ -1,4 +1,5 @@
-import { isEvaluationFailure, type ThrottleKind } from "./errors.ts";
+import { isEvaluationFailure } from "./evaluation-errors.ts";
+import type { ThrottleKind } from "./failure-kinds.ts";
 
 /** What `errorReason` answers with: one label for each cause, the same in all adapters and versions. */
 export type ErrorReason =

@@ -5,28 +5,27 @@ export type { ErrorReason } from "./error-reason.ts";
 export {
   AbortedError,
   DeadlineExceededError,
-  DefinitionError,
   isEvaluationFailure,
-  NotSupportedError,
   OptionError,
   OutputParseError,
   PromptEvaluationError,
   PromptRenderError,
   ProviderError,
-  ProvisoError,
-  RevokedError,
   ThrottleError,
   TurnLimitError,
-  VisibilityExpansionRequired,
-} from "./errors.ts";
-export type { EvaluationDetails, EvaluationFailure, ProviderErrorReason, ThrottleKind } from "./errors.ts";
+} from "./evaluation-errors.ts";
+export { DefinitionError, NotSupportedError, ProvisoError, RevokedError } from "./errors.ts";
+export { VisibilityExpansionRequired } from "./prompt/visibility-error.ts";
+export type { EvaluationDetails, EvaluationFailure } from "./evaluation-errors.ts";
+export type { ProviderErrorReason, ThrottleKind } from "./failure-kinds.ts";
 export { InternalError } from "./internal-error.ts";
 export { ListenerError } from "./listener-error.ts";
 export { ProcessError } from "./process-error.ts";
 export { FilesystemError } from "./filesystem-error.ts";
 export type { FilesystemFault } from "./filesystem-error.ts";
 export { DeadlockError, RestoreError, UnusableError } from "./transaction-errors.ts";
-export type { JsonSchema, ObjectSchema, Schema, SchemaIssue } from "./schema.ts";
+export type { JsonSchema, ObjectSchema, Schema } from "./schema.ts";
+export type { SchemaIssue } from "./schema-issue.ts";
 export type { InputOf, OutputOf, ParamsOf } from "./types.ts";
 
 export type { TaskExample } from "./prompt/examples.ts";

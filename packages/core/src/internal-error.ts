@@ -1,4 +1,4 @@
-import { PromptEvaluationError } from "./errors.ts";
+import { PromptEvaluationError } from "./evaluation-errors.ts";
 
 /**
  * Something threw where nothing should have: a value of yours that throws when it is read, a clock, a store, or a fault

@@ -1,5 +1,5 @@
 // What Proviso's own packages share of core. It is not for users: names here change without notice.
-export type { EvaluationPhase } from "./errors.ts";
+export type { EvaluationPhase } from "./failure-kinds.ts";
 export type { RestoreFault } from "./transaction-errors.ts";
 export { describeValue } from "./describe-value.ts";
 export { textFinder } from "./find-text.ts";

@@ -1,4 +1,4 @@
-import { PromptEvaluationError, type EvaluationDetails } from "./errors.ts";
+import { PromptEvaluationError, type EvaluationDetails } from "./evaluation-errors.ts";
 import type { PromptResponse } from "./provider/adapter.ts";
 
 /** A listener threw on `prompt.executed`: nothing paid for is lost. */

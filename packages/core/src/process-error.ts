@@ -1,4 +1,4 @@
-import { PromptEvaluationError, type EvaluationDetails } from "./errors.ts";
+import { PromptEvaluationError, type EvaluationDetails } from "./evaluation-errors.ts";
 
 /** A command-line model or agent ended badly. */
 export class ProcessError extends PromptEvaluationError {

@@ -2,7 +2,7 @@
 import { describeValue } from "./describe-value.ts";
 import { DefinitionError } from "./errors.ts";
 import { isRecord } from "./is-record.ts";
-import type { SchemaIssue } from "./schema.ts";
+import type { SchemaIssue } from "./schema-issue.ts";
 
 /**
  * Makes the error for a value that is not a Standard Schema which prints JSON Schema. `what`: `The input of tool "t"`.

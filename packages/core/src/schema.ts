@@ -2,6 +2,7 @@ import { DefinitionError } from "./errors.ts";
 import { isRecord } from "./is-record.ts";
 import type { JsonSchema } from "./json-schema.ts";
 import { noSchema, unprintable } from "./schema-faults.ts";
+import type { SchemaIssue } from "./schema-issue.ts";
 import { wellFormedSchema } from "./well-formed-schema.ts";
 import type { StandardIssue, StandardProps, StandardResult } from "./standard-schema.ts";
 import { notValidated, unknownKeysIn } from "./unknown-keys.ts";
@@ -15,14 +16,6 @@ export interface Schema<Input = unknown, Output = unknown> {
 }
 /** What params, tool inputs and event payloads are: an object. */
 export type ObjectSchema = Schema<unknown, object>;
-
-/** What a schema found wrong, with a dotted path ("" is the value itself); of a very long one its beginning. */
-export interface SchemaIssue {
-  /** Where the value is wrong: `items[2].name`, or empty for the value itself. */
-  readonly path: string;
-  /** What is wrong, in the words of the schema's library. */
-  readonly message: string;
-}
 
 /** What a validation answers with: the value as the schema made it, or what it found wrong. */
 export type SchemaResult<T> =

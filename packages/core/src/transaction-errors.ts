@@ -1,4 +1,5 @@
-import { PromptEvaluationError, ProvisoError, type EvaluationDetails, type EvaluationFailure } from "./errors.ts";
+import { PromptEvaluationError, type EvaluationDetails, type EvaluationFailure } from "./evaluation-errors.ts";
+import { ProvisoError } from "./errors.ts";
 import type { PromptResponse } from "./provider/adapter.ts";
 
 /**

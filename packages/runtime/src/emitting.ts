@@ -1,23 +1,49 @@
 // What an evaluation shows of itself: its events and its log, without the secrets.
-import type { FrameworkEvent, Prompt } from "@proviso/core";
+import type { AppEvent, FrameworkEvent, Prompt, StreamEvent } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 import type { World } from "./environment.ts";
-import { logSafely } from "./logging.ts";
-import type { Run } from "./run.ts";
-import { redactionOf } from "./secrets/structure.ts";
+import { logSafely, type Logger } from "./logging.ts";
+import { redactionOf, type Redaction } from "./secrets/structure.ts";
 import type { Origin } from "./session/concurrent-changes.ts";
+import type { BareEvent, SessionCore } from "./session/session-core.ts";
+
+/** The two ways to a framework event. */
+export interface Emitter {
+  /**
+   * Takes the event over, numbers it, reduces it and notifies listeners; what they throw is logged and returned.
+   * `cause` goes with it, outside its JSON.
+   */
+  emit(event: BareEvent, cause?: unknown): { readonly event: FrameworkEvent; readonly errors: readonly unknown[] };
+  /** Like `emit`, where the event is not needed afterwards: one that no listener and no reducer receives is only counted. */
+  publish(event: BareEvent): readonly unknown[];
+}
+
+/** What an evaluation shows of itself goes through these, which hide its secrets. */
+export interface Showing {
+  readonly redaction: Redaction;
+  /** An application's event without the secrets in it. */
+  redact<T extends AppEvent>(event: T): T;
+  log(level: keyof Logger, fields: object, message: string): void;
+}
+
+/** What an emitter needs of its evaluation. */
+interface Emitting extends Showing {
+  readonly core: SessionCore;
+  readonly world: World;
+  readonly evaluationId: string;
+  readonly startedAt: number;
+  /** The tool call around it. */
+  readonly nesting: { readonly run: { readonly evaluationId: string }; readonly callId: string } | undefined;
+  /** The transaction in whose body it was begun. */
+  readonly enclosing: { readonly parent: { readonly id: string } | undefined };
+  readonly watch: ((event: StreamEvent) => void) | undefined;
+}
 
 /**
  * Makes the function that numbers an event, reduces it, and emits it to the session's listeners and the stream. `ended` is
  * called when the evaluation's last event has its number.
  */
-export function emitter(
-  of: Pick<
-    Run,
-    "core" | "world" | "evaluationId" | "nesting" | "enclosing" | "watch" | "log" | "redaction" | "startedAt"
-  >,
-  ended: () => void,
-): Pick<Run, "emit" | "publish"> {
+export function emitter(of: Emitting, ended: () => void): Emitter {
   const { core, nesting, watch, log, redaction, evaluationId } = of;
   const { clock } = of.world;
   const transaction = of.enclosing.parent;
@@ -36,7 +62,7 @@ export function emitter(
     }
   };
   const parent = nesting && Object.freeze({ evaluationId: nesting.run.evaluationId, callId: nesting.callId });
-  const emit: Run["emit"] = (bare, cause) => {
+  const emit: Emitter["emit"] = (bare, cause) => {
     const filled: Filled = redaction.event(bare);
     filled.evaluationId = evaluationId;
     filled.at = timeOf(bare.type);
@@ -75,15 +101,11 @@ interface Filled {
   at?: number;
 }
 
-/** What is shown of an evaluation goes through these. Where there is no logger, nothing is redacted for it. */
-export function showingOf(
-  { logger, secrets }: World,
-  { template }: Prompt,
-  evaluationId: string,
-): Pick<Run, "redaction" | "redact" | "log"> {
+/** Makes the ways in which an evaluation is shown. Where there is no logger, nothing is redacted for it. */
+export function showingOf({ logger, secrets }: World, { template }: Prompt, evaluationId: string): Showing {
   const redaction = redactionOf(secrets, template.descriptor.tools);
   const of = { promptName: template.name, evaluationId };
-  const log: Run["log"] =
+  const log: Showing["log"] =
     logger === undefined
       ? () => {}
       : (level, fields, message) => logSafely(logger, level, redaction.log({ ...of, ...fields }), message);

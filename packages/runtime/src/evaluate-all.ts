@@ -12,7 +12,7 @@ import { checkOptionNames, isRecord } from "@proviso/core/provider";
 import { describeValue } from "@proviso/core/internal";
 import { trackerOf } from "./budgets.ts";
 import { evaluateOptionNames } from "./evaluate-options.ts";
-import { onAbort } from "./limits.ts";
+import { onAbort } from "./abort.ts";
 
 /** How many prompts are evaluated, and how; the options of `evaluate` hold for each. */
 export interface EvaluateAllOptions extends EvaluateOptions {

@@ -41,7 +41,7 @@ import { failure, internalFailure, isFailure, type Failure } from "./failures.ts
 import { runInnerLoop } from "./inner-loop.ts";
 import { elapsedMs } from "./elapsed.ts";
 import { checkPricing, pricesOf } from "./prices.ts";
-import { outputLimits } from "./request/wanted.ts";
+import { outputLimits } from "./request/output-limits.ts";
 import { parseOutput, repairRequest, type ParsedOutput } from "./output/parse.ts";
 import type { Run, Setup } from "./run.ts";
 import { startRun } from "./start-run.ts";

@@ -1,6 +1,6 @@
 import type { World } from "./environment.ts";
-import { over, type Limits } from "./limits.ts";
-import type { Run } from "./run.ts";
+import { over } from "./abort.ts";
+import type { Limits } from "./limits.ts";
 
 /**
  * Milliseconds that closing and restoring may take, all together, after a limit has ended the evaluation. What is nested
@@ -8,13 +8,11 @@ import type { Run } from "./run.ts";
  */
 export const graceMs = (depth: number): number => 60 / (depth + 1);
 
+/** Waits for the work, but not past the evaluation's end: then the work goes on behind. Never rejects. */
+export type WithinGrace = (work: Promise<unknown>, onError: (error: unknown) => void) => Promise<void>;
+
 /** Waits for work within the limits, then for so many milliseconds in all; what still goes on is in `behind`. */
-export function graceful(
-  { clock }: World,
-  limits: Limits,
-  ms: number,
-  behind: Set<Promise<unknown>>,
-): Run["withinGrace"] {
+export function graceful({ clock }: World, limits: Limits, ms: number, behind: Set<Promise<unknown>>): WithinGrace {
   let until: number | undefined;
   /** Where the clock or its sleep fails, the grace is over. */
   const restOfGrace = async (signal: AbortSignal): Promise<void> => {

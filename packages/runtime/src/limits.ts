@@ -3,6 +3,7 @@
 // 3. After the signal has fired, `check` fails: nothing begins any more.
 import type { Budget, BudgetTracker, Clock, Deadline, Usage } from "@proviso/core";
 import { setAlarm, type EvaluationPhase } from "@proviso/core/internal";
+import { onAbort } from "./abort.ts";
 import type { Wanted } from "./budget-room.ts";
 import { openBudgets, type Granted } from "./budgets.ts";
 import { abortedFailure, deadlineFailure, type Failure, type LimitFailure } from "./failures.ts";
@@ -110,18 +111,6 @@ function alarmAt(deadline: Deadline, clock: Clock, fire: (failure: LimitFailure,
     const failure = deadlineFailure(deadline, "request");
     fire(failure, new DOMException(failure.message, "TimeoutError"));
   });
-}
-
-/** Why a timer is not needed any more: the default reason, an error with a stack, costs more than the timer. */
-export const over = "over";
-
-/** Calls once the signal has fired, at once if it has; returns what ends the listening. */
-export function onAbort(signal: AbortSignal | undefined, listener: (reason: unknown) => void): () => void {
-  if (signal === undefined) return () => {};
-  const abort = (): void => listener(signal.reason);
-  if (signal.aborted) abort();
-  else signal.addEventListener("abort", abort, { once: true });
-  return () => signal.removeEventListener("abort", abort);
 }
 
 function isPast(deadline: Deadline | undefined): deadline is Deadline {

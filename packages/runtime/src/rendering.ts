@@ -1,9 +1,6 @@
-import { DefinitionError, type PromptOverride, type RenderedPrompt, type Visibility } from "@proviso/core";
-import { openedSections, messageOf } from "@proviso/core/internal";
-import { failure, isFailure, type Failure } from "./failures.ts";
-import type { Run } from "./run.ts";
+import { DefinitionError, type Prompt, type PromptOverride, type RenderedPrompt, type Visibility } from "@proviso/core";
+import { openedSections } from "@proviso/core/internal";
 import type { SessionCore } from "./session/session-core.ts";
-import { checkUses } from "./tools/uses.ts";
 
 /** What a prompt is rendered with, beside its params. */
 export interface RenderInputs {
@@ -21,7 +18,7 @@ export function openedOf(core: SessionCore, promptName: string): Opened {
 }
 
 /** @throws {DefinitionError} for a prompt that renders to nothing. */
-export function renderWith(prompt: Run["prompt"], inputs: RenderInputs, opened: Opened): RenderedPrompt {
+export function renderWith(prompt: Prompt, inputs: RenderInputs, opened: Opened): RenderedPrompt {
   const { overrides, nativeOutput } = inputs;
   const rendered = prompt.render({
     visibility: opened && Object.fromEntries(opened.map((section) => [section.path, section.visibility])),
@@ -31,32 +28,4 @@ export function renderWith(prompt: Run["prompt"], inputs: RenderInputs, opened: 
   });
   if (rendered.text === "") throw new DefinitionError(`The prompt "${prompt.template.name}" renders to nothing.`);
   return rendered;
-}
-
-/**
- * Renders again when sections have opened since: the next request carries it, the conversation so far is kept. undefined
- * where nothing has to be waited for.
- */
-export function refresh(run: Run): Promise<Failure | undefined> | undefined {
-  // Sections do not open in an unusable session.
-  if (!run.core.isUsable()) return undefined;
-  const opened = openedOf(run.core, run.promptName);
-  return opened === run.opened ? undefined : renderAgain(run, opened);
-}
-
-async function renderAgain(run: Run, opened: Opened): Promise<Failure | undefined> {
-  try {
-    const rendered = renderWith(run.prompt, run.renderInputs, opened);
-    const extended = await run.limits.race(run.resources.extend(rendered.resources), "render");
-    if (isFailure(extended)) return extended;
-    checkUses({ rendered, policies: run.policies, resources: run.resources });
-    run.opened = opened;
-    run.rendered = rendered;
-    run.tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));
-    run.conversation.rerender(rendered);
-    run.knownCost = undefined;
-    return undefined;
-  } catch (cause) {
-    return failure({ stop: "render", phase: "render", cause, message: messageOf(cause) });
-  }
 }

@@ -1,10 +1,8 @@
-// 1. Built once for an evaluation, closed once; the first argument of every step.
+// 1. A run is made once for an evaluation and closed once; it is the first argument of every step.
 // 2. `emit` and `publish` are the only ways to a framework event, `spend` the only way to a usage.
 // 3. After `close` no timer, listener or resource of the evaluation is left.
 import type {
-  AppEvent,
   EvaluateOptions,
-  FrameworkEvent,
   Pace,
   Prompt,
   ProviderAdapter,
@@ -18,19 +16,19 @@ import type {
   ToolPolicy,
   Usage,
 } from "@proviso/core";
-import type { RestoreFault } from "@proviso/core/internal";
+import { addUsage, countUsage, messageOf, noUsage, type RestoreFault } from "@proviso/core/internal";
 import type { Conversation } from "./conversation.ts";
+import { emitter, type Emitter, type Showing } from "./emitting.ts";
 import type { World } from "./environment.ts";
-import type { Logger } from "./logging.ts";
+import { graceful, graceMs, type WithinGrace } from "./grace.ts";
 import type { Limits } from "./limits.ts";
-import type { Nesting } from "./nested/nesting.ts";
 import type { Opened, RenderInputs } from "./rendering.ts";
-import type { ResourceContext } from "./resources/context.ts";
-import type { BareEvent, SessionCore } from "./session/session-core.ts";
-import type { Redaction } from "./secrets/structure.ts";
-import type { Enclosing } from "./transactions/enclosing.ts";
+import type { ResourceContext } from "./resources/asking.ts";
+import type { SessionCore } from "./session/session-core.ts";
+import { noEnclosing, type Enclosing } from "./transactions/enclosing.ts";
+import type { Transaction } from "./transactions/transaction.ts";
 import type { Prices } from "./prices.ts";
-import type { OutputLimits } from "./request/wanted.ts";
+import type { OutputLimits } from "./request/output-limits.ts";
 import type { KnownCost } from "./usage.ts";
 
 /** What an adapter brings to each of its evaluations. */
@@ -52,7 +50,7 @@ export interface Setup {
 }
 
 /** The state of one evaluation, and the steps that every part of it shares. */
-export interface Run {
+export interface Run extends Emitter, Showing {
   readonly evaluationId: string;
   readonly promptName: string;
   readonly prompt: Prompt;
@@ -108,22 +106,108 @@ export interface Run {
   readonly prices: Prices;
   readonly outputLimits: OutputLimits;
   readonly toolResults: ToolInvoked[];
-  /**
-   * Takes the event over, numbers it, reduces it and notifies listeners; what they throw is logged and returned.
-   * `cause` goes with it, outside its JSON.
-   */
-  emit(event: BareEvent, cause?: unknown): { readonly event: FrameworkEvent; readonly errors: readonly unknown[] };
-  /** Like `emit`, where the event is not needed afterwards: one that no listener and no reducer receives is only counted. */
-  publish(event: BareEvent): readonly unknown[];
   /** Adds what a request cost to the evaluation's usage; what was not reported counts as the estimate, which is read only then. */
   spend(reported: ReportedUsage | undefined, estimate: Pick<Usage, "inputTokens" | "outputTokens">): Usage;
-  /** What is shown of the evaluation goes through it. */
-  readonly redaction: Redaction;
-  /** An application's event without the secrets in it. */
-  redact<T extends AppEvent>(event: T): T;
-  log(level: keyof Logger, fields: object, message: string): void;
   /** Waits for the work, but not past the evaluation's end: then it goes on behind. Never rejects. */
-  withinGrace(work: Promise<unknown>, onError: (error: unknown) => void): Promise<void>;
+  readonly withinGrace: WithinGrace;
   /** undefined where nothing has to be waited for. */
   close(): Promise<void> | undefined;
+}
+
+/** The tool call around a nested evaluation. */
+export interface Nesting {
+  readonly run: Run;
+  readonly callId: string;
+  /** Fires when the call ends, however it does. */
+  readonly signal: AbortSignal;
+  readonly transaction: Transaction;
+  /** The tool is declared to change nothing, so nothing inside it may change anything. */
+  readonly readOnly: boolean;
+  /** @throws {RevokedError} when the call is over. */
+  assertLive(): void;
+}
+
+const defaultMaxTurns = 64;
+
+/** The fields that `newRun` fills in; `startRun` decides all others. */
+type Own =
+  | keyof Pick<Setup, "adapter" | "throttle" | "nativeOutput" | "prices" | "outputLimits">
+  | keyof Pick<Run, "policies" | "maxTurns" | "maxRepairs" | "expected">
+  | keyof Pick<Run, "ended" | "model" | "turn" | "usage" | "knownCost" | "inputCorrection" | "toolResults" | "faults">
+  | keyof Pick<Run, "emit" | "publish" | "spend" | "withinGrace" | "close">;
+
+/** Makes the run of an evaluation, whose parts are open. */
+export function newRun(
+  { adapter, throttle, provider, nativeOutput, prices, outputLimits }: Setup,
+  options: EvaluateOptions,
+  of: Omit<Run, Own>,
+): Run {
+  const { policies = noPolicies, maxTurns = defaultMaxTurns, maxRepairs = 0, expect } = options;
+  const behind = new Set<Promise<unknown>>();
+  const { emit, publish } = emitter(of, () => void (run.ended = true));
+  // One spread, and in front: V8 makes an object with one behind other fields many times slower.
+  const run: Run = {
+    ...of,
+    adapter,
+    throttle,
+    nativeOutput,
+    prices,
+    outputLimits,
+    policies,
+    maxTurns,
+    maxRepairs,
+    expected: expect,
+    model: provider.model,
+    turn: 0,
+    ended: false,
+    usage: noUsage,
+    knownCost: undefined,
+    inputCorrection: undefined,
+    toolResults: [],
+    faults: [],
+    emit,
+    publish,
+    spend: (reported, estimate) => spend(run, reported, estimate),
+    withinGrace: graceful(of.world, of.limits, graceMs(of.depth), behind),
+    close: () => closeRun(run, behind),
+  };
+  return run;
+}
+
+const noPolicies: Run["policies"] = Object.freeze([]);
+
+function spend(run: Run, ...given: Parameters<Run["spend"]>): Usage {
+  const usage = withCost(run, countUsage(...given));
+  run.usage = addUsage(run.usage, usage);
+  return usage;
+}
+
+/** What the provider says of its cost counts; where it says nothing, the price of the tokens. */
+function withCost({ prices, world: { clock } }: Run, usage: Usage): Usage {
+  const current = prices.current();
+  if (usage.costUsd !== undefined || current?.known !== true) return usage;
+  const costUsd = current.priceOf(usage, clock.now());
+  return Number.isFinite(costUsd) ? { ...usage, costUsd } : usage;
+}
+
+/**
+ * What goes on behind the evaluation's end, a rollback for example, needs the resources until it is done. undefined:
+ * nothing had to be waited for. Never throws, and never rejects.
+ */
+function closeRun(run: Run, behind: ReadonlySet<Promise<unknown>>): Promise<void> | undefined {
+  const { nesting, resources, limits } = run;
+  let closing: Promise<void> | undefined;
+  // What its calls have begun may outlive it by far, and keeps it.
+  run.enclosing = noEnclosing;
+  // Resources may have to be restored with the call around, which closes them when it has ended.
+  const failed = (error: unknown): void => run.log("error", { error: messageOf(error) }, "resource.close.failed");
+  try {
+    if (nesting !== undefined && !nesting.transaction.ended) nesting.transaction.closings.push(() => resources.close());
+    else closing = behind.size === 0 ? resources.close() : Promise.all(behind).then(() => resources.close());
+    if (closing !== undefined) return run.withinGrace(closing, failed).catch(failed).then(limits.close);
+  } catch (error) {
+    failed(error);
+  }
+  limits.close();
+  return undefined;
 }

@@ -1,4 +1,4 @@
-import { VisibilityExpansionRequired } from "../errors.ts";
+import { VisibilityExpansionRequired } from "./visibility-error.ts";
 import { toolError, toolOk } from "../tool/result.ts";
 import type { Tool } from "../tool/tool.ts";
 import { plainSchema } from "./plain-schema.ts";

@@ -1,4 +1,5 @@
-import type { JsonSchema, Schema, SchemaIssue } from "../schema.ts";
+import type { JsonSchema, Schema } from "../schema.ts";
+import type { SchemaIssue } from "../schema-issue.ts";
 
 /** A schema without a library: what it prints, and what it finds wrong. */
 export function plainSchema<T>(

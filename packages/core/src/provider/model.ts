@@ -1,4 +1,4 @@
-import type { ProviderErrorReason, ThrottleKind } from "../errors.ts";
+import type { ProviderErrorReason, ThrottleKind } from "../failure-kinds.ts";
 import type { ReportedUsage } from "../limits/usage.ts";
 import type { JsonSchema } from "../schema.ts";
 import type { AssistantMessage, Message } from "./message.ts";

@@ -1,4 +1,5 @@
-import type { EvaluationFailure, EvaluationPhase, ThrottleKind } from "../errors.ts";
+import type { EvaluationFailure } from "../evaluation-errors.ts";
+import type { EvaluationPhase, ThrottleKind } from "../failure-kinds.ts";
 import type { Usage } from "../limits/usage.ts";
 import type { PromptDescriptor } from "../prompt/descriptor.ts";
 import type { FinishReason } from "../provider/model.ts";

@@ -1,5 +1,5 @@
 import type { Clock, EvaluateOptions, Pace, Prompt, PromptResponse, ProviderAdapter } from "@proviso/core";
-import type { Nesting } from "./nesting.ts";
+import type { Nesting } from "../run.ts";
 import type { Prices } from "../prices.ts";
 
 /** What is known of an adapter before it is asked anything. */

@@ -7,9 +7,8 @@ import {
   type ToolCall,
 } from "@proviso/core";
 import { internalsOf } from "./adapter-internals.ts";
-import { onAbort } from "../limits.ts";
-import type { Nesting } from "./nesting.ts";
-import type { Run } from "../run.ts";
+import { onAbort } from "../abort.ts";
+import type { Nesting, Run } from "../run.ts";
 import type { Transaction } from "../transactions/transaction.ts";
 
 /** The evaluations that one call begins. */

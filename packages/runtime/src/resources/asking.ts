@@ -1,11 +1,58 @@
-// The asker of a resource, and the transaction in which the resource is used.
-import type { Binding, CallGuard } from "@proviso/core";
+// A scope of resources, who asks it for one, and the transaction in which the resource is used.
+import type { Binding, CallGuard, Resources } from "@proviso/core";
 import { currentTransaction } from "../transactions/async-context.ts";
 import type { LockMode } from "../transactions/lock.ts";
-import type { Transaction } from "../transactions/transaction.ts";
-import type { CallResources } from "./call-resources.ts";
-import type { ResourceContext } from "./context.ts";
-import type { Key, Store } from "./store.ts";
+import type { Participant } from "../transactions/snapshots.ts";
+import type { Removed, Transaction } from "../transactions/transaction.ts";
+import type { Key, Store, StorePosition } from "./store.ts";
+
+/** The resources of one evaluation, or those that `openResources` opened. */
+export interface ResourceContext {
+  /** The resources for use outside a call. */
+  readonly resources: Resources;
+  /** What the factories of scopes inside this one get. */
+  readonly injected: Resources;
+  binds(key: Key): boolean;
+  /** What to say of a key that is not bound, where another key of its name is; else an empty text. */
+  namesakeOf(key: Key): string;
+  /**
+   * All bindings as they are now, the later of a key winning; ready instances and eager ones are made at once. What the
+   * evaluation itself was given stays.
+   */
+  extend(bindings: readonly Binding[]): Promise<void>;
+  /** Fresh `toolCall` resources for one call; the rest is shared. */
+  forCall(call: Calling): CallResources;
+  /** Returns the keys of singletons that are not made yet. */
+  unmade(keys: readonly Key[]): readonly Key[];
+  /**
+   * Whether something is made when a call begins: what is `eager` in each call, and, once, what is declared of scopes
+   * toolCall and prototype, because it is not known yet what their factories ask for.
+   */
+  makesForCalls(uses: readonly Key[]): boolean;
+  /**
+   * What is there and can be snapshotted: of these keys with what their factories asked for, or everything.
+   */
+  participants(keys?: readonly Key[]): readonly Participant[];
+  position(): StorePosition;
+  /** Forgets what was made after that position; the caller closes it, or puts it back. */
+  removeSince(position: StorePosition): Removed;
+  /** Keeps what closing a resource threw where no caller waits for it: `close` rejects with it. */
+  rememberFailedClose(error: unknown): void;
+  /** undefined where nothing was made. @throws {AggregateError} when closing failed somewhere; everything was tried. */
+  close(): Promise<void> | undefined;
+}
+
+/** What a call uses of one scope. */
+export interface CallResources {
+  readonly resources: Resources;
+  /** What the factories of this call's resources get. */
+  readonly injected: Resources;
+  /** Makes what is made when a call begins; undefined where there is nothing. */
+  open(uses: readonly Key[]): Promise<void> | undefined;
+  /** Nothing was made: there is nothing to close. */
+  isEmpty(): boolean;
+  close(): Promise<void> | undefined;
+}
 
 /** The call, or the body of a transaction, that resources are for. */
 export interface Calling {

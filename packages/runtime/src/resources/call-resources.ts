@@ -1,21 +1,8 @@
 import type { Binding, Resources } from "@proviso/core";
 import { allSettled } from "../transactions/snapshots.ts";
 import { LockFault } from "../transactions/transaction.ts";
-import type { Asking, Calling } from "./asking.ts";
-import type { ResourceContext } from "./context.ts";
+import type { Asking, Calling, CallResources, ResourceContext } from "./asking.ts";
 import { discardSince, isEmpty, newStore, type Key, type Store } from "./store.ts";
-
-/** What a call uses of one scope. */
-export interface CallResources {
-  readonly resources: Resources;
-  /** What the factories of this call's resources get. */
-  readonly injected: Resources;
-  /** Makes what is made when a call begins; undefined where there is nothing. */
-  open(uses: readonly Key[]): Promise<void> | undefined;
-  /** Nothing was made: there is nothing to close. */
-  isEmpty(): boolean;
-  close(): Promise<void> | undefined;
-}
 
 /** The scope that a call is in. */
 export interface CallScope {

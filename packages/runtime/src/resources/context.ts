@@ -5,10 +5,11 @@
 // 4. What a factory is given is guarded like what a handler is given.
 import { DefinitionError, isSnapshotable, systemClock, type Binding, type Clock, type Resources } from "@proviso/core";
 import type { Participant } from "../transactions/snapshots.ts";
+import type { Removed } from "../transactions/transaction.ts";
 import { hiddenField } from "../hidden-field.ts";
 import { asker } from "./asker.ts";
-import type { AskerSources, Asking, Calling } from "./asking.ts";
-import { isToLearn, madeForCalls, openCall, type CallResources } from "./call-resources.ts";
+import type { AskerSources, Asking, Calling, CallResources, ResourceContext } from "./asking.ts";
+import { isToLearn, madeForCalls, openCall } from "./call-resources.ts";
 import { unguarded } from "./guard.ts";
 import {
   closeStore,
@@ -20,46 +21,10 @@ import {
   removeSince,
   type Key,
   type MadeResource,
-  type Removed,
   type Store,
   type StorePosition,
 } from "./store.ts";
 
-/** The resources of one evaluation, or those that `openResources` opened. */
-export interface ResourceContext {
-  /** The resources for use outside a call. */
-  readonly resources: Resources;
-  /** What the factories of scopes inside this one get. */
-  readonly injected: Resources;
-  binds(key: Key): boolean;
-  /** What to say of a key that is not bound, where another key of its name is; else an empty text. */
-  namesakeOf(key: Key): string;
-  /**
-   * All bindings as they are now, the later of a key winning; ready instances and eager ones are made at once. What the
-   * evaluation itself was given stays.
-   */
-  extend(bindings: readonly Binding[]): Promise<void>;
-  /** Fresh `toolCall` resources for one call; the rest is shared. */
-  forCall(call: Calling): CallResources;
-  /** Returns the keys of singletons that are not made yet. */
-  unmade(keys: readonly Key[]): readonly Key[];
-  /**
-   * Whether something is made when a call begins: what is `eager` in each call, and, once, what is declared of scopes
-   * toolCall and prototype, because it is not known yet what their factories ask for.
-   */
-  makesForCalls(uses: readonly Key[]): boolean;
-  /**
-   * What is there and can be snapshotted: of these keys with what their factories asked for, or everything.
-   */
-  participants(keys?: readonly Key[]): readonly Participant[];
-  position(): StorePosition;
-  /** Forgets what was made after that position; the caller closes it, or puts it back. */
-  removeSince(position: StorePosition): Removed;
-  /** Keeps what closing a resource threw where no caller waits for it: `close` rejects with it. */
-  rememberFailedClose(error: unknown): void;
-  /** undefined where nothing was made. @throws {AggregateError} when closing failed somewhere; everything was tried. */
-  close(): Promise<void> | undefined;
-}
 const contexts = hiddenField<ResourceContext>();
 
 /** Whether `openResources` made it, and it is not closed. */

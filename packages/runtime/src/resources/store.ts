@@ -3,7 +3,7 @@
 // 3. Every close is waited for only so long.
 import { DefinitionError, type Binding, type Clock, type ResourceKey } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
-import type { Made, Transaction } from "../transactions/transaction.ts";
+import type { Made, Removed, Transaction } from "../transactions/transaction.ts";
 import { startPatience, type Patience } from "./closing.ts";
 
 export type Key = ResourceKey<unknown>;
@@ -172,13 +172,6 @@ export function discardSince(store: Store, position: StorePosition): Promise<voi
 export async function discard(store: Store, instance: unknown): Promise<void> {
   const taken = take(store, instance);
   if (taken !== undefined) await patiently(store, (patience) => patience.close(taken.binding, instance));
-}
-
-/** Resources that are no longer in their store, and not closed yet. */
-export interface Removed {
-  putBack(): void;
-  /** Last first. @throws {AggregateError} when closing failed somewhere; everything was tried. */
-  close(): Promise<void>;
 }
 
 /** Forgets what was made after that position. What is still being made is closed when it comes. */

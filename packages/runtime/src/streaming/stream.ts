@@ -10,7 +10,7 @@ import {
 } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
 import { isAbortSignal } from "../evaluate-options.ts";
-import { onAbort } from "../limits.ts";
+import { onAbort } from "../abort.ts";
 
 /** Unread events, until deltas are merged. */
 const mostUnread = 1_024;

@@ -12,7 +12,7 @@ import {
   type TransactionHost,
   type TransactionOptions,
 } from "../transactions/transaction.ts";
-import type { Accepted } from "./run-call.ts";
+import type { Accepted } from "./invocation.ts";
 
 type More = Pick<TransactionOptions, "parent" | "sessionMode">;
 

@@ -1,5 +1,5 @@
 import { RevokedError, type Tool, type ToolCall } from "@proviso/core";
-import { onAbort, over } from "../limits.ts";
+import { onAbort, over } from "../abort.ts";
 import type { Run } from "../run.ts";
 
 /** How long a call may take: as long as the evaluation, or as its tool says. */

@@ -15,8 +15,7 @@ import {
   type ToolPolicy,
 } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
-import type { Calling } from "../resources/asking.ts";
-import type { CallResources } from "../resources/call-resources.ts";
+import type { Calling, CallResources } from "../resources/asking.ts";
 import type { Run } from "../run.ts";
 import { checkAppEvent } from "../session/session-core.ts";
 import { nestedEvaluations, type NestedEvaluations } from "../nested/nested-evaluations.ts";

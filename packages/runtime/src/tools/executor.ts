@@ -5,7 +5,8 @@ import { after, allOf } from "../at-once.ts";
 import type { Run } from "../run.ts";
 import { endTransaction, rollback } from "../transactions/ending.ts";
 import { beginCalls } from "./begin.ts";
-import { invoke, prepare, requestedEvent, type Accepted } from "./run-call.ts";
+import type { Accepted } from "./invocation.ts";
+import { invoke, prepare, requestedEvent } from "./run-call.ts";
 import {
   announceAccepted,
   notRun,

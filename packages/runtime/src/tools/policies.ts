@@ -3,7 +3,7 @@ import { messageOf } from "@proviso/core/internal";
 import { isFailure, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import { ownInput, validateInput } from "./arguments.ts";
-import type { Accepted } from "./run-call.ts";
+import type { Accepted } from "./invocation.ts";
 import type { CallContext } from "./context.ts";
 import { instanceIn, isSameInput } from "./input.ts";
 

@@ -5,7 +5,7 @@ import type { Run } from "../run.ts";
 import type { BareEvent } from "../session/session-core.ts";
 import { rollback } from "../transactions/ending.ts";
 import type { Transaction } from "../transactions/transaction.ts";
-import type { Invocation } from "./run-call.ts";
+import type { Invocation } from "./invocation.ts";
 import { failed } from "./result.ts";
 import { announceOpening } from "./disclosure.ts";
 

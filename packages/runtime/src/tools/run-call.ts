@@ -3,11 +3,9 @@ import {
   BudgetExceededError,
   DeadlineExceededError,
   VisibilityExpansionRequired,
-  type FrameworkEvent,
   type RejectedParams,
   type Tool,
   type ToolCall,
-  type ToolPolicy,
   type ToolResult,
 } from "@proviso/core";
 import { isThenable, messageOf } from "@proviso/core/internal";
@@ -20,38 +18,10 @@ import { LockFault, type Transaction } from "../transactions/transaction.ts";
 import { ownInput, parseArguments, type Arguments } from "./arguments.ts";
 import { startCallTime, type CallTime } from "./call-timeout.ts";
 import { callContext, type CallContext } from "./context.ts";
-import { openingOf, type SectionsToOpen } from "./disclosure.ts";
+import { openingOf } from "./disclosure.ts";
+import type { Accepted, Invocation, Watched } from "./invocation.ts";
 import { checkPolicies } from "./policies.ts";
 import { failed, jsonOf, resultOf, stackOf } from "./result.ts";
-
-/** What is recorded of a call in `tool.invoked`, and the limit that ended the evaluation meanwhile. */
-export interface Invocation {
-  readonly params: unknown;
-  readonly result: ToolResult;
-  readonly stop?: Failure | undefined;
-  /** Sections that are to be open from the next request on. */
-  readonly opens?: SectionsToOpen | undefined;
-  /** What the handler threw, for debugging; the model never sees it. */
-  readonly cause?: unknown;
-}
-
-/** A call whose arguments fit; its input is frozen. */
-export interface Accepted {
-  readonly call: ToolCall;
-  readonly tool: Tool;
-  readonly input: unknown;
-  /** If set, its `tool.requested` was emitted before the transaction began. */
-  readonly announced?: FrameworkEvent | undefined;
-}
-
-/** What the policies have to do with a call. */
-export interface Watched {
-  readonly policies: readonly ToolPolicy[];
-  /** The input that was approved, where an approval was needed. */
-  readonly approved?: { readonly input: unknown } | undefined;
-  /** Only the policies' checks are asked: the handler comes later, once the call is approved. */
-  readonly checksOnly?: boolean;
-}
 
 /** The call with its arguments read, or why it cannot be run; at once where its schema validates at once. */
 export function prepare(run: Run, call: ToolCall): Accepted | Invocation | Promise<Accepted | Invocation> {

@@ -1,5 +1,5 @@
 import { DefinitionError, type Tool } from "@proviso/core";
-import type { ResourceContext } from "../resources/context.ts";
+import type { ResourceContext } from "../resources/asking.ts";
 import type { Run } from "../run.ts";
 import { policiesFor } from "./policies.ts";
 

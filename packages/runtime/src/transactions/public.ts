@@ -8,8 +8,8 @@ import {
 } from "@proviso/core";
 import { noUsage } from "@proviso/core/internal";
 import { errorOf, isFailure } from "../failures.ts";
-import type { Calling } from "../resources/asking.ts";
-import { contextOf, rememberContext, type ResourceContext } from "../resources/context.ts";
+import type { Calling, ResourceContext } from "../resources/asking.ts";
+import { contextOf, rememberContext } from "../resources/context.ts";
 import type { StorePosition } from "../resources/store.ts";
 import type { SessionMark } from "../session/concurrent-changes.ts";
 import { coreOf, type SessionCore } from "../session/session-core.ts";

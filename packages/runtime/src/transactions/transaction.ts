@@ -6,11 +6,8 @@
 // 3. A rollback or a commit that fails is reported, and makes the session and the resource unusable.
 // 4. Every snapshot is released once, after the commit or the rollback: until then a crash undoes the transaction.
 // 5. What is made inside a transaction is closed when the outermost one has ended: until then it may have to be restored.
-import { DefinitionError, RevokedError, type AppEvent } from "@proviso/core";
+import { DefinitionError, RevokedError, type AppEvent, type StreamEvent } from "@proviso/core";
 import { abortedFailure, isFailure, type Failure, type LimitFailure } from "../failures.ts";
-import type { ResourceContext } from "../resources/context.ts";
-import type { Removed } from "../resources/store.ts";
-import type { Run } from "../run.ts";
 import type { SessionMark } from "../session/concurrent-changes.ts";
 import type { SessionCore } from "../session/session-core.ts";
 import { endlessAmong, endlessWait, type NamedLock } from "./endless-wait.ts";
@@ -23,8 +20,8 @@ export interface Transaction extends LockOwner {
   readonly parent: Transaction | undefined;
   startedIn: Transaction | undefined;
   readonly core: SessionCore;
-  /** The resources that the body of `transaction()` is over. */
-  readonly scope: ResourceContext | undefined;
+  /** The context of the resources that the body of `transaction()` is over, known by its identity. */
+  readonly scope: object | undefined;
   readonly snapshots: Taken[];
   /** Application events that were reduced and that listeners have not received yet, with the call that did it. */
   readonly pendingEvents: PendingEvent[];
@@ -50,7 +47,8 @@ export interface Transaction extends LockOwner {
 
 export interface PendingEvent {
   readonly event: AppEvent;
-  readonly by: Run;
+  /** The evaluation whose stream receives it. */
+  readonly by: { readonly watch: ((event: StreamEvent) => void) | undefined };
   readonly callId: string;
 }
 
@@ -60,6 +58,13 @@ export interface Made {
   /** Whether code outside the transaction has asked for it: it stays then. */
   readonly isShared: boolean;
   discard(): Promise<void>;
+}
+
+/** Resources that are no longer in their store, and not closed yet. */
+export interface Removed {
+  putBack(): void;
+  /** Last first. @throws {AggregateError} when closing failed somewhere; everything was tried. */
+  close(): Promise<void>;
 }
 
 /** What a transaction needs of the code that begins it. */
@@ -91,7 +96,7 @@ export interface TransactionOptions {
   /** "locks": nothing is to be undone. Default "snapshots". */
   readonly takes?: "snapshots" | "locks";
   /** If set, other code does not join on behalf of transactions inside it. */
-  readonly scope?: ResourceContext;
+  readonly scope?: object;
   readonly host: TransactionHost;
 }
 
