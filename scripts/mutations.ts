@@ -20,7 +20,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "PRM-9",
     breaks: "an evaluation renders once, and again only when sections open",
-    file: "runtime/src/refresh.ts",
+    file: "runtime/src/disclosure/refresh.ts",
     find: "return opened === run.opened ? undefined : renderAgain(run, opened);",
     replace: "return renderAgain(run, opened);",
     test: "packages/runtime/test/disclosure.test.ts",

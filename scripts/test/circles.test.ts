@@ -41,8 +41,9 @@ function inCircles(imports: Imports): readonly string[] {
 const allowed: Record<string, string> = {
   "packages/core": `
     budget-error evaluation-errors internal-error listener-error process-error prompt/compile
-    prompt/descriptor prompt/disclosure prompt/examples prompt/overrides prompt/render prompt/section
-    prompt/template prompt/visibility prompt/visibility-error provider/adapter state/event state/events
+    prompt/descriptor prompt/disclosure/disclosure-tools prompt/disclosure/visibility
+    prompt/disclosure/visibility-error prompt/examples prompt/overrides prompt/render prompt/section
+    prompt/template provider/adapter state/event state/events
     state/session state/slice tool/completion tool/feedback tool/policy tool/tool transaction-errors
     types
   `,

@@ -198,7 +198,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a section's resources are waited for past the limits",
-    file: runtime("refresh.ts"),
+    file: runtime("disclosure/refresh.ts"),
     find: 'await run.limits.race(run.resources.extend(rendered.resources), "render")',
     replace: "await run.resources.extend(rendered.resources)",
   },

@@ -15,7 +15,7 @@ export {
   TurnLimitError,
 } from "./evaluation-errors.ts";
 export { DefinitionError, NotSupportedError, ProvisoError, RevokedError } from "./errors.ts";
-export { VisibilityExpansionRequired } from "./prompt/visibility-error.ts";
+export { VisibilityExpansionRequired } from "./prompt/disclosure/visibility-error.ts";
 export type { EvaluationDetails, EvaluationFailure } from "./evaluation-errors.ts";
 export type { ProviderErrorReason, ThrottleKind } from "./failure-kinds.ts";
 export { InternalError } from "./internal-error.ts";
@@ -40,7 +40,7 @@ export { defineSection } from "./prompt/section.ts";
 export type { CheckedSections, Section, SectionDefinition } from "./prompt/section.ts";
 export { acceptOverride, definePrompt, overrideOf } from "./prompt/template.ts";
 export type { Prompt, PromptDefinition, PromptTemplate, RenderedPrompt, RenderOptions } from "./prompt/template.ts";
-export type { Visibility } from "./prompt/visibility.ts";
+export type { Visibility } from "./prompt/disclosure/visibility.ts";
 
 export type { CompletionChecker } from "./tool/completion.ts";
 export type { FeedbackProvider } from "./tool/feedback.ts";

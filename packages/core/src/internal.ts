@@ -12,8 +12,8 @@ export { describeIssues, parseWithSchema, parseWithSchemaSync } from "./schema.t
 export type { SchemaResult } from "./schema.ts";
 export { sentSchemaOf } from "./sent-schema.ts";
 export { builtInTools } from "./prompt/compile.ts";
-export { cannotOpen } from "./prompt/disclosure.ts";
-export type { SummarisedSection } from "./prompt/disclosure.ts";
+export { cannotOpen } from "./prompt/disclosure/disclosure-tools.ts";
+export type { SummarisedSection } from "./prompt/disclosure/disclosure-tools.ts";
 export type { PromptDescriptor } from "./prompt/descriptor.ts";
 export { wrappedSchema, wrapperKey } from "./prompt/output.ts";
 export type { OutputSpec } from "./prompt/output.ts";
@@ -21,8 +21,8 @@ export { checkOverride, checkOverrideTexts, checkTag } from "./prompt/overrides.
 export { RenderFault } from "./prompt/render.ts";
 export { sectionsIn } from "./prompt/template.ts";
 export { textPrompt } from "./prompt/text-prompt.ts";
-export { openedSections } from "./prompt/visibility.ts";
-export type { OpenedSections } from "./prompt/visibility.ts";
+export { openedSections } from "./prompt/disclosure/visibility.ts";
+export type { OpenedSections } from "./prompt/disclosure/visibility.ts";
 export { returnedResult } from "./tool/result.ts";
 export { eventKeys, filterKey } from "./state/event.ts";
 export { isFrameworkEventType } from "./state/events.ts";

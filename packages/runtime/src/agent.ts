@@ -14,7 +14,7 @@ import { elapsedMs } from "./elapsed.ts";
 import { failure, isFailure, refusedRequest, type Failure } from "./failures.ts";
 import { answerFault } from "./inner-loop.ts";
 import { onAbort } from "./abort.ts";
-import { refresh } from "./refresh.ts";
+import { refresh } from "./disclosure/refresh.ts";
 import { attemptRequest, type Answered, type Work } from "./request/attempt.ts";
 import { givenUp, reportThrottle } from "./request/repeated.ts";
 import type { Run } from "./run.ts";

@@ -3,7 +3,7 @@ import type { ToolSpec } from "@proviso/core/provider";
 import { sentSchemaOf, wrappedSchema } from "@proviso/core/internal";
 import { elapsedMs } from "./elapsed.ts";
 import { failure, isFailure, providerFailure, type Failure } from "./failures.ts";
-import { refresh } from "./refresh.ts";
+import { refresh } from "./disclosure/refresh.ts";
 import type { Run } from "./run.ts";
 import type { Answered } from "./request/attempt.ts";
 import { throttled } from "./request/repeated.ts";

@@ -10,7 +10,7 @@ import type { PromptDefinition } from "./template.ts";
 import { paramsIn, parseText, type TextPart } from "./placeholders.ts";
 import { checkToolExamples, toolExamplesText } from "./examples.ts";
 import { checkSection, type Section } from "./section.ts";
-import { openedSections } from "./visibility.ts";
+import { openedSections } from "./disclosure/visibility.ts";
 
 /** A section ready to be rendered: its place, its number and its text in parts. */
 export interface CompiledSection {

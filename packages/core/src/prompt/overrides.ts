@@ -7,7 +7,7 @@ import { sectionHash, type PromptDescriptor } from "./descriptor.ts";
 import { paramsIn, parseText, type TextPart } from "./placeholders.ts";
 import { keyPattern } from "./section.ts";
 import type { PromptTemplate } from "./template.ts";
-import type { Visibility } from "./visibility.ts";
+import type { Visibility } from "./disclosure/visibility.ts";
 
 /** Texts in place of the prompt's own. Each carries the hash of what it replaces. */
 export interface PromptOverride {

@@ -4,13 +4,13 @@ import type { ToolPolicy } from "../tool/policy.ts";
 import type { Tool } from "../tool/tool.ts";
 import { messageOf } from "../message-of.ts";
 import type { CompiledSection } from "./compile.ts";
-import { disclosureTools, openingLine, type SummarisedSection } from "./disclosure.ts";
+import { disclosureTools, openingLine, type SummarisedSection } from "./disclosure/disclosure-tools.ts";
 import { taskExamplesText, type TaskExample } from "./examples.ts";
 import { outputInstructions } from "./output.ts";
 import { applyOverride, type OverriddenTexts } from "./overrides.ts";
 import { fillText, type TextPart } from "./placeholders.ts";
 import type { CompiledTemplate, RenderedPrompt, RenderOptions } from "./template.ts";
-import type { Visibility } from "./visibility.ts";
+import type { Visibility } from "./disclosure/visibility.ts";
 
 /**
  * A value that a placeholder cannot show, or a function of a section that threw: `evaluate` makes a PromptRenderError

@@ -8,7 +8,7 @@ import type { ToolPolicy } from "../tool/policy.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { OutputOf } from "../types.ts";
 import type { CheckedSectionList, CheckedText, TextKeys } from "./placeholders.ts";
-import type { Visibility } from "./visibility.ts";
+import type { Visibility } from "./disclosure/visibility.ts";
 
 /** A part of a prompt: its text, its tools, and what belongs to them. */
 export interface Section<in Params = {}> {

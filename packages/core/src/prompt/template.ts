@@ -11,7 +11,7 @@ import type { Tool } from "../tool/tool.ts";
 import type { InputOf, OutputOf } from "../types.ts";
 import { compileSections, type CompiledSection } from "./compile.ts";
 import { sectionHash, toolHash, type PromptDescriptor } from "./descriptor.ts";
-import type { SummarisedSection } from "./disclosure.ts";
+import type { SummarisedSection } from "./disclosure/disclosure-tools.ts";
 import { checkTaskExamples, type TaskExample } from "./examples.ts";
 import { outputSpec, type OutputSpec } from "./output.ts";
 import { checkedParams } from "./params.ts";
@@ -19,7 +19,7 @@ import { checkTag, acceptedTexts, currentTexts, type AppliedOverride, type Promp
 import type { CheckedText, TextKeys } from "./placeholders.ts";
 import { renderPrompt, wholeOutline, type Outline } from "./render.ts";
 import { checkKey, type CheckedSections, type Section } from "./section.ts";
-import type { Visibility } from "./visibility.ts";
+import type { Visibility } from "./disclosure/visibility.ts";
 
 /** What `definePrompt` takes: `sections`, or `text` for a prompt of one user message. */
 export interface PromptDefinition<

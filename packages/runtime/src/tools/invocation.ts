@@ -1,6 +1,6 @@
 import type { FrameworkEvent, Tool, ToolCall, ToolPolicy, ToolResult } from "@proviso/core";
 import type { Failure } from "../failures.ts";
-import type { SectionsToOpen } from "./disclosure.ts";
+import type { SectionsToOpen } from "../disclosure/opening.ts";
 
 /** What is recorded of a call in `tool.invoked`, and the limit that ended the evaluation meanwhile. */
 export interface Invocation {

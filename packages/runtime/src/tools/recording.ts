@@ -7,7 +7,7 @@ import { rollback } from "../transactions/ending.ts";
 import type { Transaction } from "../transactions/transaction.ts";
 import type { Invocation } from "./invocation.ts";
 import { failed } from "./result.ts";
-import { announceOpening } from "./disclosure.ts";
+import { announceOpening } from "../disclosure/opening.ts";
 
 /**
  * Emits `tool.invoked`. Recorded means committed: where a reducer or a listener throws on a success, the call is undone and

@@ -18,7 +18,7 @@ import { LockFault, type Transaction } from "../transactions/transaction.ts";
 import { ownInput, parseArguments, type Arguments } from "./arguments.ts";
 import { startCallTime, type CallTime } from "./call-timeout.ts";
 import { callContext, type CallContext } from "./context.ts";
-import { openingOf } from "./disclosure.ts";
+import { openingOf } from "../disclosure/opening.ts";
 import type { Accepted, Invocation, Watched } from "./invocation.ts";
 import { checkPolicies } from "./policies.ts";
 import { failed, jsonOf, resultOf, stackOf } from "./result.ts";

@@ -1,8 +1,8 @@
 import { messageOf } from "@proviso/core/internal";
-import { failure, isFailure, type Failure } from "./failures.ts";
-import { openedOf, renderWith, type Opened } from "./rendering.ts";
-import type { Run } from "./run.ts";
-import { checkUses } from "./tools/uses.ts";
+import { failure, isFailure, type Failure } from "../failures.ts";
+import { openedOf, renderWith, type Opened } from "../rendering.ts";
+import type { Run } from "../run.ts";
+import { checkUses } from "../tools/uses.ts";
 
 /**
  * Renders again when sections have opened since: the next request carries it, the conversation so far is kept. undefined

@@ -1,4 +1,4 @@
-import { ProvisoError } from "../errors.ts";
+import { ProvisoError } from "../../errors.ts";
 import type { Visibility } from "./visibility.ts";
 
 /** A tool handler may throw it: its changes are undone, the sections open, the loop goes on. */

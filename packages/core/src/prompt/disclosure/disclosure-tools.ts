@@ -1,7 +1,7 @@
 import { VisibilityExpansionRequired } from "./visibility-error.ts";
-import { toolError, toolOk } from "../tool/result.ts";
-import type { Tool } from "../tool/tool.ts";
-import { plainSchema } from "./plain-schema.ts";
+import { toolError, toolOk } from "../../tool/result.ts";
+import type { Tool } from "../../tool/tool.ts";
+import { plainSchema } from "../plain-schema.ts";
 
 /** A section that is shown as its summary. */
 export interface SummarisedSection {

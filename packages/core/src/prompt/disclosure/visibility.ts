@@ -1,5 +1,5 @@
-import type { SectionsOpened } from "../state/events.ts";
-import { defineSlice, type Slice } from "../state/slice.ts";
+import type { SectionsOpened } from "../../state/events.ts";
+import { defineSlice, type Slice } from "../../state/slice.ts";
 
 /** How much of a section the model sees at first. */
 export type Visibility = "full" | "summary";
