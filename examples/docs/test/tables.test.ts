@@ -16,7 +16,7 @@ test("DOC-20 docs/errors.md has a row for each code, kind and reason, and names 
   const rows = new Set([...page.matchAll(/^\| `(\w+)` \|/gm)].map(([, first]) => first));
   const sources = globSync("packages/*/src/**/*.ts", { cwd: root }).map(read);
   const codes = sources.flatMap((text) => [...text.matchAll(/readonly code = "(\w+)"/g)].map(([, code]) => code));
-  const errors = read("packages/core/src/errors.ts");
+  const errors = read("packages/core/src/failure-kinds.ts");
   const kinds = literalsOf(errors, "type ThrottleKind");
   const reasons = literalsOf(errors, "type ProviderErrorReason");
   const labels = literalsOf(read("packages/core/src/error-reason.ts"), "type ErrorReason");
