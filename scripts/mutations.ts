@@ -290,4 +290,28 @@ export const mutations: readonly Mutation[] = [
     test: "packages/runtime/test/transactions/public.test.ts",
   },
   ...contractMutations,
+  {
+    rule: "TX-9",
+    breaks: "a transaction that succeeds waits for the calls that its body left running",
+    file: "runtime/src/transactions/public.ts",
+    find: "      await bodyEnded(own);\n      own.undone = false;",
+    replace: "      own.undone = false;",
+    test: "packages/runtime/test/transactions/public.test.ts",
+  },
+  {
+    rule: "CMD-6",
+    breaks: "what ignores SIGTERM has 200 ms more",
+    file: "adapter-process/src/process-group.ts",
+    find: "const graceMs = 200;",
+    replace: "const graceMs = 2_000;",
+    test: "packages/adapter-process/test/failures.test.ts",
+  },
+  {
+    rule: "SIM-8",
+    breaks: "four characters are a token of the input",
+    file: "simulator/src/answer.ts",
+    find: "input: Math.ceil((sent.reduce((a, b) => a + b, 0) + system) / 4),",
+    replace: "input: Math.ceil((sent.reduce((a, b) => a + b, 0) + system) / 3),",
+    test: "packages/simulator/test/answers.test.ts",
+  },
 ];

@@ -31,24 +31,21 @@ export async function fromStream(
   });
   const reader = stream.getReader();
   const leave = (): void => void reader.cancel().catch(() => {});
-  // The pending read ends with it, also where the model does not look at the signal.
+  // The guard aborts when it is disposed, too: the rest of the stream, or a pending read, is given up then, also where the
+  // model does not look at the signal.
   guard.signal.addEventListener("abort", leave, { once: true });
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      guard.signal.throwIfAborted();
-      if (done) return settled(gathering.answer(), events, refused);
-      guard.received();
-      if (value.type === "raw") counts = events.read(value.rawValue);
-      else if (value.type === "finish") return settled(gathering.answer(finishOf(value, events)), events, refused);
-      else if (counts === "nothing" || (counts === "no text" && value.type.endsWith("-delta"))) continue;
-      else if (value.type !== "error") gathering.take(value);
-      else if (isEarlyEnd(value.error)) return settled(gathering.answer(), events, refused);
-      else if (isRefused(value.error)) refused ??= value.error;
-      else return { error: value.error };
-    }
-  } finally {
-    leave();
+  for (;;) {
+    const { done, value } = await reader.read();
+    guard.signal.throwIfAborted();
+    if (done) return settled(gathering.answer(), events, refused);
+    guard.received();
+    if (value.type === "raw") counts = events.read(value.rawValue);
+    else if (value.type === "finish") return settled(gathering.answer(finishOf(value, events)), events, refused);
+    else if (counts === "nothing" || (counts === "no text" && value.type.endsWith("-delta"))) continue;
+    else if (value.type !== "error") gathering.take(value);
+    else if (isEarlyEnd(value.error)) return settled(gathering.answer(), events, refused);
+    else if (isRefused(value.error)) refused ??= value.error;
+    else return { error: value.error };
   }
 }
 

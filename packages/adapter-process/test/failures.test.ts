@@ -1,6 +1,7 @@
 import { acpAgent, commandLine } from "@proviso/adapter-process";
 import { deadlineIn, type ProcessError, systemClock } from "@proviso/core";
 import { fakeClock } from "@proviso/runtime/testing";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { expect, test } from "vitest";
@@ -59,6 +60,15 @@ test("CMD-6 a command that hangs is left at its timeout, though it ignores SIGTE
   const error = await failureOf(doing("stubborn", "", { timeoutMs: 300 }).evaluate(hello));
   expect(error).toMatchObject({ code: "throttled", kind: "timeout", attempts: 1 });
   expect(error.providerPayload).toMatchObject({ signal: "SIGKILL" });
+});
+
+test("CMD-6 what ignores SIGTERM has 200 ms more", async () => {
+  const noted = join(folder(), "lived");
+  await failureOf(doing("lasting", noted, { timeoutMs: 300 }).evaluate(hello));
+  const lived = Math.max(...readFileSync(noted, "utf8").split("\n").map(Number));
+  expect(lived).toBeGreaterThan(50);
+  // A tenfold grace fails this, a busy machine does not.
+  expect(lived).toBeLessThan(1_500);
 });
 
 test("CMD-6 the timeout runs on the clock that is given", async () => {

@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { appendFileSync, readFileSync } from "node:fs";
 
-// Also when nobody ends it.
+// A program that is not ended ends itself.
 setTimeout(() => process.exit(124), 300_000).unref();
 
 const [what, more = ""] = process.argv.slice(2);
@@ -51,6 +51,14 @@ const deeds = {
   hang: forever,
   stubborn: () => {
     process.on("SIGTERM", () => {});
+    forever();
+  },
+  /** Ignores SIGTERM, and notes how many milliseconds it has lived since. */
+  lasting: () => {
+    process.on("SIGTERM", () => {
+      const asked = performance.now();
+      setInterval(() => appendFileSync(more, `${performance.now() - asked}\n`), 10);
+    });
     forever();
   },
   /** Starts a grandchild that ignores SIGTERM and holds the pipes; notes both ids. */

@@ -1,4 +1,4 @@
-import { Filesystem, provide } from "@proviso/core";
+import { Filesystem, provide, provideFactory } from "@proviso/core";
 import {
   createSession,
   createSnapshot,
@@ -9,7 +9,17 @@ import {
 } from "@proviso/runtime";
 import { fakeEnvironment } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
-import { calling, noted, notes, promptOf, rejectionOf, toolOf, type Environment } from "./support.ts";
+import {
+  calling,
+  Counter,
+  CounterKey,
+  noted,
+  notes,
+  promptOf,
+  rejectionOf,
+  toolOf,
+  type Environment,
+} from "./support.ts";
 
 async function world() {
   const environment = fakeEnvironment();
@@ -162,6 +172,36 @@ test("TX-9 a transaction waits for an evaluation that its body began and left", 
   await all.environment.clock.advance(1_000);
   await Promise.all([running, left]);
   expect(await all.state()).toEqual([[], []]);
+});
+
+test("TX-9 what a call makes after the body has returned is undone with the transaction around", async () => {
+  const environment = fakeEnvironment();
+  const { clock } = environment;
+  const session = createSession({ slices: [notes] });
+  const closed: number[] = [];
+  let made = 0;
+  const counter = provideFactory(CounterKey, () => Object.assign(new Counter(), { number: ++made }), {
+    close: (instance) => void closed.push((instance as Counter & { number: number }).number),
+  });
+  const resources = await openResources([counter]);
+  const add = toolOf("add", async (context) => {
+    await clock.sleep(100);
+    context.resources.get(CounterKey).value += 1;
+    context.session.dispatch(noted({ text: "added" }));
+  });
+  let left: Promise<unknown> | undefined;
+  const running = transaction({ session, resources }, async (_, views) => {
+    await transaction(views, async (__, inner) => {
+      left = calling(environment, "add").evaluate(promptOf({ tools: [add] }), inner);
+      await clock.sleep(10);
+    });
+    throw new Error("it failed");
+  });
+  const failed = rejectionOf(running);
+  await clock.advance(1_000);
+  expect(await failed).toMatchObject({ message: "it failed" });
+  await left;
+  expect([session.get(notes), made, closed]).toEqual([[], 1, [1]]);
 });
 
 test("TX-9 a snapshot is taken, and restored, between the calls of others and never in the middle of one", async () => {
