@@ -145,6 +145,8 @@ function detailOf(event: FrameworkEvent): string {
       return ` ${JSON.stringify(event.text)}`;
     case "transaction.failed":
       return ` ${event.operation} ${event.message}`;
+    case "history.compacted":
+      return ` ${event.why} ${event.before} to ${event.after}`;
     case "feedback.given":
     case "output.delta":
     case "prompt.executed":

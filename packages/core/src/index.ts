@@ -56,6 +56,7 @@ export type { AppEvent, EventFilter, EventOf, EventType, SessionEvent } from "./
 export type {
   FeedbackGiven,
   FrameworkEvent,
+  HistoryCompacted,
   OutputDelta,
   PromptExecuted,
   PromptFailed,
@@ -103,6 +104,7 @@ export type {
   StreamEvent,
   ThrottlePolicy,
 } from "./provider/adapter.ts";
+export type { ContextPolicy, SummaryPolicy } from "./provider/context.ts";
 export { parseMessages } from "./provider/message.ts";
 export type { AssistantMessage, Message, PromptMessage, ToolCall, ToolMessage } from "./provider/message.ts";
 export type { ModelFailure, ModelProvider, ModelRequest, ModelResponse, ToolChoice } from "./provider/model.ts";

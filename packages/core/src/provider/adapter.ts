@@ -9,6 +9,7 @@ import type { AppEvent } from "../state/event.ts";
 import type { FrameworkEvent, OutputDelta, ToolInvoked } from "../state/events.ts";
 import type { Session } from "../state/session.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
+import type { ContextPolicy } from "./context.ts";
 import type { Message } from "./message.ts";
 import type { FinishReason, ToolChoice } from "./model.ts";
 
@@ -78,6 +79,11 @@ export interface EvaluateOptions {
    * before it would have. `usage` and `toolResults` are those of this evaluation alone.
    */
   readonly continueFrom?: ContinueFrom | undefined;
+  /**
+   * How the history is kept inside the model's window. Default: it is not, and a history that the model refuses ends the
+   * evaluation. An agent keeps its own history and refuses this. A nested evaluation has its own.
+   */
+  readonly context?: ContextPolicy | undefined;
   /** Texts in place of the prompt's own; the tag is "latest" if left out. */
   readonly overrides?: { readonly store: OverridesStore; readonly tag?: string | undefined } | undefined;
   // the loop

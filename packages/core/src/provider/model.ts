@@ -146,6 +146,11 @@ export interface ModelProvider {
   readonly model: string;
   /** Tokens of an answer at most, whatever a request asks for; lets a budget reserve them. */
   readonly maxOutputTokens?: number | undefined;
+  /**
+   * Tokens of input and output together, for evaluations with `context`. Default: looked up by the model's name in
+   * `@pydantic/genai-prices`, where that is installed.
+   */
+  readonly contextWindow?: number | undefined;
   /** What the service can do itself. */
   readonly capabilities: ModelCapabilities;
   /** Makes one request. A refusal is returned. What is thrown is read as the comment above says. */

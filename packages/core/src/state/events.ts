@@ -173,6 +173,24 @@ export interface FeedbackGiven extends EventBase<"feedback.given"> {
   readonly text: string;
 }
 
+/** The history was shortened, so that the next request fits the model's window. */
+export interface HistoryCompacted extends EventBase<"history.compacted"> {
+  /** The number of the turn whose request is sent next, from 1. */
+  readonly turn: number;
+  /** "threshold": the request would have passed `compactAt`; "refused": the provider refused it as too long. */
+  readonly why: "threshold" | "refused";
+  /** Tokens of the request as it was; an estimate. */
+  readonly before: number;
+  /** Tokens of the request as it is now; an estimate. */
+  readonly after: number;
+  /** The ids of the calls whose results have become stubs. */
+  readonly elided: readonly string[];
+  /** How many messages gave way to a summary, or to a note that counts them. An earlier summary is one of them. */
+  readonly replaced: number;
+  /** Whether what gave way was summarised. */
+  readonly summarised: boolean;
+}
+
 /** An evaluation has answered: its last event. */
 export interface PromptExecuted extends EventBase<"prompt.executed"> {
   /** `namespace/key` of the prompt. */
@@ -220,6 +238,7 @@ export type FrameworkEvent =
   | TransactionFailed
   | SectionsOpened
   | FeedbackGiven
+  | HistoryCompacted
   | PromptExecuted
   | PromptFailed;
 
@@ -236,6 +255,7 @@ const types: Record<FrameworkEvent["type"], true> = {
   "transaction.failed": true,
   "sections.opened": true,
   "feedback.given": true,
+  "history.compacted": true,
   "prompt.executed": true,
   "prompt.failed": true,
 };

@@ -70,6 +70,15 @@ const events: { readonly [E in FrameworkEvent as E["type"]]: ShapeOf<E, OfEveryE
   "transaction.failed": { turn: kept, operation: kept, callIds: kept, message: data },
   "sections.opened": { promptName: kept, keys: kept, closed: kept, reason: data },
   "feedback.given": { promptName: kept, callId: kept, provider: kept, text: data },
+  "history.compacted": {
+    turn: kept,
+    why: kept,
+    before: kept,
+    after: kept,
+    elided: kept,
+    replaced: kept,
+    summarised: kept,
+  },
   "prompt.executed": { promptName: kept, output: data, text: data, usage: kept, turns: kept, durationMs: kept },
   "prompt.failed": {
     promptName: kept,
