@@ -24,8 +24,9 @@ export interface SqliteUsageStore extends UsageStore {
 /** What `sqliteUsageStore` takes beside the path. */
 export interface SqliteUsageOptions {
   /**
-   * How long another process's write is waited for, in milliseconds; nothing else runs meanwhile. Default 5,000: locks
-   * are held for less than a thousandth of that, but who waits is not served in turn.
+   * How long another process's write is waited for, in milliseconds; nothing else runs in this process meanwhile, no
+   * deadline and no abort. Default 50, as long as `sqliteResource` waits: `usageStatistics` keeps what could not be
+   * written and writes it with the next. Opening the file waits 5,000 at least.
    */
   readonly busyTimeoutMs?: number | undefined;
 }
@@ -33,6 +34,8 @@ export interface SqliteUsageOptions {
 /** "PvUs" in the file's header. Source: https://www.sqlite.org/fileformat2.html#application_id */
 const applicationId = 0x50765573;
 const version = 1;
+/** Milliseconds that opening a file waits for a lock of another process, which may prepare the file at the same time. */
+const openingTimeoutMs = 5_000;
 /** Samples of one prompt on a model between two clearings; each is a walk over those that are kept. */
 const pruneEvery = 64;
 
@@ -69,7 +72,7 @@ const schema = `
  */
 export function sqliteUsageStore(path: string, options: SqliteUsageOptions = {}): SqliteUsageStore {
   checkOptionNames("sqliteUsageStore", options, { busyTimeoutMs: true });
-  const { busyTimeoutMs = 5_000 } = options;
+  const { busyTimeoutMs = 50 } = options;
   if (!Number.isSafeInteger(busyTimeoutMs) || busyTimeoutMs < 0) {
     throw new DefinitionError(`busyTimeoutMs has to be a whole number of milliseconds, not ${busyTimeoutMs}.`);
   }
@@ -130,11 +133,12 @@ interface Opened {
 function open(file: string, busyTimeoutMs: number): Opened {
   const database = new (sqliteModule().DatabaseSync)(file);
   try {
-    database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
+    database.exec(`PRAGMA busy_timeout = ${Math.max(busyTimeoutMs, openingTimeoutMs)}`);
     inTransaction(database, () => prepareFile(database, file));
     const statements = statementsOf(database);
     // The first change to a file that was there already.
     database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
+    database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
     return { database, statements };
   } catch (error) {
     database.close();

@@ -168,6 +168,9 @@ function writeFile() {
   });
 }
 
+/** Bytes. Decoding and searching a text happen in one stretch, while no deadline and no abort is noticed. */
+const largestEdited = 64 * 1024 * 1024;
+
 function editFile() {
   return defineTool({
     name: "edit_file",
@@ -180,7 +183,11 @@ function editFile() {
     }),
     execute: ({ path: file, find, replace, all }, context) =>
       working(context, async (files) => {
-        const text = decoded(await files.readBytes(file));
+        const bytes = await files.readBytes(file);
+        if (bytes.length > largestEdited) {
+          return toolError(`${file} has ${bytes.length} bytes: a file of more than ${largestEdited} cannot be edited.`);
+        }
+        const text = decoded(bytes);
         if (text === undefined) return toolError(`${file} is not UTF-8 text: it cannot be edited.`);
         const edit = editOf(text, { file, find, replace, all });
         if ("refusal" in edit) return toolError(edit.refusal);

@@ -162,3 +162,11 @@ test("KIT-4 an edit makes no file longer than 16 MiB of characters, and changes 
   expect(results[1]).toBe("Replaced 1000000 in a.");
   expect((await filesystem.read("a")).text.length).toBe(16_000_000);
 });
+
+test("KIT-4 LIM-2 a file of more than 64 MiB is not edited: no deadline would be noticed meanwhile", async () => {
+  const large = new Uint8Array(64 * 1024 * 1024 + 1).fill(0x61);
+  large[0] = 0x62;
+  const edit = call("edit_file", { path: "large", find: "b", replace: "c" });
+  const { results } = await work({ tools: filesystemTools() }, [edit], { large });
+  expect(results[0]).toBe("failed: large has 67108865 bytes: a file of more than 67108864 cannot be edited.");
+});

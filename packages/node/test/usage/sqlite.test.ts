@@ -236,6 +236,19 @@ test("EST-10 EST-8 what a lock of another process keeps out waits, and is writte
   expect(statistics.pending).toBe(0);
 });
 
+test("EST-10 LIM-2 a lock of another process blocks this one for 50 ms at most", async () => {
+  const file = join(await folder(), "usage.sqlite");
+  using store = sqliteUsageStore(file);
+  const other = new DatabaseSync(file);
+  other.exec("BEGIN IMMEDIATE");
+  const begun = performance.now();
+  expect(() => store.record(sampleOf({ turns: 1 }))).toThrow(expect.objectContaining({ reason: "busy" }));
+  // It was 5,000.
+  expect(performance.now() - begun).toBeLessThan(1_500);
+  other.exec("COMMIT");
+  other.close();
+});
+
 test("EST-10 a closed store says so; a sample that is none is refused", async () => {
   const store = sqliteUsageStore(join(await folder(), "usage.sqlite"));
   const refused = (): void => store.record(sampleOf({ turns: undefined as never }));

@@ -3,7 +3,8 @@ import { sqliteUsageStore } from "@proviso/node";
 import { sampleOf } from "../../../../estimation/test/support.ts";
 
 const [file = "", prompt = "", count = "0"] = process.argv.slice(2);
-const store = sqliteUsageStore(file);
+// Several writers at once: a lock is not given in turn.
+const store = sqliteUsageStore(file, { busyTimeoutMs: 5_000 });
 for (let turns = 1; turns <= Number(count); turns++) {
   store.record(sampleOf({ prompt, turns }));
   process.stdout.write(`${turns}\n`);
