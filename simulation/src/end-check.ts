@@ -20,7 +20,7 @@ export function checkEnd(world: World, watched: Watched, event: PromptExecuted |
     Number.isFinite(totalTokens) && totalTokens >= sum,
     `LOOP-6 ${id} spent ${totalTokens} of at least ${sum}`,
   );
-  const isStopped = event.type === "prompt.failed" && (event.code === "deadline" || event.code === "aborted");
+  const isStopped = event.type === "prompt.failed" && isStoppedBy(event, latestOf(watched));
   if (reported !== undefined && !isStopped) {
     book.demand(!estimated && totalTokens === reported, `LOOP-6 ${id} spent ${totalTokens} instead of ${reported}`);
   }
@@ -40,10 +40,20 @@ export function checkEnd(world: World, watched: Watched, event: PromptExecuted |
   else checkAnswer(world, watched, event);
 }
 
+/** The moment of the first limit in time that is known. */
+function latestOf({ deadlines, abortedAt }: Watched): number {
+  return Math.min(abortedAt() ?? Infinity, ...deadlines.map(({ expiresAt }) => expiresAt.getTime()));
+}
+
+/** A failed rollback hides by its code that a limit ended the last request, whose cost is an estimate then. */
+function isStoppedBy({ code, at }: PromptFailed, latest: number): boolean {
+  return code === "deadline" || code === "aborted" || (code === "restore" && at >= latest);
+}
+
 /** LIM-2: whatever a provider, a handler or a resource does. */
-function checkSettling({ book }: World, { deadlines, abortedAt, id }: Watched, at: number): void {
-  const latest = Math.min(abortedAt() ?? Infinity, ...deadlines.map(({ expiresAt }) => expiresAt.getTime()));
-  book.demand(at <= latest + grace, `LIM-2 ${id} settles ${at - latest} ms after its limit`);
+function checkSettling({ book }: World, watched: Watched, at: number): void {
+  const latest = latestOf(watched);
+  book.demand(at <= latest + grace, `LIM-2 ${watched.id} settles ${at - latest} ms after its limit`);
 }
 
 function checkAnswer({ book }: World, { intent, hasOutput, id }: Watched, { output, text }: PromptExecuted): void {
