@@ -118,7 +118,8 @@ function tools(): string {
 
 /** The folder in `cache` for `key`, made by `make` where it is not there. */
 async function made(cache: string, key: string, make: (to: string) => unknown): Promise<string> {
-  const folder = join(cache, createHash("sha256").update(key).digest("hex").slice(0, 16));
+  // Bundles name files by their whole path: those of a checkout that was copied or moved are made again.
+  const folder = join(cache, createHash("sha256").update(`${root}\n${key}`).digest("hex").slice(0, 16));
   const now = new Date();
   try {
     utimesSync(folder, now, now);
