@@ -32,7 +32,8 @@ export interface SizeBound {
 const kilobyte = 1024;
 
 export const sizeBounds: readonly SizeBound[] = [
-  { id: "core", names: "*", most: 18.5 * kilobyte },
+  // 4.7 KB of it check values by JSON Schema: `defineTool` takes that as plain data, which brings no code of its own.
+  { id: "core", names: "*", most: 23.5 * kilobyte },
   { id: "runtime", names: "*", most: 54 * kilobyte },
   // A bundler drops what is not used. A call at the top of a module, which it cannot drop, keeps all that it reaches.
   { id: "core", names: "{ systemClock }", most: 0.5 * kilobyte },

@@ -49,7 +49,16 @@ export type { ApprovalContext, PolicyCall, PolicyDecision, ToolPolicy } from "./
 export { toolError, toolOk } from "./tool/result.ts";
 export type { ToolResult, ToolReturn } from "./tool/result.ts";
 export { defineTool } from "./tool/tool.ts";
-export type { ContextFor, NestedOptions, Tool, ToolContext, ToolDefinition } from "./tool/tool.ts";
+export type {
+  ContextFor,
+  NestedOptions,
+  Tool,
+  ToolContext,
+  ToolDefinition,
+  ToolInput,
+  ToolSchema,
+} from "./tool/tool.ts";
+export type { PlainJsonSchema } from "./validation/from-json-schema.ts";
 
 export { defineEvent, isEvent } from "./state/event.ts";
 export type { AppEvent, EventFilter, EventOf, EventType, SessionEvent } from "./state/event.ts";

@@ -36,8 +36,15 @@ function ofVendor(vendor: string): string {
   return `and this one of ${vendor} prints none`;
 }
 
-function isJsonSchema(fields: Readonly<Record<string, unknown>>): boolean {
-  if ("$schema" in fields || isRecord(fields["properties"]) || "$ref" in fields) return true;
+/** Keywords that only JSON Schema has. */
+const ownKeywords = ["$schema", "$ref", "$defs", "anyOf", "oneOf", "allOf", "enum", "const", "items", "prefixItems"];
+
+/** Whether an object looks like JSON Schema: by a keyword that each has, and that no object of schemas has. */
+export function isJsonSchema(fields: Readonly<Record<string, unknown>>): boolean {
+  const parts = Object.values(fields);
+  if (parts.length > 0 && parts.every((part) => isRecord(part) && "~standard" in part)) return false;
+  if ("jsonSchema" in fields && "validate" in fields) return false;
+  if (isRecord(fields["properties"]) || ownKeywords.some((keyword) => keyword in fields)) return true;
   return ["object", "array", "string", "number", "integer", "boolean", "null"].includes(String(fields["type"]));
 }
 

@@ -155,6 +155,8 @@ function unknownIssues(
   given: unknown,
   validated: unknown,
 ): { readonly issues: readonly SchemaIssue[]; readonly count: number } {
+  // The very same value: nothing of it was dropped.
+  if (validated === given) return noIssues;
   const isExact = exactVendors.has(schema["~standard"].vendor);
   if ((validated === notValidated && !isExact) || isFlatAndKnown(known, given)) return noIssues;
   const { paths, count } = unknownKeysIn({ schema: known, isExact, most: mostIssues }, given, validated);

@@ -66,7 +66,9 @@ function aloneIn({ $ref, ...beside }: JsonSchema): JsonSchema {
 function tightenObject(schema: JsonSchema): JsonSchema {
   const rest = schema["additionalProperties"];
   if (rest !== undefined && rest !== false) throw cannotBeStrict;
-  const properties = isRecord(schema["properties"]) ? schema["properties"] : {};
+  // An object of which no key is named takes any: a strict one would have to be empty.
+  if (!isRecord(schema["properties"])) throw cannotBeStrict;
+  const { properties } = schema;
   const required = requiredOf(schema);
   return {
     properties: mapValues(properties, (property, key) =>

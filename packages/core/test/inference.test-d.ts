@@ -21,6 +21,7 @@ import {
   type FrameworkEvent,
   type CheckedText,
   type InputOf,
+  type JsonSchema,
   type OutputOf,
   type ParamsOf,
   type PartialOutput,
@@ -302,6 +303,29 @@ describe("TOOL-4 tools", () => {
     defineTool({ name: "t", description: "x", input: z.string(), execute: () => 1 });
     // @ts-expect-error not the output's
     defineTool({ name: "t", description: "x", input: z.object({}), output: z.number(), execute: () => "x" });
+  });
+
+  test("TOOL-18 a tool of JSON Schema gets its arguments by their keys, and an object of schemas does not compile", () => {
+    const schema: JsonSchema = { type: "object" };
+    const known = defineTool({
+      name: "t",
+      description: "x",
+      input: schema,
+      output: { type: "number" },
+      execute(input) {
+        expectTypeOf(input).toEqualTypeOf<Readonly<Record<string, unknown>>>();
+        return 1;
+      },
+    });
+    expectTypeOf(known).toEqualTypeOf<Tool<Readonly<Record<string, unknown>>, number>>();
+    defineTool({
+      name: "t",
+      description: "x",
+      input: { type: "object", properties: {} },
+      execute: ({ a }) => String(a),
+    });
+    // @ts-expect-error an object of schemas
+    defineTool({ name: "t", description: "x", input: { a: z.string() }, execute: () => 1 });
   });
 
   test("TOOL-4 only toolOk and toolError make results", () => {

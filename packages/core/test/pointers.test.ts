@@ -103,8 +103,8 @@ describe("ERR-6 an option of another library is refused with the name that it ha
       'The input of tool "t" is missing: it must be a Standard Schema that prints JSON Schema, zod 4.2 or later, say.',
     ],
     [
-      "a JSON Schema",
-      () => toolOf({ input: { type: "object", properties: { a: { type: "string" } } } }),
+      "a JSON Schema for params",
+      () => definePrompt({ key: "p", text: "x", params: { type: "object", properties: {} } as never }),
       "not plain JSON Schema: z.fromJSONSchema(schema) of zod makes one of it.",
     ],
     [

@@ -9,7 +9,7 @@ import { checkOptionNames, type OptionNames } from "../option-names.ts";
 import { isResourceKey, type ResourceKey } from "../resources/key.ts";
 import { containerOf, jsonSchemaOf, type ObjectSchema, type Schema } from "../schema.ts";
 import type { SessionState } from "../state/session.ts";
-import type { OutputOf } from "../types.ts";
+import { standardSchemaOf, type PlainJsonSchema } from "../validation/from-json-schema.ts";
 import type { ToolReturn } from "./result.ts";
 
 /** What a model may call; made by `defineTool`. */
@@ -60,14 +60,31 @@ export type ContextFor<Uses extends readonly ResourceKey<unknown>[] | undefined>
   ? Omit<ToolContext, "resources"> & { readonly resources: UsedResources<Uses[number]> }
   : ToolContext;
 
+/**
+ * What the `input` of a tool may be: a Standard Schema of an object, or JSON Schema (draft 2020-12) with `type: "object"`,
+ * where the tool is known only at run time.
+ */
+export type ToolSchema = ObjectSchema | PlainJsonSchema;
+
+/** What `execute` gets: what a schema makes of the arguments, or the arguments themselves where it is JSON Schema. */
+export type ToolInput<IS> = IS extends Schema<unknown, infer Input> ? Input : Readonly<Record<string, unknown>>;
+
+/** An object of schemas, `{ a: z.string() }`, is no schema: it does not compile where a schema is wanted. */
+type NoShape<IS> = IS extends Readonly<Record<string, Schema>> ? never : unknown;
+
 /** What `defineTool` takes: `execute`'s input is inferred from the `input` schema, its resources from `uses`. */
 export interface ToolDefinition<
-  IS extends ObjectSchema,
+  IS extends ToolSchema,
   Value,
   Uses extends readonly ResourceKey<unknown>[] | undefined = undefined,
-> extends Omit<Tool<OutputOf<IS>, Value>, "input" | "examples" | "uses" | "execute"> {
-  /** An object schema. */
-  readonly input: IS;
+> extends Omit<Tool<ToolInput<IS>, Value>, "input" | "output" | "examples" | "uses" | "execute"> {
+  /** An object schema. JSON Schema goes to the model as it is; its unknown keys are refused as those of other schemas are. */
+  readonly input: IS & NoShape<IS>;
+  /**
+   * The schema of the value that `execute` returns. A value that does not fit fails the call, and so does one with a key
+   * that the schema does not name, where it is not a loose one. What the schema made of the value is the result's value.
+   */
+  readonly output?: Schema<unknown, Value> | PlainJsonSchema | undefined;
   /**
    * The resources that the handler asks for, and the only ones that its context offers. A call locks these alone; `[]`
    * locks none, so that such calls of one turn overlap. Left out: all snapshotable resources of the evaluation.
@@ -78,14 +95,14 @@ export interface ToolDefinition<
    * nothing is a success without a value.
    */
   execute(
-    input: OutputOf<IS>,
+    input: ToolInput<IS>,
     context: ContextFor<Uses>,
   ): Value | ToolReturn<Value> | Promise<Value | ToolReturn<Value>>;
   /** Shown to the model below the section's text; checked with the schemas when a prompt is defined. */
   readonly examples?:
     | readonly {
         readonly description: string;
-        readonly input: NoInfer<OutputOf<IS>>;
+        readonly input: NoInfer<ToolInput<IS>>;
         readonly output: NoInfer<Value>;
       }[]
     | undefined;
@@ -123,13 +140,13 @@ const namePattern = /^[a-zA-Z0-9_-]{1,64}$/;
  * });
  * console.log(double.name); // double
  * ```
- * @throws {DefinitionError} on a malformed name, without a description or `execute`, an input that is not an object, `uses` that holds no resource keys, a timeout that is not positive.
+ * @throws {DefinitionError} on a malformed name, without a description or `execute`, an input that is not an object, JSON Schema that cannot be used, `uses` that holds no resource keys, a timeout that is not positive.
  */
 export function defineTool<
-  IS extends ObjectSchema,
+  IS extends ToolSchema,
   Value,
   const Uses extends readonly ResourceKey<unknown>[] | undefined = undefined,
->(tool: ToolDefinition<IS, Value, Uses>): Tool<OutputOf<IS>, Value> {
+>(tool: ToolDefinition<IS, Value, Uses>): Tool<ToolInput<IS>, Value> {
   const { name, description, execute, uses } = tool as { readonly [K in keyof typeof tool]: unknown };
   if (typeof name !== "string" || !namePattern.test(name)) {
     throw new DefinitionError(
@@ -139,7 +156,9 @@ export function defineTool<
   checkOptionNames(`The tool "${name}"`, tool, toolNames);
   if (typeof description !== "string") throw new DefinitionError(`The tool "${name}" needs a description: a text.`);
   if (typeof execute !== "function") throw new DefinitionError(`The tool "${name}" needs execute: a function.`);
-  if (containerOf(jsonSchemaOf(tool.input, "input", `The input of tool "${name}"`)) !== "object") {
+  const input = standardSchemaOf(tool.input, `The input of tool "${name}"`);
+  const output = standardSchemaOf(tool.output, `The output of tool "${name}"`) as Schema | undefined;
+  if (containerOf(jsonSchemaOf(input, "input", `The input of tool "${name}"`)) !== "object") {
     throw new DefinitionError(`The input of tool "${tool.name}" must be an object schema.`);
   }
   if (uses !== undefined && !(Array.isArray(uses) && uses.every(isResourceKey))) {
@@ -150,8 +169,9 @@ export function defineTool<
   if (tool.timeoutMs !== undefined && !(Number.isFinite(tool.timeoutMs) && tool.timeoutMs > 0)) {
     throw new DefinitionError(`The timeoutMs of tool "${tool.name}" must be a positive number, not ${tool.timeoutMs}.`);
   }
-  // OutputOf<IS> is what `input` yields; the compiler cannot see it through the conditional type.
-  return Object.freeze({ ...tool }) as unknown as Tool<OutputOf<IS>, Value>;
+  const schemas = { input, ...(output === undefined ? {} : { output }) };
+  // ToolInput<IS> is what `input` yields; the compiler cannot see it through the conditional type.
+  return Object.freeze({ ...tool, ...schemas }) as unknown as Tool<ToolInput<IS>, Value>;
 }
 
 /** What a handler, and a policy, may use while its call lasts. */
