@@ -125,6 +125,8 @@ function checkFinished({ book, finished }: World, event: Extract<FrameworkEvent,
 
 function detailOf(event: FrameworkEvent): string {
   switch (event.type) {
+    case "tool.progress":
+      return ` ${event.name} ${event.callId} ${event.done}`;
     case "tool.requested":
       return ` ${event.name} ${event.callId}`;
     case "tool.invoked":

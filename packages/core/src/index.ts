@@ -52,6 +52,7 @@ export { defineTool } from "./tool/tool.ts";
 export type {
   ContextFor,
   NestedOptions,
+  ProgressOfCall,
   Tool,
   ToolContext,
   ToolDefinition,
@@ -78,6 +79,7 @@ export type {
   TextDelta,
   TextReset,
   ToolInvoked,
+  ToolProgress,
   ToolRequested,
   TransactionFailed,
 } from "./state/events.ts";

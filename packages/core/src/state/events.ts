@@ -106,6 +106,21 @@ export interface ToolRequested extends EventBase<"tool.requested"> {
   /** Exactly as the model sent it. */
   readonly arguments: string;
 }
+/** A call has made progress. It is emitted at once, whatever becomes of the call. */
+export interface ToolProgress extends EventBase<"tool.progress"> {
+  /** The turn's number, from 1. */
+  readonly turn: number;
+  /** The id of the call: the model's, or a new one where that was missing or repeated. */
+  readonly callId: string;
+  /** The name of the tool. */
+  readonly name: string;
+  /** How much is done, in whatever the tool counts. */
+  readonly done: number;
+  /** How much there is to do, where the tool knows it. */
+  readonly total?: number | undefined;
+  /** What the tool is doing. */
+  readonly message?: string | undefined;
+}
 /** A call is over, well or not. */
 export interface ToolInvoked<Input = unknown, Value = unknown> extends EventBase<"tool.invoked"> {
   /** The turn's number, from 1. */
@@ -234,6 +249,7 @@ export type FrameworkEvent =
   | TextReset
   | OutputDelta
   | ToolRequested
+  | ToolProgress
   | ToolInvoked
   | TransactionFailed
   | SectionsOpened
@@ -251,6 +267,7 @@ const types: Record<FrameworkEvent["type"], true> = {
   "text.reset": true,
   "output.delta": true,
   "tool.requested": true,
+  "tool.progress": true,
   "tool.invoked": true,
   "transaction.failed": true,
   "sections.opened": true,

@@ -174,6 +174,16 @@ export function defineTool<
   return Object.freeze({ ...tool, ...schemas }) as unknown as Tool<ToolInput<IS>, Value>;
 }
 
+/** How far a call is. */
+export interface ProgressOfCall {
+  /** How much is done, in whatever the tool counts: 0 or more. */
+  readonly done: number;
+  /** How much there is to do: 0 or more. Left out: not known. */
+  readonly total?: number | undefined;
+  /** What the tool is doing, for people. */
+  readonly message?: string | undefined;
+}
+
 /** What a handler, and a policy, may use while its call lasts. */
 export interface ToolContext {
   /** The id of the call: the model's, or a new one where that was missing or repeated. */
@@ -198,6 +208,12 @@ export interface ToolContext {
   readonly budget: BudgetTracker | undefined;
   /** Fires at the deadline, an abort, or the tool's timeout. */
   readonly signal: AbortSignal;
+  /**
+   * Emits `tool.progress` for the session's listeners and the stream, whatever becomes of the call. It emits nothing after
+   * the call is over.
+   * @throws {DefinitionError} for numbers that are not finite or are negative, and for a message that is no text.
+   */
+  progress(progress: ProgressOfCall): void;
   /** A text is a prompt of one user message, as it is for `adapter.evaluate`. */
   evaluate(text: string, options?: NestedOptions): Promise<PromptResponse<string>>;
   /**

@@ -57,6 +57,7 @@ const events: { readonly [E in FrameworkEvent as E["type"]]: ShapeOf<E, OfEveryE
   "text.reset": { turn: kept },
   "output.delta": { turn: kept, partial: data },
   "tool.requested": { turn: kept, callId: kept, name: "tool", arguments: data },
+  "tool.progress": { turn: kept, callId: kept, name: "tool", done: kept, total: kept, message: data },
   "tool.invoked": {
     turn: kept,
     callId: kept,

@@ -18,6 +18,7 @@ import { messageOf } from "@proviso/core/internal";
 import type { Calling, CallResources } from "../resources/asking.ts";
 import type { Run } from "../run.ts";
 import { checkAppEvent } from "../session/session-core.ts";
+import { reportProgress } from "./progress.ts";
 import { nestedEvaluations, type NestedEvaluations } from "../nested/nested-evaluations.ts";
 import type { Transaction } from "../transactions/transaction.ts";
 
@@ -96,6 +97,7 @@ class RunningCall implements CallContext, CallState {
       resources: liveResources(() => this.resources().resources, this.guard),
       deadline: run.limits.deadline,
       budget: run.limits.budget,
+      progress: (progress) => reportProgress(run, call, progress, this.live),
       evaluate: <Output>(prompt: Prompt<Output> | string, options?: NestedOptions) =>
         this.evaluations().evaluate(prompt, options),
     };
