@@ -12,6 +12,7 @@ import { checkOptionNames, type OptionNames } from "@proviso/core/provider";
 import { textFinder } from "@proviso/core/internal";
 import { z } from "zod";
 import { editOf } from "./edit-text.ts";
+import { defaultPage, pageOfFile, wholeLines } from "./file-page.ts";
 
 /** What `filesystemTools` takes. */
 export interface FilesystemToolsOptions {
@@ -47,7 +48,11 @@ export function asWorkspaceTools<const T extends readonly Tool[]>(tools: T): T {
  */
 export function filesystemTools(options: FilesystemToolsOptions = {}): readonly Tool[] {
   checkOptionNames("filesystemTools", options, optionNames);
-  const { maxLinesPerPage = 1_000, maxCharactersPerAnswer = 40_000, maxEntriesPerAnswer = 200 } = options;
+  const {
+    maxLinesPerPage = defaultPage.maxLinesPerPage,
+    maxCharactersPerAnswer = defaultPage.maxCharactersPerAnswer,
+    maxEntriesPerAnswer = 200,
+  } = options;
   const limits: Limits = { maxLinesPerPage, maxCharactersPerAnswer, maxEntriesPerAnswer };
   for (const [name, value] of Object.entries(limits)) {
     if (Number.isInteger(value) && value > 0) continue;
@@ -88,24 +93,16 @@ function listFiles(limits: Limits) {
   });
 }
 
-function readFile({ maxLinesPerPage, maxCharactersPerAnswer }: Limits) {
+function readFile(limits: Limits) {
   return defineTool({
     name: "read_file",
-    description: `Read a text file, at most ${maxLinesPerPage} lines at a time; the first line of the answer tells which.`,
+    description: `Read a text file, at most ${limits.maxLinesPerPage} lines at a time; the first line of the answer tells which.`,
     input: z.object({ path, fromLine: z.number().int().positive().default(1).describe("from 1") }),
     readOnly: true,
     execute: ({ path: file, fromLine }, context) =>
-      working(context, async (files) => {
-        const { text, totalLines } = await files.read(file, { offset: fromLine - 1, limit: maxLinesPerPage });
-        if (text.includes("\0")) return toolError(`${file} is not a text file.`);
-        if (fromLine > Math.max(1, totalLines)) return toolError(`${file} ends at line ${totalLines}.`);
-        if (totalLines === 0) return `${file} is empty.`;
-        const { shown, lines, cut } = wholeLines(text, maxCharactersPerAnswer);
-        const toLine = Math.min(totalLines, fromLine + lines - 1);
-        const rest = cut ? `; line ${toLine} is too long and cut, find the rest of it with grep_files` : "";
-        const more = toLine < totalLines ? `; go on with fromLine ${toLine + 1}` : "";
-        return `lines ${fromLine}-${toLine} of ${totalLines}${rest}${more}\n${shown}`;
-      }),
+      working(context, (files) =>
+        pageOfFile(files, file, { fromLine, ...limits, cut: ", find the rest of it with grep_files" }),
+      ),
   });
 }
 
@@ -269,17 +266,6 @@ function fitting(
 /** A name that would look like two lines is shown as a JSON text. */
 function named(path: string): string {
   return /[\r\n]/.test(path) ? JSON.stringify(path) : path;
-}
-
-/** Returns as many whole lines as fit. A first line that is too long by itself is cut. */
-function wholeLines(
-  text: string,
-  most: number,
-): { readonly shown: string; readonly lines: number; readonly cut: boolean } {
-  const of = (shown: string, cut: boolean) => ({ shown, lines: shown.split("\n").length, cut });
-  if (text.length <= most) return of(text, false);
-  const end = text.lastIndexOf("\n", most);
-  return end >= 0 ? of(text.slice(0, end), false) : of(`${text.slice(0, most)}…`, true);
 }
 
 const longestMatch = 400;

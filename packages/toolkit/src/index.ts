@@ -9,3 +9,6 @@ export type { Plan, PlanStep } from "./planning.ts";
 export { readBeforeWrite, requireApproval, sequentialDependency } from "./policies.ts";
 export type { Approval, ApprovalRequest } from "./policies.ts";
 export { clearWorkspaceDigest, setWorkspaceDigest, workspaceDigest, workspaceDigests } from "./workspace-digest.ts";
+export { readSkills, skillsSection } from "./skills.ts";
+export type { Skill } from "./skills.ts";
+export type { SkillText } from "./skill-text.ts";
