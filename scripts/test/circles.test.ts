@@ -36,14 +36,14 @@ function inCircles(imports: Imports): readonly string[] {
 /**
  * The files whose types need each other, so far: a file that leaves its circle is taken out here.
  * core: failures hold responses and events, and an event holds why an evaluation failed; prompts hold tools, whose context
- * evaluates prompts; slices are changed by events, which are made by tools, which dispatch to sessions of slices.
+ * evaluates prompts; a context policy names the adapter and the prompt that summarise; slices are changed by events, which are made by tools, which dispatch to sessions of slices.
  */
 const allowed: Record<string, string> = {
   "packages/core": `
     budget-error evaluation-errors internal-error listener-error process-error prompt/compile
     prompt/descriptor prompt/disclosure/disclosure-tools prompt/disclosure/visibility
     prompt/disclosure/visibility-error prompt/examples prompt/overrides prompt/render prompt/section
-    prompt/template provider/adapter state/event state/events
+    prompt/template provider/adapter provider/context state/event state/events
     state/session state/slice tool/completion tool/feedback tool/policy tool/tool transaction-errors
     types
   `,

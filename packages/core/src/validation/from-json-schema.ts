@@ -12,7 +12,10 @@ import { readSchema, type SchemaNode } from "./schema-document.ts";
  * write differently (`items` as a list, `dependencies`, `definitions`) is understood, `format` is not checked, and a
  * reference to another document is refused.
  */
-export type PlainJsonSchema = JsonSchema & { readonly "~standard"?: never };
+export type PlainJsonSchema = JsonSchema & {
+  /** Plain data has none: a schema that has one is a Standard Schema. */
+  readonly "~standard"?: never;
+};
 
 /** What checks values by JSON Schema, and prints that schema as it was given. */
 const made = new WeakMap<object, Schema>();
