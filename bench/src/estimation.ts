@@ -70,7 +70,14 @@ async function estimating(quick: boolean): Promise<readonly Row[]> {
     const store = memoryUsageStore();
     for (let i = 0; i < count; i++) {
       const tokens = { inputTokens: 100 + (i % 97), outputTokens: 20 + (i % 89), largestOutputTokens: 20 + (i % 89) };
-      const sample = { prompt: "app/ask", model: model.model, characters: 4, cachedInputTokens: 0, ...tokens };
+      const sample = {
+        prompt: "app/ask",
+        model: model.model,
+        characters: 4,
+        cachedInputTokens: 0,
+        cacheWriteTokens: 0,
+        ...tokens,
+      };
       store.record({ ...sample, turns: 1 + (i % 7), durationMs: 1_000 + (i % 211) });
     }
     return store;

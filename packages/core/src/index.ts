@@ -116,6 +116,14 @@ export type {
   ThrottlePolicy,
 } from "./provider/adapter.ts";
 export type { ContextPolicy, SummaryPolicy } from "./provider/context.ts";
+export type {
+  CacheSetting,
+  EvaluationSettings,
+  ProviderOptions,
+  ReasoningEffort,
+  ReasoningSetting,
+  TokenLogprob,
+} from "./provider/settings.ts";
 export { parseMessages } from "./provider/message.ts";
 export type { AssistantMessage, Message, PromptMessage, ToolCall, ToolMessage } from "./provider/message.ts";
 export type { ModelFailure, ModelProvider, ModelRequest, ModelResponse, ToolChoice } from "./provider/model.ts";

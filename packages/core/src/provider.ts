@@ -19,6 +19,7 @@ export type {
   ModelProvider,
   ModelRequest,
   ModelResponse,
+  SettingRefusal,
   ToolChoice,
   ToolSpec,
 } from "./provider/model.ts";

@@ -66,6 +66,7 @@ describe("LIM-4 budgets", () => {
       outputTokens: 7,
       totalTokens: 18,
       cachedInputTokens: 1,
+      cacheWriteTokens: 0,
       reasoningTokens: 2,
       costUsd: 0.25,
       estimated: true,

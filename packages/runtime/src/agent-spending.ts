@@ -30,7 +30,9 @@ export function agentSpending(run: Run): AgentSpending {
   const inputTokens = (): number =>
     inputTokensOf({ tools: toolSpecs(run.rendered), output: undefined }, run.conversation);
   const expected = Math.ceil(run.expected?.inputTokens?.p90 ?? 0);
-  const wanted = run.limits.budget && wantedOf(run, {}, Math.max(inputTokens(), expected));
+  const wanted =
+    run.limits.budget &&
+    wantedOf(run, { maxOutputTokens: run.settings.maxOutputTokens }, Math.max(inputTokens(), expected));
   /** Not counted yet. */
   let uncounted = "";
   let counted = 0;

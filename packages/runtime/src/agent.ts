@@ -1,6 +1,7 @@
 import {
   RevokedError,
   type Deadline,
+  type EvaluationSettings,
   type Message,
   type ModelFailure,
   type ModelResponse,
@@ -8,11 +9,11 @@ import {
   type ToolCall,
   type ToolMessage,
 } from "@proviso/core";
-import type { ModelDelta } from "@proviso/core/provider";
+import type { ModelCapabilities, ModelDelta } from "@proviso/core/provider";
 import { agentSpending } from "./agent-spending.ts";
 import { elapsedMs } from "./elapsed.ts";
 import { failure, isFailure, refusedRequest, type Failure } from "./failures.ts";
-import { answerFault } from "./inner-loop.ts";
+import { answerFault, answeredBy } from "./inner-loop.ts";
 import { onAbort } from "./abort.ts";
 import { refresh } from "./disclosure/refresh.ts";
 import { attemptRequest, type Answered, type Work } from "./request/attempt.ts";
@@ -29,6 +30,8 @@ export interface AgentDriver {
   readonly name: string;
   /** The model that the agent uses. */
   readonly model: string;
+  /** The settings that the agent takes. Left out: none, so that each one that is given is refused. */
+  readonly capabilities?: Pick<ModelCapabilities, "settings" | "refusesSetting"> | undefined;
   /** Whether the agent's answers report their cost, so that `maxCostUsd` holds without a price. Default false. */
   readonly reportsCost?: boolean | undefined;
   /**
@@ -44,6 +47,8 @@ export interface AgentRun {
   readonly rendered: RenderedPrompt;
   /** The history that the agent goes on from. */
   readonly messages: readonly Message[];
+  /** What the evaluation wants of the model: only what was set, an empty object where nothing was. */
+  readonly settings: EvaluationSettings;
   /** Aborted when the run is to end. */
   readonly signal: AbortSignal;
   /** The latest moment at which the run ends; undefined where there is none. */
@@ -60,6 +65,7 @@ export interface AgentRun {
 /** A class, since V8 keeps what a literal with a getter holds until a full collection. */
 class DrivenRun implements AgentRun {
   readonly messages: readonly Message[];
+  readonly settings: EvaluationSettings;
   readonly signal: AbortSignal;
   readonly deadline: Deadline | undefined;
   readonly executeToolCall: AgentRun["executeToolCall"];
@@ -74,6 +80,7 @@ class DrivenRun implements AgentRun {
   ) {
     this.#run = run;
     this.messages = run.conversation.request();
+    this.settings = run.settings;
     this.signal = signal;
     this.deadline = run.limits.deadline;
     this.executeToolCall = executeToolCall;
@@ -116,7 +123,9 @@ function unsupportedChoice({ name }: AgentDriver, { toolChoice = "auto", tools }
 /** Records the turn; returns why its answer cannot be used, or the limit that it passed. */
 function acceptAnswer(run: Run, { response, usage, stop }: Answered, durationMs: number): Failure | undefined {
   run.model = response.model ?? run.model;
-  run.publish({ type: "provider.responded", turn: run.turn, usage, finishReason: response.finishReason, durationMs });
+  const { finishReason } = response;
+  const by = answeredBy(response);
+  run.publish({ type: "provider.responded", turn: run.turn, usage, finishReason, durationMs, ...by });
   const unusable = answerFault(response);
   if (unusable !== undefined) return unusable;
   // The calls of this message ran while the agent worked.

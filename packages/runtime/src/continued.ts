@@ -12,6 +12,7 @@ import {
 import { completedMessages, describeIssues } from "@proviso/core/internal";
 import { startConversation, type Continued, type Conversation, frozenMessages } from "./conversation.ts";
 import { readOption } from "./failures.ts";
+import { setsMarks } from "./request/settings.ts";
 
 interface History extends Continued {
   /** undefined: it was not rendered here, so the question is looked for. */
@@ -65,18 +66,19 @@ const goOn = "Go on.";
 
 /** The conversation that an evaluation begins with. */
 export function conversationOf(
-  { messages, continueFrom }: EvaluateOptions,
+  { messages, continueFrom, settings }: EvaluateOptions,
   prompt: Prompt,
   rendered: RenderedPrompt,
 ): Conversation {
+  const isMarked = setsMarks(settings);
   if (continueFrom === undefined) {
     const earlier = messages && readOption("messages", () => parseMessages(messages));
-    return startConversation(rendered, earlier ?? []);
+    return startConversation(rendered, { earlier: earlier ?? [], isMarked });
   }
   return readOption("continueFrom", () => {
     const history = historyOf(continueFrom);
-    if (!history.isAsked) return startConversation(rendered, history.messages);
-    return startConversation(rendered, [], continued(history, prompt, rendered.user));
+    if (!history.isAsked) return startConversation(rendered, { earlier: history.messages, isMarked });
+    return startConversation(rendered, { continued: continued(history, prompt, rendered.user), isMarked });
   });
 }
 

@@ -1,7 +1,7 @@
 // 1. What is in it has no half surrogate pair: this is the one door to the wire for texts, results and histories.
 // 2. Only grows, at its end; a message in it never changes, but for the prompt's own texts when sections open.
 // 3. A turn's calls and the answers to all of them are appended as one: no call is ever without its answer.
-import type { AssistantMessage, Message, RenderedPrompt, ToolMessage } from "@proviso/core";
+import type { AssistantMessage, Message, PromptMessage, RenderedPrompt, ToolMessage } from "@proviso/core";
 import { frozenInDepth } from "@proviso/core/internal";
 import { tokensOf } from "./usage.ts";
 import { wellFormedMessage } from "./well-formed.ts";
@@ -13,6 +13,16 @@ export interface Continued {
   readonly question: number | undefined;
   /** What the user says next; undefined: the model's turn has come. */
   readonly next: string | undefined;
+}
+
+/** What comes before a prompt's question. */
+export interface Beginning {
+  /** Earlier turns. Default: none. */
+  readonly earlier?: readonly Message[];
+  /** A history that holds the question already, in place of `earlier`. */
+  readonly continued?: Continued | undefined;
+  /** Whether the prompt's texts keep the marks of their cached sections. Default false. */
+  readonly isMarked?: boolean;
 }
 
 export interface Conversation {
@@ -33,16 +43,13 @@ export interface Conversation {
 }
 
 /** Starts a conversation after earlier turns, or goes on with a history that holds the prompt's question. */
-export function startConversation(
-  rendered: RenderedPrompt,
-  earlier: readonly Message[],
-  continued?: Continued,
-): Conversation {
-  let system = systemOf(rendered);
+export function startConversation(rendered: RenderedPrompt, begins: Beginning = {}): Conversation {
+  const { earlier = [], continued, isMarked = false } = begins;
+  let system = systemOf(rendered, isMarked);
   const messages: Message[] = [...frozenMessages(continued?.messages ?? earlier)];
   const question = continued === undefined ? messages.length : continued.question;
   // What renders to nothing was refused, and without a user section all of it is the user's.
-  if (continued === undefined) messages.push(freeze({ role: "user", text: rendered.user }));
+  if (continued === undefined) messages.push(questionOf(rendered, isMarked));
   else if (continued.next !== undefined) messages.push(freeze({ role: "user", text: continued.next }));
   /** The estimated tokens of all messages up to each. */
   let tokens: number[] = [0];
@@ -66,8 +73,8 @@ export function startConversation(
       for (const answer of answers) add(answer);
     },
     rerender(now) {
-      system = systemOf(now);
-      if (question !== undefined) messages[question] = freeze({ role: "user", text: now.user });
+      system = systemOf(now, isMarked);
+      if (question !== undefined) messages[question] = questionOf(now, isMarked);
       tokens = [0];
     },
     say: (text) => add({ role: "user", text }),
@@ -79,8 +86,17 @@ export function frozenMessages(messages: readonly Message[]): readonly Message[]
   return Object.freeze(messages.filter(({ role }) => role !== "system").map(freeze));
 }
 
-function systemOf({ system }: RenderedPrompt): readonly Message[] {
-  return system === "" ? [] : [freeze({ role: "system", text: system })];
+function systemOf({ system, cacheAt }: RenderedPrompt, isMarked: boolean): readonly Message[] {
+  if (system === "") return [];
+  return [freeze({ role: "system", text: system, ...(isMarked ? marksOf(cacheAt?.system) : undefined) })];
+}
+
+function questionOf({ user, cacheAt }: RenderedPrompt, isMarked: boolean): Message {
+  return freeze({ role: "user", text: user, ...(isMarked ? marksOf(cacheAt?.user) : undefined) });
+}
+
+function marksOf(offsets: readonly number[] | undefined): Pick<PromptMessage, "cacheAt"> | undefined {
+  return offsets === undefined || offsets.length === 0 ? undefined : { cacheAt: offsets };
 }
 
 function freeze(given: Message): Message {

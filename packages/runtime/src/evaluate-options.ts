@@ -2,6 +2,7 @@ import { DefinitionError, type EvaluateOptions, type Prompt, type ToolChoice } f
 import { checkOptionNames, isRecord, type OptionNames } from "@proviso/core/provider";
 import { describeValue, isDeadline, textPrompt } from "@proviso/core/internal";
 import { optionFault } from "./failures.ts";
+import { checkSettings } from "./request/settings.ts";
 
 /** Each says what the option must be; undefined is as if left out. */
 const expected: {
@@ -23,6 +24,7 @@ const expected: {
     '"off", a pace such as sharedPace(), or paces such as sharedPacing()',
     (value) => value === "off" || (isRecord(value) && [value["enter"], value["lane"]].some(isFunction)),
   ],
+  settings: ["an object such as { temperature: 0 }", isRecord],
   context: ["a policy such as { window: 128_000 }", isRecord],
   maxRepairs: ["a whole number from 0", (value) => isWhole(value, 0)],
   maxTurns: ["a positive whole number", (value) => isWhole(value, 1)],
@@ -47,6 +49,7 @@ export const evaluateOptionNames = {
   messages: true,
   continueFrom: true,
   context: true,
+  settings: true,
   resources: true,
   policies: true,
   toolChoice: true,
@@ -79,6 +82,8 @@ export function checkEvaluateOptions(given: EvaluateOptions): void {
     checkToolChoice(given.toolChoice);
     option = "policies";
     checkListOfPolicies(given.policies);
+    option = "settings";
+    checkSettings(given.settings);
     option = "expect";
     checkEstimate(given.expect);
   } catch (error) {

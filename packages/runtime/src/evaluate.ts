@@ -48,6 +48,7 @@ import { startRun } from "./start-run.ts";
 import { startStream } from "./streaming/stream.ts";
 import type { Surroundings } from "./nested/inherit.ts";
 import { throttlePolicy } from "./request/policy.ts";
+import { refusedSetting } from "./request/settings.ts";
 
 /**
  * Every model adapter is this one line.
@@ -215,6 +216,8 @@ async function answerOf(setup: DrivenSetup, run: Run): Promise<Answer | Failure>
     const message = `${setup.provider.name} takes no tools, but the prompt "${run.promptName}" has some.`;
     return failure({ stop: "provider", phase: "request", reason: "bad_request", message });
   }
+  const refused = refusedSetting(setup.provider, run.settings);
+  if (refused !== undefined) return refused;
   let repairs = 0;
   let completions = 0;
   for (;;) {
@@ -274,6 +277,7 @@ function executed(run: Run, setup: Setup, answer: Answer): EvaluationOutcome {
 }
 
 function responseOf(run: Run, setup: Setup, { text, output, response }: Answer): PromptResponse<unknown> {
+  const { logprobs, serviceTier } = response;
   return Object.freeze({
     promptName: run.promptName,
     evaluationId: run.evaluationId,
@@ -286,6 +290,8 @@ function responseOf(run: Run, setup: Setup, { text, output, response }: Answer):
     turns: run.turn,
     messages: run.conversation.messages(),
     finishReason: response.finishReason,
+    ...(logprobs === undefined ? undefined : { logprobs }),
+    ...(serviceTier === undefined ? undefined : { serviceTier }),
     providerPayload: response.payload,
   });
 }

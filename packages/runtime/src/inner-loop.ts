@@ -1,4 +1,4 @@
-import type { ModelProvider, ModelRequest, ModelResponse, RenderedPrompt } from "@proviso/core";
+import type { ModelProvider, ModelRequest, ModelResponse, ProviderResponded, RenderedPrompt } from "@proviso/core";
 import type { ToolSpec } from "@proviso/core/provider";
 import { sentSchemaOf, wrappedSchema } from "@proviso/core/internal";
 import { elapsedMs } from "./elapsed.ts";
@@ -33,7 +33,8 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
     const durationMs = elapsedMs(run.world.clock, askedAt);
     const { finishReason } = response;
     const waited = queuedMs === 0 ? undefined : { queuedMs };
-    run.publish({ type: "provider.responded", turn: run.turn, usage, finishReason, durationMs, ...waited });
+    const by = answeredBy(response);
+    run.publish({ type: "provider.responded", turn: run.turn, usage, finishReason, durationMs, ...waited, ...by });
 
     const unusable = cut ?? answerFault(response);
     if (unusable !== undefined) return unusable;
@@ -46,6 +47,20 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
     if (run.toolChoice !== "none") run.toolChoice &&= "auto";
   }
   return failure({ stop: "turns", phase: "request", message: `No answer within ${run.maxTurns} turns.` });
+}
+
+/** What an answer says of the model, the tier and the tokens behind it; undefined where it says nothing. */
+export function answeredBy({
+  model,
+  serviceTier,
+  logprobs,
+}: ModelResponse): Pick<ProviderResponded, "model" | "serviceTier" | "logprobs"> | undefined {
+  if (serviceTier === undefined && logprobs === undefined) return model === undefined ? undefined : { model };
+  return {
+    ...(model === undefined ? {} : { model }),
+    ...(serviceTier === undefined ? {} : { serviceTier }),
+    ...(logprobs === undefined ? {} : { logprobs }),
+  };
 }
 
 /** The tools as a provider takes them: name, description and schema of the arguments. */
@@ -67,6 +82,7 @@ function requestOf(run: Run, tools: readonly ToolSpec[]): ModelRequest {
       run.nativeOutput && output !== undefined
         ? { name: run.prompt.template.key, schema: wrappedSchema(output) }
         : undefined,
+    settings: run.settings,
     signal: run.limits.signal,
   };
 }

@@ -11,6 +11,8 @@ export interface TokenPrices {
   readonly output: number;
   /** US dollars for a million input tokens that came from the provider's cache. Default: as `input`. */
   readonly cachedInput?: number | undefined;
+  /** US dollars for a million input tokens that were written to the provider's cache. Default: as `input`. */
+  readonly cacheWrite?: number | undefined;
   /** US dollars for a million output tokens of reasoning. Default: as `output`. */
   readonly reasoning?: number | undefined;
 }
@@ -20,6 +22,8 @@ export interface PricedTokens {
   readonly inputTokens: number;
   /** Input tokens that came from the provider's cache; `inputTokens` includes them. */
   readonly cachedInputTokens?: number | undefined;
+  /** Input tokens that were written to the provider's cache; `inputTokens` includes them. */
+  readonly cacheWriteTokens?: number | undefined;
   readonly outputTokens: number;
   /** Output tokens of reasoning; `outputTokens` includes them. */
   readonly reasoningTokens?: number | undefined;
@@ -42,6 +46,7 @@ const priceNames = {
   input: true,
   output: true,
   cachedInput: true,
+  cacheWrite: true,
   reasoning: true,
 } as const satisfies OptionNames<TokenPrices>;
 
@@ -55,7 +60,7 @@ export function checkPricing(pricing: unknown): void {
   checkOptionNames("The option pricing", pricing, priceNames);
   for (const name of Object.keys(priceNames)) {
     const price = pricing[name];
-    if (price === undefined && (name === "cachedInput" || name === "reasoning")) continue;
+    if (price === undefined && name !== "input" && name !== "output") continue;
     if (typeof price === "number" && Number.isFinite(price) && price >= 0) continue;
     throw new DefinitionError(
       `The option pricing.${name} must be a number from 0 (pricing is ${example}), not ${describeValue(price)}.`,
@@ -84,7 +89,8 @@ export function pricesOf(of: {
 
 const perMillion = 1e-6;
 
-function atPrices({ input, output, cachedInput = input, reasoning = output }: TokenPrices): Pricing & { known: true } {
+function atPrices(prices: TokenPrices): Pricing & { known: true } {
+  const { input, output, cachedInput = input, cacheWrite = input, reasoning = output } = prices;
   return {
     known: true,
     priceOf(tokens) {
@@ -92,9 +98,9 @@ function atPrices({ input, output, cachedInput = input, reasoning = output }: To
       // A part is no larger than the whole, whatever was reported.
       const cached = Math.min(tokens.cachedInputTokens ?? 0, inputTokens);
       const thought = Math.min(tokens.reasoningTokens ?? 0, outputTokens);
-      const dollars =
-        (inputTokens - cached) * input + cached * cachedInput + (outputTokens - thought) * output + thought * reasoning;
-      return dollars * perMillion;
+      const written = Math.min(tokens.cacheWriteTokens ?? 0, inputTokens - cached);
+      const ofInput = (inputTokens - cached - written) * input + cached * cachedInput + written * cacheWrite;
+      return (ofInput + (outputTokens - thought) * output + thought * reasoning) * perMillion;
     },
   };
 }
@@ -163,9 +169,11 @@ function listed(calcPrice: Catalog["calcPrice"], found: Found, modelId: string):
     priceOf(tokens, at) {
       const { inputTokens, outputTokens } = tokens;
       if (plain !== undefined && inputTokens + outputTokens <= plain.upTo) return plain.priceOf(tokens, at);
+      const cached = Math.min(tokens.cachedInputTokens ?? 0, inputTokens);
       const usage = {
         input_tokens: inputTokens,
-        cache_read_tokens: Math.min(tokens.cachedInputTokens ?? 0, inputTokens),
+        cache_read_tokens: cached,
+        cache_write_tokens: Math.min(tokens.cacheWriteTokens ?? 0, inputTokens - cached),
         output_tokens: outputTokens,
         output_reasoning_tokens: Math.min(tokens.reasoningTokens ?? 0, outputTokens),
       };
@@ -186,8 +194,9 @@ function plainPrices({ model, model_price: prices }: Found) {
   };
   const [input, output] = [base("input_mtok", 0), base("output_mtok", 0)];
   const cachedInput = base("cache_read_mtok", input);
+  const cacheWrite = base("cache_write_mtok", input);
   const reasoning = base("output_reasoning_mtok", output);
-  const { priceOf } = atPrices({ input, output, cachedInput, reasoning });
+  const { priceOf } = atPrices({ input, output, cachedInput, cacheWrite, reasoning });
   return { priceOf, upTo };
 }
 

@@ -3,6 +3,7 @@
 // 3. After `close` no timer, listener or resource of the evaluation is left.
 import type {
   EvaluateOptions,
+  EvaluationSettings,
   Pace,
   Prompt,
   ProviderAdapter,
@@ -16,6 +17,7 @@ import type {
   ToolPolicy,
   Usage,
 } from "@proviso/core";
+import type { ModelCapabilities } from "@proviso/core/provider";
 import { addUsage, countUsage, messageOf, noUsage, type RestoreFault } from "@proviso/core/internal";
 import type { Conversation } from "./conversation.ts";
 import { emitter, type Emitter, type Showing } from "./emitting.ts";
@@ -28,13 +30,19 @@ import type { SessionCore } from "./session/session-core.ts";
 import { noEnclosing, type Enclosing } from "./transactions/enclosing.ts";
 import type { Transaction } from "./transactions/transaction.ts";
 import type { Prices } from "./prices.ts";
+import { settingsOf } from "./request/settings.ts";
 import type { OutputLimits } from "./request/output-limits.ts";
 import type { KnownCost } from "./usage.ts";
 
 /** What an adapter brings to each of its evaluations. */
 export interface Setup {
   readonly adapter: ProviderAdapter;
-  readonly provider: { readonly name: string; readonly model: string; readonly maxOutputTokens?: number | undefined };
+  readonly provider: {
+    readonly name: string;
+    readonly model: string;
+    readonly maxOutputTokens?: number | undefined;
+    readonly capabilities?: Pick<ModelCapabilities, "settings" | "refusesSetting"> | undefined;
+  };
   readonly nativeOutput: boolean;
   readonly takesTools: boolean;
   readonly world: World;
@@ -78,6 +86,8 @@ export interface Run extends Emitter, Showing {
   readonly maxRepairs: number;
   /** What a request reserves by in place of the provider's own bound. */
   readonly expected: EvaluateOptions["expect"];
+  /** What each of its requests carries. */
+  readonly settings: EvaluationSettings;
   readonly startedAt: number;
   /** The tool call around it; undefined for an evaluation of its own. */
   readonly nesting: Nesting | undefined;
@@ -132,7 +142,7 @@ const defaultMaxTurns = 64;
 /** The fields that `newRun` fills in; `startRun` decides all others. */
 type Own =
   | keyof Pick<Setup, "adapter" | "throttle" | "nativeOutput" | "prices" | "outputLimits">
-  | keyof Pick<Run, "policies" | "maxTurns" | "maxRepairs" | "expected">
+  | keyof Pick<Run, "policies" | "maxTurns" | "maxRepairs" | "expected" | "settings">
   | keyof Pick<Run, "ended" | "model" | "turn" | "usage" | "knownCost" | "inputCorrection" | "toolResults" | "faults">
   | keyof Pick<Run, "emit" | "publish" | "spend" | "withinGrace" | "close">;
 
@@ -142,7 +152,7 @@ export function newRun(
   options: EvaluateOptions,
   of: Omit<Run, Own>,
 ): Run {
-  const { policies = noPolicies, maxTurns = defaultMaxTurns, maxRepairs = 0, expect } = options;
+  const { policies = noPolicies, maxTurns = defaultMaxTurns, maxRepairs = 0, expect, settings } = options;
   const behind = new Set<Promise<unknown>>();
   const { emit, publish } = emitter(of, () => void (run.ended = true));
   // One spread, and in front: V8 makes an object with one behind other fields many times slower.
@@ -157,6 +167,7 @@ export function newRun(
     maxTurns,
     maxRepairs,
     expected: expect,
+    settings: settingsOf(settings, of.promptName),
     model: provider.model,
     turn: 0,
     ended: false,

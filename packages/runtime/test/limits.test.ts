@@ -208,7 +208,7 @@ test("LIM-6 a call with arguments that are no text does not switch a shared budg
 
 const looksLike = (left: number) => ({
   budget: { maxTotalTokens: 9_000 },
-  consumed: { ...usage(0), cachedInputTokens: 0, reasoningTokens: 0, estimated: false },
+  consumed: { ...usage(0), cachedInputTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0, estimated: false },
   remaining: () => ({ totalTokens: left, inputTokens: left, outputTokens: left, costUsd: left }),
   exceeded: () => undefined,
   reserve: () => ({ settle: () => {} }),

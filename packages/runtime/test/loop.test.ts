@@ -152,6 +152,7 @@ test("LOOP-3 wherever an evaluation is stopped, its history is whole and can be 
         outputTokens: 0,
         totalTokens: 0,
         cachedInputTokens: 0,
+        cacheWriteTokens: 0,
         reasoningTokens: 0,
         estimated: false,
       };
@@ -239,6 +240,7 @@ test("LOOP-6 usage is summed over turns, on the response, the event and the erro
     outputTokens: 20,
     totalTokens: 220,
     cachedInputTokens: 100,
+    cacheWriteTokens: 0,
     reasoningTokens: 10,
     costUsd: 0.5,
     estimated: false,

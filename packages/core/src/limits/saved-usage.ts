@@ -9,6 +9,7 @@ const usageNames = {
   outputTokens: true,
   totalTokens: true,
   cachedInputTokens: true,
+  cacheWriteTokens: true,
   reasoningTokens: true,
   costUsd: true,
   estimated: true,

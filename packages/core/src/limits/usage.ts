@@ -11,6 +11,8 @@ export interface Usage {
   readonly totalTokens: number;
   /** Input tokens that came from the provider's cache; 0 where the provider does not report them. */
   readonly cachedInputTokens: number;
+  /** Input tokens that were written to the provider's cache; 0 where the provider does not report them. */
+  readonly cacheWriteTokens: number;
   /** Output tokens that the model spent on reasoning; 0 where the provider does not report them. */
   readonly reasoningTokens: number;
   /** US dollars; left out where the provider reports none. */
@@ -28,6 +30,7 @@ export const noUsage: Usage = Object.freeze({
   outputTokens: 0,
   totalTokens: 0,
   cachedInputTokens: 0,
+  cacheWriteTokens: 0,
   reasoningTokens: 0,
   estimated: false,
 });
@@ -61,12 +64,22 @@ export function countUsage(
   const inputTokens = input ?? estimate.inputTokens;
   const outputTokens = output ?? estimate.outputTokens;
   const totalTokens = Math.max(read("totalTokens") ?? 0, sumOf(inputTokens, outputTokens));
-  const cachedInputTokens = read("cachedInputTokens") ?? 0;
+  // Parts are no larger than the whole, whatever was reported.
+  const cachedInputTokens = Math.min(read("cachedInputTokens") ?? 0, inputTokens);
+  const cacheWriteTokens = Math.min(read("cacheWriteTokens") ?? 0, inputTokens - cachedInputTokens);
   const reasoningTokens = read("reasoningTokens") ?? 0;
   const costUsd = read("costUsd");
   const estimated =
     isEstimate || input === undefined || output === undefined || fieldOf(reported, "estimated") === true;
-  const usage = { inputTokens, outputTokens, totalTokens, cachedInputTokens, reasoningTokens, estimated };
+  const usage = {
+    inputTokens,
+    outputTokens,
+    totalTokens,
+    cachedInputTokens,
+    cacheWriteTokens,
+    reasoningTokens,
+    estimated,
+  };
   return costUsd === undefined ? usage : { ...usage, costUsd };
 }
 
@@ -90,6 +103,7 @@ export function addUsage(a: Usage, b: Usage): Usage {
     outputTokens: sumOf(a.outputTokens, b.outputTokens),
     totalTokens: sumOf(a.totalTokens, b.totalTokens),
     cachedInputTokens: sumOf(a.cachedInputTokens, b.cachedInputTokens),
+    cacheWriteTokens: sumOf(a.cacheWriteTokens, b.cacheWriteTokens),
     reasoningTokens: sumOf(a.reasoningTokens, b.reasoningTokens),
     estimated: a.estimated || b.estimated,
   };

@@ -3,6 +3,7 @@ import { ProvisoError } from "../errors.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
 import type { Tool } from "../tool/tool.ts";
 import { messageOf } from "../message-of.ts";
+import { MarkedEnds, markedSections, type CacheMarks } from "./cache-marks.ts";
 import type { CompiledSection } from "./compile.ts";
 import { disclosureTools, openingLine, type SummarisedSection } from "./disclosure/disclosure-tools.ts";
 import { taskExamplesText, type TaskExample } from "./examples.ts";
@@ -80,6 +81,8 @@ export interface Outline extends Pick<RenderedPrompt, "tools" | "policiesOf" | "
   readonly shown: readonly Shown[];
   /** The sections that are shown in full. */
   readonly open: readonly CompiledSection[];
+  /** The sections behind which a mark for the prompt cache stands; undefined: there are none. */
+  readonly marked: ReturnType<typeof markedSections>;
 }
 
 type Outlined = Pick<CompiledTemplate, "sections" | "all" | "policies" | "resources">;
@@ -112,6 +115,7 @@ function outlineOf(template: Outlined, rendering: Choosing): Outline {
   return {
     shown,
     open,
+    marked: markedSections(shown),
     tools: Object.freeze(toolsOf(open, rendering.overrides)),
     policiesOf: policiesByTool(open, template.policies),
     resources: Object.freeze([...template.resources, ...open.flatMap(({ section }) => section.resources ?? [])]),
@@ -122,10 +126,10 @@ function outlineOf(template: Outlined, rendering: Choosing): Outline {
 /** Most prompts have their user sections last, or none: the whole text is put together of the two parts then. */
 function textsByRole(
   template: CompiledTemplate,
-  { shown, open }: Outline,
+  { shown, open, marked }: Outline,
   rendering: Rendering,
   instructions: boolean | undefined,
-): Pick<RenderedPrompt, "text" | "system" | "user"> {
+): Pick<RenderedPrompt, "text" | "system" | "user"> & CacheMarks {
   const [systems, users]: [string[], string[]] = [[], []];
   let all: string[] | undefined;
   const add = (text: string, role: "system" | "user"): void => {
@@ -134,14 +138,20 @@ function textsByRole(
     all?.push(text);
     (role === "system" ? systems : users).push(text);
   };
-  for (const section of shown) add(sectionText(section, rendering), section.compiled.role);
+  const ends = marked && new MarkedEnds(marked);
+  for (const section of shown) {
+    const { role } = section.compiled;
+    add(sectionText(section, rendering), role);
+    ends?.added(section, role === "system" ? systems : users);
+  }
   if (template.examples.length > 0) add(taskExamplesText(offeredExamples(template.examples, open)), "system");
   const instructed = (instructions ?? template.outputInstructions) && template.output !== undefined;
   if (instructed) add(outputInstructions(template.output), "system");
   const [system, user] = [systems.join("\n\n"), users.join("\n\n")];
   const text = all?.join("\n\n") ?? joined(system, user);
   // Some providers refuse a request without a user message.
-  return user === "" ? { text, system: "", user: system } : { text, system, user };
+  const texts = user === "" ? { text, system: "", user: system } : { text, system, user };
+  return ends === undefined ? texts : { ...texts, cacheAt: ends.cacheAt(user === "") };
 }
 
 /** An example shows the model no tool that it has not. */

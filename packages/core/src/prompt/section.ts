@@ -37,6 +37,11 @@ export interface Section<in Params = {}> {
    * counts. Left out: always. A disabled section vanishes with its subtree.
    */
   readonly enabled?: (keyof Params & string) | ((params: Params) => boolean) | undefined;
+  /**
+   * Whether a mark for the prompt cache stands behind this section's own text. It is sent only where the evaluation's
+   * settings have `cache`. Default false.
+   */
+  readonly cached?: boolean | undefined;
   /** Tools that the model may call while the section is open. */
   readonly tools?: readonly Tool[] | undefined;
   /** Policies for the calls of this section's tools, before those of the prompt. */
@@ -112,6 +117,7 @@ const sectionNames = {
   visibility: true,
   role: true,
   enabled: true,
+  cached: true,
   tools: true,
   policies: true,
   resources: true,

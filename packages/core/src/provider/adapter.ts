@@ -10,6 +10,7 @@ import type { FrameworkEvent, OutputDelta, ToolInvoked } from "../state/events.t
 import type { Session } from "../state/session.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
 import type { ContextPolicy } from "./context.ts";
+import type { EvaluationSettings, TokenLogprob } from "./settings.ts";
 import type { Message } from "./message.ts";
 import type { FinishReason, ToolChoice } from "./model.ts";
 
@@ -86,6 +87,12 @@ export interface EvaluateOptions {
   readonly context?: ContextPolicy | undefined;
   /** Texts in place of the prompt's own; the tag is "latest" if left out. */
   readonly overrides?: { readonly store: OverridesStore; readonly tag?: string | undefined } | undefined;
+  // what is wanted of the model
+  /**
+   * Temperature, length, reasoning, the prompt cache and more, for this evaluation alone; each wins over the adapter's
+   * own. What the adapter does not take is refused before anything is sent. Default: those of the adapter.
+   */
+  readonly settings?: EvaluationSettings | undefined;
   // the loop
   /** The tools that the model may or must call. Default: that of the adapter, else "auto". */
   readonly toolChoice?: ToolChoice | undefined;
@@ -129,6 +136,10 @@ export interface PromptResponse<Output> {
   readonly messages: readonly Message[];
   /** Why the model stopped. */
   readonly finishReason: FinishReason;
+  /** The log probabilities of the last turn's tokens. Left out: they were not asked for, or not returned. */
+  readonly logprobs?: readonly TokenLogprob[];
+  /** The tier that served the last turn. Left out: the provider does not say. */
+  readonly serviceTier?: string;
   /** The provider's last answer, as it was received. */
   readonly providerPayload: unknown;
 }

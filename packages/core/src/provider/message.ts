@@ -17,6 +17,11 @@ export interface PromptMessage {
   readonly role: "system" | "user";
   /** The text of the message. */
   readonly text: string;
+  /**
+   * Offsets in `text`, in UTF-16 units and ascending, behind which a prompt cache may begin a new stretch. They count
+   * only in a request whose settings have `cache`. Left out: none.
+   */
+  readonly cacheAt?: readonly number[];
 }
 
 /** A turn of the model's: text, calls, or both. */
@@ -112,7 +117,7 @@ function parseMessage(message: unknown, path: string): Message {
   switch (fields["role"]) {
     case "system":
     case "user":
-      return { role: fields["role"], text };
+      return { role: fields["role"], text, ...marksIn(fields, text, path) };
     case "assistant": {
       const calls = fields["toolCalls"];
       if (!Array.isArray(calls)) throw fault(`${path}.toolCalls`, "must be an array");
@@ -136,6 +141,18 @@ function parseMessage(message: unknown, path: string): Message {
     default:
       throw fault(`${path}.role`, 'must be "system", "user", "assistant" or "tool"');
   }
+}
+
+function marksIn(
+  { cacheAt }: Readonly<Record<string, unknown>>,
+  { length }: string,
+  path: string,
+): Pick<PromptMessage, "cacheAt"> | undefined {
+  if (cacheAt === undefined) return undefined;
+  const isPlace = (at: unknown, index: number, all: readonly unknown[]): boolean =>
+    Number.isInteger(at) && (at as number) <= length && (at as number) > ((all[index - 1] as number | undefined) ?? 0);
+  if (Array.isArray(cacheAt) && cacheAt.every(isPlace)) return { cacheAt: cacheAt as readonly number[] };
+  throw fault(`${path}.cacheAt`, "must be ascending places in the text");
 }
 
 /** Describes a key of a message of the AI SDK, of OpenAI's or Anthropic's API, or of LangChain. */

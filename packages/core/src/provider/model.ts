@@ -3,6 +3,7 @@ import type { ReportedUsage } from "../limits/usage.ts";
 import type { JsonSchema } from "../schema.ts";
 import type { AssistantMessage, Message } from "./message.ts";
 import type { RateLimit } from "./pacing.ts";
+import type { EvaluationSettings, TokenLogprob } from "./settings.ts";
 
 /** Why the model stopped, the same names for all providers. */
 export type FinishReason = "stop" | "length" | "content-filter" | "tool-calls" | "other";
@@ -49,6 +50,12 @@ export interface ModelRequest {
    * model with `capabilities.outputLimit`. Of this and the model's own bound the smaller counts.
    */
   readonly maxOutputTokens?: number | undefined;
+  /**
+   * What the evaluation wants of the model: only what was set, an empty object where nothing was. It counts before the
+   * provider's own settings. An evaluation's `cache` is given as an object with its key. Each request of an evaluation
+   * has it; left out, nothing is set.
+   */
+  readonly settings?: EvaluationSettings | undefined;
   /** Aborted when the request is to end. */
   readonly signal: AbortSignal;
   /** If set, the provider streams the answer and calls this for each delta. */
@@ -71,6 +78,10 @@ export interface ModelResponse {
   readonly parsed?: unknown;
   /** The text with which the model declined; left out: it did not. */
   readonly refusal?: string | undefined;
+  /** The log probabilities of its tokens; left out: there are none. */
+  readonly logprobs?: readonly TokenLogprob[] | undefined;
+  /** The tier that served the request; left out: the service does not name it. */
+  readonly serviceTier?: string | undefined;
   /** The answer as it was received. */
   readonly payload?: unknown;
   /** The limits that the service states with its answer; left out: none. */
@@ -120,6 +131,14 @@ export type ModelFailure = {
     }
 );
 
+/** A setting whose value a provider cannot keep. */
+export interface SettingRefusal {
+  /** The name of the setting. */
+  readonly setting: keyof EvaluationSettings;
+  /** What the provider takes in its place, as a whole sentence. */
+  readonly why: string;
+}
+
 /** What a model can do; what it cannot is refused before anything is sent. */
 export interface ModelCapabilities {
   /** Whether the service takes tools. */
@@ -131,6 +150,13 @@ export interface ModelCapabilities {
    * a budget cannot cut an answer short, and can be passed by the tokens that an answer has beyond the reservation.
    */
   readonly outputLimit?: { readonly least: number } | undefined;
+  /** The settings that one request can carry. Left out: none, so that each one that is given is refused. */
+  readonly settings?: readonly (keyof EvaluationSettings)[] | undefined;
+  /**
+   * Why a value of a setting that is listed cannot be kept, a cache's lifetime that the service does not know for
+   * example; undefined: all of them can. Left out: every value can.
+   */
+  readonly refusesSetting?: ((settings: EvaluationSettings) => SettingRefusal | undefined) | undefined;
   /** Whether the answers report their cost, so that `maxCostUsd` holds without a price. Default false. */
   readonly reportsCost?: boolean | undefined;
 }

@@ -3,6 +3,7 @@ import type { EvaluationPhase, ThrottleKind } from "../failure-kinds.ts";
 import type { Usage } from "../limits/usage.ts";
 import type { PromptDescriptor } from "../prompt/descriptor.ts";
 import type { FinishReason } from "../provider/model.ts";
+import type { TokenLogprob } from "../provider/settings.ts";
 import type { PartialOutput } from "../provider/adapter.ts";
 import type { ToolResult } from "../tool/result.ts";
 
@@ -74,6 +75,12 @@ export interface ProviderResponded extends EventBase<"provider.responded"> {
   readonly durationMs: number;
   /** Milliseconds of it in which its pace held the request back; left out: none. */
   readonly queuedMs?: number | undefined;
+  /** The model that answered; left out: the provider does not name it. */
+  readonly model?: string | undefined;
+  /** The tier that served the request; left out: the provider does not name it. */
+  readonly serviceTier?: string | undefined;
+  /** The log probabilities of the answer's tokens; left out: there are none. */
+  readonly logprobs?: readonly TokenLogprob[] | undefined;
 }
 
 /** More of the answer's text, while it is streamed. */

@@ -4,7 +4,7 @@ import { budgetFailure, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import type { Answered, Work } from "./attempt.ts";
 import { inputTokensOf } from "../usage.ts";
-import { outputLimitIn, wantedOf, type AnswerBounds } from "./wanted.ts";
+import { boundOf, outputLimitIn, wantedOf, type AnswerBounds } from "./wanted.ts";
 
 /** The requests of one turn, each with the limit that the budget sets to its answer. */
 export interface LimitedWork {
@@ -24,9 +24,9 @@ export function limitedWork(run: Run, provider: ModelProvider, request: ModelReq
   const inputTokens = estimatedOnce(run, request);
   return {
     work: {
-      wanted: run.limits.budget && wantedOf(run, boundsOf(provider), inputTokens()),
+      wanted: run.limits.budget && wantedOf(run, boundsOf(provider, run), inputTokens()),
       inputTokens,
-      limit: () => sent?.limit ?? provider.maxOutputTokens,
+      limit: () => sent?.limit ?? boundOf(provider, run),
       begin(onDelta, { room }) {
         const limit = lifted === undefined ? outputLimitIn(room, run, provider) : undefined;
         sent = room === undefined || limit === undefined ? undefined : { limit, room };
@@ -51,8 +51,8 @@ export function limitedWork(run: Run, provider: ModelProvider, request: ModelReq
   };
 }
 
-function boundsOf({ maxOutputTokens, capabilities }: ModelProvider): AnswerBounds {
-  return { maxOutputTokens, least: capabilities.outputLimit?.least };
+function boundsOf(provider: ModelProvider, run: Run): AnswerBounds {
+  return { maxOutputTokens: boundOf(provider, run), least: provider.capabilities.outputLimit?.least };
 }
 
 /** Makes the estimate when it is first needed, and keeps it: it takes a pass over the texts. */

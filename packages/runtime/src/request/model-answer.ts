@@ -6,6 +6,7 @@ import type {
   RateLimit,
   ReportedUsage,
   ThrottleKind,
+  TokenLogprob,
   ToolCall,
 } from "@proviso/core";
 import { isRecord, type FinishReason } from "@proviso/core/provider";
@@ -62,7 +63,7 @@ function readAnswer(answer: unknown): ModelResponse | ModelFailure | string {
   if (failure !== undefined) return readFailure(answer, { failure, message, payload, usage });
   const read = readMessage(message);
   if (typeof read === "string") return read;
-  const { finishReason, model, parsed, refusal, rateLimit } = answer;
+  const { finishReason, model, parsed, refusal, logprobs, serviceTier, rateLimit } = answer;
   const response: Whole<ModelResponse> = {
     failure: undefined,
     message: read,
@@ -71,10 +72,34 @@ function readAnswer(answer: unknown): ModelResponse | ModelFailure | string {
     model: typeof model === "string" ? model : undefined,
     parsed,
     refusal: typeof refusal === "string" ? refusal : undefined,
+    logprobs: readLogprobs(logprobs),
+    serviceTier: typeof serviceTier === "string" && serviceTier !== "" ? serviceTier : undefined,
     payload,
     rateLimit: readRateLimit(rateLimit),
   };
   return response;
+}
+
+/** A list with anything in it that is no token is as if there was none. */
+function readLogprobs(given: unknown): readonly TokenLogprob[] | undefined {
+  if (!Array.isArray(given)) return undefined;
+  const tokens = given.map(readToken);
+  return tokens.includes(undefined) ? undefined : (tokens as readonly TokenLogprob[]);
+}
+
+function readToken(given: unknown): TokenLogprob | undefined {
+  if (!isRecord(given)) return undefined;
+  const { token, logprob, top } = given;
+  if (typeof token !== "string" || typeof logprob !== "number") return undefined;
+  const others = Array.isArray(top) ? top.filter(isRecord) : [];
+  return {
+    token,
+    logprob,
+    top: others.flatMap((other) => {
+      const [text, value] = [other["token"], other["logprob"]];
+      return typeof text === "string" && typeof value === "number" ? [{ token: text, logprob: value }] : [];
+    }),
+  };
 }
 
 /** A limit that is no number is as if it were not stated; a pace refuses those that are not positive. */

@@ -35,9 +35,14 @@ function costsOf({ prices, world: { clock } }: Run): Wanted["costOf"] {
   return (inputTokens, outputTokens) => current.priceOf({ inputTokens, outputTokens }, clock.now());
 }
 
+/** The longest answer of one turn, in tokens: what the evaluation sets, else the model's own bound. */
+export function boundOf({ maxOutputTokens }: ModelProvider, { settings }: Run): number | undefined {
+  return settings.maxOutputTokens ?? maxOutputTokens;
+}
+
 /** The limit that a budget sets to an answer; undefined where the model's own bound is lower, or it takes none. */
 export function outputLimitIn(room: Room | undefined, run: Run, provider: ModelProvider): number | undefined {
   if (room === undefined || provider.capabilities.outputLimit === undefined) return undefined;
   const { tokens } = room;
-  return tokens < (provider.maxOutputTokens ?? Infinity) && run.outputLimits.takes(tokens) ? tokens : undefined;
+  return tokens < (boundOf(provider, run) ?? Infinity) && run.outputLimits.takes(tokens) ? tokens : undefined;
 }

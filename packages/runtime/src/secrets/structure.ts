@@ -51,7 +51,16 @@ const events: { readonly [E in FrameworkEvent as E["type"]]: ShapeOf<E, OfEveryE
   },
   "provider.requested": { turn: kept, attempt: kept },
   "provider.throttled": { turn: kept, attempt: kept, kind: kept, delayMs: kept, retryAfterMs: kept },
-  "provider.responded": { turn: kept, usage: kept, finishReason: kept, durationMs: kept, queuedMs: kept },
+  "provider.responded": {
+    turn: kept,
+    usage: kept,
+    finishReason: kept,
+    durationMs: kept,
+    queuedMs: kept,
+    model: kept,
+    serviceTier: kept,
+    logprobs: data,
+  },
   // Redacted before it is cut into events: a secret may come in pieces.
   "text.delta": { turn: kept, text: kept },
   "text.reset": { turn: kept },
@@ -101,6 +110,7 @@ const message: ShapeOf<Message> = {
   callId: kept,
   name: "tool",
   isError: kept,
+  cacheAt: kept,
 };
 const details: ShapeOf<EvaluationDetails> = {
   phase: kept,

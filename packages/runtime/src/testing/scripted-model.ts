@@ -80,7 +80,12 @@ export function scriptedModel(
   } = {},
 ): ScriptedModel {
   checkOptionNames("scriptedModel", options, { clock: true, random: true, newId: true, capabilities: true });
-  checkOptionNames("The capabilities of scriptedModel", options.capabilities, { tools: true, nativeOutput: true });
+  checkOptionNames("The capabilities of scriptedModel", options.capabilities, {
+    tools: true,
+    nativeOutput: true,
+    settings: true,
+    refusesSetting: true,
+  });
   for (const [index, step] of steps.entries()) checkStep(step, index);
   const requests: ModelRequest[] = [];
   const clock = options.clock ?? systemClock;

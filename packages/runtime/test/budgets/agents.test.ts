@@ -156,6 +156,7 @@ test("LIM-5 LIM-4 an agent that finds no room after its call is ended there", as
     outputTokens: 0,
     totalTokens: 990,
     cachedInputTokens: 0,
+    cacheWriteTokens: 0,
     reasoningTokens: 0,
     estimated: false,
   };

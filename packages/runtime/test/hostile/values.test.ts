@@ -98,6 +98,7 @@ test("ERR-7 what throws outside every step is an InternalError with cause, usage
       outputTokens: 0,
       totalTokens: 0,
       cachedInputTokens: 0,
+      cacheWriteTokens: 0,
       reasoningTokens: 0,
       estimated: false,
     },
