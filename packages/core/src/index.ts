@@ -115,6 +115,7 @@ export type {
   StreamEvent,
   ThrottlePolicy,
 } from "./provider/adapter.ts";
+export type { StoredFile } from "./content/file.ts";
 export type { ContextPolicy, SummaryPolicy } from "./provider/context.ts";
 export { parseMessages } from "./provider/message.ts";
 export type { AssistantMessage, Message, PromptMessage, ToolCall, ToolMessage } from "./provider/message.ts";

@@ -74,7 +74,7 @@ export function modelAdapter(provider: ModelProvider, options: AdapterOptions = 
   checkOptionNames("modelAdapter", options, adapterOptionNames);
   checkDriver(provider, "modelAdapter needs a ModelProvider", modelProviderFields);
   const { tools, nativeOutput, reportsCost = false } = provider.capabilities;
-  const setup = { provider, takesTools: tools, nativeOutput, reportsCost };
+  const setup = { provider, takesTools: tools, nativeOutput, reportsCost, isModel: true };
   return makeAdapter(setup, (run) => runInnerLoop(provider, run), options);
 }
 
@@ -103,7 +103,7 @@ export function agentAdapter(driver: AgentDriver, options: AdapterOptions = {}):
   checkOptionNames("agentAdapter", options, adapterOptionNames);
   checkDriver(driver, "agentAdapter needs an AgentDriver", agentDriverFields);
   const { reportsCost = false } = driver;
-  const setup = { provider: driver, takesTools: true, nativeOutput: false, reportsCost };
+  const setup = { provider: driver, takesTools: true, nativeOutput: false, reportsCost, isModel: false };
   return makeAdapter(setup, (run) => driveAgent(driver, run), options);
 }
 
@@ -125,14 +125,14 @@ type Drive = (run: Run) => Promise<ModelResponse | Failure>;
 type DrivenSetup = Setup & { readonly drive: Drive };
 
 function makeAdapter(
-  of: Pick<Setup, "provider" | "takesTools" | "nativeOutput" | "reportsCost">,
+  of: Pick<Setup, "provider" | "takesTools" | "nativeOutput" | "reportsCost" | "isModel">,
   drive: Drive,
   options: AdapterOptions,
   pace?: Pace,
 ): ProviderAdapter {
   checkToolChoice(options.toolChoice);
   checkPricing(options.pricing);
-  const { name, model, maxOutputTokens } = of.provider;
+  const { name, model, maxOutputTokens, contextWindow } = of.provider;
   const prices = pricesOf({ pricing: options.pricing, model, provider: name });
   const adapter: ProviderAdapter = Object.freeze({
     name,
@@ -156,10 +156,12 @@ function makeAdapter(
     evaluate: (prompt, given, nesting) => evaluate(setup, prompt, given, { nesting }),
     atPace: (own) => makeAdapter(of, drive, options, own),
     facts: {
+      name,
       model,
-      isModel: "generate" in of.provider,
+      isModel: of.isModel,
       nativeOutput: of.nativeOutput,
       maxOutputTokens,
+      contextWindow,
       clock: setup.world.clock,
       prices,
     },
@@ -274,6 +276,8 @@ function executed(run: Run, setup: Setup, answer: Answer): EvaluationOutcome {
 }
 
 function responseOf(run: Run, setup: Setup, { text, output, response }: Answer): PromptResponse<unknown> {
+  const messages = run.conversation.messages();
+  run.context?.remember(messages);
   return Object.freeze({
     promptName: run.promptName,
     evaluationId: run.evaluationId,
@@ -284,7 +288,7 @@ function responseOf(run: Run, setup: Setup, { text, output, response }: Answer):
     toolResults: Object.freeze([...run.toolResults]),
     usage: run.usage,
     turns: run.turn,
-    messages: run.conversation.messages(),
+    messages,
     finishReason: response.finishReason,
     providerPayload: response.payload,
   });

@@ -17,6 +17,7 @@ import type {
   Usage,
 } from "@proviso/core";
 import { addUsage, countUsage, messageOf, noUsage, type RestoreFault } from "@proviso/core/internal";
+import type { Fitting } from "./context/fitting.ts";
 import type { Conversation } from "./conversation.ts";
 import { emitter, type Emitter, type Showing } from "./emitting.ts";
 import type { World } from "./environment.ts";
@@ -34,7 +35,12 @@ import type { KnownCost } from "./usage.ts";
 /** What an adapter brings to each of its evaluations. */
 export interface Setup {
   readonly adapter: ProviderAdapter;
-  readonly provider: { readonly name: string; readonly model: string; readonly maxOutputTokens?: number | undefined };
+  readonly provider: {
+    readonly name: string;
+    readonly model: string;
+    readonly maxOutputTokens?: number | undefined;
+    readonly contextWindow?: number | undefined;
+  };
   readonly nativeOutput: boolean;
   readonly takesTools: boolean;
   readonly world: World;
@@ -45,6 +51,8 @@ export interface Setup {
   readonly pace: Pace | undefined;
   /** The model's answers report their cost. */
   readonly reportsCost: boolean;
+  /** false: an agent, which asks its model itself and keeps its own history. */
+  readonly isModel: boolean;
   /** What the model has refused so far. */
   readonly outputLimits: OutputLimits;
 }
@@ -70,6 +78,8 @@ export interface Run extends Emitter, Showing {
   readonly core: SessionCore;
   readonly resources: ResourceContext;
   readonly conversation: Conversation;
+  /** Keeps the conversation inside the model's window; undefined: nothing does. */
+  readonly context: Fitting | undefined;
   /** What the model may call now, by name. */
   tools: ReadonlyMap<string, Tool>;
   readonly policies: readonly ToolPolicy[];
@@ -117,10 +127,11 @@ export interface Run extends Emitter, Showing {
 /** The tool call around a nested evaluation. */
 export interface Nesting {
   readonly run: Run;
-  readonly callId: string;
+  /** undefined: it is in no call; it summarises the history of the evaluation around it. */
+  readonly callId: string | undefined;
   /** Fires when the call ends, however it does. */
   readonly signal: AbortSignal;
-  readonly transaction: Transaction;
+  readonly transaction: Transaction | undefined;
   /** The tool is declared to change nothing, so nothing inside it may change anything. */
   readonly readOnly: boolean;
   /** @throws {RevokedError} when the call is over. */
@@ -202,7 +213,8 @@ function closeRun(run: Run, behind: ReadonlySet<Promise<unknown>>): Promise<void
   // Resources may have to be restored with the call around, which closes them when it has ended.
   const failed = (error: unknown): void => run.log("error", { error: messageOf(error) }, "resource.close.failed");
   try {
-    if (nesting !== undefined && !nesting.transaction.ended) nesting.transaction.closings.push(() => resources.close());
+    const around = nesting?.transaction;
+    if (around !== undefined && !around.ended) around.closings.push(() => resources.close());
     else closing = behind.size === 0 ? resources.close() : Promise.all(behind).then(() => resources.close());
     if (closing !== undefined) return run.withinGrace(closing, failed).catch(failed).then(limits.close);
   } catch (error) {

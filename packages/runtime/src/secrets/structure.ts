@@ -79,6 +79,7 @@ const events: { readonly [E in FrameworkEvent as E["type"]]: ShapeOf<E, OfEveryE
     elided: kept,
     replaced: kept,
     summarised: kept,
+    transcript: kept,
   },
   "prompt.executed": { promptName: kept, output: data, text: data, usage: kept, turns: kept, durationMs: kept },
   "prompt.failed": {
@@ -101,6 +102,7 @@ const message: ShapeOf<Message> = {
   callId: kept,
   name: "tool",
   isError: kept,
+  full: kept,
 };
 const details: ShapeOf<EvaluationDetails> = {
   phase: kept,
