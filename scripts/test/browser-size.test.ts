@@ -44,6 +44,20 @@ test("DOC-23 a size over its bound is a fault, with both numbers", async () => {
   expect(await sizeFaults("src", [{ ...first!, most: 100_000 }])).toEqual([]);
 });
 
+test("DOC-23 what is only loaded on demand is counted apart", async () => {
+  const lazy = moduleOf(`export const late = "${"a late text ".repeat(20)}";`);
+  const file = moduleOf(`export const load = () => import(${lazy});`);
+  const { minified, later } = await browserBundle(`export * from ${file};`);
+  expect(minified).toBeLessThan(150);
+  expect(later).toBeGreaterThan(30);
+  const [, runtime] = sizeBounds;
+  expect(await sizeFaults("src", [{ ...runtime!, later: 10 }])).toEqual([
+    expect.stringMatching(
+      /^What \* of runtime loads later has \d{4} bytes, minified and gzipped: at most 10 are allowed$/,
+    ),
+  ]);
+});
+
 test("DOC-23 the sources are within the bounds", async () => {
   expect(await sizeFaults("src")).toEqual([]);
 });

@@ -97,8 +97,8 @@ export const answerMutations: readonly Mutation[] = [
   {
     name: "a request that was refused for good is repeated",
     file: runtime("request/repeated.ts"),
-    find: "      return refusedRequest(answer);",
-    replace: "      if (attempt > 1) return refusedRequest(answer);\n      continue;",
+    find: "      if (shorter === undefined) return refusedRequest(answer);",
+    replace: "      if (attempt > 1) return refusedRequest(answer);\n      if (shorter === undefined) continue;",
   },
   {
     name: "a failed attempt keeps what it reserved",

@@ -117,8 +117,8 @@ export const lockMutations: readonly Mutation[] = [
   {
     name: "an inner evaluation's resources are closed when it ends",
     file: runtime("run.ts"),
-    find: "if (nesting !== undefined && !nesting.transaction.ended) nesting",
-    replace: "if (nesting === null) nesting",
+    find: "if (around !== undefined && !around.ended) around",
+    replace: "if (around === null) around",
   },
   {
     name: "what goes on behind an evaluation finds its resources closed",

@@ -157,8 +157,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "listeners receive a nested evaluation's events before the call around it commits",
     file: runtime("tools/recording.ts"),
-    find: "  if (nesting !== undefined) {",
-    replace: "  if (nesting === null) {",
+    find: "  if (around !== undefined && outer !== undefined) {",
+    replace: "  if (around === null && outer !== undefined) {",
   },
   {
     name: "transactions of one session overlap",

@@ -115,6 +115,7 @@ export type {
   StreamEvent,
   ThrottlePolicy,
 } from "./provider/adapter.ts";
+export type { StoredFile } from "./content/file.ts";
 export type { ContextPolicy, SummaryPolicy } from "./provider/context.ts";
 export type {
   CacheSetting,

@@ -18,6 +18,7 @@ export type { PromptDescriptor } from "./prompt/descriptor.ts";
 export { wrappedSchema, wrapperKey } from "./prompt/output.ts";
 export type { OutputSpec } from "./prompt/output.ts";
 export { checkOverride, checkOverrideTexts, checkTag } from "./prompt/overrides.ts";
+export { plainSchema } from "./prompt/plain-schema.ts";
 export { RenderFault } from "./prompt/render.ts";
 export { sectionsIn } from "./prompt/template.ts";
 export { textPrompt } from "./prompt/text-prompt.ts";

@@ -1,5 +1,6 @@
 // 1. What is in it has no half surrogate pair: this is the one door to the wire for texts, results and histories.
-// 2. Only grows, at its end; a message in it never changes, but for the prompt's own texts when sections open.
+// 2. Only grows, at its end; a message in it never changes, but for the prompt's own texts when sections open. Where the
+//    evaluation has a context policy, all of it may be replaced by a shorter one.
 // 3. A turn's calls and the answers to all of them are appended as one: no call is ever without its answer.
 import type { AssistantMessage, Message, PromptMessage, RenderedPrompt, ToolMessage } from "@proviso/core";
 import { frozenInDepth } from "@proviso/core/internal";
@@ -31,7 +32,7 @@ export interface Conversation {
   /** What can be given to the next evaluation. */
   messages(): readonly Message[];
   /** Where the prompt's own question stands in `messages`; undefined: it is not known. */
-  readonly question: number | undefined;
+  question: number | undefined;
   /** Tokens of what is sent, from that message on; an estimate. */
   tokensFrom(index: number): number;
   /** A turn that is over. */
@@ -40,6 +41,8 @@ export interface Conversation {
   rerender(rendered: RenderedPrompt): void;
   /** The user's next word. */
   say(text: string): void;
+  /** Other messages in place of all, and where the prompt's own question stands in them. */
+  replace(by: Pick<Continued, "messages" | "question">): void;
 }
 
 /** Starts a conversation after earlier turns, or goes on with a history that holds the prompt's question. */
@@ -47,7 +50,7 @@ export function startConversation(rendered: RenderedPrompt, begins: Beginning = 
   const { earlier = [], continued, isMarked = false } = begins;
   let system = systemOf(rendered, isMarked);
   const messages: Message[] = [...frozenMessages(continued?.messages ?? earlier)];
-  const question = continued === undefined ? messages.length : continued.question;
+  const placeOfQuestion = continued === undefined ? messages.length : continued.question;
   // What renders to nothing was refused, and without a user section all of it is the user's.
   if (continued === undefined) messages.push(questionOf(rendered, isMarked));
   else if (continued.next !== undefined) messages.push(freeze({ role: "user", text: continued.next }));
@@ -57,10 +60,10 @@ export function startConversation(rendered: RenderedPrompt, begins: Beginning = 
   const add = (message: Message): void => {
     messages.push(freeze(message));
   };
-  return {
+  const conversation: Conversation = {
     request: () => [...system, ...messages],
     messages: () => Object.freeze([...messages]),
-    question,
+    question: placeOfQuestion,
     tokensFrom(index) {
       const all = system.length + messages.length;
       for (let i = tokens.length - 1; i < all; i++) {
@@ -74,11 +77,17 @@ export function startConversation(rendered: RenderedPrompt, begins: Beginning = 
     },
     rerender(now) {
       system = systemOf(now, isMarked);
-      if (question !== undefined) messages[question] = questionOf(now, isMarked);
+      if (conversation.question !== undefined) messages[conversation.question] = questionOf(now, isMarked);
       tokens = [0];
     },
     say: (text) => add({ role: "user", text }),
+    replace(by) {
+      messages.splice(0, messages.length, ...by.messages.map(freeze));
+      conversation.question = by.question;
+      tokens = [0];
+    },
   };
+  return conversation;
 }
 
 /** Freezes the messages and leaves out the system text, which is the prompt's own. */

@@ -33,7 +33,9 @@ interface Emitting extends Showing {
   readonly evaluationId: string;
   readonly startedAt: number;
   /** The tool call around it. */
-  readonly nesting: { readonly run: { readonly evaluationId: string }; readonly callId: string } | undefined;
+  readonly nesting:
+    | { readonly run: { readonly evaluationId: string }; readonly callId: string | undefined }
+    | undefined;
   /** The transaction in whose body it was begun. */
   readonly enclosing: { readonly parent: { readonly id: string } | undefined };
   readonly watch: ((event: StreamEvent) => void) | undefined;
@@ -61,7 +63,7 @@ export function emitter(of: Emitting, ended: () => void): Emitter {
       throw cause;
     }
   };
-  const parent = nesting && Object.freeze({ evaluationId: nesting.run.evaluationId, callId: nesting.callId });
+  const parent = nesting && Object.freeze({ evaluationId: nesting.run.evaluationId, callId: nesting.callId ?? "" });
   const emit: Emitter["emit"] = (bare, cause) => {
     const filled: Filled = redaction.event(bare);
     filled.evaluationId = evaluationId;

@@ -42,7 +42,8 @@ import { runInnerLoop } from "./inner-loop.ts";
 import { elapsedMs } from "./elapsed.ts";
 import { checkPricing, pricesOf } from "./prices.ts";
 import { outputLimits } from "./request/output-limits.ts";
-import { parseOutput, repairRequest, type ParsedOutput } from "./output/parse.ts";
+import { parseOutput, repairRequest } from "./output/parse.ts";
+import { responseOf, type Answer } from "./response.ts";
 import type { Run, Setup } from "./run.ts";
 import { startRun } from "./start-run.ts";
 import { startStream } from "./streaming/stream.ts";
@@ -75,7 +76,7 @@ export function modelAdapter(provider: ModelProvider, options: AdapterOptions = 
   checkOptionNames("modelAdapter", options, adapterOptionNames);
   checkDriver(provider, "modelAdapter needs a ModelProvider", modelProviderFields);
   const { tools, nativeOutput, reportsCost = false } = provider.capabilities;
-  const setup = { provider, takesTools: tools, nativeOutput, reportsCost };
+  const setup = { provider, takesTools: tools, nativeOutput, reportsCost, isModel: true };
   return makeAdapter(setup, (run) => runInnerLoop(provider, run), options);
 }
 
@@ -104,7 +105,7 @@ export function agentAdapter(driver: AgentDriver, options: AdapterOptions = {}):
   checkOptionNames("agentAdapter", options, adapterOptionNames);
   checkDriver(driver, "agentAdapter needs an AgentDriver", agentDriverFields);
   const { reportsCost = false } = driver;
-  const setup = { provider: driver, takesTools: true, nativeOutput: false, reportsCost };
+  const setup = { provider: driver, takesTools: true, nativeOutput: false, reportsCost, isModel: false };
   return makeAdapter(setup, (run) => driveAgent(driver, run), options);
 }
 
@@ -126,14 +127,14 @@ type Drive = (run: Run) => Promise<ModelResponse | Failure>;
 type DrivenSetup = Setup & { readonly drive: Drive };
 
 function makeAdapter(
-  of: Pick<Setup, "provider" | "takesTools" | "nativeOutput" | "reportsCost">,
+  of: Pick<Setup, "provider" | "takesTools" | "nativeOutput" | "reportsCost" | "isModel">,
   drive: Drive,
   options: AdapterOptions,
   pace?: Pace,
 ): ProviderAdapter {
   checkToolChoice(options.toolChoice);
   checkPricing(options.pricing);
-  const { name, model, maxOutputTokens } = of.provider;
+  const { name, model, maxOutputTokens, contextWindow } = of.provider;
   const prices = pricesOf({ pricing: options.pricing, model, provider: name });
   const adapter: ProviderAdapter = Object.freeze({
     name,
@@ -157,10 +158,12 @@ function makeAdapter(
     evaluate: (prompt, given, nesting) => evaluate(setup, prompt, given, { nesting }),
     atPace: (own) => makeAdapter(of, drive, options, own),
     facts: {
+      name,
       model,
-      isModel: "generate" in of.provider,
+      isModel: of.isModel,
       nativeOutput: of.nativeOutput,
       maxOutputTokens,
+      contextWindow,
       clock: setup.world.clock,
       prices,
     },
@@ -208,8 +211,6 @@ function promptOf<Output>(given: Prompt<Output> | string): Prompt<Output> {
   const prompt: unknown = typeof given === "string" && given.trim() !== "" ? textPrompt(given) : given;
   return prompt as Prompt<Output>;
 }
-
-type Answer = ParsedOutput & { readonly response: ModelResponse };
 
 async function answerOf(setup: DrivenSetup, run: Run): Promise<Answer | Failure> {
   if (!setup.takesTools && run.tools.size > 0) {
@@ -274,24 +275,4 @@ function executed(run: Run, setup: Setup, answer: Answer): EvaluationOutcome {
   rememberHistory(error, run.prompt, run.conversation);
   run.log("error", errorFields(error), "prompt.error");
   return { error: withHiddenResponse(error) };
-}
-
-function responseOf(run: Run, setup: Setup, { text, output, response }: Answer): PromptResponse<unknown> {
-  const { logprobs, serviceTier } = response;
-  return Object.freeze({
-    promptName: run.promptName,
-    evaluationId: run.evaluationId,
-    provider: setup.provider.name,
-    model: run.model,
-    text,
-    output,
-    toolResults: Object.freeze([...run.toolResults]),
-    usage: run.usage,
-    turns: run.turn,
-    messages: run.conversation.messages(),
-    finishReason: response.finishReason,
-    ...(logprobs === undefined ? undefined : { logprobs }),
-    ...(serviceTier === undefined ? undefined : { serviceTier }),
-    providerPayload: response.payload,
-  });
 }

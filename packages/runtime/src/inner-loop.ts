@@ -5,8 +5,7 @@ import { elapsedMs } from "./elapsed.ts";
 import { failure, isFailure, providerFailure, type Failure } from "./failures.ts";
 import { refresh } from "./disclosure/refresh.ts";
 import type { Run } from "./run.ts";
-import type { Answered } from "./request/attempt.ts";
-import { throttled } from "./request/repeated.ts";
+import { throttled, type AnsweredOrCut } from "./request/repeated.ts";
 import { withUniqueIds } from "./tools/unique-call-ids.ts";
 import { executeToolCalls } from "./tools/executor.ts";
 import { correctionOf, inputTokensOf } from "./usage.ts";
@@ -21,7 +20,9 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
     if (unrendered !== undefined) return unrendered;
     if (run.rendered !== rendered) tools = toolSpecs((rendered = run.rendered));
     run.turn += 1;
-    const request = requestOf(run, tools);
+    const { context } = run;
+    const request = context === undefined ? requestOf(run, tools) : await context.fit(requestOf(run, tools));
+    if (isFailure(request)) return request;
     const askedAt = run.world.clock.now();
     const answered = await throttled(run, provider, request);
     if (isFailure(answered)) return answered;
@@ -88,7 +89,7 @@ function requestOf(run: Run, tools: readonly ToolSpec[]): ModelRequest {
 }
 
 /** What the provider counted, unless some of it is an estimate, makes the next request's estimate better. */
-function learnFrom(run: Run, request: ModelRequest, { response, usage }: Answered): void {
+function learnFrom(run: Run, request: ModelRequest, { response, usage, messages }: AnsweredOrCut): void {
   run.knownCost = undefined;
   if (usage.estimated) return;
   const { conversation } = run;
@@ -98,7 +99,7 @@ function learnFrom(run: Run, request: ModelRequest, { response, usage }: Answere
   // What a model thought is sent again only where the provider wants it back.
   const kept =
     response.message.providerItems === undefined ? usage.totalTokens - usage.reasoningTokens : usage.totalTokens;
-  run.knownCost = { messages: request.messages.length + 1, tokens: Math.max(usage.inputTokens, kept) };
+  run.knownCost = { messages: messages + 1, tokens: Math.max(usage.inputTokens, kept) };
 }
 
 /** An answer that is no answer; its payload goes with the error. */

@@ -159,6 +159,27 @@ function namesOf(
   return [...own, [model, {}], ...split];
 }
 
+/** Tokens that a model takes in a request and its answer, by the catalog; undefined where it does not know. Never rejects. */
+export async function catalogWindow({
+  model,
+  name,
+}: {
+  readonly model: string;
+  readonly name: string;
+}): Promise<number | undefined> {
+  if (Object.values<string>(testModels).includes(model)) return undefined;
+  try {
+    const { calcPrice } = await (catalog ??= import("@pydantic/genai-prices"));
+    for (const [modelId, options] of namesOf(model, name)) {
+      const window = calcPrice({ input_tokens: 1, output_tokens: 1 }, modelId, options)?.model.context_window;
+      if (window !== undefined) return window;
+    }
+  } catch {
+    // The package may not be installed, or have no price for the model.
+  }
+  return undefined;
+}
+
 /** The catalog's own arithmetic, but for requests that plain prices hold for: it takes a millisecond to look up. */
 function listed(calcPrice: Catalog["calcPrice"], found: Found, modelId: string): Pricing {
   // The search is limited to a provider that has this model alone.

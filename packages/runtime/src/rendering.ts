@@ -1,5 +1,6 @@
 import { DefinitionError, type Prompt, type PromptOverride, type RenderedPrompt, type Visibility } from "@proviso/core";
 import { openedSections } from "@proviso/core/internal";
+import type { Fitting } from "./context/fitting.ts";
 import type { SessionCore } from "./session/session-core.ts";
 
 /** What a prompt is rendered with, beside its params. */
@@ -8,6 +9,8 @@ export interface RenderInputs {
   readonly nativeOutput: boolean;
   /** Where sections that take their text from a slice find it. */
   readonly core: SessionCore;
+  /** Offers the tool that reads what the history does not show; undefined: nothing is left out of the history. */
+  readonly context: Fitting | undefined;
 }
 
 export type Opened = readonly { readonly path: string; readonly visibility: Visibility }[] | undefined;
@@ -27,5 +30,5 @@ export function renderWith(prompt: Prompt, inputs: RenderInputs, opened: Opened)
     outputInstructions: nativeOutput ? undefined : true,
   });
   if (rendered.text === "") throw new DefinitionError(`The prompt "${prompt.template.name}" renders to nothing.`);
-  return rendered;
+  return inputs.context === undefined ? rendered : inputs.context.withTools(rendered);
 }

@@ -19,6 +19,7 @@ import type {
 } from "@proviso/core";
 import type { ModelCapabilities } from "@proviso/core/provider";
 import { addUsage, countUsage, messageOf, noUsage, type RestoreFault } from "@proviso/core/internal";
+import type { Fitting } from "./context/fitting.ts";
 import type { Conversation } from "./conversation.ts";
 import { emitter, type Emitter, type Showing } from "./emitting.ts";
 import type { World } from "./environment.ts";
@@ -42,6 +43,7 @@ export interface Setup {
     readonly model: string;
     readonly maxOutputTokens?: number | undefined;
     readonly capabilities?: Pick<ModelCapabilities, "settings" | "refusesSetting"> | undefined;
+    readonly contextWindow?: number | undefined;
   };
   readonly nativeOutput: boolean;
   readonly takesTools: boolean;
@@ -53,6 +55,8 @@ export interface Setup {
   readonly pace: Pace | undefined;
   /** The model's answers report their cost. */
   readonly reportsCost: boolean;
+  /** false: an agent, which asks its model itself and keeps its own history. */
+  readonly isModel: boolean;
   /** What the model has refused so far. */
   readonly outputLimits: OutputLimits;
 }
@@ -78,6 +82,8 @@ export interface Run extends Emitter, Showing {
   readonly core: SessionCore;
   readonly resources: ResourceContext;
   readonly conversation: Conversation;
+  /** Keeps the conversation inside the model's window; undefined: nothing does. */
+  readonly context: Fitting | undefined;
   /** What the model may call now, by name. */
   tools: ReadonlyMap<string, Tool>;
   readonly policies: readonly ToolPolicy[];
@@ -127,10 +133,11 @@ export interface Run extends Emitter, Showing {
 /** The tool call around a nested evaluation. */
 export interface Nesting {
   readonly run: Run;
-  readonly callId: string;
+  /** undefined: it is in no call; it summarises the history of the evaluation around it. */
+  readonly callId: string | undefined;
   /** Fires when the call ends, however it does. */
   readonly signal: AbortSignal;
-  readonly transaction: Transaction;
+  readonly transaction: Transaction | undefined;
   /** The tool is declared to change nothing, so nothing inside it may change anything. */
   readonly readOnly: boolean;
   /** @throws {RevokedError} when the call is over. */
@@ -213,7 +220,8 @@ function closeRun(run: Run, behind: ReadonlySet<Promise<unknown>>): Promise<void
   // Resources may have to be restored with the call around, which closes them when it has ended.
   const failed = (error: unknown): void => run.log("error", { error: messageOf(error) }, "resource.close.failed");
   try {
-    if (nesting !== undefined && !nesting.transaction.ended) nesting.transaction.closings.push(() => resources.close());
+    const around = nesting?.transaction;
+    if (around !== undefined && !around.ended) around.closings.push(() => resources.close());
     else closing = behind.size === 0 ? resources.close() : Promise.all(behind).then(() => resources.close());
     if (closing !== undefined) return run.withinGrace(closing, failed).catch(failed).then(limits.close);
   } catch (error) {

@@ -7,11 +7,12 @@ import {
   type ToolChoice,
 } from "@proviso/core";
 import { isThenable, openedSections } from "@proviso/core/internal";
+import type { RunFitting } from "./context/fitting.ts";
 import { conversationOf } from "./continued.ts";
 import type { World } from "./environment.ts";
 import { showingOf } from "./emitting.ts";
 import { checkEvaluateOptions, checkPrompt } from "./evaluate-options.ts";
-import { beginFailure, isFailure, optionFault, readOption, type Failure } from "./failures.ts";
+import { beginFailure, failure, isFailure, optionFault, readOption, type Failure } from "./failures.ts";
 import { openLimits, type Limits } from "./limits.ts";
 import { openedOf, renderWith, type Opened, type RenderInputs } from "./rendering.ts";
 import { newRun, type Nesting, type Run, type Setup } from "./run.ts";
@@ -43,8 +44,14 @@ export async function startRun(
     }
     if (limits.limitsCost) await checkPrice(setup, limits);
     const place = { ...around, ...readOption("maxDepth", () => depthOf(options, around.nesting)) };
-    const built = await buildRun(setup, prompt, options, limits, place);
+    const context = options.context && (await fittingFor(setup, options, options.context, limits));
+    if (isFailure(context)) {
+      limits.close();
+      return context;
+    }
+    const built = await buildRun(setup, prompt, options, limits, { ...place, context });
     if (isFailure(built)) limits.close();
+    else context?.attach(built);
     return built;
   } catch (cause) {
     const stop = limits?.stopped("render");
@@ -53,12 +60,16 @@ export async function startRun(
   }
 }
 
+interface Place extends Surroundings, Pick<Run, "depth" | "maxDepth"> {
+  readonly context: RunFitting | undefined;
+}
+
 async function buildRun(
   setup: Setup,
   prompt: Prompt,
   options: EvaluateOptions,
   limits: Limits,
-  { nesting, watch, depth, maxDepth }: Surroundings & Pick<Run, "depth" | "maxDepth">,
+  { nesting, watch, depth, maxDepth, context }: Place,
 ): Promise<Run | Failure> {
   const { world } = setup;
   const startedAt = world.clock.now();
@@ -67,7 +78,7 @@ async function buildRun(
   const showing = showingOf(world, prompt, evaluationId);
   const core = joinSession(options, prompt, world, nesting);
   const overrides = options.overrides && (await resolveOverrides(options.overrides, prompt, limits));
-  const renderInputs = { overrides, nativeOutput: setup.nativeOutput, core };
+  const renderInputs = { overrides, nativeOutput: setup.nativeOutput, core, context };
   const opened = openedOf(core, promptName);
   const rendered = renderFor(prompt, renderInputs, opened, showing.log);
   const tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));
@@ -91,6 +102,7 @@ async function buildRun(
     core,
     resources,
     conversation,
+    context,
     tools,
     startedAt,
     nesting,
@@ -113,6 +125,21 @@ async function buildRun(
     await run.close();
     throw error;
   }
+}
+
+/** Opens what keeps the history inside the window: loaded where an evaluation asks for it. An agent is refused. */
+async function fittingFor(
+  setup: Setup,
+  options: EvaluateOptions,
+  policy: NonNullable<EvaluateOptions["context"]>,
+  limits: Limits,
+): Promise<RunFitting | Failure> {
+  if (!setup.isModel) {
+    const message = `${setup.provider.name} keeps its history itself: the option context cannot be kept.`;
+    return failure({ stop: "provider", phase: "request", reason: "bad_request", message });
+  }
+  const { openFitting } = await import("./context/fitting.ts");
+  return limits.race(openFitting(setup, options, policy), "render");
 }
 
 /**

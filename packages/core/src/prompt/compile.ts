@@ -50,7 +50,7 @@ type AnyDefinition = Pick<
 >;
 
 /** The names of tools that the framework itself offers. */
-export const builtInTools = ["open_sections", "read_section"] as const;
+export const builtInTools = ["open_sections", "read_section", "read_result"] as const;
 
 /** @throws {DefinitionError} where sections, tools or slices contradict each other. */
 export function compileSections(definition: AnyDefinition): Compiled {

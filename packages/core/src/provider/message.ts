@@ -1,3 +1,4 @@
+import type { StoredFile } from "../content/file.ts";
 import { DefinitionError } from "../errors.ts";
 import { isRecord } from "../is-record.ts";
 import { whyNoJson } from "../json.ts";
@@ -46,6 +47,8 @@ export interface ToolMessage {
   readonly text: string;
   /** Whether the call failed. */
   readonly isError: boolean;
+  /** The whole text, where `text` is a part of it or a stub; `read_result` pages through it. */
+  readonly full?: StoredFile;
 }
 /** Plain JSON. */
 export type Message = PromptMessage | AssistantMessage | ToolMessage;
@@ -130,12 +133,14 @@ function parseMessage(message: unknown, path: string): Message {
     case "tool": {
       const isError = fields["isError"];
       if (typeof isError !== "boolean") throw fault(`${path}.isError`, "must be a boolean");
+      const { full } = fields;
       return {
         role: "tool",
         callId: string(fields, "callId", path),
         name: string(fields, "name", path),
         text,
         isError,
+        ...(full === undefined ? {} : { full: parseStored(full, `${path}.full`) }),
       };
     }
     default:
@@ -153,6 +158,19 @@ function marksIn(
     Number.isInteger(at) && (at as number) <= length && (at as number) > ((all[index - 1] as number | undefined) ?? 0);
   if (Array.isArray(cacheAt) && cacheAt.every(isPlace)) return { cacheAt: cacheAt as readonly number[] };
   throw fault(`${path}.cacheAt`, "must be ascending places in the text");
+}
+
+/** Returns the same object, which may be what keeps the bytes. */
+function parseStored(file: unknown, path: string): StoredFile {
+  const fields = record(file, path);
+  if (fields["kind"] !== "stored") throw fault(`${path}.kind`, 'must be "stored"');
+  string(fields, "name", path);
+  string(fields, "mediaType", path);
+  if (!/^[0-9a-f]{64}$/.test(string(fields, "hash", path)))
+    throw fault(`${path}.hash`, "must be a SHA-256 in hexadecimal");
+  if (!Number.isSafeInteger(fields["bytes"]) || Number(fields["bytes"]) < 0)
+    throw fault(`${path}.bytes`, "must be a whole number from 0");
+  return file as StoredFile;
 }
 
 /** Describes a key of a message of the AI SDK, of OpenAI's or Anthropic's API, or of LangChain. */

@@ -1,3 +1,4 @@
+import type { StoredFile } from "../content/file.ts";
 import type { EvaluationFailure } from "../evaluation-errors.ts";
 import type { EvaluationPhase, ThrottleKind } from "../failure-kinds.ts";
 import type { Usage } from "../limits/usage.ts";
@@ -211,6 +212,8 @@ export interface HistoryCompacted extends EventBase<"history.compacted"> {
   readonly replaced: number;
   /** Whether what gave way was summarised. */
   readonly summarised: boolean;
+  /** The messages as they were, as JSON in the blob store. */
+  readonly transcript: StoredFile;
 }
 
 /** An evaluation has answered: its last event. */

@@ -4,12 +4,16 @@ import type { Prices } from "../prices.ts";
 
 /** What is known of an adapter before it is asked anything. */
 export interface AdapterFacts {
+  /** The name of the provider. */
+  readonly name: string;
   readonly model: string;
   /** false: an agent, which asks its model itself. */
   readonly isModel: boolean;
   readonly nativeOutput: boolean;
   /** The most output tokens of one request. */
   readonly maxOutputTokens: number | undefined;
+  /** Tokens of input and output together; undefined: the adapter does not know. */
+  readonly contextWindow: number | undefined;
   readonly clock: Clock;
   readonly prices: Prices;
 }

@@ -30,6 +30,8 @@ export function depthOf({ maxDepth }: EvaluateOptions, nesting: Nesting | undefi
   if (nesting === undefined) return { depth: 0, maxDepth: maxDepth ?? defaultMaxDepth };
   const around = nesting.run;
   const depth = around.depth + 1;
+  // A summary is no evaluation of the program's.
+  if (nesting.callId === undefined) return { depth, maxDepth: around.maxDepth };
   if (depth > around.maxDepth) {
     throw new DefinitionError(`Evaluations inside evaluations may go ${around.maxDepth} deep (maxDepth), not deeper.`);
   }
@@ -46,7 +48,10 @@ export function enclosingOf(
   nesting: Nesting | undefined,
   hasTools: boolean,
 ): Enclosing | Failure {
-  if (nesting !== undefined) return enclosingOfNested(nesting.transaction);
+  if (nesting !== undefined) {
+    const { transaction, run } = nesting;
+    return transaction === undefined ? run.enclosing : enclosingOfNested(transaction);
+  }
   const around = enclosing(session);
   const heldBy = hasTools && around.startedIn ? nameOfWriterAround(around.startedIn, core.lock) : undefined;
   return heldBy === undefined ? around : { ...endlessWait("the session", heldBy, "call"), phase: "render" };

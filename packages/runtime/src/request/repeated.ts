@@ -15,6 +15,8 @@ export interface AnsweredOrCut extends Answered {
   readonly cut: Failure | undefined;
   /** Milliseconds that its pace held it back, all attempts together. */
   readonly queuedMs: number;
+  /** How many messages the request had. */
+  readonly messages: number;
 }
 
 /**
@@ -24,25 +26,34 @@ export interface AnsweredOrCut extends Answered {
 export async function throttled(
   run: Run,
   provider: ModelProvider,
-  request: ModelRequest,
+  given: ModelRequest,
 ): Promise<AnsweredOrCut | Failure> {
   const deltas = run.watch === undefined ? undefined : turnDeltas(run);
-  const limited = limitedWork(run, provider, request);
+  let request = given;
+  let limited = limitedWork(run, provider, request);
   let waitedMs = 0;
   let quotaReported = false;
   let queuedMs = 0;
   const queued = (ms: number): void => void (queuedMs += ms);
   for (let attempt = 1; ; attempt++) {
-    const send = (): ReturnType<typeof attemptRequest> => attemptRequest(run, attempt, limited.work, deltas);
+    const { work } = limited;
+    const send = (): ReturnType<typeof attemptRequest> => attemptRequest(run, attempt, work, deltas);
     const { pace } = run;
-    const answer = await (pace === undefined ? send() : pacedRequest({ run, pace, work: limited.work, queued }, send));
+    const answer = await (pace === undefined ? send() : pacedRequest({ run, pace, work, queued }, send));
     if (isFailure(answer)) return answer;
-    if (answer.failure === undefined) return { ...answer, cut: limited.cutShort(answer), queuedMs };
+    if (answer.failure === undefined) {
+      return { ...answer, cut: limited.cutShort(answer), queuedMs, messages: request.messages.length };
+    }
     if (answer.failure !== "throttle") {
       const cut = limited.cutShort(answer);
       if (cut !== undefined) return cut;
       if (limited.isLifted(answer)) continue;
-      return refusedRequest(answer);
+      const shorter = run.context && (await run.context.afterRefusal(answer, request));
+      if (shorter === undefined) return refusedRequest(answer);
+      if (isFailure(shorter)) return shorter;
+      request = shorter;
+      limited = limitedWork(run, provider, request);
+      continue;
     }
     const { kind, retryAfterMs } = answer;
     const { deadline } = run.limits;

@@ -88,6 +88,7 @@ const events: { readonly [E in FrameworkEvent as E["type"]]: ShapeOf<E, OfEveryE
     elided: kept,
     replaced: kept,
     summarised: kept,
+    transcript: kept,
   },
   "prompt.executed": { promptName: kept, output: data, text: data, usage: kept, turns: kept, durationMs: kept },
   "prompt.failed": {
@@ -111,6 +112,7 @@ const message: ShapeOf<Message> = {
   name: "tool",
   isError: kept,
   cacheAt: kept,
+  full: kept,
 };
 const details: ShapeOf<EvaluationDetails> = {
   phase: kept,

@@ -39,7 +39,8 @@ export async function executeToolCalls(run: Run, message: AssistantMessage, pass
     answers.push(...answersAfter(run.faults.slice(before), calls, outcome.answers));
     stop = outcome.stop ?? run.limits.check("tool");
   }
-  run.conversation.append(message, answers);
+  const { context } = run;
+  run.conversation.append(message, context === undefined ? answers : await context.shownAnswers(answers));
   return { answers, stop };
 }
 

@@ -3,20 +3,20 @@ import type { RestoreFault } from "@proviso/core/internal";
 import { whyTheyDisagree } from "../failing.ts";
 import { failed } from "./result.ts";
 
-/** UTF-16 units of a tool's text that reach the model. */
+/** UTF-16 units of a tool's text that reach the model, where a context policy does not say otherwise. */
 const longestText = 64 * 1024;
 
 /**
  * What the model reads of a result: the message, a blank line, the value; the message alone when the value is hidden.
  */
-export function toolMessage(call: ToolCall, result: ToolResult): ToolMessage {
+export function toolMessage(call: ToolCall, result: ToolResult, longest = longestText): ToolMessage {
   const value = result.success && !result.hideValue ? valueText(result.value) : "";
   const between = result.message === "" || value === "" ? "" : "\n\n";
   return {
     role: "tool",
     callId: call.id,
     name: call.name,
-    text: shortened(result.message, between, value),
+    text: shortened([result.message, between, value], longest),
     isError: !result.success,
   };
 }
@@ -45,14 +45,13 @@ function valueText(value: unknown): string {
 }
 
 /** The parts are cut before they become one: that may be longer than a string can be. */
-function shortened(message: string, between: string, value: string): string {
+function shortened(parts: readonly [message: string, between: string, value: string], longest: number): string {
+  const [message, between, value] = parts;
   const length = message.length + between.length + value.length;
   if (length === 0) return "Done.";
-  if (length <= longestText) return (message + between + value).toWellFormed();
-  const half = longestText / 2;
-  const text = [message, between, value]
-    .map((part) => (part.length <= longestText ? part : part.slice(0, half) + part.slice(-half)))
-    .join("");
-  const note = `\n\n[… cut: ${length} characters in all, ${length - longestText} left out here …]\n\n`;
+  if (length <= longest) return (message + between + value).toWellFormed();
+  const half = longest / 2;
+  const text = parts.map((part) => (part.length <= longest ? part : part.slice(0, half) + part.slice(-half))).join("");
+  const note = `\n\n[… cut: ${length} characters in all, ${length - longest} left out here …]\n\n`;
   return (text.slice(0, half) + note + text.slice(-half)).toWellFormed();
 }

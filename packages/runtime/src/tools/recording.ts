@@ -48,10 +48,10 @@ function deliver(run: Run, { id }: ToolCall, { pendingEvents }: Transaction): vo
   const own = pendingEvents.filter(({ callId }) => callId === id);
   const others = pendingEvents.filter(({ callId }) => callId !== id);
   pendingEvents.splice(0, pendingEvents.length, ...others);
-  const { nesting } = run;
-  if (nesting !== undefined) {
+  const { callId: around, transaction: outer } = run.nesting ?? {};
+  if (around !== undefined && outer !== undefined) {
     // The events belong to the enclosing call, and are delivered when that commits.
-    nesting.transaction.pendingEvents.push(...own.map((each) => ({ ...each, callId: nesting.callId })));
+    outer.pendingEvents.push(...own.map((each) => ({ ...each, callId: around })));
     return;
   }
   for (const { event, by } of own) {

@@ -1,0 +1,214 @@
+// 1. A history is shortened whole or not at all: where something ends the evaluation meanwhile it is as it was.
+// 2. What was shortened stays so: the conversation itself changes, and no copy of it.
+import {
+  type EvaluateOptions,
+  type Message,
+  type ModelFailure,
+  type ModelRequest,
+  type RenderedPrompt,
+  type Tool,
+  type ToolMessage,
+} from "@proviso/core";
+import { isRecord } from "@proviso/core/provider";
+import { failure, isFailure, readOption, type Failure } from "../failures.ts";
+import type { Run, Setup } from "../run.ts";
+import { planShortening, type Plan } from "./plan.ts";
+import { readPolicy, type Policy } from "./policy.ts";
+import { readResultTool } from "./read-result.ts";
+import { charactersIn, estimateOf, rateOf, sizeOf, usualRate, type Sent } from "./size.ts";
+import { shownAnswer } from "./results.ts";
+import { shorten } from "./shorten.ts";
+import { stubLength } from "./stand-in.ts";
+import { windowOf, type Window } from "./window.ts";
+
+/** Keeps the history of one evaluation inside its model's window. */
+export interface Fitting {
+  /** Adds the tool that reads what the history does not show, where there can be such results. */
+  withTools(rendered: RenderedPrompt): RenderedPrompt;
+  /** UTF-16 units of a result that are kept; of a longer one both ends are. */
+  readonly longestResult: number;
+  /** Stores what the model does not see at once, and shows both ends of it. */
+  shownAnswers(answers: readonly ToolMessage[]): Promise<readonly ToolMessage[]>;
+  /** The request, shortened where it would pass the policy's share; why it cannot be sent. */
+  fit(request: ModelRequest): Promise<ModelRequest | Failure>;
+  /** The request to send in place of one that was refused; undefined: the refusal stands. */
+  afterRefusal(refused: ModelFailure, request: ModelRequest): Promise<ModelRequest | Failure | undefined>;
+  /** Remembers this conversation's rate with its messages, for the evaluation that goes on from them. */
+  remember(messages: readonly Message[]): void;
+}
+
+/** Requests that are repeated because the provider refused them as too long. */
+const mostRefusals = 2;
+/** A result of more UTF-16 units is hardly a text: both ends of it are stored. */
+const longestStored = 32 * 1024 * 1024;
+/** Tokens of a message that only counts others. */
+const noteTokens = 40;
+/** A page of a result takes at most this share of what a history is shortened to. */
+const pageShare = 1 / 4;
+
+/** The rates of conversations, by the last message that was handed out. */
+const rates = new WeakMap<Message, number>();
+
+/**
+ * @throws {DefinitionError} where the model's window is not known; an option's fault for a policy that cannot be.
+ */
+export async function openFitting(
+  setup: Setup,
+  options: EvaluateOptions,
+  given: NonNullable<EvaluateOptions["context"]>,
+): Promise<RunFitting> {
+  const policy = readOption("context", () => readPolicy(given));
+  const window = await windowOf({ given: policy.window, provider: setup.provider });
+  const { messages, continueFrom } = options;
+  const from: unknown = messages ?? (continueFrom && "messages" in continueFrom ? continueFrom.messages : continueFrom);
+  return new RunFitting(policy, window, setup.takesTools, Array.isArray(from) ? (from as readonly unknown[]) : []);
+}
+
+export class RunFitting implements Fitting {
+  readonly longestResult = longestStored;
+  readonly #policy: Policy;
+  readonly #window: Window;
+  readonly #tool: Tool | undefined;
+  #run: Run | undefined;
+  /** Whether the tool is offered; undefined: not decided yet. */
+  #isOffered: boolean | undefined;
+  /** Tokens of a request at most; what was refused makes it smaller. */
+  #room: number;
+  #rate: number;
+  #refusals = 0;
+
+  constructor(policy: Policy, window: Window, takesTools: boolean, given: readonly unknown[]) {
+    this.#policy = policy;
+    this.#window = window;
+    this.#room = window.room;
+    this.#rate = rates.get(given.at(-1) as Message) ?? usualRate;
+    if (given.some((message) => isRecord(message) && message["full"] !== undefined)) this.#isOffered = true;
+    this.#tool = takesTools
+      ? readResultTool({ messages: () => this.#running().conversation.messages(), pageCharacters: () => this.#page() })
+      : undefined;
+  }
+
+  attach(run: Run): void {
+    this.#run = run;
+  }
+
+  withTools(rendered: RenderedPrompt): RenderedPrompt {
+    this.#isOffered ??= rendered.tools.length > 0;
+    if (!this.#isOffered || this.#tool === undefined) return rendered;
+    return Object.freeze({ ...rendered, tools: Object.freeze([...rendered.tools, this.#tool]) });
+  }
+
+  async shownAnswers(answers: readonly ToolMessage[]): Promise<readonly ToolMessage[]> {
+    const { toolResultCharacters: most } = this.#policy;
+    if (answers.every(({ text }) => text.length <= most)) return answers;
+    return Promise.all(answers.map((answer) => shownAnswer(this.#running(), answer, most, this.#isReadable)));
+  }
+
+  async fit(request: ModelRequest): Promise<ModelRequest | Failure> {
+    const run = this.#running();
+    const known = run.knownCost;
+    const { compactAt, compactTo } = this.#policy;
+    this.#rate = (known && rateOf(request, known)) ?? this.#rate;
+    const before = estimateOf(request, known, this.#rate);
+    if (before <= compactAt * this.#room) return request;
+    const plan = this.#plan(request, before, { target: compactTo * this.#room, most: compactAt * this.#room });
+    if (Math.min(before, plan.tokens) > this.#room) return this.#tooLong(plan, before);
+    if (isEmpty(plan)) return request;
+    return this.#carryOut(plan, request, { before, why: "threshold" });
+  }
+
+  async afterRefusal(refused: ModelFailure, request: ModelRequest): Promise<ModelRequest | Failure | undefined> {
+    if (refused.failure !== "provider" || refused.reason !== "context_length") return undefined;
+    if (this.#refusals >= mostRefusals) return undefined;
+    const run = this.#running();
+    const before = estimateOf(request, run.knownCost, this.#rate);
+    this.#room = Math.min(this.#room, before);
+    const target = (this.#policy.compactTo / 2) * this.#room;
+    const plan = this.#plan(request, before, { target, most: target });
+    if (isEmpty(plan)) return undefined;
+    this.#refusals += 1;
+    return this.#carryOut(plan, request, { before, why: "refused" });
+  }
+
+  remember(messages: readonly Message[]): void {
+    const last = messages.at(-1);
+    if (last !== undefined && this.#rate !== usualRate) rates.set(last, this.#rate);
+  }
+
+  /** Whether the model can read what is stored. */
+  get #isReadable(): boolean {
+    return this.#tool !== undefined;
+  }
+
+  #running(): Run {
+    return this.#run as Run;
+  }
+
+  /** UTF-16 units of one page, so that a page that was asked for can be shown. */
+  #page(): number {
+    const { toolResultCharacters, compactTo } = this.#policy;
+    const most = Math.floor((this.#room * compactTo * pageShare) / this.#rate);
+    return Math.max(1, Math.min(toolResultCharacters, most));
+  }
+
+  #plan(request: Sent, before: number, goal: { readonly target: number; readonly most: number }): Plan {
+    const { conversation } = this.#running();
+    const messages = conversation.messages();
+    const rate = before / charactersIn(request);
+    const sizes = messages.map((message) => sizeOf(message) * rate);
+    const stubSizes = messages.map((message, place) => {
+      const size = sizes[place] as number;
+      if (message.role !== "tool") return size;
+      const saved = message.text.length - stubLength(message.text.length, this.#isReadable);
+      return size - Math.max(0, saved) * rate;
+    });
+    const beside = before - sizes.reduce((sum, size) => sum + size, 0);
+    const most = noteTokens + (this.#policy.summary?.maxTokens ?? 0);
+    const standIn = (replaced: number): number => Math.min(most, Math.max(noteTokens, noteTokens + replaced / 2));
+    const { keepTurns } = this.#policy;
+    return planShortening(
+      { messages, question: conversation.question, sizes, stubSizes, beside, standIn },
+      { ...goal, keepTurns },
+    );
+  }
+
+  async #carryOut(
+    plan: Plan,
+    request: ModelRequest,
+    { before, why }: { readonly before: number; readonly why: "threshold" | "refused" },
+  ): Promise<ModelRequest | Failure> {
+    const run = this.#running();
+    const { conversation } = run;
+    const messages = conversation.messages();
+    const rate = before / charactersIn(request);
+    const { summary } = this.#policy;
+    const shortening = shorten(run, messages, { plan, rate, summary, room: this.#room, isReadable: this.#isReadable });
+    const shortened = await run.limits.race(shortening, "request");
+    if (isFailure(shortened)) return shortened;
+    const { elided, summarised, transcript } = shortened;
+    conversation.replace(shortened);
+    const shorter = { ...request, messages: conversation.request() };
+    const after = Math.ceil((before * charactersIn(shorter)) / charactersIn(request));
+    // What was reported was for other messages.
+    run.knownCost = undefined;
+    const { turn } = run;
+    const replaced = plan.replaced.length;
+    run.publish({ type: "history.compacted", turn, why, before, after, elided, replaced, summarised, transcript });
+    run.log("debug", { turn, why, before, after, replaced, summarised }, "history.compacted");
+    return shorter;
+  }
+
+  #tooLong(plan: Plan, before: number): Failure {
+    const { window } = this.#window;
+    const least = Math.ceil(plan.tokens);
+    const shorter = isEmpty(plan) ? "and cannot be shortened" : `and ${least} when it is shortened as far as it can be`;
+    const message =
+      `The request has about ${before} tokens, ${shorter}: more than the ${this.#room} that the window of ` +
+      `${window} tokens leaves beside an answer.`;
+    return failure({ stop: "provider", phase: "request", reason: "context_length", message });
+  }
+}
+
+function isEmpty({ stubs, replaced }: Plan): boolean {
+  return stubs.length + replaced.length === 0;
+}

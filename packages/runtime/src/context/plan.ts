@@ -1,0 +1,148 @@
+// How a history is shortened, as data: what becomes a stub, and what gives way to one message. Pure.
+import type { Message } from "@proviso/core";
+import { standInOf } from "./stand-in.ts";
+import { answeredTurns, type Turn } from "./turns.ts";
+
+/** A history in tokens. */
+export interface Measured {
+  /** The messages without the system text. */
+  readonly messages: readonly Message[];
+  /** Where the prompt's own message stands; undefined: it is not known. */
+  readonly question: number | undefined;
+  /** Tokens of each message. */
+  readonly sizes: readonly number[];
+  /** Tokens of each message once it is a stub; its own size where a stub would save nothing. */
+  readonly stubSizes: readonly number[];
+  /** Tokens of what is sent beside the messages. */
+  readonly beside: number;
+  /** Tokens of the message that stands for others that have so many. */
+  standIn(replaced: number): number;
+}
+
+/** How short a history has to become, in tokens. */
+export interface Goal {
+  /** The history is shortened until it has at most so many. */
+  readonly target: number;
+  /** The newest turns stay as they are where all has at most so many. */
+  readonly most: number;
+  /** The newest turns that stay, where they fit. */
+  readonly keepTurns: number;
+}
+
+export interface Plan {
+  /** The places of the results that become stubs, in their order. */
+  readonly stubs: readonly number[];
+  /** The places of the messages that give way, in their order. */
+  readonly replaced: readonly number[];
+  /** Tokens of the whole request once it is carried out. */
+  readonly tokens: number;
+}
+
+/** Makes the plan, in the order of CTX-4. Each message is looked at a fixed number of times. */
+export function planShortening(history: Measured, { target, most, keepTurns }: Goal): Plan {
+  const { messages } = history;
+  const turns = answeredTurns(messages);
+  const newest = turns.slice(Math.max(0, turns.length - keepTurns));
+  const oldest = turns.slice(0, turns.length - newest.length);
+  const draft = new Draft(history, target);
+  draft.stub(oldest);
+  draft.replace(oldest);
+  if (draft.tokens() > most) {
+    draft.stub(newest);
+    draft.replace([...turns, { start: turns.at(-1)?.end ?? 0, end: messages.length }]);
+  }
+  return draft.plan();
+}
+
+/** A plan while it is made: nothing more is taken once all of it has at most `target` tokens. */
+class Draft {
+  readonly #history: Measured;
+  readonly #target: number;
+  readonly #staying: ReadonlySet<number>;
+  readonly #stubs = new Set<number>();
+  /** The places that give way, in the order of the history. */
+  readonly #replaced = new Set<number>();
+  #messageTokens: number;
+  /** Tokens of what gave way, before it did. */
+  #replacedTokens = 0;
+
+  constructor(history: Measured, target: number) {
+    this.#history = history;
+    this.#target = target;
+    this.#staying = stayingPlaces(history);
+    this.#messageTokens = history.sizes.reduce((sum, size) => sum + size, history.beside);
+  }
+
+  tokens(): number {
+    return this.#messageTokens + this.#standIn();
+  }
+
+  stub(turns: readonly Turn[]): void {
+    for (const { start, end } of turns) {
+      for (let place = start; place < end; place++) {
+        if (this.#isShort()) return;
+        const saved = this.#size(place) - (this.#history.stubSizes[place] as number);
+        if (saved <= 0) continue;
+        this.#stubs.add(place);
+        this.#messageTokens -= saved;
+      }
+    }
+  }
+
+  /** Whole turns give way, but for the messages that stay. Where that would save nothing, none does. */
+  replace(turns: readonly Turn[]): void {
+    const before = this.tokens();
+    const given: number[] = [];
+    for (const { start, end } of turns) {
+      if (this.#isShort()) break;
+      for (let place = start; place < end; place++) {
+        if (this.#staying.has(place) || this.#replaced.has(place)) continue;
+        given.push(place);
+        this.#give(place);
+      }
+    }
+    if (this.tokens() >= before) for (const place of given) this.#takeBack(place);
+  }
+
+  plan(): Plan {
+    const stubs = [...this.#stubs].filter((place) => !this.#replaced.has(place));
+    return { stubs, replaced: [...this.#replaced], tokens: this.tokens() };
+  }
+
+  #give(place: number): void {
+    this.#replaced.add(place);
+    this.#messageTokens -= this.#size(place);
+    this.#replacedTokens += this.#size(place);
+  }
+
+  #takeBack(place: number): void {
+    this.#replaced.delete(place);
+    this.#messageTokens += this.#size(place);
+    this.#replacedTokens -= this.#size(place);
+  }
+
+  #isShort(): boolean {
+    return this.tokens() <= this.#target;
+  }
+
+  #standIn(): number {
+    return this.#replaced.size === 0 ? 0 : this.#history.standIn(this.#replacedTokens);
+  }
+
+  #size(place: number): number {
+    const { sizes, stubSizes } = this.#history;
+    return (this.#stubs.has(place) ? stubSizes : sizes)[place] as number;
+  }
+}
+
+/** The prompt's own message, the user's last one, and the last turn's calls with their answers. */
+function stayingPlaces({ messages, question }: Measured): ReadonlySet<number> {
+  const staying = new Set<number>();
+  if (question !== undefined) staying.add(question);
+  const lastWord = messages.findLastIndex((message) => message.role === "user" && standInOf(message) === undefined);
+  if (lastWord !== -1) staying.add(lastWord);
+  if (messages.at(-1)?.role !== "tool") return staying;
+  const lastCalls = messages.findLastIndex(({ role }) => role === "assistant");
+  for (let place = lastCalls; place < messages.length; place++) staying.add(place);
+  return staying;
+}

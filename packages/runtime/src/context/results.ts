@@ -1,0 +1,38 @@
+import type { ToolMessage } from "@proviso/core";
+import { messageOf } from "@proviso/core/internal";
+import type { Run } from "../run.ts";
+import { readResultName } from "./read-result.ts";
+import { bothEnds, stubText } from "./stand-in.ts";
+import { keepText, keptText } from "./texts.ts";
+
+/** The result as the model sees it: of more than `most` UTF-16 units it sees both ends, and the whole is stored. */
+export async function shownAnswer(
+  run: Run,
+  answer: ToolMessage,
+  most: number,
+  isReadable: boolean,
+): Promise<ToolMessage> {
+  if (answer.text.length <= most || answer.name === readResultName) return answer;
+  if (!isReadable) return { ...answer, text: bothEnds(answer.text, most) };
+  try {
+    const full = await keepText(answer.text, factsOf(answer));
+    return { ...answer, text: bothEnds(answer.text, most, full.hash), full };
+  } catch (error) {
+    // The call is done, whatever becomes of its text.
+    run.log("warn", { callId: answer.callId, error: messageOf(error) }, "history.result.not_kept");
+    return { ...answer, text: bothEnds(answer.text, most) };
+  }
+}
+
+/** The result as a stub; the whole is stored where it can be read. */
+export async function stubOf(answer: ToolMessage, isReadable: boolean): Promise<ToolMessage> {
+  const { text } = answer;
+  if (!isReadable) return { ...answer, text: stubText(text.length, undefined) };
+  const full = answer.full ?? (await keepText(text, factsOf(answer)));
+  const { length } = keptText(full) ?? text;
+  return { ...answer, text: stubText(length, full.hash), full };
+}
+
+function factsOf({ name, callId }: ToolMessage): { readonly name: string; readonly mediaType: string } {
+  return { name: `${name} ${callId}.txt`.slice(-255), mediaType: "text/plain" };
+}

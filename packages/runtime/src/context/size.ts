@@ -1,0 +1,67 @@
+// How large a request is, in characters and in tokens.
+import type { JsonSchema, Message, ModelRequest } from "@proviso/core";
+import { charactersOf, type KnownCost } from "../usage.ts";
+
+/** What is around each message and each tool on a wire: roles, ids, braces. */
+const charactersAround = 24;
+
+/** Tokens of a character before anything is known of a conversation. */
+export const usualRate = 1 / 3;
+/** No text has fewer tokens than that for a character: a service that reports fewer counts something else. */
+const leastRate = 1 / 16;
+/** How many times too low an estimate may be. */
+const margin = 1.1;
+
+/** UTF-16 units of a message, with what is around it. */
+export function sizeOf(message: Message): number {
+  return charactersAround + charactersOf(message);
+}
+
+export type Sent = Pick<ModelRequest, "messages" | "tools" | "output">;
+
+/** UTF-16 units of a request's first messages, and of what goes beside them. */
+function charactersUpTo({ messages, tools, output }: Sent, end: number): number {
+  let characters = output === undefined ? 0 : schemaCharacters(output.schema);
+  for (const { name, description, inputSchema } of tools) {
+    characters += charactersAround + name.length + description.length + schemaCharacters(inputSchema);
+  }
+  return charactersFrom(messages, 0, end) + characters;
+}
+
+function charactersFrom(messages: readonly Message[], start: number, end = messages.length): number {
+  let characters = 0;
+  for (let place = start; place < end; place++) characters += sizeOf(messages[place] as Message);
+  return characters;
+}
+
+/** UTF-16 units of all of a request. */
+export function charactersIn(request: Sent): number {
+  return charactersUpTo(request, request.messages.length);
+}
+
+/** A request's tokens. `known` is what the request before it was reported to have cost. */
+export function estimateOf(request: Sent, known: KnownCost | undefined, rate: number): number {
+  const { messages } = request;
+  if (known === undefined || rateOf(request, known) === undefined) {
+    return Math.ceil(charactersIn(request) * rate * margin);
+  }
+  return known.tokens + Math.ceil(charactersFrom(messages, known.messages) * rate * margin);
+}
+
+/** Tokens of a character by what was reported; undefined where the report is not to be believed. */
+export function rateOf(request: Sent, known: KnownCost): number | undefined {
+  const rate = known.tokens / charactersUpTo(request, Math.min(known.messages, request.messages.length));
+  return rate >= leastRate ? rate : undefined;
+}
+
+const sizesOfSchemas = new WeakMap<JsonSchema, number>();
+
+/** A schema is written once to be measured. */
+function schemaCharacters(schema: JsonSchema): number {
+  let characters = sizesOfSchemas.get(schema);
+  if (characters === undefined) {
+    characters = JSON.stringify(schema).length;
+    sizesOfSchemas.set(schema, characters);
+  }
+  return characters;
+}

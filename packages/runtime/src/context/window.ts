@@ -1,0 +1,51 @@
+import { DefinitionError } from "@proviso/core";
+import { optionFault } from "../failures.ts";
+import { catalogWindow } from "../prices.ts";
+
+/** Tokens that a model takes: all together, and of them those of a request. */
+export interface Window {
+  readonly window: number;
+  /** The window without what one answer may take. */
+  readonly room: number;
+}
+
+/** What a window is found by. */
+export interface WindowSources {
+  /** The policy's. */
+  readonly given?: number | undefined;
+  readonly provider: {
+    readonly name: string;
+    readonly model: string;
+    readonly contextWindow?: number | undefined;
+    readonly maxOutputTokens?: number | undefined;
+  };
+  /** Tokens of an answer at most, as the evaluation limits them; undefined: it does not. */
+  readonly maxOutputTokens?: number | undefined;
+}
+
+const usualAnswer = 16_384;
+
+/** The policy's window, else the provider's, else the catalog's; undefined where none of them knows it. */
+export async function knownWindow({ given, provider, maxOutputTokens }: WindowSources): Promise<Window | undefined> {
+  const window = given ?? provider.contextWindow ?? (await catalogWindow(provider));
+  if (window === undefined) return undefined;
+  const answer = maxOutputTokens ?? provider.maxOutputTokens ?? Math.min(usualAnswer, Math.floor(window / 4));
+  return { window, room: window - answer };
+}
+
+/** @throws {DefinitionError} where the window is not known; an option's fault where an answer may take all of it. */
+export async function windowOf(sources: WindowSources): Promise<Window> {
+  const known = await knownWindow(sources);
+  const { model } = sources.provider;
+  if (known === undefined) {
+    throw new DefinitionError(
+      `The window of the model "${model}" is not known: give it in tokens as context.window, { window: 128_000 } for example.`,
+    );
+  }
+  const { window, room } = known;
+  if (room >= 1) return known;
+  const message =
+    `The window of "${model}", ${window} tokens, leaves no room beside an answer, which may take ${window - room}: ` +
+    "give a larger context.window, or a smaller maxOutputTokens.";
+  throw optionFault("context", new DefinitionError(message));
+}
