@@ -116,7 +116,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "LOOP-6",
     breaks: "the response names the provider",
-    file: "runtime/src/evaluate.ts",
+    file: "runtime/src/response.ts",
     find: "provider: setup.provider.name,\n    model: run.model,",
     replace: 'provider: "",\n    model: run.model,',
     test: "packages/runtime/test/loop.test.ts",
@@ -132,7 +132,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "LLC-29",
     breaks: "the response has the evaluation's id",
-    file: "runtime/src/evaluate.ts",
+    file: "runtime/src/response.ts",
     find: "evaluationId: run.evaluationId,\n    provider",
     replace: 'evaluationId: "",\n    provider',
     test: "examples/llm-connect/test/evaluate.test.ts",
@@ -140,7 +140,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "LLC-29",
     breaks: "the response has the number of turns",
-    file: "runtime/src/evaluate.ts",
+    file: "runtime/src/response.ts",
     find: "turns: run.turn,\n    messages:",
     replace: "turns: 0,\n    messages:",
     test: "examples/llm-connect/test/evaluate.test.ts",
@@ -148,7 +148,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "LLC-29",
     breaks: "the response has the provider's payload",
-    file: "runtime/src/evaluate.ts",
+    file: "runtime/src/response.ts",
     find: "providerPayload: response.payload,\n  });",
     replace: "providerPayload: undefined,\n  });",
     test: "examples/llm-connect/test/evaluate.test.ts",

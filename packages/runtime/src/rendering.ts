@@ -1,6 +1,6 @@
 import { DefinitionError, type Prompt, type PromptOverride, type RenderedPrompt, type Visibility } from "@proviso/core";
 import { openedSections } from "@proviso/core/internal";
-import type { Fitting } from "./context/fitting.ts";
+import type { Fitting } from "./context/contract.ts";
 import type { SessionCore } from "./session/session-core.ts";
 
 /** What a prompt is rendered with, beside its params. */

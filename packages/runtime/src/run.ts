@@ -19,7 +19,7 @@ import type {
 } from "@proviso/core";
 import type { ModelCapabilities } from "@proviso/core/provider";
 import { addUsage, countUsage, messageOf, noUsage, type RestoreFault } from "@proviso/core/internal";
-import type { Fitting } from "./context/fitting.ts";
+import type { Fitting } from "./context/contract.ts";
 import type { Conversation } from "./conversation.ts";
 import { emitter, type Emitter, type Showing } from "./emitting.ts";
 import type { World } from "./environment.ts";

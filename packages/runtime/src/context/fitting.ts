@@ -12,6 +12,7 @@ import {
 import { isRecord } from "@proviso/core/provider";
 import { failure, isFailure, readOption, type Failure } from "../failures.ts";
 import type { Run, Setup } from "../run.ts";
+import type { Fitting } from "./contract.ts";
 import { planShortening, type Plan } from "./plan.ts";
 import { readPolicy, type Policy } from "./policy.ts";
 import { readResultTool } from "./read-result.ts";
@@ -20,22 +21,6 @@ import { shownAnswer } from "./results.ts";
 import { shorten } from "./shorten.ts";
 import { stubLength } from "./stand-in.ts";
 import { windowOf, type Window } from "./window.ts";
-
-/** Keeps the history of one evaluation inside its model's window. */
-export interface Fitting {
-  /** Adds the tool that reads what the history does not show, where there can be such results. */
-  withTools(rendered: RenderedPrompt): RenderedPrompt;
-  /** UTF-16 units of a result that are kept; of a longer one both ends are. */
-  readonly longestResult: number;
-  /** Stores what the model does not see at once, and shows both ends of it. */
-  shownAnswers(answers: readonly ToolMessage[]): Promise<readonly ToolMessage[]>;
-  /** The request, shortened where it would pass the policy's share; why it cannot be sent. */
-  fit(request: ModelRequest): Promise<ModelRequest | Failure>;
-  /** The request to send in place of one that was refused; undefined: the refusal stands. */
-  afterRefusal(refused: ModelFailure, request: ModelRequest): Promise<ModelRequest | Failure | undefined>;
-  /** Remembers this conversation's rate with its messages, for the evaluation that goes on from them. */
-  remember(messages: readonly Message[]): void;
-}
 
 /** Requests that are repeated because the provider refused them as too long. */
 const mostRefusals = 2;
