@@ -141,8 +141,8 @@ export const mutations: readonly Mutation[] = [
     rule: "LLC-29",
     breaks: "the response has the number of turns",
     file: "runtime/src/response.ts",
-    find: "turns: run.turn,\n    messages:",
-    replace: "turns: 0,\n    messages:",
+    find: "turns: run.turn,\n    messages,",
+    replace: "turns: 0,\n    messages,",
     test: "examples/llm-connect/test/evaluate.test.ts",
   },
   {
