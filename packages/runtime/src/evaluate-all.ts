@@ -67,13 +67,15 @@ const unreadForEach = 4;
  * them together. An abort of `signal` begins nothing more: what runs ends with an AbortedError as its result. Leaving the
  * loop aborts what runs. A source of prompts that throws ends the iteration with its error, after the results of what was
  * begun.
- * @throws {DefinitionError} for a missing adapter, or a concurrency that is no positive whole number.
+ * @throws {DefinitionError} for prompts that cannot be iterated, a missing adapter, or a concurrency that is no positive
+ * whole number.
  */
 export function evaluateAll<Output>(
   prompts: Iterable<Prompt<Output>> | AsyncIterable<Prompt<Output>>,
   options: EvaluateAllOptions,
 ): EvaluatedAll<Output> {
   const { adapter, concurrency = defaultConcurrency, order = "given", ...each } = checked(options);
+  checkPrompts(prompts);
   const counts = { begun: 0, succeeded: 0, failed: 0 };
   let isRead = false;
   return {
@@ -197,3 +199,11 @@ function checked(options: EvaluateAllOptions): EvaluateAllOptions {
 }
 
 const noOptions: Partial<EvaluateAllOptions> = {};
+
+function checkPrompts(prompts: unknown): void {
+  const given = typeof prompts === "object" && prompts !== null ? (prompts as Partial<AsyncIterable<unknown>>) : {};
+  if (Symbol.asyncIterator in given || Symbol.iterator in given) return;
+  throw new DefinitionError(
+    `evaluateAll needs prompts that can be iterated, a list for example, not ${describeValue(prompts)}.`,
+  );
+}

@@ -240,3 +240,9 @@ test("BAT-2 the results are iterated once", () => {
   results[Symbol.asyncIterator]();
   expect(() => results[Symbol.asyncIterator]()).toThrow("iterated once");
 });
+
+test.each([null, undefined, 5, {}, "text"])("BAT-1 %o is no prompts: it is refused at once", (prompts) => {
+  expect(() => evaluateAll(prompts as never, { adapter: slowModel(() => 0).adapter })).toThrow(
+    "evaluateAll needs prompts that can be iterated",
+  );
+});

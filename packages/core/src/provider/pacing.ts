@@ -14,7 +14,7 @@ export interface RateLimit {
 export interface PaceRequest {
   /** An estimate of its input. */
   readonly inputTokens: number;
-  /** An estimate of its answer, or a bound. */
+  /** An estimate of its answer, or a bound; 0: not known, so that it counts as earlier answers did. */
   readonly outputTokens: number;
 }
 

@@ -27,12 +27,18 @@ export class Meter {
     return (cost * minuteMs) / (this.limit * share);
   }
 
+  /** One request moves the time by a minute at most: whatever it cost, the service counts anew then. */
   charge(now: number, cost: number, share: number): void {
-    this.#freeAt = Math.max(this.#freeAt, now - this.#slackMs) + this.durationMs(cost, share);
+    this.#freeAt = Math.max(this.#freeAt, now - this.#slackMs) + Math.min(minuteMs, this.durationMs(cost, share));
   }
 
   /** A request cost more, or less, than it was charged. */
   correct(difference: number, share: number): void {
-    this.#freeAt += this.durationMs(difference, share);
+    this.#freeAt += Math.max(-minuteMs, Math.min(minuteMs, this.durationMs(difference, share)));
+  }
+
+  /** The clock was set: times move with it. */
+  shift(byMs: number): void {
+    this.#freeAt += byMs;
   }
 }

@@ -15,6 +15,7 @@ import {
 } from "@proviso/core";
 import { checkOptionNames } from "@proviso/core/provider";
 import { describeValue, setAlarm } from "@proviso/core/internal";
+import { chargedOnce, Costs, type Charged } from "./costs.ts";
 import { Meter } from "./meter.ts";
 import { Share } from "./share.ts";
 
@@ -47,9 +48,6 @@ const beforeFirstAnswer = 2;
 const longestStopMs = 15_000;
 const requestSlackMs = 100;
 const tokenSlackMs = 1_000;
-/** How fast the learnt cost of a request follows: the weight of the newest. */
-const learning = 0.1;
-
 type Kind = keyof RateLimit;
 
 interface Waiter {
@@ -78,12 +76,14 @@ class QueuedPace implements Pace {
   readonly #queue = new Set<Waiter>();
   #queuedInput = 0;
   #queuedOutput = 0;
+  /** How many requests wait whose answers have no known length. */
+  #queuedUnknown = 0;
   #inFlight = 0;
   #isAnswered = false;
   #stoppedUntil = -Infinity;
-  /** Real tokens for each estimated one. */
-  #inputRatio = 1;
-  #outputRatio = 1;
+  /** The clock as it was read last. */
+  #now = -Infinity;
+  readonly #costs = new Costs();
   #stopAlarm: (() => void) | undefined;
 
   constructor(options: PaceOptions) {
@@ -136,6 +136,7 @@ class QueuedPace implements Pace {
       this.#queue.add(waiter);
       this.#queuedInput += request.inputTokens;
       this.#queuedOutput += request.outputTokens;
+      if (request.outputTokens === 0) this.#queuedUnknown += 1;
       if (this.#queue.size === 1) this.#dispatch();
     });
   }
@@ -143,10 +144,18 @@ class QueuedPace implements Pace {
   /** Time has passed: the share and the found rate grow. */
   #pass(): number {
     const now = this.#clock.now();
+    if (now < this.#now) this.#shift(now - this.#now);
+    this.#now = now;
     this.#share.grow(now, this.#queue.size > 0);
     const found = this.#share.rate;
     if (found !== undefined) this.#set("requests", found);
     return now;
+  }
+
+  /** A clock that is set back lets no request wait for the time that it has lost. */
+  #shift(byMs: number): void {
+    this.#stoppedUntil += byMs;
+    for (const meter of this.#meters.values()) meter.shift(byMs);
   }
 
   #set(kind: Kind, limit: number): void {
@@ -178,19 +187,14 @@ class QueuedPace implements Pace {
     const headMs = this.#waitMs(now);
     let longest = 0;
     for (const [kind, meter] of this.#meters) {
-      longest = Math.max(longest, meter.durationMs(this.#cost(kind, this.#queued()), this.#shareOf(kind)));
+      longest = Math.max(longest, meter.durationMs(this.#costs.of(kind, this.#queued()), this.#shareOf(kind)));
     }
     return Math.ceil(longest + (headMs === Infinity ? 0 : headMs));
   }
 
-  #queued(): PaceRequest & { readonly requests: number } {
-    return { requests: this.#queue.size, inputTokens: this.#queuedInput, outputTokens: this.#queuedOutput };
-  }
-
-  #cost(kind: Kind, { requests, inputTokens, outputTokens }: PaceRequest & { readonly requests: number }): number {
-    const [input, output] = [inputTokens * this.#inputRatio, outputTokens * this.#outputRatio];
-    if (kind === "requests") return requests;
-    return kind === "tokens" ? input + output : kind === "inputTokens" ? input : output;
+  #queued(): Charged {
+    const [inputTokens, outputTokens, unknown] = [this.#queuedInput, this.#queuedOutput, this.#queuedUnknown];
+    return { requests: this.#queue.size, inputTokens, outputTokens, unknown };
   }
 
   /** A rate that is found is moved by itself. */
@@ -218,14 +222,15 @@ class QueuedPace implements Pace {
     if (!this.#queue.delete(waiter)) return;
     this.#queuedInput -= waiter.request.inputTokens;
     this.#queuedOutput -= waiter.request.outputTokens;
+    if (waiter.request.outputTokens === 0) this.#queuedUnknown -= 1;
   }
 
   #begin(request: PaceRequest, now: number, since: number): PaceTurn {
     this.#inFlight++;
-    const charged = { ...request, requests: 1 };
+    const charged = chargedOnce(request);
     const charges = new Map<Kind, number>();
     for (const [kind, meter] of this.#meters) {
-      const cost = this.#cost(kind, charged);
+      const cost = this.#costs.of(kind, charged);
       meter.charge(now, cost, this.#shareOf(kind));
       charges.set(kind, cost);
     }
@@ -256,8 +261,7 @@ class QueuedPace implements Pace {
     if (refused !== undefined) this.#refused(refused, sentAt);
     else if (usage !== undefined) {
       this.#correct(charges, { requests: 1, ...usage });
-      this.#inputRatio = learnt(this.#inputRatio, usage.inputTokens, request.inputTokens);
-      this.#outputRatio = learnt(this.#outputRatio, usage.outputTokens, request.outputTokens);
+      this.#costs.learn(request, usage);
     }
   }
 
@@ -285,8 +289,3 @@ class QueuedPace implements Pace {
 }
 
 const kinds: readonly Kind[] = ["requests", "tokens", "inputTokens", "outputTokens"];
-
-function learnt(ratio: number, real: number, estimated: number): number {
-  const seen = real / estimated;
-  return Number.isFinite(seen) && seen > 0 ? ratio + learning * (seen - ratio) : ratio;
-}

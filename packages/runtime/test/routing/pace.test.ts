@@ -33,6 +33,51 @@ async function answered(options: PaceOptions, outcome: PaceOutcome = {}) {
   return { clock, pace };
 }
 
+describe("PAC-4 a service that reports nonsense, and a clock that is set", () => {
+  test.each([Number.MAX_SAFE_INTEGER, 1e308])(
+    "PAC-4 %d reported tokens hold others up for a minute at most",
+    async (tokens) => {
+      const { clock, pace } = await answered({ tokensPerMinute: 60_000 });
+      turnOf(await pace.enter(small)).end({ usage: { inputTokens: tokens, outputTokens: tokens } });
+      const { times } = enterAll(pace, clock, 2);
+      await clock.advance(61_000);
+      expect(times.length).toBeGreaterThanOrEqual(1);
+      await clock.advance(61_000);
+      expect(times).toHaveLength(2);
+    },
+  );
+
+  test("PAC-4 an answer without a bound counts as earlier ones did", async () => {
+    const { clock, pace } = await answered({ tokensPerMinute: 60_000 });
+    const unbounded = { inputTokens: 10, outputTokens: 0 };
+    turnOf(await pace.enter(unbounded)).end({ usage: { inputTokens: 10, outputTokens: 9_990 } });
+    await clock.advance(60_000);
+    const { times } = enterAll(pace, clock, 4, unbounded);
+    await clock.advance(60_000);
+    // 10,000 tokens each, 60,000 a minute, a second to make up for.
+    expect(times.map((time) => Math.round(time / 1_000))).toEqual([0, 9, 19, 29]);
+  });
+
+  test("PAC-4 a request that is estimated at more than a minute holds others up for a minute", async () => {
+    const { clock, pace } = await answered({ tokensPerMinute: 1_000 });
+    const { times } = enterAll(pace, clock, 2, { inputTokens: 1e9, outputTokens: 0 });
+    await clock.advance(61_000);
+    expect(times).toHaveLength(2);
+  });
+
+  test("PAC-3 PAC-5 a clock that is set back by an hour makes no request wait for that hour", async () => {
+    let offset = 0;
+    const real = fakeClock();
+    const clock = { now: () => real.now() - offset, sleep: real.sleep };
+    const pace = sharedPace({ clock, requestsPerMinute: 60 });
+    turnOf(await pace.enter(small)).end({ refused: { retryAfterMs: 5_000 } });
+    offset = 3_600_000;
+    const { times } = enterAll(pace, real, 1);
+    await real.advance(10_000);
+    expect(times).toHaveLength(1);
+  });
+});
+
 describe("PAC-1", () => {
   test("PAC-1 two requests are sent before the first answer; after it nothing waits", async () => {
     const clock = fakeClock();
