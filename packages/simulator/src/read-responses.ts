@@ -20,7 +20,7 @@ import type { ReadRequest } from "./read.ts";
 // Source: OpenAI API reference, "Create a model response".
 const known = words(
   "background context_management conversation include input instructions max_output_tokens max_tool_calls metadata model " +
-    "parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_retention reasoning safety_identifier " +
+    "parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_options prompt_cache_retention reasoning safety_identifier " +
     "service_tier store stream stream_options temperature text tool_choice tools top_logprobs top_p truncation user",
 );
 const itemKeys: ReadonlyMap<string, ReadonlySet<string>> = new Map([
