@@ -308,13 +308,14 @@ test("SET-2 what an API does not take is refused before anything is sent", async
   expect(openaiModel({ model: "m", apiKey: "k", api: "chat" }).capabilities.settings).toContain("seed");
 });
 
-test.each(apis)("CCH-2 the simulator reads the texts of a marked request as those of a plain one: %s", async (api) => {
+test.each(apis)("CCH-3 the simulator reads the texts of a marked request as those of a plain one: %s", async (api) => {
   await using simulator = await startSimulator({
-    rules: [({ system, lastUser }) => ({ text: `${system}|${lastUser}` })],
+    rules: [({ system, messages }) => ({ text: JSON.stringify([system, messages.map(({ text }) => text)]) })],
   });
   const adapter = openai({ model: "m", apiKey: "k", api, baseURL: simulator.baseURL });
-  const plain = await adapter.evaluate(ask);
-  const marked = await adapter.evaluate(ask, { settings: { cache: "auto" } });
+  const plain = await adapter.evaluate(looking(true).bind());
+  const marked = await adapter.evaluate(looking(true).bind(), { settings: { cache: "auto" } });
+  expect(plain.output).toContain("Be brief.");
   expect(marked.output).toBe(plain.output);
 });
 

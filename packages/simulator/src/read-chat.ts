@@ -8,6 +8,7 @@ import {
   checkStrict,
   checkSupported,
   checkTools,
+  isMarked,
   listAt,
   objectAt,
   textAt,
@@ -126,7 +127,7 @@ function contentText(content: unknown, path: string): string {
   if (!Array.isArray(content)) throw invalidType(path, "a string or an array of objects", content);
   return content
     .map((part: unknown, index) => textAt(objectAt(part, `${path}[${index}]`), "text", `${path}[${index}].`))
-    .join("\n");
+    .join(isMarked(content) ? "" : "\n");
 }
 
 const functionKeys = words("name description parameters strict");

@@ -8,6 +8,7 @@ import {
   checkStrict,
   checkSupported,
   checkTools,
+  isMarked,
   listAt,
   objectAt,
   textAt,
@@ -180,7 +181,7 @@ function contentText(content: unknown, path: string): string {
       if (typeof text !== "string") throw invalidType(`${path}[${index}].text`, "a string", text);
       return text;
     })
-    .join("\n");
+    .join(isMarked(content) ? "" : "\n");
 }
 
 const toolKeys = words("type name description parameters strict defer_loading");
