@@ -1,4 +1,5 @@
 // What adapters of services share, and what the author of another adapter needs.
+export { cacheMarks, countMarks, markedPieces, type CacheMarks } from "./cache-marks.ts";
 export { listAt, objectAt, textAt } from "./fields.ts";
 export type { Json } from "./fields.ts";
 export { outputSchema, parsedOutput, toolInputSchema, wireName } from "./schemas.ts";
@@ -9,7 +10,14 @@ export { errorObjectFailure } from "./error-object.ts";
 export { errorObjectIn } from "./error-text.ts";
 export { costInUsage, reportedCost } from "./cost.ts";
 export { credentialsIn, headerSecrets } from "./credentials.ts";
-export { checkBaseURL, checkModelSettings, defaultStallMs, defaultTimeoutMs, environmentVariable } from "./options.ts";
+export {
+  checkBaseURL,
+  checkModelSettings,
+  defaultStallMs,
+  defaultTimeoutMs,
+  environmentVariable,
+  unknownOption,
+} from "./options.ts";
 export type { ModelSettings } from "./options.ts";
 export { failureRedactor, logOf } from "./showing.ts";
 export { isSecret } from "@proviso/runtime/internal";

@@ -1,5 +1,6 @@
 import { DefinitionError } from "@proviso/core";
-import { describeValue } from "@proviso/core/internal";
+import { checkOptionNames } from "@proviso/core/provider";
+import { describeValue, messageOf } from "@proviso/core/internal";
 import { shownAddress } from "@proviso/runtime/internal";
 
 /** Settings that adapters of services have in common. */
@@ -67,6 +68,16 @@ export function checkModelSettings(settings: ModelSettings): void {
   const { stop }: { readonly stop?: unknown } = settings;
   if (stop === undefined || (Array.isArray(stop) && stop.every((text) => typeof text === "string"))) return;
   throw new DefinitionError('The option stop must be a list of texts, for example ["END"].');
+}
+
+/** Why options under a provider's key cannot be read, as a sentence; undefined: all of them are known. */
+export function unknownOption(what: string, given: object | undefined, names: object): string | undefined {
+  try {
+    checkOptionNames(what, given, names);
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
 }
 
 function refused(name: string, expected: string, value: unknown): DefinitionError {

@@ -1,7 +1,7 @@
 import type { ModelFailure, ModelRequest, ModelResponse, ToolCall } from "@proviso/core";
 import { isRecord, type FinishReason } from "@proviso/core/provider";
 import { listAt, objectAt, parsedOutput, textAt, type Json, invalidResponse } from "@proviso/adapter-kit";
-import { argumentsAt, usageFrom } from "./wire.ts";
+import { argumentsAt, servedBy, usageFrom } from "./wire.ts";
 
 /** An answer of `POST /chat/completions`; the first choice counts. */
 export function fromChat(
@@ -29,6 +29,7 @@ export function fromChat(
     finishReason: finishReason(choice["finish_reason"], toolCalls.length > 0),
     usage,
     model: textAt(body, "model") || undefined,
+    ...servedBy(body, listAt(objectAt(choice, "logprobs"), "content")),
     ...(toolCalls.length > 0 ? {} : parsedOutput(output, text)),
     refusal: refusal === "" ? undefined : refusal,
     payload: body,

@@ -10,7 +10,7 @@ import {
   invalidResponse,
 } from "@proviso/adapter-kit";
 import { responsesItems } from "./to-responses.ts";
-import { argumentsAt, usageFrom } from "./wire.ts";
+import { argumentsAt, servedBy, usageFrom } from "./wire.ts";
 
 /** An answer of `POST /responses`. Items, parts and fields that are not known are passed over. */
 export function fromResponses(
@@ -43,6 +43,10 @@ export function fromResponses(
     finishReason: finishReason(body, toolCalls.length > 0),
     usage,
     model: textAt(body, "model") || undefined,
+    ...servedBy(
+      body,
+      parts.flatMap((part) => listAt(part, "logprobs")),
+    ),
     ...(toolCalls.length > 0 ? {} : parsedOutput(output, text)),
     refusal: refusals.length === 0 ? undefined : refusals.join("\n"),
     payload: body,

@@ -14,6 +14,7 @@ import { receive, type Received } from "./receive.ts";
 import { receiveStream } from "./receive-stream.ts";
 import { requestFailure } from "./request-failure.ts";
 import { secretsOf } from "./secrets.ts";
+import { settingsOfApi } from "./settings.ts";
 import { chatReader } from "./stream-chat.ts";
 import { responsesReader } from "./stream-responses.ts";
 
@@ -35,6 +36,7 @@ export function openaiModel(given: OpenAIOptions): ModelProvider {
       tools: true,
       nativeOutput: options.nativeOutput ?? true,
       outputLimit: Object.freeze({ least: leastOutputTokens[options.api] }),
+      ...settingsOfApi(options.api),
     }),
     // The service may have repeated the key.
     generate: (request: ModelRequest) => answerTo(options, connection, request).then(shown),

@@ -1,7 +1,8 @@
 import type { JsonSchema, Message, ModelRequest } from "@proviso/core";
 import type { ToolSpec } from "@proviso/core/provider";
-import type { Json } from "@proviso/adapter-kit";
+import { cacheMarks, type CacheMarks, type Json } from "@proviso/adapter-kit";
 import type { CheckedOptions } from "./options.ts";
+import { changesParts } from "./settings.ts";
 
 /** The parts of a body that are made once and kept; a body holds them wherever its API wants them. */
 export interface Parts {
@@ -15,7 +16,8 @@ export interface Parts {
 /** How one API writes a request: pure, each part on its own. */
 export interface RequestRules {
   readonly path: string;
-  itemsOf(message: Message): readonly Json[];
+  /** `marks`: where a cache may begin a new stretch of its text. */
+  itemsOf(message: Message, marks?: readonly number[]): readonly Json[];
   toolOf(tool: ToolSpec): Json;
   outputOf(output: NonNullable<ModelRequest["output"]>): Json;
   /** Only what was set counts; undefined takes a field away. */
@@ -30,6 +32,9 @@ export interface RequestFormat {
   json(options: CheckedOptions, request: ModelRequest): string;
 }
 
+/** The mark behind a stretch of text that a cache may keep. Source: OpenAI API reference, "prompt_cache_breakpoint". */
+export const breakpoint = Object.freeze({ prompt_cache_breakpoint: Object.freeze({ mode: "explicit" }) });
+
 /** The fields with the limit of a budget in them; of two limits the smaller counts. */
 export function limited(fields: Json, key: string, { maxOutputTokens }: ModelRequest): Json {
   if (maxOutputTokens === undefined) return fields;
@@ -40,7 +45,16 @@ export function limited(fields: Json, key: string, { maxOutputTokens }: ModelReq
 /** What was made of a message, a tool or an output lives as long as the message, or the schema, does. */
 export function requestFormat(rules: RequestRules): RequestFormat {
   const items = kept((message: Message) => rules.itemsOf(message));
-  const written = bodyWriter(kept((message: Message) => rules.itemsOf(message).map(jsonOf).join(",")));
+  const itemText = kept((message: Message) => rules.itemsOf(message).map(jsonOf).join(","));
+  const written = bodyWriter(itemText);
+  const marked = (messages: readonly Message[], marks: CacheMarks): string =>
+    messages
+      .map((message) => {
+        const places = marks.get(message);
+        return places === undefined ? itemText(message) : rules.itemsOf(message, places).map(jsonOf).join(",");
+      })
+      .filter((text) => text !== "")
+      .join(",");
   const toolText = keptBySchema(
     ({ inputSchema }: ToolSpec) => inputSchema,
     (one, other) => one.name === other.name && one.description === other.description,
@@ -55,14 +69,19 @@ export function requestFormat(rules: RequestRules): RequestFormat {
     path: rules.path,
     object(options, request) {
       const { messages, tools, output } = request;
+      const marks = cacheMarks(request);
       const parts = {
-        items: messages.flatMap(items),
+        items: messages.flatMap((message) => {
+          const places = marks?.get(message);
+          return places === undefined ? items(message) : rules.itemsOf(message, places);
+        }),
         tools: tools.length === 0 ? undefined : tools.map(rules.toolOf),
         output: output && rules.outputOf(output),
       };
       return Object.fromEntries(set(rules.bodyOf(options, request, parts)));
     },
     json(options, request) {
+      if (changesParts(request)) return jsonOf(this.object(options, request));
       const { messages, tools, output } = request;
       const parts = { items: {}, tools: tools.length === 0 ? undefined : {}, output: output && {} };
       const textOf = (value: unknown): string => {
@@ -72,9 +91,10 @@ export function requestFormat(rules: RequestRules): RequestFormat {
       const fields = set(rules.bodyOf(options, request, parts));
       const list = fields.find(([, value]) => value === parts.items)?.[0];
       const rest = fields.filter(([key]) => key !== list).map(([key, value]) => `${jsonOf(key)}:${textOf(value)}`);
-      return list === undefined
-        ? `{${rest.join(",")}}`
-        : written(messages, `{${jsonOf(list)}:[`, `${["]", ...rest].join(",")}}`);
+      if (list === undefined) return `{${rest.join(",")}}`;
+      const [begin, end] = [`{${jsonOf(list)}:[`, `${["]", ...rest].join(",")}}`];
+      const marks = cacheMarks(request);
+      return marks === undefined ? written(messages, begin, end) : `${begin}${marked(messages, marks)}${end}`;
     },
   };
 }

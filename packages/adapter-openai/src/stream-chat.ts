@@ -12,6 +12,7 @@ interface PartialCall {
 export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
   const calls = new Map<number, PartialCall>();
   const texts = { content: "", refusal: "" };
+  const logprobs: Json[] = [];
   let base: Json = {};
   let usage: unknown;
   let finishReason: unknown;
@@ -36,6 +37,7 @@ export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
       for (const choice of listAt(chunk, "choices")) {
         // What comes after a choice's end is late; of several choices only one is the answer.
         if (finishReason !== undefined || (choice["index"] ?? 0) !== 0) continue;
+        logprobs.push(...listAt(objectAt(choice, "logprobs"), "content"));
         if (isRecord(choice["delta"])) readDelta(choice["delta"]);
         finishReason = choice["finish_reason"] ?? undefined;
       }
@@ -51,6 +53,7 @@ export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
       const choice = {
         index: 0,
         message: { ...message, ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }) },
+        ...(logprobs.length === 0 ? {} : { logprobs: { content: logprobs } }),
         finish_reason: finishReason,
       };
       const choices = finishReason === undefined ? [] : [choice];

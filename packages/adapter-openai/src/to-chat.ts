@@ -1,8 +1,9 @@
 import type { Message, ModelRequest } from "@proviso/core";
 import type { ToolSpec } from "@proviso/core/provider";
-import { outputSchema, toolInputSchema, wireName } from "@proviso/adapter-kit";
+import { markedPieces, outputSchema, toolInputSchema, wireName } from "@proviso/adapter-kit";
 import type { CheckedOptions } from "./options.ts";
-import { limited, requestFormat, type Parts } from "./request-format.ts";
+import { breakpoint, limited, requestFormat, type Parts } from "./request-format.ts";
+import { chatSettings } from "./settings.ts";
 
 type Item = Readonly<Record<string, unknown>>;
 
@@ -31,7 +32,15 @@ function bodyOf(options: CheckedOptions, request: ModelRequest, { items, tools, 
     frequency_penalty: options.frequencyPenalty,
     // The service reports the usage of a stream only if it is asked to.
     stream_options: streams ? { include_usage: true } : undefined,
-    ...limited({ max_completion_tokens: options.maxOutputTokens, ...options.extraBody }, limitKey(options), request),
+    ...limited(
+      {
+        max_completion_tokens: options.maxOutputTokens,
+        ...options.extraBody,
+        ...chatSettings(options, request, limitKey(options)),
+      },
+      limitKey(options),
+      request,
+    ),
     stream: streams ? true : undefined,
   };
 }
@@ -45,13 +54,13 @@ function choiceOf(toolChoice: ModelRequest["toolChoice"]): unknown {
   return typeof toolChoice === "object" ? { type: "function", function: { name: toolChoice.tool } } : toolChoice;
 }
 
-function itemsOf(message: Message): readonly Item[] {
+function itemsOf(message: Message, marks?: readonly number[]): readonly Item[] {
   switch (message.role) {
     case "system":
     case "user":
-      return [{ role: message.role, content: message.text }];
+      return [{ role: message.role, content: contentOf(message.text, marks) }];
     case "tool":
-      return [{ role: "tool", tool_call_id: message.callId, content: message.text }];
+      return [{ role: "tool", tool_call_id: message.callId, content: contentOf(message.text, marks) }];
     case "assistant": {
       const calls = message.toolCalls.map(({ id, name, arguments: given }) => ({
         id,
@@ -62,6 +71,15 @@ function itemsOf(message: Message): readonly Item[] {
       return [{ role: "assistant", content, ...(calls.length === 0 ? {} : { tool_calls: calls }) }];
     }
   }
+}
+
+function contentOf(text: string, marks: readonly number[] | undefined): string | readonly Item[] {
+  if (marks === undefined) return text;
+  return markedPieces(text, marks).map((piece) => ({
+    type: "text",
+    text: piece.text,
+    ...(piece.isMarked ? breakpoint : {}),
+  }));
 }
 
 function toolOf(tool: ToolSpec): Item {

@@ -1,8 +1,9 @@
 import type { AssistantMessage, Message, ModelRequest } from "@proviso/core";
 import { isRecord, type ToolSpec } from "@proviso/core/provider";
-import { outputSchema, toolInputSchema, wireName } from "@proviso/adapter-kit";
+import { markedPieces, outputSchema, toolInputSchema, wireName } from "@proviso/adapter-kit";
 import type { CheckedOptions } from "./options.ts";
-import { limited, requestFormat, type Parts } from "./request-format.ts";
+import { breakpoint, limited, requestFormat, type Parts } from "./request-format.ts";
+import { includeOf, responsesSettings } from "./settings.ts";
 
 type Item = Readonly<Record<string, unknown>>;
 
@@ -10,12 +11,7 @@ type Item = Readonly<Record<string, unknown>>;
 export const responsesFormat = requestFormat({ path: "/responses", itemsOf, toolOf, outputOf, bodyOf });
 
 function bodyOf(options: CheckedOptions, request: ModelRequest, { items, tools, output }: Parts): Item {
-  const { topLogprobs, logprobs, reasoningEffort } = options;
-  const include = [
-    // The service cannot look reasoning up where it stores nothing: the reasoning travels encrypted.
-    ...(options.store === false ? ["reasoning.encrypted_content"] : []),
-    ...(logprobs === true ? ["message.output_text.logprobs"] : []),
-  ];
+  const { topLogprobs, logprobs, reasoningEffort, store } = options;
   return {
     model: options.model,
     input: items,
@@ -23,14 +19,22 @@ function bodyOf(options: CheckedOptions, request: ModelRequest, { items, tools, 
     tool_choice: tools === undefined ? undefined : choiceOf(request.toolChoice),
     parallel_tool_calls: tools === undefined ? undefined : options.parallelToolCalls,
     text: output,
-    include: include.length === 0 ? undefined : include,
+    include: includeOf({ store, logprobs: logprobs === true }),
     temperature: options.temperature,
     top_p: options.topP,
     reasoning: reasoningEffort === undefined ? undefined : { effort: reasoningEffort },
     top_logprobs: topLogprobs,
-    store: options.store,
+    store,
     user: options.user,
-    ...limited({ max_output_tokens: options.maxOutputTokens, ...options.extraBody }, "max_output_tokens", request),
+    ...limited(
+      {
+        max_output_tokens: options.maxOutputTokens,
+        ...options.extraBody,
+        ...responsesSettings(options, request, output),
+      },
+      "max_output_tokens",
+      request,
+    ),
     stream: request.onDelta === undefined ? undefined : true,
   };
 }
@@ -39,16 +43,25 @@ function choiceOf(toolChoice: ModelRequest["toolChoice"]): unknown {
   return typeof toolChoice === "object" ? { type: "function", name: toolChoice.tool } : toolChoice;
 }
 
-function itemsOf(message: Message): readonly Item[] {
+function itemsOf(message: Message, marks?: readonly number[]): readonly Item[] {
   switch (message.role) {
     case "system":
     case "user":
-      return [{ role: message.role, content: message.text }];
+      return [{ role: message.role, content: contentOf(message.text, marks) }];
     case "tool":
-      return [{ type: "function_call_output", call_id: message.callId, output: message.text }];
+      return [{ type: "function_call_output", call_id: message.callId, output: contentOf(message.text, marks) }];
     case "assistant":
       return replayedItems(message) ?? rebuiltItems(message);
   }
+}
+
+function contentOf(text: string, marks: readonly number[] | undefined): string | readonly Item[] {
+  if (marks === undefined) return text;
+  return markedPieces(text, marks).map((piece) => ({
+    type: "input_text",
+    text: piece.text,
+    ...(piece.isMarked ? breakpoint : {}),
+  }));
 }
 
 function rebuiltItems({ text, toolCalls }: AssistantMessage): readonly Item[] {

@@ -207,3 +207,8 @@ export function readArguments(call: SimulatedCall | undefined): JsonObject {
     return {};
   }
 }
+
+/** Whether a mark for the prompt cache stands in a content: its parts are one text then. */
+export function isMarked(content: readonly unknown[]): boolean {
+  return content.some((part) => isObject(part) && part["prompt_cache_breakpoint"] !== undefined);
+}

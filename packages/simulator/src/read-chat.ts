@@ -8,6 +8,7 @@ import {
   checkStrict,
   checkSupported,
   checkTools,
+  isMarked,
   listAt,
   objectAt,
   textAt,
@@ -20,7 +21,7 @@ import { isObject, type JsonObject, type SimulatedCall, type SimulatedMessage, t
 // Source: OpenAI API reference, "Create chat completion".
 const known = words(
   "audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens max_tokens messages metadata " +
-    "modalities model n parallel_tool_calls prediction presence_penalty prompt_cache_key prompt_cache_retention " +
+    "modalities model n parallel_tool_calls prediction presence_penalty prompt_cache_key prompt_cache_options prompt_cache_retention " +
     "reasoning_effort response_format safety_identifier seed service_tier stop store stream stream_options temperature " +
     "tool_choice tools top_logprobs top_p user verbosity web_search_options",
 );
@@ -126,7 +127,7 @@ function contentText(content: unknown, path: string): string {
   if (!Array.isArray(content)) throw invalidType(path, "a string or an array of objects", content);
   return content
     .map((part: unknown, index) => textAt(objectAt(part, `${path}[${index}]`), "text", `${path}[${index}].`))
-    .join("\n");
+    .join(isMarked(content) ? "" : "\n");
 }
 
 const functionKeys = words("name description parameters strict");

@@ -8,6 +8,7 @@ import {
   checkStrict,
   checkSupported,
   checkTools,
+  isMarked,
   listAt,
   objectAt,
   textAt,
@@ -20,7 +21,7 @@ import type { ReadRequest } from "./read.ts";
 // Source: OpenAI API reference, "Create a model response".
 const known = words(
   "background context_management conversation include input instructions max_output_tokens max_tool_calls metadata model " +
-    "parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_retention reasoning safety_identifier " +
+    "parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_options prompt_cache_retention reasoning safety_identifier " +
     "service_tier store stream stream_options temperature text tool_choice tools top_logprobs top_p truncation user",
 );
 const itemKeys: ReadonlyMap<string, ReadonlySet<string>> = new Map([
@@ -180,7 +181,7 @@ function contentText(content: unknown, path: string): string {
       if (typeof text !== "string") throw invalidType(`${path}[${index}].text`, "a string", text);
       return text;
     })
-    .join("\n");
+    .join(isMarked(content) ? "" : "\n");
 }
 
 const toolKeys = words("type name description parameters strict defer_loading");

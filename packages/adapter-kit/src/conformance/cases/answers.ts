@@ -48,6 +48,7 @@ export const answerCases: readonly ConformanceCase[] = [
       // A model whose price is known has a cost too.
       expect(answered(played).usage).toEqual({
         ...reported,
+        cacheWriteTokens: 0,
         estimated: false,
         costUsd: answered(played).usage.costUsd,
       });

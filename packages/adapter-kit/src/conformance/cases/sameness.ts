@@ -114,6 +114,8 @@ const aside = new Set(
   ["at", "durationMs", "delayMs", "adapter", "model", "providerItems", "evaluationId", "seq"].concat(
     // Whether the price of a model is known does not depend on the adapter.
     "costUsd",
+    // The service names it, or does not.
+    "serviceTier",
   ),
 );
 
