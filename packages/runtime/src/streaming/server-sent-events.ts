@@ -125,7 +125,8 @@ function written({ event, data = null }: ServerSentEvent): string {
   if (typeof event !== "string" || !/^[^\r\n]+$/.test(event)) {
     throw new DefinitionError(`A server-sent event needs a name of one line, not ${describeValue(event)}.`);
   }
-  return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+  // JSON has no word for a function: it is sent as null, as in a list.
+  return `event: ${event}\ndata: ${JSON.stringify(data) ?? "null"}\n\n`;
 }
 
 function shownByDefault(event: StreamEvent): ServerSentEvent | undefined {

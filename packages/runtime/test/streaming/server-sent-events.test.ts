@@ -44,6 +44,13 @@ test("STR-6 `show` chooses what is sent", async () => {
   expect((await received(body)).map(({ event }) => event)).toEqual(["cost", "done"]);
 });
 
+test("STR-6 data that JSON has no word for is sent as null", async () => {
+  const body = serverSentEvents(modelAdapter(scriptedModel([{ text: "Hello" }])).stream(text.bind()), {
+    show: (event) => (event.type === "provider.responded" ? { event: "odd", data: () => 1 } : undefined),
+  });
+  expect((await received(body))[0]).toEqual({ event: "odd", data: null });
+});
+
 test("STR-6 a failure is sent by its code alone", async () => {
   const adapter = modelAdapter(
     scriptedModel([{ failure: "provider", reason: "bad_request", message: "secret details" }]),
