@@ -27,3 +27,5 @@ export type { AiSdkOptions, AiSdkSettings, LanguageModel } from "./options.ts";
 export function aiSdk(options: AiSdkOptions): ProviderAdapter {
   return modelAdapter(aiSdkModel(options), { ...adapterOptionsOf(options), secrets: secretsOf(options) });
 }
+export { toUIMessageStream } from "./ui-message-stream.ts";
+export type { UIMessageStreamChunk, UIMessageStreamOptions } from "./ui-message-stream.ts";

@@ -1,0 +1,227 @@
+import { DefinitionError, isEvaluationFailure, type EvaluationStream, type StreamEvent } from "@proviso/core";
+import { checkOptionNames, parseJson } from "@proviso/core/provider";
+import { describeValue } from "@proviso/core/internal";
+
+/**
+ * A piece of a message for a page, as `useChat` and `readUIMessageStream` of the AI SDK receive it. Plain JSON; a part of
+ * the AI SDK's own `UIMessageChunk`, the same in its versions 5 to 7.
+ * Source: AI SDK, "Stream Protocols", data stream protocol.
+ */
+export type UIMessageStreamChunk =
+  | { readonly type: "start"; readonly messageId?: string }
+  | { readonly type: "start-step" | "finish-step" | "finish" | "abort" }
+  | { readonly type: "text-start" | "text-end"; readonly id: string }
+  | { readonly type: "text-delta"; readonly id: string; readonly delta: string }
+  | {
+      readonly type: "tool-input-available";
+      readonly toolCallId: string;
+      readonly toolName: string;
+      readonly input: unknown;
+      readonly dynamic: true;
+    }
+  | {
+      readonly type: "tool-input-error";
+      readonly toolCallId: string;
+      readonly toolName: string;
+      readonly input: unknown;
+      readonly errorText: string;
+      readonly dynamic: true;
+    }
+  | {
+      readonly type: "tool-output-available";
+      readonly toolCallId: string;
+      readonly output: unknown;
+      readonly preliminary?: true;
+      readonly dynamic: true;
+    }
+  | {
+      readonly type: "tool-output-error";
+      readonly toolCallId: string;
+      readonly errorText: string;
+      readonly dynamic: true;
+    }
+  | { readonly type: "data-output"; readonly id: string; readonly data: unknown }
+  | { readonly type: "data-reset"; readonly data: { readonly id: string }; readonly transient: true }
+  | { readonly type: "error"; readonly errorText: string };
+
+/** What a page is shown of an evaluation. */
+export interface UIMessageStreamOptions {
+  /** The id of the message, for a page that keeps its messages by ids. Default: the page makes one. */
+  readonly messageId?: string | undefined;
+  /**
+   * Whether the page gets tool calls, with their arguments, results and progress: any visitor of the page may read them
+   * then. Default true.
+   */
+  readonly tools?: boolean | undefined;
+  /** The text that the page gets of a failure. Default: the error's code alone, because a message may quote the prompt. */
+  readonly onError?: ((error: unknown) => string) | undefined;
+}
+
+const optionNames = { messageId: true, tools: true, onError: true } as const;
+
+/**
+ * Makes the stream that a page with the AI SDK's `useChat` reads: give it to `createUIMessageStreamResponse({ stream })` of
+ * the package `ai`. A turn is a step; text, tool calls with their state, a structured output (`data-output`, each time
+ * anew) and failures arrive as they happen. Where a request is repeated after text was sent, the text that was sent stays a
+ * part of its own, because the protocol cannot take text back; a transient `data-reset` names that part. When the reader
+ * leaves, the evaluation is aborted.
+ * @example
+ * ```ts
+ * import { toUIMessageStream } from "@proviso/adapter-ai-sdk";
+ * import { definePrompt } from "@proviso/core";
+ * import { modelAdapter } from "@proviso/runtime";
+ * import { scriptedModel } from "@proviso/runtime/testing";
+ *
+ * const ask = definePrompt({ key: "ask", text: "Say hello." });
+ * const stream = toUIMessageStream(modelAdapter(scriptedModel([{ text: "Hello." }])).stream(ask.bind()));
+ * for await (const chunk of stream) console.log(chunk.type);
+ * ```
+ * @throws {DefinitionError} for what is no stream of an evaluation, and for an unknown option.
+ */
+export function toUIMessageStream<Output>(
+  stream: EvaluationStream<Output>,
+  options: UIMessageStreamOptions = {},
+): ReadableStream<UIMessageStreamChunk> {
+  checkOptionNames("toUIMessageStream", options, optionNames);
+  if (typeof (stream as Partial<EvaluationStream<Output>> | undefined)?.[Symbol.asyncIterator] !== "function") {
+    throw new DefinitionError(`toUIMessageStream needs what adapter.stream returns, not ${describeValue(stream)}.`);
+  }
+  const events = stream[Symbol.asyncIterator]();
+  const message = new PageMessage(options);
+  return new ReadableStream<UIMessageStreamChunk>(
+    {
+      start: (controller) => controller.enqueue(message.begin()),
+      async pull(controller) {
+        // A pull that enqueues nothing is not asked again.
+        for (let sent = 0; sent === 0;) {
+          const next = await events.next().catch(() => undefined);
+          const isOver = next === undefined || next.done === true;
+          const chunks = isOver ? message.end(await failureOf(stream.response)) : message.chunksOf(next.value);
+          for (const chunk of chunks) controller.enqueue(chunk);
+          if (isOver) return controller.close();
+          sent = chunks.length;
+        }
+      },
+      async cancel() {
+        await events.return?.();
+      },
+    },
+    { highWaterMark: 1 },
+  );
+}
+
+/** Why an evaluation failed; undefined where it did not. */
+async function failureOf(response: Promise<unknown>): Promise<{ readonly error: unknown } | undefined> {
+  return response.then(
+    () => undefined,
+    (error: unknown) => ({ error }),
+  );
+}
+
+/** What was sent of one message so far. */
+class PageMessage {
+  readonly #messageId: string | undefined;
+  readonly #showsTools: boolean;
+  readonly #onError: (error: unknown) => string;
+  readonly #announced = new Set<string>();
+  #turn = 0;
+  #texts = 0;
+  /** The text part that is open. */
+  #text: string | undefined;
+
+  constructor({ messageId, tools = true, onError = codeOf }: UIMessageStreamOptions) {
+    this.#messageId = messageId;
+    this.#showsTools = tools;
+    this.#onError = onError;
+  }
+
+  begin(): UIMessageStreamChunk {
+    return this.#messageId === undefined ? { type: "start" } : { type: "start", messageId: this.#messageId };
+  }
+
+  chunksOf(event: StreamEvent): readonly UIMessageStreamChunk[] {
+    const { type } = event;
+    if (type === "provider.requested") return this.#step(event.turn);
+    if (type === "text.delta") return this.#delta(event.text);
+    if (type === "text.reset") return this.#reset();
+    if (type === "output.delta") return [{ type: "data-output", id: "output", data: event.partial }];
+    if (type === "provider.responded") return this.#closeText();
+    return this.#showsTools ? this.#toolChunks(event) : [];
+  }
+
+  end(failed: { readonly error: unknown } | undefined): readonly UIMessageStreamChunk[] {
+    const open = this.#closeText();
+    if (failed === undefined) {
+      return this.#turn === 0 ? [{ type: "finish" }] : [...open, { type: "finish-step" }, { type: "finish" }];
+    }
+    const { error } = failed;
+    const isAborted = isEvaluationFailure(error) && error.code === "aborted";
+    return [...open, isAborted ? { type: "abort" } : { type: "error", errorText: this.#onError(error) }];
+  }
+
+  #step(turn: number): readonly UIMessageStreamChunk[] {
+    // A request that is repeated is the same step.
+    if (turn === this.#turn) return [];
+    const before: readonly UIMessageStreamChunk[] = this.#turn === 0 ? [] : [{ type: "finish-step" }];
+    this.#turn = turn;
+    return [...before, { type: "start-step" }];
+  }
+
+  #delta(delta: string): readonly UIMessageStreamChunk[] {
+    if (this.#text !== undefined) return [{ type: "text-delta", id: this.#text, delta }];
+    const id = `text-${++this.#texts}`;
+    this.#text = id;
+    return [
+      { type: "text-start", id },
+      { type: "text-delta", id, delta },
+    ];
+  }
+
+  #reset(): readonly UIMessageStreamChunk[] {
+    const id = this.#text;
+    if (id === undefined) return [];
+    return [...this.#closeText(), { type: "data-reset", data: { id }, transient: true }];
+  }
+
+  #closeText(): readonly UIMessageStreamChunk[] {
+    const id = this.#text;
+    this.#text = undefined;
+    return id === undefined ? [] : [{ type: "text-end", id }];
+  }
+
+  #toolChunks(event: StreamEvent): readonly UIMessageStreamChunk[] {
+    if (event.type === "tool.requested") {
+      this.#announced.add(event.callId);
+      const read = parseJson(event.arguments === "" ? "{}" : event.arguments);
+      return [
+        {
+          type: "tool-input-available",
+          toolCallId: event.callId,
+          toolName: event.name,
+          input: read.ok ? read.value : event.arguments,
+          dynamic: true,
+        },
+      ];
+    }
+    if (event.type === "tool.progress") {
+      const { done, total, message } = event;
+      const output = { done, total, message };
+      return [{ type: "tool-output-available", toolCallId: event.callId, output, preliminary: true, dynamic: true }];
+    }
+    if (event.type !== "tool.invoked") return [];
+    const { callId: toolCallId, name: toolName, params: input, result } = event;
+    if (result.success) {
+      const output = result.value ?? result.message;
+      return [{ type: "tool-output-available", toolCallId, output, dynamic: true }];
+    }
+    const errorText = result.message;
+    // A call whose arguments did not fit, or of a tool that there is not, was never begun.
+    return this.#announced.has(toolCallId)
+      ? [{ type: "tool-output-error", toolCallId, errorText, dynamic: true }]
+      : [{ type: "tool-input-error", toolCallId, toolName, input, errorText, dynamic: true }];
+  }
+}
+
+function codeOf(error: unknown): string {
+  return isEvaluationFailure(error) ? error.code : "internal";
+}

@@ -1,0 +1,182 @@
+import { toUIMessageStream } from "@proviso/adapter-ai-sdk";
+import { definePrompt, defineTool, type EvaluateOptions, type Prompt, type ProviderAdapter } from "@proviso/core";
+import { createSession, modelAdapter } from "@proviso/runtime";
+import { fakeEnvironment, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
+import { createUIMessageStreamResponse, DefaultChatTransport, readUIMessageStream, type UIMessage } from "ai";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
+import type { ReadableStream as NodeStream } from "node:stream/web";
+import { expect, test } from "vitest";
+import { z } from "zod";
+
+const add = defineTool({
+  name: "add",
+  description: "Add.",
+  input: z.object({ a: z.number(), b: z.number() }),
+  async execute({ a, b }, context) {
+    context.progress({ done: 1, total: 2, message: "adding" });
+    if (a < 0) throw new Error("No negative numbers.");
+    return { sum: a + b };
+  },
+});
+const sum = definePrompt({ key: "sum", sections: [{ key: "ask", text: "What is 1 + 2?", tools: [add] }] }).bind();
+const toolCall = (input: object, name = "add") => ({ toolCalls: [{ name, arguments: input }] });
+
+/** A server whose only answer is the evaluation, read by the AI SDK's own client: each state of the message. */
+async function readOverHttp(
+  adapter: ProviderAdapter,
+  prompt: Prompt,
+  options: EvaluateOptions & { readonly tools?: boolean; readonly leaveAfter?: number } = {},
+) {
+  const { tools, leaveAfter = Infinity, ...given } = options;
+  const server = createServer((_, response) => {
+    const stream = toUIMessageStream(adapter.stream(prompt, given), {
+      messageId: "m1",
+      ...(tools === undefined ? {} : { tools }),
+    });
+    const answer = createUIMessageStreamResponse({ stream });
+    response.writeHead(answer.status, Object.fromEntries(answer.headers));
+    const body = Readable.fromWeb(answer.body as NodeStream);
+    response.on("close", () => body.destroy());
+    body.on("error", () => response.destroy());
+    body.pipe(response);
+  });
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const leaving = new AbortController();
+  try {
+    const transport = new DefaultChatTransport({ api: `http://127.0.0.1:${port}/chat` });
+    const chunks = await transport.sendMessages({
+      chatId: "c",
+      trigger: "submit-message",
+      messageId: undefined,
+      messages: [{ id: "u", role: "user", parts: [{ type: "text", text: "What is 1 + 2?" }] }],
+      abortSignal: leaving.signal,
+    });
+    const states: UIMessage[] = [];
+    const errors: unknown[] = [];
+    const reading = readUIMessageStream({ stream: chunks, onError: (error) => errors.push(error) });
+    for await (const message of reading) {
+      states.push(structuredClone(message));
+      if (states.length >= leaveAfter) break;
+    }
+    leaving.abort();
+    return { states, errors, parts: states.at(-1)?.parts ?? [] };
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+const scripted = (steps: readonly ScriptedStep[]): ProviderAdapter =>
+  modelAdapter(scriptedModel(steps), fakeEnvironment());
+
+test("AIS-25 the AI SDK's client reads text as it comes, turn by turn", async () => {
+  const { states, parts } = await readOverHttp(scripted([toolCall({ a: 1, b: 2 }), { text: "It is 3." }]), sum);
+  expect(states[0]?.id).toBe("m1");
+  expect(parts.map(({ type }) => type)).toEqual(["step-start", "dynamic-tool", "step-start", "text"]);
+  expect(parts.at(-1)).toMatchObject({ type: "text", text: "It is 3.", state: "done" });
+});
+
+test("AIS-25 a tool call is shown with its arguments, its progress and its result", async () => {
+  const { states, parts } = await readOverHttp(scripted([toolCall({ a: 1, b: 2 }), { text: "3" }]), sum);
+  const calls = states.flatMap(({ parts: all }) => all.filter(({ type }) => type === "dynamic-tool"));
+  expect(calls[0]).toMatchObject({ toolName: "add", state: "input-available", input: { a: 1, b: 2 } });
+  expect(calls).toContainEqual(
+    expect.objectContaining({ preliminary: true, output: { done: 1, total: 2, message: "adding" } }),
+  );
+  expect(parts[1]).toMatchObject({ state: "output-available", input: { a: 1, b: 2 }, output: { sum: 3 } });
+});
+
+test("AIS-25 a call that failed, one that does not fit and an unknown tool are shown as what they are", async () => {
+  const { parts } = await readOverHttp(
+    scripted([toolCall({ a: -1, b: 2 }), toolCall({ a: "x" }), toolCall({}, "subtract"), { text: "Sorry." }]),
+    sum,
+  );
+  const calls = parts.filter(({ type }) => type === "dynamic-tool");
+  expect(calls).toMatchObject([
+    { toolName: "add", state: "output-error", errorText: expect.stringContaining("No negative numbers.") },
+    { toolName: "add", state: "output-error", errorText: expect.stringContaining("a") },
+    { toolName: "subtract", state: "output-error", errorText: expect.stringContaining("no tool") },
+  ]);
+});
+
+test("AIS-25 with `tools: false` no visitor sees a call, its arguments or its result", async () => {
+  const { states } = await readOverHttp(scripted([toolCall({ a: 1, b: 2 }), { text: "3" }]), sum, { tools: false });
+  expect(JSON.stringify(states)).not.toMatch(/add|dynamic|sum/);
+});
+
+test("AIS-25 a structured output comes as a data part, the last one whole", async () => {
+  const rhyme = definePrompt({ key: "r", text: "Rhyme.", output: z.object({ lines: z.array(z.string()) }) }).bind();
+  const { parts } = await readOverHttp(scripted([{ output: { lines: ["Roses are red", "Violets"] } }]), rhyme);
+  expect(parts).toContainEqual(
+    expect.objectContaining({ type: "data-output", data: { lines: ["Roses are red", "Violets"] } }),
+  );
+});
+
+test("AIS-25 text of a request that is made again stays a part of its own, and is named", async () => {
+  const refused = { failure: "throttle", kind: "unknown", message: "cut" } as const;
+  let asked = 0;
+  const adapter = modelAdapter(
+    {
+      name: "m",
+      model: "m",
+      capabilities: { tools: false, nativeOutput: false },
+      async generate({ onDelta }) {
+        onDelta?.({ kind: "text", text: asked === 0 ? "Hel" : "Hello." });
+        await new Promise((resolve) => void setImmediate(resolve));
+        if (asked++ === 0) return refused;
+        return { message: { role: "assistant", text: "Hello.", toolCalls: [] }, finishReason: "stop" };
+      },
+    },
+    { throttle: { baseDelayMs: 1, maxDelayMs: 2 } },
+  );
+  const chunks = [];
+  for await (const chunk of toUIMessageStream(adapter.stream("Hi."))) chunks.push(chunk);
+  expect(chunks).toEqual([
+    { type: "start" },
+    { type: "start-step" },
+    { type: "text-start", id: "text-1" },
+    { type: "text-delta", id: "text-1", delta: "Hel" },
+    { type: "text-end", id: "text-1" },
+    { type: "data-reset", data: { id: "text-1" }, transient: true },
+    { type: "text-start", id: "text-2" },
+    { type: "text-delta", id: "text-2", delta: "Hello." },
+    { type: "text-end", id: "text-2" },
+    { type: "finish-step" },
+    { type: "finish" },
+  ]);
+});
+
+test("AIS-25 a failure is shown by its code alone, also one before the first event", async () => {
+  const failing = scripted([{ failure: "provider", reason: "api_key", message: "sk-secret is wrong" }]);
+  const { errors } = await readOverHttp(failing, sum);
+  expect(errors.map(String)).toEqual(["Error: provider"]);
+  const early = await readOverHttp(scripted([]), sum, { maxTurns: -1 });
+  expect(early.errors.map(String)).toEqual(["Error: option"]);
+});
+
+test("AIS-25 a reader that leaves aborts the evaluation", async () => {
+  const session = createSession();
+  const ended = new Promise((resolve) => {
+    session.on("prompt.failed", resolve);
+  });
+  const slow = modelAdapter({
+    name: "m",
+    model: "m",
+    capabilities: { tools: false, nativeOutput: false },
+    generate: ({ onDelta, signal }) => {
+      onDelta?.({ kind: "text", text: "Once" });
+      return new Promise((_, reject) => void signal.addEventListener("abort", () => reject(signal.reason)));
+    },
+  });
+  const prompt = definePrompt({ key: "tell", text: "Tell a story." }).bind();
+  await readOverHttp(slow, prompt, { session, leaveAfter: 1 });
+  expect(await ended).toMatchObject({ code: "aborted" });
+});
+
+test("AIS-25 what is no stream, and an unknown option, are refused", () => {
+  expect(() => toUIMessageStream({} as never)).toThrow("toUIMessageStream needs what adapter.stream returns");
+  expect(() => toUIMessageStream(scripted([]).stream(sum), { tool: true } as never)).toThrow("tools");
+});
