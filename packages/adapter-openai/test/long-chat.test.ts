@@ -42,9 +42,13 @@ function service() {
 }
 
 function commonLength(first: string, second: string): number {
-  let length = 0;
-  while (length < first.length && first[length] === second[length]) length += 1;
-  return length;
+  let [least, most] = [0, Math.min(first.length, second.length)];
+  while (least < most) {
+    const middle = Math.ceil((least + most) / 2);
+    if (second.startsWith(first.slice(0, middle))) least = middle;
+    else most = middle - 1;
+  }
+  return least;
 }
 
 const look = defineTool({
