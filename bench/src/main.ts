@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { context } from "./context.ts";
 import { estimation } from "./estimation.ts";
 import { overHttp } from "./http.ts";
 import { inProcess, memory, scaling } from "./in-process.ts";
@@ -21,6 +22,7 @@ const benches: Readonly<Record<string, (quick: boolean) => Promise<readonly Row[
   rendering,
   estimation,
   tokens,
+  context,
   start: coldStart,
   http: overHttp,
 };

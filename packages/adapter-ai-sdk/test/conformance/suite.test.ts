@@ -53,6 +53,7 @@ describeAdapter("a model in process that takes no tools", {
     "LOOP-2",
     "LOOP-3",
     "LIM-4",
+    "CTX-12",
     "SEC-2",
     "THR-7",
     "TOOL-1",

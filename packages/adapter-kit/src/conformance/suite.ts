@@ -1,6 +1,7 @@
 import { DefinitionError } from "@proviso/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { answerCases } from "./cases/answers.ts";
+import { contextCases } from "./cases/contexts.ts";
 import { continuingCases } from "./cases/continuing.ts";
 import { failureCases } from "./cases/failures.ts";
 import { limitCases } from "./cases/limits.ts";
@@ -20,6 +21,7 @@ export const cases: readonly ConformanceCase[] = [
   ...failureCases,
   ...limitCases,
   ...continuingCases,
+  ...contextCases,
   ...streamingCases,
   ...scalingCases,
   ...samenessCases,

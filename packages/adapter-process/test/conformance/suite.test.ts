@@ -8,6 +8,7 @@ const noStatus = [
   "LOOP-3 what failed on its second turn",
   "LOOP-7 one adapter for several evaluations",
   "LOOP-9 with tools: what was refused",
+  "CTX-8",
   "SEC-1 a key that the service repeats",
   "THR-1 a passing failure",
   "THR-1 ERR-2",

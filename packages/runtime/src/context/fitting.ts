@@ -43,8 +43,9 @@ export async function openFitting(
   given: NonNullable<EvaluateOptions["context"]>,
 ): Promise<RunFitting> {
   const policy = readOption("context", () => readPolicy(given));
-  const window = await windowOf({ given: policy.window, provider: setup.provider });
-  const { messages, continueFrom } = options;
+  const { messages, continueFrom, settings } = options;
+  const { maxOutputTokens } = settings ?? {};
+  const window = await windowOf({ given: policy.window, provider: setup.provider, maxOutputTokens });
   const from: unknown = messages ?? (continueFrom && "messages" in continueFrom ? continueFrom.messages : continueFrom);
   return new RunFitting(policy, window, setup.takesTools, Array.isArray(from) ? (from as readonly unknown[]) : []);
 }

@@ -188,6 +188,18 @@ describe("the window", () => {
   });
 });
 
+test("CTX-1 an answer's share is what the evaluation sets, else the adapter's, else a quarter of the window", async () => {
+  const roomOf = async (maxOutputTokens: number | undefined, settings: { readonly maxOutputTokens?: number }) => {
+    const capabilities = { tools: true, nativeOutput: false, settings: ["maxOutputTokens"] as const };
+    const { adapter } = modelOf(() => ({ text: "Yes." }), { maxOutputTokens, capabilities });
+    const error = await rejection(adapter.evaluate("x".repeat(40_000), { context, settings }));
+    return Number(/more than the (\d+) that/.exec(error.message)?.[1]);
+  };
+  expect(await roomOf(1_000, { maxOutputTokens: 500 })).toBe(7_500);
+  expect(await roomOf(1_000, {})).toBe(7_000);
+  expect(await roomOf(undefined, {})).toBe(6_000);
+});
+
 describe("what does not fit", () => {
   test("CTX-7 what cannot be shortened is refused here, with estimate and window, and nothing is sent", async () => {
     const { session, compacted } = watched();

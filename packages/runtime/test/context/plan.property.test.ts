@@ -1,12 +1,14 @@
 import { parseMessages, type Message } from "@proviso/core";
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import { planShortening, type Measured } from "../../src/context/plan.ts";
 import { shorten } from "../../src/context/shorten.ts";
 import { sizeOf } from "../../src/context/size.ts";
 import { standInOf, standInText, stubLength } from "../../src/context/stand-in.ts";
 import { answeredTurns } from "../../src/context/turns.ts";
 import type { Run } from "../../src/run.ts";
+
+const numRuns = inject("exhaustive") ? 13_000 : 3_000;
 
 const text = fc.integer({ min: 0, max: 900 }).map((length) => "x".repeat(length));
 const turn = fc.record({
@@ -87,7 +89,7 @@ function leastOf({ stubSizes, beside, standIn }: Measured, staying: ReadonlySet<
   return beside + kept + (others.length === 0 ? 0 : Math.min(sum(others), standIn(sum(others))));
 }
 
-test("CTX-4 CTX-5 13,000 random histories are shortened in order, as far as they have to be, to what parseMessages accepts", async () => {
+test("CTX-4 CTX-5 random histories are shortened in order, as far as they have to be, to what parseMessages accepts", async () => {
   let shortened = 0;
   const goals = fc.record({ beside: fc.nat(500), target: fc.nat(4_000), more: fc.nat(2_000), keepTurns: fc.nat(6) });
   await fc.assert(
@@ -114,11 +116,10 @@ test("CTX-4 CTX-5 13,000 random histories are shortened in order, as far as they
         messages.length - plan.replaced.length + (plan.replaced.length === 0 ? 0 : 1),
       );
       if (question !== undefined) expect(now.messages[now.question ?? -1]).toBe(messages[question]);
-      for (const place of staying) {
-        const message = messages[place] as Message;
-        if (message.role !== "tool") expect(now.messages).toContain(message);
-        else expect(now.messages.filter((one) => one.role === "tool" && one.callId === message.callId)).toHaveLength(1);
-      }
+      const left = new Set(now.messages.map((message) => (message.role === "tool" ? message.callId : message)));
+      const stays = [...staying].map((place) => messages[place] as Message);
+      const lost = stays.filter((message) => !left.has(message.role === "tool" ? message.callId : message));
+      expect(lost).toEqual([]);
       const standIns = now.messages.map(standInOf).filter((one) => one !== undefined);
       const before = messages.map(standInOf).filter((one) => one !== undefined);
       const gone = plan.replaced.length;
@@ -128,9 +129,9 @@ test("CTX-4 CTX-5 13,000 random histories are shortened in order, as far as they
       );
       if (plan.replaced.length > 0) shortened += 1;
     }),
-    { numRuns: 13_000 },
+    { numRuns },
   );
-  expect(shortened).toBeGreaterThan(1_000);
+  expect(shortened).toBeGreaterThan(numRuns / 13);
 }, 120_000);
 
 /** Whether the message that stood for others gave way. */
