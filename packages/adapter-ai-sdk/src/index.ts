@@ -28,4 +28,18 @@ export function aiSdk(options: AiSdkOptions): ProviderAdapter {
   return modelAdapter(aiSdkModel(options), { ...adapterOptionsOf(options), secrets: secretsOf(options) });
 }
 export { toUIMessageStream } from "./ui-message-stream.ts";
-export type { UIMessageStreamChunk, UIMessageStreamOptions } from "./ui-message-stream.ts";
+export type { UIMessageStreamOptions } from "./ui-message-stream.ts";
+export type {
+  UIMessageError,
+  UIMessageMark,
+  UIMessageOutput,
+  UIMessageReset,
+  UIMessageStart,
+  UIMessageStreamChunk,
+  UIMessageText,
+  UIMessageTextDelta,
+  UIMessageToolInput,
+  UIMessageToolInputError,
+  UIMessageToolOutput,
+  UIMessageToolOutputError,
+} from "./ui-message-chunk.ts";

@@ -1,48 +1,7 @@
 import { DefinitionError, isEvaluationFailure, type EvaluationStream, type StreamEvent } from "@proviso/core";
 import { checkOptionNames, parseJson } from "@proviso/core/provider";
 import { describeValue } from "@proviso/core/internal";
-
-/**
- * A piece of a message for a page, as `useChat` and `readUIMessageStream` of the AI SDK receive it. Plain JSON; a part of
- * the AI SDK's own `UIMessageChunk`, the same in its versions 5 to 7.
- * Source: AI SDK, "Stream Protocols", data stream protocol.
- */
-export type UIMessageStreamChunk =
-  | { readonly type: "start"; readonly messageId?: string }
-  | { readonly type: "start-step" | "finish-step" | "finish" | "abort" }
-  | { readonly type: "text-start" | "text-end"; readonly id: string }
-  | { readonly type: "text-delta"; readonly id: string; readonly delta: string }
-  | {
-      readonly type: "tool-input-available";
-      readonly toolCallId: string;
-      readonly toolName: string;
-      readonly input: unknown;
-      readonly dynamic: true;
-    }
-  | {
-      readonly type: "tool-input-error";
-      readonly toolCallId: string;
-      readonly toolName: string;
-      readonly input: unknown;
-      readonly errorText: string;
-      readonly dynamic: true;
-    }
-  | {
-      readonly type: "tool-output-available";
-      readonly toolCallId: string;
-      readonly output: unknown;
-      readonly preliminary?: true;
-      readonly dynamic: true;
-    }
-  | {
-      readonly type: "tool-output-error";
-      readonly toolCallId: string;
-      readonly errorText: string;
-      readonly dynamic: true;
-    }
-  | { readonly type: "data-output"; readonly id: string; readonly data: unknown }
-  | { readonly type: "data-reset"; readonly data: { readonly id: string }; readonly transient: true }
-  | { readonly type: "error"; readonly errorText: string };
+import type { UIMessageStreamChunk } from "./ui-message-chunk.ts";
 
 /** What a page is shown of an evaluation. */
 export interface UIMessageStreamOptions {
@@ -74,7 +33,9 @@ const optionNames = { messageId: true, tools: true, onError: true } as const;
  *
  * const ask = definePrompt({ key: "ask", text: "Say hello." });
  * const stream = toUIMessageStream(modelAdapter(scriptedModel([{ text: "Hello." }])).stream(ask.bind()));
- * for await (const chunk of stream) console.log(chunk.type);
+ * const types: string[] = [];
+ * for await (const chunk of stream) types.push(chunk.type);
+ * console.log(types.slice(0, 4).join()); // start,start-step,text-start,text-delta
  * ```
  * @throws {DefinitionError} for what is no stream of an evaluation, and for an unknown option.
  */

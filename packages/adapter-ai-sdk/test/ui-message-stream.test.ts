@@ -168,7 +168,9 @@ test("AIS-25 a reader that leaves aborts the evaluation", async () => {
     capabilities: { tools: false, nativeOutput: false },
     generate: ({ onDelta, signal }) => {
       onDelta?.({ kind: "text", text: "Once" });
-      return new Promise((_, reject) => void signal.addEventListener("abort", () => reject(signal.reason)));
+      return new Promise((_, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason));
+      });
     },
   });
   const prompt = definePrompt({ key: "tell", text: "Tell a story." }).bind();
