@@ -22,6 +22,7 @@ import { checkOptions, type AiSdkOptions, type AiSdkSettings, type LanguageModel
 import type { Answer } from "./parts.ts";
 import { modelSource, type ModelSource } from "./resolve-model.ts";
 import { secretsOf } from "./secrets.ts";
+import { settingsOfModel } from "./settings.ts";
 import { isOpenAIFamily, toAiSdk, type Call } from "./to-ai-sdk.ts";
 
 /**
@@ -82,6 +83,7 @@ export function providerOf(
       tools,
       nativeOutput,
       outputLimit: leastOutput(source.name),
+      ...settingsOfModel(source.of),
       ...(reportsCost ? { reportsCost } : {}),
     }),
     generate: async (request: ModelRequest) => {

@@ -4,6 +4,7 @@ import { isRecord, parseJson, type FinishReason } from "@proviso/core/provider";
 import { parsedOutput, rateLimitFrom, textAt } from "@proviso/adapter-kit";
 import type { Answer, AssistantPart, KeptParts } from "./parts.ts";
 import type { Call } from "./to-ai-sdk.ts";
+import { servedBy } from "./served-by.ts";
 import { usageFrom } from "./usage.ts";
 
 /** An answer, however it came. Parts that are not known are passed over. */
@@ -23,6 +24,7 @@ export function fromAiSdk(call: Call, output: ModelRequest["output"], answer: An
     finishReason: refusal === undefined ? finishReason(answer, toolCalls.length > 0) : "stop",
     usage,
     model: response?.modelId,
+    ...servedBy(answer),
     ...(call.textOnly || toolCalls.length > 0 ? {} : parsedOutput(output, answer.structuredOutputText ?? text)),
     refusal,
     payload,

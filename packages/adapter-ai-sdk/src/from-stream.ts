@@ -53,7 +53,8 @@ export async function fromStream(
  * Returns the answer, as far as there is one. An event that the SDK refused is no loss where the last event has the
  * whole answer, or where the refused event had no part of it.
  */
-function settled(answer: Answer, events: OpenAIEvents, refused: unknown): Answer | StreamFault {
+function settled(given: Answer, events: OpenAIEvents, refused: unknown): Answer | StreamFault {
+  const answer = { ...given, serviceTier: events.tier() };
   const body = events.body();
   const response = { ...answer.response, body };
   const whole = openaiAnswer(body);

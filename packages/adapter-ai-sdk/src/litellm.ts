@@ -25,6 +25,7 @@ import {
   type LanguageModel,
 } from "./options.ts";
 import { modelSource, type ModelSource } from "./resolve-model.ts";
+import { withExtraBody } from "./settings.ts";
 
 /** What `litellm` takes. */
 export interface LiteLLMOptions extends AiSdkSettings, AdapterOptions {
@@ -156,6 +157,7 @@ function proxySource({ model, baseURL, apiKey, extraBody }: ProxyOptions): Model
   return {
     name,
     modelId: model,
+    of: "litellm",
     load: async () => {
       const { createOpenAICompatible } = await importedPackage(proxyPackage, import("@ai-sdk/openai-compatible"));
       const proxy = createOpenAICompatible({
@@ -164,22 +166,11 @@ function proxySource({ model, baseURL, apiKey, extraBody }: ProxyOptions): Model
         apiKey,
         includeUsage: true,
         supportsStructuredOutputs: true,
-        ...(extraBody && { transformRequestBody: (body) => withExtra(body, extraBody) }),
+        ...(extraBody && { transformRequestBody: (body) => withExtraBody(body, extraBody) }),
       });
       return proxy.chatModel(model);
     },
   };
-}
-
-/** Laid over the body, but a limit of tokens never raises the one that is there. */
-function withExtra(
-  body: Record<string, unknown>,
-  extraBody: Readonly<Record<string, unknown>>,
-): Record<string, unknown> {
-  const own = extraBody["max_tokens"];
-  const limit = body["max_tokens"];
-  const smaller = typeof own === "number" && typeof limit === "number" ? { max_tokens: Math.min(own, limit) } : {};
-  return { ...body, ...extraBody, ...smaller };
 }
 
 /** Blank is as if left out. */

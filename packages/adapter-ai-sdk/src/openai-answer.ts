@@ -100,7 +100,7 @@ function usageOf(given: unknown, input: string, output: string): LanguageModelV4
       total: at(`${input}_tokens`),
       noCache: undefined,
       cacheRead: at("cached_tokens", details(input)),
-      cacheWrite: undefined,
+      cacheWrite: at("cache_write_tokens", details(input)),
     },
     outputTokens: {
       total: at(`${output}_tokens`),

@@ -14,6 +14,8 @@ export interface OpenAIEvents {
   body(): unknown;
   /** The finish reason of the first choice of Chat Completions. */
   reason(): string | undefined;
+  /** The tier that served, as chunks of Chat Completions name it, which the SDK drops. */
+  tier(): string | undefined;
   /** Whether a usage chunk arrived; a service sends it last, so the stream came to its end. */
   reportedUsage(): boolean;
   /** Whether events arrived and none of them was the last: the stream was cut, whatever an SDK makes of it. */
@@ -29,10 +31,12 @@ export function openaiEvents(): OpenAIEvents {
   let body: unknown;
   let reason: string | undefined;
   let usage = false;
+  let tier: string | undefined;
   let hasEvents = false;
 
   function readChunk(raw: Readonly<Record<string, unknown>>, choices: readonly unknown[]): Counts {
     if (isRecord(raw["usage"])) usage = true;
+    tier = textAt(raw, "service_tier") || tier;
     if (reason !== undefined) return "no text";
     const [choice] = choices;
     reason = textAt(choice, "finish_reason") || undefined;
@@ -56,6 +60,7 @@ export function openaiEvents(): OpenAIEvents {
     },
     body: () => body,
     reason: () => reason,
+    tier: () => tier,
     reportedUsage: () => usage,
     isCut: () => hasEvents && !usage && reason === undefined && body === undefined,
   };

@@ -13,6 +13,8 @@ export interface Answer {
   readonly usage: LanguageModelV4Usage | undefined;
   readonly structuredOutputText?: string | undefined;
   readonly providerMetadata?: unknown;
+  /** The tier that served, where only the raw events name it. */
+  readonly serviceTier?: string | undefined;
   readonly warnings?: readonly SharedV4Warning[] | undefined;
   readonly response?:
     | {

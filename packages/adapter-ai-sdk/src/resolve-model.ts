@@ -7,6 +7,8 @@ export interface ModelSource {
   /** The name of the provider that answers. */
   readonly name: string;
   readonly modelId: string;
+  /** The model, or "gateway" or "litellm" where it is loaded later. */
+  readonly of: LanguageModel | "gateway" | "litellm";
   load(): Promise<LanguageModel> | LanguageModel;
 }
 
@@ -20,7 +22,7 @@ interface Provider {
  * @throws {DefinitionError} for an id that no provider resolves, and where "ai" is needed and missing.
  */
 export function modelSource(model: LanguageModel | string): ModelSource {
-  if (typeof model !== "string") return { name: model.provider, modelId: model.modelId, load: () => model };
+  if (typeof model !== "string") return { name: model.provider, modelId: model.modelId, of: model, load: () => model };
   const { AI_SDK_DEFAULT_PROVIDER: provider } = globalThis as { AI_SDK_DEFAULT_PROVIDER?: Provider };
   if (provider !== undefined) return modelSource(resolved(provider, model));
   if (!hasGatewayKey()) {
@@ -34,6 +36,7 @@ export function modelSource(model: LanguageModel | string): ModelSource {
   return {
     name: "gateway",
     modelId: model,
+    of: "gateway",
     load: async () => {
       const { gateway } = await importedPackage(aiPackage, import("ai"));
       return gateway.languageModel(model);

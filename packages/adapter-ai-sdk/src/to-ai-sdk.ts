@@ -1,9 +1,17 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool, LanguageModelV4Prompt } from "@ai-sdk/provider";
-import type { AssistantMessage, Message, ModelRequest, ToolCall, ToolMessage } from "@proviso/core";
+import type {
+  AssistantMessage,
+  Message,
+  ModelRequest,
+  PromptMessage as MarkedMessage,
+  ToolCall,
+  ToolMessage,
+} from "@proviso/core";
 import { isRecord, parseJson } from "@proviso/core/provider";
 import type { Environment } from "@proviso/runtime";
-import { outputSchema, toolInputSchema, wireName } from "@proviso/adapter-kit";
+import { cacheMarks, markedPieces, outputSchema, toolInputSchema, wireName } from "@proviso/adapter-kit";
 import type { AiSdkSettings, LanguageModel } from "./options.ts";
+import { markOptions, providerOptionsOf, settingsIn, withSetFields, type ByProvider } from "./settings.ts";
 import { defined, type AssistantPart, type KeptParts } from "./parts.ts";
 
 type PromptMessage = LanguageModelV4Prompt[number];
@@ -23,42 +31,44 @@ export interface Call {
 export function toAiSdk(call: Call, request: ModelRequest, signal: AbortSignal): LanguageModelV4CallOptions {
   const { settings, model, textOnly } = call;
   const { tools, toolChoice, output } = request;
+  const own = settingsIn(request);
+  const given = providerOptionsOf(model, settings.providerOptions as ByProvider | undefined, request);
+  const options = hasExtraBody(settings) ? withSetFields("litellm", given, request) : given;
   const wire = output && (textOnly ? toolInputSchema(output.schema) : outputSchema(output.schema));
   return defined({
-    prompt: promptOf(call, request.messages),
+    prompt: promptOf(call, request),
     tools: tools.length === 0 ? undefined : tools.map((tool) => toolOf(model, tool)),
     toolChoice: tools.length === 0 ? undefined : choiceOf(toolChoice),
     responseFormat: output &&
       wire && { type: "json" as const, name: wireName(output.name), schema: wire.schema as object },
-    temperature: settings.temperature,
-    topP: settings.topP,
-    maxOutputTokens: smaller(settings.maxOutputTokens, request.maxOutputTokens),
-    stopSequences: settings.stop as string[] | undefined,
-    seed: settings.seed,
+    temperature: own.temperature ?? settings.temperature,
+    topP: own.topP ?? settings.topP,
+    maxOutputTokens: smaller(own.maxOutputTokens ?? settings.maxOutputTokens, request.maxOutputTokens),
+    stopSequences: (own.stop ?? settings.stop) as string[] | undefined,
+    seed: own.seed ?? settings.seed,
+    reasoning: own.reasoning?.effort,
     presencePenalty: settings.presencePenalty,
     frequencyPenalty: settings.frequencyPenalty,
-    providerOptions: wire?.strict === false ? notStrict(model, settings) : optionsOf(settings),
+    providerOptions: wire?.strict === false ? notStrict(model, options) : options,
     headers: settings.headers as Record<string, string> | undefined,
     abortSignal: signal,
   });
+}
+
+/** Only a proxy's adapter has an `extraBody` of its own. */
+function hasExtraBody(settings: object): boolean {
+  return (settings as { readonly extraBody?: unknown }).extraBody !== undefined;
 }
 
 function smaller(a: number | undefined, b: number | undefined): number | undefined {
   return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 }
 
-type ProviderOptions = LanguageModelV4CallOptions["providerOptions"];
-
-function optionsOf(settings: AiSdkSettings): ProviderOptions {
-  return settings.providerOptions as ProviderOptions;
-}
-
 /**
  * Asks for schemas that are not strict, because the OpenAI family sends them strict by default. Other providers ignore
  * the key.
  */
-function notStrict({ provider }: LanguageModel, settings: AiSdkSettings): ProviderOptions {
-  const options = optionsOf(settings);
+function notStrict({ provider }: LanguageModel, options: ByProvider | undefined): ByProvider {
   const [key = provider] = provider.split(".");
   return { ...options, [key]: { strictJsonSchema: false, ...options?.[key] } };
 }
@@ -77,19 +87,40 @@ function toolOf(model: LanguageModel, tool: ModelRequest["tools"][number]): Lang
 }
 
 /** The answers to one turn's calls are one message: some services count them against the calls. */
-function promptOf(call: Call, messages: readonly Message[]): LanguageModelV4Prompt {
+function promptOf(call: Call, request: ModelRequest): LanguageModelV4Prompt {
   const prompt: LanguageModelV4Prompt = [];
+  const options = markOptions(call.model, settingsIn(request));
+  const marks = options && cacheMarks(request);
   let answers: ToolPart[] | undefined;
-  for (const message of messages) {
+  for (const message of request.messages) {
+    const places = marks?.get(message);
     if (message.role !== "tool") {
       answers = undefined;
-      prompt.push(once(call, message, (given) => convert(call.model, given)));
+      if (places === undefined || options === undefined || message.role === "assistant") {
+        prompt.push(once(call, message, (given) => convert(call.model, given)));
+      } else prompt.push(...markedMessages(message, places, options));
       continue;
     }
     if (answers === undefined) prompt.push({ role: "tool", content: (answers = []) });
-    answers.push(once(call, message, (given) => toolAnswer(call.model, given)));
+    const answer = once(call, message, (given) => toolAnswer(call.model, given));
+    answers.push(places === undefined || options === undefined ? answer : { ...answer, providerOptions: options });
   }
   return prompt;
+}
+
+/** A system text becomes a message for each of its pieces, a user's text one message of several parts. */
+function markedMessages(
+  { role, text }: MarkedMessage,
+  places: readonly number[],
+  providerOptions: ByProvider,
+): readonly PromptMessage[] {
+  const pieces = markedPieces(text, places).map(({ text: piece, isMarked }) => ({
+    text: piece,
+    ...(isMarked ? { providerOptions } : {}),
+  }));
+  return role === "system"
+    ? pieces.map(({ text: content, ...options }) => ({ role, content, ...options }))
+    : [{ role, content: pieces.map((piece) => ({ type: "text", ...piece })) }];
 }
 
 function once<M extends Message, T>({ converted }: Call, message: M, make: (message: M) => T): T {

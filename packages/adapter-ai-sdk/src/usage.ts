@@ -17,6 +17,7 @@ export function usageFrom({ usage, response }: Pick<Answer, "usage" | "response"
     outputTokens: counted(output["total"], raw, /^(output|completion|candidates)/i),
     totalTokens: totalIn(raw),
     cachedInputTokens: input["cacheRead"] as number | undefined,
+    cacheWriteTokens: (input["cacheWrite"] as number | undefined) ?? writtenIn(raw),
     reasoningTokens: output["reasoning"] as number | undefined,
     costUsd,
   };
@@ -29,6 +30,14 @@ export function usageFrom({ usage, response }: Pick<Answer, "usage" | "response"
 function counted(total: unknown, raw: unknown, named: RegExp): number | undefined {
   const isReported = !isRecord(raw) || Object.entries(raw).some(([key, value]) => named.test(key) && value !== null);
   return total === 0 && !isReported ? undefined : (total as number | undefined);
+}
+
+/** Compatible servers name the tokens that were written in one of two ways, which the ecosystem leaves in the raw usage. */
+function writtenIn(raw: unknown): number | undefined {
+  if (!isRecord(raw)) return undefined;
+  const details = raw["prompt_tokens_details"];
+  const written = isRecord(details) ? details["cache_write_tokens"] : undefined;
+  return (written ?? raw["cache_creation_input_tokens"]) as number | undefined;
 }
 
 function totalIn(raw: unknown): number | undefined {

@@ -1,0 +1,189 @@
+import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import type { EvaluationSettings, ModelRequest } from "@proviso/core";
+import { isRecord, type ModelCapabilities, type SettingRefusal } from "@proviso/core/provider";
+import type { LanguageModel } from "./options.ts";
+
+declare module "@proviso/core" {
+  interface ProviderOptions {
+    /**
+     * Options of `aiSdk` and `litellm` of @proviso/adapter-ai-sdk. They go to the model as they are, under its provider's
+     * own name: `{ aiSdk: { anthropic: { … } } }`.
+     */
+    readonly aiSdk?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  }
+}
+
+/** The options of providers, by their names. */
+export type ByProvider = NonNullable<LanguageModelV4CallOptions["providerOptions"]>;
+
+/** The providers whose options beyond the ecosystem's own are known here. */
+type Kind = "responses" | "chat" | "anthropic" | "bedrock" | "google" | "gateway" | "compatible" | "other";
+
+/** Recognises a provider by its model's `provider`, `openai.responses` for example, or by a field of the model. */
+export function kindOf(model: LanguageModel | string): Kind {
+  if (typeof model === "string") return model === "litellm" ? "compatible" : "gateway";
+  const { provider } = model;
+  if (/^(openai|azure)\b/.test(provider)) return /\b(chat|completion)\b/.test(provider) ? "chat" : "responses";
+  if (/\banthropic\b/.test(provider)) return "anthropic";
+  if (/\bbedrock\b/.test(provider)) return "bedrock";
+  if (/\b(google|vertex)\b/.test(provider)) return "google";
+  if (/\bgateway\b/.test(provider)) return "gateway";
+  return "supportsStructuredOutputs" in model ? "compatible" : "other";
+}
+
+type Setting = keyof EvaluationSettings;
+
+/** What every model of the ecosystem is asked for by name. */
+const always: readonly Setting[] = ["temperature", "topP", "maxOutputTokens", "providerOptions"];
+
+/** What a provider takes beyond that. Its package would log a warning for the others, and leave them out. */
+const more: Readonly<Record<Kind, readonly Setting[]>> = {
+  responses: ["logprobs", "serviceTier", "cache"],
+  chat: ["stop", "seed", "logprobs", "serviceTier", "cache"],
+  anthropic: ["stop", "serviceTier", "cache"],
+  bedrock: ["stop", "cache"],
+  google: ["stop", "seed", "serviceTier"],
+  gateway: ["stop", "seed", "cache"],
+  compatible: ["stop", "seed", "serviceTier", "cache"],
+  other: ["stop", "seed"],
+};
+
+/** How long the caches of a provider can be asked to live. */
+const lifetimes: Readonly<Record<Kind, readonly string[]>> = {
+  responses: ["30m", "12h"],
+  chat: ["30m", "12h"],
+  anthropic: ["5m", "1h"],
+  bedrock: [],
+  google: [],
+  gateway: ["5m", "1h"],
+  compatible: ["5m", "1h"],
+  other: [],
+};
+
+/** The settings that a model takes. */
+export function settingsOfModel(model: LanguageModel | string): Pick<ModelCapabilities, "settings" | "refusesSetting"> {
+  const kind = kindOf(model);
+  // The interfaces before v4 have no word for reasoning.
+  const isNewest = typeof model === "string" || model.specificationVersion === "v4";
+  const settings = [...always, ...(isNewest ? (["reasoning"] as const) : []), ...more[kind]];
+  return {
+    settings: Object.freeze(settings),
+    refusesSetting: (given) => refusal(kind, given),
+  };
+}
+
+function refusal(kind: Kind, { cache, reasoning, providerOptions }: EvaluationSettings): SettingRefusal | undefined {
+  if (typeof cache === "object" && cache.ttl !== undefined && !lifetimes[kind].includes(cache.ttl)) {
+    const known = lifetimes[kind].length === 0 ? "cannot be chosen" : `is one of ${lifetimes[kind].join(", ")}`;
+    return { setting: "cache", why: `The lifetime of its cache ${known}; ${cache.ttl} was asked for.` };
+  }
+  if (kind !== "responses" && (reasoning?.summary ?? "none") !== "none") {
+    return { setting: "reasoning", why: "The ecosystem has no way to ask this provider for a summary." };
+  }
+  const own: unknown = providerOptions?.aiSdk;
+  if (own === undefined || (isRecord(own) && Object.values(own).every(isRecord))) return undefined;
+  return { setting: "providerOptions", why: "Under aiSdk stand the options of providers, each an object by its name." };
+}
+
+const nothing: EvaluationSettings = Object.freeze({});
+
+/** What an evaluation sets; an empty object where it sets nothing. */
+export function settingsIn({ settings = nothing }: ModelRequest): EvaluationSettings {
+  return settings;
+}
+
+/** The options of one request by provider: the adapter's, then what the settings come to, then the evaluation's own. */
+export function providerOptionsOf(
+  model: LanguageModel,
+  adapters: ByProvider | undefined,
+  request: ModelRequest,
+): ByProvider | undefined {
+  const settings = settingsIn(request);
+  const own = settings.providerOptions?.aiSdk as ByProvider | undefined;
+  return merged(merged(adapters, optionsFor(model, settings)), own);
+}
+
+function optionsFor(model: LanguageModel, settings: EvaluationSettings): ByProvider | undefined {
+  const { serviceTier, logprobs, cache, reasoning } = settings;
+  const kind = kindOf(model);
+  const key = keyOf(model, kind);
+  const summary = reasoning?.summary === "none" ? undefined : reasoning?.summary;
+  const isOpenAI = kind === "responses" || kind === "chat";
+  const { key: promptCacheKey, ttl } = cache === undefined || cache === "auto" ? {} : cache;
+  const options = {
+    ...(serviceTier === undefined ? {} : { [kind === "compatible" ? "service_tier" : "serviceTier"]: serviceTier }),
+    ...(logprobs === undefined ? {} : { logprobs }),
+    ...(summary === undefined ? {} : { reasoningSummary: summary }),
+    ...(isOpenAI && promptCacheKey !== undefined ? { promptCacheKey } : {}),
+    ...(isOpenAI && ttl !== undefined ? { promptCacheOptions: { ttl } } : {}),
+  };
+  return Object.keys(options).length === 0 ? undefined : { [key]: options };
+}
+
+/** The name under which a package looks for its options. */
+function keyOf({ provider }: LanguageModel, kind: Kind): string {
+  if (kind === "responses" || kind === "chat") return "openai";
+  if (kind === "anthropic" || kind === "bedrock" || kind === "google") return kind;
+  return provider.split(".")[0] ?? provider;
+}
+
+function merged(a: ByProvider | undefined, b: ByProvider | undefined): ByProvider | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return Object.fromEntries([...Object.keys(a), ...Object.keys(b)].map((key) => [key, { ...a[key], ...b[key] }]));
+}
+
+/** The options that mark the end of a stretch which a cache may keep; undefined where the provider knows no marks. */
+export function markOptions(model: LanguageModel, { cache }: EvaluationSettings): ByProvider | undefined {
+  const ttl = typeof cache === "object" ? cache.ttl : undefined;
+  const control = { type: "ephemeral", ...(ttl === undefined ? {} : { ttl }) };
+  const breakpoint = { promptCacheBreakpoint: { mode: "explicit" } };
+  switch (kindOf(model)) {
+    case "responses":
+    case "chat":
+      return { openai: breakpoint, ...(model.provider.startsWith("azure") ? { azure: breakpoint } : {}) };
+    case "anthropic":
+      return { anthropic: { cacheControl: control } };
+    case "bedrock":
+      return { bedrock: { cachePoint: { type: "default" } } };
+    case "gateway":
+      return { anthropic: { cacheControl: control }, bedrock: { cachePoint: { type: "default" } } };
+    case "compatible":
+      return { openaiCompatible: { cache_control: control } };
+    case "google":
+    case "other":
+      return undefined;
+  }
+}
+
+/** The fields of a body of Chat Completions that settings come to. */
+const fields: { readonly [K in Setting]?: string } = {
+  temperature: "temperature",
+  topP: "top_p",
+  maxOutputTokens: "max_tokens",
+  stop: "stop",
+  seed: "seed",
+  reasoning: "reasoning_effort",
+  serviceTier: "service_tier",
+};
+
+/** The key in a body that lists the fields which an evaluation has set. It is taken away before the body is sent. */
+const setFields = "proviso_set_fields";
+
+/** Lists what the evaluation has set, so that the adapter's `extraBody` is not laid over it. */
+export function withSetFields(name: string, options: ByProvider | undefined, request: ModelRequest): ByProvider {
+  const set = (Object.keys(settingsIn(request)) as Setting[]).flatMap((setting) => fields[setting] ?? []);
+  return merged(options, { [name]: { [setFields]: set } }) ?? {};
+}
+
+/** Lays the adapter's own fields over a body, but for those that the evaluation has set. A limit of tokens is never raised. */
+export function withExtraBody(
+  { [setFields]: given, ...body }: Readonly<Record<string, unknown>>,
+  extraBody: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const set: readonly unknown[] = Array.isArray(given) ? given : [];
+  const extra = Object.fromEntries(Object.entries(extraBody).filter(([key]) => !set.includes(key)));
+  const own = extra["max_tokens"];
+  const limit = body["max_tokens"];
+  const smaller = typeof own === "number" && typeof limit === "number" ? { max_tokens: Math.min(own, limit) } : {};
+  return { ...body, ...extra, ...smaller };
+}
