@@ -301,7 +301,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "CMD-6",
     breaks: "what ignores SIGTERM has 200 ms more",
-    file: "adapter-process/src/process-group.ts",
+    file: "node/src/processes/process-group.ts",
     find: "const graceMs = 200;",
     replace: "const graceMs = 2_000;",
     test: "packages/adapter-process/test/failures.test.ts",

@@ -69,3 +69,28 @@ function decodedText(text: string): string {
     return text;
   }
 }
+
+/** PWD and OLDPWD are folders. */
+const secretName =
+  /key|token|secret|passw|passphrase|pass(?![a-z])|auth(?![a-z])|authorization|credential|(?<!^|^old)pwd/i;
+
+/**
+ * The secrets that a command is given and may print: variables whose name says that they hold a secret, passwords in
+ * addresses, and what follows an option of such a name (`--api-key sk-…`, `--api-key=sk-…`).
+ */
+export function commandSecrets(
+  variables: Readonly<Record<string, string | undefined>>,
+  args: readonly string[],
+): readonly string[] {
+  const trimmed = Object.entries(variables).map(([name, value]) => [name, value?.trim()] as const);
+  const named = trimmed.filter(([name]) => secretName.test(name)).map(([, value]) => value);
+  const addresses = [...trimmed.map(([, value]) => value), ...args].flatMap(credentialsIn);
+  return [...[...named, ...argumentsOf(args)].filter(isSecret), ...addresses];
+}
+
+function argumentsOf(args: readonly string[]): readonly (string | undefined)[] {
+  return args.flatMap((arg, index) => {
+    const [, name = "", value] = /^--?([\w-]+)(?:=(.*))?$/s.exec(arg) ?? [];
+    return secretName.test(name) ? [value ?? args[index + 1]] : [];
+  });
+}

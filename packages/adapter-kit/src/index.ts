@@ -9,7 +9,7 @@ export { deepestMessage, isNetworkError, isTimeoutError, networkFailure, withAdd
 export { errorObjectFailure } from "./error-object.ts";
 export { errorObjectIn } from "./error-text.ts";
 export { costInUsage, reportedCost } from "./cost.ts";
-export { credentialsIn, headerSecrets } from "./credentials.ts";
+export { commandSecrets, credentialsIn, headerSecrets } from "./credentials.ts";
 export {
   checkBaseURL,
   checkModelSettings,

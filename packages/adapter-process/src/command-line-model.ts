@@ -8,7 +8,7 @@ import {
 import { failureRedactor } from "@proviso/adapter-kit";
 import { basename } from "node:path";
 import { fromOutput, payloadOf } from "./from-output.ts";
-import { whyNotStarted } from "./not-started.ts";
+import { whyNotStarted } from "@proviso/node/internal";
 import { checkOptions, environmentFor, secretsOf, type CheckedOptions, type CommandLineOptions } from "./options.ts";
 import { largestOutput, runCommand, type Ended } from "./run-command.ts";
 import { toPrompt } from "./to-prompt.ts";

@@ -4,10 +4,10 @@ import {
   checkAdapterOptions,
   adapterOptionNames,
   checkModelSettings,
-  credentialsIn,
+  commandSecrets,
   defaultTimeoutMs,
-  isSecret,
 } from "@proviso/adapter-kit";
+import { variablesNamed } from "@proviso/node/internal";
 import { type AdapterOptions } from "@proviso/runtime";
 
 /** What `commandLine` takes. */
@@ -75,33 +75,11 @@ function isListOfTexts(value: unknown): value is readonly string[] {
 
 /** The variables that a command sees: those named that are set, and PATH. */
 export function environmentFor({ env }: CheckedOptions): Record<string, string> {
-  const names = [...new Set(["PATH", ...env])];
-  return Object.fromEntries(
-    names.flatMap((name) => {
-      const value = process.env[name];
-      return value === undefined ? [] : [[name, value]];
-    }),
-  );
+  return variablesNamed(env);
 }
 
-/** PWD and OLDPWD are folders. */
-const secretName =
-  /key|token|secret|passw|passphrase|pass(?![a-z])|auth(?![a-z])|authorization|credential|(?<!^|^old)pwd/i;
-
-/**
- * A command may print what it was given: variables whose name says that they hold a secret, passwords in addresses, and
- * what follows an option of such a name (`--api-key sk-…`, `--api-key=sk-…`).
- */
+/** A command may print what it was given. */
 export function secretsOf({ secrets = [], env = [], args = [] }: CommandLineOptions): readonly string[] {
-  const variables = env.map((name) => [name, process.env[name]?.trim()] as const);
-  const named = variables.filter(([name]) => secretName.test(name)).map(([, value]) => value);
-  const addresses = [...variables.map(([, value]) => value), ...args].flatMap(credentialsIn);
-  return [...secrets, ...[...named, ...argumentsOf(args)].filter(isSecret), ...addresses];
-}
-
-function argumentsOf(args: readonly string[]): readonly (string | undefined)[] {
-  return args.flatMap((arg, index) => {
-    const [, name = "", value] = /^--?([\w-]+)(?:=(.*))?$/s.exec(arg) ?? [];
-    return secretName.test(name) ? [value ?? args[index + 1]] : [];
-  });
+  const variables = Object.fromEntries(env.map((name) => [name, process.env[name]]));
+  return [...secrets, ...commandSecrets(variables, args)];
 }

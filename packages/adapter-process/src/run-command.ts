@@ -1,15 +1,21 @@
 import type { Clock } from "@proviso/core";
-import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
-import { firstBytes, lastBytes, type OutputBuffer } from "./output-buffer.ts";
-import { endGroup, holdGroup, letGo } from "./process-group.ts";
-import { within } from "./within.ts";
-
-export interface Command {
-  readonly command: string;
-  readonly args: readonly string[];
-  readonly cwd?: string | undefined;
-  readonly variables: Readonly<Record<string, string>>;
-}
+import {
+  endGroup,
+  firstBytes,
+  holdGroup,
+  keptErrors,
+  lastBytes,
+  letGo,
+  noExit,
+  reapMs,
+  started,
+  within,
+  withoutArguments,
+  type Command,
+  type Exit,
+  type OutputBuffer,
+} from "@proviso/node/internal";
+import type { ChildProcessWithoutNullStreams } from "node:child_process";
 
 export interface RunLimits {
   readonly signal: AbortSignal;
@@ -35,8 +41,6 @@ export interface Ended {
 
 /** Bytes of standard output that are taken: 16 MiB. */
 export const largestOutput = 16 * 1024 * 1024;
-/** Bytes of standard error that are kept, from its end: 64 KiB. */
-export const keptErrors = 64 * 1024;
 /**
  * Bytes that any system's pipe takes, read or not. Whether so few were read cannot be known: a write fails or not as
  * the system happens to run the command before it or after.
@@ -44,9 +48,6 @@ export const keptErrors = 64 * 1024;
 const alwaysTaken = 4_096;
 /** Milliseconds to wait for output of what has exited: a process that it left behind may hold the pipe. */
 const quietMs = 100;
-/** Milliseconds in which the system reports that a killed process is gone. */
-export const reapMs = 1_000;
-
 /** Runs a command in a process group of its own, which is ended whatever happens. Never rejects. */
 export async function runCommand(command: Command, input: string, limits: RunLimits): Promise<Ended> {
   const outputs = { stdout: firstBytes(largestOutput), stderr: lastBytes(keptErrors) };
@@ -84,42 +85,12 @@ async function runGroup(
   }
 }
 
-export interface Exit {
-  readonly error?: Error | undefined;
-  readonly exitCode: number | null;
-  readonly signal: string | null;
-}
-
-export const noExit: Exit = { exitCode: null, signal: null };
-
 function endedBy(
   end: Partial<Omit<Ended, "stdout" | "stderr">>,
   { stdout, stderr }: { readonly stdout: OutputBuffer; readonly stderr: OutputBuffer },
 ): Ended {
   const { notStarted, stop, exitCode = null, signal = null, unread = false } = end;
   return { notStarted, stop, exitCode, signal, unread, stdout: stdout.bytes(), stderr: stderr.bytes().toString() };
-}
-
-export function started({ command, args, cwd, variables }: Command): ChildProcessWithoutNullStreams | Error {
-  try {
-    return spawn(command, args, {
-      ...(cwd === undefined ? {} : { cwd }),
-      env: variables,
-      // A group of its own, so that what it starts ends with it.
-      detached: true,
-      shell: false,
-      stdio: "pipe",
-      windowsHide: true,
-    });
-  } catch (error) {
-    return withoutArguments(error instanceof Error ? error : new Error(String(error)));
-  }
-}
-
-/** Why a command could not be started, without its arguments, which the system's error holds: a key may be among them. */
-export function withoutArguments(error: Error): Error {
-  delete (error as { spawnargs?: unknown }).spawnargs;
-  return error;
 }
 
 interface Watched {

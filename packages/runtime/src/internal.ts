@@ -37,4 +37,5 @@ export type { SearchedFile } from "./resources/reading.ts";
 export { isSecret, openSecrets } from "./secrets.ts";
 export { redactionOf } from "./secrets/structure.ts";
 export { joinSlices } from "./session/session-core.ts";
+export { atEvaluationEnd } from "./tools/context.ts";
 export { charactersOf, tokensBeside, tokensOf } from "./usage.ts";

@@ -126,6 +126,8 @@ export interface Run extends Emitter, Showing {
   spend(reported: ReportedUsage | undefined, estimate: Pick<Usage, "inputTokens" | "outputTokens">): Usage;
   /** Waits for the work, but not past the evaluation's end: then it goes on behind. Never rejects. */
   readonly withinGrace: WithinGrace;
+  /** What is called when the evaluation ends; undefined: nothing. */
+  endings: readonly (() => Promise<void>)[] | undefined;
   /** undefined where nothing has to be waited for. */
   close(): Promise<void> | undefined;
 }
@@ -150,7 +152,10 @@ const defaultMaxTurns = 64;
 type Own =
   | keyof Pick<Setup, "adapter" | "throttle" | "nativeOutput" | "prices" | "outputLimits">
   | keyof Pick<Run, "policies" | "maxTurns" | "maxRepairs" | "expected" | "settings">
-  | keyof Pick<Run, "ended" | "model" | "turn" | "usage" | "knownCost" | "inputCorrection" | "toolResults" | "faults">
+  | keyof Pick<
+      Run,
+      "ended" | "model" | "turn" | "usage" | "knownCost" | "inputCorrection" | "toolResults" | "faults" | "endings"
+    >
   | keyof Pick<Run, "emit" | "publish" | "spend" | "withinGrace" | "close">;
 
 /** Makes the run of an evaluation, whose parts are open. */
@@ -183,6 +188,7 @@ export function newRun(
     inputCorrection: undefined,
     toolResults: [],
     faults: [],
+    endings: undefined,
     emit,
     publish,
     spend: (reported, estimate) => spend(run, reported, estimate),
@@ -223,6 +229,8 @@ function closeRun(run: Run, behind: ReadonlySet<Promise<unknown>>): Promise<void
     const around = nesting?.transaction;
     if (around !== undefined && !around.ended) around.closings.push(() => resources.close());
     else closing = behind.size === 0 ? resources.close() : Promise.all(behind).then(() => resources.close());
+    const endings = run.endings?.map((end) => end().catch(failed));
+    if (endings !== undefined) closing = Promise.all([closing, ...endings]).then(() => {});
     if (closing !== undefined) return run.withinGrace(closing, failed).catch(failed).then(limits.close);
   } catch (error) {
     failed(error);

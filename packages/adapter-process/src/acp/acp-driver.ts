@@ -3,9 +3,9 @@ import type { AgentRun } from "@proviso/runtime";
 import { environmentFor } from "../options.ts";
 import { stopsOf } from "../run-command.ts";
 import { failureOf, timedOut, isCause } from "./acp-error.ts";
-import { startAgent, type AgentProcess } from "./agent-process.ts";
+import { startInGroup, type GroupProcess } from "@proviso/node/internal";
 import type { CheckedAgentOptions } from "./options.ts";
-import { within } from "../within.ts";
+import { within } from "@proviso/node/internal";
 import { beginTurn, type Turn, type TurnEnd } from "./turn.ts";
 import { WireError } from "./wire.ts";
 
@@ -17,7 +17,7 @@ export async function drive(options: CheckedAgentOptions, run: AgentRun): Promis
   const { command, args, cwd, timeoutMs, clock = systemClock } = options;
   const { signal } = run;
   signal.throwIfAborted();
-  const agent = startAgent({ command, args, cwd, variables: environmentFor(options) });
+  const agent = startInGroup({ command, args, cwd, variables: environmentFor(options) });
   if (!("write" in agent)) return failureOf(undefined, { ...agent, stderr: "" }, options);
   const turn = beginTurn(options, run, agent);
   const stops = stopsOf({ signal, timeoutMs, clock }, new Promise(() => {}));
@@ -35,7 +35,7 @@ export async function drive(options: CheckedAgentOptions, run: AgentRun): Promis
 }
 
 /** The turn's end, or the agent's own before it. */
-async function endOf({ ended }: Turn, { exited }: AgentProcess): Promise<TurnEnd> {
+async function endOf({ ended }: Turn, { exited }: GroupProcess): Promise<TurnEnd> {
   const gone = exited.then(() => undefined);
   const end = await Promise.race([ended, gone]);
   if (end === undefined) return (await within(quietMs, () => ended)) ?? { error: undefined };

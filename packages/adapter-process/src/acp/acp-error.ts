@@ -2,8 +2,8 @@ import { RequestError } from "@agentclientprotocol/sdk";
 import type { ModelFailure, ProviderErrorReason } from "@proviso/core";
 import { modelFailureFrom } from "@proviso/adapter-kit";
 import { stderrShown } from "../command-line-model.ts";
-import { whyNotStarted } from "../not-started.ts";
-import type { Exit } from "../run-command.ts";
+import { whyNotStarted } from "@proviso/node/internal";
+import type { Exit } from "@proviso/node/internal";
 import type { CheckedAgentOptions } from "./options.ts";
 import { WireError } from "./wire.ts";
 

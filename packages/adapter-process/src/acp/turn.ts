@@ -12,9 +12,9 @@ import type { ModelFailure, ModelResponse } from "@proviso/core";
 import type { AgentRun } from "@proviso/runtime";
 import { resolve } from "node:path";
 import { toPrompt } from "../to-prompt.ts";
-import { within } from "../within.ts";
+import { within } from "@proviso/node/internal";
 import { RefusedError, isCause } from "./acp-error.ts";
-import type { AgentProcess } from "./agent-process.ts";
+import type { GroupProcess } from "@proviso/node/internal";
 import { collectUpdates, fromTurn } from "./from-updates.ts";
 import type { CheckedAgentOptions } from "./options.ts";
 import { answerPermission, cancelled } from "./permissions.ts";
@@ -37,7 +37,7 @@ export interface Turn {
 const cancelMs = 300;
 
 /** One session of one prompt with an agent that was just started. */
-export function beginTurn(options: CheckedAgentOptions, run: AgentRun, agent: AgentProcess): Turn {
+export function beginTurn(options: CheckedAgentOptions, run: AgentRun, agent: GroupProcess): Turn {
   const updates = collectUpdates((text) => run.onDelta({ kind: "text", text }));
   const state: State = { over: false, sessionId: undefined, tools: undefined };
   const permit = async (request: RequestPermissionRequest): Promise<RequestPermissionResponse> => {

@@ -1,7 +1,7 @@
 import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
 import { parseJson } from "@proviso/core/provider";
 import { largestOutput } from "../run-command.ts";
-import type { AgentProcess } from "./agent-process.ts";
+import type { GroupProcess } from "@proviso/node/internal";
 
 /** What an agent printed is no message of the protocol, or too much. */
 export class WireError extends Error {
@@ -25,7 +25,7 @@ const keptLength = 4_096;
  * order in which they come, before whatever comes after them is seen. A line that is no JSON-RPC message ends the
  * stream with a WireError: nothing else may stand on standard output (https://agentclientprotocol.com, "Transports").
  */
-export function wireOf({ stdout, write }: AgentProcess, onUpdate: (update: unknown) => void): Stream {
+export function wireOf({ stdout, write }: GroupProcess, onUpdate: (update: unknown) => void): Stream {
   const readable = ReadableStream.from(messagesOf(stdout, onUpdate)) as ReadableStream<AnyMessage>;
   const writable = new WritableStream<AnyMessage>({ write: (message) => write(`${JSON.stringify(message)}\n`) });
   return { readable, writable };

@@ -42,13 +42,27 @@ export interface CallContext {
 }
 
 // One getter for all contexts: V8 keeps what a getter of a literal closes over until a full collection.
-const makeSignal = Symbol("signal");
+const running = Symbol("running");
+interface OfRunning {
+  readonly [running]?: RunningCall;
+}
 const signalProperty: PropertyDescriptor = {
   enumerable: true,
-  get(this: { readonly [makeSignal]: () => AbortSignal }) {
-    return this[makeSignal]();
+  get(this: OfRunning) {
+    return this[running]?.of.signal();
   },
 };
+
+/**
+ * Has `end` called when the evaluation of a call ends.
+ * @throws {DefinitionError} for a context that the runtime did not make.
+ */
+export function atEvaluationEnd(context: ToolContext, end: () => Promise<void>): void {
+  const call = (context as OfRunning)[running];
+  if (call === undefined) throw new DefinitionError("The context is not one that a tool's handler was given.");
+  const { run } = call.of;
+  run.endings = [...(run.endings ?? []), end];
+}
 
 /** What a call is made of. */
 interface CallParts {
@@ -77,16 +91,16 @@ class RunningCall implements CallContext, CallState {
   unread: UnreadResult[] | undefined;
   readonly guard: CallGuard;
   readonly context: ToolContext;
-  private readonly of: CallParts;
+  readonly of: CallParts;
   private nested: NestedEvaluations | undefined;
   private opened: CallResources | undefined;
 
   constructor(of: CallParts) {
-    const { run, call, tool, transaction, signal } = of;
+    const { run, call, tool, transaction } = of;
     this.of = of;
     this.asks = { name: tool.name };
     this.guard = callGuard(of, this);
-    const context: Omit<ToolContext, "signal"> & { [makeSignal]?: () => AbortSignal } = {
+    const context: Omit<ToolContext, "signal"> & { [running]?: RunningCall } = {
       callId: call.id,
       turn: run.turn,
       evaluationId: run.evaluationId,
@@ -102,7 +116,7 @@ class RunningCall implements CallContext, CallState {
         this.evaluations().evaluate(prompt, options),
     };
     // A computed key would make the literal four times slower.
-    context[makeSignal] = signal;
+    context[running] = this;
     this.context = Object.freeze(Object.defineProperty(context, "signal", signalProperty)) as unknown as ToolContext;
   }
 

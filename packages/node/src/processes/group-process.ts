@@ -1,11 +1,11 @@
 import type { Readable } from "node:stream";
-import { lastBytes } from "../output-buffer.ts";
-import { endGroup, holdGroup, letGo } from "../process-group.ts";
-import { keptErrors, noExit, reapMs, started, withoutArguments, type Command, type Exit } from "../run-command.ts";
-import { within } from "../within.ts";
+import { lastBytes } from "./output-buffer.ts";
+import { endGroup, holdGroup, letGo } from "./process-group.ts";
+import { keptErrors, noExit, reapMs, started, withoutArguments, type Command, type Exit } from "./start.ts";
+import { within } from "./within.ts";
 
-/** An agent that runs in a process group of its own. */
-export interface AgentProcess {
+/** A program that is talked to over its standard input and output, in a process group of its own. */
+export interface GroupProcess {
   readonly stdout: Readable;
   /** Rejects when it does not read any more. */
   write(line: string): Promise<void>;
@@ -13,12 +13,12 @@ export interface AgentProcess {
   readonly exited: Promise<Exit>;
   /** The end of what it wrote to standard error. */
   stderr(): string;
-  /** Ends the whole group and returns how the agent ended. No process of the group is left then. */
+  /** Ends the whole group and returns how the program ended. No process of the group is left then. */
   end(): Promise<Exit>;
 }
 
-/** Starts the agent. A command that cannot be started at all gives an exit with an error. */
-export function startAgent(command: Command): AgentProcess | Exit {
+/** Starts the program. A command that cannot be started at all gives an exit with an error. */
+export function startInGroup(command: Command): GroupProcess | Exit {
   const child = started(command);
   if (child instanceof Error) return { ...noExit, error: child };
   const errors = lastBytes(keptErrors);

@@ -43,6 +43,7 @@ export function holdGroup(leader: number): void {
   running.add(leader);
 }
 
+/** Holds the group no longer: its processes are gone, or are no longer ours to end. */
 export function letGo(leader: number): void {
   running.delete(leader);
   if (running.size > 0) return;

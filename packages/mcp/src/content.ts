@@ -1,0 +1,88 @@
+// What a server's answers hold, as texts and files.
+import { isRecord } from "@proviso/core/provider";
+import { visibleText } from "./visible-text.ts";
+
+/** The texts of an answer, and what in it is not text. */
+export interface McpContent {
+  readonly text: string;
+  readonly files: readonly File[];
+}
+
+/** Text blocks are joined by blank lines; pictures, sound and embedded data become files, a link a line. */
+export function contentOf(blocks: unknown): McpContent {
+  const texts: string[] = [];
+  const files: File[] = [];
+  for (const block of Array.isArray(blocks) ? (blocks as readonly unknown[]) : []) {
+    const part = partOf(block, files.length + 1);
+    if (part instanceof File) files.push(part);
+    else if (part !== undefined) texts.push(visibleText(part));
+  }
+  return { text: texts.join("\n\n"), files };
+}
+
+/** What the model reads where a file cannot be shown to it. */
+export function fileLine({ name, type, size }: File): string {
+  const kind = /^(?:image|audio|video)(?=\/)/.exec(type)?.[0] ?? "file";
+  return `[${kind} ${visibleText(name)}, ${type}, ${size} bytes: not shown]`;
+}
+
+function textOr(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+function partOf(block: unknown, number: number): string | File | undefined {
+  if (!isRecord(block)) return undefined;
+  const { type, text, data, mimeType, uri, name, description } = block;
+  switch (type) {
+    case "text":
+      return typeof text === "string" ? text : undefined;
+    case "image":
+    case "audio":
+      return fileOf(data, mimeType, `${type}-${number}`);
+    case "resource_link": {
+      const about = typeof description === "string" && description !== "" ? ` (${description})` : "";
+      return `Link: ${textOr(name)} ${textOr(uri)}${about}`.replaceAll(/\s+/g, " ");
+    }
+    case "resource":
+      return resourcePart(block["resource"]);
+    default:
+      return undefined;
+  }
+}
+
+/** The text or the file that a resource is. */
+export function resourcePart(resource: unknown): string | File | undefined {
+  if (!isRecord(resource)) return undefined;
+  const { text, blob, mimeType, uri } = resource;
+  if (typeof text === "string") return text;
+  return fileOf(blob, mimeType, nameIn(uri));
+}
+
+function nameIn(uri: unknown): string {
+  const path = typeof uri === "string" ? uri.replace(/[?#].*$/s, "") : "";
+  return path.split("/").findLast((part) => part !== "") ?? "file";
+}
+
+const extensions: Readonly<Record<string, string>> = {
+  "image/png": "png",
+  "image/jpeg": "jpg",
+  "image/gif": "gif",
+  "image/webp": "webp",
+  "audio/wav": "wav",
+  "audio/mpeg": "mp3",
+  "application/pdf": "pdf",
+};
+
+/** undefined for what is no base64. */
+function fileOf(base64: unknown, mimeType: unknown, name: string): File | undefined {
+  if (typeof base64 !== "string") return undefined;
+  const type = typeof mimeType === "string" ? mimeType : "application/octet-stream";
+  const extension = extensions[type];
+  const whole = name.includes(".") || extension === undefined ? name : `${name}.${extension}`;
+  try {
+    const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+    return new File([bytes], whole, { type });
+  } catch {
+    return undefined;
+  }
+}

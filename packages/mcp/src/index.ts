@@ -1,0 +1,12 @@
+export { connectMcp } from "./connect.ts";
+export type { McpConnection, McpPromptInfo } from "./connect.ts";
+export type { McpContent } from "./content.ts";
+export { parsePins } from "./definitions.ts";
+export type { McpChange, McpPins, McpToolInfo } from "./definitions.ts";
+export { McpError } from "./mcp-error.ts";
+export type { McpFault } from "./mcp-error.ts";
+export type { McpConnectOptions, McpElicitation, McpElicited, McpSampling, McpServerSpec } from "./options.ts";
+export { pinnedMcp } from "./pinned.ts";
+export type { McpResourceInfo, McpSource } from "./source.ts";
+export { mcpInfoOf, mcpTools } from "./tools.ts";
+export type { McpToolsOptions } from "./tools.ts";

@@ -1,0 +1,244 @@
+// 1. A link is one connection to a server: opened once, lost once, never opened again.
+// 2. A call under way is in `calls`, with its context, until the server has answered or the link is lost.
+import type { CallToolResult, Client, Transport } from "@modelcontextprotocol/client";
+import { systemClock, type ToolContext } from "@proviso/core";
+import { messageOf } from "@proviso/core/internal";
+import { variablesNamed } from "@proviso/node/internal";
+import { answerAsked, type AskedCall } from "./asked.ts";
+import { infoOf, type McpToolInfo } from "./definitions.ts";
+import { McpError } from "./mcp-error.ts";
+import { shownServer, type CheckedConnectOptions, type McpServerSpec } from "./options.ts";
+import { ProcessTransport } from "./process-transport.ts";
+import { errorOf, loadSdk, noTimeout, type Sdk } from "./sdk.ts";
+import { callTool } from "./tool-call.ts";
+
+/** Milliseconds in which a process shows whether it knows the newest revision. An older one may never answer. */
+const probeMs = 5_000;
+/** Milliseconds in which a service may learn that its session is over. */
+const farewellMs = 1_000;
+
+/** An open connection to a server. */
+export interface Link {
+  readonly server: string;
+  /** What the server listed last. */
+  tools(): readonly McpToolInfo[];
+  readonly client: Client;
+  isLost(): boolean;
+  /** Lists the tools anew, if the server has reported that they changed. Returns whether it has. */
+  refresh(signal: AbortSignal): Promise<boolean>;
+  call(tool: McpToolInfo, input: Readonly<Record<string, unknown>>, context: ToolContext): Promise<CallToolResult>;
+  /** A request of ours that belongs to no call, within `connectMs`. @throws {McpError} */
+  ask<T>(request: (options: { readonly signal: AbortSignal; readonly timeout: number }) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+/** @throws {McpError} "connect", "timeout" */
+export async function openLink(spec: McpServerSpec, options: CheckedConnectOptions): Promise<Link> {
+  const sdk = await loadSdk();
+  const { connectMs, clock = systemClock } = options;
+  const late = new AbortController();
+  const done = new AbortController();
+  clock.sleep(connectMs, done.signal).then(
+    () => late.abort(new DOMException("It took too long.", "TimeoutError")),
+    () => {},
+  );
+  try {
+    return await connected(sdk, spec, options, late.signal);
+  } catch (error) {
+    const server = shownServer(spec);
+    if (error instanceof McpError) throw error;
+    if (late.signal.aborted)
+      throw new McpError("timeout", server, `${server} did not answer within ${connectMs} ms.`, { cause: error });
+    throw new McpError("connect", server, `${server} could not be reached: ${messageOf(error)}`, { cause: error });
+  } finally {
+    done.abort();
+  }
+}
+
+async function connected(
+  sdk: Sdk,
+  spec: McpServerSpec,
+  options: CheckedConnectOptions,
+  signal: AbortSignal,
+): Promise<Link> {
+  const first = await handshake(sdk, spec, options, { signal });
+  if ("link" in first) return first.link;
+  const { transport, error } = first;
+  if (!(transport instanceof ProcessTransport)) throw error;
+  const isEnded = transport.exit !== undefined && transport.exit.error === undefined;
+  // What ends at the first message is of an older revision, and wants another one.
+  const second =
+    isEnded && !signal.aborted ? await handshake(sdk, spec, options, { signal, prior: { kind: "legacy" } }) : first;
+  if ("link" in second) return second.link;
+  const ended = second.transport as ProcessTransport;
+  if (ended.exit === undefined || signal.aborted) throw second.error;
+  const { command } = spec as { readonly command: string };
+  throw new McpError("connect", command, `${command} ${ended.whyEnded()}`, { cause: second.error });
+}
+
+type Handshake = { readonly link: Link } | { readonly transport: Transport; readonly error: unknown };
+
+async function handshake(
+  sdk: Sdk,
+  spec: McpServerSpec,
+  options: CheckedConnectOptions,
+  { signal, prior }: { readonly signal: AbortSignal; readonly prior?: { readonly kind: "legacy" } },
+): Promise<Handshake> {
+  const transport = transportFor(sdk, spec);
+  const { elicit, sampling } = options;
+  const state: LinkState = { isLost: false, isStale: false, tools: [], calls: new Map() };
+  const client = new sdk.Client(
+    { name: "proviso", version: "0.0.0" },
+    {
+      capabilities: {
+        ...(elicit === undefined ? {} : { elicitation: { form: {}, url: {} } }),
+        ...(sampling === undefined ? {} : { sampling: {} }),
+      },
+      versionNegotiation: { mode: "auto", probe: { timeoutMs: Math.min(probeMs, options.connectMs) } },
+      // What is asked in a call is answered where the call is known.
+      inputRequired: { autoFulfill: false },
+      listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => void (state.isStale = true) } },
+    },
+  );
+  answerOlderServers(client, options, state);
+  // What the SDK reports beside the calls, a line that is no message say, ends no call.
+  client.onerror = (error) =>
+    options.logger?.warn({ server: shownServer(spec), error: messageOf(error) }, "mcp.warning");
+  const aborted = new Promise<never>((_, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
+  });
+  aborted.catch(() => {});
+  const begin = async (): Promise<Link> => {
+    await client.connect(transport, { signal, timeout: noTimeout, ...(prior === undefined ? {} : { prior }) });
+    const link = linkOver(
+      { sdk, client, transport },
+      options,
+      state,
+      client.getServerVersion()?.name ?? shownServer(spec),
+    );
+    client.onclose = () => lose(state, link.server);
+    await list(client, state, signal);
+    return link;
+  };
+  try {
+    return { link: await Promise.race([begin(), aborted]) };
+  } catch (error) {
+    await transport.close().catch(() => {});
+    return { transport, error };
+  }
+}
+
+function transportFor(sdk: Sdk, spec: McpServerSpec): Transport {
+  if ("command" in spec) {
+    const { command, args = [], env = [], cwd } = spec;
+    return new ProcessTransport({ command, args, cwd, variables: variablesNamed(env) }, sdk) as Transport;
+  }
+  if ("transport" in spec) return spec.transport as Transport;
+  const { url, headers, auth, fetch: given } = spec;
+  return new sdk.StreamableHTTPClientTransport(new URL(url), {
+    ...(headers === undefined ? {} : { requestInit: { headers: { ...headers } } }),
+    ...(auth === undefined ? {} : { authProvider: auth as never }),
+    ...(given === undefined ? {} : { fetch: given }),
+  }) as Transport;
+}
+
+interface LinkState {
+  isLost: boolean;
+  /** The server has reported that its tools changed, and they were not listed since. */
+  isStale: boolean;
+  tools: readonly McpToolInfo[];
+  /** The calls under way, each with what ends it. */
+  readonly calls: Map<AskedCall, (error: McpError) => void>;
+}
+
+function lose(state: LinkState, server: string): void {
+  state.isLost = true;
+  const error = new McpError("closed", server, `The connection to ${server} was lost. What it had done is not known.`);
+  for (const end of state.calls.values()) end(error);
+}
+
+async function list(client: Client, state: LinkState, signal: AbortSignal): Promise<void> {
+  state.isStale = false;
+  const { tools } = await client.listTools(undefined, { signal, timeout: noTimeout, cacheMode: "refresh" });
+  state.tools = tools.map(infoOf);
+}
+
+/**
+ * Servers of 2025 ask over the connection, and nothing says in which call: with one call under way it is that one, with
+ * several, or none, it is declined.
+ */
+function answerOlderServers(client: Client, options: CheckedConnectOptions, { calls }: LinkState): void {
+  const answer = async (method: string, params: unknown): Promise<never> => {
+    const [only, ...others] = calls.keys();
+    if (only === undefined || others.length > 0) {
+      if (method === "elicitation/create") return { action: "decline" } as never;
+      throw new McpError("refused", only?.server ?? "", "It is not known to which call this belongs: it is declined.");
+    }
+    return (await answerAsked(options, { method, params }, only)) as never;
+  };
+  if (options.elicit !== undefined)
+    client.setRequestHandler("elicitation/create", ({ params }) => answer("elicitation/create", params));
+  if (options.sampling !== undefined)
+    client.setRequestHandler("sampling/createMessage", ({ params }) => answer("sampling/createMessage", params));
+}
+
+function linkOver(
+  { sdk, client, transport }: { readonly sdk: Sdk; readonly client: Client; readonly transport: Transport },
+  options: CheckedConnectOptions,
+  state: LinkState,
+  server: string,
+): Link {
+  const { connectMs, clock = systemClock } = options;
+  return {
+    server,
+    client,
+    tools: () => state.tools,
+    isLost: () => state.isLost,
+    async refresh(signal) {
+      if (!state.isStale) return false;
+      await list(client, state, signal);
+      return true;
+    },
+    async call(tool, input, context) {
+      const call: AskedCall = { server, tool: tool.name, context };
+      const { promise: lost, reject } = Promise.withResolvers<never>();
+      lost.catch(() => {});
+      state.calls.set(call, reject);
+      try {
+        return await Promise.race([callTool({ sdk, client, options, call }, tool, input), lost]);
+      } finally {
+        state.calls.delete(call);
+      }
+    },
+    async ask(request) {
+      const done = new AbortController();
+      const late = clock.sleep(connectMs, done.signal).then(
+        () => Promise.reject(new McpError("timeout", server, `${server} did not answer within ${connectMs} ms.`)),
+        () => new Promise<never>(() => {}),
+      );
+      late.catch(() => {});
+      try {
+        return await Promise.race([request({ signal: done.signal, timeout: noTimeout }), late]);
+      } catch (error) {
+        throw errorOf(error, server, sdk);
+      } finally {
+        done.abort();
+      }
+    },
+    async close() {
+      lose(state, server);
+      if ("terminateSession" in transport)
+        await bounded(() => (transport as { terminateSession(): Promise<void> }).terminateSession());
+      await client.close().catch(() => {});
+      // Waits until nothing of a process is left.
+      await transport.close().catch(() => {});
+    },
+  };
+}
+
+/** The farewell is polite, and not needed: a service that does not answer is left. */
+async function bounded(farewell: () => Promise<void>): Promise<void> {
+  const done = new AbortController();
+  await Promise.race([farewell().catch(() => {}), systemClock.sleep(farewellMs, done.signal).catch(() => {})]);
+  done.abort();
+}

@@ -1,0 +1,23 @@
+/** Why a server could not be used. */
+export type McpFault = "connect" | "closed" | "timeout" | "protocol" | "changed" | "refused";
+
+/**
+ * What went wrong between this program and a server: "connect", it could not be reached; "closed", the connection was
+ * lost; "timeout", it was silent for too long; "protocol", it answered with an error or with what is no answer; "changed",
+ * a tool is not what it was; "refused", it wants what it may not have. A tool's own failure is none: that is a failed
+ * result.
+ */
+export class McpError extends Error {
+  readonly code = "mcp";
+  override readonly name = "McpError";
+  /** What went wrong. */
+  readonly reason: McpFault;
+  /** The name of the server, or how it is reached where its name is not known. */
+  readonly server: string;
+
+  constructor(reason: McpFault, server: string, message: string, options?: { readonly cause?: unknown }) {
+    super(message, options);
+    this.reason = reason;
+    this.server = server;
+  }
+}

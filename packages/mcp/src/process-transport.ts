@@ -1,0 +1,119 @@
+// 1. One process, in a group of its own: whatever it starts ends with it, also where it exits by itself.
+// 2. `onclose` is called once.
+import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import {
+  startInGroup,
+  whyNotStarted,
+  within,
+  type Command,
+  type Exit,
+  type GroupProcess,
+} from "@proviso/node/internal";
+import { systemClock } from "@proviso/core";
+import type { Sdk } from "./sdk.ts";
+
+/** UTF-16 units of what a server wrote to standard error that a message shows. */
+const shownErrors = 1_000;
+
+/** Milliseconds in which what a server wrote before its end arrives. */
+const restMs = 200;
+
+/** A server that is a process of ours: a message is a line of JSON. */
+export class ProcessTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: <T extends JSONRPCMessage>(message: T) => void;
+  /** The SDK looks for these two: what has them is a process, whose silence means that it is of an older revision. */
+  readonly stderr = null;
+  pid: number | null = null;
+  /** How it ended; undefined while it runs. */
+  exit: Exit | undefined;
+  readonly #command: Command;
+  readonly #sdk: Sdk;
+  #process: GroupProcess | undefined;
+  #isClosed = false;
+  readonly #arrived: JSONRPCMessage[] = [];
+  #delivering: Promise<void> | undefined;
+
+  constructor(command: Command, sdk: Sdk) {
+    this.#command = command;
+    this.#sdk = sdk;
+  }
+
+  start(): Promise<void> {
+    const process = startInGroup(this.#command);
+    if (!("write" in process)) {
+      this.exit = process;
+      return Promise.reject(new Error(this.whyEnded()));
+    }
+    this.#process = process;
+    const buffer = new this.#sdk.ReadBuffer();
+    process.stdout.on("data", (chunk: Buffer) => this.#read(buffer, chunk));
+    const rest = new Promise<void>((resolve) => process.stdout.once("close", resolve));
+    void process.exited.then(async (exit) => {
+      await within(restMs, () => rest);
+      await this.#delivering;
+      await this.#ended(exit);
+    });
+    return Promise.resolve();
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    if (this.#process === undefined || this.#isClosed) throw new Error("The server is not running.");
+    await this.#process.write(this.#sdk.serializeMessage(message));
+  }
+
+  async close(): Promise<void> {
+    const process = this.#process;
+    if (process !== undefined) await this.#ended(await process.end());
+  }
+
+  /** Why it is not running: the end of a sentence that begins with its name. */
+  whyEnded(): string {
+    const { command, cwd } = this.#command;
+    if (this.exit?.error !== undefined) return whyNotStarted(this.exit.error, command, cwd);
+    const { exitCode, signal } = this.exit ?? { exitCode: null, signal: null };
+    const how = signal === null ? `exited with code ${exitCode ?? "unknown"}` : `was killed by ${signal}`;
+    const written = this.#process?.stderr().trim().slice(-shownErrors).toWellFormed() ?? "";
+    return `${how}${written === "" ? "." : `, after it had written: ${written}`}`;
+  }
+
+  #read(buffer: InstanceType<Sdk["ReadBuffer"]>, chunk: Buffer): void {
+    try {
+      buffer.append(chunk);
+    } catch (error) {
+      // The message is longer than anyone may send.
+      this.onerror?.(error as Error);
+      void this.close();
+      return;
+    }
+    for (;;) {
+      try {
+        const message = buffer.readMessage();
+        if (message === null) break;
+        this.#arrived.push(message);
+      } catch (error) {
+        this.onerror?.(error as Error);
+      }
+    }
+    this.#delivering ??= this.#deliver().finally(() => (this.#delivering = undefined));
+  }
+
+  /** One after the other: the SDK handles a notification a moment later, and an answer at once. */
+  async #deliver(): Promise<void> {
+    for (let message = this.#arrived.shift(); message !== undefined; message = this.#arrived.shift()) {
+      this.onmessage?.(message);
+      if (!("id" in message)) await systemClock.sleep(0);
+    }
+  }
+
+  async #ended(exit: Exit): Promise<void> {
+    this.exit ??= exit;
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    // The rest of its group.
+    const ending = this.#process?.end();
+    this.onclose?.();
+    await ending;
+  }
+}

@@ -1,0 +1,125 @@
+import type { CallToolResult, Client, Progress } from "@modelcontextprotocol/client";
+import { systemClock } from "@proviso/core";
+import { isRecord } from "@proviso/core/provider";
+import { answerAsked, type AskedCall } from "./asked.ts";
+import type { McpToolInfo } from "./definitions.ts";
+import { McpError } from "./mcp-error.ts";
+import type { CheckedConnectOptions } from "./options.ts";
+import { errorOf, noTimeout, type Sdk } from "./sdk.ts";
+import { visibleText } from "./visible-text.ts";
+
+/** Times that a server may ask for something in one call. */
+const mostRounds = 16;
+
+interface Calling {
+  readonly sdk: Sdk;
+  readonly client: Client;
+  readonly options: CheckedConnectOptions;
+  readonly call: AskedCall;
+}
+
+/**
+ * Calls a tool and answers what the server asks meanwhile. The end of the call's signal reaches the server at once, and so
+ * does `callMs` without progress.
+ * @throws {McpError} or what the signal was aborted with
+ */
+export async function callTool(
+  calling: Calling,
+  tool: McpToolInfo,
+  input: Readonly<Record<string, unknown>>,
+): Promise<CallToolResult> {
+  const { call, sdk } = calling;
+  const { signal } = call.context;
+  const silence = startSilence(calling);
+  const stop = (): void => silence.controller.abort(signal.reason);
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    if (signal.aborted) stop();
+    return await rounds(calling, tool, input, silence);
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    if (silence.controller.signal.aborted) throw silence.controller.signal.reason;
+    throw errorOf(error, call.server, sdk);
+  } finally {
+    signal.removeEventListener("abort", stop);
+    silence.end();
+  }
+}
+
+async function rounds(
+  { client, options, call, sdk }: Calling,
+  { name, inputSchema }: McpToolInfo,
+  input: Readonly<Record<string, unknown>>,
+  silence: Silence,
+): Promise<CallToolResult> {
+  // The output schema is left out: the tool checks it.
+  const toolDefinition = { name, inputSchema } as never;
+  let params: Readonly<Record<string, unknown>> = { name, arguments: input };
+  for (let round = 0; round < mostRounds; round++) {
+    const answer: unknown = await client.callTool(params as never, {
+      toolDefinition,
+      allowInputRequired: true,
+      signal: silence.controller.signal,
+      timeout: noTimeout,
+      onprogress(progress) {
+        silence.begin();
+        report(call, progress);
+      },
+    });
+    if (!sdk.isInputRequiredResult(answer)) return answer as CallToolResult;
+    // The server waits for us, and not we for it.
+    silence.pause();
+    const { inputRequests, requestState } = answer as {
+      readonly inputRequests?: unknown;
+      readonly requestState?: unknown;
+    };
+    const inputResponses: Record<string, unknown> = {};
+    for (const [id, asked] of Object.entries(isRecord(inputRequests) ? inputRequests : {})) {
+      const { method, params: what } = isRecord(asked) ? asked : {};
+      inputResponses[id] = await answerAsked(options, { method: String(method), params: what }, call);
+    }
+    silence.begin();
+    params = { name, arguments: input, inputResponses, ...(requestState === undefined ? {} : { requestState }) };
+  }
+  throw new McpError("protocol", call.server, `${call.server} asked more than ${mostRounds} times in one call.`);
+}
+
+function report({ context }: AskedCall, { progress, total, message }: Progress): void {
+  const isAmount = (value: unknown): value is number =>
+    typeof value === "number" && Number.isFinite(value) && value >= 0;
+  if (!isAmount(progress)) return;
+  context.progress({
+    done: progress,
+    ...(isAmount(total) ? { total } : {}),
+    ...(typeof message === "string" ? { message: visibleText(message) } : {}),
+  });
+}
+
+/** How long the server may be silent. */
+interface Silence {
+  /** Aborted with an McpError "timeout" when it was silent for too long. */
+  readonly controller: AbortController;
+  /** Begins anew. */
+  begin(): void;
+  pause(): void;
+  end(): void;
+}
+
+function startSilence({ options: { callMs, clock = systemClock }, call: { server, tool } }: Calling): Silence {
+  const controller = new AbortController();
+  let waiting: AbortController | undefined;
+  const pause = (): void => waiting?.abort();
+  const begin = (): void => {
+    pause();
+    const own = (waiting = new AbortController());
+    clock.sleep(callMs, own.signal).then(
+      () =>
+        controller.abort(
+          new McpError("timeout", server, `${server} was silent for ${callMs} ms in a call of ${tool}.`),
+        ),
+      () => {},
+    );
+  };
+  begin();
+  return { controller, begin, pause, end: pause };
+}

@@ -1,0 +1,154 @@
+import { DefinitionError, defineTool, toolError, toolOk, type Tool, type ToolReturn } from "@proviso/core";
+import { canonicalJson, describeValue, messageOf } from "@proviso/core/internal";
+import { checkOptionNames, isRecord, parseJson } from "@proviso/core/provider";
+import { contentOf, fileLine } from "./content.ts";
+import { visibleInfo, type McpToolInfo } from "./definitions.ts";
+import { McpError } from "./mcp-error.ts";
+import { checkNames, toolName } from "./names.ts";
+import { callerOf, type Caller, type McpSource } from "./source.ts";
+import { visibleValue } from "./visible-text.ts";
+
+/** What `mcpTools` takes beside the source. */
+export interface McpToolsOptions {
+  /** The own names of those that are wanted. An unknown one is a DefinitionError. Default: all. */
+  readonly only?: readonly string[] | undefined;
+  /**
+   * Goes before every name. Default: none. Names become `^[a-zA-Z0-9_-]{1,64}$`: other characters "_", a longer one ends
+   * in 8 digits of its hash.
+   */
+  readonly prefix?: string | undefined;
+  /**
+   * The tools whose hints are believed: `readOnlyHint` makes a tool `readOnly` (its calls may overlap, and may change nothing here),
+   * `idempotentHint` `idempotent`. Default: the hints of no tool.
+   */
+  readonly trust?: boolean | readonly string[] | undefined;
+  /** Milliseconds of one call, progress or not. Default: the evaluation's deadline alone. */
+  readonly timeoutMs?: number | undefined;
+  /** Adds `<prefix>read_resource({ uri })` for the resources that the server lists. Default false. */
+  readonly resources?: boolean | undefined;
+}
+
+/** What a tool of a server gets: the arguments that its own schema describes. */
+type McpTool = Tool<Readonly<Record<string, unknown>>>;
+
+const infos = new WeakMap<object, McpToolInfo & { readonly server: string }>();
+
+/** What the server says of a tool, for policies; undefined for other tools. */
+export function mcpInfoOf(tool: Tool): (McpToolInfo & { readonly server: string }) | undefined {
+  return infos.get(tool);
+}
+
+/**
+ * A server's tools, for a section's `tools`. Descriptions lose invisible and direction characters, and are refused beyond
+ * 8,192 characters.
+ * @throws {DefinitionError} for an unknown name in `only` or `trust`, for names that meet, and for a schema that cannot be used.
+ */
+export function mcpTools(source: McpSource, options: McpToolsOptions = {}): readonly McpTool[] {
+  checkOptionNames("mcpTools", options, { only: true, prefix: true, trust: true, timeoutMs: true, resources: true });
+  const caller = callerOf(source);
+  if (caller === undefined) throw new DefinitionError("mcpTools takes what connectMcp or pinnedMcp has made.");
+  const { serverName, definitions } = source;
+  const { only, prefix = "", trust = false, timeoutMs, resources = false } = options;
+  if (typeof prefix !== "string")
+    throw new DefinitionError(`The option prefix must be a text, not ${describeValue(prefix)}.`);
+  const known = new Set(definitions.map(({ name }) => name));
+  for (const [option, names] of Object.entries({ only, trust })) {
+    const unknown = Array.isArray(names) ? names.find((name) => !known.has(name)) : undefined;
+    if (unknown === undefined) continue;
+    throw new DefinitionError(
+      `The option ${option} names ${describeValue(unknown)}, and the tools of ${serverName} are: ${[...known].join(", ")}.`,
+    );
+  }
+  const offered = definitions.filter(({ name }) => only === undefined || only.includes(name));
+  const names = offered.map(({ name }) => [name, toolName(prefix, name)] as const);
+  const reader = resources ? ([["read_resource", `${prefix}read_resource`]] as const) : [];
+  checkNames([...names, ...reader], serverName);
+  const tools = offered.map((info, index) => {
+    const name = names[index]?.[1] ?? "";
+    const isTrusted = trust === true || (Array.isArray(trust) && trust.includes(info.name));
+    return toolOf(caller, serverName, info, { name, isTrusted, timeoutMs });
+  });
+  return resources ? [...tools, resourceTool(caller, serverName, { prefix, timeoutMs })] : tools;
+}
+
+function toolOf(
+  caller: Caller,
+  server: string,
+  info: McpToolInfo,
+  of: { readonly name: string; readonly isTrusted: boolean; readonly timeoutMs: number | undefined },
+): McpTool {
+  const { description, inputSchema, outputSchema, title, annotations } = visibleInfo(info, server);
+  const { name, isTrusted, timeoutMs } = of;
+  const made = defineTool({
+    name,
+    description: description === "" ? (title ?? info.name) : description,
+    input: { ...inputSchema, type: "object" },
+    ...(outputSchema === undefined ? {} : { output: outputSchema }),
+    ...(isTrusted && annotations.readOnlyHint === true ? { readOnly: true } : {}),
+    ...(isTrusted && annotations.idempotentHint === true ? { idempotent: true } : {}),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    async execute(input, context): Promise<ToolReturn<unknown>> {
+      try {
+        const answer = await caller.call(info, input, context);
+        return resultOf(caller.redact(answer), outputSchema !== undefined);
+      } catch (error) {
+        throw caller.redact(error);
+      }
+    },
+  });
+  infos.set(made, Object.freeze({ ...info, server }));
+  return made as McpTool;
+}
+
+/** Structured content is the value, and what is not in it is the message. Without it the value is the text. */
+function resultOf(answer: unknown, isStructured: boolean): ToolReturn<unknown> {
+  const { content, structuredContent, isError } = isRecord(answer) ? answer : {};
+  const { text, files } = contentOf(content);
+  const whole = [text, ...files.map(fileLine)].filter((part) => part !== "").join("\n\n");
+  if (isError === true) return toolError(whole);
+  if (structuredContent === undefined) return isStructured ? toolOk(undefined, { message: whole }) : toolOk(whole);
+  const value = visibleValue(structuredContent);
+  // Servers repeat the structured content as text, for clients that do not know it: the model reads it once.
+  if (isSameJson(whole, value)) return toolOk(value);
+  return toolOk(value, { message: whole, hideValue: whole !== "" && isTextOf(whole, value) });
+}
+
+/** Whether the text is the only thing that a value says. */
+function isTextOf(text: string, value: unknown): boolean {
+  const texts = isRecord(value) ? Object.values(value) : [];
+  return texts.length === 1 && texts[0] === text;
+}
+
+function isSameJson(text: string, value: unknown): boolean {
+  const parsed = parseJson(text, { maxLength: 16 * 1024 * 1024 });
+  return parsed.ok && canonicalJson(parsed.value) === canonicalJson(value);
+}
+
+function resourceTool(
+  caller: Caller,
+  server: string,
+  { prefix, timeoutMs }: { readonly prefix: string; readonly timeoutMs: number | undefined },
+): McpTool {
+  return defineTool({
+    name: toolName(prefix, "read_resource"),
+    description: `Reads a resource of ${server} by its uri.`,
+    input: { type: "object", properties: { uri: { type: "string" } }, required: ["uri"] },
+    readOnly: true,
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    async execute({ uri }, context): Promise<ToolReturn<unknown>> {
+      try {
+        const listed = await caller.listResources(context);
+        if (!listed.some((resource) => resource.uri === uri)) {
+          const there = listed.slice(0, 100).map((resource) => `${resource.uri} (${resource.name})`);
+          return toolError(`There is no resource ${JSON.stringify(uri)}. There are: ${there.join(", ") || "none"}.`);
+        }
+        const { text, files } = await caller.readResource(String(uri), context);
+        return toolOk([text, ...files.map(fileLine)].filter((part) => part !== "").join("\n\n"));
+      } catch (error) {
+        throw error instanceof McpError
+          ? error
+          : new McpError("protocol", server, messageOf(caller.redact(error)), { cause: error });
+      }
+    },
+  }) as McpTool;
+}

@@ -1,0 +1,79 @@
+import { DefinitionError, type JsonSchema } from "@proviso/core";
+import { isRecord } from "@proviso/core/provider";
+
+/**
+ * Characters that people do not see and a model reads: invisible ones, those that turn the direction of a text, tags,
+ * variation selectors, control characters. Line breaks and tabs stay.
+ */
+const hidden = /[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Cc}\u2028\u2029]/gu;
+
+/** UTF-16 units of one description that a server may have a model read. */
+const longestDescription = 8_192;
+
+/** The text without what people would not see. */
+export function visibleText(text: string): string {
+  return text
+    .replace(hidden, (found) => (found === "\n" || found === "\t" || found === "\r" ? found : ""))
+    .toWellFormed();
+}
+
+/** A value of plain JSON in which every text is visible, keys included. */
+export function visibleValue(value: unknown): unknown {
+  if (typeof value === "string") return visibleText(value);
+  if (Array.isArray(value)) return value.map(visibleValue);
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [visibleText(key), visibleValue(item)]));
+}
+
+/**
+ * The description as a model may read it.
+ * @throws {DefinitionError} for one that is too long, about `what`.
+ */
+export function visibleDescription(text: string, what: string): string {
+  const visible = visibleText(text);
+  if (visible.length <= longestDescription) return visible;
+  throw new DefinitionError(
+    `${what} has a description of ${visible.length} characters: a server may have a model read ${longestDescription}.`,
+  );
+}
+
+/** Keywords whose texts a model reads and no value is compared with. */
+const annotations: ReadonlySet<string> = new Set(["title", "description", "$comment", "default", "examples"]);
+/** Keywords whose keys are names that the author chose. */
+const named: ReadonlySet<string> = new Set([
+  "properties",
+  "patternProperties",
+  "$defs",
+  "definitions",
+  "dependentSchemas",
+]);
+
+/**
+ * A schema as a model may read it: its annotations are visible.
+ * @throws {DefinitionError} for a description that is too long, and for what cannot be changed (a property's name, an
+ * allowed value) and is not visible.
+ */
+export function visibleSchema(schema: JsonSchema, what: string): JsonSchema {
+  return visiblePart(schema, what, false) as JsonSchema;
+}
+
+function visiblePart(part: unknown, what: string, areNames: boolean): unknown {
+  if (typeof part === "string") return asItIs(part, what);
+  if (Array.isArray(part)) return part.map((item) => visiblePart(item, what, false));
+  if (!isRecord(part)) return part;
+  return Object.fromEntries(
+    Object.entries(part).map(([key, value]) => {
+      asItIs(key, what);
+      if (areNames) return [key, visiblePart(value, what, false)];
+      if (key === "description" && typeof value === "string") return [key, visibleDescription(value, what)];
+      return [key, annotations.has(key) ? visibleValue(value) : visiblePart(value, what, named.has(key))];
+    }),
+  );
+}
+
+function asItIs(text: string, what: string): string {
+  if (visibleText(text) === text) return text;
+  throw new DefinitionError(
+    `${what} has a name or a value with invisible characters in its schema: ${JSON.stringify(text.slice(0, 60)).toWellFormed()}.`,
+  );
+}

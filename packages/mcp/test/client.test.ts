@@ -1,0 +1,193 @@
+import { definePrompt } from "@proviso/core";
+import { connectMcp, McpError, mcpInfoOf, mcpTools } from "@proviso/mcp";
+import { createSession, modelAdapter } from "@proviso/runtime";
+import { scriptedModel } from "@proviso/runtime/testing";
+import { describe, expect, test } from "vitest";
+import { callTool, connectScripted, isRunning, scriptedServer, until } from "./support.ts";
+
+describe.each(["2026", "2025", "hasty"] as const)("MCP-1 a server of revision %s", (mode) => {
+  test(`MCP-1 MCP-4 ${mode}: it is connected, listed and called, and no process is left`, async () => {
+    const server = await connectScripted(mode);
+    expect(server.serverName).toBe("scripted");
+    expect(server.definitions.map(({ name }) => name)).toContain("echo");
+    const { result } = await callTool(server, "echo", { text: "hello" });
+    expect(result).toMatchObject({ success: true, value: "hello" });
+    await server.close();
+    const pids = server.log().flatMap((line) => (line.startsWith("started ") ? [Number(line.slice(8))] : []));
+    // What ends at the first message is started once more, and nothing else is.
+    expect(pids).toHaveLength(mode === "hasty" ? 2 : 1);
+    expect(pids.filter(isRunning)).toEqual([]);
+  });
+});
+
+test("MCP-1 a server and what it has started are gone within 2 seconds of closing, also where it ignores SIGTERM", async () => {
+  const server = await connectScripted("stubborn");
+  const { result } = await callTool(server, "spawn");
+  const child = Number(result.success ? result.value : 0);
+  const [own] = server.log().map((line) => Number(line.replace("started ", "")));
+  expect([isRunning(child), isRunning(own ?? 0)]).toEqual([true, true]);
+  const from = performance.now();
+  await server.close();
+  expect(performance.now() - from).toBeLessThan(2_000);
+  expect([isRunning(child), isRunning(own ?? 0)]).toEqual([false, false]);
+});
+
+test("MCP-1 a process sees PATH and the named variables alone", async () => {
+  process.env["PROVISO_SEEN"] = "yes, this one";
+  process.env["PROVISO_HIDDEN"] = "no";
+  try {
+    const { spec } = scriptedServer();
+    await using server = await connectMcp({ ...spec, env: ["PROVISO_SEEN"] });
+    const { result } = await callTool(server, "environment");
+    const seen = JSON.parse(String(result.success && result.value)) as Record<string, string>;
+    expect(
+      Object.keys(seen)
+        .filter((name) => !name.startsWith("__"))
+        .toSorted(),
+    ).toEqual(["PATH", "PROVISO_SEEN"]);
+  } finally {
+    delete process.env["PROVISO_SEEN"];
+    delete process.env["PROVISO_HIDDEN"];
+  }
+});
+
+test("MCP-1 a server that cannot be started, exits or is silent is an McpError that says why", async () => {
+  await expect(connectMcp({ command: "no-such-program-of-proviso" })).rejects.toMatchObject({
+    code: "mcp",
+    reason: "connect",
+    message: "no-such-program-of-proviso was not found: give its path, or put its folder on PATH.",
+  });
+  const exits = { command: process.execPath, args: ["-e", "console.error('no key'); process.exit(4)"] };
+  await expect(connectMcp(exits)).rejects.toThrow(/exited with code 4, after it had written: no key/);
+  const silent = { command: process.execPath, args: ["-e", "setTimeout(() => {}, 60_000)"] };
+  const failed = await connectMcp(silent, { connectMs: 300 }).catch((error: unknown) => error);
+  expect(failed).toBeInstanceOf(McpError);
+  expect(failed).toMatchObject({ reason: "timeout" });
+});
+
+describe("MCP-4 what a server answers with", () => {
+  test("MCP-4 MCP-8 texts are joined by blank lines, files become lines as yet, and hidden characters are gone", async () => {
+    await using server = await connectScripted();
+    const { result } = await callTool(server, "blocks");
+    expect(result.success && result.value).toBe(
+      [
+        "one",
+        "two",
+        "embedded",
+        "Link: d https://x.example/d",
+        "[image image-1.png, image/png, 70 bytes: not shown]",
+        "[file b.bin, application/octet-stream, 3 bytes: not shown]",
+      ].join("\n\n"),
+    );
+  });
+
+  test("MCP-4 structured content is the value and is checked with the output schema; isError is a failed result", async () => {
+    await using server = await connectScripted();
+    expect((await callTool(server, "structured")).result).toMatchObject({
+      success: true,
+      value: { n: 1 },
+      message: "",
+    });
+    expect((await callTool(server, "structured", { wrong: true })).result).toMatchObject({
+      success: false,
+      message: "The tool returned a value that does not fit its output schema: n: must be a number, not a string.",
+    });
+    expect((await callTool(server, "fail")).result).toEqual({ success: false, message: "it failed" });
+  });
+});
+
+test("MCP-3 the arguments are checked with the server's schema before it is asked, and unknown keys are refused", async () => {
+  await using server = await connectScripted();
+  const { result } = await callTool(server, "echo", { txt: "x" });
+  expect(result.message).toBe("The arguments of echo do not fit: text: is missing; txt: unknown key.");
+  expect(server.log()).not.toContain("called echo");
+});
+
+test("MCP-5 hints are believed only where trust says so", async () => {
+  await using server = await connectScripted();
+  const echo = (trust?: boolean | readonly string[]) => mcpTools(server, { only: ["echo"], trust })[0];
+  expect(echo()).not.toHaveProperty("readOnly");
+  expect(echo(["echo"])).toMatchObject({ readOnly: true, idempotent: true });
+  expect(mcpTools(server, { trust: true }).find(({ name }) => name === "wait")).not.toHaveProperty("readOnly");
+  const tool = echo();
+  expect(tool && mcpInfoOf(tool as never)).toMatchObject({ server: "scripted", annotations: { readOnlyHint: true } });
+});
+
+describe("MCP-9 time", () => {
+  test.each(["2026", "2025"] as const)("MCP-9 an abort reaches a server of %s within 100 ms", async (mode) => {
+    await using server = await connectScripted(mode);
+    const tools = mcpTools(server);
+    const prompt = definePrompt({ key: "p", sections: [{ key: "s", text: "Wait.", tools }] });
+    const model = scriptedModel([{ toolCalls: [{ name: "wait", arguments: {} }] }]);
+    const controller = new AbortController();
+    const evaluating = modelAdapter(model).evaluate(prompt.bind(), { signal: controller.signal });
+    await until(() => server.log().includes("waiting"));
+    const abortedAt = Date.now();
+    controller.abort();
+    await expect(evaluating).rejects.toMatchObject({ code: "aborted" });
+    await until(() => server.log().some((line) => line.startsWith("aborted ")));
+    const arrived = Number(
+      server
+        .log()
+        .find((line) => line.startsWith("aborted "))
+        ?.slice(8),
+    );
+    expect(arrived - abortedAt).toBeLessThan(100);
+  });
+
+  test("MCP-9 progress is emitted, and renews callMs", async () => {
+    await using server = await connectScripted("2026", { callMs: 400 });
+    const session = createSession();
+    const heard: string[] = [];
+    session.on("tool.progress", ({ done, total, message }) => void heard.push(`${done}/${total} ${message}`));
+    const { result } = await callTool(server, "wait", { progressMs: 150 }, { session });
+    expect(result).toMatchObject({ success: true, value: "waited" });
+    expect(heard).toEqual(["1/5 step 1", "2/5 step 2", "3/5 step 3", "4/5 step 4", "5/5 step 5"]);
+    const silent = await callTool(server, "wait", {}, { session });
+    expect(silent.result.message).toBe("scripted was silent for 400 ms in a call of wait.");
+    expect(silent.cause).toMatchObject({ code: "mcp", reason: "timeout" });
+    await until(() => server.log().some((line) => line.startsWith("aborted ")));
+  });
+});
+
+test("MCP-10 kill -9 of a server fails the call under way, repeats none, and the next call opens it anew", async () => {
+  await using server = await connectScripted();
+  const waiting = callTool(server, "wait");
+  await until(() => server.log().includes("waiting"));
+  process.kill(Number(server.log()[0]?.replace("started ", "")), "SIGKILL");
+  const { result, cause } = await waiting;
+  expect(result.message).toBe("The connection to scripted was lost. What it had done is not known.");
+  expect(cause).toMatchObject({ reason: "closed" });
+  expect((await callTool(server, "echo", { text: "again" })).result).toMatchObject({ value: "again" });
+  expect(server.log().filter((line) => line === "called wait")).toHaveLength(1);
+  expect(server.log().filter((line) => line.startsWith("started"))).toHaveLength(2);
+});
+
+test("MCP-2 two servers at once: each tool calls its own, by its own prefix", async () => {
+  await using one = await connectScripted();
+  await using other = await connectScripted("2025");
+  const tools = [
+    ...mcpTools(one, { prefix: "one_", only: ["echo"] }),
+    ...mcpTools(other, { prefix: "other_", only: ["echo"] }),
+  ];
+  const prompt = definePrompt({ key: "p", sections: [{ key: "s", text: "Echo.", tools }] });
+  const calls = ["one_echo", "other_echo"].map((name) => ({ name, arguments: { text: name } }));
+  const { toolResults } = await modelAdapter(scriptedModel([{ toolCalls: calls }, { text: "." }])).evaluate(
+    prompt.bind(),
+  );
+  expect(toolResults.map(({ result }) => result.success && result.value)).toEqual(["one_echo", "other_echo"]);
+  expect([one.log(), other.log()].map((log) => log.filter((line) => line === "called echo").length)).toEqual([1, 1]);
+});
+
+test("MCP-15 importing the package loads no SDK", async () => {
+  const { execFileSync } = await import("node:child_process");
+  const program = `
+    import { registerHooks } from "node:module";
+    const loaded = [];
+    registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) });
+    const { mcpTools } = await import("@proviso/mcp");
+    console.log(typeof mcpTools, loaded.filter((url) => url.includes("@modelcontextprotocol")).length);`;
+  const args = ["--conditions=@proviso/source", "--input-type=module", "-e", program];
+  const options = { cwd: import.meta.dirname, encoding: "utf8" } as const;
+  expect(execFileSync(process.execPath, args, options).trim()).toBe("function 0");
+});
