@@ -29,8 +29,11 @@ export interface McpConnection extends McpSource, AsyncDisposable {
 
 /** A prompt as the server lists it. */
 export interface McpPromptInfo {
+  /** The name that `prompt` takes. */
   readonly name: string;
+  /** What the prompt is for, in the server's words; left out: the server has none. */
   readonly description?: string;
+  /** The arguments that `prompt` takes, each a text. */
   readonly arguments: readonly { readonly name: string; readonly required: boolean }[];
 }
 

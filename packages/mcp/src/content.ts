@@ -4,7 +4,9 @@ import { visibleText } from "./visible-text.ts";
 
 /** The texts of an answer, and what in it is not text. */
 export interface McpContent {
+  /** The texts of the content, joined by blank lines. */
   readonly text: string;
+  /** Pictures, sound and embedded data. */
   readonly files: readonly File[];
 }
 

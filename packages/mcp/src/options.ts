@@ -47,7 +47,11 @@ export interface McpElicitation {
 }
 /** What a person answered. */
 export type McpElicited =
-  | { readonly action: "accept"; readonly content?: Readonly<Record<string, unknown>> }
+  | {
+      readonly action: "accept";
+      /** The values of the form, by the names of the schema's keys; left out: the server asked for none. */
+      readonly content?: Readonly<Record<string, unknown>>;
+    }
   | { readonly action: "decline" | "cancel" };
 
 /** How a server gets texts of a model. */

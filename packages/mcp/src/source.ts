@@ -24,9 +24,13 @@ export interface Caller {
 
 /** A resource as the server lists it. */
 export interface McpResourceInfo {
+  /** The address that `readResource` takes. */
   readonly uri: string;
+  /** The resource's name. */
   readonly name: string;
+  /** What the resource is, in the server's words; left out: the server has none. */
   readonly description?: string;
+  /** `type/subtype`; left out: the server does not state it. */
   readonly mediaType?: string;
 }
 
