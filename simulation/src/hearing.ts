@@ -127,6 +127,7 @@ function detailOf(event: FrameworkEvent): string {
   switch (event.type) {
     case "tool.progress":
       return ` ${event.name} ${event.callId} ${event.done}`;
+    case "provider.tool":
     case "tool.requested":
       return ` ${event.name} ${event.callId}`;
     case "tool.invoked":
@@ -144,6 +145,7 @@ function detailOf(event: FrameworkEvent): string {
     case "provider.responded":
       return ` ${event.finishReason} ${event.usage.totalTokens}`;
     case "text.delta":
+    case "reasoning.delta":
       return ` ${JSON.stringify(event.text)}`;
     case "transaction.failed":
       return ` ${event.operation} ${event.message}`;

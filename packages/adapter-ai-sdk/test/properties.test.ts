@@ -1,3 +1,4 @@
+import type { ModelDelta } from "@proviso/core/provider";
 import type { LanguageModelV4Content, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { aiSdkModel } from "@proviso/adapter-ai-sdk";
 import type { Message } from "@proviso/core";
@@ -33,7 +34,7 @@ test("STR-1 AIS-13 however a text is cut into deltas, blocks and items, a stream
         { type: `${type}-end`, id },
       ]);
       const told: string[] = [];
-      const onDelta = ({ text }: { readonly text: string }): void => void told.push(text);
+      const onDelta = (delta: ModelDelta): void => void (delta.kind === "text" && told.push(delta.text));
       const model = mockModel([
         { content, response: { modelId: "m" } },
         [{ type: "response-metadata", modelId: "m" }, ...parts, finish()],

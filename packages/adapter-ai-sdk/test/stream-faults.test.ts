@@ -56,7 +56,9 @@ async function streamed(respond: Respond, make: (baseURL: string) => LanguageMod
   const clock = fakeClock();
   const model = aiSdkModel({ model: make(service.baseURL), stallMs: 200, clock });
   let isOver = false;
-  const asked = model.generate(requestOf({ onDelta: ({ text }) => deltas.push(text) })).finally(() => (isOver = true));
+  const asked = model
+    .generate(requestOf({ onDelta: (delta) => "text" in delta && deltas.push(delta.text) }))
+    .finally(() => (isOver = true));
   if (stallsAfter !== undefined) {
     const heard = () => ({ requests: service.requests.length, deltas: deltas.length });
     await vi.waitFor(() => expect(heard()).toEqual({ requests: 1, deltas: stallsAfter }), { timeout: 20_000 });

@@ -15,7 +15,9 @@ interface Streamed {
 async function streamed(parts: Parts | ReadableStream<LanguageModelV4StreamPart>, stallMs = 1_000): Promise<Streamed> {
   const deltas: string[] = [];
   const model = aiSdkModel({ model: mockModel([parts]), stallMs });
-  const answer = await model.generate(requestOf({ onDelta: ({ text }) => deltas.push(text) }));
+  const answer = await model.generate(
+    requestOf({ onDelta: (delta) => delta.kind === "text" && deltas.push(delta.text) }),
+  );
   return { answer, deltas };
 }
 

@@ -46,6 +46,8 @@ export type { CompletionChecker } from "./tool/completion.ts";
 export type { FeedbackProvider } from "./tool/feedback.ts";
 export { allow, definePolicy, deny } from "./tool/policy.ts";
 export type { ApprovalContext, PolicyCall, PolicyDecision, ToolPolicy } from "./tool/policy.ts";
+export { defineProviderTool } from "./tool/provider-tool.ts";
+export type { ProviderTool } from "./tool/provider-tool.ts";
 export { toolError, toolOk } from "./tool/result.ts";
 export type { ToolResult, ToolReturn } from "./tool/result.ts";
 export { defineTool } from "./tool/tool.ts";
@@ -63,6 +65,7 @@ export type { PlainJsonSchema } from "./validation/from-json-schema.ts";
 
 export { defineEvent, isEvent } from "./state/event.ts";
 export type { AppEvent, EventFilter, EventOf, EventType, SessionEvent } from "./state/event.ts";
+export type { ProviderToolUsed, ReasoningDelta, TextDelta, TextReset } from "./state/answer-events.ts";
 export type {
   FeedbackGiven,
   FrameworkEvent,
@@ -76,8 +79,6 @@ export type {
   ProviderThrottled,
   RejectedParams,
   SectionsOpened,
-  TextDelta,
-  TextReset,
   ToolInvoked,
   ToolProgress,
   ToolRequested,
@@ -128,6 +129,7 @@ export type {
 export { parseMessages } from "./provider/message.ts";
 export type { AssistantMessage, Message, PromptMessage, ToolCall, ToolMessage } from "./provider/message.ts";
 export type { ModelFailure, ModelProvider, ModelRequest, ModelResponse, ToolChoice } from "./provider/model.ts";
+export type { ProviderCall, Source } from "./provider/told.ts";
 export type {
   Pace,
   PaceEntry,

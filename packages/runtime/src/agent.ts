@@ -13,7 +13,9 @@ import type { ModelCapabilities, ModelDelta } from "@proviso/core/provider";
 import { agentSpending } from "./agent-spending.ts";
 import { elapsedMs } from "./elapsed.ts";
 import { failure, isFailure, refusedRequest, type Failure } from "./failures.ts";
-import { answerFault, answeredBy } from "./inner-loop.ts";
+import { answerFault } from "./inner-loop.ts";
+import { refusedProviderTool } from "./request/provider-tools.ts";
+import { announceAnswer } from "./responded.ts";
 import { onAbort } from "./abort.ts";
 import { refresh } from "./disclosure/refresh.ts";
 import { attemptRequest, type Answered, type Work } from "./request/attempt.ts";
@@ -30,8 +32,8 @@ export interface AgentDriver {
   readonly name: string;
   /** The model that the agent uses. */
   readonly model: string;
-  /** The settings that the agent takes. Left out: none, so that each one that is given is refused. */
-  readonly capabilities?: Pick<ModelCapabilities, "settings" | "refusesSetting"> | undefined;
+  /** The settings, and the provider tools, that the agent takes. Left out: none, so that each one given is refused. */
+  readonly capabilities?: Pick<ModelCapabilities, "settings" | "refusesSetting" | "providerTools"> | undefined;
   /** Whether the agent's answers report their cost, so that `maxCostUsd` holds without a price. Default false. */
   readonly reportsCost?: boolean | undefined;
   /**
@@ -56,7 +58,7 @@ export interface AgentRun {
   /** One call after another, as in every evaluation: with its policies, its events, and a rollback if it fails. */
   executeToolCall(call: ToolCall): Promise<ToolMessage>;
   /**
-   * Takes a piece of text as it arrives. It is streamed to the caller, and a turn without a usage is charged for it
+   * Takes a piece of text, or of thoughts, as it arrives. It is streamed to the caller, and a turn without a usage is charged for it
    * (LIM-8).
    */
   onDelta(delta: ModelDelta): void;
@@ -97,7 +99,8 @@ export async function driveAgent(driver: AgentDriver, run: Run): Promise<ModelRe
   if (run.turn >= run.maxTurns) {
     return failure({ stop: "turns", phase: "request", message: `No answer within ${run.maxTurns} turns.` });
   }
-  const unasked = (await refresh(run)) ?? unsupportedChoice(driver, run);
+  const unasked =
+    (await refresh(run)) ?? unsupportedChoice(driver, run) ?? refusedProviderTool(driver, run.rendered.providerTools);
   if (unasked !== undefined) return unasked;
   run.turn += 1;
   const askedAt = run.world.clock.now();
@@ -122,10 +125,7 @@ function unsupportedChoice({ name }: AgentDriver, { toolChoice = "auto", tools }
 
 /** Records the turn; returns why its answer cannot be used, or the limit that it passed. */
 function acceptAnswer(run: Run, { response, usage, stop }: Answered, durationMs: number): Failure | undefined {
-  run.model = response.model ?? run.model;
-  const { finishReason } = response;
-  const by = answeredBy(response);
-  run.publish({ type: "provider.responded", turn: run.turn, usage, finishReason, durationMs, ...by });
+  announceAnswer(run, response, { usage, durationMs });
   const unusable = answerFault(response);
   if (unusable !== undefined) return unusable;
   // The calls of this message ran while the agent worked.

@@ -1,6 +1,6 @@
 // What an evaluation shows of itself: its events and its log, without the secrets.
 import type { AppEvent, FrameworkEvent, Prompt, StreamEvent } from "@proviso/core";
-import { messageOf } from "@proviso/core/internal";
+import { messageOf, type PromptDescriptor } from "@proviso/core/internal";
 import type { World } from "./environment.ts";
 import { logSafely, type Logger } from "./logging.ts";
 import { redactionOf, type Redaction } from "./secrets/structure.ts";
@@ -103,9 +103,14 @@ interface Filled {
   at?: number;
 }
 
+/** The keys are the names of all tools of a prompt. */
+function namesIn({ tools, providerTools }: PromptDescriptor): object {
+  return providerTools === undefined ? tools : { ...tools, ...providerTools };
+}
+
 /** Makes the ways in which an evaluation is shown. Where there is no logger, nothing is redacted for it. */
 export function showingOf({ logger, secrets }: World, { template }: Prompt, evaluationId: string): Showing {
-  const redaction = redactionOf(secrets, template.descriptor.tools);
+  const redaction = redactionOf(secrets, namesIn(template.descriptor));
   const of = { promptName: template.name, evaluationId };
   const log: Showing["log"] =
     logger === undefined

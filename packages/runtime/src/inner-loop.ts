@@ -1,10 +1,12 @@
-import type { ModelProvider, ModelRequest, ModelResponse, ProviderResponded, RenderedPrompt } from "@proviso/core";
+import type { ModelProvider, ModelRequest, ModelResponse, RenderedPrompt } from "@proviso/core";
 import type { ToolSpec } from "@proviso/core/provider";
 import { sentSchemaOf, wrappedSchema } from "@proviso/core/internal";
 import { elapsedMs } from "./elapsed.ts";
 import { failure, isFailure, providerFailure, type Failure } from "./failures.ts";
 import { refresh } from "./disclosure/refresh.ts";
 import type { Run } from "./run.ts";
+import { refusedProviderTool } from "./request/provider-tools.ts";
+import { announceAnswer } from "./responded.ts";
 import { throttled, type AnsweredOrCut } from "./request/repeated.ts";
 import { withUniqueIds } from "./tools/unique-call-ids.ts";
 import { executeToolCalls } from "./tools/executor.ts";
@@ -18,7 +20,11 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
     const refreshing = refresh(run);
     const unrendered = refreshing && (await refreshing);
     if (unrendered !== undefined) return unrendered;
-    if (run.rendered !== rendered) tools = toolSpecs((rendered = run.rendered));
+    if (run.rendered !== rendered) {
+      tools = toolSpecs((rendered = run.rendered));
+      const refused = refusedProviderTool(provider, rendered.providerTools);
+      if (refused !== undefined) return refused;
+    }
     run.turn += 1;
     const { context } = run;
     const request = context === undefined ? requestOf(run, tools) : await context.fit(requestOf(run, tools));
@@ -29,13 +35,10 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
     const { response, usage, stop: passed, cut, queuedMs } = answered;
 
     const message = withUniqueIds(response.message, run.world.newId);
-    run.model = response.model ?? run.model;
     learnFrom(run, request, answered);
     const durationMs = elapsedMs(run.world.clock, askedAt);
-    const { finishReason } = response;
     const waited = queuedMs === 0 ? undefined : { queuedMs };
-    const by = answeredBy(response);
-    run.publish({ type: "provider.responded", turn: run.turn, usage, finishReason, durationMs, ...waited, ...by });
+    announceAnswer(run, response, { usage, durationMs, ...waited });
 
     const unusable = cut ?? answerFault(response);
     if (unusable !== undefined) return unusable;
@@ -48,20 +51,6 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
     if (run.toolChoice !== "none") run.toolChoice &&= "auto";
   }
   return failure({ stop: "turns", phase: "request", message: `No answer within ${run.maxTurns} turns.` });
-}
-
-/** What an answer says of the model, the tier and the tokens behind it; undefined where it says nothing. */
-export function answeredBy({
-  model,
-  serviceTier,
-  logprobs,
-}: ModelResponse): Pick<ProviderResponded, "model" | "serviceTier" | "logprobs"> | undefined {
-  if (serviceTier === undefined && logprobs === undefined) return model === undefined ? undefined : { model };
-  return {
-    ...(model === undefined ? {} : { model }),
-    ...(serviceTier === undefined ? {} : { serviceTier }),
-    ...(logprobs === undefined ? {} : { logprobs }),
-  };
 }
 
 /** The tools as a provider takes them: name, description and schema of the arguments. */
@@ -84,6 +73,7 @@ function requestOf(run: Run, tools: readonly ToolSpec[]): ModelRequest {
         ? { name: run.prompt.template.key, schema: wrappedSchema(output) }
         : undefined,
     settings: run.settings,
+    providerTools: run.rendered.providerTools,
     signal: run.limits.signal,
   };
 }

@@ -7,7 +7,8 @@ export type Answer = ParsedOutput & { readonly response: ModelResponse };
 
 /** What `evaluate` returns. */
 export function responseOf(run: Run, setup: Setup, { text, output, response }: Answer): PromptResponse<unknown> {
-  const { logprobs, serviceTier } = response;
+  const { sources, logprobs, serviceTier } = response;
+  const { reasoning } = run;
   const messages = run.conversation.messages();
   run.context?.remember(messages);
   return Object.freeze({
@@ -22,6 +23,8 @@ export function responseOf(run: Run, setup: Setup, { text, output, response }: A
     turns: run.turn,
     messages,
     finishReason: response.finishReason,
+    ...(reasoning === undefined ? undefined : { reasoning }),
+    ...(sources === undefined ? undefined : { sources }),
     ...(logprobs === undefined ? undefined : { logprobs }),
     ...(serviceTier === undefined ? undefined : { serviceTier }),
     providerPayload: response.payload,

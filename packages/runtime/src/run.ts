@@ -115,6 +115,8 @@ export interface Run extends Emitter, Showing {
   /** The one that really answered. */
   model: string;
   usage: Usage;
+  /** The thoughts that the model has shown, all turns; undefined: none. */
+  reasoning: string | undefined;
   /** The last turn's cost, where it was reported. */
   knownCost: KnownCost | undefined;
   /** How many times the estimate of the last turn's input were counted, where that was reported. */
@@ -154,7 +156,16 @@ type Own =
   | keyof Pick<Run, "policies" | "maxTurns" | "maxRepairs" | "expected" | "settings">
   | keyof Pick<
       Run,
-      "ended" | "model" | "turn" | "usage" | "knownCost" | "inputCorrection" | "toolResults" | "faults" | "endings"
+      | "ended"
+      | "model"
+      | "turn"
+      | "usage"
+      | "reasoning"
+      | "knownCost"
+      | "inputCorrection"
+      | "toolResults"
+      | "faults"
+      | "endings"
     >
   | keyof Pick<Run, "emit" | "publish" | "spend" | "withinGrace" | "close">;
 
@@ -184,6 +195,7 @@ export function newRun(
     turn: 0,
     ended: false,
     usage: noUsage,
+    reasoning: undefined,
     knownCost: undefined,
     inputCorrection: undefined,
     toolResults: [],

@@ -5,6 +5,7 @@ import { resolveRef, type JsonSchema } from "../json-schema.ts";
 import { looseJsonSchemaOf, type Schema } from "../schema.ts";
 import type { Slice } from "../state/slice.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
+import { defineProviderTool, type ProviderTool } from "../tool/provider-tool.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { PromptDefinition } from "./template.ts";
 import { paramsIn, parseText, type TextPart } from "./placeholders.ts";
@@ -37,6 +38,7 @@ export interface Compiled {
   /** Every section, parents first. */
   readonly all: readonly CompiledSection[];
   readonly tools: readonly Tool[];
+  readonly providerTools: readonly ProviderTool[];
   readonly slices: readonly Slice[];
   /** The names of the params; undefined where the schema is loose, or its JSON Schema does not list its keys. */
   readonly params: readonly string[] | undefined;
@@ -97,16 +99,19 @@ export function compileSections(definition: AnyDefinition): Compiled {
   };
   const sections = compile(definition.sections ?? [], undefined);
   const tools = all.flatMap(({ section }) => section.tools ?? []);
-  checkTools(tools);
-  return { sections, all, tools, slices: collectSlices(definition, all), params: known && [...known], declared };
+  const providerTools = all.flatMap(({ section }) => section.providerTools ?? []);
+  checkTools(tools, providerTools);
+  const names = { params: known && [...known], declared };
+  return { sections, all, tools, providerTools, slices: collectSlices(definition, all), ...names };
 }
 
 /** A copy, so that nothing done to the definition later reaches the template. */
 function frozenSection(section: Section<never>): Section<never> {
-  const { tools, policies, resources, slices } = section;
+  const { tools, providerTools, policies, resources, slices } = section;
   return Object.freeze({
     ...section,
     ...(tools && { tools: Object.freeze([...tools]) }),
+    ...(providerTools && { providerTools: Object.freeze(providerTools.map(defineProviderTool)) }),
     ...(policies && { policies: Object.freeze([...policies]) }),
     ...(resources && { resources: Object.freeze([...resources]) }),
     ...(slices && { slices: Object.freeze([...slices]) }),
@@ -187,9 +192,9 @@ function keysOf(root: JsonSchema, schema: unknown): readonly string[] | undefine
   return isRecord(properties) ? Object.keys(properties) : undefined;
 }
 
-function checkTools(tools: readonly Tool[]): void {
+function checkTools(tools: readonly Tool[], providerTools: readonly ProviderTool[]): void {
   refuseDuplicates(
-    [...builtInTools, ...tools.map(({ name }) => name)],
+    [...builtInTools, ...[...tools, ...providerTools].map(({ name }) => name)],
     (name) =>
       `Two tools have the name "${name}"${builtInTools.some((own) => own === name) ? " (the framework's own)" : ""}.`,
   );

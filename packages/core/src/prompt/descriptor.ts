@@ -1,5 +1,6 @@
 import { contentHash } from "../json.ts";
 import { jsonSchemaOf } from "../schema.ts";
+import type { ProviderTool } from "../tool/provider-tool.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { Section } from "./section.ts";
 
@@ -9,12 +10,37 @@ export interface PromptDescriptor {
   readonly key: string;
   readonly sections: Readonly<Record<string, string>>;
   readonly tools: Readonly<Record<string, string>>;
+  /** SHA-256 of each tool that the provider runs, by name: its id and arguments. Left out: there are none. */
+  readonly providerTools?: Readonly<Record<string, string>>;
   /** The params that a text may name; left out where the schema is loose. */
   readonly params?: readonly string[];
   /** Sections that take no overrides. */
   readonly fixed?: readonly string[];
   /** Sections that have a summary. */
   readonly summaries?: readonly string[];
+}
+
+interface Described extends Pick<PromptDescriptor, "ns" | "key"> {
+  readonly params: readonly string[] | undefined;
+  readonly all: readonly { readonly path: string; readonly section: Section<never> }[];
+  readonly tools: readonly Tool[];
+  readonly providerTools: readonly ProviderTool[];
+}
+
+/** The descriptor of a template. Fields that would be empty are left out. */
+export function descriptorOf({ ns, key, all, tools, providerTools, params }: Described): PromptDescriptor {
+  const fixed = all.filter(({ section }) => section.acceptsOverrides === false).map(({ path }) => path);
+  const summaries = all.filter(({ section }) => section.summary !== undefined).map(({ path }) => path);
+  return Object.freeze({
+    ns,
+    key,
+    sections: Object.freeze(Object.fromEntries(all.map(({ path, section }) => [path, sectionHash(section)]))),
+    tools: Object.freeze(Object.fromEntries(tools.map((tool) => [tool.name, toolHash(tool)]))),
+    ...providerToolHashes(providerTools),
+    ...(params === undefined ? {} : { params: Object.freeze(params) }),
+    ...(fixed.length === 0 ? {} : { fixed: Object.freeze(fixed) }),
+    ...(summaries.length === 0 ? {} : { summaries: Object.freeze(summaries) }),
+  });
 }
 
 /** Hashes what an override can replace in a section. */
@@ -34,4 +60,11 @@ export function toolHash(tool: Tool): string {
     input: jsonSchemaOf(tool.input, "input", `The input of tool "${tool.name}"`),
     output: tool.output === undefined ? null : jsonSchemaOf(tool.output, "output", `The output of tool "${tool.name}"`),
   });
+}
+
+/** Hashes what a provider receives with each tool that it runs; nothing where there are none. */
+function providerToolHashes(tools: readonly ProviderTool[]): Pick<PromptDescriptor, "providerTools"> {
+  if (tools.length === 0) return {};
+  const hashes = tools.map(({ name, id, args }) => [name, contentHash({ id, args })] as const);
+  return { providerTools: Object.freeze(Object.fromEntries(hashes)) };
 }

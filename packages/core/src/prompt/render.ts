@@ -1,6 +1,7 @@
 import { atOnce } from "../thenable.ts";
 import { ProvisoError } from "../errors.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
+import type { ProviderTool } from "../tool/provider-tool.ts";
 import type { Tool } from "../tool/tool.ts";
 import { messageOf } from "../message-of.ts";
 import { MarkedEnds, markedSections, type CacheMarks } from "./cache-marks.ts";
@@ -58,11 +59,12 @@ export function renderPrompt(template: CompiledTemplate, params: Params, options
   const { visibility = noVisibility, get } = options;
   const rendering: Rendering = { params, declared, visibility, overrides, get };
   const outline = outlineFor(template, rendering);
-  const { tools, policiesOf, resources, summarised } = outline;
+  const { tools, providerTools, policiesOf, resources, summarised } = outline;
   const disclosing = disclosureTools(summarised, (path) => fullText(template, path, rendering));
   return Object.freeze({
     ...textsByRole(template, outline, rendering, options.outputInstructions),
     tools: disclosing.length === 0 ? tools : Object.freeze([...tools, ...disclosing]),
+    providerTools,
     output: template.output,
     descriptor,
     overrides: overrides && { tag: overrides.tag, applied: overrides.applied, stale: overrides.stale },
@@ -77,7 +79,10 @@ export function renderPrompt(template: CompiledTemplate, params: Params, options
 const noVisibility: Rendering["visibility"] = Object.freeze({});
 
 /** What a rendering shows and offers, whatever its texts are. */
-export interface Outline extends Pick<RenderedPrompt, "tools" | "policiesOf" | "resources" | "summarised"> {
+export interface Outline extends Pick<
+  RenderedPrompt,
+  "tools" | "providerTools" | "policiesOf" | "resources" | "summarised"
+> {
   readonly shown: readonly Shown[];
   /** The sections that are shown in full. */
   readonly open: readonly CompiledSection[];
@@ -117,6 +122,7 @@ function outlineOf(template: Outlined, rendering: Choosing): Outline {
     open,
     marked: markedSections(shown),
     tools: Object.freeze(toolsOf(open, rendering.overrides)),
+    providerTools: providerToolsOf(open),
     policiesOf: policiesByTool(open, template.policies),
     resources: Object.freeze([...template.resources, ...open.flatMap(({ section }) => section.resources ?? [])]),
     summarised: Object.freeze(summarised),
@@ -177,6 +183,13 @@ function toolsOf(open: readonly CompiledSection[], overrides: OverriddenTexts | 
     for (const tool of section.tools ?? []) tools.push(overrides?.tools.get(tool.name) ?? tool);
   }
   return tools;
+}
+
+const noProviderTools: readonly ProviderTool[] = Object.freeze([]);
+
+function providerToolsOf(open: readonly CompiledSection[]): readonly ProviderTool[] {
+  const tools = open.flatMap(({ section }) => section.providerTools ?? []);
+  return tools.length === 0 ? noProviderTools : Object.freeze(tools);
 }
 
 /** What was opened counts first, then the override, then the definition. */

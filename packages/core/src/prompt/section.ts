@@ -5,6 +5,7 @@ import type { ObjectSchema, Schema } from "../schema.ts";
 import type { SessionState } from "../state/session.ts";
 import type { Slice } from "../state/slice.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
+import type { ProviderTool } from "../tool/provider-tool.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { OutputOf } from "../types.ts";
 import type { CheckedSectionList, CheckedText, TextKeys } from "./placeholders.ts";
@@ -44,6 +45,8 @@ export interface Section<in Params = {}> {
   readonly cached?: boolean | undefined;
   /** Tools that the model may call while the section is open. */
   readonly tools?: readonly Tool[] | undefined;
+  /** Tools that the provider runs while the section is open; they come and go with it as its own tools do. */
+  readonly providerTools?: readonly ProviderTool[] | undefined;
   /** Policies for the calls of this section's tools, before those of the prompt. */
   readonly policies?: readonly ToolPolicy[] | undefined;
   /** Resources of the section, opened when an evaluation begins. */
@@ -119,6 +122,7 @@ const sectionNames = {
   enabled: true,
   cached: true,
   tools: true,
+  providerTools: true,
   policies: true,
   resources: true,
   slices: true,

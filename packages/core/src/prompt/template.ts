@@ -8,10 +8,11 @@ import type { Slice } from "../state/slice.ts";
 import type { CompletionChecker } from "../tool/completion.ts";
 import { checkedFeedback, type FeedbackProvider } from "../tool/feedback.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
+import type { ProviderTool } from "../tool/provider-tool.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { InputOf, OutputOf } from "../types.ts";
 import { compileSections, type CompiledSection } from "./compile.ts";
-import { sectionHash, toolHash, type PromptDescriptor } from "./descriptor.ts";
+import { descriptorOf, type PromptDescriptor } from "./descriptor.ts";
 import type { SummarisedSection } from "./disclosure/disclosure-tools.ts";
 import { checkTaskExamples, type TaskExample } from "./examples.ts";
 import { outputSpec, type OutputSpec } from "./output.ts";
@@ -112,6 +113,8 @@ export interface RenderedPrompt<Output = unknown> extends CacheMarks {
   readonly user: string;
   /** The tools that the model may call, those of open sections. */
   readonly tools: readonly Tool[];
+  /** The tools that the provider runs, those of open sections. */
+  readonly providerTools: readonly ProviderTool[];
   /** The schema of the output; undefined for text. */
   readonly output: OutputSpec<Output> | undefined;
   /** The names and hashes of the texts, before any override. */
@@ -244,10 +247,11 @@ function compileTemplate(definition: AnyDefinition): CompiledTemplate & { readon
   if (definition.params !== undefined)
     looseJsonSchemaOf(definition.params, "output", `The params of prompt "${ns}/${key}"`);
   const sections = sectionsOf(definition);
-  const { all, tools, slices, params, declared, ...compiled } = compileSections({ ...definition, sections });
+  const { all, tools, providerTools, slices, params, declared, ...compiled } = compileSections({
+    ...definition,
+    sections,
+  });
   checkTaskExamples(examples, tools, output);
-  const fixed = all.filter(({ section }) => section.acceptsOverrides === false).map(({ path }) => path);
-  const summaries = all.filter(({ section }) => section.summary !== undefined).map(({ path }) => path);
   const policies = Object.freeze([...(definition.policies ?? [])]);
   const resources = Object.freeze([...(definition.resources ?? [])]);
   return Object.freeze({
@@ -264,15 +268,7 @@ function compileTemplate(definition: AnyDefinition): CompiledTemplate & { readon
     completion: definition.completion as CompletionChecker | undefined,
     examples: Object.freeze([...examples]),
     resources,
-    descriptor: Object.freeze({
-      ns,
-      key,
-      sections: Object.freeze(Object.fromEntries(all.map(({ path, section }) => [path, sectionHash(section)]))),
-      tools: Object.freeze(Object.fromEntries(tools.map((tool) => [tool.name, toolHash(tool)]))),
-      ...(params === undefined ? {} : { params: Object.freeze(params) }),
-      ...(fixed.length === 0 ? {} : { fixed: Object.freeze(fixed) }),
-      ...(summaries.length === 0 ? {} : { summaries: Object.freeze(summaries) }),
-    }),
+    descriptor: descriptorOf({ ns, key, all, tools, providerTools, params }),
     output: output === undefined ? undefined : outputSpec(output, `The output of prompt "${ns}/${key}"`),
     outputInstructions: definition.outputInstructions ?? false,
   });

@@ -13,6 +13,7 @@ import type { ContextPolicy } from "./context.ts";
 import type { EvaluationSettings, TokenLogprob } from "./settings.ts";
 import type { Message } from "./message.ts";
 import type { FinishReason, ToolChoice } from "./model.ts";
+import type { Source } from "./told.ts";
 
 /** Evaluates prompts: `openai({ model })`, `aiSdk({ model })`, `modelAdapter(model)` make one. */
 export interface ProviderAdapter {
@@ -136,6 +137,10 @@ export interface PromptResponse<Output> {
   readonly messages: readonly Message[];
   /** Why the model stopped. */
   readonly finishReason: FinishReason;
+  /** The thoughts that the model showed: all turns, a blank line between them. Left out: it showed none. */
+  readonly reasoning?: string;
+  /** What the answer of the last turn rests on. Left out: the provider names nothing. */
+  readonly sources?: readonly Source[];
   /** The log probabilities of the last turn's tokens. Left out: they were not asked for, or not returned. */
   readonly logprobs?: readonly TokenLogprob[];
   /** The tier that served the last turn. Left out: the provider does not say. */

@@ -32,6 +32,8 @@ export interface AssistantMessage {
   readonly text: string;
   /** The calls that the model made, in their order. */
   readonly toolCalls: readonly ToolCall[];
+  /** The thoughts that the model showed. They are kept and never sent back: `providerItems` is. */
+  readonly reasoning?: string;
   /** Opaque, replayed to the same provider: reasoning items, signatures. */
   readonly providerItems?: unknown;
 }
@@ -128,7 +130,13 @@ function parseMessage(message: unknown, path: string): Message {
       const { providerItems } = fields;
       const why = whyNoJson(providerItems);
       if (why !== undefined) throw fault(`${path}.providerItems`, `must be JSON: ${why}`);
-      return { role: "assistant", text, toolCalls, ...(providerItems === undefined ? {} : { providerItems }) };
+      return {
+        role: "assistant",
+        text,
+        toolCalls,
+        ...(fields["reasoning"] === undefined ? {} : { reasoning: string(fields, "reasoning", path) }),
+        ...(providerItems === undefined ? {} : { providerItems }),
+      };
     }
     case "tool": {
       const isError = fields["isError"];

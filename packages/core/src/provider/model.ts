@@ -3,7 +3,9 @@ import type { ReportedUsage } from "../limits/usage.ts";
 import type { JsonSchema } from "../schema.ts";
 import type { AssistantMessage, Message } from "./message.ts";
 import type { RateLimit } from "./pacing.ts";
+import type { ProviderTool } from "../tool/provider-tool.ts";
 import type { EvaluationSettings, TokenLogprob } from "./settings.ts";
+import type { ProviderCall, Source } from "./told.ts";
 
 /** Why the model stopped, the same names for all providers. */
 export type FinishReason = "stop" | "length" | "content-filter" | "tool-calls" | "other";
@@ -28,12 +30,17 @@ export interface ToolSpec {
   readonly inputSchema: JsonSchema;
 }
 
-/** More kinds may come: pass over what you do not know. */
-export interface ModelDelta {
-  readonly kind: "text";
-  /** What was added to the answer. */
-  readonly text: string;
-}
+/**
+ * More of an answer while it is streamed: of its text, or of the model's thoughts. "reset" takes back what was
+ * emitted for this request, because another model goes on. More kinds may come: pass over what you do not know.
+ */
+export type ModelDelta =
+  | {
+      readonly kind: "text" | "reasoning";
+      /** What was added. */
+      readonly text: string;
+    }
+  | { readonly kind: "reset" };
 
 /** One request to a model; what a `generate` gets. */
 export interface ModelRequest {
@@ -56,6 +63,8 @@ export interface ModelRequest {
    * has it; left out, nothing is set.
    */
   readonly settings?: EvaluationSettings | undefined;
+  /** The tools that the provider runs itself. Each request of an evaluation has the list; left out, there are none. */
+  readonly providerTools?: readonly ProviderTool[] | undefined;
   /** Aborted when the request is to end. */
   readonly signal: AbortSignal;
   /** If set, the provider streams the answer and calls this for each delta. */
@@ -78,6 +87,10 @@ export interface ModelResponse {
   readonly parsed?: unknown;
   /** The text with which the model declined; left out: it did not. */
   readonly refusal?: string | undefined;
+  /** What the answer rests on. Each source counts once. Left out: the provider names nothing. */
+  readonly sources?: readonly Source[] | undefined;
+  /** The calls that the provider ran itself, in their order. Left out: there are none. */
+  readonly providerCalls?: readonly ProviderCall[] | undefined;
   /** The log probabilities of its tokens; left out: there are none. */
   readonly logprobs?: readonly TokenLogprob[] | undefined;
   /** The tier that served the request; left out: the service does not name it. */
@@ -157,6 +170,11 @@ export interface ModelCapabilities {
    * example; undefined: all of them can. Left out: every value can.
    */
   readonly refusesSetting?: ((settings: EvaluationSettings) => SettingRefusal | undefined) | undefined;
+  /**
+   * The ids of the tools that the service runs itself; `"openai.*"` stands for all that begin with `openai.`. Left out:
+   * there are none, so that each one in a prompt is refused.
+   */
+  readonly providerTools?: readonly string[] | undefined;
   /** Whether the answers report their cost, so that `maxCostUsd` holds without a price. Default false. */
   readonly reportsCost?: boolean | undefined;
 }

@@ -5,20 +5,11 @@ import type { Usage } from "../limits/usage.ts";
 import type { PromptDescriptor } from "../prompt/descriptor.ts";
 import type { FinishReason } from "../provider/model.ts";
 import type { TokenLogprob } from "../provider/settings.ts";
+import type { Source } from "../provider/told.ts";
 import type { PartialOutput } from "../provider/adapter.ts";
 import type { ToolResult } from "../tool/result.ts";
-
-export interface EventBase<Type extends string> {
-  readonly type: Type;
-  readonly sessionId: string;
-  readonly evaluationId: string;
-  /** The call that a nested evaluation runs in. */
-  readonly parent?: { readonly evaluationId: string; readonly callId: string };
-  /** Gap-free within the session, from 0. */
-  readonly seq: number;
-  /** Epoch milliseconds, from the run's clock. */
-  readonly at: number;
-}
+import type { EventBase } from "./event-base.ts";
+import type { ProviderToolUsed, ReasoningDelta, TextDelta, TextReset } from "./answer-events.ts";
 
 /** An evaluation begins: what the model will be shown. */
 export interface PromptRendered extends EventBase<"prompt.rendered"> {
@@ -80,22 +71,14 @@ export interface ProviderResponded extends EventBase<"provider.responded"> {
   readonly model?: string | undefined;
   /** The tier that served the request; left out: the provider does not name it. */
   readonly serviceTier?: string | undefined;
+  /** The thoughts that the model showed; left out: none. */
+  readonly reasoning?: string | undefined;
+  /** What the answer rests on; left out: the provider names nothing. */
+  readonly sources?: readonly Source[] | undefined;
   /** The log probabilities of the answer's tokens; left out: there are none. */
   readonly logprobs?: readonly TokenLogprob[] | undefined;
 }
 
-/** More of the answer's text, while it is streamed. */
-export interface TextDelta extends EventBase<"text.delta"> {
-  /** The turn's number, from 1. */
-  readonly turn: number;
-  /** What was added to the answer. */
-  readonly text: string;
-}
-/** A streamed attempt failed and is asked again: drop the deltas of this turn. */
-export interface TextReset extends EventBase<"text.reset"> {
-  /** The turn's number, from 1. */
-  readonly turn: number;
-}
 /** What has arrived of a structured output so far. */
 export interface OutputDelta<Output = unknown> extends EventBase<"output.delta"> {
   /** The turn's number, from 1. */
@@ -256,6 +239,8 @@ export type FrameworkEvent =
   | ProviderThrottled
   | ProviderResponded
   | TextDelta
+  | ReasoningDelta
+  | ProviderToolUsed
   | TextReset
   | OutputDelta
   | ToolRequested
@@ -274,6 +259,8 @@ const types: Record<FrameworkEvent["type"], true> = {
   "provider.throttled": true,
   "provider.responded": true,
   "text.delta": true,
+  "reasoning.delta": true,
+  "provider.tool": true,
   "text.reset": true,
   "output.delta": true,
   "tool.requested": true,

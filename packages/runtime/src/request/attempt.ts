@@ -188,7 +188,7 @@ function settled(
   granted.settle(usage);
   // Checked before others spend from a shared budget.
   const passed = run.limits.check("response");
-  deltas?.complete(answer.message.text);
+  deltas?.complete(answer.message);
   return { response: answer, usage, stop: passed ?? run.limits.unpriced(usage) };
 }
 

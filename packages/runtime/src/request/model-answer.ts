@@ -11,6 +11,7 @@ import type {
 } from "@proviso/core";
 import { isRecord, type FinishReason } from "@proviso/core/provider";
 import { whyNoJson, messageOf } from "@proviso/core/internal";
+import { readCalls, readSources } from "./told.ts";
 import { isNetworkError, isTimeoutError, isUnreachable, networkFailure } from "./network-error.ts";
 import { isA } from "../is-a.ts";
 
@@ -63,7 +64,7 @@ function readAnswer(answer: unknown): ModelResponse | ModelFailure | string {
   if (failure !== undefined) return readFailure(answer, { failure, message, payload, usage });
   const read = readMessage(message);
   if (typeof read === "string") return read;
-  const { finishReason, model, parsed, refusal, logprobs, serviceTier, rateLimit } = answer;
+  const { finishReason, model, parsed, refusal, sources, providerCalls, logprobs, serviceTier, rateLimit } = answer;
   const response: Whole<ModelResponse> = {
     failure: undefined,
     message: read,
@@ -72,6 +73,8 @@ function readAnswer(answer: unknown): ModelResponse | ModelFailure | string {
     model: typeof model === "string" ? model : undefined,
     parsed,
     refusal: typeof refusal === "string" ? refusal : undefined,
+    sources: readSources(sources, read.text),
+    providerCalls: readCalls(providerCalls),
     logprobs: readLogprobs(logprobs),
     serviceTier: typeof serviceTier === "string" && serviceTier !== "" ? serviceTier : undefined,
     payload,
@@ -134,14 +137,15 @@ const finishReasons: ReadonlySet<unknown> = new Set(Object.keys(everyFinishReaso
 /** A text: what would fail later, in the middle of something else. */
 function readMessage(message: unknown): AssistantMessage | string {
   if (!isRecord(message)) return noMessage;
-  const { text, toolCalls, providerItems } = message;
+  const { text, toolCalls, reasoning, providerItems } = message;
   if (typeof text !== "string" || !Array.isArray(toolCalls)) return noMessage;
   // Not pushed one by one: it is kept with the history, and a list that grew has room for sixteen more.
   const calls = (toolCalls as readonly unknown[]).map(readCall);
   // Also where the list has a hole.
   const unread = calls.findIndex((call) => !isRecord(call));
   if (unread !== -1) return (calls[unread] as string | undefined) ?? noMessage;
-  const own = { role: "assistant", text, toolCalls: calls as readonly ToolCall[] } as const;
+  const thought = typeof reasoning === "string" && reasoning !== "" ? { reasoning } : undefined;
+  const own = { role: "assistant", text, toolCalls: calls as readonly ToolCall[], ...thought } as const;
   if (providerItems === undefined) return own;
   const why = whyNoJson(providerItems);
   if (why !== undefined) return `The provider's own items cannot be written as JSON: ${why}`;

@@ -8,6 +8,7 @@ import type {
   ModelFailure,
   RejectedParams,
   SchemaIssue,
+  Source,
   ToolCall,
   ToolResult,
 } from "@proviso/core";
@@ -38,6 +39,8 @@ const data = "data";
 const rejectedParams: ShapeOf<RejectedParams> = { rawArguments: data, error: data };
 const toolResult: ShapeOf<ToolResult> = { success: kept, message: data, value: data, hideValue: kept };
 
+const source: ShapeOf<Source> = { kind: kept, url: data, title: data, fileName: data, at: kept };
+
 const events: { readonly [E in FrameworkEvent as E["type"]]: ShapeOf<E, OfEveryEvent> } = {
   "prompt.rendered": {
     promptName: kept,
@@ -59,10 +62,14 @@ const events: { readonly [E in FrameworkEvent as E["type"]]: ShapeOf<E, OfEveryE
     queuedMs: kept,
     model: kept,
     serviceTier: kept,
+    reasoning: data,
+    sources: source,
     logprobs: data,
   },
   // Redacted before it is cut into events: a secret may come in pieces.
   "text.delta": { turn: kept, text: kept },
+  "reasoning.delta": { turn: kept, text: kept },
+  "provider.tool": { turn: kept, callId: kept, name: "tool", input: data, output: data, isError: kept },
   "text.reset": { turn: kept },
   "output.delta": { turn: kept, partial: data },
   "tool.requested": { turn: kept, callId: kept, name: "tool", arguments: data },
@@ -107,6 +114,7 @@ const message: ShapeOf<Message> = {
   role: kept,
   text: data,
   toolCalls: toolCall,
+  reasoning: data,
   providerItems: data,
   callId: kept,
   name: "tool",

@@ -21,8 +21,8 @@ export interface ServerSentEvent {
 export interface ServerSentEventOptions<Output> {
   /**
    * Chooses what is sent of an event; undefined: nothing. Prompts, params and results of tools are events too: send only
-   * what any visitor of the page may read. Default: `text` and `partial` with the answer so far, and `reset`, after
-   * which what was shown of this turn is dropped.
+   * what any visitor of the page may read. Default: `text` and `partial` with the answer so far, `reasoning` with the
+   * model's thoughts, and `reset`, after which what was shown of this turn is dropped.
    */
   readonly show?: ((event: StreamEvent<Output>) => ServerSentEvent | undefined) | undefined;
   /** Milliseconds without anything sent after which a comment keeps the connection open. Default 15,000. */
@@ -131,6 +131,7 @@ function written({ event, data = null }: ServerSentEvent): string {
 
 function shownByDefault(event: StreamEvent): ServerSentEvent | undefined {
   if (event.type === "text.delta") return { event: "text", data: event.text };
+  if (event.type === "reasoning.delta") return { event: "reasoning", data: event.text };
   if (event.type === "output.delta") return { event: "partial", data: event.partial };
   return event.type === "text.reset" ? { event: "reset" } : undefined;
 }

@@ -158,10 +158,10 @@ function openQueue(): Queue {
   };
 }
 
-/** The event together with the delta of its kind among the two before it, which is taken out. */
+/** The event together with the delta of its kind among the three before it, which is taken out. */
 function takeIn(events: StreamEvent[], event: StreamEvent): StreamEvent {
   if (!isDelta(event)) return event;
-  for (const at of [events.length - 1, events.length - 2]) {
+  for (const at of [events.length - 1, events.length - 2, events.length - 3]) {
     const earlier = events[at];
     if (earlier === undefined || !isDelta(earlier) || earlier.turn !== event.turn) return event;
     if (earlier.type !== event.type) continue;
@@ -172,6 +172,9 @@ function takeIn(events: StreamEvent[], event: StreamEvent): StreamEvent {
   return event;
 }
 
-function isDelta(event: StreamEvent): event is Extract<StreamEvent, { readonly type: "text.delta" | "output.delta" }> {
-  return event.type === "text.delta" || event.type === "output.delta";
+type Delta = Extract<StreamEvent, { readonly type: "text.delta" | "reasoning.delta" | "output.delta" }>;
+
+function isDelta(event: StreamEvent): event is Delta {
+  const { type } = event;
+  return type === "text.delta" || type === "reasoning.delta" || type === "output.delta";
 }

@@ -5,7 +5,10 @@ import {
   type ModelProvider,
   type ModelRequest,
   type ModelResponse,
+  type ProviderCall,
   type ReportedUsage,
+  type Source,
+  type TokenLogprob,
 } from "@proviso/core";
 import { checkOptionNames, type FinishReason } from "@proviso/core/provider";
 import { testModels } from "../test-models.ts";
@@ -19,6 +22,14 @@ export type ScriptedStep =
   | {
       /** The text of the answer. Default: empty. */
       readonly text?: string | undefined;
+      /** The thoughts of the model. Streamed, they come before the text. Default: nothing. */
+      readonly reasoning?: string | undefined;
+      /** What the answer rests on. Default: nothing. */
+      readonly sources?: readonly Source[] | undefined;
+      /** Calls that the provider ran itself. Default: none. */
+      readonly providerCalls?: readonly ProviderCall[] | undefined;
+      /** The log probabilities of the answer's tokens. Default: none. */
+      readonly logprobs?: readonly TokenLogprob[] | undefined;
       /** A structured answer, sent as JSON text. */
       readonly output?: unknown;
       /** An id is made up where none is given; an object is sent as JSON. */
@@ -85,6 +96,7 @@ export function scriptedModel(
     nativeOutput: true,
     settings: true,
     refusesSetting: true,
+    providerTools: true,
   });
   for (const [index, step] of steps.entries()) checkStep(step, index);
   const requests: ModelRequest[] = [];
@@ -127,6 +139,10 @@ export function scriptedModel(
 
 const stepNames = {
   text: true,
+  reasoning: true,
+  sources: true,
+  providerCalls: true,
+  logprobs: true,
   output: true,
   toolCalls: true,
   usage: true,
@@ -168,16 +184,26 @@ async function play(
   const limit = Math.min(request.maxOutputTokens ?? Infinity, outputTokens);
   const isCut = limit < outputTokens;
   const text = isCut ? whole.slice(0, Math.floor((whole.length * limit) / outputTokens)) : whole;
-  // Streamed, it comes in words.
-  for (const word of request.onDelta === undefined ? [] : (text.match(/\s*[^\s,]+,?/g) ?? [])) {
-    request.onDelta?.({ kind: "text", text: word });
+  const { reasoning, sources, providerCalls, logprobs } = step;
+  if (request.onDelta !== undefined) {
+    for (const word of wordsOf(reasoning ?? "")) request.onDelta({ kind: "reasoning", text: word });
+    for (const word of wordsOf(text)) request.onDelta({ kind: "text", text: word });
   }
+  const thought = reasoning === undefined ? undefined : { reasoning };
   return {
-    message: { role: "assistant", text, toolCalls: isCut ? [] : toolCalls },
+    message: { role: "assistant", text, toolCalls: isCut ? [] : toolCalls, ...thought },
+    sources,
+    providerCalls,
+    logprobs,
     finishReason: isCut ? "length" : (step.finishReason ?? (toolCalls.length > 0 ? "tool-calls" : "stop")),
     usage: isCut ? { ...usage, outputTokens: limit, totalTokens: undefined } : usage,
     model: testModels.scripted,
   };
+}
+
+/** What is streamed comes in words. */
+function wordsOf(text: string): readonly string[] {
+  return text.match(/\s*[^\s,]+,?/g) ?? [];
 }
 
 /** A script that reports costs needs no prices. */

@@ -12,7 +12,8 @@ export function withUniqueIds(message: AssistantMessage, newId: () => string): A
   });
   if (toolCalls.every((call, index) => call === message.toolCalls[index])) return message;
   // The provider's own items still carry the old ids.
-  return { role: "assistant", text: message.text, toolCalls };
+  const { text, reasoning } = message;
+  return { role: "assistant", text, toolCalls, ...(reasoning === undefined ? undefined : { reasoning }) };
 }
 
 /** Whether an id can be sent: the wire would make one id of two that differ in halves of surrogate pairs alone. */
