@@ -12,7 +12,7 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 const prefixes =
-  "PRM VIS OVR TOOL TX LOOP SET CCH CTX OUT THR PAC LIM STR BAT EVT SES RES FS ERR PRO SEC OPT SIM OAI KIT SKL AIS CMD EST BLK LLC DEMO DOC AGT".split(
+  "PRM VIS OVR TOOL TX LOOP SET CCH CTX FILE BLOB OUT THR PAC LIM STR BAT EVT SES RES FS ERR PRO SEC OPT SIM OAI KIT SKL AIS CMD EST BLK LLC DEMO DOC AGT".split(
     " ",
   );
 const idPattern = new RegExp(`\\b(?:${prefixes.join("|")})-\\d+\\b`, "g");

@@ -9,6 +9,7 @@ import type { Tool } from "../tool/tool.ts";
 import type { PromptDefinition } from "./template.ts";
 import { paramsIn, parseText, type TextPart } from "./placeholders.ts";
 import { checkToolExamples, toolExamplesText } from "./examples.ts";
+import { refuseFilesOfSystem } from "./file-params.ts";
 import { checkSection, type Section } from "./section.ts";
 import { openedSections } from "./disclosure/visibility.ts";
 
@@ -96,6 +97,7 @@ export function compileSections(definition: AnyDefinition): Compiled {
     });
   };
   const sections = compile(definition.sections ?? [], undefined);
+  refuseFilesOfSystem(definition.params, all);
   const tools = all.flatMap(({ section }) => section.tools ?? []);
   checkTools(tools);
   return { sections, all, tools, slices: collectSlices(definition, all), params: known && [...known], declared };

@@ -1,3 +1,4 @@
+import type { FileRef } from "../content/file.ts";
 import type { Pace, Pacing } from "./pacing.ts";
 import type { Budget, BudgetTracker } from "../limits/budget.ts";
 import type { Deadline } from "../limits/deadline.ts";
@@ -136,6 +137,8 @@ export interface PromptResponse<Output> {
   readonly messages: readonly Message[];
   /** Why the model stopped. */
   readonly finishReason: FinishReason;
+  /** The files that the model made, of all turns. Left out: none. */
+  readonly files?: readonly FileRef[];
   /** The log probabilities of the last turn's tokens. Left out: they were not asked for, or not returned. */
   readonly logprobs?: readonly TokenLogprob[];
   /** The tier that served the last turn. Left out: the provider does not say. */
