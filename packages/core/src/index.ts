@@ -90,6 +90,7 @@ export type { Draft, LogDraft, Slice, SliceDraft, SliceReducers } from "./state/
 
 export { provide, provideFactory } from "./resources/binding.ts";
 export type { Binding, ResourceOf, Resources, ResourceScope, UsedResources } from "./resources/binding.ts";
+export { Blobs } from "./resources/blobs.ts";
 export { Filesystem } from "./resources/filesystem.ts";
 export { guardedFor } from "./resources/guard.ts";
 export type { CallGuard, Guardable } from "./resources/guard.ts";
@@ -116,7 +117,12 @@ export type {
   StreamEvent,
   ThrottlePolicy,
 } from "./provider/adapter.ts";
-export type { StoredFile } from "./content/file.ts";
+export { isFileRef, linkedFile, uploadedFile } from "./content/file.ts";
+export type { FileLike, FileRef, LinkedFile, PlacedFile, StoredFile, UploadedFile } from "./content/file.ts";
+export { partsOf } from "./content/parts.ts";
+export type { MessagePart } from "./content/parts.ts";
+export { BlobError } from "./blob-error.ts";
+export type { BlobFault } from "./blob-error.ts";
 export type { ContextPolicy, SummaryPolicy } from "./provider/context.ts";
 export type {
   CacheSetting,
@@ -128,7 +134,16 @@ export type {
 } from "./provider/settings.ts";
 export { parseMessages } from "./provider/message.ts";
 export type { AssistantMessage, Message, PromptMessage, ToolCall, ToolMessage } from "./provider/message.ts";
-export type { ModelFailure, ModelProvider, ModelRequest, ModelResponse, ToolChoice } from "./provider/model.ts";
+export type {
+  FileSupport,
+  GeneratedFile,
+  ModelCapabilities,
+  ModelFailure,
+  ModelProvider,
+  ModelRequest,
+  ModelResponse,
+  ToolChoice,
+} from "./provider/model.ts";
 export type { ProviderCall, Source } from "./provider/told.ts";
 export type {
   Pace,

@@ -1,6 +1,8 @@
 // What Proviso's own packages share of core. It is not for users: names here change without notice.
 export type { EvaluationPhase } from "./failure-kinds.ts";
 export type { RestoreFault } from "./transaction-errors.ts";
+export { cleanName, isFileLike, isPlatformFile, labelOf } from "./content/file.ts";
+export { keepBytes, keptBytes } from "./content/kept-bytes.ts";
 export { describeValue } from "./describe-value.ts";
 export { textFinder } from "./find-text.ts";
 export { messageOf } from "./message-of.ts";
@@ -19,11 +21,12 @@ export { wrappedSchema, wrapperKey } from "./prompt/output.ts";
 export type { OutputSpec } from "./prompt/output.ts";
 export { checkOverride, checkOverrideTexts, checkTag } from "./prompt/overrides.ts";
 export { plainSchema } from "./prompt/plain-schema.ts";
-export { RenderFault } from "./prompt/render.ts";
+export { RenderFault } from "./prompt/render-fault.ts";
 export { sectionsIn } from "./prompt/template.ts";
 export { textPrompt } from "./prompt/text-prompt.ts";
 export { openedSections } from "./prompt/disclosure/visibility.ts";
 export type { OpenedSections } from "./prompt/disclosure/visibility.ts";
+export type { ReturnedResult } from "./tool/result.ts";
 export { returnedResult } from "./tool/result.ts";
 export { eventKeys, filterKey } from "./state/event.ts";
 export { isFrameworkEventType } from "./state/events.ts";

@@ -1,4 +1,7 @@
 // The contract of a provider: what an adapter of a model service receives and returns.
+export { partsOf } from "./content/parts.ts";
+export type { MessagePart } from "./content/parts.ts";
+export type { FileRef, PlacedFile, StoredFile } from "./content/file.ts";
 export { isRecord } from "./is-record.ts";
 export { parseJson } from "./json.ts";
 export type { JsonLimits, JsonResult } from "./json.ts";
@@ -14,7 +17,9 @@ export type { ProviderTool } from "./tool/provider-tool.ts";
 export { parseMessages } from "./provider/message.ts";
 export type { AssistantMessage, Message, PromptMessage, ToolCall, ToolMessage } from "./provider/message.ts";
 export type {
+  FileSupport,
   FinishReason,
+  GeneratedFile,
   ModelDelta,
   ModelFailure,
   ModelCapabilities,

@@ -67,7 +67,11 @@ describe("ERR-4 an unknown option is refused, and the one that may be meant is n
       "A budget has no option maxTokens. Did you mean maxOutputTokens?",
     ],
     ["provideFactory", () => provideFactory(key, () => 1, { scopes: "toolCall" } as never), "Did you mean scope?"],
-    ["toolOk", () => toolOk(1, { hide: true } as never), "toolOk has no option hide. It takes message, hideValue."],
+    [
+      "toolOk",
+      () => toolOk(1, { hide: true } as never),
+      "toolOk has no option hide. It takes message, hideValue, files.",
+    ],
     [
       "feedback",
       () =>

@@ -100,7 +100,7 @@ describe("PRM-3 placeholders", () => {
     expect(fault).toBeInstanceOf(RenderFault);
     expect(fault).toMatchObject({ section: "s.c", placeholder: "v", code: "render_fault" });
     expect(fault.message).toContain(
-      `{{v}} in section "s.c" must be a string, number, boolean or bigint, not ${found}.`,
+      `{{v}} in section "s.c" must be a string, number, boolean, bigint or file, not ${found}.`,
     );
   });
 

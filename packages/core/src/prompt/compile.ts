@@ -10,6 +10,7 @@ import type { Tool } from "../tool/tool.ts";
 import type { PromptDefinition } from "./template.ts";
 import { paramsIn, parseText, type TextPart } from "./placeholders.ts";
 import { checkToolExamples, toolExamplesText } from "./examples.ts";
+import { refuseFilesOfSystem } from "./file-params.ts";
 import { checkSection, type Section } from "./section.ts";
 import { openedSections } from "./disclosure/visibility.ts";
 
@@ -98,6 +99,7 @@ export function compileSections(definition: AnyDefinition): Compiled {
     });
   };
   const sections = compile(definition.sections ?? [], undefined);
+  refuseFilesOfSystem(definition.params, all);
   const tools = all.flatMap(({ section }) => section.tools ?? []);
   const providerTools = all.flatMap(({ section }) => section.providerTools ?? []);
   checkTools(tools, providerTools);

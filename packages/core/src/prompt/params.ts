@@ -1,3 +1,4 @@
+import { isFileRef } from "../content/file.ts";
 import { DefinitionError } from "../errors.ts";
 import { describeIssues, parseWithSchemaSync, type ObjectSchema } from "../schema.ts";
 
@@ -23,6 +24,8 @@ export function checkedParams(
 
 /** Plain objects and arrays at any depth; anything else is the caller's own. */
 function frozenCopy(value: unknown, seen = new Map<unknown, unknown>()): unknown {
+  // A reference that was made in this process may be what keeps the bytes.
+  if (Object.isFrozen(value) && isFileRef(value)) return value;
   const isPlain = typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
   if (!isPlain && !Array.isArray(value)) return value;
   const known = seen.get(value);

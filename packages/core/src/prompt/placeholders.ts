@@ -1,3 +1,4 @@
+import { isFileLike, labelOf, type FileLike } from "../content/file.ts";
 import { DefinitionError } from "../errors.ts";
 
 type Trim<T extends string> = T extends ` ${infer R}` ? Trim<R> : T extends `${infer R} ` ? Trim<R> : T;
@@ -9,17 +10,18 @@ type Placeholder<T extends string, Found = never> = T extends `${infer Before}{{
       ? Placeholder<After, Found | Trim<Name>>
       : Found
   : Found;
+type Shown = string | number | boolean | bigint | undefined | FileLike | readonly FileLike[];
 /** The params that a text can show; one that may be missing is shown as nothing then. */
 export type TextKeys<P> = {
-  [K in keyof P]-?: P[K] extends string | number | boolean | bigint | undefined ? K : never;
+  [K in keyof P]-?: P[K] extends Shown ? K : never;
 }[keyof P];
 /** What the compiler shows where a text names no param of the prompt. */
 export interface UnknownPlaceholder<Name> {
   readonly "unknown placeholder": Name;
 }
-/** What the compiler shows where a text names a param that is there and cannot be shown: an object, a list, or a null. */
+/** What the compiler shows where a text names a param that is there and cannot be shown: an object, a list of other things than files, or a null. */
 export interface UnprintablePlaceholder<Name> {
-  readonly "a placeholder's param must be a string, number, boolean or bigint, or be absent": Name;
+  readonly "a placeholder's param must be a string, number, boolean, bigint or file, or be absent": Name;
 }
 /**
  * Turns a placeholder in a literal text that cannot be filled into a compile error, at that text, that names it and the
@@ -100,11 +102,23 @@ export interface UnfitValue {
   readonly found: string;
 }
 
-/** One pass; only strings, numbers, booleans and bigints are text. What is declared and absent is nothing. */
+/** A file of a param, and where it stands in a text. */
+export interface PlacedParam {
+  /** The UTF-16 offset in the text, right behind the file's label. */
+  readonly at: number;
+  /** The file as the param holds it. */
+  readonly file: FileLike;
+}
+
+/**
+ * One pass; strings, numbers, booleans and bigints are text. What is declared and absent is nothing. A file, or each of a
+ * list, is shown as its label and added to `files`.
+ */
 export function fillText(
   parts: readonly TextPart[],
   params: Readonly<Record<string, unknown>>,
   declared: ReadonlySet<string>,
+  files: PlacedParam[] = [],
 ): string | UnfitValue {
   let text = "";
   for (const part of parts) {
@@ -114,10 +128,23 @@ export function fillText(
     }
     const value = Object.hasOwn(params, part.param) ? params[part.param] : undefined;
     if (value === undefined && declared.has(part.param)) continue;
-    if (!isText(value)) return { param: part.param, found: describe(value) };
-    text += String(value);
+    if (isText(value)) {
+      text += String(value);
+      continue;
+    }
+    const shown = filesOf(value);
+    if (shown === undefined) return { param: part.param, found: describe(value) };
+    for (const [index, file] of shown.entries()) {
+      text += index === 0 ? labelOf(file) : ` ${labelOf(file)}`;
+      files.push({ at: text.length, file });
+    }
   }
   return text;
+}
+
+function filesOf(value: unknown): readonly FileLike[] | undefined {
+  if (Array.isArray(value)) return value.every(isFileLike) ? value : undefined;
+  return isFileLike(value) ? [value] : undefined;
 }
 
 function isText(value: unknown): value is string | number | boolean | bigint {

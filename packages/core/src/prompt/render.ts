@@ -1,38 +1,19 @@
 import { atOnce } from "../thenable.ts";
-import { ProvisoError } from "../errors.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
 import type { ProviderTool } from "../tool/provider-tool.ts";
 import type { Tool } from "../tool/tool.ts";
 import { messageOf } from "../message-of.ts";
 import { MarkedEnds, markedSections, type CacheMarks } from "./cache-marks.ts";
+import { PlacedParams, type RenderedFiles } from "./placed-params.ts";
+import { RenderFault } from "./render-fault.ts";
 import type { CompiledSection } from "./compile.ts";
 import { disclosureTools, openingLine, type SummarisedSection } from "./disclosure/disclosure-tools.ts";
 import { taskExamplesText, type TaskExample } from "./examples.ts";
 import { outputInstructions } from "./output.ts";
 import { applyOverride, type OverriddenTexts } from "./overrides.ts";
-import { fillText, type TextPart } from "./placeholders.ts";
+import { fillText, type PlacedParam, type TextPart } from "./placeholders.ts";
 import type { CompiledTemplate, RenderedPrompt, RenderOptions } from "./template.ts";
 import type { Visibility } from "./disclosure/visibility.ts";
-
-/**
- * A value that a placeholder cannot show, or a function of a section that threw: `evaluate` makes a PromptRenderError
- * of it.
- */
-export class RenderFault extends ProvisoError {
-  readonly code = "render_fault";
-  override readonly name = "RenderFault";
-  /** Dotted path of the section. */
-  readonly section: string;
-  readonly placeholder: string | undefined;
-  constructor(
-    message: string,
-    details: { readonly section: string; readonly placeholder?: string; readonly cause?: unknown },
-  ) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause });
-    this.section = details.section;
-    this.placeholder = details.placeholder;
-  }
-}
 
 type Params = Readonly<Record<string, unknown>>;
 
@@ -135,7 +116,7 @@ function textsByRole(
   { shown, open, marked }: Outline,
   rendering: Rendering,
   instructions: boolean | undefined,
-): Pick<RenderedPrompt, "text" | "system" | "user"> & CacheMarks {
+): Pick<RenderedPrompt, "text" | "system" | "user"> & CacheMarks & RenderedFiles {
   const [systems, users]: [string[], string[]] = [[], []];
   let all: string[] | undefined;
   const add = (text: string, role: "system" | "user"): void => {
@@ -145,10 +126,15 @@ function textsByRole(
     (role === "system" ? systems : users).push(text);
   };
   const ends = marked && new MarkedEnds(marked);
+  let placed: PlacedParams | undefined;
+  const files: PlacedParam[] = [];
   for (const section of shown) {
-    const { role } = section.compiled;
-    add(sectionText(section, rendering), role);
-    ends?.added(section, role === "system" ? systems : users);
+    const { role, path } = section.compiled;
+    files.length = 0;
+    add(sectionText(section, rendering, files), role);
+    const texts = role === "system" ? systems : users;
+    if (files.length > 0) (placed ??= new PlacedParams()).added({ role, path }, files, texts);
+    ends?.added(section, texts);
   }
   if (template.examples.length > 0) add(taskExamplesText(offeredExamples(template.examples, open)), "system");
   const instructed = (instructions ?? template.outputInstructions) && template.output !== undefined;
@@ -157,7 +143,10 @@ function textsByRole(
   const text = all?.join("\n\n") ?? joined(system, user);
   // Some providers refuse a request without a user message.
   const texts = user === "" ? { text, system: "", user: system } : { text, system, user };
-  return ends === undefined ? texts : { ...texts, cacheAt: ends.cacheAt(user === "") };
+  const inUsers = placed && { files: placed.inUserText(user === "") };
+  return ends === undefined && inUsers === undefined
+    ? texts
+    : { ...texts, ...inUsers, ...(ends && { cacheAt: ends.cacheAt(user === "") }) };
 }
 
 /** An example shows the model no tool that it has not. */
@@ -225,15 +214,23 @@ function isEnabled({ section, path }: CompiledSection, params: Params): boolean 
   }
 }
 
-function sectionText({ compiled, summarised }: Shown, rendering: Rendering): string {
+/** Adds the files that stand in the text to `files`. */
+function sectionText({ compiled, summarised }: Shown, rendering: Rendering, files: PlacedParam[] = []): string {
   const { path } = compiled;
   const overridden = rendering.overrides?.sections.get(path);
   if (summarised !== undefined) {
-    const summary = filled(overridden?.summary ?? compiled.summary, path, rendering);
+    const summary = filled(overridden?.summary ?? compiled.summary, path, rendering, files);
+    moveBehind(compiled.heading, files);
     return joined(joined(compiled.heading, summary), openingLine(summarised));
   }
-  const body = textFromState(compiled, rendering) ?? filled(overridden?.text ?? compiled.text, path, rendering);
+  const body = textFromState(compiled, rendering) ?? filled(overridden?.text ?? compiled.text, path, rendering, files);
+  moveBehind(compiled.heading, files);
   return joined(joined(compiled.heading, body), compiled.examples);
+}
+
+function moveBehind(heading: string, files: PlacedParam[]): void {
+  if (heading === "" || files.length === 0) return;
+  for (const [index, { at, file }] of files.entries()) files[index] = { at: at + heading.length + 2, file };
 }
 
 function textFromState({ section, path }: CompiledSection, { get }: Rendering): string | undefined {
@@ -248,11 +245,16 @@ function textFromState({ section, path }: CompiledSection, { get }: Rendering): 
   }
 }
 
-function filled(parts: readonly TextPart[], path: string, { params, declared }: Rendering): string {
-  const text = fillText(parts, params, declared);
+function filled(
+  parts: readonly TextPart[],
+  path: string,
+  { params, declared }: Rendering,
+  files: PlacedParam[],
+): string {
+  const text = fillText(parts, params, declared, files);
   if (typeof text === "string") return text;
   throw new RenderFault(
-    `{{${text.param}}} in section "${path}" must be a string, number, boolean or bigint, not ${text.found}.`,
+    `{{${text.param}}} in section "${path}" must be a string, number, boolean, bigint or file, not ${text.found}.`,
     { section: path, placeholder: text.param },
   );
 }

@@ -1,6 +1,6 @@
 import { DefinitionError } from "../errors.ts";
 import { checkOptionNames, type OptionNames } from "../option-names.ts";
-import type { CacheMarks } from "./cache-marks.ts";
+import type { PlacesInTexts } from "./placed-params.ts";
 import type { Binding } from "../resources/binding.ts";
 import { looseJsonSchemaOf, type ObjectSchema, type Schema } from "../schema.ts";
 import type { SessionState } from "../state/session.ts";
@@ -104,7 +104,7 @@ export interface RenderOptions {
 }
 
 /** What a prompt comes to with its params: texts, tools, and what is asked while it is evaluated. */
-export interface RenderedPrompt<Output = unknown> extends CacheMarks {
+export interface RenderedPrompt<Output = unknown> extends PlacesInTexts {
   /** The whole prompt as one markdown text. */
   readonly text: string;
   /** The text for the model's system message. */

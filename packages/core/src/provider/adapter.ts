@@ -1,3 +1,4 @@
+import type { FileRef } from "../content/file.ts";
 import type { Pace, Pacing } from "./pacing.ts";
 import type { Budget, BudgetTracker } from "../limits/budget.ts";
 import type { Deadline } from "../limits/deadline.ts";
@@ -141,6 +142,8 @@ export interface PromptResponse<Output> {
   readonly reasoning?: string;
   /** What the answer of the last turn rests on. Left out: the provider names nothing. */
   readonly sources?: readonly Source[];
+  /** The files that the model made, of all turns. Left out: none. */
+  readonly files?: readonly FileRef[];
   /** The log probabilities of the last turn's tokens. Left out: they were not asked for, or not returned. */
   readonly logprobs?: readonly TokenLogprob[];
   /** The tier that served the last turn. Left out: the provider does not say. */

@@ -1,4 +1,4 @@
-import type { StoredFile } from "../content/file.ts";
+import { fileFault, type FileRef, type PlacedFile, type StoredFile } from "../content/file.ts";
 import { DefinitionError } from "../errors.ts";
 import { isRecord } from "../is-record.ts";
 import { whyNoJson } from "../json.ts";
@@ -23,6 +23,8 @@ export interface PromptMessage {
    * only in a request whose settings have `cache`. Left out: none.
    */
   readonly cacheAt?: readonly number[];
+  /** The files that stand in the text, in the order of `at`. Left out: none. */
+  readonly files?: readonly PlacedFile[];
 }
 
 /** A turn of the model's: text, calls, or both. */
@@ -36,6 +38,8 @@ export interface AssistantMessage {
   readonly reasoning?: string;
   /** Opaque, replayed to the same provider: reasoning items, signatures. */
   readonly providerItems?: unknown;
+  /** What the model made: pictures, speech, files of a code interpreter. Left out: nothing. */
+  readonly files?: readonly PlacedFile[];
 }
 
 /** The answer to one call. */
@@ -51,6 +55,8 @@ export interface ToolMessage {
   readonly isError: boolean;
   /** The whole text, where `text` is a part of it or a stub; `read_result` pages through it. */
   readonly full?: StoredFile;
+  /** The files of the result, behind its text. Left out: none. */
+  readonly files?: readonly PlacedFile[];
 }
 /** Plain JSON. */
 export type Message = PromptMessage | AssistantMessage | ToolMessage;
@@ -122,7 +128,7 @@ function parseMessage(message: unknown, path: string): Message {
   switch (fields["role"]) {
     case "system":
     case "user":
-      return { role: fields["role"], text, ...marksIn(fields, text, path) };
+      return { role: fields["role"], text, ...marksIn(fields, text, path), ...filesIn(fields, text, path) };
     case "assistant": {
       const calls = fields["toolCalls"];
       if (!Array.isArray(calls)) throw fault(`${path}.toolCalls`, "must be an array");
@@ -136,6 +142,7 @@ function parseMessage(message: unknown, path: string): Message {
         toolCalls,
         ...(fields["reasoning"] === undefined ? {} : { reasoning: string(fields, "reasoning", path) }),
         ...(providerItems === undefined ? {} : { providerItems }),
+        ...filesIn(fields, text, path),
       };
     }
     case "tool": {
@@ -149,6 +156,7 @@ function parseMessage(message: unknown, path: string): Message {
         text,
         isError,
         ...(full === undefined ? {} : { full: parseStored(full, `${path}.full`) }),
+        ...filesIn(fields, text, path),
       };
     }
     default:
@@ -168,17 +176,37 @@ function marksIn(
   throw fault(`${path}.cacheAt`, "must be ascending places in the text");
 }
 
+function filesIn(
+  { files, role }: Readonly<Record<string, unknown>>,
+  { length }: string,
+  path: string,
+): { readonly files: readonly PlacedFile[] } | undefined {
+  if (files === undefined) return undefined;
+  const where = `${path}.files`;
+  if (role === "system") throw fault(where, "must be left out: a system message holds no files");
+  if (!Array.isArray(files)) throw fault(where, "must be an array");
+  let least = 0;
+  const placed = files.map((given: unknown, index): PlacedFile => {
+    const { at, file } = record(given, `${where}[${index}]`);
+    if (!Number.isInteger(at) || (at as number) < least || (at as number) > length)
+      throw fault(`${where}[${index}].at`, "must be a place in the text, and not before the file in front of it");
+    least = at as number;
+    return { at: least, file: parseFile(file, `${where}[${index}].file`) };
+  });
+  return placed.length === 0 ? undefined : { files: placed };
+}
+
 /** Returns the same object, which may be what keeps the bytes. */
+function parseFile(file: unknown, path: string): FileRef {
+  const found = fileFault(file);
+  if (found !== undefined) throw fault(path + found.path, found.problem);
+  return file as FileRef;
+}
+
 function parseStored(file: unknown, path: string): StoredFile {
-  const fields = record(file, path);
-  if (fields["kind"] !== "stored") throw fault(`${path}.kind`, 'must be "stored"');
-  string(fields, "name", path);
-  string(fields, "mediaType", path);
-  if (!/^[0-9a-f]{64}$/.test(string(fields, "hash", path)))
-    throw fault(`${path}.hash`, "must be a SHA-256 in hexadecimal");
-  if (!Number.isSafeInteger(fields["bytes"]) || Number(fields["bytes"]) < 0)
-    throw fault(`${path}.bytes`, "must be a whole number from 0");
-  return file as StoredFile;
+  const parsed = parseFile(file, path);
+  if (parsed.kind !== "stored") throw fault(`${path}.kind`, 'must be "stored"');
+  return parsed;
 }
 
 /** Describes a key of a message of the AI SDK, of OpenAI's or Anthropic's API, or of LangChain. */

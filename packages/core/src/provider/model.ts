@@ -1,3 +1,4 @@
+import type { FileRef, StoredFile } from "../content/file.ts";
 import type { ProviderErrorReason, ThrottleKind } from "../failure-kinds.ts";
 import type { ReportedUsage } from "../limits/usage.ts";
 import type { JsonSchema } from "../schema.ts";
@@ -65,10 +66,27 @@ export interface ModelRequest {
   readonly settings?: EvaluationSettings | undefined;
   /** The tools that the provider runs itself. Each request of an evaluation has the list; left out, there are none. */
   readonly providerTools?: readonly ProviderTool[] | undefined;
+  /**
+   * The bytes of a file in the messages; they are loaded before the request is made. It throws for a file that the
+   * request does not hold. Left out: the request holds no stored file.
+   */
+  readonly bytesOf?: ((file: StoredFile) => Uint8Array) | undefined;
   /** Aborted when the request is to end. */
   readonly signal: AbortSignal;
   /** If set, the provider streams the answer and calls this for each delta. */
   readonly onDelta?: (delta: ModelDelta) => void;
+}
+
+/** A file that a model made, with its bytes. */
+export interface GeneratedFile {
+  /** The offset in the message's text, in UTF-16 units. */
+  readonly at: number;
+  /** What the provider says that it is: `type/subtype`. */
+  readonly mediaType: string;
+  /** The name of the file. Default: one that is made of its kind and its number. */
+  readonly name?: string | undefined;
+  /** The bytes, or the base64 of them. */
+  readonly data: Uint8Array | string;
 }
 
 /** One answer of a model. */
@@ -95,6 +113,8 @@ export interface ModelResponse {
   readonly logprobs?: readonly TokenLogprob[] | undefined;
   /** The tier that served the request; left out: the service does not name it. */
   readonly serviceTier?: string | undefined;
+  /** The files that the model made, in the order of `at`; the runtime stores them. Left out: none. */
+  readonly generated?: readonly GeneratedFile[] | undefined;
   /** The answer as it was received. */
   readonly payload?: unknown;
   /** The limits that the service states with its answer; left out: none. */
@@ -152,12 +172,32 @@ export interface SettingRefusal {
   readonly why: string;
 }
 
+/** What files a model takes. */
+export interface FileSupport {
+  /** What a user's message may hold: `"image/png"`, `"image/*"`, `"application/pdf"`. */
+  readonly types: readonly string[];
+  /** How files may reach it: as bytes, by a link that it fetches, by an id that it knows. */
+  readonly from: readonly FileRef["kind"][];
+  /** What a tool's answer may hold. Left out: nothing; files go into a user message behind the turn's answers. */
+  readonly inToolResults?: readonly string[] | undefined;
+  /** The largest file, in bytes. Default: no limit. */
+  readonly maxBytes?: number | undefined;
+  /** All files of one request, in bytes. Default 52,428,800. */
+  readonly maxTotalBytes?: number | undefined;
+  /** How many files one request holds. Default 100. */
+  readonly maxFiles?: number | undefined;
+  /** An upper bound of a file's tokens. Left out: the table of `specs/files.md`. */
+  tokensOf?(file: FileRef): number;
+}
+
 /** What a model can do; what it cannot is refused before anything is sent. */
 export interface ModelCapabilities {
   /** Whether the service takes tools. */
   readonly tools: boolean;
   /** Whether the service keeps to an output schema by itself; else the prompt asks for it in words. */
   readonly nativeOutput: boolean;
+  /** The files that it takes. Left out: none. */
+  readonly files?: FileSupport | undefined;
   /**
    * Set where the service keeps to a request's `maxOutputTokens`; `least` is the lowest number that it takes. Left out:
    * a budget cannot cut an answer short, and can be passed by the tokens that an answer has beyond the reservation.

@@ -1,4 +1,6 @@
 import { describeValue } from "../describe-value.ts";
+import { isFileLike, type FileLike, type FileRef } from "../content/file.ts";
+import { DefinitionError } from "../errors.ts";
 import { checkOptionNames } from "../option-names.ts";
 
 /** The result of a call in events and responses: plain JSON. */
@@ -11,6 +13,8 @@ export type ToolResult<Value = unknown> =
       readonly value: Value;
       /** Whether the model reads the message alone, without the value. */
       readonly hideValue: boolean;
+      /** The files that follow the message. Left out: none. */
+      readonly files?: readonly FileRef[];
     }
   | {
       readonly success: false;
@@ -24,16 +28,32 @@ export interface ToolReturn<out Value> {
   readonly [returned]: Value;
 }
 
-const results = new WeakMap<object, ToolResult>();
+/** A result as a handler returned it: its files may still be the platform's. */
+export type ReturnedResult =
+  | (Omit<Extract<ToolResult, { readonly success: true }>, "files"> & { readonly files?: readonly FileLike[] })
+  | Extract<ToolResult, { readonly success: false }>;
 
-/** A success. `message` is read by the model before the value; `hideValue` keeps the value from it. */
+const results = new WeakMap<object, ReturnedResult>();
+
+/**
+ * A success. `message` is read by the model before the value; `hideValue` keeps the value from it. `files` follow the
+ * text of the tool's message: they are stored before `tool.invoked` is emitted, and `result.files` names them.
+ * @throws {DefinitionError} where `files` holds something that is no file.
+ */
 export function toolOk<Value>(
   value: Value,
-  options: { message?: string | undefined; hideValue?: boolean | undefined } = {},
+  options: {
+    message?: string | undefined;
+    hideValue?: boolean | undefined;
+    files?: readonly FileLike[] | undefined;
+  } = {},
 ): ToolReturn<Value> {
-  checkOptionNames("toolOk", options, { message: true, hideValue: true });
-  const { message = "", hideValue = false } = options;
-  return brand<Value>({ success: true, message, value, hideValue });
+  checkOptionNames("toolOk", options, { message: true, hideValue: true, files: true });
+  const { message = "", hideValue = false, files } = options;
+  if (files === undefined || files.length === 0) return brand<Value>({ success: true, message, value, hideValue });
+  const odd = files.findIndex((file) => !isFileLike(file));
+  if (odd >= 0) throw new DefinitionError(`The option files[${odd}] of toolOk is no file.`);
+  return brand<Value>({ success: true, message, value, hideValue, files: Object.freeze([...files]) });
 }
 
 /** A failure: the call's changes are undone and the model reads the message; without one, that the tool failed. */
@@ -49,11 +69,11 @@ function messageTextOf(given: unknown): string {
 }
 
 /** What toolOk or toolError made; undefined for everything else. */
-export function returnedResult(value: unknown): ToolResult | undefined {
+export function returnedResult(value: unknown): ReturnedResult | undefined {
   return typeof value === "object" && value !== null ? results.get(value) : undefined;
 }
 
-function brand<Value>(result: ToolResult): ToolReturn<Value> {
+function brand<Value>(result: ReturnedResult): ToolReturn<Value> {
   const made = Object.freeze({ ...result });
   results.set(made, made);
   return made as unknown as ToolReturn<Value>;

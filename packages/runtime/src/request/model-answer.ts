@@ -1,5 +1,6 @@
 import type {
   AssistantMessage,
+  GeneratedFile,
   ModelFailure,
   ModelResponse,
   ProviderErrorReason,
@@ -64,7 +65,8 @@ function readAnswer(answer: unknown): ModelResponse | ModelFailure | string {
   if (failure !== undefined) return readFailure(answer, { failure, message, payload, usage });
   const read = readMessage(message);
   if (typeof read === "string") return read;
-  const { finishReason, model, parsed, refusal, sources, providerCalls, logprobs, serviceTier, rateLimit } = answer;
+  const { finishReason, model, parsed, refusal, sources, providerCalls, logprobs, serviceTier, generated, rateLimit } =
+    answer;
   const response: Whole<ModelResponse> = {
     failure: undefined,
     message: read,
@@ -77,10 +79,29 @@ function readAnswer(answer: unknown): ModelResponse | ModelFailure | string {
     providerCalls: readCalls(providerCalls),
     logprobs: readLogprobs(logprobs),
     serviceTier: typeof serviceTier === "string" && serviceTier !== "" ? serviceTier : undefined,
+    generated: readGenerated(generated, read.text.length),
     payload,
     rateLimit: readRateLimit(rateLimit),
   };
   return response;
+}
+
+/** What is no file is left out; an offset outside the text is the text's end. */
+function readGenerated(given: unknown, end: number): readonly GeneratedFile[] | undefined {
+  if (!Array.isArray(given)) return undefined;
+  const files = given.filter(isRecord).flatMap(({ at, mediaType, name, data }): readonly GeneratedFile[] => {
+    if (typeof data !== "string" && !isA(data, Uint8Array)) return [];
+    const isPlace = Number.isInteger(at) && (at as number) >= 0 && (at as number) <= end;
+    return [
+      {
+        at: isPlace ? (at as number) : end,
+        mediaType: typeof mediaType === "string" ? mediaType : "",
+        ...(typeof name === "string" ? { name } : {}),
+        data,
+      },
+    ];
+  });
+  return files.length === 0 ? undefined : files.toSorted((one, other) => one.at - other.at);
 }
 
 /** A list with anything in it that is no token is as if there was none. */

@@ -37,7 +37,7 @@ const kept = "kept";
 const data = "data";
 
 const rejectedParams: ShapeOf<RejectedParams> = { rawArguments: data, error: data };
-const toolResult: ShapeOf<ToolResult> = { success: kept, message: data, value: data, hideValue: kept };
+const toolResult: ShapeOf<ToolResult> = { success: kept, message: data, value: data, hideValue: kept, files: kept };
 
 const source: ShapeOf<Source> = { kind: kept, url: data, title: data, fileName: data, at: kept };
 
@@ -121,6 +121,8 @@ const message: ShapeOf<Message> = {
   isError: kept,
   cacheAt: kept,
   full: kept,
+  // The bytes are found by the references, which therefore stay the same objects.
+  files: kept,
 };
 const details: ShapeOf<EvaluationDetails> = {
   phase: kept,

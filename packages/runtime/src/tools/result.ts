@@ -7,6 +7,7 @@ import {
   pathText,
   returnedResult,
   toJsonValue,
+  type ReturnedResult,
   type SchemaResult,
 } from "@proviso/core/internal";
 import { isA } from "../is-a.ts";
@@ -16,13 +17,19 @@ import { isA } from "../is-a.ts";
  * change it; then what JSON would change or lose is refused. At once where the schema is, or where there is none.
  */
 export function resultOf(returned: unknown, output?: Schema): ToolResult | Promise<ToolResult> {
-  const result = returnedResult(returned) ?? { success: true, message: "", value: returned, hideValue: false };
+  const result: ReturnedResult = returnedResult(returned) ?? {
+    success: true,
+    message: "",
+    value: returned,
+    hideValue: false,
+  };
   if (!result.success) return failed(result.message);
+  if (result.files !== undefined) return failed("Files of tools are not supported yet.");
   if (isA(result.value, Error)) return failed(messageOf(result.value));
   return output === undefined ? asJsonResult(result) : checkedResult(result, output);
 }
 
-type Success = Extract<ToolResult, { readonly success: true }>;
+type Success = Omit<Extract<ReturnedResult, { readonly success: true }>, "files">;
 
 function checkedResult(result: Success, output: Schema): ToolResult | Promise<ToolResult> {
   const unchecked = (error: unknown): ToolResult =>
