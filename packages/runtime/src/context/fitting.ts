@@ -13,13 +13,14 @@ import { isRecord } from "@proviso/core/provider";
 import { failure, isFailure, readOption, type Failure } from "../failures.ts";
 import type { Run, Setup } from "../run.ts";
 import type { Fitting } from "./contract.ts";
-import { planShortening, type Plan } from "./plan.ts";
+import { planShortening, type Goal, type Plan } from "./plan.ts";
 import { readPolicy, type Policy } from "./policy.ts";
 import { readResultTool } from "./read-result.ts";
 import { charactersIn, estimateOf, rateOf, sizeOf, usualRate, type Sent } from "./size.ts";
 import { shownAnswer } from "./results.ts";
 import { shorten } from "./shorten.ts";
 import { stubLength } from "./stand-in.ts";
+import { keptText } from "./texts.ts";
 import { windowOf, type Window } from "./window.ts";
 
 /** Requests that are repeated because the provider refused them as too long. */
@@ -70,7 +71,11 @@ export class RunFitting implements Fitting {
     this.#rate = rates.get(given.at(-1) as Message) ?? usualRate;
     if (given.some((message) => isRecord(message) && message["full"] !== undefined)) this.#isOffered = true;
     this.#tool = takesTools
-      ? readResultTool({ messages: () => this.#running().conversation.messages(), pageCharacters: () => this.#page() })
+      ? readResultTool({
+          messages: () => this.#running().conversation.messages(),
+          textOf: (file) => keptText(this.#running(), file),
+          pageCharacters: () => this.#page(),
+        })
       : undefined;
   }
 
@@ -97,7 +102,8 @@ export class RunFitting implements Fitting {
     this.#rate = (known && rateOf(request, known)) ?? this.#rate;
     const before = estimateOf(request, known, this.#rate);
     if (before <= compactAt * this.#room) return request;
-    const plan = this.#plan(request, before, { target: compactTo * this.#room, most: compactAt * this.#room });
+    const room = this.#room;
+    const plan = this.#plan(request, before, { target: compactTo * room, most: compactAt * room, room });
     if (Math.min(before, plan.tokens) > this.#room) return this.#tooLong(plan, before);
     if (isEmpty(plan)) return request;
     return this.#carryOut(plan, request, { before, why: "threshold" });
@@ -110,7 +116,7 @@ export class RunFitting implements Fitting {
     const before = estimateOf(request, run.knownCost, this.#rate);
     this.#room = Math.min(this.#room, before);
     const target = (this.#policy.compactTo / 2) * this.#room;
-    const plan = this.#plan(request, before, { target, most: target });
+    const plan = this.#plan(request, before, { target, most: target, room: target });
     if (isEmpty(plan)) return undefined;
     this.#refusals += 1;
     return this.#carryOut(plan, request, { before, why: "refused" });
@@ -137,7 +143,7 @@ export class RunFitting implements Fitting {
     return Math.max(1, Math.min(toolResultCharacters, most));
   }
 
-  #plan(request: Sent, before: number, goal: { readonly target: number; readonly most: number }): Plan {
+  #plan(request: Sent, before: number, goal: Omit<Goal, "keepTurns">): Plan {
     const { conversation } = this.#running();
     const messages = conversation.messages();
     const rate = before / charactersIn(request);
