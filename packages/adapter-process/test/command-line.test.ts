@@ -165,3 +165,13 @@ test("CMD-10 options that cannot be are a DefinitionError that names them", () =
   const frozen = Object.freeze({ command: process.execPath, args: Object.freeze([script]) });
   expect(checkOptions(commandLine, frozen).ok).toBe(true);
 });
+
+test("SET-2 a command takes no settings: each one is refused before the command is started", async () => {
+  for (const settings of [{ temperature: 0 }, { maxOutputTokens: 10 }, { cache: "auto" }] as const) {
+    await expect(doing("echo").evaluate(hello, { settings })).rejects.toMatchObject({
+      code: "provider",
+      reason: "bad_request",
+      message: `command-line does not take the setting ${Object.keys(settings).join()}. It takes no settings.`,
+    });
+  }
+});

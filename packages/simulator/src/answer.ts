@@ -174,7 +174,7 @@ export function chatAnswer(request: SimulatedRequest, given: AnswerStep, ids: Id
             ...step.usage,
           },
         }),
-    service_tier: "default",
+    service_tier: request.body["service_tier"] ?? "default",
     system_fingerprint: "fp_simulator",
   };
 }

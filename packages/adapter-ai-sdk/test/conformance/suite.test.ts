@@ -10,8 +10,13 @@ import { scriptedLanguageModel } from "./scripted-model.ts";
 type Given = ConformanceSettings & { readonly baseURL: string };
 
 /** A key that only the model knows is kept out of errors and events by `secrets`. */
-function overTheWire(name: string, make: (given: Given) => ProviderAdapter): void {
+function overTheWire(
+  name: string,
+  make: (given: Given) => ProviderAdapter,
+  skip: readonly { readonly rule: string; readonly why: string }[] = [],
+): void {
   describeAdapter(name, {
+    skip,
     async start(script, settings) {
       const { baseURL, ...played } = await playScript(script);
       return { ...played, adapter: make({ baseURL, ...settings }) };
@@ -19,16 +24,27 @@ function overTheWire(name: string, make: (given: Given) => ProviderAdapter): voi
   });
 }
 
-overTheWire("@ai-sdk/openai, responses", ({ apiKey, baseURL, ...given }) => {
-  const model = createOpenAI({ apiKey, baseURL }).responses("gpt-5.4");
-  return aiSdk({ model, providerOptions: { openai: { store: false } }, secrets: [apiKey], ...given });
-});
+const leftOut = {
+  rule: "SET-1 SET-2 each setting",
+  why: "the package leaves the temperature out for a model that reasons, and says so in a warning",
+};
+overTheWire(
+  "@ai-sdk/openai, responses",
+  ({ apiKey, baseURL, ...given }) => {
+    const model = createOpenAI({ apiKey, baseURL }).responses("gpt-5.4");
+    return aiSdk({ model, providerOptions: { openai: { store: false } }, secrets: [apiKey], ...given });
+  },
+  [leftOut],
+);
 
 if (inject("exhaustive")) {
   overTheWire("litellm", (given) => litellm({ model: "openai/gpt-5.4", ...given }));
 
-  overTheWire("@ai-sdk/openai, chat", ({ apiKey, baseURL, ...given }) =>
-    aiSdk({ model: createOpenAI({ apiKey, baseURL }).chat("gpt-5.4"), secrets: [apiKey], ...given }),
+  overTheWire(
+    "@ai-sdk/openai, chat",
+    ({ apiKey, baseURL, ...given }) =>
+      aiSdk({ model: createOpenAI({ apiKey, baseURL }).chat("gpt-5.4"), secrets: [apiKey], ...given }),
+    [leftOut],
   );
 
   overTheWire("@ai-sdk/openai-compatible", ({ apiKey, baseURL, ...given }) => {

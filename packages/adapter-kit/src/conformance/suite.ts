@@ -8,6 +8,7 @@ import { limitCases } from "./cases/limits.ts";
 import { requestCases } from "./cases/requests.ts";
 import { scalingCases } from "./cases/scaling.ts";
 import { samenessCases } from "./cases/sameness.ts";
+import { settingCases } from "./cases/settings.ts";
 import { streamingCases } from "./cases/streaming.ts";
 import { trafficCases } from "./cases/traffic.ts";
 import { benchOf, type ConformanceCase } from "./kit.ts";
@@ -23,6 +24,7 @@ export const cases: readonly ConformanceCase[] = [
   ...continuingCases,
   ...contextCases,
   ...streamingCases,
+  ...settingCases,
   ...scalingCases,
   ...samenessCases,
 ];

@@ -101,12 +101,14 @@ function usageOf(response: unknown, costUsd: number | undefined): ReportedUsage 
   const own = field(field(field(response, "_meta"), "quota"), "token_count");
   const count = (name: string): number | undefined => countOf(field(given, name));
   const cached = count("cachedReadTokens");
-  const input = sumOf(count("inputTokens"), cached, count("cachedWriteTokens"));
+  const written = count("cachedWriteTokens");
+  const input = sumOf(count("inputTokens"), cached, written);
   const counts = {
     inputTokens: input ?? countOf(field(own, "input_tokens")),
     outputTokens: count("outputTokens") ?? countOf(field(own, "output_tokens")),
     totalTokens: count("totalTokens"),
     cachedInputTokens: cached,
+    cacheWriteTokens: written,
     reasoningTokens: count("thoughtTokens"),
     costUsd,
   };

@@ -75,6 +75,7 @@ test("CMD-22 usage that it reports is taken, with what came from a cache and wha
     outputTokens: 7,
     totalTokens: 20,
     cachedInputTokens: 3,
+    cacheWriteTokens: 0,
     reasoningTokens: 2,
     costUsd: 0.25,
     estimated: false,
@@ -128,4 +129,12 @@ test("CMD-20 one adapter drives several agents at the same time", async () => {
   const adapter = acting("calls", JSON.stringify([{ name: "note", arguments: { text: "x" } }]));
   const responses = await Promise.all([1, 2, 3].map(() => adapter.evaluate(withTools)));
   expect(responses.map(({ toolResults }) => toolResults.length)).toEqual([1, 1, 1]);
+});
+
+test("SET-2 an agent takes no settings: each one is refused before the agent is started", async () => {
+  await expect(acting("echo").evaluate(hello, { settings: { seed: 1 } })).rejects.toMatchObject({
+    code: "provider",
+    reason: "bad_request",
+    message: "acp does not take the setting seed. It takes no settings.",
+  });
 });
