@@ -108,7 +108,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "LOOP-6",
     breaks: "the response names the model that answered",
-    file: "runtime/src/inner-loop.ts",
+    file: "runtime/src/responded.ts",
     find: "run.model = response.model ?? run.model;",
     replace: "",
     test: "packages/runtime/test/loop.test.ts",
@@ -124,7 +124,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "LLC-26",
     breaks: "the model is the one that answered",
-    file: "runtime/src/inner-loop.ts",
+    file: "runtime/src/responded.ts",
     find: "run.model = response.model ?? run.model;",
     replace: "",
     test: "examples/llm-connect/test/evaluate.test.ts",

@@ -42,7 +42,7 @@ const allowed: Record<string, string> = {
   "packages/core": `
     budget-error evaluation-errors internal-error listener-error process-error prompt/cache-marks prompt/compile
     prompt/descriptor prompt/disclosure/disclosure-tools prompt/disclosure/visibility
-    prompt/disclosure/visibility-error prompt/examples prompt/overrides prompt/render prompt/section
+    prompt/disclosure/visibility-error prompt/examples prompt/file-params prompt/overrides prompt/placed-params prompt/render prompt/section
     prompt/template provider/adapter provider/context state/event state/events
     state/session state/slice tool/completion tool/feedback tool/policy tool/tool transaction-errors
     types
