@@ -36,7 +36,7 @@ const entries: Record<string, string[]> = {
   "@proviso/cli": [],
   "@proviso/core": [".", "./internal", "./provider"],
   "@proviso/estimation": ["."],
-  "@proviso/mcp": ["."],
+  "@proviso/mcp": [".", "./server"],
   "@proviso/node": [".", "./internal"],
   "@proviso/primitive": ["."],
   "@proviso/runtime": [".", "./internal", "./routing", "./testing"],
