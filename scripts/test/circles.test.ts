@@ -40,7 +40,7 @@ function inCircles(imports: Imports): readonly string[] {
  */
 const allowed: Record<string, string> = {
   "packages/core": `
-    budget-error evaluation-errors internal-error listener-error process-error prompt/cache-marks prompt/compile
+    budget-error evaluation-errors internal-error listener-error process-error prompt/cache-marks prompt/compile prompt/compiled-template
     prompt/descriptor prompt/disclosure/disclosure-tools prompt/disclosure/visibility
     prompt/disclosure/visibility-error prompt/examples prompt/file-params prompt/overrides prompt/placed-params prompt/render prompt/section
     prompt/template provider/adapter provider/context state/event state/events

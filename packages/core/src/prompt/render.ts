@@ -12,7 +12,8 @@ import { taskExamplesText, type TaskExample } from "./examples.ts";
 import { outputInstructions } from "./output.ts";
 import { applyOverride, type OverriddenTexts } from "./overrides.ts";
 import { fillText, type PlacedParam, type TextPart } from "./placeholders.ts";
-import type { CompiledTemplate, RenderedPrompt, RenderOptions } from "./template.ts";
+import type { CompiledTemplate } from "./compiled-template.ts";
+import type { RenderedPrompt, RenderOptions } from "./template.ts";
 import type { Visibility } from "./disclosure/visibility.ts";
 
 type Params = Readonly<Record<string, unknown>>;

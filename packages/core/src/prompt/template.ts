@@ -11,7 +11,8 @@ import type { ToolPolicy } from "../tool/policy.ts";
 import type { ProviderTool } from "../tool/provider-tool.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { InputOf, OutputOf } from "../types.ts";
-import { compileSections, type CompiledSection } from "./compile.ts";
+import { compileSections } from "./compile.ts";
+import type { CompiledTemplate, PromptSchemas } from "./compiled-template.ts";
 import { descriptorOf, type PromptDescriptor } from "./descriptor.ts";
 import type { SummarisedSection } from "./disclosure/disclosure-tools.ts";
 import { checkTaskExamples, type TaskExample } from "./examples.ts";
@@ -19,7 +20,7 @@ import { outputSpec, type OutputSpec } from "./output.ts";
 import { checkedParams } from "./params.ts";
 import { checkTag, acceptedTexts, currentTexts, type AppliedOverride, type PromptOverride } from "./overrides.ts";
 import type { CheckedText, TextKeys } from "./placeholders.ts";
-import { renderPrompt, wholeOutline, type Outline } from "./render.ts";
+import { renderPrompt, wholeOutline } from "./render.ts";
 import { checkKey, type CheckedSections, type Section } from "./section.ts";
 import type { Visibility } from "./disclosure/visibility.ts";
 
@@ -133,27 +134,6 @@ export interface RenderedPrompt<Output = unknown> extends PlacesInTexts {
   readonly summarised: readonly SummarisedSection[];
 }
 
-/** A template with all that rendering needs. */
-export interface CompiledTemplate {
-  readonly name: string;
-  readonly sections: readonly CompiledSection[];
-  /** Every section, parents first. */
-  readonly all: readonly CompiledSection[];
-  /** What a rendering shows and offers; undefined where that depends on the params. */
-  readonly whole: Outline | undefined;
-  readonly tools: readonly Tool[];
-  /** The names of params that the schema declares: one that is absent is an empty text. */
-  readonly declared: ReadonlySet<string>;
-  readonly policies: readonly ToolPolicy[];
-  readonly feedback: readonly FeedbackProvider[];
-  readonly completion: CompletionChecker | undefined;
-  readonly examples: readonly TaskExample[];
-  readonly resources: readonly Binding[];
-  readonly descriptor: PromptDescriptor;
-  readonly output: OutputSpec<unknown> | undefined;
-  readonly outputInstructions: boolean;
-}
-
 /**
  * A prompt: typed params in, sections and tools between, a typed output at the end.
  * @example
@@ -239,6 +219,13 @@ export function sectionsIn(
   return compiled.all.map(({ path, section }) => ({ path, section }));
 }
 
+/** What a template was defined with. @throws {DefinitionError} for a template of other making. */
+export function schemasOf(template: PromptTemplate<never, unknown>): PromptSchemas {
+  const compiled = templates.get(template);
+  if (compiled === undefined) throw new DefinitionError("This template was not made by definePrompt.");
+  return compiled.schemas;
+}
+
 type AnyDefinition = PromptDefinition<Schema, Schema | undefined, readonly Section<never>[]> & { readonly ns: string };
 
 function compileTemplate(definition: AnyDefinition): CompiledTemplate & { readonly slices: readonly Slice[] } {
@@ -271,6 +258,7 @@ function compileTemplate(definition: AnyDefinition): CompiledTemplate & { readon
     descriptor: descriptorOf({ ns, key, all, tools, providerTools, params }),
     output: output === undefined ? undefined : outputSpec(output, `The output of prompt "${ns}/${key}"`),
     outputInstructions: definition.outputInstructions ?? false,
+    schemas: { params: definition.params, output },
   });
 }
 

@@ -1,0 +1,3 @@
+// What the repository's own packages share of serving tools. It is not for users: names here change without notice.
+export { listenOnLoopback } from "./server/loopback.ts";
+export { listedTool } from "./server/tool-list.ts";

@@ -1,0 +1,3 @@
+export type { ServeMcpOptions } from "./options.ts";
+export { serveMcp } from "./serve.ts";
+export type { McpService } from "./serve.ts";

@@ -1,0 +1,149 @@
+import type { CallToolResult, GetPromptResult, Server } from "@modelcontextprotocol/server";
+import { messageOf } from "@proviso/core/internal";
+import { toolCaller, type ToolCaller } from "./call.ts";
+import { listenOnLoopback, type Loopback } from "./loopback.ts";
+import { servedBy, type Served, type ServedPrompt, type ServeMcpOptions } from "./options.ts";
+import { listedTool } from "./tool-list.ts";
+
+/** Tools and prompts that are served over the Model Context Protocol. */
+export interface McpService extends AsyncDisposable {
+  /** Answers a request of any web server. Who may call it is the web server's to say; see `listen`. */
+  fetch(request: Request): Promise<Response>;
+  /** Serves this process's standard input and output until the other side closes them. */
+  stdio(): Promise<void>;
+  /**
+   * Listens on the loopback interface only: every request has to show the bearer `secret`, and Host and Origin are
+   * checked. `port` 0: a free one. Default: a free port and a random secret.
+   */
+  listen(options?: {
+    readonly port?: number;
+    readonly secret?: string;
+  }): Promise<{ readonly url: string; readonly headers: Readonly<Record<string, string>> }>;
+  /** Ends what is under way. */
+  close(): Promise<void>;
+}
+
+type ServerSdk = typeof import("@modelcontextprotocol/server");
+
+/**
+ * Offers tools, evaluations and prompts to editors and agents. Every call is an evaluation of its own through the one
+ * executor: a transaction on `session` and `resources`, with its policies, events and limits.
+ * @example
+ * ```ts
+ * import { defineTool } from "@proviso/core";
+ * import { serveMcp } from "@proviso/mcp/server";
+ * import { z } from "zod";
+ *
+ * const add = defineTool({
+ *   name: "add",
+ *   description: "Adds two numbers.",
+ *   input: z.object({ a: z.number(), b: z.number() }),
+ *   readOnly: true,
+ *   execute: ({ a, b }) => a + b,
+ * });
+ * await using service = serveMcp({ name: "sums", tools: [add] });
+ * const { url } = await service.listen();
+ * console.log(url.startsWith("http://127.0.0.1:")); // true
+ * ```
+ * @throws {DefinitionError} for nothing to serve, names that meet, evaluations without an adapter, prompts whose params are no texts.
+ */
+export function serveMcp(options: ServeMcpOptions): McpService {
+  const served = servedBy(options);
+  const call = toolCaller(served);
+  const open = new Set<{ close(): Promise<void> }>();
+  let handling: Promise<{ fetch(request: Request): Promise<Response>; close(): Promise<void> }> | undefined;
+  const handler = async (): Promise<{ fetch(request: Request): Promise<Response>; close(): Promise<void> }> => {
+    const sdk = await import("@modelcontextprotocol/server");
+    return sdk.createMcpHandler(() => serverOf(sdk, served, call));
+  };
+  const fetch = async (request: Request): Promise<Response> => (await (handling ??= handler())).fetch(request);
+  const close = async (): Promise<void> => {
+    await Promise.all([...open].map((one) => one.close()));
+    await (await handling)?.close();
+  };
+  return {
+    fetch,
+    async stdio() {
+      const [sdk, { serveStdio }] = await Promise.all([
+        import("@modelcontextprotocol/server"),
+        import("@modelcontextprotocol/server/stdio"),
+      ]);
+      const { promise: ended, resolve } = Promise.withResolvers<void>();
+      const serving = serveStdio(() => serverOf(sdk, served, call));
+      const end = (): void => resolve();
+      for (const event of ["end", "close"] as const) process.stdin.once(event, end);
+      const one = {
+        async close() {
+          await serving.close();
+          end();
+        },
+      };
+      open.add(one);
+      await ended;
+      for (const event of ["end", "close"] as const) process.stdin.off(event, end);
+      open.delete(one);
+      await serving.close();
+    },
+    async listen(listening) {
+      const loopback: Loopback = await listenOnLoopback(fetch, listening);
+      open.add(loopback);
+      return { url: loopback.url, headers: loopback.headers };
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+/** A server for one request, or one connection: it holds nothing. */
+function serverOf(
+  { Server: Made, ProtocolError, ProtocolErrorCode }: ServerSdk,
+  served: Served,
+  call: ToolCaller,
+): Server {
+  const { options, tools, prompts } = served;
+  const capabilities = {
+    ...(tools.length === 0 ? {} : { tools: {} }),
+    ...(prompts.length === 0 ? {} : { prompts: {} }),
+  };
+  const server = new Made({ name: options.name, version: options.version ?? "0.0.0" }, { capabilities });
+  if (tools.length > 0) {
+    server.setRequestHandler("tools/list", () => ({ tools: tools.map((tool) => listedTool(tool)) as never }));
+    server.setRequestHandler("tools/call", ({ params }, { mcpReq }): Promise<CallToolResult> =>
+      call(params.name, params.arguments ?? {}, mcpReq),
+    );
+  }
+  if (prompts.length === 0) return server;
+  server.setRequestHandler("prompts/list", () => ({
+    prompts: prompts.map(({ name, args }) => ({
+      name,
+      arguments: args.map(({ name: argument, description, required }) => ({
+        name: argument,
+        required,
+        ...(description === undefined ? {} : { description }),
+      })),
+    })),
+  }));
+  server.setRequestHandler("prompts/get", ({ params }): GetPromptResult => {
+    const prompt = prompts.find(({ name }) => name === params.name);
+    try {
+      if (prompt === undefined) throw new Error(`There is no prompt ${JSON.stringify(params.name)}.`);
+      return {
+        messages: [{ role: "user", content: { type: "text", text: rendered(prompt, params.arguments ?? {}) } }],
+      };
+    } catch (error) {
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, messageOf(error));
+    }
+  });
+  return server;
+}
+
+/** Arguments come as texts. */
+function rendered({ template, args }: ServedPrompt, given: Readonly<Record<string, string>>): string {
+  const params = Object.entries(given).map(([name, text]): readonly [string, unknown] => {
+    const type = args.find((arg) => arg.name === name)?.type;
+    if (type === "number" && text.trim() !== "") return [name, Number(text)];
+    if (type === "boolean" && (text === "true" || text === "false")) return [name, text === "true"];
+    return [name, text];
+  });
+  return template.bind(Object.fromEntries(params) as never).render().text;
+}

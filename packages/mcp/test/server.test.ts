@@ -1,0 +1,356 @@
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import {
+  defineEvent,
+  definePolicy,
+  definePrompt,
+  DefinitionError,
+  defineSlice,
+  defineTool,
+  deny,
+  allow,
+  Filesystem,
+  provide,
+  toolError,
+} from "@proviso/core";
+import { connectMcp } from "@proviso/mcp";
+import { serveMcp, type McpService, type ServeMcpOptions } from "@proviso/mcp/server";
+import { createSession, memoryFilesystem, modelAdapter } from "@proviso/runtime";
+import { scriptedModel } from "@proviso/runtime/testing";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { z } from "zod";
+import { callTool, until } from "./support.ts";
+
+const noted = defineEvent("noted", z.object({ text: z.string() }));
+const notes = defineSlice({
+  name: "notes",
+  initial: [] as readonly string[],
+  reducers: ({ on }) => on(noted, (list, { text }) => void list.push(text)),
+});
+const note = defineTool({
+  name: "note",
+  description: "Keeps a note.",
+  input: z.object({ text: z.string() }),
+  output: z.object({ count: z.number() }),
+  async execute({ text }, { session, resources }) {
+    session.dispatch(noted({ text }));
+    await resources.find(Filesystem)?.write(`${text}.md`, text);
+    if (text.startsWith("bad")) return toolError(`Not ${text}.`);
+    return { count: session.get(notes).length };
+  },
+});
+const look = defineTool({
+  name: "look",
+  description: "Looks.",
+  input: z.object({}),
+  readOnly: true,
+  idempotent: true,
+  execute: () => "seen",
+});
+
+/** The official client, connected over HTTP. */
+async function clientOf(
+  service: McpService,
+  mode: "auto" | "legacy",
+  more: { readonly headers?: Readonly<Record<string, string>> } = {},
+): Promise<Client> {
+  const { url, headers } = await service.listen();
+  const client = new Client({ name: "official", version: "1" }, { versionNegotiation: { mode } });
+  await client.connect(
+    new StreamableHTTPClientTransport(new URL(url), {
+      requestInit: { headers: { ...headers, ...more.headers } },
+    }) as never,
+  );
+  onTestFinished(async () => {
+    await client.close();
+    await service.close();
+  });
+  return client;
+}
+const served = (options: Partial<ServeMcpOptions> = {}): McpService =>
+  serveMcp({ name: "notes", tools: [note, look], ...options });
+
+describe.each(["auto", "legacy"] as const)("SRV-1 SRV-2 the official client, negotiating %s", (mode) => {
+  test(`SRV-2 ${mode}: it lists tools with their hints and schemas`, async () => {
+    const client = await clientOf(served(), mode);
+    const { tools } = await client.listTools();
+    expect(tools).toMatchObject([
+      {
+        name: "note",
+        inputSchema: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
+        outputSchema: { type: "object", properties: { count: { type: "number" } } },
+        annotations: { readOnlyHint: false, idempotentHint: false },
+      },
+      { name: "look", annotations: { readOnlyHint: true, idempotentHint: true } },
+    ]);
+    expect(client.getServerVersion()).toMatchObject({ name: "notes" });
+  });
+
+  test(`SRV-1 SRV-2 ${mode}: a call is a transaction: a failure is isError, and the state equals what was before`, async () => {
+    const session = createSession({ slices: [notes] });
+    const files = memoryFilesystem();
+    const client = await clientOf(served({ session, resources: [provide(Filesystem, files)] }), mode);
+    const call = (text: string) => client.callTool({ name: "note", arguments: { text } });
+    expect(await call("one")).toMatchObject({
+      structuredContent: { count: 1 },
+      content: [{ type: "text", text: '{"count":1}' }],
+    });
+    expect(await call("bad two")).toMatchObject({ isError: true, content: [{ type: "text", text: "Not bad two." }] });
+    expect(await client.callTool({ name: "note", arguments: { txt: "x" } })).toMatchObject({ isError: true });
+    expect(await client.callTool({ name: "gone" })).toMatchObject({ isError: true });
+    expect(await call("three")).toMatchObject({ structuredContent: { count: 2 } });
+    expect(session.get(notes)).toEqual(["one", "three"]);
+    expect((await files.glob("**")).toSorted()).toEqual(["one.md", "three.md"]);
+  });
+});
+
+test("SRV-1 20 calls at once, a third of them failing, leave exactly the others' changes", async () => {
+  const session = createSession({ slices: [notes] });
+  const files = memoryFilesystem();
+  const client = await clientOf(served({ session, resources: [provide(Filesystem, files)] }), "auto");
+  const texts = Array.from({ length: 20 }, (_, n) => (n % 3 === 0 ? `bad${n}` : `note${n}`));
+  const answers = await Promise.all(texts.map((text) => client.callTool({ name: "note", arguments: { text } })));
+  expect(answers.map(({ isError }) => isError === true)).toEqual(texts.map((text) => text.startsWith("bad")));
+  const kept = texts.filter((text) => !text.startsWith("bad"));
+  expect(session.get(notes).toSorted()).toEqual(kept.toSorted());
+  expect((await files.glob("**")).toSorted()).toEqual(kept.map((text) => `${text}.md`).toSorted());
+});
+
+test("SRV-1 policies are asked, and the events are those of any call", async () => {
+  const session = createSession({ slices: [notes] });
+  const heard: string[] = [];
+  session.on("tool.invoked", ({ name, result }) => void heard.push(`${name} ${result.success}`));
+  const policy = definePolicy({
+    name: "no-secrets",
+    check: ({ input }) => ((input as { readonly text?: string }).text === "secret" ? deny("Not that.") : allow()),
+  });
+  const client = await clientOf(served({ session, policies: [policy] }), "auto");
+  const denied = await client.callTool({ name: "note", arguments: { text: "secret" } });
+  expect(denied).toMatchObject({ isError: true, content: [{ text: expect.stringContaining("Not that.") }] });
+  await client.callTool({ name: "note", arguments: { text: "x" } });
+  expect([heard, session.get(notes)]).toEqual([["note false", "note true"], ["x"]]);
+});
+
+describe("SRV-2 evaluations and prompts", () => {
+  const params = z.object({ diff: z.string(), strict: z.boolean().default(false), most: z.number().optional() });
+  const review = definePrompt({
+    key: "review",
+    params,
+    output: z.object({ findings: z.array(z.string()) }),
+    text: "Review: {{diff}} ({{strict}})",
+  });
+
+  test("SRV-2 an evaluation is a tool with structured content; one that fails has its errorReason and no stack", async () => {
+    const model = scriptedModel([{ text: '{"findings":["a"]}' }, { text: "no json" }]);
+    const service = serveMcp({ name: "reviewer", evaluations: [review], adapter: modelAdapter(model) });
+    const client = await clientOf(service, "auto");
+    expect((await client.listTools()).tools[0]).toMatchObject({ name: "app_review", outputSchema: { type: "object" } });
+    const good = await client.callTool({ name: "app_review", arguments: { diff: "+1" } });
+    expect(good).toMatchObject({ structuredContent: { findings: ["a"] } });
+    const bad = await client.callTool({ name: "app_review", arguments: { diff: "+1" } });
+    expect(bad).toMatchObject({ isError: true, _meta: { errorReason: "schema_error" } });
+    expect(JSON.stringify(bad)).not.toMatch(/\.ts:\d+|at .*\(/);
+  });
+
+  test.each(["auto", "legacy"] as const)(
+    "SRV-2 %s: a prompt is rendered and not evaluated, its arguments by their types",
+    async (mode) => {
+      const client = await clientOf(serveMcp({ name: "reviewer", prompts: [review] }), mode);
+      expect((await client.listPrompts()).prompts).toMatchObject([
+        {
+          name: "app_review",
+          arguments: [
+            { name: "diff", required: true },
+            { name: "strict", required: false },
+            { name: "most", required: false },
+          ],
+        },
+      ]);
+      const { messages } = await client.getPrompt({
+        name: "app_review",
+        arguments: { diff: "+1", strict: "true", most: "3" },
+      });
+      expect(messages).toMatchObject([
+        { role: "user", content: { type: "text", text: expect.stringContaining("Review: +1 (true)") } },
+      ]);
+      await expect(client.getPrompt({ name: "app_review", arguments: {} })).rejects.toThrow("diff");
+      await expect(client.getPrompt({ name: "other" })).rejects.toThrow("There is no prompt");
+    },
+  );
+});
+
+/** A tool that goes on until it is aborted, and reports its progress. */
+function waiting() {
+  const state = { begun: false, abortedAt: 0 };
+  const wait = defineTool({
+    name: "wait",
+    description: "Waits.",
+    input: z.object({ steps: z.number().optional() }),
+    async execute({ steps }, { signal, progress }) {
+      state.begun = true;
+      for (let step = 1; step <= (steps ?? 0); step++) progress({ done: step, total: steps, message: `step ${step}` });
+      if (steps !== undefined) return "done";
+      return new Promise<string>((resolve) => {
+        signal.addEventListener("abort", () => {
+          state.abortedAt = performance.now();
+          resolve("aborted");
+        });
+      });
+    },
+  });
+  return { wait, state };
+}
+
+test.each(["auto", "legacy"] as const)("SRV-2 %s: progress is notified", async (mode) => {
+  const client = await clientOf(serveMcp({ name: "s", tools: [waiting().wait] }), mode);
+  const heard: unknown[] = [];
+  const options = {
+    onprogress: ({ progress, total, message }: object & Record<string, unknown>) =>
+      heard.push([progress, total, message]),
+  };
+  await client.callTool({ name: "wait", arguments: { steps: 3 } }, options as never);
+  expect(heard).toEqual([
+    [1, 3, "step 1"],
+    [2, 3, "step 2"],
+    [3, 3, "step 3"],
+  ]);
+});
+
+describe("SRV-3 a client that cancels or leaves aborts its call", () => {
+  test("SRV-3 it cancels", async () => {
+    const { wait, state } = waiting();
+    const session = createSession();
+    const client = await clientOf(serveMcp({ name: "s", tools: [wait], session }), "auto");
+    const controller = new AbortController();
+    const calling = client.callTool({ name: "wait", arguments: {} }, { signal: controller.signal });
+    calling.catch(() => {});
+    await until(() => state.begun);
+    const from = performance.now();
+    controller.abort();
+    await expect(calling).rejects.toThrow();
+    await until(() => state.abortedAt > 0);
+    expect(state.abortedAt - from).toBeLessThan(500);
+  });
+
+  test.each(["auto", "legacy"] as const)("SRV-3 %s: its connection ends", async (mode) => {
+    const { wait, state } = waiting();
+    const service = serveMcp({ name: "s", tools: [wait] });
+    const { url, headers } = await service.listen();
+    const { execFile } = await import("node:child_process");
+    const program = `
+      import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+      const client = new Client({ name: "leaving", version: "1" }, { versionNegotiation: { mode: ${JSON.stringify(mode)} } });
+      const options = { requestInit: { headers: ${JSON.stringify(headers)} } };
+      await client.connect(new StreamableHTTPClientTransport(new URL(${JSON.stringify(url)}), options));
+      await client.callTool({ name: "wait", arguments: {} });`;
+    const child = execFile(
+      process.execPath,
+      ["--input-type=module", "-e", program],
+      { cwd: import.meta.dirname },
+      () => {},
+    );
+    await until(() => state.begun, 10_000);
+    child.kill("SIGKILL");
+    await until(() => state.abortedAt > 0);
+    await service.close();
+  });
+
+  test("SRV-3 a call that takes longer than callMs ends with an error", async () => {
+    const { wait } = waiting();
+    const client = await clientOf(serveMcp({ name: "s", tools: [wait], callMs: 200 }), "auto");
+    expect(await client.callTool({ name: "wait", arguments: {} })).toMatchObject({
+      isError: true,
+      _meta: { errorReason: "deadline_error" },
+    });
+  });
+});
+
+describe("SRV-4 listen", () => {
+  test("SRV-4 it binds to loopback, answers 404 without the secret, and checks Host and Origin", async () => {
+    await using service = served();
+    const { url, headers } = await service.listen({ secret: "the secret of this test" });
+    expect(headers).toEqual({ Authorization: "Bearer the secret of this test" });
+    expect(new URL(url).hostname).toBe("127.0.0.1");
+    const { request } = await import("node:http");
+    const status = (given: Readonly<Record<string, string>>): Promise<number | undefined> =>
+      new Promise((resolve, reject) => {
+        const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" });
+        const types = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+        const asking = request(url, { method: "POST", headers: { ...types, ...given } }, (answer) => {
+          answer.resume();
+          resolve(answer.statusCode);
+        });
+        asking.on("error", reject);
+        asking.end(body);
+      });
+    expect(await status({})).toBe(404);
+    expect(await status({ Authorization: "Bearer the secret of this tesT" })).toBe(404);
+    expect(await status({ ...headers, Host: "rebound.example" })).toBe(403);
+    expect(await status({ ...headers, Origin: "https://page.example" })).toBe(403);
+    expect(await status({ ...headers, Origin: "null" })).toBe(403);
+    expect(await status({ ...headers, Origin: new URL(url).origin })).toBe(200);
+    expect(await status({ ...headers })).toBe(200);
+  });
+
+  test("SRV-4 each listener has a secret of its own, and nothing listens after close", async () => {
+    const service = served();
+    const [one, other] = await Promise.all([service.listen(), service.listen()]);
+    expect(one.headers["Authorization"]).not.toBe(other.headers["Authorization"]);
+    expect(one.headers["Authorization"]?.length).toBeGreaterThan(40);
+    await service.close();
+    await expect(fetch(one.url)).rejects.toThrow();
+  });
+});
+
+test("SRV-1 a web server's own fetch, and our client over it", async () => {
+  await using service = served();
+  await using client = await connectMcp({
+    url: "https://mine.example/mcp",
+    fetch: (url, init) => service.fetch(new Request(url, init)),
+  });
+  expect(client.serverName).toBe("notes");
+  expect((await callTool(client, "look")).result).toMatchObject({ success: true, value: "seen" });
+});
+
+test("SRV-1 over standard input and output, until the other side closes them", async () => {
+  const program = join(import.meta.dirname, "processes/serve-notes.ts");
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args: ["--conditions=@proviso/source", program],
+    stderr: "pipe",
+  });
+  const client = new Client({ name: "official", version: "1" });
+  await client.connect(transport as never);
+  expect(await client.callTool({ name: "count", arguments: {} })).toMatchObject({ content: [{ text: "1" }] });
+  expect(await client.callTool({ name: "count", arguments: {} })).toMatchObject({ content: [{ text: "2" }] });
+  let said = "";
+  transport.stderr?.on("data", (chunk: Buffer) => void (said += chunk.toString()));
+  await client.close();
+  await until(() => said.includes("closed"));
+});
+
+describe("SRV-2 what cannot be served is refused when it is given", () => {
+  const list = definePrompt({ key: "list", params: z.object({ all: z.array(z.string()) }), text: "x" });
+  const plain = definePrompt({ key: "plain", text: "x" });
+  const adapter = modelAdapter(scriptedModel([]));
+  test.each<readonly [Partial<ServeMcpOptions>, string]>([
+    [{ tools: [] }, "nothing to serve"],
+    [{ evaluations: [plain] }, "give adapter beside evaluations"],
+    [{ tools: [look, look] }, "Two tools would be served by the name look"],
+    [{ evaluations: [plain, plain], adapter }, "Two tools would be served by the name app_plain"],
+    [{ prompts: [list] }, "its param all must be a text, a number or a boolean"],
+    [{ callMs: 0 }, "The option callMs"],
+    [{ name: "" }, "needs a name"],
+    [{ tool: [look] } as never, "has no option tool"],
+  ])("%j", (options, message) => {
+    const given = {
+      name: "s",
+      tools: [look],
+      ...(options.prompts || options.evaluations ? { tools: [] } : {}),
+      ...options,
+    };
+    expect(() => serveMcp(given)).toThrow(DefinitionError);
+    expect(() => serveMcp(given)).toThrow(message);
+  });
+});
