@@ -20,6 +20,7 @@ import { charactersIn, estimateOf, rateOf, sizeOf, usualRate, type Sent } from "
 import { shownAnswer } from "./results.ts";
 import { shorten } from "./shorten.ts";
 import { stubLength } from "./stand-in.ts";
+import { keptText } from "./texts.ts";
 import { windowOf, type Window } from "./window.ts";
 
 /** Requests that are repeated because the provider refused them as too long. */
@@ -70,7 +71,11 @@ export class RunFitting implements Fitting {
     this.#rate = rates.get(given.at(-1) as Message) ?? usualRate;
     if (given.some((message) => isRecord(message) && message["full"] !== undefined)) this.#isOffered = true;
     this.#tool = takesTools
-      ? readResultTool({ messages: () => this.#running().conversation.messages(), pageCharacters: () => this.#page() })
+      ? readResultTool({
+          messages: () => this.#running().conversation.messages(),
+          textOf: (file) => keptText(this.#running(), file),
+          pageCharacters: () => this.#page(),
+        })
       : undefined;
   }
 

@@ -1,7 +1,6 @@
 import { toolError, toolOk, type Message, type StoredFile, type Tool } from "@proviso/core";
 import { plainSchema } from "@proviso/core/internal";
 import { wholeCharacters, referenceOf } from "./stand-in.ts";
-import { keptText } from "./texts.ts";
 
 export const readResultName = "read_result";
 
@@ -16,6 +15,8 @@ interface Reading {
 /** What the tool reads: the history as it is now, in pages of so many UTF-16 units. */
 export interface Readable {
   messages(): readonly Message[];
+  /** undefined: it is not kept any more. */
+  textOf(file: StoredFile): Promise<string | undefined>;
   pageCharacters(): number;
 }
 
@@ -41,12 +42,12 @@ export function readResultTool(readable: Readable): Tool {
     ),
     readOnly: true,
     uses: [],
-    execute(input) {
+    async execute(input) {
       const { ref, from = 0 } = input as Reading;
       const files = referencesIn(readable.messages());
       const file = ref.length < shortestReference ? undefined : files.find(({ hash }) => hash.startsWith(ref));
       if (file === undefined) return toolError(unknownReference(ref, files));
-      const text = keptText(file);
+      const text = await readable.textOf(file);
       if (text === undefined) return toolError(`The result ${referenceOf(file.hash)} is not kept any more.`);
       return toolOk(pageOf(text, from, readable.pageCharacters()));
     },

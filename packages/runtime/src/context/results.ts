@@ -15,7 +15,7 @@ export async function shownAnswer(
   if (answer.text.length <= most || answer.name === readResultName) return answer;
   if (!isReadable) return { ...answer, text: bothEnds(answer.text, most) };
   try {
-    const full = await keepText(answer.text, factsOf(answer));
+    const full = await keepText(run, answer.text, factsOf(answer));
     return { ...answer, text: bothEnds(answer.text, most, full.hash), full };
   } catch (error) {
     // The call is done, whatever becomes of its text.
@@ -25,14 +25,14 @@ export async function shownAnswer(
 }
 
 /** The result as a stub; the whole is stored where it can be read. */
-export async function stubOf(answer: ToolMessage, isReadable: boolean): Promise<ToolMessage> {
+export async function stubOf(run: Run, answer: ToolMessage, isReadable: boolean): Promise<ToolMessage> {
   const { text } = answer;
   if (!isReadable) return { ...answer, text: stubText(text.length, undefined) };
-  const full = answer.full ?? (await keepText(text, factsOf(answer)));
-  const { length } = keptText(full) ?? text;
+  const full = answer.full ?? (await keepText(run, text, factsOf(answer)));
+  const { length } = (await keptText(run, full)) ?? text;
   return { ...answer, text: stubText(length, full.hash), full };
 }
 
 function factsOf({ name, callId }: ToolMessage): { readonly name: string; readonly mediaType: string } {
-  return { name: `${name} ${callId}.txt`.slice(-255), mediaType: "text/plain" };
+  return { name: `${name} ${callId}.txt`, mediaType: "text/plain" };
 }

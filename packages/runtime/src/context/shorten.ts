@@ -37,14 +37,14 @@ export async function shorten(
   messages: readonly Message[],
   { plan, rate, summary, room, isReadable }: ToShorten,
 ): Promise<Shortened | Failure> {
-  const transcript = await keepText(JSON.stringify(messages), {
-    name: `history ${run.evaluationId} ${run.turn}.json`.slice(-255),
+  const transcript = await keepText(run, JSON.stringify(messages), {
+    name: `history ${run.evaluationId} ${run.turn}.json`,
     mediaType: "application/json",
   });
   const standIn = await standInFor(run, messages, { plan, rate, summary, room });
   if (isFailure(standIn)) return standIn;
   const now: (Message | undefined)[] = [...messages];
-  for (const place of plan.stubs) now[place] = await stubOf(messages[place] as ToolMessage, isReadable);
+  for (const place of plan.stubs) now[place] = await stubOf(run, messages[place] as ToolMessage, isReadable);
   for (const place of plan.replaced) now[place] = undefined;
   const last = plan.replaced.at(-1);
   if (last !== undefined) now[last] = { role: "user", text: standInText(standIn) };

@@ -47,7 +47,8 @@ export async function summarise(
     const room = adapter === run.adapter ? of.room : await roomOf(internals);
     const free = (room - promptTokens - options.maxTokens) / usualRate / margin;
     let summary = of.earlier;
-    for (const conversation of piecesOf(of.messages, Math.max(shortestPiece, Math.floor(free)))) {
+    const entries = await Promise.all(of.messages.map((message) => entryOf(run, message)));
+    for (const conversation of piecesOf(entries, Math.max(shortestPiece, Math.floor(free)))) {
       const { output } = await internals.evaluate(
         summaryPrompt(options, { conversation, earlier: summary }),
         { expect: { outputTokensPerTurn: { p90: options.maxTokens } } },
@@ -83,15 +84,15 @@ function nestingIn(run: Run): Parameters<AdapterInternals["evaluate"]>[2] {
 }
 
 /** The conversation as text, in pieces of at most so many UTF-16 units. */
-function piecesOf(messages: readonly Message[], most: number): readonly string[] {
+function piecesOf(entries: readonly string[], most: number): readonly string[] {
   const pieces: string[] = [];
   let piece = "";
   const end = (): void => {
     if (piece !== "") pieces.push(piece);
     piece = "";
   };
-  for (const message of messages) {
-    let entry = entryOf(message);
+  for (const each of entries) {
+    let entry = each;
     if (piece.length + entry.length > most) end();
     while (entry.length > most) {
       const place = wholeCharacters(entry, most);
@@ -104,9 +105,9 @@ function piecesOf(messages: readonly Message[], most: number): readonly string[]
   return pieces;
 }
 
-function entryOf(message: Message): string {
+async function entryOf(run: Run, message: Message): Promise<string> {
   if (message.role === "tool") {
-    const text = (message.full && keptText(message.full)) ?? message.text;
+    const text = (message.full && (await keptText(run, message.full))) ?? message.text;
     return `Result of ${message.name}${message.isError ? " (failed)" : ""}: ${bothEnds(text, shownOfResult)}\n\n`;
   }
   if (message.role !== "assistant") return `User: ${message.text}\n\n`;
