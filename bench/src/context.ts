@@ -131,7 +131,7 @@ function history(messages: number): Measured {
 
 async function planning(quick: boolean): Promise<Row> {
   const measured = history(1_001);
-  const goal = { target: 20_000, most: 40_000, keepTurns: 4 };
+  const goal = { target: 20_000, most: 40_000, room: 50_000, keepTurns: 4 };
   const { plan } = await race({ plan: () => planShortening(measured, goal) }, { times: quick ? 10 : 50 });
   const { stubs, replaced } = planShortening(measured, goal);
   return row(

@@ -13,7 +13,7 @@ import { isRecord } from "@proviso/core/provider";
 import { failure, isFailure, readOption, type Failure } from "../failures.ts";
 import type { Run, Setup } from "../run.ts";
 import type { Fitting } from "./contract.ts";
-import { planShortening, type Plan } from "./plan.ts";
+import { planShortening, type Goal, type Plan } from "./plan.ts";
 import { readPolicy, type Policy } from "./policy.ts";
 import { readResultTool } from "./read-result.ts";
 import { charactersIn, estimateOf, rateOf, sizeOf, usualRate, type Sent } from "./size.ts";
@@ -102,7 +102,8 @@ export class RunFitting implements Fitting {
     this.#rate = (known && rateOf(request, known)) ?? this.#rate;
     const before = estimateOf(request, known, this.#rate);
     if (before <= compactAt * this.#room) return request;
-    const plan = this.#plan(request, before, { target: compactTo * this.#room, most: compactAt * this.#room });
+    const room = this.#room;
+    const plan = this.#plan(request, before, { target: compactTo * room, most: compactAt * room, room });
     if (Math.min(before, plan.tokens) > this.#room) return this.#tooLong(plan, before);
     if (isEmpty(plan)) return request;
     return this.#carryOut(plan, request, { before, why: "threshold" });
@@ -115,7 +116,7 @@ export class RunFitting implements Fitting {
     const before = estimateOf(request, run.knownCost, this.#rate);
     this.#room = Math.min(this.#room, before);
     const target = (this.#policy.compactTo / 2) * this.#room;
-    const plan = this.#plan(request, before, { target, most: target });
+    const plan = this.#plan(request, before, { target, most: target, room: target });
     if (isEmpty(plan)) return undefined;
     this.#refusals += 1;
     return this.#carryOut(plan, request, { before, why: "refused" });
@@ -142,7 +143,7 @@ export class RunFitting implements Fitting {
     return Math.max(1, Math.min(toolResultCharacters, most));
   }
 
-  #plan(request: Sent, before: number, goal: { readonly target: number; readonly most: number }): Plan {
+  #plan(request: Sent, before: number, goal: Omit<Goal, "keepTurns">): Plan {
     const { conversation } = this.#running();
     const messages = conversation.messages();
     const rate = before / charactersIn(request);

@@ -25,6 +25,8 @@ export interface Goal {
   readonly target: number;
   /** The newest turns stay as they are where all has at most so many. */
   readonly most: number;
+  /** The results of the last calls, which no model has seen yet, stay where all has at most so many. */
+  readonly room: number;
   /** The newest turns that stay, where they fit. */
   readonly keepTurns: number;
 }
@@ -39,22 +41,27 @@ export interface Plan {
 }
 
 /** Makes the plan, in the order of CTX-4. Each message is looked at a fixed number of times. */
-export function planShortening(history: Measured, { target, most, keepTurns }: Goal): Plan {
+export function planShortening(history: Measured, { target, most, room, keepTurns }: Goal): Plan {
   const { messages } = history;
   const turns = answeredTurns(messages);
   const newest = turns.slice(Math.max(0, turns.length - keepTurns));
   const oldest = turns.slice(0, turns.length - newest.length);
+  const unseen = unseenFrom(messages);
   const draft = new Draft(history, target);
-  draft.stub(oldest);
+  draft.stub(0, Math.min(unseen, oldest.at(-1)?.end ?? 0));
   draft.replace(oldest);
-  if (draft.tokens() > most) {
-    draft.stub(newest);
-    draft.replace([...turns, { start: turns.at(-1)?.end ?? 0, end: messages.length }]);
-  }
+  if (draft.tokens() > most) draft.stub(0, unseen);
+  if (draft.tokens() > most) draft.replace([...turns, { start: turns.at(-1)?.end ?? 0, end: messages.length }]);
+  if (draft.tokens() > room) draft.stub(unseen, messages.length, room);
   return draft.plan();
 }
 
-/** A plan while it is made: nothing more is taken once all of it has at most `target` tokens. */
+/** The place of the first result that the next request is the first to carry. */
+function unseenFrom(messages: readonly Message[]): number {
+  return messages.findLastIndex(({ role }) => role !== "tool") + 1;
+}
+
+/** A plan while it is made: nothing more is taken once all has at most so many tokens as it should have. */
 class Draft {
   readonly #history: Measured;
   readonly #target: number;
@@ -77,15 +84,13 @@ class Draft {
     return this.#messageTokens + this.#standIn();
   }
 
-  stub(turns: readonly Turn[]): void {
-    for (const { start, end } of turns) {
-      for (let place = start; place < end; place++) {
-        if (this.#isShort()) return;
-        const saved = this.#size(place) - (this.#history.stubSizes[place] as number);
-        if (saved <= 0) continue;
-        this.#stubs.add(place);
-        this.#messageTokens -= saved;
-      }
+  stub(start: number, end: number, target = this.#target): void {
+    for (let place = start; place < end; place++) {
+      if (this.tokens() <= target) return;
+      const saved = this.#size(place) - (this.#history.stubSizes[place] as number);
+      if (saved <= 0 || this.#replaced.has(place)) continue;
+      this.#stubs.add(place);
+      this.#messageTokens -= saved;
     }
   }
 
@@ -94,7 +99,7 @@ class Draft {
     const before = this.tokens();
     const given: number[] = [];
     for (const { start, end } of turns) {
-      if (this.#isShort()) break;
+      if (this.tokens() <= this.#target) break;
       for (let place = start; place < end; place++) {
         if (this.#staying.has(place) || this.#replaced.has(place)) continue;
         given.push(place);
@@ -121,10 +126,6 @@ class Draft {
     this.#replacedTokens -= this.#size(place);
   }
 
-  #isShort(): boolean {
-    return this.tokens() <= this.#target;
-  }
-
   #standIn(): number {
     return this.#replaced.size === 0 ? 0 : this.#history.standIn(this.#replacedTokens);
   }
@@ -141,8 +142,8 @@ function stayingPlaces({ messages, question }: Measured): ReadonlySet<number> {
   if (question !== undefined) staying.add(question);
   const lastWord = messages.findLastIndex((message) => message.role === "user" && standInOf(message) === undefined);
   if (lastWord !== -1) staying.add(lastWord);
-  if (messages.at(-1)?.role !== "tool") return staying;
-  const lastCalls = messages.findLastIndex(({ role }) => role === "assistant");
-  for (let place = lastCalls; place < messages.length; place++) staying.add(place);
+  const unseen = unseenFrom(messages);
+  if (unseen === messages.length) return staying;
+  for (let place = unseen - 1; place < messages.length; place++) staying.add(place);
   return staying;
 }

@@ -1,6 +1,7 @@
 import { parseMessages, type FrameworkEvent, type HistoryCompacted } from "@proviso/core";
 import { createSession } from "@proviso/runtime";
 import { describe, expect, test } from "vitest";
+import { keptText } from "../../src/context/texts.ts";
 import { promptWith, rejection } from "../support.ts";
 import { calls, chat, context, isPrefix, modelOf, reader, tokensOf, tooLong } from "./support.ts";
 
@@ -68,11 +69,28 @@ describe("a history of tool turns", () => {
     expect(texts.filter((text) => /^\[\d+ earlier messages were left out here\.\]$/.test(text))).toHaveLength(1);
   });
 
+  test("CTX-4 a result that the model has not seen yet stays whole where it fits", async () => {
+    const { session, compacted } = watched();
+    const { adapter, requests } = modelOf((_, turn) => (turn <= 3 ? calls(turn) : { text: "Done." }));
+    const sizes = [6_000, 6_000, 18_000];
+    const tool = { ...reader(1), execute: ({ page }: { page: number }) => "r".repeat(sizes[page - 1] ?? 0) };
+    await adapter.evaluate(promptWith(tool as never), { context, session });
+    expect(compacted).toHaveLength(1);
+    const results = requests[3]?.messages.filter(({ role }) => role === "tool") ?? [];
+    expect(results.map(({ text }) => text.length > 5_000)).toEqual([false, false, true]);
+  });
+
+  test("CTX-4 one that does not fit becomes a stub, which the model can read", async () => {
+    const { adapter, requests } = modelOf((_, turn) => (turn <= 1 ? calls(turn) : { text: "Done." }));
+    await adapter.evaluate(promptWith(reader(60_000)), { context });
+    expect(requests[1]?.messages.at(-1)?.text).toMatch(/^\[Left out: a result of 60000 characters\. read_result/);
+  });
+
   test("CTX-11 history.compacted has the tokens before and after, and is emitted before the turn's request", async () => {
     const { session } = watched();
     const events: FrameworkEvent[] = [];
     session.on("*", (event) => void events.push(event as FrameworkEvent));
-    const { adapter } = modelOf((_, turn) => (turn <= 20 ? calls(turn) : { text: "Done." }));
+    const { adapter, requests } = modelOf((_, turn) => (turn <= 20 ? calls(turn) : { text: "Done." }));
     await adapter.evaluate(promptWith(reader(1_500)), { context, session });
     const place = events.findIndex(({ type }) => type === "history.compacted");
     const event = events[place] as HistoryCompacted;
@@ -80,6 +98,10 @@ describe("a history of tool turns", () => {
     expect(event.after).toBeLessThanOrEqual(0.5 * room);
     expect(event.elided.length).toBeGreaterThan(0);
     expect(event.transcript).toMatchObject({ kind: "stored", mediaType: "application/json" });
+    const before = requests[event.turn - 2]?.messages.slice(1) ?? [];
+    const transcript = JSON.parse((await keptText({} as never, event.transcript)) ?? "[]") as unknown[];
+    expect(transcript.slice(0, before.length)).toEqual(before);
+    expect(transcript).toHaveLength(before.length + 2);
     expect(events[place + 1]).toMatchObject({ type: "provider.requested", turn: event.turn, attempt: 1 });
   });
 });

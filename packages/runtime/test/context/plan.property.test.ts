@@ -91,9 +91,15 @@ function leastOf({ stubSizes, beside, standIn }: Measured, staying: ReadonlySet<
 
 test("CTX-4 CTX-5 random histories are shortened in order, as far as they have to be, to what parseMessages accepts", async () => {
   let shortened = 0;
-  const goals = fc.record({ beside: fc.nat(500), target: fc.nat(4_000), more: fc.nat(2_000), keepTurns: fc.nat(6) });
+  const goals = fc.record({
+    beside: fc.nat(500),
+    target: fc.nat(4_000),
+    more: fc.nat(2_000),
+    spare: fc.nat(1_500),
+    keepTurns: fc.nat(6),
+  });
   await fc.assert(
-    fc.asyncProperty(history, goals, async (given, { beside, target, more, keepTurns }) => {
+    fc.asyncProperty(history, goals, async (given, { beside, target, more, spare, keepTurns }) => {
       const messages = messagesOf(given);
       const users = messages.flatMap((message, place) =>
         message.role === "user" && standInOf(message) === undefined ? [place] : [],
@@ -101,16 +107,22 @@ test("CTX-4 CTX-5 random histories are shortened in order, as far as they have t
       const question = given.knowsQuestion ? users[given.at % users.length] : undefined;
       const all = measured(messages, question, beside);
       const most = target + more;
-      const plan = planShortening(all, { target, most, keepTurns });
+      const room = most + spare;
+      const plan = planShortening(all, { target, most, room, keepTurns });
       const staying = stayingIn(messages, question);
       // None that could have fitted did not.
-      const least = leastOf(all, staying);
-      expect(plan.tokens).toBeLessThanOrEqual(Math.max(most, least) + 1e-6);
+      expect(plan.tokens).toBeLessThanOrEqual(Math.max(room, leastOf(all, staying)) + 1e-6);
+      // What no model has seen yet stays whole where that fits.
+      const unseen = messages.findLastIndex(({ role }) => role !== "tool") + 1;
+      const stubSizes = all.stubSizes.map((size, place) => (place < unseen ? size : (all.sizes[place] as number)));
+      const least = leastOf({ ...all, stubSizes }, staying);
+      if (least <= room) expect(plan.stubs.filter((place) => place >= unseen)).toEqual([]);
+      if (least <= room) expect(plan.tokens).toBeLessThanOrEqual(Math.max(most, least) + 1e-6);
       expect(plan.replaced.filter((place) => staying.has(place))).toEqual([]);
       checkOrder(plan, messages, { target, most, keepTurns, all, staying });
 
       const run = { evaluationId: "e", turn: 1, conversation: { question } } as Run;
-      const now = await shorten(run, messages, { plan, rate: 1, summary: undefined, room: most, isReadable: true });
+      const now = await shorten(run, messages, { plan, rate: 1, summary: undefined, room, isReadable: true });
       if (!("messages" in now)) throw new Error("It came to a failure.");
       expect(parseMessages(now.messages)).toHaveLength(
         messages.length - plan.replaced.length + (plan.replaced.length === 0 ? 0 : 1),
