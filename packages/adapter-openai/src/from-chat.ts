@@ -1,6 +1,7 @@
 import type { ModelFailure, ModelRequest, ModelResponse, ToolCall } from "@proviso/core";
 import { isRecord, type FinishReason } from "@proviso/core/provider";
 import { listAt, objectAt, parsedOutput, textAt, type Json, invalidResponse } from "@proviso/adapter-kit";
+import { beside, chatSources, chatThoughts } from "./told.ts";
 import { argumentsAt, servedBy, usageFrom } from "./wire.ts";
 
 /** An answer of `POST /chat/completions`; the first choice counts. */
@@ -24,11 +25,13 @@ export function fromChat(
   const text = contentText(message["content"]);
   const toolCalls = listAt(message, "tool_calls").flatMap(callOf);
   const refusal = textAt(message, "refusal");
+  const reasoning = chatThoughts(message);
   return {
-    message: { role: "assistant", text, toolCalls },
+    message: { role: "assistant", text, toolCalls, ...(reasoning === "" ? {} : { reasoning }) },
     finishReason: finishReason(choice["finish_reason"], toolCalls.length > 0),
     usage,
     model: textAt(body, "model") || undefined,
+    ...beside(chatSources(message)),
     ...servedBy(body, listAt(objectAt(choice, "logprobs"), "content")),
     ...(toolCalls.length > 0 ? {} : parsedOutput(output, text)),
     refusal: refusal === "" ? undefined : refusal,

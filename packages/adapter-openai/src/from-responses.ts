@@ -10,12 +10,13 @@ import {
   invalidResponse,
 } from "@proviso/adapter-kit";
 import { responsesItems } from "./to-responses.ts";
+import { beside, isProviderCall, providerCallsIn, textAndSources, thoughtsIn } from "./told.ts";
 import { argumentsAt, servedBy, usageFrom } from "./wire.ts";
 
 /** An answer of `POST /responses`. Items, parts and fields that are not known are passed over. */
 export function fromResponses(
   body: unknown,
-  output: ModelRequest["output"],
+  { output, providerTools }: Partial<Pick<ModelRequest, "output" | "providerTools">>,
   costUsd?: number,
 ): ModelResponse | ModelFailure {
   if (!isRecord(body)) return invalidResponse("The provider's answer is not a JSON object.", body);
@@ -30,19 +31,17 @@ export function fromResponses(
     return { ...invalidResponse("The provider's answer has no output.", body), usage };
 
   const items = listAt(body, "output");
-  const messages = items.filter(({ type }) => type === "message").map((item) => listAt(item, "content"));
-  const parts = messages.flat();
-  const text = messages
-    .map(textOf)
-    .filter((part) => part !== "")
-    .join("\n");
+  const parts = items.filter(({ type }) => type === "message").flatMap((item) => listAt(item, "content"));
+  const { text, sources } = textAndSources(items);
+  const reasoning = thoughtsIn(items);
   const refusals = parts.filter(({ type }) => type === "refusal").map((part) => textAt(part, "refusal"));
   const toolCalls = items.filter(({ type }) => type === "function_call").map(callOf);
   return {
-    message: { role: "assistant", text, toolCalls, ...replayable(items) },
+    message: { role: "assistant", text, toolCalls, ...(reasoning === "" ? {} : { reasoning }), ...replayable(items) },
     finishReason: finishReason(body, toolCalls.length > 0),
     usage,
     model: textAt(body, "model") || undefined,
+    ...beside(sources, providerCallsIn(items, providerTools)),
     ...servedBy(
       body,
       parts.flatMap((part) => listAt(part, "logprobs")),
@@ -53,22 +52,16 @@ export function fromResponses(
   };
 }
 
-/** A message's parts are one text; several messages are lines apart. */
-function textOf(parts: readonly Json[]): string {
-  const texts = parts.filter(({ type }) => type === "output_text").map((part) => textAt(part, "text"));
-  return texts.join("");
-}
-
 function callOf(item: Json): ToolCall {
   return { id: textAt(item, "call_id"), name: textAt(item, "name"), arguments: argumentsAt(item, "arguments") };
 }
 
 /**
- * Reasoning has to come back with the very item that follows it, of whatever type; without any the message says it
- * all.
+ * Reasoning has to come back with the very item that follows it, of whatever type, and a call that the service ran is in
+ * its item alone; without either the message says it all.
  */
 function replayable(items: readonly Json[]): { readonly providerItems?: unknown } {
-  if (!items.some(({ type }) => type === "reasoning")) return {};
+  if (!items.some((item) => item["type"] === "reasoning" || isProviderCall(item))) return {};
   return { providerItems: { api: responsesItems, items } };
 }
 

@@ -7,6 +7,8 @@ import { secretsOf } from "./secrets.ts";
 
 export type { LeanFetch, LeanFetchInit, LeanResponse } from "./fetch.ts";
 export { openaiModel } from "./openai-model.ts";
+export { openaiTools } from "./tools.ts";
+export type { OpenAITools } from "./tools.ts";
 export type { OpenAIRequestOptions } from "./settings.ts";
 export type { OpenAIChatSettings, OpenAIClient, OpenAIConnection, OpenAIOptions, OpenAISettings } from "./options.ts";
 

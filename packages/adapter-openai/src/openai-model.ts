@@ -36,6 +36,7 @@ export function openaiModel(given: OpenAIOptions): ModelProvider {
       tools: true,
       nativeOutput: options.nativeOutput ?? true,
       outputLimit: Object.freeze({ least: leastOutputTokens[options.api] }),
+      ...(options.api === "responses" ? { providerTools: Object.freeze(["openai.*"]) } : {}),
       ...settingsOfApi(options.api),
     }),
     // The service may have repeated the key.
@@ -63,7 +64,8 @@ async function answerTo(
     guard.done();
     if (received.failure !== undefined) return received;
     const { body, costUsd, rateLimit } = received;
-    const answer = options.api === "responses" ? fromResponses(body, output, costUsd) : fromChat(body, output, costUsd);
+    const answer =
+      options.api === "responses" ? fromResponses(body, request, costUsd) : fromChat(body, output, costUsd);
     return rateLimit === undefined ? answer : { ...answer, rateLimit };
   } catch (error) {
     return requestFailure(guard.signal.aborted ? guard.signal.reason : error, signal, connection.address);

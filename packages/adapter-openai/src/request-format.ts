@@ -1,4 +1,4 @@
-import type { JsonSchema, Message, ModelRequest } from "@proviso/core";
+import type { JsonSchema, Message, ModelRequest, ProviderTool } from "@proviso/core";
 import type { ToolSpec } from "@proviso/core/provider";
 import { cacheMarks, type CacheMarks, type Json } from "@proviso/adapter-kit";
 import type { CheckedOptions } from "./options.ts";
@@ -19,6 +19,8 @@ export interface RequestRules {
   /** `marks`: where a cache may begin a new stretch of its text. */
   itemsOf(message: Message, marks?: readonly number[]): readonly Json[];
   toolOf(tool: ToolSpec): Json;
+  /** A tool that the service runs. Left out: the API has none, and none is ever asked for. */
+  providerToolOf?(tool: ProviderTool): Json;
   outputOf(output: NonNullable<ModelRequest["output"]>): Json;
   /** Only what was set counts; undefined takes a field away. */
   bodyOf(options: CheckedOptions, request: ModelRequest, parts: Parts): Json;
@@ -75,7 +77,7 @@ export function requestFormat(rules: RequestRules): RequestFormat {
           const places = marks?.get(message);
           return places === undefined ? items(message) : rules.itemsOf(message, places);
         }),
-        tools: tools.length === 0 ? undefined : tools.map(rules.toolOf),
+        tools: hasTools(request) ? [...tools.map(rules.toolOf), ...providerToolsOf(rules, request)] : undefined,
         output: output && rules.outputOf(output),
       };
       return Object.fromEntries(set(rules.bodyOf(options, request, parts)));
@@ -83,9 +85,11 @@ export function requestFormat(rules: RequestRules): RequestFormat {
     json(options, request) {
       if (changesParts(request)) return jsonOf(this.object(options, request));
       const { messages, tools, output } = request;
-      const parts = { items: {}, tools: tools.length === 0 ? undefined : {}, output: output && {} };
+      const parts = { items: {}, tools: hasTools(request) ? {} : undefined, output: output && {} };
       const textOf = (value: unknown): string => {
-        if (value === parts.tools && value !== undefined) return `[${tools.map(toolText).join(",")}]`;
+        if (value === parts.tools && value !== undefined) {
+          return `[${[...tools.map(toolText), ...providerToolsOf(rules, request).map(jsonOf)].join(",")}]`;
+        }
         return output !== undefined && value === parts.output ? outputText(output) : jsonOf(value);
       };
       const fields = set(rules.bodyOf(options, request, parts));
@@ -97,6 +101,14 @@ export function requestFormat(rules: RequestRules): RequestFormat {
       return marks === undefined ? written(messages, begin, end) : `${begin}${marked(messages, marks)}${end}`;
     },
   };
+}
+
+function hasTools({ tools, providerTools = [] }: ModelRequest): boolean {
+  return tools.length > 0 || providerTools.length > 0;
+}
+
+function providerToolsOf({ providerToolOf }: RequestRules, { providerTools = [] }: ModelRequest): readonly Json[] {
+  return providerToolOf === undefined ? [] : providerTools.map(providerToolOf);
 }
 
 function set(body: Json): readonly [string, unknown][] {

@@ -1,5 +1,6 @@
 import { isRecord, type ModelDelta } from "@proviso/core/provider";
 import { listAt, objectAt, textAt, type Json, errorObjectFailure } from "@proviso/adapter-kit";
+import { chatThoughts } from "./told.ts";
 import type { StreamReader } from "./stream-responses.ts";
 
 interface PartialCall {
@@ -11,7 +12,8 @@ interface PartialCall {
 /** Chunks of `POST /chat/completions`, put together as JSON would have had them; the first choice counts. */
 export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
   const calls = new Map<number, PartialCall>();
-  const texts = { content: "", refusal: "" };
+  const texts = { content: "", refusal: "", thoughts: "" };
+  const annotations: Json[] = [];
   const logprobs: Json[] = [];
   let base: Json = {};
   let usage: unknown;
@@ -22,6 +24,10 @@ export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
     const content = textAt(delta, "content");
     texts.content += content;
     texts.refusal += textAt(delta, "refusal");
+    const thoughts = chatThoughts(delta);
+    texts.thoughts += thoughts;
+    annotations.push(...listAt(delta, "annotations"));
+    if (thoughts !== "") onDelta({ kind: "reasoning", text: thoughts });
     if (content !== "") onDelta({ kind: "text", text: content });
     for (const call of listAt(delta, "tool_calls")) addCall(calls, call);
   };
@@ -52,7 +58,12 @@ export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
       const toolCalls = [...calls.values()].map(({ id, ...given }) => ({ id, type: "function", function: given }));
       const choice = {
         index: 0,
-        message: { ...message, ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }) },
+        message: {
+          ...message,
+          ...(texts.thoughts === "" ? {} : { reasoning_content: texts.thoughts }),
+          ...(annotations.length === 0 ? {} : { annotations }),
+          ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
+        },
         ...(logprobs.length === 0 ? {} : { logprobs: { content: logprobs } }),
         finish_reason: finishReason,
       };

@@ -2,6 +2,7 @@
 // 2. The terminal event's answer is the answer; its deltas are only emitted.
 import type { ModelFailure } from "@proviso/core";
 import { isRecord, type ModelDelta } from "@proviso/core/provider";
+import { betweenThoughts } from "./told.ts";
 import { listAt, textAt, type Json, errorObjectFailure, endsResponse } from "@proviso/adapter-kit";
 
 /** What a stream of `POST /responses` comes to: the body that JSON would have had, or why there is none. */
@@ -17,6 +18,7 @@ const mostHeldBack = 16;
 
 export function responsesReader(onDelta: (delta: ModelDelta) => void): StreamReader {
   const items: Json[] = [];
+  const think = thoughtReader(onDelta);
   const heldBack = new Map<number, Json>();
   let next: number | undefined;
   let outcome: { readonly body: unknown } | ModelFailure | undefined;
@@ -26,6 +28,8 @@ export function responsesReader(onDelta: (delta: ModelDelta) => void): StreamRea
     if (type === "response.output_text.delta") {
       const { delta } = event;
       if (typeof delta === "string" && delta !== "") onDelta({ kind: "text", text: delta });
+    } else if (type === "response.reasoning_summary_text.delta" || type === "response.reasoning_text.delta") {
+      think(event);
     } else if (type === "response.output_item.done" && isRecord(event["item"])) {
       const index = event["output_index"];
       items[typeof index === "number" && index >= 0 && index < 10_000 ? index : items.length] = event["item"];
@@ -58,6 +62,18 @@ export function responsesReader(onDelta: (delta: ModelDelta) => void): StreamRea
       return true;
     },
     result: () => outcome ?? "cut",
+  };
+}
+
+/** Emits the parts of a summary with what is between them, as `thoughtsIn` puts them together. */
+function thoughtReader(onDelta: (delta: ModelDelta) => void): (event: Json) => void {
+  let last: string | undefined;
+  return ({ delta, output_index: item, summary_index: summary, content_index: content }) => {
+    if (typeof delta !== "string" || delta === "") return;
+    const part = JSON.stringify([item, summary, content]);
+    const separator = last === undefined || last === part ? "" : betweenThoughts;
+    last = part;
+    onDelta({ kind: "reasoning", text: separator + delta });
   };
 }
 

@@ -3,12 +3,20 @@ import { isRecord, type ToolSpec } from "@proviso/core/provider";
 import { markedPieces, outputSchema, toolInputSchema, wireName } from "@proviso/adapter-kit";
 import type { CheckedOptions } from "./options.ts";
 import { breakpoint, limited, requestFormat, type Parts } from "./request-format.ts";
+import { providerToolOf } from "./told.ts";
 import { includeOf, responsesSettings } from "./settings.ts";
 
 type Item = Readonly<Record<string, unknown>>;
 
 /** The body of `POST /responses`. Source: OpenAI API reference, "Create a model response". */
-export const responsesFormat = requestFormat({ path: "/responses", itemsOf, toolOf, outputOf, bodyOf });
+export const responsesFormat = requestFormat({
+  path: "/responses",
+  itemsOf,
+  toolOf,
+  providerToolOf,
+  outputOf,
+  bodyOf,
+});
 
 function bodyOf(options: CheckedOptions, request: ModelRequest, { items, tools, output }: Parts): Item {
   const { topLogprobs, logprobs, reasoningEffort, store } = options;

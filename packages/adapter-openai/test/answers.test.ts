@@ -5,7 +5,7 @@ import { fromResponses } from "../src/from-responses.ts";
 import { fixture, type Body } from "./support/fixture.ts";
 
 const apis = [
-  { api: "responses", from: (body: unknown) => fromResponses(body, undefined) },
+  { api: "responses", from: (body: unknown) => fromResponses(body, {}) },
   { api: "chat", from: (body: unknown) => fromChat(body, undefined) },
 ] as const;
 
@@ -45,15 +45,9 @@ describe("PRO-3 what is unknown is passed over", () => {
     const body = fixture("responses-text");
     const [message] = body["output"] as Body[];
     const content = [...((message ?? {})["content"] as unknown[]), { type: "output_audio", data: "…" }, null, 7];
-    body["output"] = [
-      { type: "novelty", id: "n" },
-      null,
-      "x",
-      { ...message, content },
-      { type: "image_generation_call" },
-    ];
+    body["output"] = [{ type: "novelty", id: "n" }, null, "x", { ...message, content }, { type: "novelty_call" }];
     body["novelty"] = { deep: [1] };
-    expect(answerOf(fromResponses(body, undefined)).message).toEqual({
+    expect(answerOf(fromResponses(body, {})).message).toEqual({
       role: "assistant",
       text: '{"word":"a","note":null}',
       toolCalls: [],
@@ -75,14 +69,14 @@ describe("PRO-3 what is unknown is passed over", () => {
 test("OAI-7 parts of a message are one text, and several messages are lines apart", () => {
   const message = (text: string): Body => ({ type: "message", content: [{ type: "output_text", text }] });
   const body = { status: "completed", output: [message("I think."), message(""), message("Yes.")] };
-  expect(answerOf(fromResponses(body, undefined)).message.text).toBe("I think.\nYes.");
+  expect(answerOf(fromResponses(body, {})).message.text).toBe("I think.\nYes.");
 });
 
 test("TOOL-7 a call without an id has an empty one, for the runtime to fill", () => {
   const call = { name: "look_up", arguments: { word: "a" } };
   const ours = [{ id: "", name: "look_up", arguments: '{"word":"a"}' }];
   const responses = { status: "completed", output: [{ type: "function_call", ...call }] };
-  expect(answerOf(fromResponses(responses, undefined)).message.toolCalls).toEqual(ours);
+  expect(answerOf(fromResponses(responses, {})).message.toolCalls).toEqual(ours);
   const chat = { choices: [{ message: { content: null, tool_calls: [{ type: "function", function: call }] } }] };
   expect(answerOf(fromChat(chat, undefined)).message.toolCalls).toEqual(ours);
 });
@@ -94,7 +88,7 @@ describe("LOOP-5 an answer that is not whole says so", () => {
     ["something_new", "length"],
   ])("LOOP-5 Responses, incomplete for %s", (reason, finishReason) => {
     const body = { ...fixture("responses-tool-calls"), status: "incomplete", incomplete_details: { reason } };
-    expect(answerOf(fromResponses(body, undefined)).finishReason).toBe(finishReason);
+    expect(answerOf(fromResponses(body, {})).finishReason).toBe(finishReason);
   });
 
   test.each([
@@ -120,7 +114,7 @@ describe("LOOP-5 an answer that is not whole says so", () => {
 
   test("LOOP-5 a refusal is distinguished from text", () => {
     const output = [{ type: "message", content: [{ type: "refusal", refusal: "No." }] }];
-    expect(answerOf(fromResponses({ status: "completed", output }, undefined))).toMatchObject({
+    expect(answerOf(fromResponses({ status: "completed", output }, {}))).toMatchObject({
       message: { text: "" },
       refusal: "No.",
     });
@@ -137,7 +131,7 @@ describe("LOOP-5 an answer that is not whole says so", () => {
   ])("LOOP-5 a failed response with the code %s is a failure with its usage", (code, expected) => {
     const error = { code, message: "It broke." };
     const body = { ...fixture("responses-text"), status: "failed", error, output: [] };
-    expect(fromResponses(body, undefined)).toMatchObject({
+    expect(fromResponses(body, {})).toMatchObject({
       ...expected,
       message: "It broke.",
       payload: body,
@@ -149,7 +143,7 @@ describe("LOOP-5 an answer that is not whole says so", () => {
     "LOOP-5 the status %s is a failure",
     (status) => {
       const body = { ...fixture("responses-text"), status };
-      expect(fromResponses(body, undefined)).toMatchObject({
+      expect(fromResponses(body, {})).toMatchObject({
         failure: "provider",
         reason: "invalid_response",
         payload: body,
@@ -166,7 +160,7 @@ describe("LOOP-5 an answer that is not whole says so", () => {
     { choices: [{ message: null }] },
   ];
   test.each([
-    ...wrongResponses.map((body) => ({ api: "responses", body, answer: fromResponses(body, undefined) })),
+    ...wrongResponses.map((body) => ({ api: "responses", body, answer: fromResponses(body, {}) })),
     ...wrongChats.map((body) => ({ api: "chat", body, answer: fromChat(body, undefined) })),
   ])("LOOP-5 $api: $body is an invalid response with its payload", ({ body, answer }) => {
     expect(answer).toMatchObject({ failure: "provider", reason: "invalid_response" });

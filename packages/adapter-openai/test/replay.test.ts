@@ -13,19 +13,19 @@ function inputOf(message: AssistantMessage): unknown {
 
 test("LOOP-2 an answer with reasoning is replayed item by item, as it came", () => {
   const body = fixture("responses-tool-calls");
-  const { message } = answerOf(fromResponses(body, undefined));
+  const { message } = answerOf(fromResponses(body, {}));
   expect(JSON.stringify(inputOf(message))).toBe(JSON.stringify(body["output"]));
 });
 
 test("LOOP-2 reasoning is followed by its own item, of a type that is not known too", () => {
   const body = fixture("responses-tool-calls");
   (body["output"] as unknown[]).splice(1, 0, { id: "ws_01", type: "web_search_call", status: "completed" });
-  const { message } = answerOf(fromResponses(body, undefined));
+  const { message } = answerOf(fromResponses(body, {}));
   expect(inputOf(message)).toEqual(body["output"]);
 });
 
 test("LOOP-2 replayed items survive being stored as JSON", () => {
-  const { message } = answerOf(fromResponses(fixture("responses-tool-calls"), undefined));
+  const { message } = answerOf(fromResponses(fixture("responses-tool-calls"), {}));
   const stored: unknown = JSON.parse(JSON.stringify([{ ...message, toolCalls: message.toolCalls }]));
   const [kept] = [stored].map((json) => (json as AssistantMessage[])[0]);
   expect(kept).toEqual(message);
@@ -49,13 +49,13 @@ test("LOOP-2 items of another provider or of the other API are passed over", () 
   ]) {
     expect(inputOf({ ...text, providerItems })).toEqual([{ role: "assistant", content: "Yes." }]);
   }
-  const { message } = answerOf(fromResponses(fixture("responses-tool-calls"), undefined));
+  const { message } = answerOf(fromResponses(fixture("responses-tool-calls"), {}));
   const [chat] = toChat({ model: "m", api: "chat" }, requestOf({ messages: [message] }))["messages"] as unknown[];
   expect(Object.keys(chat as object)).toEqual(["role", "content", "tool_calls"]);
 });
 
 test("LOOP-3 items whose calls are no longer the message's are rebuilt from it", () => {
-  const { message } = answerOf(fromResponses(fixture("responses-tool-calls"), undefined));
+  const { message } = answerOf(fromResponses(fixture("responses-tool-calls"), {}));
   const toolCalls = message.toolCalls.map((call, at) => ({ ...call, id: `new_${at}` }));
   const calls = (inputOf({ ...message, toolCalls }) as Record<string, unknown>[]).flatMap(
     (item) => item["call_id"] ?? [],

@@ -37,7 +37,7 @@ describe("OUT-4 the schema of an output", () => {
   });
 
   test("OUT-4 what comes back is mapped back: a null that stands for an absent key is gone", () => {
-    expect(answerOf(fromResponses(fixture("responses-text"), output)).parsed).toEqual({ word: "a" });
+    expect(answerOf(fromResponses(fixture("responses-text"), { output })).parsed).toEqual({ word: "a" });
     expect(answerOf(fromChat(fixture("chat-text"), output)).parsed).toEqual({ word: "a" });
   });
 });
@@ -59,11 +59,11 @@ test("OUT-1 text that is no JSON is no native payload, nor is text beside calls"
   body["choices"] = [{ message: { content: "Here:\n```json\n{}\n```" }, finish_reason: "stop" }];
   expect(answerOf(fromChat(body, output))).not.toHaveProperty("parsed");
   expect(answerOf(fromChat(fixture("chat-tool-calls"), output))).not.toHaveProperty("parsed");
-  expect(answerOf(fromResponses(fixture("responses-tool-calls"), output))).not.toHaveProperty("parsed");
+  expect(answerOf(fromResponses(fixture("responses-tool-calls"), { output }))).not.toHaveProperty("parsed");
 });
 
 test("OUT-6 without an output asked for, JSON stays text", () => {
-  expect(answerOf(fromResponses(fixture("responses-text"), undefined))).not.toHaveProperty("parsed");
+  expect(answerOf(fromResponses(fixture("responses-text"), {}))).not.toHaveProperty("parsed");
 });
 
 describe("OAI-5 the schemas of tools", () => {
