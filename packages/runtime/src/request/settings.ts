@@ -84,7 +84,8 @@ function isBetween(value: unknown, low: number, high: number): boolean {
 
 /** The settings that each request of an evaluation carries: a copy of what was set, with the key of the cache. */
 export function settingsOf(given: EvaluationSettings | undefined, promptName: string): EvaluationSettings {
-  const set = Object.entries(given ?? noSettings).filter(([, value]) => value !== undefined);
+  if (given === undefined) return noSettings;
+  const set = Object.entries(given).filter(([, value]) => value !== undefined);
   if (set.length === 0) return noSettings;
   const settings = structuredClone(Object.fromEntries(set)) as EvaluationSettings;
   const { cache } = settings;
