@@ -19,7 +19,7 @@ import { readResultTool } from "./read-result.ts";
 import { charactersIn, estimateOf, rateOf, sizeOf, usualRate, type Sent } from "./size.ts";
 import { shownAnswer } from "./results.ts";
 import { shorten } from "./shorten.ts";
-import { stubLength } from "./stand-in.ts";
+import { mostOfSummary, noteCharacters, stubLength } from "./stand-in.ts";
 import { keptText } from "./texts.ts";
 import { windowOf, type Window } from "./window.ts";
 
@@ -27,8 +27,6 @@ import { windowOf, type Window } from "./window.ts";
 const mostRefusals = 2;
 /** A result of more UTF-16 units is hardly a text: both ends of it are stored. */
 const longestStored = 32 * 1024 * 1024;
-/** Tokens of a message that only counts others. */
-const noteTokens = 40;
 /** A page of a result takes at most this share of what a history is shortened to. */
 const pageShare = 1 / 4;
 
@@ -69,7 +67,7 @@ export class RunFitting implements Fitting {
     this.#window = window;
     this.#room = window.room;
     this.#rate = rates.get(given.at(-1) as Message) ?? usualRate;
-    if (given.some((message) => isRecord(message) && message["full"] !== undefined)) this.#isOffered = true;
+    if (given.some((message) => isRecord(message) && message["role"] === "tool")) this.#isOffered = true;
     this.#tool = takesTools
       ? readResultTool({
           messages: () => this.#running().conversation.messages(),
@@ -129,7 +127,7 @@ export class RunFitting implements Fitting {
 
   /** Whether the model can read what is stored. */
   get #isReadable(): boolean {
-    return this.#tool !== undefined;
+    return this.#tool !== undefined && this.#isOffered === true;
   }
 
   #running(): Run {
@@ -151,13 +149,15 @@ export class RunFitting implements Fitting {
     const stubSizes = messages.map((message, place) => {
       const size = sizes[place] as number;
       if (message.role !== "tool") return size;
-      const saved = message.text.length - stubLength(message.text.length, this.#isReadable);
-      return size - Math.max(0, saved) * rate;
+      const stub = stubLength(message.text.length, this.#isReadable);
+      const saved = message.text.length - stub;
+      // A stub of a short result would hardly save anything, and the cached prefix would end there.
+      return saved < stub ? size : size - saved * rate;
     });
     const beside = before - sizes.reduce((sum, size) => sum + size, 0);
-    const most = noteTokens + (this.#policy.summary?.maxTokens ?? 0);
-    const standIn = (replaced: number): number => Math.min(most, Math.max(noteTokens, noteTokens + replaced / 2));
-    const { keepTurns } = this.#policy;
+    const { keepTurns, summary } = this.#policy;
+    const most = mostOfSummary(messages, summary?.maxTokens ?? 0, rate);
+    const standIn = (replaced: number): number => noteCharacters * rate + Math.min(most, replaced / 2);
     return planShortening(
       { messages, question: conversation.question, sizes, stubSizes, beside, standIn },
       { ...goal, keepTurns },

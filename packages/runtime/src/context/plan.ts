@@ -36,6 +36,8 @@ export interface Plan {
   readonly stubs: readonly number[];
   /** The places of the messages that give way, in their order. */
   readonly replaced: readonly number[];
+  /** Tokens of the message that stands for those that give way, at most; 0 where none does. */
+  readonly standIn: number;
   /** Tokens of the whole request once it is carried out. */
   readonly tokens: number;
 }
@@ -111,7 +113,7 @@ class Draft {
 
   plan(): Plan {
     const stubs = [...this.#stubs].filter((place) => !this.#replaced.has(place));
-    return { stubs, replaced: [...this.#replaced], tokens: this.tokens() };
+    return { stubs, replaced: [...this.#replaced], standIn: this.#standIn(), tokens: this.tokens() };
   }
 
   #give(place: number): void {

@@ -5,8 +5,7 @@ import type { Run } from "../run.ts";
 import type { Plan } from "./plan.ts";
 import type { Policy } from "./policy.ts";
 import { stubOf } from "./results.ts";
-import { sizeOf } from "./size.ts";
-import { standInOf, standInText, type StandIn } from "./stand-in.ts";
+import { noteCharacters, standInOf, standInText, wholeCharacters, type StandIn } from "./stand-in.ts";
 import { summarise } from "./summary.ts";
 import { keepText } from "./texts.ts";
 
@@ -73,11 +72,12 @@ async function standInFor(
     .map((one) => one.summary)
     .filter((text) => text !== "")
     .join("\n\n");
-  const unsummarised: StandIn = { count, summarised, summary };
+  const most = Math.max(0, Math.floor(plan.standIn / rate) - noteCharacters);
+  const kept = summary.slice(0, wholeCharacters(summary, most));
+  const unsummarised: StandIn = { count, summarised, summary: kept };
   if (options === undefined || fresh.length === 0) return unsummarised;
-  const tokens = given.reduce((sum, message) => sum + sizeOf(message) * rate, 0);
-  const most = Math.floor(Math.min(options.maxTokens, tokens / 2) / rate);
-  const made = await summarise(run, options, { messages: fresh, earlier: summary, most, room });
+  const ofOne = Math.min(most, Math.floor(options.maxTokens / rate));
+  const made = await summarise(run, options, { messages: fresh, earlier: summary, most: ofOne, room });
   if (isFailure(made)) return made;
   return made === undefined ? unsummarised : { count, summarised: count, summary: made };
 }

@@ -39,6 +39,17 @@ export function wholeCharacters(text: string, place: number): number {
   return unit >= 0xdc00 && unit <= 0xdfff && place > 0 ? place - 1 : place;
 }
 
+/** UTF-16 units, at most, of a message that only counts others, with what is around it. */
+export const noteCharacters = 120;
+
+/** Tokens of a summary at most: one that is there already may be kept. */
+export function mostOfSummary(messages: readonly Message[], maxTokens: number, rate: number): number {
+  return messages.reduce(
+    (most, message) => Math.max(most, (standInOf(message)?.summary.length ?? 0) * rate),
+    maxTokens,
+  );
+}
+
 /** The message that stands for others. */
 export interface StandIn {
   /** Messages that it stands for, of all times. */

@@ -25,9 +25,18 @@ export interface WindowSources {
 
 const usualAnswer = 16_384;
 
+/** What the catalog says, by the provider that it was asked for: it takes a millisecond to look up. */
+const found = new WeakMap<object, Promise<number | undefined>>();
+
+function fromCatalog(provider: WindowSources["provider"]): Promise<number | undefined> {
+  const looking = found.get(provider) ?? catalogWindow(provider);
+  found.set(provider, looking);
+  return looking;
+}
+
 /** The policy's window, else the provider's, else the catalog's; undefined where none of them knows it. */
 export async function knownWindow({ given, provider, maxOutputTokens }: WindowSources): Promise<Window | undefined> {
-  const window = given ?? provider.contextWindow ?? (await catalogWindow(provider));
+  const window = given ?? provider.contextWindow ?? (await fromCatalog(provider));
   if (window === undefined) return undefined;
   const answer = maxOutputTokens ?? provider.maxOutputTokens ?? Math.min(usualAnswer, Math.floor(window / 4));
   return { window, room: window - answer };

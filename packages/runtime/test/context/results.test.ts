@@ -160,6 +160,17 @@ test("CTX-12 a policy of the prompt watches read_result as it watches every tool
   expect(resultsIn(requests[2] as ModelRequest)[1]).toMatchObject({ isError: true });
 });
 
+test("CTX-12 a prompt without tools can read the results of the messages before it", async () => {
+  const first = modelOf((_, turn) => (turn <= 6 ? calls(turn) : { text: "Done." }));
+  const { messages } = await first.adapter.evaluate(promptWith(reader(1_500)));
+  const second = modelOf((request, turn) =>
+    turn === 1 ? readResult(refIn(resultsIn(request)[0]?.text ?? "")) : { text: "Done." },
+  );
+  await second.adapter.evaluate("And now?", { context: { window: 4_000, keepTurns: 1 }, messages });
+  expect(second.requests[0]?.tools.map(({ name }) => name)).toEqual(["read_result"]);
+  expect(resultsIn(second.requests[1] as ModelRequest).at(-1)).toMatchObject({ name: "read_result", isError: false });
+});
+
 test("CTX-4 a chat of words alone gives way to a note, the newest exchanges stay", async () => {
   const { adapter, requests } = modelOf(() => ({ text: "Yes." }));
   const messages = chat(20);
