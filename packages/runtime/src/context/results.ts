@@ -27,10 +27,16 @@ export async function shownAnswer(
 /** The result as a stub; the whole is stored where it can be read. */
 export async function stubOf(run: Run, answer: ToolMessage, isReadable: boolean): Promise<ToolMessage> {
   const { text } = answer;
-  if (!isReadable) return { ...answer, text: stubText(text.length, undefined) };
+  if (!isReadable) return withoutFiles({ ...answer, text: stubText(text.length, undefined) });
   const full = answer.full ?? (await keepText(run, text, factsOf(answer)));
   const { length } = (await keptText(run, full)) ?? text;
-  return { ...answer, text: stubText(length, full.hash), full };
+  return withoutFiles({ ...answer, text: stubText(length, full.hash), full });
+}
+
+/** Leaves out the files: the places where they stood are in the text that is gone. */
+function withoutFiles(answer: ToolMessage & { readonly files?: unknown }): ToolMessage {
+  const { files: _, ...rest } = answer;
+  return rest;
 }
 
 function factsOf({ name, callId }: ToolMessage): { readonly name: string; readonly mediaType: string } {
