@@ -5,6 +5,7 @@ import { parsedOutput, rateLimitFrom, textAt } from "@proviso/adapter-kit";
 import type { Answer, AssistantPart, KeptParts } from "./parts.ts";
 import type { Call } from "./to-ai-sdk.ts";
 import { servedBy } from "./served-by.ts";
+import { sourcesIn, thoughtsIn } from "./told.ts";
 import { usageFrom } from "./usage.ts";
 
 /** An answer, however it came. Parts that are not known are passed over. */
@@ -20,7 +21,8 @@ export function fromAiSdk(call: Call, output: ModelRequest["output"], answer: An
   const refusal = refusalIn(answer, text);
   const kept = keptParts(call.model.provider, content);
   return {
-    message: { role: "assistant", text: refusal === undefined ? text : "", toolCalls, ...kept },
+    message: { role: "assistant", text: refusal === undefined ? text : "", toolCalls, ...thoughtsIn(content), ...kept },
+    ...sourcesIn(content),
     finishReason: refusal === undefined ? finishReason(answer, toolCalls.length > 0) : "stop",
     usage,
     model: response?.modelId,

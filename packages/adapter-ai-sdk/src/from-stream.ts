@@ -4,6 +4,7 @@ import type { RequestGuard } from "@proviso/adapter-kit";
 import { isSilent, itemOf, separator, textOf } from "./from-ai-sdk.ts";
 import { openaiAnswer, reasonOf } from "./openai-answer.ts";
 import { openaiEvents, type Counts, type OpenAIEvents } from "./openai-events.ts";
+import { betweenThoughts } from "./told.ts";
 import type { Answer } from "./parts.ts";
 
 /** The error that a stream carried instead of an answer. */
@@ -120,6 +121,7 @@ function gather(onDelta: (delta: ModelDelta) => void): Gathering {
   let warnings: Answer["warnings"];
   let modelId: string | undefined;
   let lastItem: string | undefined;
+  let hasThoughts = false;
 
   /** Finds or opens the block of a part. The last metadata of a block count. */
   function block(part: BlockPart): Block {
@@ -137,6 +139,10 @@ function gather(onDelta: (delta: ModelDelta) => void): Gathering {
       onDelta({ kind: "text", text: found.text === "" ? separator(lastItem, item) + delta : delta });
       lastItem = item;
     }
+    if (delta !== "" && found.type === "reasoning") {
+      onDelta({ kind: "reasoning", text: found.text === "" && hasThoughts ? betweenThoughts + delta : delta });
+      hasThoughts = true;
+    }
     found.text += delta;
   }
 
@@ -145,8 +151,9 @@ function gather(onDelta: (delta: ModelDelta) => void): Gathering {
       const { type } = part;
       if (type === "stream-start") warnings = part.warnings;
       else if (type === "response-metadata") modelId = part.modelId ?? modelId;
-      else if (type === "tool-call" || type === "tool-result" || type === "custom") content.push(part);
-      else if (isBlockPart(part)) {
+      else if (type === "tool-call" || type === "tool-result" || type === "custom" || type === "source") {
+        content.push(part);
+      } else if (isBlockPart(part)) {
         // An id can be used again, for a block of its own.
         if (type.endsWith("-start")) open.delete(keyOf(part));
         const found = block(part);
