@@ -1,5 +1,6 @@
 import type { ModelResponse, PromptResponse } from "@proviso/core";
 import type { ParsedOutput } from "./output/parse.ts";
+import { withoutBytes } from "./content/without-bytes.ts";
 import type { Run, Setup } from "./run.ts";
 
 /** A final answer, and what was read from it. */
@@ -9,6 +10,7 @@ export type Answer = ParsedOutput & { readonly response: ModelResponse };
 export function responseOf(run: Run, setup: Setup, { text, output, response }: Answer): PromptResponse<unknown> {
   const { sources, logprobs, serviceTier } = response;
   const { reasoning } = run;
+  const files = run.files?.made ?? [];
   const messages = run.conversation.messages();
   run.context?.remember(messages);
   return Object.freeze({
@@ -25,8 +27,9 @@ export function responseOf(run: Run, setup: Setup, { text, output, response }: A
     finishReason: response.finishReason,
     ...(reasoning === undefined ? undefined : { reasoning }),
     ...(sources === undefined ? undefined : { sources }),
+    ...(files.length === 0 ? undefined : { files: Object.freeze([...files]) }),
     ...(logprobs === undefined ? undefined : { logprobs }),
     ...(serviceTier === undefined ? undefined : { serviceTier }),
-    providerPayload: response.payload,
+    providerPayload: run.files === undefined ? response.payload : withoutBytes(response.payload),
   });
 }
