@@ -199,8 +199,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a section's resources are waited for past the limits",
     file: runtime("disclosure/refresh.ts"),
-    find: 'await run.limits.race(run.resources.extend(rendered.resources), "render")',
-    replace: "await run.resources.extend(rendered.resources)",
+    find: 'await run.limits.race(run.resources.extend(fresh.resources), "render")',
+    replace: "await run.resources.extend(fresh.resources)",
   },
   {
     name: "a call's signal does not tell its end",

@@ -4,8 +4,10 @@ import {
   type EvaluationSettings,
   type Message,
   type ModelFailure,
+  type ModelRequest,
   type ModelResponse,
   type RenderedPrompt,
+  type StoredFile,
   type ToolCall,
   type ToolMessage,
 } from "@proviso/core";
@@ -32,8 +34,10 @@ export interface AgentDriver {
   readonly name: string;
   /** The model that the agent uses. */
   readonly model: string;
-  /** The settings, and the provider tools, that the agent takes. Left out: none, so that each one given is refused. */
-  readonly capabilities?: Pick<ModelCapabilities, "settings" | "refusesSetting" | "providerTools"> | undefined;
+  /** The files, settings and provider tools that the agent takes. Left out: none, so that each one given is refused. */
+  readonly capabilities?:
+    | Pick<ModelCapabilities, "files" | "settings" | "refusesSetting" | "providerTools">
+    | undefined;
   /** Whether the agent's answers report their cost, so that `maxCostUsd` holds without a price. Default false. */
   readonly reportsCost?: boolean | undefined;
   /**
@@ -51,6 +55,8 @@ export interface AgentRun {
   readonly messages: readonly Message[];
   /** What the evaluation wants of the model: only what was set, an empty object where nothing was. */
   readonly settings: EvaluationSettings;
+  /** The bytes of a file in the messages. Left out: they hold no stored file. */
+  readonly bytesOf?: ((file: StoredFile) => Uint8Array) | undefined;
   /** Aborted when the run is to end. */
   readonly signal: AbortSignal;
   /** The latest moment at which the run ends; undefined where there is none. */
@@ -64,9 +70,12 @@ export interface AgentRun {
   onDelta(delta: ModelDelta): void;
 }
 
+type GivenToAgent = Pick<ModelRequest, "messages" | "bytesOf">;
+
 /** A class, since V8 keeps what a literal with a getter holds until a full collection. */
 class DrivenRun implements AgentRun {
   readonly messages: readonly Message[];
+  readonly bytesOf: AgentRun["bytesOf"];
   readonly settings: EvaluationSettings;
   readonly signal: AbortSignal;
   readonly deadline: Deadline | undefined;
@@ -76,12 +85,14 @@ class DrivenRun implements AgentRun {
 
   constructor(
     run: Run,
+    { messages, bytesOf }: GivenToAgent,
     signal: AbortSignal,
     executeToolCall: AgentRun["executeToolCall"],
     onDelta: AgentRun["onDelta"],
   ) {
     this.#run = run;
-    this.messages = run.conversation.request();
+    this.messages = messages;
+    this.bytesOf = bytesOf;
     this.settings = run.settings;
     this.signal = signal;
     this.deadline = run.limits.deadline;
@@ -102,9 +113,12 @@ export async function driveAgent(driver: AgentDriver, run: Run): Promise<ModelRe
   const unasked =
     (await refresh(run)) ?? unsupportedChoice(driver, run) ?? refusedProviderTool(driver, run.rendered.providerTools);
   if (unasked !== undefined) return unasked;
+  const given = { messages: run.conversation.request() };
+  const request = run.files === undefined ? given : await run.files.prepare(given, driver);
+  if (isFailure(request)) return request;
   run.turn += 1;
   const askedAt = run.world.clock.now();
-  const work = startWork(driver, run);
+  const work = startWork(driver, run, request);
   const answer = await attemptRequest(run, 1, work, run.watch === undefined ? undefined : turnDeltas(run));
   const late = await work.end();
   if (isFailure(answer)) return answer;
@@ -138,7 +152,7 @@ interface AgentWork extends Work {
   end(): Promise<Failure | undefined>;
 }
 
-function startWork(driver: AgentDriver, run: Run): AgentWork {
+function startWork(driver: AgentDriver, run: Run, request: GivenToAgent): AgentWork {
   const spending = agentSpending(run);
   const controller = new AbortController();
   const stopListening = onAbort(run.limits.signal, (reason) => controller.abort(reason));
@@ -159,7 +173,10 @@ function startWork(driver: AgentDriver, run: Run): AgentWork {
       stop(met);
       controller.abort();
     }
-    return wellFormedMessage(outcome.answers[0] as ToolMessage);
+    const [answer] = outcome.answers as readonly [ToolMessage];
+    const prepared = answer.files === undefined ? undefined : await run.files?.prepare({ messages: [answer] }, driver);
+    const shown = prepared === undefined || isFailure(prepared) ? answer : (prepared.messages[0] as ToolMessage);
+    return wellFormedMessage(shown);
   };
   const executeToolCall = (call: ToolCall): Promise<ToolMessage> => {
     const answer = queue.then(() => execute(call));
@@ -175,7 +192,7 @@ function startWork(driver: AgentDriver, run: Run): AgentWork {
         spending.says(textOf(delta));
         onDelta?.(delta);
       };
-      return driver.drive(new DrivenRun(run, controller.signal, executeToolCall, say));
+      return driver.drive(new DrivenRun(run, request, controller.signal, executeToolCall, say));
     },
     stopped,
     produced: spending.produced,

@@ -2,7 +2,14 @@
 // 2. Only grows, at its end; a message in it never changes, but for the prompt's own texts when sections open. Where the
 //    evaluation has a context policy, all of it may be replaced by a shorter one.
 // 3. A turn's calls and the answers to all of them are appended as one: no call is ever without its answer.
-import type { AssistantMessage, Message, PromptMessage, RenderedPrompt, ToolMessage } from "@proviso/core";
+import {
+  isFileRef,
+  type AssistantMessage,
+  type Message,
+  type PromptMessage,
+  type RenderedPrompt,
+  type ToolMessage,
+} from "@proviso/core";
 import { frozenInDepth } from "@proviso/core/internal";
 import { tokensOf } from "./usage.ts";
 import { wellFormedMessage } from "./well-formed.ts";
@@ -100,8 +107,15 @@ function systemOf({ system, cacheAt }: RenderedPrompt, isMarked: boolean): reado
   return [freeze({ role: "system", text: system, ...(isMarked ? marksOf(cacheAt?.system) : undefined) })];
 }
 
-function questionOf({ user, cacheAt }: RenderedPrompt, isMarked: boolean): Message {
-  return freeze({ role: "user", text: user, ...(isMarked ? marksOf(cacheAt?.user) : undefined) });
+function questionOf({ user, cacheAt, files }: RenderedPrompt, isMarked: boolean): Message {
+  const marks = isMarked ? marksOf(cacheAt?.user) : undefined;
+  return freeze({ role: "user", text: user, ...marks, ...(files && placedIn(files)) });
+}
+
+/** The files that are stored; the others are, before anything is sent. */
+function placedIn(files: NonNullable<RenderedPrompt["files"]>): Pick<PromptMessage, "files"> | undefined {
+  const placed = files.flatMap(({ at, file }) => (isFileRef(file) ? [{ at, file }] : []));
+  return placed.length === 0 ? undefined : { files: Object.freeze(placed) };
 }
 
 function marksOf(offsets: readonly number[] | undefined): Pick<PromptMessage, "cacheAt"> | undefined {

@@ -248,7 +248,9 @@ function announceRendering(run: Run, { adapter, provider }: Setup): void {
     model: provider.model,
     text,
     tools: tools.map(({ name }) => name),
-    params: (toJsonValue(run.prompt.params)?.value ?? {}) as Readonly<Record<string, unknown>>,
+    params: (toJsonValue(run.files?.params(run.prompt.params) ?? run.prompt.params)?.value ?? {}) as Readonly<
+      Record<string, unknown>
+    >,
     descriptor,
     overrides: run.rendered.overrides,
   });

@@ -6,6 +6,8 @@ export { evaluateAll } from "./evaluate-all.ts";
 export type { EvaluateAllOptions, EvaluateAllProgress, Evaluated, EvaluatedAll } from "./evaluate-all.ts";
 export { serverSentEvents } from "./streaming/server-sent-events.ts";
 export type { ServerSentEvent, ServerSentEventOptions } from "./streaming/server-sent-events.ts";
+export { memoryBlobs } from "./content/memory-blobs.ts";
+export { openFile } from "./content/open-file.ts";
 export { checkOptions } from "./adapter-options.ts";
 export type { AdapterOptions, OptionsCheck } from "./adapter-options.ts";
 export type { TokenPrices } from "./prices.ts";

@@ -3,6 +3,7 @@ import type { ToolSpec } from "@proviso/core/provider";
 import { sentSchemaOf, wrappedSchema } from "@proviso/core/internal";
 import { elapsedMs } from "./elapsed.ts";
 import { failure, isFailure, providerFailure, type Failure } from "./failures.ts";
+import { withGenerated } from "./content/files-of.ts";
 import { refresh } from "./disclosure/refresh.ts";
 import type { Run } from "./run.ts";
 import { refusedProviderTool } from "./request/provider-tools.ts";
@@ -27,18 +28,23 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
     }
     run.turn += 1;
     const { context } = run;
-    const request = context === undefined ? requestOf(run, tools) : await context.fit(requestOf(run, tools));
+    const made = context === undefined ? requestOf(run, tools) : await context.fit(requestOf(run, tools));
+    if (isFailure(made)) return made;
+    const request = run.files === undefined ? made : await run.files.prepare(made, provider);
     if (isFailure(request)) return request;
     const askedAt = run.world.clock.now();
     const answered = await throttled(run, provider, request);
     if (isFailure(answered)) return answered;
     const { response, usage, stop: passed, cut, queuedMs } = answered;
 
-    const message = withUniqueIds(response.message, run.world.newId);
+    const answer = response.generated === undefined ? response.message : await withGenerated(run, response);
+    if (isFailure(answer)) return answer;
+    const message = withUniqueIds(answer, run.world.newId);
     learnFrom(run, request, answered);
     const durationMs = elapsedMs(run.world.clock, askedAt);
     const waited = queuedMs === 0 ? undefined : { queuedMs };
-    announceAnswer(run, response, { usage, durationMs, ...waited });
+    const files = message.files && { files: message.files.map(({ file }) => file) };
+    announceAnswer(run, response, { usage, durationMs, ...waited, ...files });
 
     const unusable = cut ?? answerFault(response);
     if (unusable !== undefined) return unusable;
@@ -93,7 +99,8 @@ function learnFrom(run: Run, request: ModelRequest, { response, usage, messages 
 }
 
 /** An answer that is no answer; its payload goes with the error. */
-export function answerFault({ message, finishReason, refusal, parsed, payload }: ModelResponse): Failure | undefined {
+export function answerFault(answer: ModelResponse): Failure | undefined {
+  const { message, finishReason, refusal, parsed, payload, generated } = answer;
   if (refusal !== undefined) return providerFailure("refusal", `The model refused: ${refusal}`, { payload });
   if (finishReason === "content-filter") {
     return providerFailure("content_filter", "The provider's content filter withheld the answer.", { payload });
@@ -101,6 +108,7 @@ export function answerFault({ message, finishReason, refusal, parsed, payload }:
   if (finishReason === "length") {
     return providerFailure("truncated", "The answer was cut short by its token limit.", { payload });
   }
-  const empty = message.text.trim() === "" && message.toolCalls.length === 0 && parsed === undefined;
+  const empty =
+    message.text.trim() === "" && message.toolCalls.length === 0 && parsed === undefined && generated === undefined;
   return empty ? providerFailure("invalid_response", "The model's answer is empty.", { payload }) : undefined;
 }

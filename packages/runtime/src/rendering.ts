@@ -1,11 +1,4 @@
-import {
-  DefinitionError,
-  NotSupportedError,
-  type Prompt,
-  type PromptOverride,
-  type RenderedPrompt,
-  type Visibility,
-} from "@proviso/core";
+import { DefinitionError, type Prompt, type PromptOverride, type RenderedPrompt, type Visibility } from "@proviso/core";
 import { openedSections } from "@proviso/core/internal";
 import type { Fitting } from "./context/contract.ts";
 import type { SessionCore } from "./session/session-core.ts";
@@ -37,6 +30,5 @@ export function renderWith(prompt: Prompt, inputs: RenderInputs, opened: Opened)
     outputInstructions: nativeOutput ? undefined : true,
   });
   if (rendered.text === "") throw new DefinitionError(`The prompt "${prompt.template.name}" renders to nothing.`);
-  if (rendered.files !== undefined && rendered.files.length > 0) throw new NotSupportedError("A file in a prompt");
   return inputs.context === undefined ? rendered : inputs.context.withTools(rendered);
 }

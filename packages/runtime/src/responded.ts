@@ -1,7 +1,7 @@
 import type { ModelResponse, ProviderResponded, ProviderToolUsed } from "@proviso/core";
 import type { Run } from "./run.ts";
 
-type Measured = Pick<ProviderResponded, "usage" | "durationMs" | "queuedMs">;
+type Measured = Pick<ProviderResponded, "usage" | "durationMs" | "queuedMs" | "files">;
 
 /** Announces an answer: the calls that the provider ran, then the answer with what it says of itself. */
 export function announceAnswer(run: Run, response: ModelResponse, measured: Measured): void {

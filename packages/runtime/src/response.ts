@@ -1,5 +1,6 @@
 import type { ModelResponse, PromptResponse } from "@proviso/core";
 import type { ParsedOutput } from "./output/parse.ts";
+import { withoutBytes } from "./content/without-bytes.ts";
 import type { Run, Setup } from "./run.ts";
 
 /** A final answer, and what was read from it. */
@@ -23,20 +24,20 @@ export function responseOf(run: Run, setup: Setup, { text, output, response }: A
     turns: run.turn,
     messages,
     finishReason: response.finishReason,
-    providerPayload: response.payload,
+    providerPayload: run.files === undefined ? response.payload : withoutBytes(response.payload),
   });
 }
 
-type BesideText = Pick<PromptResponse<unknown>, "reasoning" | "sources" | "logprobs" | "serviceTier">;
+type BesideText = Pick<PromptResponse<unknown>, "reasoning" | "sources" | "files" | "logprobs" | "serviceTier">;
 
 /** Returns what the answer has beside its text: only what there is. */
-function besideText({ reasoning }: Run, { sources, logprobs, serviceTier }: ModelResponse): BesideText {
-  if (reasoning === undefined && sources === undefined && logprobs === undefined && serviceTier === undefined) {
-    return nothing;
-  }
+function besideText({ reasoning, files: own }: Run, { sources, logprobs, serviceTier }: ModelResponse): BesideText {
+  const files = own?.made ?? [];
+  if ((reasoning ?? sources ?? logprobs ?? serviceTier ?? files[0]) === undefined) return nothing;
   return {
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(sources === undefined ? {} : { sources }),
+    ...(files.length === 0 ? {} : { files: Object.freeze([...files]) }),
     ...(logprobs === undefined ? {} : { logprobs }),
     ...(serviceTier === undefined ? {} : { serviceTier }),
   };

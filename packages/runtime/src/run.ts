@@ -19,6 +19,7 @@ import type {
 } from "@proviso/core";
 import type { ModelCapabilities } from "@proviso/core/provider";
 import { addUsage, countUsage, messageOf, noUsage, type RestoreFault } from "@proviso/core/internal";
+import type { RunFiles } from "./content/contract.ts";
 import type { Fitting } from "./context/contract.ts";
 import type { Conversation } from "./conversation.ts";
 import { emitter, type Emitter, type Showing } from "./emitting.ts";
@@ -42,7 +43,7 @@ export interface Setup {
     readonly name: string;
     readonly model: string;
     readonly maxOutputTokens?: number | undefined;
-    readonly capabilities?: Pick<ModelCapabilities, "settings" | "refusesSetting"> | undefined;
+    readonly capabilities?: Pick<ModelCapabilities, "settings" | "refusesSetting" | "files"> | undefined;
     readonly contextWindow?: number | undefined;
   };
   readonly nativeOutput: boolean;
@@ -82,6 +83,8 @@ export interface Run extends Emitter, Showing {
   readonly core: SessionCore;
   readonly resources: ResourceContext;
   readonly conversation: Conversation;
+  /** The files of the evaluation; undefined: there were none so far. */
+  files: RunFiles | undefined;
   /** Keeps the conversation inside the model's window; undefined: nothing does. */
   readonly context: Fitting | undefined;
   /** What the model may call now, by name. */
@@ -157,6 +160,7 @@ type Own =
   | keyof Pick<
       Run,
       | "ended"
+      | "files"
       | "model"
       | "turn"
       | "usage"
@@ -194,6 +198,7 @@ export function newRun(
     model: provider.model,
     turn: 0,
     ended: false,
+    files: undefined,
     usage: noUsage,
     reasoning: undefined,
     knownCost: undefined,

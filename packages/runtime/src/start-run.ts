@@ -7,6 +7,7 @@ import {
   type ToolChoice,
 } from "@proviso/core";
 import { isThenable, openedSections } from "@proviso/core/internal";
+import { holdsFiles, openFiles } from "./content/files-of.ts";
 import type { RunFitting } from "./context/fitting.ts";
 import { conversationOf } from "./continued.ts";
 import type { World } from "./environment.ts";
@@ -117,9 +118,17 @@ async function buildRun(
     redact: showing.redact,
     log: showing.log,
   });
+  return readied(run, options);
+}
+
+/** Checks what the tools use, and reads the files; nothing is left open where that fails. */
+async function readied(run: Run, options: EvaluateOptions): Promise<Run | Failure> {
   try {
     checkUses(run);
-    return run;
+    const stop = holdsFiles(run, options) ? await run.limits.race(openFiles(run), "render") : undefined;
+    if (stop === undefined) return run;
+    await run.close();
+    return stop;
   } catch (error) {
     // Nothing is left open.
     await run.close();

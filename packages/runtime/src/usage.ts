@@ -1,5 +1,6 @@
 import type { AssistantMessage, JsonSchema, Message, ModelRequest } from "@proviso/core";
 import type { ToolSpec } from "@proviso/core/provider";
+import { fileTokensIn } from "./content/file-tokens.ts";
 import { estimatedTokens } from "./tokens.ts";
 
 /** UTF-16 units of what a model reads of a message. */
@@ -18,7 +19,11 @@ function textOf(given: unknown): string {
 /** Tokens of what a model reads of a message, with what is around it: its role, its ids. An estimate. */
 export function tokensOf(message: Message): number {
   const { text } = message;
-  return tokensAroundMessage + (message.role === "assistant" ? answerTokensOf(message) : estimatedTokens(text));
+  return (
+    tokensAroundMessage +
+    fileTokensIn(message) +
+    (message.role === "assistant" ? answerTokensOf(message) : estimatedTokens(text))
+  );
 }
 
 /** Tokens that a model has answered with: its text and its calls. An estimate. */

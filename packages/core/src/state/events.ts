@@ -1,4 +1,4 @@
-import type { StoredFile } from "../content/file.ts";
+import type { FileRef, StoredFile } from "../content/file.ts";
 import type { EvaluationFailure } from "../evaluation-errors.ts";
 import type { EvaluationPhase, ThrottleKind } from "../failure-kinds.ts";
 import type { Usage } from "../limits/usage.ts";
@@ -75,6 +75,8 @@ export interface ProviderResponded extends EventBase<"provider.responded"> {
   readonly reasoning?: string | undefined;
   /** What the answer rests on; left out: the provider names nothing. */
   readonly sources?: readonly Source[] | undefined;
+  /** The files that the model made; left out: none. */
+  readonly files?: readonly FileRef[] | undefined;
   /** The log probabilities of the answer's tokens; left out: there are none. */
   readonly logprobs?: readonly TokenLogprob[] | undefined;
 }

@@ -1,6 +1,7 @@
 import type { ToolMessage } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 import type { Run } from "../run.ts";
+import { withFilesBehind } from "../content/files-behind.ts";
 import { readResultName } from "./read-result.ts";
 import { bothEnds, stubText } from "./stand-in.ts";
 import { keepText, keptText } from "./texts.ts";
@@ -13,6 +14,14 @@ export async function shownAnswer(
   isReadable: boolean,
 ): Promise<ToolMessage> {
   if (answer.text.length <= most || answer.name === readResultName) return answer;
+  const { files, ...bare } = answer;
+  if (files !== undefined) {
+    const shown = await shownAnswer(run, bare, most, isReadable);
+    return withFilesBehind(
+      shown,
+      files.map(({ file }) => file),
+    );
+  }
   if (!isReadable) return { ...answer, text: bothEnds(answer.text, most) };
   try {
     const full = await keepText(run, answer.text, factsOf(answer));
@@ -25,7 +34,8 @@ export async function shownAnswer(
 }
 
 /** The result as a stub; the whole is stored where it can be read. */
-export async function stubOf(run: Run, answer: ToolMessage, isReadable: boolean): Promise<ToolMessage> {
+export async function stubOf(run: Run, given: ToolMessage, isReadable: boolean): Promise<ToolMessage> {
+  const { files: _, ...answer } = given;
   const { text } = answer;
   if (!isReadable) return withoutFiles({ ...answer, text: stubText(text.length, undefined) });
   const full = answer.full ?? (await keepText(run, text, factsOf(answer)));

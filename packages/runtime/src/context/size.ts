@@ -1,5 +1,6 @@
 // How large a request is, in characters and in tokens.
 import type { JsonSchema, Message, ModelRequest } from "@proviso/core";
+import { fileTokensIn } from "../content/file-tokens.ts";
 import { charactersOf, type KnownCost } from "../usage.ts";
 
 /** What is around each message and each tool on a wire: roles, ids, braces. */
@@ -14,7 +15,7 @@ const margin = 1.1;
 
 /** UTF-16 units of a message, with what is around it. */
 export function sizeOf(message: Message): number {
-  return charactersAround + charactersOf(message);
+  return charactersAround + charactersOf(message) + fileTokensIn(message) / usualRate;
 }
 
 export type Sent = Pick<ModelRequest, "messages" | "tools" | "output">;

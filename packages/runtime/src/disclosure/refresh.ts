@@ -1,4 +1,5 @@
 import { messageOf } from "@proviso/core/internal";
+import { renderedWithFiles } from "../content/files-of.ts";
 import { failure, isFailure, type Failure } from "../failures.ts";
 import { openedOf, renderWith, type Opened } from "../rendering.ts";
 import type { Run } from "../run.ts";
@@ -17,9 +18,11 @@ export function refresh(run: Run): Promise<Failure | undefined> | undefined {
 
 async function renderAgain(run: Run, opened: Opened): Promise<Failure | undefined> {
   try {
-    const rendered = renderWith(run.prompt, run.renderInputs, opened);
-    const extended = await run.limits.race(run.resources.extend(rendered.resources), "render");
+    const fresh = renderWith(run.prompt, run.renderInputs, opened);
+    const extended = await run.limits.race(run.resources.extend(fresh.resources), "render");
     if (isFailure(extended)) return extended;
+    const rendered = await run.limits.race(renderedWithFiles(run, fresh), "render");
+    if (isFailure(rendered)) return rendered;
     checkUses({ rendered, policies: run.policies, resources: run.resources });
     run.opened = opened;
     run.rendered = rendered;

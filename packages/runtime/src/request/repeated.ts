@@ -42,7 +42,12 @@ export async function throttled(
     const answer = await (pace === undefined ? send() : pacedRequest({ run, pace, work, queued }, send));
     if (isFailure(answer)) return answer;
     if (answer.failure === undefined) {
-      return { ...answer, cut: limited.cutShort(answer), queuedMs, messages: request.messages.length };
+      return {
+        ...answer,
+        cut: limited.cutShort(answer),
+        queuedMs,
+        messages: run.files?.messagesIn(request) ?? request.messages.length,
+      };
     }
     if (answer.failure !== "throttle") {
       const cut = limited.cutShort(answer);
@@ -51,7 +56,9 @@ export async function throttled(
       const shorter = run.context && (await run.context.afterRefusal(answer, request));
       if (shorter === undefined) return refusedRequest(answer);
       if (isFailure(shorter)) return shorter;
-      request = shorter;
+      const prepared = run.files === undefined ? shorter : await run.files.prepare(shorter, provider);
+      if (isFailure(prepared)) return prepared;
+      request = prepared;
       limited = limitedWork(run, provider, request);
       continue;
     }

@@ -60,6 +60,7 @@ const events: { readonly [E in FrameworkEvent as E["type"]]: ShapeOf<E, OfEveryE
     finishReason: kept,
     durationMs: kept,
     queuedMs: kept,
+    files: kept,
     model: kept,
     serviceTier: kept,
     reasoning: data,

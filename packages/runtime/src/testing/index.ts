@@ -5,3 +5,4 @@ export { invokeTool } from "./invoke-tool.ts";
 export { replayEvents } from "./replay.ts";
 export { failingModel, scriptedModel } from "./scripted-model.ts";
 export type { ScriptedModel, ScriptedStep } from "./scripted-model.ts";
+export { testImage } from "./test-image.ts";

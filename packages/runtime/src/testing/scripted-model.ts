@@ -1,6 +1,7 @@
 import {
   systemClock,
   type Clock,
+  type GeneratedFile,
   type ModelFailure,
   type ModelProvider,
   type ModelRequest,
@@ -40,6 +41,8 @@ export type ScriptedStep =
             readonly id?: string | undefined;
           }[]
         | undefined;
+      /** The files that the model makes. Default: none. */
+      readonly files?: readonly GeneratedFile[] | undefined;
       /** What the answer reports. Default: 10 input and 5 output tokens. */
       readonly usage?: ReportedUsage | undefined;
       /** Why the model stops. Default: "stop", or "tool-calls" beside calls. */
@@ -94,6 +97,7 @@ export function scriptedModel(
   checkOptionNames("The capabilities of scriptedModel", options.capabilities, {
     tools: true,
     nativeOutput: true,
+    files: true,
     settings: true,
     refusesSetting: true,
     providerTools: true,
@@ -145,6 +149,7 @@ const stepNames = {
   logprobs: true,
   output: true,
   toolCalls: true,
+  files: true,
   usage: true,
   finishReason: true,
   afterMs: true,
@@ -198,6 +203,7 @@ async function play(
     finishReason: isCut ? "length" : (step.finishReason ?? (toolCalls.length > 0 ? "tool-calls" : "stop")),
     usage: isCut ? { ...usage, outputTokens: limit, totalTokens: undefined } : usage,
     model: testModels.scripted,
+    ...(step.files === undefined ? {} : { generated: step.files }),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { ToolCall, ToolMessage, ToolResult } from "@proviso/core";
 import type { RestoreFault } from "@proviso/core/internal";
 import { whyTheyDisagree } from "../failing.ts";
+import { withFilesBehind } from "../content/files-behind.ts";
 import { failed } from "./result.ts";
 
 /** UTF-16 units of a tool's text that reach the model, where a context policy does not say otherwise. */
@@ -12,13 +13,14 @@ const longestText = 64 * 1024;
 export function toolMessage(call: ToolCall, result: ToolResult, longest = longestText): ToolMessage {
   const value = result.success && !result.hideValue ? valueText(result.value) : "";
   const between = result.message === "" || value === "" ? "" : "\n\n";
-  return {
+  const message: ToolMessage = {
     role: "tool",
     callId: call.id,
     name: call.name,
     text: shortened([result.message, between, value], longest),
     isError: !result.success,
   };
+  return result.success && result.files !== undefined ? withFilesBehind(message, result.files) : message;
 }
 
 /**

@@ -24,9 +24,9 @@ export function resultOf(returned: unknown, output?: Schema): ToolResult | Promi
     hideValue: false,
   };
   if (!result.success) return failed(result.message);
-  if (result.files !== undefined) return failed("Files of tools are not supported yet.");
   if (isA(result.value, Error)) return failed(messageOf(result.value));
-  return output === undefined ? asJsonResult(result) : checkedResult(result, output);
+  const { files: _, ...bare } = result;
+  return output === undefined ? asJsonResult(bare) : checkedResult(bare, output);
 }
 
 type Success = Omit<Extract<ReturnedResult, { readonly success: true }>, "files">;

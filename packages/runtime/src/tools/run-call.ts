@@ -8,8 +8,9 @@ import {
   type ToolCall,
   type ToolResult,
 } from "@proviso/core";
-import { isThenable, messageOf } from "@proviso/core/internal";
+import { isThenable, messageOf, returnedResult } from "@proviso/core/internal";
 import { after } from "../at-once.ts";
+import { resultWithFiles } from "../content/files-of.ts";
 import { failure, failureBehind, isFailure, type Failure } from "../failures.ts";
 import { isA } from "../is-a.ts";
 import type { Run } from "../run.ts";
@@ -193,7 +194,12 @@ function runHandler(run: Run, accepted: Accepted, { calling }: Handling): Invoca
     const why = result.success ? calling.refused() : result.message;
     return { params: jsonOf(input), result: why === undefined ? result : handlerFailed(run, call, why) };
   };
-  const checked = (value: unknown): Invocation | Promise<Invocation> => after(resultOf(value, tool.output), ended);
+  const checked = (value: unknown): Invocation | Promise<Invocation> => {
+    const result = resultOf(value, tool.output);
+    const made = returnedResult(value);
+    const files = made?.success === true ? made.files : undefined;
+    return after(files === undefined ? result : resultWithFiles(run, result, files), ended);
+  };
   calling.beginHandler();
   const returned: unknown = tool.execute(ownInput(input), calling.context);
   if (!isThenable(returned)) return checked(returned);

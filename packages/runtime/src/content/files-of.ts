@@ -1,0 +1,69 @@
+import type {
+  AssistantMessage,
+  EvaluateOptions,
+  FileLike,
+  ModelResponse,
+  RenderedPrompt,
+  ToolResult,
+} from "@proviso/core";
+import { messageOf } from "@proviso/core/internal";
+import type { Run } from "../run.ts";
+import { providerFailure, type Failure } from "../failures.ts";
+import { failed } from "../tools/result.ts";
+import type { RunFiles } from "./contract.ts";
+
+/** The files of an evaluation; their code is loaded where there are any. */
+export async function filesOf(run: Run): Promise<RunFiles> {
+  if (run.files === undefined) {
+    const { openRunFiles } = await import("./run-files.ts");
+    run.files ??= openRunFiles(run);
+  }
+  return run.files;
+}
+
+/** A tool's result with its files stored; a failure where they cannot be. */
+export async function resultWithFiles(
+  run: Run,
+  resulting: ToolResult | Promise<ToolResult>,
+  given: readonly FileLike[],
+): Promise<ToolResult> {
+  const result = await resulting;
+  if (!result.success) return result;
+  try {
+    return { ...result, files: Object.freeze(await (await filesOf(run)).stored(given)) };
+  } catch (error) {
+    return failed(messageOf(error));
+  }
+}
+
+/** Reads and stores the files of a run that begins. @throws {BlobError} for bytes that cannot be had or believed. */
+export async function openFiles(run: Run): Promise<void> {
+  const files = await filesOf(run);
+  run.rendered = await files.rendered(run.rendered);
+  run.conversation.rerender(run.rendered);
+  await files.checkHistory();
+}
+
+/** Whether the prompt or its history holds files. */
+export function holdsFiles({ rendered, conversation }: Run, { messages, continueFrom }: EvaluateOptions): boolean {
+  if (rendered.files !== undefined && rendered.files.length > 0) return true;
+  if (messages === undefined && continueFrom === undefined) return false;
+  return conversation.messages().some(({ files }) => files !== undefined);
+}
+
+/** The answer's message with what the model made, stored; why it could not be. */
+export async function withGenerated(run: Run, response: ModelResponse): Promise<AssistantMessage | Failure> {
+  const { message, generated = [] } = response;
+  try {
+    return { ...message, files: await (await filesOf(run)).generated(generated) };
+  } catch (cause) {
+    return providerFailure("invalid_response", `What the model made could not be stored: ${messageOf(cause)}`, {
+      cause,
+    });
+  }
+}
+
+/** A prompt that was rendered again, its files read and stored where it has any. */
+export async function renderedWithFiles(run: Run, rendered: RenderedPrompt): Promise<RenderedPrompt> {
+  return rendered.files === undefined ? rendered : (await filesOf(run)).rendered(rendered);
+}

@@ -1,0 +1,82 @@
+// What the first bytes of a file say of its type. Sources: the format specifications, and the WHATWG MIME Sniffing
+// Standard.
+
+/** The media type that the bytes show; undefined where they show none that is known here. */
+export function mediaTypeOf(bytes: Uint8Array): string | undefined {
+  const at = (offset: number, text: string): boolean =>
+    Array.from(text).every((character, index) => bytes[offset + index] === character.charCodeAt(0));
+  if (at(0, "\u0089PNG\r\n\u001a\n")) return "image/png";
+  if (at(0, "\u00ff\u00d8\u00ff")) return "image/jpeg";
+  if (at(0, "GIF87a") || at(0, "GIF89a")) return "image/gif";
+  if (at(0, "RIFF") && at(8, "WEBP")) return "image/webp";
+  if (at(0, "RIFF") && at(8, "WAVE")) return "audio/wav";
+  if (at(0, "%PDF-")) return "application/pdf";
+  if (at(0, "ID3") || isMpegAudio(bytes)) return "audio/mpeg";
+  if (at(0, "OggS")) return "audio/ogg";
+  if (at(0, "fLaC")) return "audio/flac";
+  if (at(4, "ftyp")) return isHeic(at) ? "image/heic" : "video/mp4";
+  if (at(0, "\u001a\u0045\u00df\u00a3") && holds(bytes, "webm")) return "video/webm";
+  return undefined;
+}
+
+function isHeic(at: (offset: number, text: string) => boolean): boolean {
+  return ["heic", "heix", "heim", "heis", "hevc", "hevx", "mif1", "msf1"].some((brand) => at(8, brand));
+}
+
+/** The frame sync of MPEG audio, layer III. */
+function isMpegAudio([first = 0, second = 0]: Uint8Array): boolean {
+  return first === 0xff && (second & 0xe6) === 0xe2 && (second & 0x18) !== 0x08;
+}
+
+/** Whether a Matroska header names its kind. */
+function holds(bytes: Uint8Array, word: string): boolean {
+  return new TextDecoder("latin1").decode(bytes.subarray(0, 64)).includes(word);
+}
+
+/** Other names of one type: what a file claims is compared by the first. */
+const sameTypes: Readonly<Record<string, string>> = {
+  "image/jpg": "image/jpeg",
+  "image/heif": "image/heic",
+  "audio/x-wav": "audio/wav",
+  "audio/wave": "audio/wav",
+  "audio/vnd.wave": "audio/wav",
+  "audio/mp3": "audio/mpeg",
+  "audio/x-flac": "audio/flac",
+  "audio/opus": "audio/ogg",
+  "application/ogg": "audio/ogg",
+  "video/ogg": "audio/ogg",
+  "audio/mp4": "video/mp4",
+  "audio/x-m4a": "video/mp4",
+  "audio/m4a": "video/mp4",
+  "video/quicktime": "video/mp4",
+  "audio/webm": "video/webm",
+  "application/x-pdf": "application/pdf",
+};
+
+const shownByBytes = [
+  "image/png",
+  "image/jpeg",
+  "image/gif",
+  "image/webp",
+  "image/heic",
+  "application/pdf",
+  "audio/wav",
+  "audio/mpeg",
+  "audio/ogg",
+  "audio/flac",
+  "video/mp4",
+  "video/webm",
+];
+
+/** The type by name alone, `type/subtype` in lower case; "" where nothing is claimed. */
+export function claimedType(type: string): string {
+  const bare = (type.split(";")[0] ?? "").trim().toLowerCase();
+  return bare === "application/octet-stream" || !/^[^/\s]+\/[^/\s]+$/.test(bare) ? "" : bare;
+}
+
+/** Whether a claim fits what the bytes show. */
+export function fits(claimed: string, shown: string | undefined): boolean {
+  if (claimed === "") return true;
+  const one = sameTypes[claimed] ?? claimed;
+  return shown === undefined ? !shownByBytes.includes(one) : one === shown;
+}

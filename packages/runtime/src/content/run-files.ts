@@ -1,0 +1,99 @@
+// 1. Everything is stored before an event or a message names it (BLOB-4).
+// 2. The bytes are kept with the objects that refer to them: a request is made of what is in memory.
+import {
+  BlobError,
+  Blobs,
+  type FileLike,
+  type FileRef,
+  type Message,
+  type ModelRequest,
+  type PlacedFile,
+  type RenderedPrompt,
+  type StoredFile,
+} from "@proviso/core";
+import { isPlatformFile, keptBytes } from "@proviso/core/internal";
+import { isFailure } from "../failures.ts";
+import type { Run } from "../run.ts";
+import type { RunFiles } from "./contract.ts";
+import { bytesBehind, referenceOf, referenceTo, store } from "./read-file.ts";
+import { messagesFor, storedFilesIn } from "./to-send.ts";
+
+/** Opens the files of an evaluation. */
+export function openRunFiles(run: Run): RunFiles {
+  const made: FileRef[] = [];
+  const sizes = new WeakMap<object, number>();
+  const blobs = (): Blobs | undefined => run.resources.resources.find(Blobs);
+  const load = async (message: Message, index: number): Promise<void> => {
+    for (const file of storedFilesIn(message)) await bytesBehind(file, blobs(), ` of messages[${index}]`);
+  };
+  const files: RunFiles = {
+    made,
+    async rendered(rendered) {
+      const placed: PlacedFile[] = [];
+      for (const { at, file } of rendered.files ?? []) placed.push({ at, file: await referenceTo(file, blobs()) });
+      return Object.freeze({ ...rendered, files: Object.freeze(placed) }) satisfies RenderedPrompt;
+    },
+    params: (params) => named(params) as typeof params,
+    async checkHistory() {
+      for (const [index, message] of run.conversation.messages().entries()) await load(message, index);
+    },
+    async stored(given: readonly FileLike[]) {
+      const refs: FileRef[] = [];
+      for (const file of given) refs.push(await referenceTo(file, blobs()));
+      return refs;
+    },
+    async generated(given) {
+      const placed: PlacedFile[] = [];
+      for (const { at, mediaType, name, data } of given) {
+        const bytes = typeof data === "string" ? bytesOfBase64(data) : data;
+        const file = await store(bytes, { name: name ?? madeName(mediaType, made.length + 1), mediaType }, blobs());
+        made.push(file);
+        placed.push({ at, file });
+      }
+      return placed;
+    },
+    async prepare(request, by) {
+      for (const [index, message] of request.messages.entries()) {
+        if (message.files !== undefined) await load(message, index);
+      }
+      const messages = messagesFor(request.messages, by);
+      if (isFailure(messages)) return messages;
+      const prepared = { ...request, messages, bytesOf: bytesFor(messages) };
+      sizes.set(prepared, request.messages.length);
+      return prepared;
+    },
+    messagesIn: (request: ModelRequest) => sizes.get(request) ?? request.messages.length,
+  };
+  return files;
+}
+
+function bytesFor(messages: readonly Message[]): (file: StoredFile) => Uint8Array {
+  return (file) => {
+    const bytes = messages.some((message) => storedFilesIn(message).includes(file)) ? keptBytes(file) : undefined;
+    if (bytes !== undefined) return bytes;
+    const { hash, name } = file;
+    throw new BlobError(`The request does not hold the file ${name}.`, { reason: "missing", hash, file: name });
+  };
+}
+
+/** The platform's files as what they were read to; objects and lists are searched. */
+function named(value: unknown): unknown {
+  if (isPlatformFile(value)) return referenceOf(value) ?? { name: value.name, mediaType: value.type };
+  if (Array.isArray(value)) return value.map(named);
+  if (typeof value !== "object" || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, named(item)]));
+}
+
+function madeName(mediaType: string, number: number): string {
+  const [kind = "file", format = "bin"] = mediaType.split("/");
+  return `${kind === "" ? "file" : kind}-${number}.${format.replace(/[^a-z0-9]/gi, "")}`;
+}
+
+/** @throws {BlobError} "failed" for what is no base64. */
+function bytesOfBase64(text: string): Uint8Array {
+  try {
+    return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  } catch (cause) {
+    throw new BlobError("A file that the model made is no base64.", { reason: "failed", cause });
+  }
+}
