@@ -32,7 +32,8 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
     const askedAt = run.world.clock.now();
     const answered = await throttled(run, provider, request);
     if (isFailure(answered)) return answered;
-    const { response, usage, stop: passed, cut, queuedMs } = answered;
+    const { response, usage, stop: passed, cut } = answered;
+    const queuedMs = answered.queuedMs + (response.queuedMs ?? 0);
 
     const message = withUniqueIds(response.message, run.world.newId);
     learnFrom(run, request, answered);

@@ -7,14 +7,15 @@ export type Answer = ParsedOutput & { readonly response: ModelResponse };
 
 /** What `evaluate` returns. */
 export function responseOf(run: Run, setup: Setup, { text, output, response }: Answer): PromptResponse<unknown> {
-  const { sources, logprobs, serviceTier } = response;
+  const { sources, logprobs, serviceTier, route } = response;
   const { reasoning } = run;
+  const answered = route?.findLast(({ outcome }) => outcome === "answered");
   const messages = run.conversation.messages();
   run.context?.remember(messages);
   return Object.freeze({
     promptName: run.promptName,
     evaluationId: run.evaluationId,
-    provider: setup.provider.name,
+    provider: answered?.provider ?? setup.provider.name,
     model: run.model,
     text,
     output,
