@@ -39,7 +39,7 @@ import {
 } from "./failing.ts";
 import { failure, internalFailure, isFailure, type Failure } from "./failures.ts";
 import { runInnerLoop } from "./inner-loop.ts";
-import type { Chain } from "./request/chain.ts";
+import { askedOf, isModelProvider, type Chain } from "./request/chain.ts";
 import { elapsedMs } from "./elapsed.ts";
 import { checkPricing, pricesOf } from "./prices.ts";
 import { outputLimits } from "./request/output-limits.ts";
@@ -167,19 +167,7 @@ function makeAdapter(
   rememberInternals(adapter, {
     evaluate: (prompt, given, nesting) => evaluate(setup, prompt, given, { nesting }),
     atPace: (own) => makeAdapter(of, drive, options, { pace: own, chain }),
-    asked:
-      "generate" in provider
-        ? {
-            provider,
-            providerFor: chain?.providerFor ?? (() => provider),
-            prices,
-            pace,
-            isChain: chain !== undefined,
-            reportsCost: of.reportsCost,
-            secrets: options.secrets ?? [],
-            adapters: [adapter, ...(chain?.adapters ?? [])],
-          }
-        : undefined,
+    asked: isModelProvider(provider) ? askedOf(adapter, { ...setup, provider }, options, chain) : undefined,
     leads: (made) =>
       makeAdapter(
         modelSetup(made.provider),

@@ -30,6 +30,30 @@ export interface Asked {
   readonly adapters: readonly ProviderAdapter[];
 }
 
+/** What an adapter of one model, or of a chain, brings to another chain. */
+export function askedOf(
+  adapter: ProviderAdapter,
+  setup: Pick<Asked, "provider" | "prices" | "pace" | "isChain" | "reportsCost">,
+  options: Environment,
+  chain: Chain | undefined,
+): Asked {
+  const { provider, prices, pace, isChain, reportsCost } = setup;
+  return {
+    provider,
+    providerFor: chain?.providerFor ?? (() => provider),
+    prices,
+    pace,
+    isChain,
+    reportsCost,
+    secrets: options.secrets ?? [],
+    adapters: [adapter, ...(chain?.adapters ?? [])],
+  };
+}
+
+export function isModelProvider(provider: object): provider is ModelProvider {
+  return "generate" in provider;
+}
+
 /** Several adapters as one. */
 export interface Chain extends Pick<Asked, "provider" | "providerFor" | "prices" | "secrets" | "adapters"> {
   readonly environment: Environment;

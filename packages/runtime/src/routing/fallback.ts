@@ -172,13 +172,13 @@ class Fallback implements Generate {
       let isShown = false;
       let isOver = false;
       const { onDelta } = request;
-      const tell: typeof onDelta = (delta) => {
+      const take: typeof onDelta = (delta) => {
         if (isOver) return;
         isShown = delta.kind !== "reset";
         onDelta?.(delta);
       };
       this.#asking = member;
-      const tried = await tryMember(member, { run, provider, request, onDelta: onDelta && tell });
+      const tried = await tryMember(member, { run, provider, request, onDelta: onDelta && take });
       isOver = true;
       this.#asking = undefined;
       this.#cost = sumOfCosts(this.#cost, tried.cost);

@@ -1,11 +1,13 @@
-// One try: an adapter of a chain is asked once, and what came of it is told as data.
+// One try: an adapter of a chain is asked once, and the result is returned as data.
 import type {
   ModelFailure,
   ModelProvider,
   ModelRequest,
   ModelResponse,
+  ProviderErrorReason,
   ReportedUsage,
   RouteStep,
+  ThrottleKind,
   Usage,
 } from "@proviso/core";
 import { addUsage, countUsage } from "@proviso/core/internal";
@@ -24,7 +26,7 @@ import type { Breaker, ServiceState } from "./breaker.ts";
 import { RequestRecord } from "./record.ts";
 
 /** Why a request goes on to the next adapter. "process": the model's process failed. */
-export type FallbackReason = Exclude<RouteStep["outcome"], "answered" | "cancelled" | "skipped">;
+export type FallbackReason = ThrottleKind | ProviderErrorReason | "process";
 
 /** One adapter of a chain, and how it has done so far. */
 export class Member {
@@ -81,11 +83,11 @@ export async function tryMember(member: Member, asking: Asking): Promise<Tried> 
     if (entry?.ok === false) return unsent(asked, entry.retryAfterMs);
     let streamed = "";
     const { onDelta: _, ...plain } = request;
-    const tell = (delta: ModelDelta): void => {
+    const take = (delta: ModelDelta): void => {
       streamed = delta.kind === "reset" ? "" : streamed + textOf(delta);
       onDelta?.(delta);
     };
-    const own = onDelta === undefined ? plain : { ...plain, onDelta: tell };
+    const own = onDelta === undefined ? plain : { ...plain, onDelta: take };
     const answer = await asData({ begin: () => provider.generate(own) });
     const durationMs = elapsedMs(clock, startedAt);
     const reason = reasonOf(answer);
@@ -168,12 +170,6 @@ async function costOf(
     outputTokens: answer.failure === undefined ? answerTokensOf(answer.message) : estimatedTokens(streamed),
   };
   return atPrice(run, prices, countUsage(usage, estimate));
-}
-
-/** What a try that was aborted cost by estimate: its input, and what it had streamed. */
-export async function abortedCost({ run, request }: Asking, { prices }: Asked, streamed: string): Promise<Usage> {
-  const estimate = { inputTokens: inputOf(run, request), outputTokens: estimatedTokens(streamed) };
-  return atPrice(run, prices, countUsage(undefined, estimate));
 }
 
 async function atPrice(run: Run, prices: Asked["prices"], usage: Usage): Promise<Usage> {

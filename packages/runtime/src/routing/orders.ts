@@ -3,7 +3,7 @@ import { describeValue } from "@proviso/core/internal";
 
 /** One adapter of a chain, as far as it is known here. */
 export interface RouteCandidate {
-  /** Its place in the list that was given. */
+  /** The adapter's place in the list that was given. */
   readonly index: number;
   /** The name of the adapter. */
   readonly provider: string;

@@ -20,7 +20,7 @@ export class RequestRecord {
     return this.#ended.length;
   }
 
-  /** Of 0 to 1; undefined before the first request. */
+  /** The failures among them, 0 to 1; undefined before the first request. */
   get failureShare(): number | undefined {
     if (this.#ended.length === 0) return undefined;
     return this.#ended.filter(({ isAnswered }) => !isAnswered).length / this.#ended.length;

@@ -122,7 +122,7 @@ function capabilitiesOf(members: readonly Asked[]): ModelCapabilities {
   };
 }
 
-/** What a request costs at most, whoever is asked; unknown where the price of one is. */
+/** The highest price of a request at any of the models; unknown where the price of one is. */
 function dearest(all: readonly Prices[]): Prices {
   let current: Pricing | undefined;
   return {
