@@ -21,7 +21,7 @@ export interface Asked {
   providerFor(run: Run): ModelProvider;
   readonly prices: Prices;
   readonly pace: Pace | undefined;
-  /** Its members have paces of their own. */
+  /** Whether it has members with paces of their own. */
   readonly isChain: boolean;
   readonly reportsCost: boolean;
   /** Texts that nothing may show. */

@@ -19,7 +19,7 @@ export function paceOf(
   if (pacing === "off") return undefined;
   if (pacing === undefined) return pace;
   if (!("lane" in pacing)) return pacing;
-  // Each of its members keeps a pace of its own.
+  // A chain has none: the members keep paces of their own.
   return isChain === true ? undefined : pacing.lane(provider.name, provider.model);
 }
 

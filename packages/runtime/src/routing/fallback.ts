@@ -138,7 +138,7 @@ class Fallback implements Generate {
   readonly #goesOn: GoesOn;
   readonly #order: RouteOrder | undefined;
   #ordered: readonly Member[] | undefined;
-  /** Who answered last. */
+  /** The adapter that answered last. */
   #current: Member | undefined;
   #asking: Member | undefined;
   #cost: Usage | undefined;
@@ -252,7 +252,7 @@ class Fallback implements Generate {
   }
 }
 
-/** Tokens of an answer where nobody says how long it will be. */
+/** Tokens of an answer whose length is not known. */
 const usualOutput = 500;
 
 function expectedOutput({ expected, settings }: Run): number {

@@ -262,7 +262,7 @@ test("RTE-12 the secrets of all members are hidden", async () => {
   expect(String((error as Error).message)).not.toMatch(/secret-of/);
 });
 
-test("RTE-12 chains nest, keep paces, and tell the tries of the chain inside", async () => {
+test("RTE-12 chains nest, keep paces, and show the tries of the chain inside", async () => {
   const environment = fakeEnvironment();
   const { clock } = environment;
   const make = (name: string, steps: readonly ScriptedStep[]) => modelAdapter(named(name, steps).provider, environment);
