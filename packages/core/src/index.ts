@@ -142,6 +142,7 @@ export type {
   ModelProvider,
   ModelRequest,
   ModelResponse,
+  RouteStep,
   ToolChoice,
 } from "./provider/model.ts";
 export type { ProviderCall, Source } from "./provider/told.ts";

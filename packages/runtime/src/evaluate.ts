@@ -39,6 +39,7 @@ import {
 } from "./failing.ts";
 import { failure, internalFailure, isFailure, type Failure } from "./failures.ts";
 import { runInnerLoop } from "./inner-loop.ts";
+import { askedOf, isModelProvider, type Chain } from "./request/chain.ts";
 import { elapsedMs } from "./elapsed.ts";
 import { checkPricing, pricesOf } from "./prices.ts";
 import { outputLimits } from "./request/output-limits.ts";
@@ -75,9 +76,12 @@ import { refusedSetting } from "./request/settings.ts";
 export function modelAdapter(provider: ModelProvider, options: AdapterOptions = {}): ProviderAdapter {
   checkOptionNames("modelAdapter", options, adapterOptionNames);
   checkDriver(provider, "modelAdapter needs a ModelProvider", modelProviderFields);
+  return makeAdapter(modelSetup(provider), (run) => runInnerLoop(provider, run), options);
+}
+
+function modelSetup(provider: ModelProvider): Made & { readonly provider: ModelProvider } {
   const { tools, nativeOutput, reportsCost = false } = provider.capabilities;
-  const setup = { provider, takesTools: tools, nativeOutput, reportsCost, isModel: true };
-  return makeAdapter(setup, (run) => runInnerLoop(provider, run), options);
+  return { provider, takesTools: tools, nativeOutput, reportsCost, isModel: true };
 }
 
 /**
@@ -126,16 +130,21 @@ function checkDriver(given: unknown, needed: string, fields: Fields): void {
 type Drive = (run: Run) => Promise<ModelResponse | Failure>;
 type DrivenSetup = Setup & { readonly drive: Drive };
 
+type Made = Pick<Setup, "takesTools" | "nativeOutput" | "reportsCost" | "isModel"> & {
+  readonly provider: ModelProvider | (AgentDriver & Setup["provider"]);
+};
+
 function makeAdapter(
-  of: Pick<Setup, "provider" | "takesTools" | "nativeOutput" | "reportsCost" | "isModel">,
+  of: Made,
   drive: Drive,
   options: AdapterOptions,
-  pace?: Pace,
+  { pace, chain }: { readonly pace?: Pace | undefined; readonly chain?: Chain | undefined } = {},
 ): ProviderAdapter {
   checkToolChoice(options.toolChoice);
   checkPricing(options.pricing);
-  const { name, model, maxOutputTokens, contextWindow } = of.provider;
-  const prices = pricesOf({ pricing: options.pricing, model, provider: name });
+  const { provider } = of;
+  const { name, model, maxOutputTokens, contextWindow } = provider;
+  const prices = chain?.prices ?? pricesOf({ pricing: options.pricing, model, provider: name });
   const adapter: ProviderAdapter = Object.freeze({
     name,
     evaluate: <Output>(prompt: Prompt<Output> | string, given: EvaluateOptions = {}) =>
@@ -152,11 +161,20 @@ function makeAdapter(
     toolChoice: options.toolChoice,
     prices,
     pace,
+    isChain: chain !== undefined,
     outputLimits: outputLimits(),
   };
   rememberInternals(adapter, {
     evaluate: (prompt, given, nesting) => evaluate(setup, prompt, given, { nesting }),
-    atPace: (own) => makeAdapter(of, drive, options, own),
+    atPace: (own) => makeAdapter(of, drive, options, { pace: own, chain }),
+    asked: isModelProvider(provider) ? askedOf(adapter, { ...setup, provider }, options, chain) : undefined,
+    leads: (made) =>
+      makeAdapter(
+        modelSetup(made.provider),
+        (run) => runInnerLoop(made.providerFor(run), run),
+        { ...options, pricing: undefined, ...made.environment, secrets: made.secrets },
+        { chain: made },
+      ),
     facts: {
       name,
       model,

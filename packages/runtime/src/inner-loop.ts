@@ -35,7 +35,8 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
     const askedAt = run.world.clock.now();
     const answered = await throttled(run, provider, request);
     if (isFailure(answered)) return answered;
-    const { response, usage, stop: passed, cut, queuedMs } = answered;
+    const { response, usage, stop: passed, cut } = answered;
+    const queuedMs = answered.queuedMs + (response.queuedMs ?? 0);
 
     const answer = response.generated === undefined ? response.message : await withGenerated(run, response);
     if (isFailure(answer)) return answer;

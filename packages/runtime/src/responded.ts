@@ -30,8 +30,10 @@ function answeredBy({
   serviceTier,
   logprobs,
   sources,
+  route,
 }: ModelResponse): Partial<ProviderResponded> | undefined {
-  if (reasoning === undefined && sources === undefined && serviceTier === undefined && logprobs === undefined) {
+  const isPlain = reasoning === undefined && sources === undefined && serviceTier === undefined;
+  if (isPlain && logprobs === undefined && route === undefined) {
     return model === undefined ? undefined : { model };
   }
   return {
@@ -40,5 +42,6 @@ function answeredBy({
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(sources === undefined ? {} : { sources }),
     ...(logprobs === undefined ? {} : { logprobs }),
+    ...(route === undefined ? {} : { route }),
   };
 }

@@ -8,6 +8,7 @@ export type Answer = ParsedOutput & { readonly response: ModelResponse };
 
 /** What `evaluate` returns. */
 export function responseOf(run: Run, setup: Setup, { text, output, response }: Answer): PromptResponse<unknown> {
+  const answered = response.route?.findLast(({ outcome }) => outcome === "answered");
   const messages = run.conversation.messages();
   run.context?.remember(messages);
   // One spread, and in front: V8 makes an object with one behind other fields many times slower.
@@ -15,7 +16,7 @@ export function responseOf(run: Run, setup: Setup, { text, output, response }: A
     ...besideText(run, response),
     promptName: run.promptName,
     evaluationId: run.evaluationId,
-    provider: setup.provider.name,
+    provider: answered?.provider ?? setup.provider.name,
     model: run.model,
     text,
     output,

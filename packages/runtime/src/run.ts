@@ -58,6 +58,8 @@ export interface Setup {
   readonly reportsCost: boolean;
   /** false: an agent, which asks its model itself and keeps its own history. */
   readonly isModel: boolean;
+  /** Several models: each has a pace of its own. */
+  readonly isChain: boolean;
   /** What the model has refused so far. */
   readonly outputLimits: OutputLimits;
 }

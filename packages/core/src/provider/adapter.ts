@@ -1,5 +1,4 @@
 import type { FileRef } from "../content/file.ts";
-import type { Pace, Pacing } from "./pacing.ts";
 import type { Budget, BudgetTracker } from "../limits/budget.ts";
 import type { Deadline } from "../limits/deadline.ts";
 import type { Usage } from "../limits/usage.ts";
@@ -14,6 +13,7 @@ import type { ContextPolicy } from "./context.ts";
 import type { EvaluationSettings, TokenLogprob } from "./settings.ts";
 import type { Message } from "./message.ts";
 import type { FinishReason, ToolChoice } from "./model.ts";
+import type { Pace, Pacing } from "./pacing.ts";
 import type { Source } from "./told.ts";
 
 /** Evaluates prompts: `openai({ model })`, `aiSdk({ model })`, `modelAdapter(model)` make one. */

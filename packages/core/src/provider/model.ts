@@ -43,6 +43,23 @@ export type ModelDelta =
     }
   | { readonly kind: "reset" };
 
+/** One try of a request that several models can be asked. Plain JSON. */
+export interface RouteStep {
+  /** The name of the adapter that was asked, or passed over. */
+  readonly provider: string;
+  /** The model that answered, as the service names it, else the one that was asked. */
+  readonly model: string;
+  /**
+   * How the try ended. "skipped": it was not asked, because it failed too often of late or cannot take the request;
+   * "cancelled": another model answered first; "process": its process failed.
+   */
+  readonly outcome: "answered" | "cancelled" | "skipped" | "process" | ThrottleKind | ProviderErrorReason;
+  /** Milliseconds. */
+  readonly durationMs: number;
+  /** What it cost; left out: nothing, as far as is known. */
+  readonly usage?: ReportedUsage | undefined;
+}
+
 /** One request to a model; what a `generate` gets. */
 export interface ModelRequest {
   /** Grows by appending; a message object never changes, so what was made of it can be kept. */
@@ -119,6 +136,10 @@ export interface ModelResponse {
   readonly payload?: unknown;
   /** The limits that the service states with its answer; left out: none. */
   readonly rateLimit?: RateLimit | undefined;
+  /** The tries in their order, where several models can be asked; `usage` is what all of them cost. */
+  readonly route?: readonly RouteStep[] | undefined;
+  /** Milliseconds that a pace of the model's own held the request back; left out: none. */
+  readonly queuedMs?: number | undefined;
 }
 
 /**
@@ -138,6 +159,8 @@ export type ModelFailure = {
   readonly cause?: unknown;
   /** The limits that the service states with its refusal; left out: none. */
   readonly rateLimit?: RateLimit | undefined;
+  /** The tries in their order, where several models can be asked; `usage` is what all of them cost. */
+  readonly route?: readonly RouteStep[] | undefined;
 } & (
   | {
       readonly failure: "throttle";

@@ -3,7 +3,7 @@ import type { EvaluationFailure } from "../evaluation-errors.ts";
 import type { EvaluationPhase, ThrottleKind } from "../failure-kinds.ts";
 import type { Usage } from "../limits/usage.ts";
 import type { PromptDescriptor } from "../prompt/descriptor.ts";
-import type { FinishReason } from "../provider/model.ts";
+import type { FinishReason, RouteStep } from "../provider/model.ts";
 import type { TokenLogprob } from "../provider/settings.ts";
 import type { Source } from "../provider/told.ts";
 import type { PartialOutput } from "../provider/adapter.ts";
@@ -53,6 +53,8 @@ export interface ProviderThrottled extends EventBase<"provider.throttled"> {
   readonly delayMs: number | undefined;
   /** Milliseconds that the provider asked to wait, if it did. */
   readonly retryAfterMs: number | undefined;
+  /** The tries of this attempt, where several models could be asked; left out: there was one. */
+  readonly route?: readonly RouteStep[] | undefined;
 }
 
 /** A request was answered. */
@@ -79,6 +81,8 @@ export interface ProviderResponded extends EventBase<"provider.responded"> {
   readonly files?: readonly FileRef[] | undefined;
   /** The log probabilities of the answer's tokens; left out: there are none. */
   readonly logprobs?: readonly TokenLogprob[] | undefined;
+  /** The tries of this request, where several models could be asked; left out: there was one. */
+  readonly route?: readonly RouteStep[] | undefined;
 }
 
 /** What has arrived of a structured output so far. */

@@ -1,6 +1,7 @@
 import type { Clock, EvaluateOptions, Pace, Prompt, PromptResponse, ProviderAdapter } from "@proviso/core";
 import type { Nesting } from "../run.ts";
 import type { Prices } from "../prices.ts";
+import type { Asked, Chain } from "../request/chain.ts";
 
 /** What is known of an adapter before it is asked anything. */
 export interface AdapterFacts {
@@ -31,6 +32,10 @@ export interface AdapterInternals {
   readonly facts: AdapterFacts;
   /** Makes an adapter like this one whose requests keep this pace. */
   atPace(pace: Pace): ProviderAdapter;
+  /** What it brings to a chain; undefined for an agent. */
+  readonly asked: Asked | undefined;
+  /** Makes an adapter of a chain that begins with this one: it has its policy, its tool choice and its environment. */
+  leads(chain: Chain): ProviderAdapter;
 }
 
 const internals = new WeakMap<ProviderAdapter, AdapterInternals>();

@@ -2,7 +2,7 @@
 // 2. What was reserved is settled once, whatever happens, with what the request cost.
 import type { ModelFailure, ModelResponse, Usage } from "@proviso/core";
 import type { ModelDelta } from "@proviso/core/provider";
-import { noUsage } from "@proviso/core/internal";
+import { addUsage, countUsage, noUsage } from "@proviso/core/internal";
 import type { Wanted } from "../budget-room.ts";
 import type { Granted } from "../budgets.ts";
 import { elapsedMs } from "../elapsed.ts";
@@ -29,6 +29,8 @@ export interface Work {
   inputTokens(): number;
   /** An estimate of the tokens that it has produced so far. Left out: those of its deltas. */
   produced?(): number;
+  /** What tries of it that are over have cost, where several models can be asked; undefined: nothing. */
+  triesCost?(): Usage | undefined;
   /** The limit of its answer in tokens; undefined where there is none. */
   limit?(): number | undefined;
 }
@@ -198,6 +200,9 @@ function costOfNoAnswer(run: Run, work: Work, end: ModelFailure | Failure, strea
   // What a model could not finish within its limit, it has produced up to there.
   const isCut = !isFailure(end) && end.failure === "provider" && end.reason === "truncated";
   const outputTokens = (isCut ? work.limit?.() : undefined) ?? work.produced?.() ?? estimatedTokens(streamed);
-  if (reported === undefined && outputTokens === 0) return noUsage;
-  return run.spend(reported, { inputTokens: work.inputTokens(), outputTokens });
+  const tries = isFailure(end) ? work.triesCost?.() : undefined;
+  const isFree = reported === undefined && outputTokens === 0;
+  if (isFree) return tries === undefined ? noUsage : run.spend(tries, noUsage);
+  const estimate = { inputTokens: work.inputTokens(), outputTokens };
+  return run.spend(tries === undefined ? reported : addUsage(tries, countUsage(reported, estimate)), estimate);
 }

@@ -4,6 +4,7 @@ import { budgetFailure, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import type { Answered, Work } from "./attempt.ts";
 import { inputTokensOf } from "../usage.ts";
+import { isChainProvider } from "./chain.ts";
 import { boundOf, outputLimitIn, wantedOf, type AnswerBounds } from "./wanted.ts";
 
 /** The requests of one turn, each with the limit that the budget sets to its answer. */
@@ -26,6 +27,7 @@ export function limitedWork(run: Run, provider: ModelProvider, request: ModelReq
     work: {
       wanted: run.limits.budget && wantedOf(run, boundsOf(provider, run), inputTokens()),
       inputTokens,
+      ...(isChainProvider(provider) && { triesCost: () => provider.triesCost() }),
       limit: () => sent?.limit ?? boundOf(provider, run),
       begin(onDelta, { room }) {
         const limit = lifted === undefined ? outputLimitIn(room, run, provider) : undefined;

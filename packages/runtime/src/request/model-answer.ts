@@ -6,6 +6,7 @@ import type {
   ProviderErrorReason,
   RateLimit,
   ReportedUsage,
+  RouteStep,
   ThrottleKind,
   TokenLogprob,
   ToolCall,
@@ -67,6 +68,7 @@ function readAnswer(answer: unknown): ModelResponse | ModelFailure | string {
   if (typeof read === "string") return read;
   const { finishReason, model, parsed, refusal, sources, providerCalls, logprobs, serviceTier, generated, rateLimit } =
     answer;
+  const { route, queuedMs } = answer;
   const response: Whole<ModelResponse> = {
     failure: undefined,
     message: read,
@@ -82,6 +84,8 @@ function readAnswer(answer: unknown): ModelResponse | ModelFailure | string {
     generated: readGenerated(generated, read.text.length),
     payload,
     rateLimit: readRateLimit(rateLimit),
+    route: readRoute(route),
+    queuedMs: numberOf(queuedMs),
   };
   return response;
 }
@@ -138,6 +142,11 @@ function readRateLimit(stated: unknown): RateLimit | undefined {
   };
 }
 
+/** A list with anything in it that is no try is as if there was none. */
+function readRoute(given: unknown): readonly RouteStep[] | undefined {
+  return Array.isArray(given) && given.every(isRecord) ? (given as unknown as readonly RouteStep[]) : undefined;
+}
+
 function numberOf(value: unknown): number | undefined {
   return typeof value === "number" ? value : undefined;
 }
@@ -189,10 +198,11 @@ function readFailure(
 ): ModelFailure | string {
   const { failure, message, payload } = read;
   if (typeof message !== "string") return noMessage;
-  const { status, cause, rateLimit } = answer;
+  const { status, cause, rateLimit, route: tries } = answer;
   const usage = read.usage as ReportedUsage | undefined;
   const stated = readRateLimit(rateLimit);
-  const shared = { message, status: status as number | undefined, payload, usage, cause, rateLimit: stated };
+  const route = readRoute(tries);
+  const shared = { message, status: status as number | undefined, payload, usage, cause, rateLimit: stated, route };
   switch (failure) {
     case "throttle": {
       const { kind, retry, retryAfterMs: asked } = answer;

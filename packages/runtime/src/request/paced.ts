@@ -1,16 +1,26 @@
 import type { ModelFailure, Pace, PaceOutcome, PaceTurn, Pacing } from "@proviso/core";
 import { isFailure, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
-import type { Outcome, Work } from "./attempt.ts";
+import type { Answered, Outcome, Work } from "./attempt.ts";
 
 /** The pace that an evaluation's requests keep: that of its options, else that of its adapter. */
 export function paceOf(
   pacing: Pace | Pacing | "off" | undefined,
-  { pace, provider }: { readonly pace: Pace | undefined; readonly provider: { name: string; model: string } },
+  {
+    pace,
+    provider,
+    isChain,
+  }: {
+    readonly pace: Pace | undefined;
+    readonly provider: { name: string; model: string };
+    readonly isChain?: boolean | undefined;
+  },
 ): Pace | undefined {
   if (pacing === "off") return undefined;
   if (pacing === undefined) return pace;
-  return "lane" in pacing ? pacing.lane(provider.name, provider.model) : pacing;
+  if (!("lane" in pacing)) return pacing;
+  // A chain has none: the members keep paces of their own.
+  return isChain === true ? undefined : pacing.lane(provider.name, provider.model);
 }
 
 /** A request that its pace did not let go. */
@@ -70,7 +80,9 @@ async function turnOf(run: Run, pace: Pace, work: Work): Promise<PaceTurn | Unse
 }
 
 /** What a pace learns from the end of a request; undefined: nothing. */
-function paceOutcome(outcome: Outcome): PaceOutcome | undefined {
+export function paceOutcome(
+  outcome: ModelFailure | Failure | Pick<Answered, "failure" | "response" | "usage">,
+): PaceOutcome | undefined {
   if (isFailure(outcome)) return undefined;
   if (outcome.failure === undefined) {
     const { response, usage } = outcome;

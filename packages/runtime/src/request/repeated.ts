@@ -89,10 +89,11 @@ interface Refusals {
 
 export function reportThrottle(
   run: Run,
-  { kind, retryAfterMs, message }: Refused,
+  { kind, retryAfterMs, message, route }: Refused,
   { attempt, delayMs, quotaReported = false }: Refusals,
 ): void {
-  run.publish({ type: "provider.throttled", turn: run.turn, attempt, kind, delayMs, retryAfterMs });
+  const tried = route === undefined ? undefined : { route };
+  run.publish({ type: "provider.throttled", turn: run.turn, attempt, kind, delayMs, retryAfterMs, ...tried });
   const level = kind === "quota_exhausted" && !quotaReported ? "error" : "warn";
   run.log(level, { attempt, kind, delayMs, retryAfterMs, reason: message }, "prompt.throttled");
 }

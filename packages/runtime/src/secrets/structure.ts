@@ -53,7 +53,7 @@ const events: { readonly [E in FrameworkEvent as E["type"]]: ShapeOf<E, OfEveryE
     overrides: kept,
   },
   "provider.requested": { turn: kept, attempt: kept },
-  "provider.throttled": { turn: kept, attempt: kept, kind: kept, delayMs: kept, retryAfterMs: kept },
+  "provider.throttled": { turn: kept, attempt: kept, kind: kept, delayMs: kept, retryAfterMs: kept, route: data },
   "provider.responded": {
     turn: kept,
     usage: kept,
@@ -66,6 +66,7 @@ const events: { readonly [E in FrameworkEvent as E["type"]]: ShapeOf<E, OfEveryE
     reasoning: data,
     sources: source,
     logprobs: data,
+    route: data,
   },
   // Redacted before it is cut into events: a secret may come in pieces.
   "text.delta": { turn: kept, text: kept },
@@ -138,6 +139,7 @@ const details: ShapeOf<EvaluationDetails> = {
 const issue: ShapeOf<SchemaIssue> = { path: data, message: data };
 const failure: ShapeOf<Failure | ModelFailure> = {
   rateLimit: kept,
+  route: data,
   stop: kept,
   failure: kept,
   phase: kept,

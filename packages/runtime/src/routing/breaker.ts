@@ -1,0 +1,73 @@
+// 1. Closed: every request may go. Open: none, until a time. Then one request tries, and its end decides.
+// 2. Only the clock that is given says what time it is, so a seeded run repeats.
+import type { ThrottleKind } from "@proviso/core";
+
+/** When a member of a chain is passed over. */
+export interface BreakerOptions {
+  /** Failures in a row that open it. Default 5. */
+  readonly failures?: number | undefined;
+  /** Milliseconds that it stays open. Default 30,000. */
+  readonly openMs?: number | undefined;
+}
+
+/** What a request that is over says of its service. */
+export type ServiceState =
+  | { readonly state: "well" | "unknown" }
+  | { readonly state: "failed"; readonly kind: ThrottleKind; readonly retryAfterMs?: number | undefined };
+
+/** A timer may ring so much before its time: milliseconds. */
+const earlyMs = 2;
+
+/** Remembers that a service fails, so that it is not asked for a while. */
+export class Breaker {
+  readonly #failuresToOpen: number;
+  readonly #openMs: number;
+  #failures = 0;
+  /** undefined: closed. */
+  #openUntil: number | undefined;
+  #isTrying = false;
+  #now = -Infinity;
+  /** What the service failed with last. */
+  kind: ThrottleKind = "unknown";
+
+  constructor({ failures = 5, openMs = 30_000 }: BreakerOptions) {
+    this.#failuresToOpen = failures;
+    this.#openMs = openMs;
+  }
+
+  /** Milliseconds until one request may try; 0 also while one does. */
+  waitMs(now: number): number {
+    // A clock that was set back does not keep it open longer.
+    if (now < this.#now && this.#openUntil !== undefined) this.#openUntil -= this.#now - now;
+    this.#now = now;
+    const left = (this.#openUntil ?? now) - now;
+    return left <= earlyMs ? 0 : left;
+  }
+
+  mayAsk(now: number): boolean {
+    return this.waitMs(now) === 0 && !this.#isTrying;
+  }
+
+  /** A request is sent; the function that is returned is called once, when the request is over. */
+  begin(): (now: number, service: ServiceState) => void {
+    const isTry = this.#openUntil !== undefined;
+    if (isTry) this.#isTrying = true;
+    return (now, service) => {
+      if (isTry) this.#isTrying = false;
+      if (service.state === "failed") this.#failed(now, service);
+      if (service.state === "well") {
+        this.#failures = 0;
+        // An answer to a request that was sent before it opened does not close it.
+        if (isTry) this.#openUntil = undefined;
+      }
+    };
+  }
+
+  #failed(now: number, { kind, retryAfterMs = 0 }: Extract<ServiceState, { state: "failed" }>): void {
+    this.kind = kind;
+    this.#failures += 1;
+    const openMs = Math.max(retryAfterMs, this.#failures >= this.#failuresToOpen ? this.#openMs : 0);
+    if (openMs > 0) this.#openUntil = Math.max(this.#openUntil ?? -Infinity, now + openMs);
+    else if (this.waitMs(now) === 0) this.#openUntil = undefined;
+  }
+}

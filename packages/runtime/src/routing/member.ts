@@ -1,0 +1,190 @@
+// One try: an adapter of a chain is asked once, and the result is returned as data.
+import type {
+  ModelFailure,
+  ModelProvider,
+  ModelRequest,
+  ModelResponse,
+  ProviderErrorReason,
+  ReportedUsage,
+  RouteStep,
+  ThrottleKind,
+  Usage,
+} from "@proviso/core";
+import { addUsage, countUsage } from "@proviso/core/internal";
+import type { ModelDelta } from "@proviso/core/provider";
+import { elapsedMs } from "../elapsed.ts";
+import { answerFault } from "../inner-loop.ts";
+import type { Asked } from "../request/chain.ts";
+import { asData } from "../request/model-answer.ts";
+import { paceOf, paceOutcome } from "../request/paced.ts";
+import type { Run } from "../run.ts";
+import { textOf } from "../streaming/deltas.ts";
+import { estimatedTokens } from "../tokens.ts";
+import { answerTokensOf, inputTokensOf } from "../usage.ts";
+import { boundOf } from "../request/wanted.ts";
+import type { Breaker, ServiceState } from "./breaker.ts";
+import { RequestRecord } from "./record.ts";
+
+/** Why a request goes on to the next adapter. "process": the model's process failed. */
+export type FallbackReason = ThrottleKind | ProviderErrorReason | "process";
+
+/** One adapter of a chain, and how it has done so far. */
+export class Member {
+  readonly index: number;
+  readonly asked: Asked;
+  /** undefined: it is always asked. */
+  readonly breaker: Breaker | undefined;
+  readonly record = new RequestRecord();
+
+  constructor(index: number, asked: Asked, breaker: Breaker | undefined) {
+    this.index = index;
+    this.asked = asked;
+    this.breaker = breaker;
+  }
+}
+
+/** A try that is over. */
+export interface Tried {
+  readonly answer: ModelResponse | ModelFailure;
+  /** Why it is no answer that can be used; undefined: it is one. */
+  readonly reason: FallbackReason | undefined;
+  /** One, or those of a chain inside the chain. */
+  readonly steps: readonly RouteStep[];
+  /** undefined: nothing. */
+  readonly cost: Usage | undefined;
+  readonly queuedMs: number;
+}
+
+/** What a request to a member needs beside the member. */
+export interface Asking {
+  readonly run: Run;
+  /** The provider of this evaluation. */
+  readonly provider: ModelProvider;
+  readonly request: ModelRequest;
+  /** Gets the answer's text while the try runs; undefined: it is not streamed. */
+  readonly onDelta: ((delta: ModelDelta) => void) | undefined;
+}
+
+/** Asks once, at the member's own pace. Rejects only with the reason of the request's signal. */
+export async function tryMember(member: Member, asking: Asking): Promise<Tried> {
+  const { run, provider, request, onDelta } = asking;
+  const { clock } = run.world;
+  const { asked, breaker, record } = member;
+  const isOver = breaker?.begin();
+  let service: ServiceState = { state: "unknown" };
+  try {
+    const startedAt = clock.now();
+    const { pacing } = run;
+    const pace = pacing === undefined || pacing === "off" || "lane" in pacing ? paceOf(pacing, asked) : undefined;
+    const entry = await pace?.enter(
+      { inputTokens: inputOf(run, request), outputTokens: boundOf(provider, run) ?? 0 },
+      { signal: request.signal, expiresAt: run.limits.deadline?.expiresAt.getTime() },
+    );
+    if (entry?.ok === false) return unsent(asked, entry.retryAfterMs);
+    let streamed = "";
+    const { onDelta: _, ...plain } = request;
+    const take = (delta: ModelDelta): void => {
+      streamed = delta.kind === "reset" ? "" : streamed + textOf(delta);
+      onDelta?.(delta);
+    };
+    const own = onDelta === undefined ? plain : { ...plain, onDelta: take };
+    const answer = await asData({ begin: () => provider.generate(own) });
+    const durationMs = elapsedMs(clock, startedAt);
+    const reason = reasonOf(answer);
+    const cost = await costOf(asking, asked, answer, streamed);
+    endTurn(entry?.turn, answer, cost);
+    if (!request.signal.aborted) {
+      service = serviceState(answer, reason);
+      record.add({ durationMs, isAnswered: reason === undefined });
+    }
+    const step: RouteStep = {
+      provider: provider.name,
+      model: (answer.failure === undefined ? answer.model : undefined) ?? provider.model,
+      outcome: reason ?? "answered",
+      durationMs,
+      ...(cost === undefined ? undefined : { usage: reported(cost) }),
+    };
+    const queuedMs = (entry?.turn.queuedMs ?? 0) + (answer.failure === undefined ? (answer.queuedMs ?? 0) : 0);
+    return { answer, reason, steps: answer.route ?? [step], cost, queuedMs };
+  } finally {
+    isOver?.(clock.now(), service);
+  }
+}
+
+function unsent({ provider: { name, model } }: Asked, retryAfterMs: number): Tried {
+  const message = `By its pace ${name} could be asked in ${retryAfterMs} ms.`;
+  const answer = { failure: "throttle", kind: "rate_limit", retry: false, retryAfterMs, message } as const;
+  const step: RouteStep = { provider: name, model, outcome: "rate_limit", durationMs: 0 };
+  return { answer, reason: "rate_limit", steps: [step], cost: undefined, queuedMs: 0 };
+}
+
+type Turn = { end(outcome?: ReturnType<typeof paceOutcome>): void };
+
+function endTurn(turn: Turn | undefined, answer: ModelResponse | ModelFailure, cost: Usage | undefined): void {
+  if (turn === undefined) return;
+  if (answer.failure !== undefined) turn.end(paceOutcome(answer));
+  else turn.end(cost && paceOutcome({ failure: undefined, response: answer, usage: cost }));
+}
+
+/** undefined: the answer can be used. */
+function reasonOf(answer: ModelResponse | ModelFailure): FallbackReason | undefined {
+  if (answer.failure === undefined) {
+    const fault = answerFault(answer);
+    return fault?.stop === "provider" ? fault.reason : undefined;
+  }
+  if (answer.failure === "throttle") return answer.kind;
+  return answer.failure === "provider" ? answer.reason : "process";
+}
+
+/** What the service does with one request says nothing of it: that it is too long, or that it is refused. */
+const ofTheRequest: ReadonlySet<FallbackReason> = new Set([
+  "context_length",
+  "bad_request",
+  "content_filter",
+  "refusal",
+  "truncated",
+]);
+
+function serviceState(answer: ModelResponse | ModelFailure, reason: FallbackReason | undefined): ServiceState {
+  if (reason === undefined || ofTheRequest.has(reason)) return { state: "well" };
+  if (answer.failure !== "throttle") return { state: "failed", kind: "unknown" };
+  return { state: "failed", kind: answer.kind, retryAfterMs: answer.retryAfterMs };
+}
+
+/** An estimate of what is sent. */
+export function inputOf(run: Run, request: ModelRequest): number {
+  return inputTokensOf(request, run.conversation, { known: run.knownCost, correction: run.inputCorrection });
+}
+
+/** What was reported, else an estimate, at the member's prices; undefined where nothing was reported or produced. */
+async function costOf(
+  { run, request }: Asking,
+  { prices }: Asked,
+  answer: ModelResponse | ModelFailure,
+  streamed: string,
+): Promise<Usage | undefined> {
+  if (answer.failure !== undefined && answer.usage === undefined && streamed === "") return undefined;
+  const { usage } = answer;
+  const estimate = {
+    inputTokens: usage?.inputTokens === undefined ? inputOf(run, request) : 0,
+    outputTokens: answer.failure === undefined ? answerTokensOf(answer.message) : estimatedTokens(streamed),
+  };
+  return atPrice(run, prices, countUsage(usage, estimate));
+}
+
+async function atPrice(run: Run, prices: Asked["prices"], usage: Usage): Promise<Usage> {
+  if (usage.costUsd !== undefined) return usage;
+  const pricing = prices.current() ?? (await prices.load());
+  const costUsd = pricing.known ? pricing.priceOf(usage, run.world.clock.now()) : Number.NaN;
+  return Number.isFinite(costUsd) ? { ...usage, costUsd } : usage;
+}
+
+/** A usage as a provider reports it. */
+function reported({ estimated: _, ...usage }: Usage): ReportedUsage {
+  return usage;
+}
+
+/** The sum, where either may be nothing. */
+export function sumOfCosts(a: Usage | undefined, b: Usage | undefined): Usage | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : addUsage(a, b);
+}

@@ -1,0 +1,141 @@
+// Several adapters as one: what all of them can do, and the adapter that is made of them.
+import { DefinitionError, type ModelProvider, type ProviderAdapter } from "@proviso/core";
+import { describeValue } from "@proviso/core/internal";
+import type { ModelCapabilities } from "@proviso/core/provider";
+import type { Environment } from "../environment.ts";
+import { internalsOf } from "../nested/adapter-internals.ts";
+import type { Prices, Pricing } from "../prices.ts";
+import type { Asked, ChainProvider } from "../request/chain.ts";
+import { refusedSetting } from "../request/settings.ts";
+import type { Run } from "../run.ts";
+
+/**
+ * What the adapters bring to a chain.
+ * @throws {DefinitionError} for none, one that modelAdapter did not make, and one that is there twice.
+ */
+export function checkMembers(what: string, adapters: readonly ProviderAdapter[]): readonly Asked[] {
+  if (!Array.isArray(adapters) || adapters.length === 0) {
+    throw new DefinitionError(`${what} needs a list of at least one adapter, not ${describeValue(adapters)}.`);
+  }
+  const seen = new Set<ProviderAdapter>();
+  return adapters.map((adapter: ProviderAdapter) => {
+    const asked = internalsOf(adapter)?.asked;
+    if (asked === undefined) {
+      throw new DefinitionError(
+        `${what} needs adapters that modelAdapter made, openai(…) for example: not ${describeValue(adapter)}. ` +
+          "An agent asks its model itself.",
+      );
+    }
+    for (const one of asked.adapters) {
+      if (seen.has(one)) throw new DefinitionError(`${what}: the adapter "${one.name}" is in the chain twice.`);
+      seen.add(one);
+    }
+    return asked;
+  });
+}
+
+/** What a chain does for one evaluation. */
+export type Generate = Pick<ChainProvider, "generate" | "triesCost">;
+
+/** An adapter of adapters that were checked; the first one's policy holds for all. */
+export function adapterOf(
+  kind: string,
+  { adapters, members }: { readonly adapters: readonly ProviderAdapter[]; readonly members: readonly Asked[] },
+  environment: Environment,
+  generatorOf: (run: Run) => Generate,
+): ProviderAdapter {
+  const [first] = adapters as readonly [ProviderAdapter];
+  const leader = internalsOf(first);
+  const facts = factsOf(kind, members);
+  const provider: ModelProvider = {
+    ...facts,
+    generate: () => Promise.reject(new Error(`${facts.name} is asked by an evaluation alone.`)),
+  };
+  const ofRuns = new WeakMap<Run, ModelProvider>();
+  const made = leader?.leads({
+    provider,
+    providerFor(run) {
+      const known = ofRuns.get(run);
+      if (known !== undefined) return known;
+      const generator = generatorOf(run);
+      const own: ChainProvider = {
+        ...facts,
+        generate: (request) => generator.generate(request),
+        triesCost: () => generator.triesCost(),
+      };
+      ofRuns.set(run, own);
+      return own;
+    },
+    prices: dearest(members.map(({ prices }) => prices)),
+    secrets: [...members.flatMap(({ secrets }) => secrets), ...(environment.secrets ?? [])],
+    adapters: members.flatMap((member) => member.adapters),
+    environment,
+  });
+  return made as ProviderAdapter;
+}
+
+function factsOf(kind: string, members: readonly Asked[]): Omit<ModelProvider, "generate"> {
+  const providers = members.map(({ provider }) => provider);
+  return {
+    name: `${kind}(${providers.map(({ name }) => name).join(", ")})`,
+    model: (providers[0] as ModelProvider).model,
+    maxOutputTokens: known(
+      providers.map(({ maxOutputTokens }) => maxOutputTokens),
+      Math.max,
+    ),
+    contextWindow: known(
+      providers.map(({ contextWindow }) => contextWindow),
+      Math.min,
+    ),
+    capabilities: capabilitiesOf(members),
+  };
+}
+
+/** undefined where one of them is. */
+function known(numbers: readonly (number | undefined)[], of: (...all: number[]) => number): number | undefined {
+  const all = numbers.filter((number) => number !== undefined);
+  return all.length === numbers.length ? of(...all) : undefined;
+}
+
+/** Tools, native output and limits of an answer: what all can. Settings: what one can, for it alone is asked then. */
+function capabilitiesOf(members: readonly Asked[]): ModelCapabilities {
+  const all = members.map(({ provider }) => provider.capabilities);
+  const least = known(
+    all.map(({ outputLimit }) => outputLimit?.least),
+    Math.max,
+  );
+  return {
+    tools: all.every(({ tools }) => tools),
+    nativeOutput: all.every(({ nativeOutput }) => nativeOutput),
+    outputLimit: least === undefined ? undefined : { least },
+    reportsCost: members.every(({ reportsCost }) => reportsCost),
+    settings: [...new Set(all.flatMap(({ settings = [] }) => settings))],
+    refusesSetting(settings) {
+      const refusals = members.map(({ provider }) => refusedSetting(provider, settings)?.message);
+      if (refusals.includes(undefined)) return undefined;
+      const { settings: taken = [], refusesSetting } = all[0] as ModelCapabilities;
+      const names = Object.keys(settings) as (keyof typeof settings)[];
+      const unknown = names.find((name) => name !== "providerOptions" && !taken.includes(name));
+      const setting = unknown ?? refusesSetting?.(settings)?.setting ?? (names[0] as keyof typeof settings);
+      return { setting, why: refusals.join(" ") };
+    },
+  };
+}
+
+/** The highest price of a request at any of the models; unknown where the price of one is. */
+function dearest(all: readonly Prices[]): Prices {
+  let current: Pricing | undefined;
+  return {
+    current: () => current,
+    load: async () => (current ??= dearestOf(await Promise.all(all.map((prices) => prices.load())))),
+  };
+}
+
+function dearestOf(all: readonly Pricing[]): Pricing {
+  const unknown = all.find((pricing) => !pricing.known);
+  if (unknown !== undefined) return unknown;
+  return {
+    known: true,
+    priceOf: (tokens, at) => Math.max(...all.map((pricing) => (pricing.known ? pricing.priceOf(tokens, at) : 0))),
+  };
+}
