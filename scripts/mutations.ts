@@ -117,8 +117,8 @@ export const mutations: readonly Mutation[] = [
     rule: "LOOP-6",
     breaks: "the response names the provider",
     file: "runtime/src/response.ts",
-    find: "provider: setup.provider.name,\n    model: run.model,",
-    replace: 'provider: "",\n    model: run.model,',
+    find: "provider: answered?.provider ?? setup.provider.name,",
+    replace: 'provider: "",',
     test: "packages/runtime/test/loop.test.ts",
   },
   {
@@ -149,8 +149,8 @@ export const mutations: readonly Mutation[] = [
     rule: "LLC-29",
     breaks: "the response has the provider's payload",
     file: "runtime/src/response.ts",
-    find: "providerPayload: response.payload,\n  });",
-    replace: "providerPayload: undefined,\n  });",
+    find: "providerPayload: run.files === undefined ? response.payload : withoutBytes(response.payload),",
+    replace: "providerPayload: undefined,",
     test: "examples/llm-connect/test/evaluate.test.ts",
   },
   {
@@ -253,8 +253,8 @@ export const mutations: readonly Mutation[] = [
     rule: "TOOL-17",
     breaks: "the value of a tool that declares its output is checked",
     file: "runtime/src/tools/result.ts",
-    find: "output === undefined ? asJsonResult(result)",
-    replace: "output !== null ? asJsonResult(result)",
+    find: "output === undefined ? asJsonResult(bare)",
+    replace: "output !== null ? asJsonResult(bare)",
     test: "packages/runtime/test/tools/declared-output.test.ts",
   },
   {

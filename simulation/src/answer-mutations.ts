@@ -61,20 +61,20 @@ export const answerMutations: readonly Mutation[] = [
   {
     name: "what was not streamed of a text is not emitted",
     file: runtime("streaming/deltas.ts"),
-    find: "if (received.length < text.length) add(text.slice(received.length));",
+    find: "if (answer.received.length < text.length) add(text.slice(answer.received.length));",
     replace: "",
   },
   {
     name: "what was streamed and is not the text stays",
     file: runtime("streaming/deltas.ts"),
-    find: "if (!text.startsWith(received)) takeBack();",
+    find: "if (!text.startsWith(answer.received) || !reasoning.startsWith(thoughts.received)) takeBack();",
     replace: "",
   },
   {
     name: "a delta of another kind is streamed as text",
     file: runtime("streaming/deltas.ts"),
-    find: 'return kind === "text" && typeof text === "string" ? text : "";',
-    replace: 'return kind !== "" && typeof text === "string" ? text : "";',
+    find: 'const isKnown = delta.kind === "text" || delta.kind === "reasoning";',
+    replace: 'const isKnown = delta.kind !== "";',
   },
   {
     name: "deltas of a slow reader are merged at once",
@@ -115,8 +115,8 @@ export const answerMutations: readonly Mutation[] = [
   {
     name: "an attempt that failed costs nothing",
     file: runtime("request/attempt.ts"),
-    find: "if (reported === undefined && outputTokens === 0) return noUsage;",
-    replace: "if (outputTokens >= 0) return noUsage;",
+    find: "const isFree = reported === undefined && outputTokens === 0;",
+    replace: "const isFree = outputTokens >= 0;",
   },
   {
     name: "a request that a listener aborted keeps what it reserved",

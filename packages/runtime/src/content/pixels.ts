@@ -1,9 +1,14 @@
-import { imageSize } from "image-size";
+type ImageSize = typeof import("image-size");
+let loading: Promise<ImageSize | undefined> | undefined;
 
-/** The size that an image's header states; nothing where it states none. */
-export function pixelsOf(bytes: Uint8Array): { readonly width: number; readonly height: number } | undefined {
+/** The size that an image's header states; nothing where it states none, or where the package `image-size` is not installed. */
+export async function pixelsOf(
+  bytes: Uint8Array,
+): Promise<{ readonly width: number; readonly height: number } | undefined> {
+  const loaded = await (loading ??= import("image-size").catch(() => undefined));
+  if (loaded === undefined) return undefined;
   try {
-    const { width, height } = imageSize(bytes);
+    const { width, height } = loaded.imageSize(bytes);
     return Number.isSafeInteger(width) && Number.isSafeInteger(height) ? { width, height } : undefined;
   } catch {
     return undefined;

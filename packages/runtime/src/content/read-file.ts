@@ -69,7 +69,7 @@ export async function store(
     mediaType: mediaType === "" ? "application/octet-stream" : mediaType,
     hash,
     bytes: bytes.length,
-    ...(shown?.startsWith("image/") === true ? pixelsOf(bytes) : {}),
+    ...(shown?.startsWith("image/") === true ? await pixelsOf(bytes) : {}),
   });
   keepBytes(file, bytes);
   return file;

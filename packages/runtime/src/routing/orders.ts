@@ -7,6 +7,7 @@ export interface RouteCandidate {
   readonly index: number;
   /** The name of the adapter. */
   readonly provider: string;
+  /** The model that the adapter asks. */
   readonly model: string;
   /** Whether it has failed so often that it is not asked now. */
   readonly open: boolean;

@@ -25,11 +25,15 @@ export function resultOf(returned: unknown, output?: Schema): ToolResult | Promi
   };
   if (!result.success) return failed(result.message);
   if (isA(result.value, Error)) return failed(messageOf(result.value));
-  const { files: _, ...bare } = result;
+  const bare = result.files === undefined ? result : withoutFiles(result);
   return output === undefined ? asJsonResult(bare) : checkedResult(bare, output);
 }
 
 type Success = Omit<Extract<ReturnedResult, { readonly success: true }>, "files">;
+
+function withoutFiles({ files: _, ...bare }: Extract<ReturnedResult, { readonly success: true }>): Success {
+  return bare;
+}
 
 function checkedResult(result: Success, output: Schema): ToolResult | Promise<ToolResult> {
   const unchecked = (error: unknown): ToolResult =>
