@@ -101,7 +101,9 @@ function readMessage(message: JsonObject, path: string): SimulatedMessage {
       `${path}.role`,
       "invalid_value",
     );
-  checkKeys(message, keys, `${path}.`);
+  // OpenAI knows no `cache_control`; proxies of its wire, LiteLLM and OpenRouter, pass it on to Anthropic.
+  const { cache_control: _, ...known } = message;
+  checkKeys(known, keys, `${path}.`);
   const calls = message["tool_calls"] === undefined ? [] : listAt(message, "tool_calls", `${path}.`);
   if (message["tool_calls"] !== undefined) checkFull(calls, `${path}.tool_calls`);
   const toolCalls = calls.map((call, index) => readCall(call, `${path}.tool_calls[${index}]`));
