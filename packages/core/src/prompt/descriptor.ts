@@ -54,7 +54,7 @@ export function sectionHash(section: Section<never>): string {
 }
 
 /** Hashes what an override can replace in a tool, and the tool's schemas. */
-export function toolHash(tool: Tool): string {
+function toolHash(tool: Tool): string {
   return contentHash({
     description: tool.description,
     input: jsonSchemaOf(tool.input, "input", `The input of tool "${tool.name}"`),

@@ -16,7 +16,7 @@ export function fileTokensIn({ files }: Message): number {
 }
 
 /** Tokens of one file: an upper bound. */
-export function tokensOfFile(file: FileRef): number {
+function tokensOfFile(file: FileRef): number {
   const [kind] = file.mediaType.split("/");
   if (kind === "image") return imageTokens(file);
   if (file.mediaType === "application/pdf") return ofPage * (pagesOf(file) ?? mostPages);

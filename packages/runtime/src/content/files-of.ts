@@ -13,7 +13,7 @@ import { failed } from "../tools/result.ts";
 import type { RunFiles } from "./contract.ts";
 
 /** The files of an evaluation; their code is loaded where there are any. */
-export async function filesOf(run: Run): Promise<RunFiles> {
+async function filesOf(run: Run): Promise<RunFiles> {
   if (run.files === undefined) {
     const { openRunFiles } = await import("./run-files.ts");
     run.files ??= openRunFiles(run);

@@ -4,7 +4,7 @@ import { describeValue, whyNoJson } from "@proviso/core/internal";
 import { failure, type Failure } from "../failures.ts";
 
 /** What a request carries where the evaluation sets nothing: one object for all of them. */
-export const noSettings: EvaluationSettings = Object.freeze({});
+const noSettings: EvaluationSettings = Object.freeze({});
 
 type Check = readonly [mustBe: string, fits: (value: unknown) => boolean];
 
