@@ -26,16 +26,16 @@ export interface UIMessageStart {
 export interface UIMessageMark {
   readonly type: "start-step" | "finish-step" | "finish" | "abort";
 }
-/** A text part begins or ends. */
+/** A part of the text, or of the model's thoughts, begins or ends. */
 export interface UIMessageText {
-  readonly type: "text-start" | "text-end";
-  /** The id of the text part. */
+  readonly type: "text-start" | "text-end" | "reasoning-start" | "reasoning-end";
+  /** The id of the part. */
   readonly id: string;
 }
-/** More of a text part. */
+/** More of a part of the text, or of the model's thoughts. */
 export interface UIMessageTextDelta {
-  readonly type: "text-delta";
-  /** The id of the text part. */
+  readonly type: "text-delta" | "reasoning-delta";
+  /** The id of the part. */
   readonly id: string;
   /** What was added to the text. */
   readonly delta: string;

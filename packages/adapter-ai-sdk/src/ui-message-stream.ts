@@ -20,7 +20,7 @@ const optionNames = { messageId: true, tools: true, onError: true } as const;
 
 /**
  * Makes the stream that a page with the AI SDK's `useChat` reads: give it to `createUIMessageStreamResponse({ stream })` of
- * the package `ai`. A turn is a step; text, tool calls with their state, a structured output (`data-output`, each time
+ * the package `ai`. A turn is a step; text, thoughts, tool calls with their state, a structured output (`data-output`, each time
  * anew) and failures arrive as they happen. Where a request is repeated after text was sent, the text that was sent stays a
  * part of its own, because the protocol cannot take text back; a transient `data-reset` names that part. When the reader
  * leaves, the evaluation is aborted.
@@ -86,9 +86,9 @@ class PageMessage {
   readonly #onError: (error: unknown) => string;
   readonly #announced = new Set<string>();
   #turn = 0;
-  #texts = 0;
-  /** The text part that is open. */
-  #text: string | undefined;
+  readonly #parts = { text: 0, reasoning: 0 };
+  /** The part of the text, or of the thoughts, that is open. */
+  #open: { readonly kind: "text" | "reasoning"; readonly id: string } | undefined;
 
   constructor({ messageId, tools = true, onError = codeOf }: UIMessageStreamOptions) {
     this.#messageId = messageId;
@@ -103,15 +103,16 @@ class PageMessage {
   chunksOf(event: StreamEvent): readonly UIMessageStreamChunk[] {
     const { type } = event;
     if (type === "provider.requested") return this.#step(event.turn);
-    if (type === "text.delta") return this.#delta(event.text);
+    if (type === "text.delta") return this.#delta("text", event.text);
+    if (type === "reasoning.delta") return this.#delta("reasoning", event.text);
     if (type === "text.reset") return this.#reset();
     if (type === "output.delta") return [{ type: "data-output", id: "output", data: event.partial }];
-    if (type === "provider.responded") return this.#closeText();
+    if (type === "provider.responded") return this.#close();
     return this.#showsTools ? this.#toolChunks(event) : [];
   }
 
   end(failed: { readonly error: unknown } | undefined): readonly UIMessageStreamChunk[] {
-    const open = this.#closeText();
+    const open = this.#close();
     if (failed === undefined) {
       return this.#turn === 0 ? [{ type: "finish" }] : [...open, { type: "finish-step" }, { type: "finish" }];
     }
@@ -128,26 +129,24 @@ class PageMessage {
     return [...before, { type: "start-step" }];
   }
 
-  #delta(delta: string): readonly UIMessageStreamChunk[] {
-    if (this.#text !== undefined) return [{ type: "text-delta", id: this.#text, delta }];
-    const id = `text-${++this.#texts}`;
-    this.#text = id;
-    return [
-      { type: "text-start", id },
-      { type: "text-delta", id, delta },
-    ];
+  #delta(kind: "text" | "reasoning", delta: string): readonly UIMessageStreamChunk[] {
+    if (this.#open?.kind === kind) return [{ type: `${kind}-delta`, id: this.#open.id, delta }];
+    const id = `${kind}-${++this.#parts[kind]}`;
+    const before = this.#close();
+    this.#open = { kind, id };
+    return [...before, { type: `${kind}-start`, id }, { type: `${kind}-delta`, id, delta }];
   }
 
   #reset(): readonly UIMessageStreamChunk[] {
-    const id = this.#text;
+    const id = this.#open?.id;
     if (id === undefined) return [];
-    return [...this.#closeText(), { type: "data-reset", data: { id }, transient: true }];
+    return [...this.#close(), { type: "data-reset", data: { id }, transient: true }];
   }
 
-  #closeText(): readonly UIMessageStreamChunk[] {
-    const id = this.#text;
-    this.#text = undefined;
-    return id === undefined ? [] : [{ type: "text-end", id }];
+  #close(): readonly UIMessageStreamChunk[] {
+    const open = this.#open;
+    this.#open = undefined;
+    return open === undefined ? [] : [{ type: `${open.kind}-end`, id: open.id }];
   }
 
   #toolChunks(event: StreamEvent): readonly UIMessageStreamChunk[] {

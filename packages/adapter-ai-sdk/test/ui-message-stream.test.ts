@@ -115,6 +115,14 @@ test("AIS-25 a structured output comes as a data part, the last one whole", asyn
   );
 });
 
+test("AIS-25 thoughts are a part of their own, before the text", async () => {
+  const { parts } = await readOverHttp(scripted([{ reasoning: "One and two.", text: "It is 3." }]), sum);
+  expect(parts.slice(1)).toMatchObject([
+    { type: "reasoning", text: "One and two.", state: "done" },
+    { type: "text", text: "It is 3.", state: "done" },
+  ]);
+});
+
 test("AIS-25 text of a request that is made again stays a part of its own, and is named", async () => {
   const refused = { failure: "throttle", kind: "unknown", message: "cut" } as const;
   let asked = 0;
