@@ -43,9 +43,8 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
     const message = withUniqueIds(answer, run.world.newId);
     learnFrom(run, request, answered);
     const durationMs = elapsedMs(run.world.clock, askedAt);
-    const waited = queuedMs === 0 ? undefined : { queuedMs };
-    const files = message.files && { files: message.files.map(({ file }) => file) };
-    announceAnswer(run, response, { usage, durationMs, ...waited, ...files });
+    const files = message.files?.map(({ file }) => file);
+    announceAnswer(run, response, { usage, durationMs, queuedMs, files });
 
     const unusable = cut ?? answerFault(response);
     if (unusable !== undefined) return unusable;

@@ -118,19 +118,25 @@ async function buildRun(
     redact: showing.redact,
     log: showing.log,
   });
-  return readied(run, options);
-}
-
-/** Checks what the tools use, and reads the files; nothing is left open where that fails. */
-async function readied(run: Run, options: EvaluateOptions): Promise<Run | Failure> {
   try {
     checkUses(run);
-    const stop = holdsFiles(run, options) ? await run.limits.race(openFiles(run), "render") : undefined;
+    // An evaluation without files makes no promise more.
+    return holdsFiles(run, options) ? withFiles(run) : run;
+  } catch (error) {
+    // Nothing is left open.
+    await run.close();
+    throw error;
+  }
+}
+
+/** Reads the files; nothing is left open where that fails. */
+async function withFiles(run: Run): Promise<Run | Failure> {
+  try {
+    const stop = await run.limits.race(openFiles(run), "render");
     if (stop === undefined) return run;
     await run.close();
     return stop;
   } catch (error) {
-    // Nothing is left open.
     await run.close();
     throw error;
   }
