@@ -4,7 +4,7 @@ import { buildsIn, lockfileFaults, packageFaults, workspaceFaults } from "../sup
 const fine = { name: "fine", version: "1.0.0", license: "MIT" };
 
 describe("SEC-6 what others wrote", () => {
-  test.each(["MIT", "ISC", "Apache-2.0", "(MIT OR GPL-3.0)", { type: "BSD-3-Clause" }])(
+  test.each(["MIT", "ISC", "Apache-2.0", "(MIT OR GPL-3.0)", "(MIT AND Zlib)", { type: "BSD-3-Clause" }])(
     "SEC-6 %o may be used",
     (license) => {
       expect(packageFaults({ ...fine, license }, [])).toEqual([]);
@@ -21,6 +21,9 @@ describe("SEC-6 what others wrote", () => {
   test("SEC-6 an exception is for one tool", () => {
     expect(packageFaults({ ...fine, name: "lightningcss-linux-x64-gnu", license: "MPL-2.0" }, [])).toEqual([]);
     expect(packageFaults({ ...fine, name: "lightningcsser", license: "MPL-2.0" }, [])).toHaveLength(1);
+    const server = { ...fine, name: "@modelcontextprotocol/server-everything" };
+    expect(packageFaults({ ...server, license: "SEE LICENSE IN LICENSE" }, [])).toEqual([]);
+    expect(packageFaults({ ...server, license: "GPL-3.0" }, [])).toHaveLength(1);
   });
 
   test("SEC-6 a script that would run where it is installed is a fault, unless the workspace allows it", () => {

@@ -71,7 +71,7 @@ export const answerMutations: readonly Mutation[] = [
     replace: "",
   },
   {
-    name: "a delta of another kind is streamed as text",
+    name: "a delta of an unknown kind is streamed",
     file: runtime("streaming/deltas.ts"),
     find: 'const isKnown = delta.kind === "text" || delta.kind === "reasoning";',
     replace: 'const isKnown = delta.kind !== "";',

@@ -34,8 +34,10 @@ function checkTexts({ book }: Pick<World, "book">, { said, id }: Watched, heard:
       attempt = event.attempt;
       needsReset = attempt > 1 && (told.get(event.turn) ?? "") !== "";
     }
+    if (event.type === "text.delta" || event.type === "reasoning.delta") {
+      book.demand(event.text !== thought, `STR-1 ${id} tells a delta of another kind as ${event.type}`);
+    }
     if (event.type === "text.delta") {
-      book.demand(event.text !== thought, `STR-1 ${id} tells a delta of another kind as text`);
       book.demand(!needsReset, `THR-9 ${id} tells more of attempt ${attempt} without taking back the one before`);
       told.set(event.turn, (told.get(event.turn) ?? "") + event.text);
     }
