@@ -104,12 +104,14 @@ export function frozenMessages(messages: readonly Message[]): readonly Message[]
 
 function systemOf({ system, cacheAt }: RenderedPrompt, isMarked: boolean): readonly Message[] {
   if (system === "") return [];
-  return [freeze({ role: "system", text: system, ...(isMarked ? marksOf(cacheAt?.system) : undefined) })];
+  const marks = isMarked ? marksOf(cacheAt?.system) : undefined;
+  return [freeze(marks === undefined ? { role: "system", text: system } : { ...marks, role: "system", text: system })];
 }
 
 function questionOf({ user, cacheAt, files }: RenderedPrompt, isMarked: boolean): Message {
   const marks = isMarked ? marksOf(cacheAt?.user) : undefined;
-  return freeze({ role: "user", text: user, ...marks, ...(files && placedIn(files)) });
+  if (marks === undefined && files === undefined) return freeze({ role: "user", text: user });
+  return freeze({ ...marks, ...(files && placedIn(files)), role: "user", text: user });
 }
 
 /** The files that are stored; the others are, before anything is sent. */

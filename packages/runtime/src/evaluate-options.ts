@@ -70,7 +70,7 @@ export function checkEvaluateOptions(given: EvaluateOptions): void {
     option = Object.keys(options).find(
       (name) => !Object.hasOwn(evaluateOptionNames, name) && options[name] !== undefined,
     );
-    checkOptionNames("evaluate", given, evaluateOptionNames);
+    if (option !== undefined) checkOptionNames("evaluate", given, evaluateOptionNames);
     for (const { name, mustBe, fits } of checks) {
       const value = options[name];
       option = name;

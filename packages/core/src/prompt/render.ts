@@ -131,10 +131,13 @@ function textsByRole(
   const files: PlacedParam[] = [];
   for (const section of shown) {
     const { role, path } = section.compiled;
-    files.length = 0;
     add(sectionText(section, rendering, files), role);
     const texts = role === "system" ? systems : users;
-    if (files.length > 0) (placed ??= new PlacedParams()).added({ role, path }, files, texts);
+    // Setting a length costs more than all else here, so it is set only where it is another.
+    if (files.length > 0) {
+      (placed ??= new PlacedParams()).added({ role, path }, files, texts);
+      files.length = 0;
+    }
     ends?.added(section, texts);
   }
   if (template.examples.length > 0) add(taskExamplesText(offeredExamples(template.examples, open)), "system");
@@ -178,8 +181,8 @@ function toolsOf(open: readonly CompiledSection[], overrides: OverriddenTexts | 
 const noProviderTools: readonly ProviderTool[] = Object.freeze([]);
 
 function providerToolsOf(open: readonly CompiledSection[]): readonly ProviderTool[] {
-  const tools = open.flatMap(({ section }) => section.providerTools ?? []);
-  return tools.length === 0 ? noProviderTools : Object.freeze(tools);
+  if (open.every(({ section }) => section.providerTools === undefined)) return noProviderTools;
+  return Object.freeze(open.flatMap(({ section }) => section.providerTools ?? []));
 }
 
 /** What was opened counts first, then the override, then the definition. */

@@ -30,7 +30,7 @@ export interface Work {
   /** An estimate of the tokens that it has produced so far. Left out: those of its deltas. */
   produced?(): number;
   /** What tries of it that are over have cost, where several models can be asked; undefined: nothing. */
-  triesCost?(): Usage | undefined;
+  readonly triesCost?: (() => Usage | undefined) | undefined;
   /** The limit of its answer in tokens; undefined where there is none. */
   limit?(): number | undefined;
 }

@@ -27,7 +27,7 @@ export function limitedWork(run: Run, provider: ModelProvider, request: ModelReq
     work: {
       wanted: run.limits.budget && wantedOf(run, boundsOf(provider, run), inputTokens()),
       inputTokens,
-      ...(isChainProvider(provider) && { triesCost: () => provider.triesCost() }),
+      triesCost: isChainProvider(provider) ? () => provider.triesCost() : undefined,
       limit: () => sent?.limit ?? boundOf(provider, run),
       begin(onDelta, { room }) {
         const limit = lifted === undefined ? outputLimitIn(room, run, provider) : undefined;

@@ -174,8 +174,8 @@ function readMessage(message: unknown): AssistantMessage | string {
   // Also where the list has a hole.
   const unread = calls.findIndex((call) => !isRecord(call));
   if (unread !== -1) return (calls[unread] as string | undefined) ?? noMessage;
-  const thought = typeof reasoning === "string" && reasoning !== "" ? { reasoning } : undefined;
-  const own = { role: "assistant", text, toolCalls: calls as readonly ToolCall[], ...thought } as const;
+  const plain = { role: "assistant", text, toolCalls: calls as readonly ToolCall[] } as const;
+  const own = typeof reasoning === "string" && reasoning !== "" ? { ...plain, reasoning } : plain;
   if (providerItems === undefined) return own;
   const why = whyNoJson(providerItems);
   if (why !== undefined) return `The provider's own items cannot be written as JSON: ${why}`;
