@@ -63,25 +63,35 @@ export async function connectMcp(server: McpServerSpec, options: McpConnectOptio
     throw redact(error);
   });
   const link = async (): Promise<Link> => (await shared.open()).link;
-  const readResource = async (uri: string): Promise<McpContent> => redact(await readFrom(await link(), uri));
-  const listResources = async (): Promise<readonly McpResourceInfo[]> => redact(await resourcesOf(await link()));
+  const read = async (uri: string, signal?: AbortSignal): Promise<McpContent> =>
+    redact(await readFrom(await link(), uri, signal));
+  const listed = async (signal?: AbortSignal): Promise<readonly McpResourceInfo[]> =>
+    redact(await resourcesOf(await link(), signal));
   const connection: McpConnection = {
     serverName: opened.link.server,
     definitions: opened.definitions,
     pins: opened.pins,
-    readResource,
-    listResources,
+    readResource: (uri) => read(uri),
+    listResources: () => listed(),
     prompt: async (name, args = {}) => redact(await promptFrom(await link(), name, args)),
     listPrompts: async () => redact(await promptsOf(await link())),
     close: () => shared.close(),
     [Symbol.asyncDispose]: () => shared.close(),
   };
-  return withCaller(connection, { call: shared.call, readResource, listResources, redact });
+  return withCaller(connection, {
+    call: shared.call,
+    readResource: (uri, { signal }) => read(uri, signal),
+    listResources: ({ signal }) => listed(signal),
+    redact,
+  });
 }
 
 /** The texts and files of a resource. */
-export async function readFrom({ client, ask }: Link, uri: string): Promise<McpContent> {
-  const { contents } = await ask((options) => client.readResource({ uri }, { ...options, cacheMode: "bypass" }));
+export async function readFrom({ client, ask }: Link, uri: string, signal?: AbortSignal): Promise<McpContent> {
+  const { contents } = await ask(
+    (options) => client.readResource({ uri }, { ...options, cacheMode: "bypass" }),
+    signal,
+  );
   const parts = contents.map(resourcePart);
   const text = parts
     .filter((part) => typeof part === "string")
@@ -91,8 +101,11 @@ export async function readFrom({ client, ask }: Link, uri: string): Promise<McpC
 }
 
 /** What the server lists; nothing where it has no resources. */
-export async function resourcesOf({ client, ask }: Link): Promise<readonly McpResourceInfo[]> {
-  const { resources } = await ask((options) => client.listResources(undefined, { ...options, cacheMode: "refresh" }));
+export async function resourcesOf({ client, ask }: Link, signal?: AbortSignal): Promise<readonly McpResourceInfo[]> {
+  const { resources } = await ask(
+    (options) => client.listResources(undefined, { ...options, cacheMode: "refresh" }),
+    signal,
+  );
   return resources.map(({ uri, name, description, mimeType }) => ({
     uri,
     name: visibleText(name),

@@ -1,7 +1,9 @@
 // 1. A link is one connection to a server: opened once, lost once, never opened again.
-// 2. A call under way is in `calls`, with its context, until the server has answered or the link is lost.
+// 2. `listed` is how many of the server's reports of a change the last listing has seen: it is stale while that is not
+//    all of them. One listing serves all calls that wait for it, and one that fails leaves the list stale.
+// 3. A call under way is in `calls`, with its context, until the server has answered or the link is lost.
 import type { CallToolResult, Client, Transport } from "@modelcontextprotocol/client";
-import { systemClock, type ToolContext } from "@proviso/core";
+import { systemClock, type Clock, type ToolContext } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 import { variablesNamed } from "@proviso/node/internal";
 import { answerAsked, type AskedCall } from "./asked.ts";
@@ -10,12 +12,18 @@ import { McpError } from "./mcp-error.ts";
 import { shownServer, type CheckedConnectOptions, type McpServerSpec } from "./options.ts";
 import { ProcessTransport } from "./process-transport.ts";
 import { errorOf, loadSdk, noTimeout, type Sdk } from "./sdk.ts";
+import { redactionFor } from "./source.ts";
 import { callTool } from "./tool-call.ts";
+import { visibleText, visibleValue } from "./visible-text.ts";
 
 /** Milliseconds in which a process shows whether it knows the newest revision. An older one may never answer. */
 const probeMs = 5_000;
 /** Milliseconds in which a service may learn that its session is over. */
 const farewellMs = 1_000;
+/** Listings before one call, of a server that changes its tools while they are listed. */
+const mostListings = 4;
+/** UTF-16 units of the name that a server gives itself. */
+const longestName = 100;
 
 /** An open connection to a server. */
 export interface Link {
@@ -24,13 +32,18 @@ export interface Link {
   tools(): readonly McpToolInfo[];
   readonly client: Client;
   isLost(): boolean;
-  /** Lists the tools anew, if the server has reported that they changed. Returns whether it has. */
-  refresh(signal: AbortSignal): Promise<boolean>;
+  /**
+   * Returns what the server lists now: listed anew, within `connectMs`, if it has reported a change since.
+   * @throws {McpError}
+   */
+  refresh(): Promise<readonly McpToolInfo[]>;
   call(tool: McpToolInfo, input: Readonly<Record<string, unknown>>, context: ToolContext): Promise<CallToolResult>;
-  /** A request of ours that belongs to no call, within `connectMs`. @throws {McpError} */
-  ask<T>(request: (options: { readonly signal: AbortSignal; readonly timeout: number }) => Promise<T>): Promise<T>;
+  /** A request that is no call of a tool, within `connectMs`; the end of the signal reaches the server. @throws {McpError} */
+  ask<T>(request: AskedOf<T>, signal?: AbortSignal): Promise<T>;
   close(): Promise<void>;
 }
+
+type AskedOf<T> = (options: { readonly signal: AbortSignal; readonly timeout: number }) => Promise<T>;
 
 /** @throws {McpError} "connect", "timeout" */
 export async function openLink(spec: McpServerSpec, options: CheckedConnectOptions): Promise<Link> {
@@ -86,7 +99,7 @@ async function handshake(
 ): Promise<Handshake> {
   const transport = transportFor(sdk, spec);
   const { elicit, sampling } = options;
-  const state: LinkState = { isLost: false, isStale: false, tools: [], calls: new Map() };
+  const state: LinkState = { isLost: false, reported: 0, listed: -1, listing: undefined, tools: [], calls: new Map() };
   const client = new sdk.Client(
     { name: "proviso", version: "0.0.0" },
     {
@@ -97,7 +110,7 @@ async function handshake(
       versionNegotiation: { mode: "auto", probe: { timeoutMs: Math.min(probeMs, options.connectMs) } },
       // What is asked in a call is answered where the call is known.
       inputRequired: { autoFulfill: false },
-      listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => void (state.isStale = true) } },
+      listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => void state.reported++ } },
     },
   );
   answerOlderServers(client, options, state);
@@ -114,10 +127,10 @@ async function handshake(
       { sdk, client, transport },
       options,
       state,
-      client.getServerVersion()?.name ?? shownServer(spec),
+      nameOf(client.getServerVersion()?.name) ?? shownServer(spec),
     );
     client.onclose = () => lose(state, link.server);
-    await list(client, state, signal);
+    await list(client, state, { signal, timeout: noTimeout });
     return link;
   };
   try {
@@ -126,6 +139,14 @@ async function handshake(
     await transport.close().catch(() => {});
     return { transport, error };
   }
+}
+
+/** A model reads it: it is visible and short. undefined where nothing is left of it. */
+function nameOf(given: string | undefined): string | undefined {
+  const visible = visibleText(given ?? "")
+    .replaceAll(/\s+/g, " ")
+    .trim();
+  return visible === "" ? undefined : visible.slice(0, longestName).toWellFormed();
 }
 
 function transportFor(sdk: Sdk, spec: McpServerSpec): Transport {
@@ -144,8 +165,12 @@ function transportFor(sdk: Sdk, spec: McpServerSpec): Transport {
 
 interface LinkState {
   isLost: boolean;
-  /** The server has reported that its tools changed, and they were not listed since. */
-  isStale: boolean;
+  /** How often the server has reported that its tools changed. */
+  reported: number;
+  /** `reported` as it was when `tools` were asked for; -1: they were not listed yet. */
+  listed: number;
+  /** The listing that is under way. */
+  listing: Promise<void> | undefined;
   tools: readonly McpToolInfo[];
   /** The calls under way, each with what ends it. */
   readonly calls: Map<AskedCall, (error: McpError) => void>;
@@ -157,10 +182,11 @@ function lose(state: LinkState, server: string): void {
   for (const end of state.calls.values()) end(error);
 }
 
-async function list(client: Client, state: LinkState, signal: AbortSignal): Promise<void> {
-  state.isStale = false;
-  const { tools } = await client.listTools(undefined, { signal, timeout: noTimeout, cacheMode: "refresh" });
+async function list(client: Client, state: LinkState, options: Parameters<AskedOf<unknown>>[0]): Promise<void> {
+  const { reported } = state;
+  const { tools } = await client.listTools(undefined, { ...options, cacheMode: "refresh" });
   state.tools = tools.map(infoOf);
+  state.listed = reported;
 }
 
 /**
@@ -168,7 +194,9 @@ async function list(client: Client, state: LinkState, signal: AbortSignal): Prom
  * several, or none, it is declined.
  */
 function answerOlderServers(client: Client, options: CheckedConnectOptions, { calls }: LinkState): void {
-  const answer = async (method: string, params: unknown): Promise<never> => {
+  const redact = redactionFor(options.secrets);
+  const answer = async (method: string, given: unknown): Promise<never> => {
+    const params = redact(visibleValue(given));
     const [only, ...others] = calls.keys();
     if (only === undefined || others.length > 0) {
       if (method === "elicitation/create") return { action: "decline" } as never;
@@ -189,42 +217,26 @@ function linkOver(
   server: string,
 ): Link {
   const { connectMs, clock = systemClock } = options;
+  const redact = redactionFor(options.secrets);
+  const ask = asker({ sdk, server, connectMs, clock });
   return {
     server,
     client,
     tools: () => state.tools,
     isLost: () => state.isLost,
-    async refresh(signal) {
-      if (!state.isStale) return false;
-      await list(client, state, signal);
-      return true;
-    },
+    refresh: () => freshTools({ client, server, ask }, state),
     async call(tool, input, context) {
       const call: AskedCall = { server, tool: tool.name, context };
       const { promise: lost, reject } = Promise.withResolvers<never>();
       lost.catch(() => {});
       state.calls.set(call, reject);
       try {
-        return await Promise.race([callTool({ sdk, client, options, call }, tool, input), lost]);
+        return await Promise.race([callTool({ sdk, client, options, call, redact }, tool, input), lost]);
       } finally {
         state.calls.delete(call);
       }
     },
-    async ask(request) {
-      const done = new AbortController();
-      const late = clock.sleep(connectMs, done.signal).then(
-        () => Promise.reject(new McpError("timeout", server, `${server} did not answer within ${connectMs} ms.`)),
-        () => new Promise<never>(() => {}),
-      );
-      late.catch(() => {});
-      try {
-        return await Promise.race([request({ signal: done.signal, timeout: noTimeout }), late]);
-      } catch (error) {
-        throw errorOf(error, server, sdk);
-      } finally {
-        done.abort();
-      }
-    },
+    ask,
     async close() {
       lose(state, server);
       if ("terminateSession" in transport)
@@ -234,6 +246,48 @@ function linkOver(
       await transport.close().catch(() => {});
     },
   };
+}
+
+/** Makes `Link.ask`. */
+function asker(of: {
+  readonly sdk: Sdk;
+  readonly server: string;
+  readonly connectMs: number;
+  readonly clock: Clock;
+}): Link["ask"] {
+  const { sdk, server, connectMs, clock } = of;
+  return async (request, signal) => {
+    const done = new AbortController();
+    const aborted = signal === undefined ? done.signal : AbortSignal.any([done.signal, signal]);
+    const late = clock.sleep(connectMs, done.signal).then(
+      () => Promise.reject(new McpError("timeout", server, `${server} did not answer within ${connectMs} ms.`)),
+      () => new Promise<never>(() => {}),
+    );
+    late.catch(() => {});
+    try {
+      return await Promise.race([request({ signal: aborted, timeout: noTimeout }), late]);
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw errorOf(error, server, sdk);
+    } finally {
+      done.abort();
+    }
+  };
+}
+
+/** Lists the tools until all changes that the server reported are in the list. */
+async function freshTools(
+  { client, server, ask }: Pick<Link, "client" | "server" | "ask">,
+  state: LinkState,
+): Promise<readonly McpToolInfo[]> {
+  for (let listings = 0; state.listed !== state.reported; listings++) {
+    if (listings === mostListings) {
+      throw new McpError("protocol", server, `${server} changes its tools again and again while they are listed.`);
+    }
+    state.listing ??= ask((asked) => list(client, state, asked)).finally(() => void (state.listing = undefined));
+    await state.listing;
+  }
+  return state.tools;
 }
 
 /** The farewell is polite, and not needed: a service that does not answer is left. */

@@ -1,3 +1,5 @@
+import { visibleText } from "./visible-text.ts";
+
 /** Why a server could not be used. */
 export type McpFault = "connect" | "closed" | "timeout" | "protocol" | "changed" | "refused";
 
@@ -16,7 +18,8 @@ export class McpError extends Error {
   readonly server: string;
 
   constructor(reason: McpFault, server: string, message: string, options?: { readonly cause?: unknown }) {
-    super(message, options);
+    // A model reads the message of a call that failed, and a server has written a part of it.
+    super(visibleText(message), options);
     this.reason = reason;
     this.server = server;
   }

@@ -37,8 +37,9 @@ export function pinnedMcp(
     { serverName: parsed.server.name, definitions },
     {
       call: (tool, input, context) => linkFor(context).call(tool, input, context),
-      readResource: async (uri, context) => redact(await readFrom((await linkFor(context).open()).link, uri)),
-      listResources: async (context) => redact(await resourcesOf((await linkFor(context).open()).link)),
+      readResource: async (uri, context) =>
+        redact(await readFrom((await linkFor(context).open()).link, uri, context.signal)),
+      listResources: async (context) => redact(await resourcesOf((await linkFor(context).open()).link, context.signal)),
       redact,
     },
   );

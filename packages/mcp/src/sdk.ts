@@ -1,6 +1,7 @@
 import { messageOf } from "@proviso/core/internal";
 import { isRecord } from "@proviso/core/provider";
 import { McpError } from "./mcp-error.ts";
+import { visibleText, visibleValue } from "./visible-text.ts";
 
 /** The client of the protocol's own SDK. */
 export type Sdk = typeof import("@modelcontextprotocol/client");
@@ -14,8 +15,10 @@ export const noTimeout = 2 ** 31 - 1;
 /** What went wrong, as an McpError; an abort stays what it is. */
 export function errorOf(error: unknown, server: string, sdk: Sdk): unknown {
   if (error instanceof McpError) return error;
-  if (error instanceof sdk.ProtocolError)
-    return new McpError("protocol", server, `${server} answered with an error: ${error.message}`, { cause: error });
+  if (error instanceof sdk.ProtocolError) {
+    const cause = visibleError(error);
+    return new McpError("protocol", server, `${server} answered with an error: ${cause.message}`, { cause });
+  }
   const code = isRecord(error) ? error["code"] : undefined;
   const { SdkErrorCode } = sdk;
   if (code === SdkErrorCode.ConnectionClosed || code === SdkErrorCode.NotConnected || code === SdkErrorCode.SendFailed)
@@ -23,4 +26,13 @@ export function errorOf(error: unknown, server: string, sdk: Sdk): unknown {
       cause: error,
     });
   return new McpError("protocol", server, `${server} could not be asked: ${messageOf(error)}`, { cause: error });
+}
+
+/** The server has written its message and its data: a secret with an invisible character in it would not be recognised. */
+function visibleError(error: Error): Error {
+  const { message, stack = "" } = error;
+  error.message = visibleText(message);
+  error.stack = visibleText(stack);
+  if ("data" in error) Object.defineProperty(error, "data", { value: visibleValue(error.data), configurable: true });
+  return error;
 }

@@ -1,6 +1,7 @@
 // 1. There is one link at a time. A lost one is replaced by the next call, and by nothing else.
 // 2. `definitions` are what was pinned, or what was listed first, and do not change. What the server lists later is
-//    compared with them: a call of a tool that changed fails, unless the change was accepted.
+//    compared with them: a call of a tool that changed fails, unless the change was accepted. Calls that begin meanwhile
+//    wait for the same comparison.
 import type { CallToolResult } from "@modelcontextprotocol/client";
 import { DefinitionError, type ToolContext } from "@proviso/core";
 import {
@@ -38,6 +39,9 @@ export function serverLink(spec: McpServerSpec, options: CheckedConnectOptions):
   /** What tools must be: given, or listed first. */
   let pinned: { readonly pins: McpPins; readonly definitions: readonly McpToolInfo[] } | undefined;
 
+  /** Lost connections that are being closed. */
+  const leaving = new Set<Promise<void>>();
+
   const connect = async (): Promise<Opened> => {
     const link = await openLink(spec, options);
     try {
@@ -50,25 +54,44 @@ export function serverLink(spec: McpServerSpec, options: CheckedConnectOptions):
       throw error;
     }
   };
-  const open = async (): Promise<Opened> => {
+  const open = async (isAgain = false): Promise<Opened> => {
     if (isClosed) throw closedError(pinned?.pins.server.name ?? "the server");
-    const before = await opening?.catch(() => undefined);
-    if (before !== undefined && !before.link.isLost()) return before;
-    if (before === undefined || before === (await opening?.catch(() => undefined))) opening = connect();
-    return opening as Promise<Opened>;
+    const own = (opening ??= connect());
+    const opened = await own.catch((error: unknown) => {
+      if (opening === own) opening = undefined;
+      throw error;
+    });
+    if (!opened.link.isLost()) return opened;
+    // The first call that sees it replaces it; others find the new one.
+    if (opening === own) {
+      opening = undefined;
+      const left = opened.link.close();
+      leaving.add(left);
+      void left.finally(() => leaving.delete(left));
+    }
+    if (!isAgain) return open(true);
+    throw new McpError(
+      "closed",
+      opened.link.server,
+      `The connection to ${opened.link.server} was lost as soon as it was open.`,
+    );
   };
   return {
-    open,
+    open: () => open(),
     async call(tool, input, context) {
-      const { link, definitions } = await untilAborted(context.signal, open());
-      if (await link.refresh(context.signal)) await changes.look(definitions, link.tools());
-      changes.check(tool, link.server);
+      const ready = async (): Promise<Link> => {
+        const { link, definitions } = await open();
+        checkTool(tool, await changes.look(definitions, await link.refresh()), link.server);
+        return link;
+      };
+      const link = await untilAborted(context.signal, ready());
       return link.call(tool, input, context);
     },
     async close() {
       isClosed = true;
       const opened = await opening?.catch(() => undefined);
       await opened?.link.close();
+      await Promise.all(leaving);
     },
   };
 }
@@ -92,22 +115,24 @@ async function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T
   }
 }
 
+/** The changes that were not accepted, by the tool's name. */
+type Refused = ReadonlyMap<string, McpChange>;
+
 interface ChangeKeeper {
   /** @throws {DefinitionError} for changes that are refused */
   first(
     server: string,
     listed: readonly McpToolInfo[],
   ): Promise<{ readonly pins: McpPins; readonly definitions: readonly McpToolInfo[] }>;
-  /** Compares what is listed now; asks of each change once. */
-  look(definitions: readonly McpToolInfo[], listed: readonly McpToolInfo[]): Promise<void>;
-  /** @throws {McpError} "changed" */
-  check(tool: McpToolInfo, server: string): void;
+  /** Compares what is listed now, once for each list, and asks of each change once. Returns what is refused. */
+  look(definitions: readonly McpToolInfo[], listed: readonly McpToolInfo[]): Promise<Refused>;
 }
 
 function changeKeeper({ pins, onChange }: CheckedConnectOptions): ChangeKeeper {
   /** What was asked, with the answer. */
   const asked = new Map<string, boolean>();
-  let refused: ReadonlyMap<string, McpChange> = new Map();
+  /** The last list that was compared. */
+  let compared: { readonly listed: readonly McpToolInfo[]; readonly refused: Promise<Refused> } | undefined;
   const refusedOf = async (changes: readonly McpChange[]): Promise<readonly McpChange[]> => {
     const news = changes.filter((change) => !asked.has(keyOf(change)));
     if (news.length > 0) {
@@ -115,6 +140,11 @@ function changeKeeper({ pins, onChange }: CheckedConnectOptions): ChangeKeeper {
       for (const change of news) asked.set(keyOf(change), isAccepted);
     }
     return changes.filter((change) => asked.get(keyOf(change)) !== true);
+  };
+  const compare = async (definitions: readonly McpToolInfo[], listed: readonly McpToolInfo[]): Promise<Refused> => {
+    // A new tool is not offered, so it does no harm.
+    const changes = changesOf(definitions, listed).filter(({ what }) => what !== "new");
+    return new Map((await refusedOf(changes)).map((change) => [change.tool, change]));
   };
   return {
     async first(server, listed) {
@@ -126,21 +156,23 @@ function changeKeeper({ pins, onChange }: CheckedConnectOptions): ChangeKeeper {
       const all = changes.map((change) => `${change.tool} ${differenceOf(change)}`).join(", ");
       throw new DefinitionError(`The tools of ${server} are not what was pinned: ${all}.`);
     },
-    async look(definitions, listed) {
-      // A new tool is not offered, so it does no harm.
-      const changes = changesOf(definitions, listed).filter(({ what }) => what !== "new");
-      refused = new Map((await refusedOf(changes)).map((change) => [change.tool, change]));
-    },
-    check({ name }, server) {
-      const change = refused.get(name);
-      if (change === undefined) return;
-      throw new McpError(
-        "changed",
-        server,
-        `${name} of ${server} ${differenceOf(change)} since it was offered: it is not called.`,
-      );
+    look(definitions, listed) {
+      if (compared?.listed === listed) return compared.refused;
+      const own = { listed, refused: compare(definitions, listed) };
+      compared = own;
+      // A question that failed is asked again by the next call.
+      own.refused.catch(() => void (compared = compared === own ? undefined : compared));
+      return own.refused;
     },
   };
+}
+
+/** @throws {McpError} "changed" */
+function checkTool({ name }: McpToolInfo, refused: Refused, server: string): void {
+  const change = refused.get(name);
+  if (change === undefined) return;
+  const why = `${name} of ${server} ${differenceOf(change)} since it was offered: it is not called.`;
+  throw new McpError("changed", server, why);
 }
 
 function withoutHash({ hash: _, ...info }: McpToolInfo & { readonly hash?: string }): McpToolInfo {

@@ -6,7 +6,7 @@ import type { McpToolInfo } from "./definitions.ts";
 import { McpError } from "./mcp-error.ts";
 import type { CheckedConnectOptions } from "./options.ts";
 import { errorOf, noTimeout, type Sdk } from "./sdk.ts";
-import { visibleText } from "./visible-text.ts";
+import { visibleText, visibleValue } from "./visible-text.ts";
 
 /** Times that a server may ask for something in one call. */
 const mostRounds = 16;
@@ -16,6 +16,8 @@ interface Calling {
   readonly client: Client;
   readonly options: CheckedConnectOptions;
   readonly call: AskedCall;
+  /** Takes the server's secrets out. */
+  redact<T>(value: T): T;
 }
 
 /**
@@ -47,7 +49,7 @@ export async function callTool(
 }
 
 async function rounds(
-  { client, options, call, sdk }: Calling,
+  { client, options, call, sdk, redact }: Calling,
   { name, inputSchema }: McpToolInfo,
   input: Readonly<Record<string, unknown>>,
   silence: Silence,
@@ -63,7 +65,7 @@ async function rounds(
       timeout: noTimeout,
       onprogress(progress) {
         silence.begin();
-        report(call, progress);
+        report(call, redact, progress);
       },
     });
     if (!sdk.isInputRequiredResult(answer)) return answer as CallToolResult;
@@ -76,7 +78,11 @@ async function rounds(
     const inputResponses: Record<string, unknown> = {};
     for (const [id, asked] of Object.entries(isRecord(inputRequests) ? inputRequests : {})) {
       const { method, params: what } = isRecord(asked) ? asked : {};
-      inputResponses[id] = await answerAsked(options, { method: String(method), params: what }, call);
+      inputResponses[id] = await answerAsked(
+        options,
+        { method: String(method), params: redact(visibleValue(what)) },
+        call,
+      );
     }
     silence.begin();
     params = { name, arguments: input, inputResponses, ...(requestState === undefined ? {} : { requestState }) };
@@ -84,14 +90,14 @@ async function rounds(
   throw new McpError("protocol", call.server, `${call.server} asked more than ${mostRounds} times in one call.`);
 }
 
-function report({ context }: AskedCall, { progress, total, message }: Progress): void {
+function report({ context }: AskedCall, redact: Calling["redact"], { progress, total, message }: Progress): void {
   const isAmount = (value: unknown): value is number =>
     typeof value === "number" && Number.isFinite(value) && value >= 0;
   if (!isAmount(progress)) return;
   context.progress({
     done: progress,
     ...(isAmount(total) ? { total } : {}),
-    ...(typeof message === "string" ? { message: visibleText(message) } : {}),
+    ...(typeof message === "string" ? { message: redact(visibleText(message)) } : {}),
   });
 }
 

@@ -1,12 +1,11 @@
 import { DefinitionError, defineTool, toolError, toolOk, type Tool, type ToolReturn } from "@proviso/core";
-import { canonicalJson, describeValue, messageOf } from "@proviso/core/internal";
+import { canonicalJson, describeValue } from "@proviso/core/internal";
 import { checkOptionNames, isRecord, parseJson } from "@proviso/core/provider";
 import { contentOf, fileLine } from "./content.ts";
 import { visibleInfo, type McpToolInfo } from "./definitions.ts";
-import { McpError } from "./mcp-error.ts";
 import { checkNames, toolName } from "./names.ts";
 import { callerOf, type Caller, type McpSource } from "./source.ts";
-import { visibleValue } from "./visible-text.ts";
+import { isVisible, visibleValue } from "./visible-text.ts";
 
 /** What `mcpTools` takes beside the source. */
 export interface McpToolsOptions {
@@ -90,7 +89,8 @@ function toolOf(
     async execute(input, context): Promise<ToolReturn<unknown>> {
       try {
         const answer = await caller.call(info, input, context);
-        return resultOf(caller.redact(answer), outputSchema !== undefined);
+        // Made visible first: a secret with an invisible character in it would be whole behind that.
+        return resultOf(caller.redact(visibleValue(answer)), outputSchema !== undefined);
       } catch (error) {
         throw caller.redact(error);
       }
@@ -137,7 +137,8 @@ function resourceTool(
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     async execute({ uri }, context): Promise<ToolReturn<unknown>> {
       try {
-        const listed = await caller.listResources(context);
+        // An address that cannot be shown as it is cannot be asked for.
+        const listed = (await caller.listResources(context)).filter((resource) => isVisible(resource.uri));
         if (!listed.some((resource) => resource.uri === uri)) {
           const there = listed.slice(0, 100).map((resource) => `${resource.uri} (${resource.name})`);
           return toolError(`There is no resource ${JSON.stringify(uri)}. There are: ${there.join(", ") || "none"}.`);
@@ -145,9 +146,7 @@ function resourceTool(
         const { text, files } = await caller.readResource(String(uri), context);
         return toolOk([text, ...files.map(fileLine)].filter((part) => part !== "").join("\n\n"));
       } catch (error) {
-        throw error instanceof McpError
-          ? error
-          : new McpError("protocol", server, messageOf(caller.redact(error)), { cause: error });
+        throw caller.redact(error);
       }
     },
   }) as McpTool;

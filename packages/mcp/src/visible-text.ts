@@ -17,6 +17,11 @@ export function visibleText(text: string): string {
     .toWellFormed();
 }
 
+/** Whether people see all of a text. */
+export function isVisible(text: string): boolean {
+  return visibleText(text) === text;
+}
+
 /** A value of plain JSON in which every text is visible, keys included. */
 export function visibleValue(value: unknown): unknown {
   if (typeof value === "string") return visibleText(value);
@@ -72,7 +77,7 @@ function visiblePart(part: unknown, what: string, areNames: boolean): unknown {
 }
 
 function asItIs(text: string, what: string): string {
-  if (visibleText(text) === text) return text;
+  if (isVisible(text)) return text;
   throw new DefinitionError(
     `${what} has a name or a value with invisible characters in its schema: ${JSON.stringify(text.slice(0, 60)).toWellFormed()}.`,
   );
