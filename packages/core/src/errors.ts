@@ -39,7 +39,7 @@ export class NotSupportedError extends ProvisoError {
   }
 }
 
-/** A tool's context, or a resource of its, used after its call was over. */
+/** A tool's context or resource used after its call was over, or a conversation after its function had ended. */
 export class RevokedError extends ProvisoError {
   readonly code = "revoked";
   override readonly name = "RevokedError";

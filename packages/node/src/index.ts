@@ -1,5 +1,10 @@
 export { fileOverrides } from "./file-overrides.ts";
 export { hostFilesystem, type HostFilesystemOptions } from "./host-filesystem.ts";
+export {
+  sqliteConversations,
+  type SqliteConversations,
+  type SqliteConversationsOptions,
+} from "./sqlite-conversations.ts";
 export { SqliteDatabase } from "./sqlite-database.ts";
 export type { SqliteParameters, SqliteRow, SqliteStatement, SqliteValue } from "./sqlite-database.ts";
 export { SqliteError, type SqliteFault } from "./sqlite-error.ts";

@@ -8,6 +8,23 @@ export { serverSentEvents } from "./streaming/server-sent-events.ts";
 export type { ServerSentEvent, ServerSentEventOptions } from "./streaming/server-sent-events.ts";
 export { memoryBlobs } from "./content/memory-blobs.ts";
 export { openFile } from "./content/open-file.ts";
+export { ConversationError } from "./conversations/conversation-error.ts";
+export type { ConversationFault } from "./conversations/conversation-error.ts";
+export type { Conversation, ConversationEvaluateOptions } from "./conversations/conversation.ts";
+export { memoryConversations } from "./conversations/memory-store.ts";
+export { restoreConversation, saveConversation } from "./conversations/saved.ts";
+export type { ConversationState, SavedConversation } from "./conversations/saved.ts";
+export { conversationId, conversationQuery } from "./conversations/store.ts";
+export type {
+  AcquiredConversation,
+  ConversationLease,
+  ConversationQuery,
+  ConversationStore,
+  ListedConversation,
+  StoredConversation,
+} from "./conversations/store.ts";
+export { withConversation } from "./conversations/with-conversation.ts";
+export type { ConversationOptions } from "./conversations/with-conversation.ts";
 export { checkOptions } from "./adapter-options.ts";
 export type { AdapterOptions, OptionsCheck } from "./adapter-options.ts";
 export type { TokenPrices } from "./prices.ts";

@@ -66,6 +66,11 @@ export function parseSession(json: unknown, slices: readonly Slice[]): SavedSess
   return { id, seq: seq as number, slices: parsed };
 }
 
+/** Whether it is a session's JSON that a newer release saved. */
+export function isNewerSession(json: unknown): boolean {
+  return isRecord(json) && json["format"] === sessionFormat && isNewer(json["version"]);
+}
+
 function parseSlice(saved: unknown, path: string, slices: readonly Slice[]): SavedSlice {
   if (!isRecord(saved)) throw fault(path, "must be an object");
   assertKeys(saved, ["name", "kind", "state"], path);
@@ -99,9 +104,12 @@ function assertKeys(record: Readonly<Record<string, unknown>>, known: readonly s
   if (unknown !== undefined) throw fault(pathText(path, [unknown]), "is not known");
 }
 
+function isNewer(found: unknown): boolean {
+  return typeof found === "number" && found > version;
+}
+
 function versionFault(found: unknown): DefinitionError {
-  const newer = typeof found === "number" && found > version;
-  const what = newer ? "; it was saved by a newer release of this framework" : "";
+  const what = isNewer(found) ? "; it was saved by a newer release of this framework" : "";
   return fault("version", `must be ${version}, not ${shown(found)}${what}`);
 }
 

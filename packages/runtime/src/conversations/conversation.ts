@@ -1,0 +1,199 @@
+// 1. Session and messages always agree: the messages go on with each evaluation, with a failed one too.
+// 2. One evaluation at a time.
+// 3. After its use has ended, a conversation does nothing.
+import {
+  DefinitionError,
+  isEvaluationFailure,
+  parseMessages,
+  RevokedError,
+  type EvaluateOptions,
+  type EvaluationStream,
+  type Message,
+  type Prompt,
+  type PromptResponse,
+  type ProviderAdapter,
+} from "@proviso/core";
+import { onAbort } from "../abort.ts";
+import { frozenMessages } from "../conversation.ts";
+import { isAbortSignal } from "../evaluate-options.ts";
+import type { ConversationState } from "./saved.ts";
+
+/** The options of `evaluate` but for both halves of the conversation, which are its own. */
+export type ConversationEvaluateOptions = Omit<EvaluateOptions, "session" | "messages">;
+
+/** A conversation that this program alone may write, for as long as the function that was given it runs. */
+export interface Conversation extends ConversationState {
+  /** The id of the conversation. */
+  readonly id: string;
+  /** How often the conversation was saved; 0: it is new. */
+  readonly revision: number;
+  /** Fires when another writer took the conversation over; its evaluations are aborted then. */
+  readonly signal: AbortSignal;
+  /** Evaluates a text as the next turn of the conversation. */
+  evaluate(
+    adapter: ProviderAdapter,
+    text: string,
+    options?: ConversationEvaluateOptions,
+  ): Promise<PromptResponse<string>>;
+  /**
+   * Evaluates a prompt as the next turn of the conversation, one at a time. `messages` goes on with what the evaluation
+   * says, with what a failed one did as well: so it agrees with the session.
+   */
+  evaluate<Output>(
+    adapter: ProviderAdapter,
+    prompt: Prompt<Output>,
+    options?: ConversationEvaluateOptions,
+  ): Promise<PromptResponse<Output>>;
+  /** Streams a text as the next turn of the conversation. */
+  stream(adapter: ProviderAdapter, text: string, options?: ConversationEvaluateOptions): EvaluationStream<string>;
+  /** Streams a prompt as the next turn of the conversation. What is still running when the function returns is awaited. */
+  stream<Output>(
+    adapter: ProviderAdapter,
+    prompt: Prompt<Output>,
+    options?: ConversationEvaluateOptions,
+  ): EvaluationStream<Output>;
+  /**
+   * Puts other messages in place of all: with an answer that no model gave, or without a turn that failed.
+   * @throws {DefinitionError} for what `parseMessages` refuses.
+   */
+  keep(messages: readonly Message[]): void;
+  /**
+   * Saves now what it is now; at the end of the function it is saved anyway.
+   * @throws {ConversationError} "lost": another writer took it over, or it was deleted.
+   */
+  save(): Promise<void>;
+}
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** A conversation in use, and what ends the use. */
+export interface OpenConversation {
+  readonly conversation: Conversation;
+  /** Waits for what is still running. */
+  settled(): Promise<void>;
+  /** Aborts what is still running, and waits for its end. */
+  abort(): Promise<void>;
+  /** Nothing can be done with it any more. */
+  close(): void;
+}
+
+export interface OpenParts extends ConversationState {
+  readonly id: string;
+  readonly revision: number;
+  readonly signal: AbortSignal;
+  /** Saves; resolves with the revision that is stored then. */
+  readonly save: (state: ConversationState) => Promise<number>;
+}
+
+export function openConversation({ save, ...given }: OpenParts): OpenConversation {
+  let isOpen = true;
+  const assertOpen = (): void => {
+    if (!isOpen)
+      throw new RevokedError(`The conversation ${JSON.stringify(given.id)} was used after its function ended.`);
+  };
+  const goOnFrom = (messages: readonly Message[]): void => void (conversation.messages = messages);
+  const turns = turnsOf({ ...given, messages: () => conversation.messages, goOnFrom });
+  const conversation: Writable<Conversation> = {
+    ...given,
+    async evaluate<Output>(
+      adapter: ProviderAdapter,
+      prompt: Prompt<Output> | string,
+      options: ConversationEvaluateOptions = {},
+    ) {
+      assertOpen();
+      const response = turns.begin(options, (own) => {
+        const begun = adapter.evaluate(prompt as Prompt<Output>, own);
+        return { begun, response: begun };
+      });
+      try {
+        return await response;
+      } finally {
+        // The caller goes on when the messages are there.
+        await turns.settled();
+      }
+    },
+    stream<Output>(
+      adapter: ProviderAdapter,
+      prompt: Prompt<Output> | string,
+      options: ConversationEvaluateOptions = {},
+    ) {
+      assertOpen();
+      return turns.begin(options, (own) => {
+        const begun = adapter.stream(prompt as Prompt<Output>, own);
+        return { begun, response: begun.response };
+      });
+    },
+    keep(messages) {
+      assertOpen();
+      goOnFrom(frozenMessages(parseMessages(messages)));
+    },
+    async save() {
+      assertOpen();
+      conversation.revision = await save(conversation);
+    },
+  };
+  const { settled, abort } = turns;
+  return { conversation, settled, abort, close: () => void (isOpen = false) };
+}
+
+interface Turns extends Pick<OpenConversation, "settled" | "abort"> {
+  /** Begins an evaluation with both halves, and goes on from the messages that it leaves. */
+  begin<T>(
+    options: ConversationEvaluateOptions,
+    start: (own: EvaluateOptions) => { readonly begun: T; readonly response: Promise<PromptResponse<unknown>> },
+  ): T;
+}
+
+interface TurnParts extends Pick<OpenParts, "session" | "signal"> {
+  readonly messages: () => readonly Message[];
+  readonly goOnFrom: (messages: readonly Message[]) => void;
+}
+
+function turnsOf({ session, signal, messages, goOnFrom }: TurnParts): Turns {
+  const leaving = new AbortController();
+  let running: Promise<unknown> | undefined;
+  return {
+    begin(options, start) {
+      checkOwn(options);
+      if (running !== undefined)
+        throw new DefinitionError("A conversation has one evaluation at a time: await the one before.");
+      const ending = new AbortController();
+      const history = options.continueFrom === undefined ? { messages: messages() } : undefined;
+      // What is no signal is the evaluation's to refuse.
+      const { signal: own } = options;
+      const isUsable = own === undefined || isAbortSignal(own);
+      const limited = isUsable ? ending.signal : own;
+      const { begun, response } = start({ ...options, ...history, session, signal: limited });
+      const stops = [isUsable ? own : undefined, signal, leaving.signal].map((source) =>
+        onAbort(source, (reason) => ending.abort(reason)),
+      );
+      running = response
+        .then(
+          (answered) => goOnFrom(answered.messages),
+          (error: unknown) => {
+            // An evaluation that could not begin may name no history at all.
+            if (isEvaluationFailure(error) && error.messages.length > 0) goOnFrom(error.messages);
+          },
+        )
+        .finally(() => {
+          running = undefined;
+          for (const stop of stops) stop();
+        });
+      return begun;
+    },
+    async settled() {
+      await running;
+    },
+    async abort() {
+      leaving.abort(new DOMException("The function of the conversation failed.", "AbortError"));
+      await running;
+    },
+  };
+}
+
+/** @throws {DefinitionError} for the halves that are the conversation's. */
+function checkOwn(options: ConversationEvaluateOptions): void {
+  const own = (["session", "messages"] as const).find((name) => (options as EvaluateOptions)[name] !== undefined);
+  if (own !== undefined)
+    throw new DefinitionError(`A conversation has its own ${own}: leave the option out, or use conversation.keep.`);
+}

@@ -1,0 +1,41 @@
+import type { Message } from "@proviso/core";
+import { isRecord } from "@proviso/core/provider";
+import type { Secrets } from "../secrets.ts";
+import { redactionOf } from "../secrets/structure.ts";
+import type { Redact } from "../secrets/values.ts";
+import type { SavedConversation } from "./saved.ts";
+
+/** The conversation without the secrets: in texts, arguments, results and states, not in ids, roles and names of slices. */
+export function withoutSecrets(saved: SavedConversation, secrets: Secrets | undefined): SavedConversation {
+  if (secrets === undefined) return saved;
+  const { details, value } = redactionOf(secrets);
+  const { messages: given } = saved;
+  const { messages } = details({ messages: given });
+  return {
+    ...saved,
+    session: withoutSecretStates(saved.session, value),
+    messages: messages.map((message, index) => withPlaces(message, given[index] as Message, value)),
+  };
+}
+
+function withoutSecretStates(session: unknown, redact: Redact): unknown {
+  // What `session.toJSON` returned.
+  if (!isRecord(session) || !Array.isArray(session["slices"])) return session;
+  const slices = (session["slices"] as readonly { readonly state?: unknown }[]).map((slice) =>
+    slice.state === undefined ? slice : { ...slice, state: redact(slice.state) },
+  );
+  return { ...session, slices };
+}
+
+/** Moves the places in a text that has become shorter or longer: no file may stand behind its end. */
+function withPlaces(message: Message, given: Message, redact: Redact): Message {
+  if (message.text === given.text) return message;
+  const { cacheAt: _, ...rest } = { cacheAt: undefined, ...message };
+  if (given.files === undefined) return rest as Message;
+  let least = 0;
+  const files = given.files.map(({ at, file }) => {
+    least = Math.min(message.text.length, Math.max(least, redact(given.text.slice(0, at)).length));
+    return { at: least, file };
+  });
+  return { ...rest, files } as Message;
+}

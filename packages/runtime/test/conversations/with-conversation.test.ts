@@ -1,0 +1,556 @@
+import {
+  defineEvent,
+  definePrompt,
+  DefinitionError,
+  defineSlice,
+  defineTool,
+  linkedFile,
+  RevokedError,
+  type Message,
+  type ProviderAdapter,
+} from "@proviso/core";
+import {
+  ConversationError,
+  memoryConversations,
+  modelAdapter,
+  withConversation,
+  type Conversation,
+  type ConversationStore,
+} from "@proviso/runtime";
+import { fakeClock, fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+
+const added = defineEvent("task.added", z.object({ title: z.string() }));
+const tasks = defineSlice({
+  name: "tasks",
+  initial: [] as readonly string[],
+  reducers: ({ on }) => on(added, (draft, { title }) => void draft.push(title)),
+});
+const addTask = defineTool({
+  name: "add_task",
+  description: "Adds a task.",
+  input: z.object({ title: z.string() }),
+  execute: ({ title }, { session }) => void session.dispatch(added({ title })),
+});
+const chat = definePrompt({
+  key: "chat",
+  params: z.object({ said: z.string() }),
+  sections: [
+    { key: "rules", text: "Keep tasks.", tools: [addTask], slices: [tasks] },
+    { key: "said", role: "user", text: "{{said}}" },
+  ],
+});
+const { slices } = chat;
+const said = (text: string) => chat.bind({ said: text });
+const textsOf = (messages: readonly Message[]) => messages.map(({ role, text }) => `${role}: ${text}`);
+
+const adds = (title: string) => ({ toolCalls: [{ name: "add_task", arguments: { title } }] });
+const adapterOf = (...steps: Parameters<typeof scriptedModel>[0]): ProviderAdapter =>
+  modelAdapter(scriptedModel(steps));
+
+/** What is stored, as a reader sees it. */
+async function stored(store: ConversationStore, id = "ada") {
+  const found = await store.load(id);
+  if (found === undefined) return undefined;
+  const { messages, session } = JSON.parse(found.body) as {
+    messages: Message[];
+    session: { id: string; slices: { name: string; state: unknown }[] };
+  };
+  const state = session.slices.find(({ name }) => name === "tasks")?.state;
+  return { revision: found.revision, texts: textsOf(messages), tasks: state, sessionId: session.id };
+}
+
+const failureOf = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => expect.unreachable("it did not fail"),
+    (error: unknown) => error,
+  );
+
+describe("CNV-2 a conversation is saved as a whole when its function returns", () => {
+  test("CNV-2 the next use goes on with session and messages", async () => {
+    const store = memoryConversations();
+    const model = scriptedModel([adds("milk"), { text: "Noted." }, { text: "Milk." }]);
+    const adapter = modelAdapter(model);
+    const turn = (text: string) =>
+      withConversation(store, "ada", (conversation) => conversation.evaluate(adapter, said(text)), { slices });
+    expect((await turn("Buy milk.")).output).toBe("Noted.");
+    expect(await stored(store)).toEqual({
+      revision: 1,
+      texts: ["user: Buy milk.", "assistant: ", "tool: Done.", "assistant: Noted."],
+      tasks: ["milk"],
+      sessionId: "ada",
+    });
+    expect((await turn("What?")).output).toBe("Milk.");
+    expect(textsOf(model.requests[2]?.messages ?? [])).toEqual([
+      "system: Keep tasks.",
+      "user: Buy milk.",
+      "assistant: ",
+      "tool: Done.",
+      "assistant: Noted.",
+      "user: What?",
+    ]);
+    expect(await stored(store)).toMatchObject({ revision: 2, tasks: ["milk"] });
+    await withConversation(
+      store,
+      "ada",
+      ({ session, revision }) => {
+        expect([session.id, session.get(tasks), revision]).toEqual(["ada", ["milk"], 2]);
+      },
+      { slices },
+    );
+  });
+
+  test("CNV-2 a use that changes nothing saves nothing", async () => {
+    const store = memoryConversations();
+    await withConversation(store, "ada", () => {}, { slices });
+    expect(await store.list()).toEqual([]);
+    await withConversation(store, "ada", (conversation) => conversation.evaluate(adapterOf({ text: "Hi." }), "Hello."));
+    const result = await withConversation(store, "ada", ({ messages }) => messages.length);
+    expect(result).toBe(2);
+    expect((await store.load("ada"))?.revision).toBe(1);
+  });
+
+  test("CNV-2 a failed evaluation that is let through leaves what is stored as it was, session and messages", async () => {
+    const store = memoryConversations();
+    const adapter = adapterOf(adds("milk"), { text: "Noted." }, adds("bread"), {
+      failure: "provider",
+      reason: "bad_request",
+      message: "no",
+    });
+    const turn = (text: string) =>
+      withConversation(store, "ada", (conversation) => conversation.evaluate(adapter, said(text)), { slices });
+    await turn("Buy milk.");
+    const before = await store.load("ada");
+    expect(await failureOf(turn("Buy bread."))).toMatchObject({ code: "provider", messages: { length: 7 } });
+    expect(await store.load("ada")).toEqual(before);
+    expect(await store.acquire("ada", { token: "free", leaseMs: 1 })).toMatchObject({ ok: true });
+  });
+
+  test("CNV-2 what `save` saved stays when the function throws afterwards", async () => {
+    const store = memoryConversations();
+    const adapter = adapterOf({ text: "One." }, { text: "Two." });
+    const failed = withConversation(store, "ada", async (conversation) => {
+      await conversation.evaluate(adapter, "1");
+      await conversation.save();
+      expect(conversation.revision).toBe(1);
+      await conversation.evaluate(adapter, "2");
+      throw new Error("mine");
+    });
+    await expect(failed).rejects.toThrow("mine");
+    expect(await stored(store)).toMatchObject({ revision: 1, texts: ["user: 1", "assistant: One."] });
+  });
+
+  test("CNV-2 what still runs when the function throws is aborted, and has ended when others may write", async () => {
+    const store = memoryConversations();
+    const { clock, ...rest } = fakeEnvironment();
+    let isRunning = false;
+    const adapter = modelAdapter(
+      {
+        name: "slow",
+        model: "slow",
+        capabilities: { tools: false, nativeOutput: false },
+        async generate({ signal }) {
+          isRunning = true;
+          try {
+            await clock.sleep(1_000_000, signal);
+          } finally {
+            isRunning = false;
+          }
+          throw new Error("not reached");
+        },
+      },
+      { clock, ...rest },
+    );
+    const failed = withConversation(store, "ada", async (conversation) => {
+      conversation.stream(adapter, "1");
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      expect(isRunning).toBe(true);
+      throw new Error("mine");
+    });
+    await expect(failed).rejects.toThrow("mine");
+    expect([isRunning, clock.pending]).toEqual([false, 0]);
+    expect(await store.list()).toEqual([]);
+  });
+
+  test("CNV-2 what cannot be restored is left as it is", async () => {
+    const store = memoryConversations();
+    const put = async (body: string, revision: number) => {
+      await store.acquire("ada", { token: "t", leaseMs: 1_000 });
+      await store.save("ada", { token: "t", revision, body });
+      await store.release("ada", "t");
+    };
+    const use = () => withConversation(store, "ada", () => expect.unreachable("it was restored"), { slices });
+    const wrong = [
+      '{"format":"proviso.conversation"',
+      "[]",
+      '{"format":"proviso.conversation","version":1}',
+      '"sk-dies-ist-geheim',
+    ];
+    for (const [at, body] of wrong.entries()) {
+      await put(body, at + 1);
+      const error = await failureOf(use());
+      expect(error).toBeInstanceOf(ConversationError);
+      expect(error).toMatchObject({ code: "conversation", reason: "unreadable", conversationId: "ada" });
+      expect(String(error)).not.toContain("geheim");
+      expect((await store.load("ada"))?.body).toBe(body);
+    }
+    await put('{"format":"proviso.conversation","version":2,"more":true}', wrong.length + 1);
+    expect(await failureOf(use())).toMatchObject({ reason: "newer", conversationId: "ada" });
+    // It is free again.
+    expect(await store.acquire("ada", { token: "u", leaseMs: 1 })).toMatchObject({ ok: true });
+  });
+});
+
+describe("CNV-3 session and messages agree", () => {
+  test("CNV-3 a failed evaluation that is caught is remembered, as its calls are", async () => {
+    const store = memoryConversations();
+    const model = scriptedModel([
+      adds("bread"),
+      { failure: "provider", reason: "bad_request", message: "no" },
+      { text: "Bread is noted." },
+    ]);
+    const adapter = modelAdapter(model);
+    await withConversation(
+      store,
+      "ada",
+      async (conversation) => {
+        const error = await failureOf(conversation.evaluate(adapter, said("Buy bread.")));
+        expect(error).toMatchObject({ code: "provider" });
+      },
+      { slices },
+    );
+    expect(await stored(store)).toMatchObject({
+      texts: ["user: Buy bread.", "assistant: ", "tool: Done."],
+      tasks: ["bread"],
+    });
+    await withConversation(
+      store,
+      "ada",
+      async (conversation) => {
+        const { messages: continueFrom } = conversation;
+        await conversation.evaluate(adapter, said("Buy bread."), { continueFrom });
+      },
+      { slices },
+    );
+    expect(await stored(store)).toMatchObject({
+      texts: ["user: Buy bread.", "assistant: ", "tool: Done.", "assistant: Bread is noted."],
+      tasks: ["bread"],
+    });
+  });
+
+  test("CNV-3 an evaluation that could not begin changes nothing", async () => {
+    const store = memoryConversations();
+    await withConversation(store, "ada", async (conversation) => {
+      await conversation.evaluate(adapterOf({ text: "Hi." }), "Hello.");
+      const { messages } = conversation;
+      const wrong = [{ maxTurns: 0 }, { maxSteps: 3 }, { signal: 7 }, { deadline: 5 }];
+      for (const options of wrong) {
+        const error = await failureOf(conversation.evaluate(adapterOf(), "Hello.", options as object));
+        expect(error).toMatchObject({ code: "option", option: Object.keys(options)[0] });
+      }
+      await failureOf(conversation.evaluate(adapterOf(), undefined as never));
+      await failureOf(conversation.evaluate(adapterOf(), ""));
+      expect(conversation.messages).toEqual(messages);
+    });
+  });
+
+  test("CNV-3 a stream's messages are there with its response, and one that still runs is waited for", async () => {
+    const store = memoryConversations();
+    const adapter = adapterOf({ text: "One." }, { text: "Two." });
+    await withConversation(store, "ada", async (conversation) => {
+      const stream = conversation.stream(adapter, "1");
+      const kinds: string[] = [];
+      for await (const { type } of stream) kinds.push(type);
+      expect(kinds.at(-1)).toBe("prompt.executed");
+      expect((await stream.response).output).toBe("One.");
+      expect(textsOf(conversation.messages)).toEqual(["user: 1", "assistant: One."]);
+      conversation.stream(adapter, "2");
+    });
+    expect((await stored(store))?.texts).toEqual(["user: 1", "assistant: One.", "user: 2", "assistant: Two."]);
+  });
+
+  test("CNV-3 one evaluation at a time", async () => {
+    const store = memoryConversations();
+    const adapter = adapterOf({ text: "One." }, { text: "Two." });
+    await withConversation(store, "ada", async (conversation) => {
+      const first = conversation.evaluate(adapter, "1");
+      await expect(conversation.evaluate(adapter, "2")).rejects.toThrow(DefinitionError);
+      expect(() => conversation.stream(adapter, "2")).toThrow("one evaluation at a time");
+      await first;
+      await conversation.evaluate(adapter, "2");
+    });
+    expect((await stored(store))?.texts).toHaveLength(4);
+  });
+
+  test("CNV-3 both halves are the conversation's own", async () => {
+    await withConversation(memoryConversations(), "ada", async (conversation) => {
+      for (const options of [{ messages: [] }, { session: conversation.session }])
+        await expect(conversation.evaluate(adapterOf(), "1", options as object)).rejects.toThrow("its own");
+    });
+  });
+
+  test("CNV-3 `keep` puts other messages in place, and refuses what could not be restored", async () => {
+    const store = memoryConversations();
+    await withConversation(store, "ada", (conversation) => {
+      const note: Message = { role: "assistant", text: "The service is down.", toolCalls: [] };
+      conversation.keep([{ role: "system", text: "old" }, { role: "user", text: "Hi." }, note]);
+      for (const wrong of [[{ role: "user" }], [{ ...note, toolCalls: [{ id: "1", name: "a", arguments: "" }] }]])
+        expect(() => conversation.keep(wrong as never)).toThrow(DefinitionError);
+    });
+    expect((await stored(store))?.texts).toEqual(["user: Hi.", "assistant: The service is down."]);
+  });
+
+  test("CNV-3 after its function has ended a conversation does nothing", async () => {
+    const store = memoryConversations();
+    const conversation = await withConversation(store, "ada", (given): Conversation => given);
+    await expect(conversation.evaluate(adapterOf(), "1")).rejects.toThrow(RevokedError);
+    expect(() => conversation.stream(adapterOf(), "1")).toThrow(RevokedError);
+    expect(() => conversation.keep([])).toThrow(RevokedError);
+    await expect(conversation.save()).rejects.toThrow(RevokedError);
+  });
+});
+
+describe("CNV-4 one writer at a time", () => {
+  test("CNV-4 a second one is refused at once, or after waitMs, and gets in when the first ends", async () => {
+    const { clock, random } = fakeEnvironment();
+    const store = memoryConversations({ clock });
+    const first = Promise.withResolvers<void>();
+    const holding = withConversation(store, "ada", () => first.promise, { clock, random });
+    const expiresAt = new Date(clock.now() + 30_000);
+    const busy = await failureOf(withConversation(store, "ada", () => {}, { clock, random }));
+    expect(busy).toBeInstanceOf(ConversationError);
+    expect(busy).toMatchObject({ reason: "busy", conversationId: "ada", expiresAt });
+    const patient = failureOf(withConversation(store, "ada", () => {}, { clock, random, waitMs: 1_000 }));
+    await clock.advance(1_100);
+    expect(await patient).toMatchObject({ reason: "busy" });
+    const later = withConversation(store, "ada", () => "in", { clock, random, waitMs: 10_000 });
+    await clock.advance(500);
+    first.resolve();
+    await holding;
+    await clock.advance(500);
+    expect(await later).toBe("in");
+    expect(clock.pending).toBe(0);
+  });
+
+  test("CNV-4 many at once each see the messages of the one before", async () => {
+    const store = memoryConversations();
+    const adapter = modelAdapter({
+      name: "count",
+      model: "count",
+      capabilities: { tools: false, nativeOutput: false },
+      async generate({ messages }) {
+        return { message: { role: "assistant", text: `${messages.length}`, toolCalls: [] }, finishReason: "stop" };
+      },
+    });
+    const turns = Array.from({ length: 12 }, () =>
+      withConversation(store, "ada", (conversation) => conversation.evaluate(adapter, "Hi."), { waitMs: 20_000 }),
+    );
+    const outputs = (await Promise.all(turns)).map(({ output }) => Number(output));
+    expect(outputs.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 12 }, (_, i) => 2 * i + 1));
+    expect(await stored(store)).toMatchObject({ revision: 12, texts: { length: 24 } });
+  });
+
+  test("CNV-4 a lease is renewed for as long as the function runs, and nothing is left behind", async () => {
+    const { clock, random } = fakeEnvironment();
+    const store = memoryConversations({ clock });
+    const first = Promise.withResolvers<void>();
+    const holding = withConversation(store, "ada", () => first.promise, { clock, random, leaseMs: 900 });
+    await clock.advance(10_000);
+    expect(await store.acquire("ada", { token: "b", leaseMs: 1 })).toMatchObject({ ok: false });
+    expect(clock.pending).toBe(1);
+    first.resolve();
+    await holding;
+    expect(clock.pending).toBe(0);
+    expect(await store.acquire("ada", { token: "b", leaseMs: 1 })).toMatchObject({ ok: true });
+  });
+
+  test("CNV-4 an abort ends the wait with its reason, and the evaluation", async () => {
+    const { clock, random } = fakeEnvironment();
+    const store = memoryConversations({ clock });
+    await store.acquire("ada", { token: "b", leaseMs: 1e6 });
+    const leaving = new AbortController();
+    const waiting = failureOf(
+      withConversation(store, "ada", () => {}, { clock, random, waitMs: 1e6, signal: leaving.signal }),
+    );
+    await clock.advance(100);
+    leaving.abort(new Error("left"));
+    expect(await waiting).toMatchObject({ message: "left" });
+    expect(clock.pending).toBe(0);
+    const stopping = new AbortController();
+    const running = failureOf(
+      withConversation(
+        memoryConversations(),
+        "ada",
+        (conversation) => {
+          stopping.abort(new Error("stop"));
+          return conversation.evaluate(adapterOf({ text: "1" }), "1");
+        },
+        { signal: stopping.signal },
+      ),
+    );
+    expect(await running).toMatchObject({ code: "aborted", cause: { message: "stop" } });
+  });
+
+  test.each([
+    [{ waitMs: -1 }, "waitMs"],
+    [{ waitMs: Number.NaN }, "waitMs"],
+    [{ leaseMs: 99 }, "leaseMs"],
+    [{ leaseMs: Infinity }, "leaseMs"],
+    [{ secrets: [""] }, "secret"],
+    [{ slice: [] }, "Did you mean slices?"],
+  ])("CNV-4 the options %j are refused before anything is asked", async (options, says) => {
+    const store = { acquire: () => expect.unreachable("it was asked") } as unknown as ConversationStore;
+    const error = await failureOf(withConversation(store, "ada", () => {}, options as object));
+    expect(error).toBeInstanceOf(DefinitionError);
+    expect(String(error)).toContain(says);
+  });
+
+  test("CNV-4 no store, no id and no function are named", async () => {
+    const store = memoryConversations();
+    await expect(withConversation({} as never, "ada", () => {})).rejects.toThrow("needs a store");
+    await expect(withConversation(store, "a\nb", () => {})).rejects.toThrow("control characters");
+    await expect(withConversation(store, "ada", {} as never)).rejects.toThrow("needs a function");
+  });
+});
+
+describe("CNV-5 a writer that lost its lease saves nothing", () => {
+  test("CNV-5 its save fails with what is the matter, and what the other saved stays", async () => {
+    const { clock, random } = fakeEnvironment();
+    const store = memoryConversations({ clock });
+    const held = Promise.withResolvers<void>();
+    // Its process stood still: its clock, which renews the lease, does not move.
+    const stopped = fakeClock();
+    const late = failureOf(
+      withConversation(
+        store,
+        "ada",
+        async (conversation) => {
+          await held.promise;
+          conversation.keep([{ role: "user", text: "late" }]);
+        },
+        { clock: stopped, random, leaseMs: 1_000 },
+      ),
+    );
+    await clock.advance(1_000);
+    await withConversation(store, "ada", (conversation) => conversation.keep([{ role: "user", text: "in time" }]), {
+      clock,
+      random,
+    });
+    held.resolve();
+    expect(await late).toBeInstanceOf(ConversationError);
+    expect(await late).toMatchObject({ reason: "lost", conversationId: "ada" });
+    expect((await stored(store))?.texts).toEqual(["user: in time"]);
+  });
+
+  test("CNV-5 its evaluation is aborted when the next renewal finds out", async () => {
+    const { clock, random, newId } = fakeEnvironment();
+    const store = memoryConversations({ clock });
+    const adapter = modelAdapter(scriptedModel([{ text: "slow", afterMs: 1e6 }], { clock }), { clock, random, newId });
+    let signal: AbortSignal | undefined;
+    const losing = failureOf(
+      withConversation(
+        store,
+        "ada",
+        (conversation) => {
+          signal = conversation.signal;
+          return conversation.evaluate(adapter, "1");
+        },
+        { clock, random, leaseMs: 900 },
+      ),
+    );
+    await clock.advance(1);
+    await store.delete("ada");
+    await clock.advance(300);
+    expect(await losing).toMatchObject({ code: "conversation", reason: "lost" });
+    expect(signal?.reason).toMatchObject({ reason: "lost" });
+    expect(clock.pending).toBe(0);
+    expect(await store.list()).toEqual([]);
+  });
+
+  test("CNV-5 a store that fails to renew is asked again; one that fails to release costs nothing", async () => {
+    const { clock, random } = fakeEnvironment();
+    const memory = memoryConversations({ clock });
+    let renewals = 0;
+    const store: ConversationStore = {
+      ...memory,
+      renew: (id, lease) => (++renewals % 2 === 1 ? Promise.reject(new Error("down")) : memory.renew(id, lease)),
+      release: () => Promise.reject(new Error("down")),
+    };
+    const held = Promise.withResolvers<string>();
+    const holding = withConversation(store, "ada", () => held.promise, { clock, random, leaseMs: 900 });
+    await clock.advance(3_000);
+    expect(renewals).toBe(10);
+    held.resolve("held");
+    expect(await holding).toBe("held");
+  });
+});
+
+describe("CNV-8 secrets", () => {
+  const secret = "sk-1234567890-geheim";
+
+  test("CNV-8 a secret that is named is in no text that is saved, and what is saved can be restored", async () => {
+    const store = memoryConversations();
+    const secretTool = defineTool({
+      name: "env",
+      description: "Prints the environment.",
+      input: z.object({}),
+      execute: (_, { session }) => {
+        session.dispatch(added({ title: `key ${secret}` }));
+        return { key: secret, url: encodeURIComponent(secret) };
+      },
+    });
+    const prompt = definePrompt({
+      key: "env",
+      sections: [{ key: "a", text: "Go.", tools: [secretTool], slices: [tasks] }],
+    });
+    const at = `Look at ${secret}: `.length;
+    const file = linkedFile("https://example.com/a.png", { mediaType: "image/png" });
+    await withConversation(
+      store,
+      "ada",
+      async (conversation) => {
+        await conversation.evaluate(
+          adapterOf({ toolCalls: [{ name: "env", arguments: {} }] }, { text: `It is ${secret}.` }),
+          prompt.bind(),
+        );
+        expect(JSON.stringify(conversation.messages)).toContain(secret);
+        conversation.keep([
+          ...conversation.messages,
+          { role: "user", text: `Look at ${secret}: `, cacheAt: [at], files: [{ at, file }] },
+        ]);
+      },
+      { slices: [tasks], secrets: [secret] },
+    );
+    const body = (await store.load("ada"))?.body ?? "";
+    expect(body).not.toContain(secret);
+    expect(body).not.toContain(Buffer.from(secret).toString("base64").slice(0, 20));
+    expect(body).toContain("[secret]");
+    await withConversation(
+      store,
+      "ada",
+      ({ messages, session }) => {
+        expect(textsOf(messages).at(-2)).toBe("assistant: It is [secret].");
+        expect(messages.at(-1)).toMatchObject({
+          text: "Look at [secret]: ",
+          files: [{ at: "Look at [secret]: ".length }],
+        });
+        expect(session.get(tasks)).toEqual(["key [secret]"]);
+      },
+      { slices: [tasks] },
+    );
+  });
+
+  test("CNV-8 a word of ours that is a secret does not make a conversation unreadable", async () => {
+    const store = memoryConversations();
+    const secrets = ["user", "assistant", "tasks", "proviso.conversation", "state", "add_task"];
+    const turn = (text: string, ...steps: Parameters<typeof scriptedModel>[0]) =>
+      withConversation(store, "ada", (conversation) => conversation.evaluate(adapterOf(...steps), said(text)), {
+        slices,
+        secrets,
+      });
+    await turn("the user's tasks", adds("user"), { text: "assistant" });
+    await turn("more", { text: "ok" });
+    expect(await stored(store)).toMatchObject({ revision: 2, tasks: ["[secret]"] });
+  });
+});
