@@ -4,6 +4,8 @@ import { closingBracket } from "@proviso/runtime/internal";
 
 /** Characters of a body, or of one event of a stream, that are read at the most. */
 export const longestBody = 64 * 1024 * 1024;
+/** Bytes of a stream that are read at the most: each of its pieces repeats names and ids. */
+export const longestStream = 4 * longestBody;
 /** Characters of an unreadable body that are kept. */
 const keptLength = 4_096;
 

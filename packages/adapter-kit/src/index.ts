@@ -4,7 +4,7 @@ export { listAt, objectAt, textAt } from "./fields.ts";
 export type { Json } from "./fields.ts";
 export { outputSchema, parsedOutput, toolInputSchema, wireName } from "./schemas.ts";
 export type { OutputSchema, WireSchema } from "./schemas.ts";
-export { invalidResponse, longestBody, parseBody, unreadableBody } from "./body.ts";
+export { invalidResponse, longestBody, longestStream, parseBody, unreadableBody } from "./body.ts";
 export { deepestMessage, isNetworkError, isTimeoutError, networkFailure, withAddress } from "@proviso/runtime/internal";
 export { errorObjectFailure } from "./error-object.ts";
 export { errorObjectIn } from "./error-text.ts";

@@ -1,6 +1,12 @@
 import type { ModelFailure } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
-import { errorObjectFailure, parseBody, unreadableBody, type RequestGuard } from "@proviso/adapter-kit";
+import {
+  errorObjectFailure,
+  invalidResponse,
+  parseBody,
+  unreadableBody,
+  type RequestGuard,
+} from "@proviso/adapter-kit";
 import type { Opened } from "./connection.ts";
 import { receiveBody, statedIn, type Received } from "./receive.ts";
 import { serverSentEvents } from "./server-sent-events.ts";
@@ -27,8 +33,14 @@ export async function receiveStream(
   const listening = listenTo(reader);
   guard.expect(stallMs);
   const received = (): void => guard.received();
-  if (isIterable(data)) await readEvents(data, listening.readEvent, received);
-  else await readBody(response?.body, listening.read, received);
+  try {
+    if (isIterable(data)) await readEvents(data, listening.readEvent, received);
+    else await readBody(response?.body, listening.read, received);
+  } catch (error) {
+    // More than is read of any answer: asking again would bring it again.
+    if (error instanceof RangeError) return invalidResponse(error.message, undefined);
+    throw error;
+  }
   const result = listening.failure() ?? reader.result();
   if (result === "cut") {
     return { failure: "throttle", kind: "unknown", message: "The provider's stream ended before its last event." };

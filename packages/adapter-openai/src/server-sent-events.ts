@@ -1,11 +1,12 @@
 import { systemClock } from "@proviso/core";
-import { longestBody } from "@proviso/adapter-kit";
+import { longestBody, longestStream } from "@proviso/adapter-kit";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { sourceOf, type Source } from "./body-source.ts";
 
 /**
  * The events of a body. `received` is called for each piece of it, comments included. An event that the end of the body
  * cuts short is one too: some servers leave out the blank line after their last one. Throws what reading throws.
+ * @throws {RangeError} for an event over `longestBody`, and for a body over `longestStream`.
  */
 export async function* serverSentEvents(body: unknown, received: () => void): AsyncGenerator<EventSourceMessage, void> {
   const source = sourceOf(body);
@@ -19,10 +20,13 @@ export async function* serverSentEvents(body: unknown, received: () => void): As
     },
     maxBufferSize: longestBody,
   });
+  let bytes = 0;
   let state: "reading" | "ended" | "broken" = "reading";
   const more = async (): Promise<void> => {
     const { done, value } = await source.next();
     received();
+    bytes += value?.byteLength ?? 0;
+    if (bytes > longestStream) throw new RangeError(`The provider's stream is longer than ${longestStream} bytes.`);
     parser.feed(done === true ? `${decoder.decode()}\n\n` : decoder.decode(value, { stream: true }));
     if (done === true) state = "ended";
   };

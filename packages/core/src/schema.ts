@@ -1,10 +1,12 @@
 import { DefinitionError } from "./errors.ts";
+import { describeValue } from "./describe-value.ts";
 import { isRecord } from "./is-record.ts";
 import type { JsonSchema } from "./json-schema.ts";
 import { noSchema, unprintable } from "./schema-faults.ts";
 import type { SchemaIssue } from "./schema-issue.ts";
 import { wellFormedSchema } from "./well-formed-schema.ts";
 import type { StandardIssue, StandardProps, StandardResult } from "./standard-schema.ts";
+import { isThenable } from "./thenable.ts";
 import { notValidated, unknownKeysIn } from "./unknown-keys.ts";
 
 export type { JsonSchema } from "./json-schema.ts";
@@ -38,9 +40,22 @@ export function parseWithSchema<T>(
   value: unknown,
 ): SchemaResult<T> | Promise<SchemaResult<T>> {
   const known = looseJsonSchemaOf(schema, "input");
-  const result = schema["~standard"].validate(value);
-  if (result instanceof Promise) return result.then((late) => settle(schema, known, value, late));
-  return settle(schema, known, value, result);
+  const result: unknown = schema["~standard"].validate(value);
+  // Promises of libraries and of other realms are no instances of Promise.
+  if (isThenable(result)) return Promise.resolve(result).then((late) => settle(schema, known, value, resultIn(late)));
+  return settle(schema, known, value, resultIn(result));
+}
+
+/**
+ * What a library's `validate` returned, if it is a result of Standard Schema: a value, or a list of issues.
+ * @throws {TypeError} for all else: it does not say that the value fits.
+ */
+function resultIn<T>(returned: unknown): StandardResult<T> {
+  if (typeof returned === "object" && returned !== null) {
+    const { issues } = returned as Partial<StandardResult<T>>;
+    if (issues === undefined ? "value" in returned : Array.isArray(issues)) return returned as StandardResult<T>;
+  }
+  throw new TypeError(`The schema's validate returned ${describeValue(returned)}, which has neither value nor issues.`);
 }
 
 /** Like `parseWithSchema`, but synchronous. Throws a DefinitionError when the schema validates asynchronously. */

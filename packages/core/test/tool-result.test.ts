@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { allow, definePolicy, deny, toolError, toolOk } from "@proviso/core";
+import { allow, definePolicy, DefinitionError, deny, toolError, toolOk } from "@proviso/core";
 import { returnedResult } from "@proviso/core/internal";
 import { tool } from "./support/tools.ts";
 
@@ -27,6 +27,15 @@ describe("TOOL-4 results", () => {
     [{ toString: () => "never" }, "an object"],
   ])("TOOL-4 toolError(%o), which does not compile, is a failure with a text all the same", (given, message) => {
     expect(returnedResult(toolError(given as never))).toEqual({ success: false, message });
+  });
+
+  test.each([
+    [{ message: 5 }, "The option message of toolOk must be a text, not 5."],
+    [{ message: null }, "The option message of toolOk must be a text, not null."],
+    [{ message: { a: 1 } }, "The option message of toolOk must be a text, not an object."],
+    [{ hideValue: "no" }, 'The option hideValue of toolOk must be true or false, not "no".'],
+  ])("TOOL-4 toolOk(1, %j), which does not compile, is refused, which fails the call", (options, message) => {
+    expect(() => toolOk(1, options as never)).toThrow(new DefinitionError(message));
   });
 
   test.each([

@@ -6,6 +6,7 @@ import type { CallToolResult, Client, Transport } from "@modelcontextprotocol/cl
 import { systemClock, type Clock, type ToolContext } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 import { variablesNamed } from "@proviso/node/internal";
+import { boundedFetch } from "./bounded-fetch.ts";
 import { answerAsked, type AskedCall } from "./asked.ts";
 import { infoOf, type McpToolInfo } from "./definitions.ts";
 import { McpError } from "./mcp-error.ts";
@@ -97,9 +98,10 @@ async function handshake(
   options: CheckedConnectOptions,
   { signal, prior }: { readonly signal: AbortSignal; readonly prior?: { readonly kind: "legacy" } },
 ): Promise<Handshake> {
-  const transport = transportFor(sdk, spec);
   const { elicit, sampling } = options;
+  const redact = redactionFor(options.secrets);
   const state: LinkState = { isLost: false, reported: 0, listed: -1, listing: undefined, tools: [], calls: new Map() };
+  const transport = transportFor(sdk, spec, () => lose(state, shownServer(spec)));
   const client = new sdk.Client(
     { name: "proviso", version: "0.0.0" },
     {
@@ -116,7 +118,7 @@ async function handshake(
   answerOlderServers(client, options, state);
   // What the SDK reports beside the calls, a line that is no message say, ends no call.
   client.onerror = (error) =>
-    options.logger?.warn({ server: shownServer(spec), error: messageOf(error) }, "mcp.warning");
+    options.logger?.warn({ server: shownServer(spec), error: redact(visibleText(messageOf(error))) }, "mcp.warning");
   const aborted = new Promise<never>((_, reject) => {
     signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
   });
@@ -149,7 +151,7 @@ function nameOf(given: string | undefined): string | undefined {
   return visible === "" ? undefined : visible.slice(0, longestName).toWellFormed();
 }
 
-function transportFor(sdk: Sdk, spec: McpServerSpec): Transport {
+function transportFor(sdk: Sdk, spec: McpServerSpec, sessionEnded: () => void): Transport {
   if ("command" in spec) {
     const { command, args = [], env = [], cwd } = spec;
     return new ProcessTransport({ command, args, cwd, variables: variablesNamed(env) }, sdk) as Transport;
@@ -159,7 +161,7 @@ function transportFor(sdk: Sdk, spec: McpServerSpec): Transport {
   return new sdk.StreamableHTTPClientTransport(new URL(url), {
     ...(headers === undefined ? {} : { requestInit: { headers: { ...headers } } }),
     ...(auth === undefined ? {} : { authProvider: auth as never }),
-    ...(given === undefined ? {} : { fetch: given }),
+    fetch: boundedFetch(given, sessionEnded),
   }) as Transport;
 }
 

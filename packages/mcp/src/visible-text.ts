@@ -10,6 +10,9 @@ const hidden = /[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Cc}\u2028\u2029]/gu;
 /** UTF-16 units of one description that a server may have a model read. */
 const longestDescription = 8_192;
 
+/** UTF-16 units of one schema, as JSON. */
+const longestSchema = 262_144;
+
 /** The text without what people would not see. */
 export function visibleText(text: string): string {
   return text
@@ -59,6 +62,12 @@ const named: ReadonlySet<string> = new Set([
  * allowed value) and is not visible.
  */
 export function visibleSchema(schema: JsonSchema, what: string): JsonSchema {
+  const { length } = JSON.stringify(schema);
+  if (length > longestSchema) {
+    throw new DefinitionError(
+      `${what} has a schema of ${length} characters: a server may have a model read ${longestSchema}.`,
+    );
+  }
   return visiblePart(schema, what, false) as JsonSchema;
 }
 

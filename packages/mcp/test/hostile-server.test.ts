@@ -190,6 +190,29 @@ describe("MCP-14 secrets of the server", () => {
     expect(shown).not.toContain(hidden);
   });
 
+  test("MCP-14 nor in the log", async () => {
+    const records: unknown[] = [];
+    const log = (fields: object): void => void records.push(fields);
+    const logger = { debug: log, info: log, warn: log, error: log };
+    const [transport, theirs] = InMemoryTransport.createLinkedPair();
+    theirs.onmessage = (message) => {
+      const { id, method } = message as unknown as Request;
+      if (id === undefined) return;
+      const serverInfo = { name: "raw", version: "1" };
+      const initialized = { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo };
+      const answer =
+        method === "initialize" ? { result: initialized } : method === "tools/list" ? listing("L.") : unknown;
+      void theirs.send({ jsonrpc: "2.0", id, ...answer } as JSONRPCMessage);
+    };
+    await theirs.start();
+    await using server = await connectMcp({ transport }, { secrets: [secret], logger });
+    await theirs.send({ jsonrpc: "2.0", id: 999, result: { hidden } });
+    await until(() => records.length > 0);
+    expect(server.serverName).toBe("raw");
+    expect(JSON.stringify(records)).toContain("[secret]");
+    expect(JSON.stringify(records)).not.toContain(secret);
+  });
+
   test("MCP-14 nor in progress", async () => {
     const shown = await events(async (request, raw) => {
       if (tools(request)) return listing("Lists.");
@@ -291,4 +314,75 @@ describe("MCP-13 one connection for each evaluation", () => {
     expect(toolResults.map(({ result }) => result.success)).toEqual([false, false, true, true]);
     expect(log().filter((line) => line.startsWith("started "))).toHaveLength(1);
   });
+});
+
+describe("MCP-10 a service that restarts", () => {
+  /** A service of the revision of 2025 over streamable HTTP, with a session that it may forget. */
+  function service(
+    answer: () => string | ReadableStream<Uint8Array> = () =>
+      JSON.stringify({ content: [{ type: "text", text: "ok" }] }),
+  ) {
+    const state = { session: "one", asked: [] as string[] };
+    const reply = (id: unknown, body: object, headers: Record<string, string> = {}): Response =>
+      Response.json({ jsonrpc: "2.0", id, ...body }, { headers });
+    const fetch = async (_: unknown, init: RequestInit = {}): Promise<Response> => {
+      if (init.method !== "POST") return new Response(null, { status: init.method === "GET" ? 405 : 200 });
+      const { id, method } = JSON.parse(init.body as string) as Request;
+      state.asked.push(method);
+      if (method === "initialize") {
+        const serverInfo = { name: "service", version: "1" };
+        const result = { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo };
+        return reply(id, { result }, { "mcp-session-id": state.session });
+      }
+      if (method === "server/discover") return reply(id, unknown as object);
+      if (new Headers(init.headers).get("mcp-session-id") !== state.session) {
+        return new Response("Session not found", { status: 404 });
+      }
+      if (id === undefined) return new Response(null, { status: 202 });
+      if (method === "tools/list") return reply(id, listing("Lists.") as object);
+      const body = answer();
+      if (typeof body !== "string") return new Response(body, { headers: { "content-type": "application/json" } });
+      return reply(id, { result: JSON.parse(body) as unknown });
+    };
+    return { state, spec: { url: "http://service.example/mcp", fetch } };
+  }
+
+  test("MCP-10 a session that the service does not know any more fails one call, and the next one opens it anew", async () => {
+    const { state, spec } = service();
+    await using server = await connectMcp(spec);
+    expect((await callTool(server, "list")).result).toMatchObject({ success: true, value: "ok" });
+    state.session = "two";
+    const lost = await callTool(server, "list");
+    expect(lost.cause).toMatchObject({ code: "mcp", reason: "closed" });
+    expect((await callTool(server, "list")).result).toMatchObject({ success: true, value: "ok" });
+    expect(state.asked.filter((method) => method === "initialize")).toHaveLength(2);
+  });
+
+  test("MCP-8 an answer over 64 MiB fails its call", async () => {
+    let sent = 0;
+    const flood = (): string | ReadableStream<Uint8Array> =>
+      new ReadableStream({
+        pull(controller) {
+          sent += 1;
+          controller.enqueue(new Uint8Array(1024 * 1024).fill(32));
+        },
+      });
+    await using server = await connectMcp(service(flood).spec);
+    expect((await callTool(server, "list")).result.message).toContain("is longer than 67108864 bytes");
+    expect(sent).toBeLessThan(80);
+  });
+});
+
+test("MCP-8 a title stands for a description that is missing, and has the same bound; a schema has one, too", async () => {
+  const tools = (tool: object): Parameters<typeof connectRaw>[0] => {
+    return ({ method }) =>
+      method === "tools/list" ? { result: { tools: [{ name: "list", inputSchema, ...tool }] } } : unknown;
+  };
+  await using titled = await connectRaw(tools({ title: "T".repeat(9_000) }));
+  expect(() => mcpTools(titled)).toThrow(/a description of 9000 characters/);
+  const properties = Object.fromEntries(
+    Array.from({ length: 40 }, (_, index) => [`p${index}`, { title: "x".repeat(7_000) }]),
+  );
+  await using large = await connectRaw(tools({ inputSchema: { type: "object", properties } }));
+  expect(() => mcpTools(large)).toThrow(/a schema of \d+ characters/);
 });

@@ -18,6 +18,8 @@ export interface SkillText {
 
 const longestName = 64;
 const longestDescription = 1_024;
+/** Characters of front matter: what compares its keys takes time that grows with their square. */
+const longestFront = 16_384;
 
 /** Reads a SKILL.md, or says what is wrong with it. */
 export function readSkillText(text: string, folder: string): SkillText | { readonly fault: string } {
@@ -26,9 +28,13 @@ export function readSkillText(text: string, folder: string): SkillText | { reado
     return { fault: "it has to begin with front matter: a line ---, name and description, and a line ---" };
   }
   const { front, body } = parts;
+  if (front.length > longestFront) {
+    return { fault: `its front matter has ${front.length} characters, more than ${longestFront}` };
+  }
   let read: unknown;
   try {
-    read = parse(front);
+    // What the library would print, of an unknown tag for example, is no fault of the skill.
+    read = parse(front, { logLevel: "error" });
   } catch (error) {
     return { fault: `its front matter is no YAML: ${messageOf(error).split("\n")[0] ?? ""}` };
   }

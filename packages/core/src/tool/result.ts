@@ -38,7 +38,7 @@ const results = new WeakMap<object, ReturnedResult>();
 /**
  * A success. `message` is read by the model before the value; `hideValue` keeps the value from it. `files` follow the
  * text of the tool's message: they are stored before `tool.invoked` is emitted, and `result.files` names them.
- * @throws {DefinitionError} where `files` holds something that is no file.
+ * @throws {DefinitionError} for an option that is something else, which fails the call.
  */
 export function toolOk<Value>(
   value: Value,
@@ -50,10 +50,16 @@ export function toolOk<Value>(
 ): ToolReturn<Value> {
   checkOptionNames("toolOk", options, { message: true, hideValue: true, files: true });
   const { message = "", hideValue = false, files } = options;
+  if (typeof message !== "string") throw wrong("message", "a text", message);
+  if (typeof hideValue !== "boolean") throw wrong("hideValue", "true or false", hideValue);
   if (files === undefined || files.length === 0) return brand<Value>({ success: true, message, value, hideValue });
   const odd = files.findIndex((file) => !isFileLike(file));
   if (odd >= 0) throw new DefinitionError(`The option files[${odd}] of toolOk is no file.`);
   return brand<Value>({ success: true, message, value, hideValue, files: Object.freeze([...files]) });
+}
+
+function wrong(option: string, mustBe: string, given: unknown): DefinitionError {
+  return new DefinitionError(`The option ${option} of toolOk must be ${mustBe}, not ${describeValue(given)}.`);
 }
 
 /** A failure: the call's changes are undone and the model reads the message; without one, that the tool failed. */

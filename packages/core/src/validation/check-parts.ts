@@ -6,11 +6,13 @@ import type { JsonSchema } from "../json-schema.ts";
 import {
   branches,
   fitsQuietly,
+  isAllowed,
   isSameValue,
   namesKeys,
   note,
   refuse,
   seenSince,
+  spend,
   type ValueCheck,
   type ValuePath,
 } from "./value-check.ts";
@@ -34,11 +36,11 @@ export function checkPlain(
   if (type !== undefined && ![type].flat().some((name) => isOfType(value, name))) {
     fits = refuse(check, path, value === undefined ? "is missing" : `must be ${typesText(type)}, not ${kindOf(value)}`);
   }
-  if (Array.isArray(allowed) && !allowed.some((item) => isSameValue(item, value))) {
-    fits = refuse(check, path, `must be one of ${shownValues(allowed)}, not ${describeValue(value)}`);
+  if (Array.isArray(allowed) && !isAllowed(allowed, value)) {
+    fits = refuse(check, path, () => `must be one of ${shownValues(allowed)}, not ${describeValue(value)}`);
   }
   if (Object.hasOwn(schema, "const") && !isSameValue(only, value)) {
-    fits = refuse(check, path, `must be ${shown(only)}, not ${describeValue(value)}`);
+    fits = refuse(check, path, () => `must be ${shown(only)}, not ${describeValue(value)}`);
   }
   if (typeof value === "string") return checkText(check, schema, value, path) && fits;
   if (typeof value === "number") return checkNumber(check, schema, value, path) && fits;
@@ -196,7 +198,9 @@ export function checkKeys(
   const keys = Object.keys(object).filter((key) => object[key] !== undefined);
   const { required, minProperties, maxProperties, propertyNames } = schema;
   let fits = checkBounds(check, path, keys.length, { least: minProperties, most: maxProperties, of: "keys" });
-  for (const key of branches(required) as unknown as readonly string[]) {
+  const needed = branches(required) as unknown as readonly string[];
+  spend(check, needed.length);
+  for (const key of needed) {
     if (!Object.hasOwn(object, key) || object[key] === undefined)
       fits = refuse(check, { key, above: path }, "is missing");
   }
@@ -233,6 +237,7 @@ function checkNamedKeys(
   const named = isRecord(properties) ? properties : {};
   const patterned = isRecord(patternProperties) ? Object.entries(patternProperties) : [];
   if (isRecord(properties) || patterned.length > 0) note(check, object, namesKeys);
+  spend(check, patterned.length * keys.length);
   let fits = true;
   const left: string[] = [];
   for (const key of keys) {
@@ -277,6 +282,7 @@ function checkDependents(
       if (!Object.hasOwn(object, key) || object[key] === undefined) continue;
       if (!Array.isArray(asked)) fits = check.fits(asked as SchemaNode, object, path) && fits;
       else {
+        spend(check, asked.length);
         for (const name of asked as readonly string[]) {
           if (!Object.hasOwn(object, name))
             fits = refuse(check, { key: name, above: path }, `is missing, because ${key} is there`);

@@ -8,14 +8,13 @@ import {
   mostIssues,
   namesKeys,
   refuse,
+  spend,
+  stepsOfAny,
   type ValueCheck,
   type ValueIssue,
   type ValuePath,
 } from "./value-check.ts";
 
-/** Parts of a schema that are compared with a value: a large value may take more than a small one. */
-const stepsOfAny = 100_000;
-const stepsOfEach = 50;
 /** Parts that are checked inside each other; the stack takes several times as many. */
 const deepest = 500;
 
@@ -42,15 +41,6 @@ export function issuesOf(document: SchemaDocument, value: unknown): readonly Val
   return check.issues;
 }
 
-const tooInvolved = "the schema is too involved";
-
-/** @throws {RangeError} where more were allowed already. */
-function allowMoreSteps(check: ValueCheck): void {
-  const most = stepsOfAny + stepsOfEach * check.sizeOf();
-  if (check.steps > most) throw new RangeError(tooInvolved);
-  check.most = most;
-}
-
 function sizeOf(value: unknown): number {
   if (typeof value !== "object" || value === null) return 1;
   return Object.values(value).reduce<number>((size, item) => size + sizeOf(item), 1);
@@ -60,8 +50,8 @@ function sizeOf(value: unknown): number {
 function checkValue(check: ValueCheck, schema: SchemaNode, value: unknown, path: ValuePath | undefined): boolean {
   if (schema === true) return true;
   if (schema === false) return refuse(check, path, "is not allowed here");
-  if (++check.steps > check.most) allowMoreSteps(check);
-  if (check.depth > deepest) throw new RangeError(tooInvolved);
+  spend(check, 1);
+  if (check.depth > deepest) throw new RangeError("the schema is too involved");
   const resource = check.document.resources.get(schema);
   const isEntered = resource !== undefined && check.scope.at(-1) !== resource;
   if (isEntered) check.scope.push(resource);

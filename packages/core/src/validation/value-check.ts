@@ -43,13 +43,55 @@ export interface ValueCheck {
   isUndecided: boolean;
 }
 
+/** Parts of a schema that are compared with a value: a large value may take more than a small one. */
+export const stepsOfAny = 100_000;
+const stepsOfEach = 50;
+
 /** Issues that are collected at the most. */
 export const mostIssues = 200;
 
-/** Always false. */
-export function refuse(check: ValueCheck, path: ValuePath | undefined, message: string): false {
-  if (check.issues.length < mostIssues) check.issues.push({ path: keysOf(path), message });
+/** Always false. A message that is long to make is a function, which is called for issues that are kept. */
+export function refuse(check: ValueCheck, path: ValuePath | undefined, message: string | (() => string)): false {
+  if (check.issues.length < mostIssues) {
+    check.issues.push({ path: keysOf(path), message: typeof message === "string" ? message : message() });
+  }
   return false;
+}
+
+/** What a list of allowed values holds, so that a value is not compared with each of them. */
+interface Allowed {
+  readonly plain: ReadonlySet<unknown>;
+  /** Lists and objects, as canonical JSON. */
+  readonly others: ReadonlySet<string>;
+}
+
+const allowedIn = /* @__PURE__ */ new WeakMap<readonly unknown[], Allowed>();
+
+/** Whether a value is one of an `enum`. */
+export function isAllowed(values: readonly unknown[], value: unknown): boolean {
+  let allowed = allowedIn.get(values);
+  if (allowed === undefined) {
+    const isPlain = (item: unknown): boolean => typeof item !== "object" || item === null;
+    const others = values.filter((item) => !isPlain(item)).map(canonicalJson);
+    allowed = { plain: new Set(values.filter(isPlain)), others: new Set(others) };
+    allowedIn.set(values, allowed);
+  }
+  if (typeof value !== "object" || value === null) return allowed.plain.has(value);
+  return allowed.others.size > 0 && allowed.others.has(canonicalJson(value));
+}
+
+const tooInvolved = "the schema is too involved";
+
+/**
+ * Counts work, in parts of the schema that are compared.
+ * @throws {RangeError} where it is more than the value's size allows.
+ */
+export function spend(check: ValueCheck, steps: number): void {
+  check.steps += steps;
+  if (check.steps <= check.most) return;
+  const most = stepsOfAny + stepsOfEach * check.sizeOf();
+  if (check.steps > most) throw new RangeError(tooInvolved);
+  check.most = most;
 }
 
 /** Notes that a part of the schema has looked at this key. */

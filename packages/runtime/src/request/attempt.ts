@@ -179,9 +179,11 @@ function settled(
   work: Work,
   deltas: TurnDeltas | undefined,
   granted: Granted,
-  answer: ModelResponse | ModelFailure | Failure,
+  given: ModelResponse | ModelFailure | Failure,
 ): Outcome {
   const streamed = deltas?.end() ?? "";
+  // A provider may make anything of the error that a delta beyond the bound threw.
+  const answer = isFailure(given) ? given : (deltas?.fault() ?? given);
   if (isFailure(answer) || answer.failure !== undefined) {
     granted.settle(costOfNoAnswer(run, work, answer, streamed));
     return answer;

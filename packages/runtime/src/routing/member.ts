@@ -12,6 +12,7 @@ import type {
 } from "@proviso/core";
 import { addUsage, countUsage } from "@proviso/core/internal";
 import type { ModelDelta } from "@proviso/core/provider";
+import { onAbort } from "../abort.ts";
 import { elapsedMs } from "../elapsed.ts";
 import { answerFault } from "../inner-loop.ts";
 import type { Asked } from "../request/chain.ts";
@@ -72,6 +73,7 @@ export async function tryMember(member: Member, asking: Asking): Promise<Tried> 
   const { asked, breaker, record } = member;
   const isOver = breaker?.begin();
   let service: ServiceState = { state: "unknown" };
+  let turn: Turn | undefined;
   try {
     const startedAt = clock.now();
     const { pacing } = run;
@@ -81,6 +83,7 @@ export async function tryMember(member: Member, asking: Asking): Promise<Tried> 
       { signal: request.signal, expiresAt: run.limits.deadline?.expiresAt.getTime() },
     );
     if (entry?.ok === false) return unsent(asked, entry.retryAfterMs);
+    turn = entry?.turn;
     let streamed = "";
     const { onDelta: _, ...plain } = request;
     const take = (delta: ModelDelta): void => {
@@ -88,11 +91,13 @@ export async function tryMember(member: Member, asking: Asking): Promise<Tried> 
       onDelta?.(delta);
     };
     const own = onDelta === undefined ? plain : { ...plain, onDelta: take };
-    const answer = await asData({ begin: () => provider.generate(own) });
+    // A provider that does not look at its signal ends the try no later than one that does.
+    const answer = await untilAborted(request.signal, asData({ begin: () => provider.generate(own) }));
     const durationMs = elapsedMs(clock, startedAt);
     const reason = reasonOf(answer);
     const cost = await costOf(asking, asked, answer, streamed);
-    endTurn(entry?.turn, answer, cost);
+    endTurn(turn, answer, cost);
+    turn = undefined;
     if (!request.signal.aborted) {
       service = serviceState(answer, reason);
       record.add({ durationMs, isAnswered: reason === undefined });
@@ -107,7 +112,21 @@ export async function tryMember(member: Member, asking: Asking): Promise<Tried> 
     const queuedMs = (entry?.turn.queuedMs ?? 0) + (answer.failure === undefined ? (answer.queuedMs ?? 0) : 0);
     return { answer, reason, steps: answer.route ?? [step], cost, queuedMs };
   } finally {
+    turn?.end();
     isOver?.(clock.now(), service);
+  }
+}
+
+/** The promise, or a rejection with the signal's reason as soon as it fires. */
+async function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  let stopListening = (): void => {};
+  const aborted = new Promise<never>((_, reject) => {
+    stopListening = onAbort(signal, reject);
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    stopListening();
   }
 }
 

@@ -22,15 +22,24 @@ const jsonInJson = 4;
 
 /**
  * Returns a secret as JSON writes it, and JSON inside JSON: payloads are shown as they came. Some programs write ASCII
- * only, or `\/`.
+ * only, or `\/`, or escape what a page would take for markup (Go's and PHP's do).
  */
 function jsonTexts(secret: string): readonly string[] {
   const once = jsonText(secret);
-  const ascii = once.replaceAll(/[\u007f-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
-  let texts = [...new Set([once, ascii, once.replaceAll("/", "\\/")])];
+  const ascii = once.replaceAll(/[\u007f-\uffff]/g, escaped);
+  const forPages = once.replaceAll(/[&<>']/g, escaped);
+  let texts = [...new Set([once, ascii, once.replaceAll("/", "\\/"), forPages, upperCase(forPages)])];
   const all = [...texts];
   for (let depth = 1; depth < jsonInJson; depth++) all.push(...(texts = texts.map(jsonText)));
   return all;
+}
+
+function escaped(char: string): string {
+  return `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
+function upperCase(text: string): string {
+  return text.replaceAll(/\\u[\da-f]{4}/g, (code) => `\\u${code.slice(2).toUpperCase()}`);
 }
 
 function jsonText(text: string): string {

@@ -3,6 +3,7 @@
 import type {
   AppEvent,
   EvaluationDetails,
+  FileRef,
   FrameworkEvent,
   Message,
   ModelFailure,
@@ -37,7 +38,20 @@ const kept = "kept";
 const data = "data";
 
 const rejectedParams: ShapeOf<RejectedParams> = { rawArguments: data, error: data };
-const toolResult: ShapeOf<ToolResult> = { success: kept, message: data, value: data, hideValue: kept, files: kept };
+/** An upload's ids are data with their keys: people write both. */
+const file: ShapeOf<FileRef> = {
+  kind: kept,
+  name: data,
+  mediaType: kept,
+  detail: kept,
+  hash: kept,
+  bytes: kept,
+  width: kept,
+  height: kept,
+  url: data,
+  ids: data,
+};
+const toolResult: ShapeOf<ToolResult> = { success: kept, message: data, value: data, hideValue: kept, files: file };
 
 const source: ShapeOf<Source> = { kind: kept, url: data, title: data, fileName: data, at: kept };
 
@@ -60,9 +74,9 @@ const events: { readonly [E in FrameworkEvent as E["type"]]: ShapeOf<E, OfEveryE
     finishReason: kept,
     durationMs: kept,
     queuedMs: kept,
-    files: kept,
-    model: kept,
-    serviceTier: kept,
+    files: file,
+    model: data,
+    serviceTier: data,
     reasoning: data,
     sources: source,
     logprobs: data,

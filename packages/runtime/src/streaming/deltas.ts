@@ -2,11 +2,17 @@
 // 2. The deltas since the last reset are what the turn's text begins with; once it is complete they are all of it. What
 //    may become a secret is held back, so that the deltas add up to the text as other events show it. The same holds for
 //    the model's thoughts, which are never part of the text.
-import type { AssistantMessage } from "@proviso/core";
+// 3. What an attempt streams is bounded: the delta that passes the bound throws, which ends the provider's reading.
+import type { AssistantMessage, ModelFailure } from "@proviso/core";
+import type { OutputSpec } from "@proviso/core/internal";
 import type { ModelDelta } from "@proviso/core/provider";
 import type { Run } from "../run.ts";
 import type { Secrets } from "../secrets.ts";
 import { partialOutput, type PartialReader } from "./partial-output.ts";
+
+/** UTF-16 units of the text and the thoughts that one attempt may stream: more than any model answers. */
+const longestAnswer = 16 * 1024 * 1024;
+const tooLong = `The provider streams more than ${longestAnswer} characters.`;
 
 /** The deltas of one turn, attempt after attempt. */
 export interface TurnDeltas {
@@ -14,53 +20,54 @@ export interface TurnDeltas {
   begin(): (delta: ModelDelta) => void;
   /** Ends the attempt and returns all that it emitted. */
   end(): string;
+  /** Why the attempt that ended last is no answer: it streamed more than is taken; undefined: it did not. */
+  fault(): ModelFailure | undefined;
   /** The turn's text and thoughts are known. */
   complete(message: AssistantMessage): void;
 }
 
 export function turnDeltas(run: Run): TurnDeltas {
   const { turn } = run;
-  const spec = run.rendered.output;
   const { secrets } = run.world;
+  const output = run.rendered.output && outputReader(run.rendered.output, secrets);
+  const bound = new AnswerBound();
   let isShown = false;
   let [attempts, current] = [0, 0];
-  let partial: PartialReader | undefined;
-  const stretch = (type: "text.delta" | "reasoning.delta"): Stretch =>
-    new Stretch(secrets, (text) => {
-      isShown = true;
-      run.publish({ type, turn, text });
-    });
-  const answer = stretch("text.delta");
-  const thoughts = stretch("reasoning.delta");
+  const show = (event: Parameters<Run["publish"]>[0]): void => {
+    isShown = true;
+    run.publish(event);
+  };
+  const answer = new Stretch(secrets, (text) => show({ type: "text.delta", turn, text }));
+  const thoughts = new Stretch(secrets, (text) => show({ type: "reasoning.delta", turn, text }));
 
   const add = (text: string): void => {
     answer.add(text);
-    if (spec === undefined) return;
-    partial ??= partialOutput(spec, (unfinished) => secrets?.pieces().add(unfinished) ?? unfinished);
-    showOutput(partial.read(answer.received));
+    showOutput(output?.read(answer.received));
   };
   const showOutput = (read: ReturnType<PartialReader["read"]>): void => {
-    if (read === undefined) return;
-    isShown = true;
-    run.publish({ type: "output.delta", turn, partial: read.value as never });
+    if (read !== undefined) show({ type: "output.delta", turn, partial: read.value as never });
   };
   const takeBack = (): void => {
     answer.reset();
     thoughts.reset();
-    partial = undefined;
+    output?.reset();
+    bound.reset();
     if (isShown) run.publish({ type: "text.reset", turn });
     isShown = false;
   };
   const take = (delta: ModelDelta): void => {
     if (delta.kind === "reset") takeBack();
-    else if (delta.kind === "text") add(textOf(delta));
-    else thoughts.add(textOf(delta));
+    else {
+      const text = textOf(delta);
+      bound.add(text);
+      if (delta.kind === "text") add(text);
+      else thoughts.add(text);
+    }
   };
   return {
     begin() {
       takeBack();
-      const attempt = ++attempts;
-      current = attempt;
+      const attempt = (current = ++attempts);
       return (delta) => {
         if (attempt === current && (delta.kind === "reset" || textOf(delta) !== "")) take(delta);
       };
@@ -69,6 +76,7 @@ export function turnDeltas(run: Run): TurnDeltas {
       current = 0;
       return thoughts.received + answer.received;
     },
+    fault: () => bound.fault(),
     complete({ text, reasoning = "" }) {
       // A provider may have emitted nothing of its text, only a part, or something else.
       if (!text.startsWith(answer.received) || !reasoning.startsWith(thoughts.received)) takeBack();
@@ -76,9 +84,44 @@ export function turnDeltas(run: Run): TurnDeltas {
       thoughts.end();
       if (answer.received.length < text.length) add(text.slice(answer.received.length));
       answer.end();
-      if (partial !== undefined) showOutput(partial.finish(answer.received));
+      showOutput(output?.finish(answer.received));
     },
   };
+}
+
+/** Reads the output while its text arrives; nothing of it is made before the first text. */
+function outputReader(spec: OutputSpec<unknown>, secrets: Secrets | undefined) {
+  let partial: PartialReader | undefined;
+  return {
+    read(text: string) {
+      partial ??= partialOutput(spec, (unfinished) => secrets?.pieces().add(unfinished) ?? unfinished);
+      return partial.read(text);
+    },
+    finish: (text: string) => partial?.finish(text),
+    reset(): void {
+      partial = undefined;
+    },
+  };
+}
+
+/** Counts what an attempt streams. */
+class AnswerBound {
+  #received = 0;
+
+  /** @throws {RangeError} beyond the bound. */
+  add({ length }: string): void {
+    this.#received += length;
+    if (this.#received > longestAnswer) throw new RangeError(tooLong);
+  }
+
+  reset(): void {
+    this.#received = 0;
+  }
+
+  fault(): ModelFailure | undefined {
+    if (this.#received <= longestAnswer) return undefined;
+    return { failure: "provider", reason: "invalid_response", message: tooLong };
+  }
 }
 
 /** The text of an answer, or its thoughts, as far as it was received; what may become a secret is held back. */

@@ -1,4 +1,5 @@
 import {
+  deadlineIn,
   definePrompt,
   defineTool,
   trackBudget,
@@ -23,6 +24,9 @@ import { z } from "zod";
 const prompt = definePrompt({ key: "p", text: "Say yes." }).bind();
 const busy: ModelFailure = { failure: "throttle", kind: "server_error", message: "busy" };
 const noKey: ModelFailure = { failure: "provider", reason: "api_key", message: "no key" };
+
+const answered = (text: string): ReturnType<ModelProvider["generate"]> =>
+  Promise.resolve({ message: { role: "assistant", text, toolCalls: [] }, finishReason: "stop" });
 
 /** A scripted model under a name of its own. */
 function named(name: string, steps: readonly ScriptedStep[], more: Partial<ModelProvider> = {}) {
@@ -209,6 +213,31 @@ test("RTE-7 a Retry-After opens it for as long as it says, and `breaker: false` 
   const always = chain(scripts, { breaker: false });
   await always.adapter.evaluate(prompt);
   expect((await always.adapter.evaluate(prompt)).provider).toBe("a");
+});
+
+test("RTE-7 a try whose provider never settles is over with its evaluation, and so is its turn at a pace", async () => {
+  const environment = fakeEnvironment();
+  let asked = 0;
+  const provider: ModelProvider = {
+    ...scriptedModel([]),
+    name: "a",
+    generate: () => (asked++ === 0 ? Promise.resolve(busy) : asked === 2 ? new Promise(() => {}) : answered("a")),
+  };
+  const other: ModelProvider = { ...scriptedModel([]), name: "b", generate: () => answered("b") };
+  const pace = sharedPace({ maxInFlight: 1, clock: environment.clock });
+  const adapter = fallback([paced(modelAdapter(provider, environment), pace), modelAdapter(other, environment)], {
+    ...environment,
+    breaker: { failures: 1, openMs: 100 },
+  });
+  expect((await adapter.evaluate(prompt)).provider).toBe("b");
+  await environment.clock.advance(100);
+  const late = adapter
+    .evaluate(prompt, { deadline: deadlineIn(50, environment.clock) })
+    .catch((error: unknown) => error);
+  await environment.clock.advance(50);
+  expect(await late).toMatchObject({ code: "deadline" });
+  expect(pace.state().inFlight).toBe(0);
+  expect((await adapter.evaluate(prompt)).provider).toBe("a");
 });
 
 test("RTE-10 the usage of all tries is summed, and an estimate among them is marked", async () => {

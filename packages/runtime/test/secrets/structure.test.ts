@@ -1,4 +1,13 @@
-import { defineEvent, definePrompt, defineSlice, defineTool } from "@proviso/core";
+import {
+  defineEvent,
+  definePrompt,
+  defineSlice,
+  defineTool,
+  linkedFile,
+  toolOk,
+  uploadedFile,
+  type ModelResponse,
+} from "@proviso/core";
 import { isFrameworkEventType } from "@proviso/core/internal";
 import { createSession, modelAdapter } from "@proviso/runtime";
 import { fakeEnvironment, recordEvents, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
@@ -145,4 +154,44 @@ test("SEC-1 TOOL-16 what a tool threw is shown to listeners and the log without 
   expect(causes[0]).toBeInstanceOf(Error);
   expect((causes[0] as Error).stack).toContain("structure.test.ts");
   for (const shown of [causes, toolResults[0]?.cause, logger.records]) expect(printed(shown)).not.toContain(key);
+});
+
+test("SEC-1 the model, the tier and the files that a wire or a tool names show no secret", async () => {
+  const secret = "sk-live-1234567890";
+  const tool = defineTool({
+    name: "draw",
+    description: "Draws.",
+    input: z.object({}),
+    execute: () =>
+      toolOk("done", {
+        files: [
+          linkedFile(`https://h.example/a.png?key=${secret}`, { mediaType: "image/png", name: `${secret}.png` }),
+          uploadedFile({ openai: secret }, { mediaType: "image/png", name: "b.png" }),
+        ],
+      }),
+  });
+  const asking = definePrompt({ key: "p", sections: [{ key: "s", text: "Draw.", tools: [tool] }] }).bind();
+  const session = createSession();
+  const events = recordEvents(session);
+  const model = scriptedModel([{ toolCalls: [{ name: "draw" }] }, { text: "done" }]);
+  const provider: typeof model = {
+    ...model,
+    generate: async (request) => ({
+      ...((await model.generate(request)) as ModelResponse),
+      model: `m-${secret}`,
+      serviceTier: secret,
+    }),
+  };
+  await modelAdapter(provider, { ...fakeEnvironment(), secrets: [secret] }).evaluate(asking, { session });
+  const shown = events.filter(({ type }) => type === "provider.responded" || type === "tool.invoked");
+  expect(shown).toMatchObject([
+    { model: "m-[secret]", serviceTier: "[secret]" },
+    {
+      result: {
+        files: [{ url: "https://h.example/a.png?key=[secret]", name: "[secret].png" }, { ids: { openai: "[secret]" } }],
+      },
+    },
+    {},
+  ]);
+  expect(printed(shown)).not.toContain(secret);
 });

@@ -27,6 +27,8 @@ function textBy(write: () => string | undefined): string {
 const json = (text: string): string => JSON.stringify(text).slice(1, -1);
 const ascii = (text: string): string =>
   json(text).replaceAll(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+const forPages = (text: string): string =>
+  json(text).replaceAll(/[&<>']/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`);
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 
 test.each([
@@ -36,6 +38,11 @@ test.each([
   ["in JSON inside JSON", json(json(secret))],
   ["in JSON of ASCII", ascii(secret)],
   ["in JSON with escaped slashes", json(secret).replaceAll("/", "\\/")],
+  ["in JSON as Go and PHP write it", forPages(secret)],
+  [
+    "in JSON for pages, with capital letters",
+    forPages(secret).replaceAll(/\\u..../g, (code) => `\\u${code.slice(2).toUpperCase()}`),
+  ],
   ["in a path", encodeURIComponent(secret)],
   ["in a path, with small letters", encodeURIComponent(secret).replaceAll(/%../g, (code) => code.toLowerCase())],
   ["in an address", encodeURI(secret)],
