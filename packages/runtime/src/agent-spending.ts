@@ -32,7 +32,14 @@ export function agentSpending(run: Run): AgentSpending {
   const expected = Math.ceil(run.expected?.inputTokens?.p90 ?? 0);
   const wanted =
     run.limits.budget &&
-    wantedOf(run, { maxOutputTokens: run.settings.maxOutputTokens }, Math.max(inputTokens(), expected));
+    wantedOf(
+      run,
+      { maxOutputTokens: run.settings.maxOutputTokens },
+      {
+        inputTokens: Math.max(inputTokens(), expected),
+        atOnce: 1,
+      },
+    );
   /** Not counted yet. */
   let uncounted = "";
   let counted = 0;

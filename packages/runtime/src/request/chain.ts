@@ -4,7 +4,7 @@ import type { Prices } from "../prices.ts";
 import type { Run } from "../run.ts";
 
 /** A provider that asks several models, for one evaluation. */
-export interface ChainProvider extends ModelProvider {
+export interface ChainProvider extends ModelProvider, Pick<Asked, "atOnce"> {
   /** What the tries of the request under way that are over have cost; undefined: nothing. */
   triesCost(): Usage | undefined;
 }
@@ -24,6 +24,8 @@ export interface Asked {
   /** Whether it has members with paces of their own. */
   readonly isChain: boolean;
   readonly reportsCost: boolean;
+  /** The most models that one request goes to at the same time. */
+  readonly atOnce: number;
   /** Texts that nothing may show. */
   readonly secrets: readonly string[];
   /** The adapters that it is made of, itself among them. */
@@ -45,6 +47,7 @@ export function askedOf(
     pace,
     isChain,
     reportsCost,
+    atOnce: chain?.atOnce ?? 1,
     secrets: options.secrets ?? [],
     adapters: [adapter, ...(chain?.adapters ?? [])],
   };
@@ -55,6 +58,6 @@ export function isModelProvider(provider: object): provider is ModelProvider {
 }
 
 /** Several adapters as one. */
-export interface Chain extends Pick<Asked, "provider" | "providerFor" | "prices" | "secrets" | "adapters"> {
+export interface Chain extends Pick<Asked, "provider" | "providerFor" | "prices" | "atOnce" | "secrets" | "adapters"> {
   readonly environment: Environment;
 }

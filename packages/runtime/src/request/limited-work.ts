@@ -23,14 +23,15 @@ export function limitedWork(run: Run, provider: ModelProvider, request: ModelReq
   let sent: { readonly limit: number; readonly room: Room } | undefined;
   let lifted: number | undefined;
   const inputTokens = estimatedOnce(run, request);
+  const atOnce = isChainProvider(provider) ? provider.atOnce : 1;
   return {
     work: {
-      wanted: run.limits.budget && wantedOf(run, boundsOf(provider, run), inputTokens()),
+      wanted: run.limits.budget && wantedOf(run, boundsOf(provider, run), { inputTokens: inputTokens(), atOnce }),
       inputTokens,
       triesCost: isChainProvider(provider) ? () => provider.triesCost() : undefined,
       limit: () => sent?.limit ?? boundOf(provider, run),
       begin(onDelta, { room }) {
-        const limit = lifted === undefined ? outputLimitIn(room, run, provider) : undefined;
+        const limit = lifted === undefined ? outputLimitIn(room, run, { provider, atOnce }) : undefined;
         sent = room === undefined || limit === undefined ? undefined : { limit, room };
         const asked = limit === undefined ? request : { ...request, maxOutputTokens: limit };
         return provider.generate(onDelta === undefined ? asked : { ...asked, onDelta });

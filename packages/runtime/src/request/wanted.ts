@@ -12,8 +12,16 @@ export interface AnswerBounds {
   readonly least?: number | undefined;
 }
 
-/** What a request wants of a budget, with an estimate of its input. */
-export function wantedOf(run: Run, bounds: AnswerBounds, inputTokens: number): Wanted {
+/** What a request sends. */
+export interface Sent {
+  /** An estimate. */
+  readonly inputTokens: number;
+  /** How many models it may go to at the same time: each of them costs. */
+  readonly atOnce: number;
+}
+
+/** What a request wants of a budget. */
+export function wantedOf(run: Run, bounds: AnswerBounds, { inputTokens, atOnce }: Sent): Wanted {
   const { maxOutputTokens: bound = Infinity, least } = bounds;
   const expected = run.expected?.outputTokensPerTurn.p90;
   const unbounded = bound === Infinity ? usualOutputTokens : bound;
@@ -22,9 +30,9 @@ export function wantedOf(run: Run, bounds: AnswerBounds, inputTokens: number): W
   const needed = expected === undefined && bound === Infinity ? 1 : usual;
   const leastOutputTokens = least === undefined ? needed : Math.min(bound, least);
   return {
-    inputTokens,
-    outputTokens: Math.max(usual, leastOutputTokens),
-    leastOutputTokens,
+    inputTokens: inputTokens * atOnce,
+    outputTokens: Math.max(usual, leastOutputTokens) * atOnce,
+    leastOutputTokens: leastOutputTokens * atOnce,
     costOf: costsOf(run),
   };
 }
@@ -41,8 +49,12 @@ export function boundOf({ maxOutputTokens }: ModelProvider, { settings }: Run): 
 }
 
 /** The limit that a budget sets to an answer; undefined where the model's own bound is lower, or it takes none. */
-export function outputLimitIn(room: Room | undefined, run: Run, provider: ModelProvider): number | undefined {
+export function outputLimitIn(
+  room: Room | undefined,
+  run: Run,
+  { provider, atOnce }: Pick<Sent, "atOnce"> & { readonly provider: ModelProvider },
+): number | undefined {
   if (room === undefined || provider.capabilities.outputLimit === undefined) return undefined;
-  const { tokens } = room;
+  const tokens = Math.floor(room.tokens / atOnce);
   return tokens < (boundOf(provider, run) ?? Infinity) && run.outputLimits.takes(tokens) ? tokens : undefined;
 }

@@ -17,8 +17,9 @@ import { isChainProvider } from "../request/chain.ts";
 import { refusedSetting } from "../request/settings.ts";
 import type { Run } from "../run.ts";
 import { Breaker, type BreakerOptions } from "./breaker.ts";
-import { inputOf, Member, sumOfCosts, tryMember, type FallbackReason, type Tried } from "./member.ts";
+import { inputOf, Member, sumOfCosts, tryMember } from "./member.ts";
 import type { RouteCandidate, RouteOrder } from "./orders.ts";
+import { checkReasons, goingOn, type FallbackReason, type GoesOn } from "./reasons.ts";
 import { refusalOf, type Refusal } from "./refusal.ts";
 import { adapterOf, checkMembers, type Generate } from "./together.ts";
 
@@ -36,25 +37,6 @@ export interface FallbackOptions {
   /** Asked once an evaluation, before its first request. Default: as given. */
   readonly order?: RouteOrder | undefined;
 }
-
-const reasons: Readonly<Record<FallbackReason, boolean>> = {
-  rate_limit: true,
-  quota_exhausted: true,
-  timeout: true,
-  server_error: true,
-  network: true,
-  not_found: true,
-  context_length: true,
-  invalid_response: true,
-  // A throttle's "unknown" goes on; a provider's, which may be anything, does not.
-  unknown: false,
-  api_key: false,
-  bad_request: false,
-  content_filter: false,
-  refusal: false,
-  truncated: false,
-  process: false,
-};
 
 const optionNames = {
   on: true,
@@ -88,18 +70,10 @@ export function fallback(
   }
   const members = asked.map((one, index) => new Member(index, one, newBreaker(breaker)));
   const goesOn = goingOn(on);
-  return adapterOf("fallback", { adapters, members: asked }, environment, (run) => {
+  const atOnce = Math.max(...asked.map((one) => one.atOnce));
+  return adapterOf("fallback", { adapters, members: asked, atOnce }, environment, (run) => {
     return new Fallback(run, members, goesOn, order);
   });
-}
-
-function checkReasons(on: readonly FallbackReason[] | undefined): void {
-  if (on === undefined) return;
-  if (!Array.isArray(on)) throw new DefinitionError(`fallback: on must be a list, not ${describeValue(on)}.`);
-  const unknown = on.find((reason: string) => !Object.hasOwn(reasons, reason));
-  if (unknown === undefined) return;
-  const names = Object.keys(reasons).join(", ");
-  throw new DefinitionError(`fallback: on has ${describeValue(unknown)}; the reasons are ${names}.`);
 }
 
 function checkBreaker(breaker: unknown): void {
@@ -121,14 +95,26 @@ function newBreaker(options: false | BreakerOptions | undefined): Breaker | unde
   return options === false ? undefined : new Breaker(options ?? {});
 }
 
-type GoesOn = (tried: Tried) => boolean;
+/** How far a request is. */
+interface Trying {
+  asking?: Member | undefined;
+  /** What the tries that are over have cost; undefined: nothing, or the answer has it. */
+  cost?: Usage | undefined;
+}
 
-function goingOn(on: readonly FallbackReason[] | undefined): GoesOn {
-  const given = on && new Set(on);
-  return ({ answer, reason }) => {
-    if (reason === undefined) return false;
-    return given?.has(reason) ?? (answer.failure === "throttle" || reasons[reason]);
-  };
+interface Tries {
+  readonly trying: Trying;
+  readonly route: readonly RouteStep[];
+  readonly queuedMs: number;
+}
+
+function whole(answer: ModelResponse | ModelFailure, { trying, route, queuedMs }: Tries): ModelResponse | ModelFailure {
+  // A usage that is in part an estimate says so.
+  const usage = trying.cost;
+  trying.cost = undefined;
+  if (answer.failure !== undefined) return { ...answer, usage, route };
+  const model = answer.model ?? route.at(-1)?.model;
+  return { ...answer, usage, model, route, queuedMs };
 }
 
 /** The requests of one evaluation. */
@@ -140,8 +126,8 @@ class Fallback implements Generate {
   #ordered: readonly Member[] | undefined;
   /** The adapter that answered last. */
   #current: Member | undefined;
-  #asking: Member | undefined;
-  #cost: Usage | undefined;
+  /** The request under way; one that was aborted may still be going on behind it. */
+  #trying: Trying = {};
 
   constructor(run: Run, members: readonly Member[], goesOn: GoesOn, order: RouteOrder | undefined) {
     this.#run = run;
@@ -151,13 +137,14 @@ class Fallback implements Generate {
   }
 
   triesCost(): Usage | undefined {
-    const inside = this.#asking?.asked.providerFor(this.#run);
-    return sumOfCosts(this.#cost, inside && isChainProvider(inside) ? inside.triesCost() : undefined);
+    const { asking, cost } = this.#trying;
+    const inside = asking?.asked.providerFor(this.#run);
+    return sumOfCosts(cost, inside && isChainProvider(inside) ? inside.triesCost() : undefined);
   }
 
   async generate(request: ModelRequest): Promise<ModelResponse | ModelFailure> {
     const run = this.#run;
-    this.#cost = undefined;
+    const trying: Trying = (this.#trying = {});
     this.#ordered ??= await this.#begin(request);
     const route: RouteStep[] = [];
     const refusals: Refusal[] = [];
@@ -177,23 +164,23 @@ class Fallback implements Generate {
         isShown = delta.kind !== "reset";
         onDelta?.(delta);
       };
-      this.#asking = member;
+      trying.asking = member;
       const tried = await tryMember(member, { run, provider, request, onDelta: onDelta && take });
       isOver = true;
-      this.#asking = undefined;
-      this.#cost = sumOfCosts(this.#cost, tried.cost);
+      trying.asking = undefined;
+      trying.cost = sumOfCosts(trying.cost, tried.cost);
       route.push(...tried.steps);
       queuedMs += tried.queuedMs;
       if (!this.#goesOn(tried)) {
         if (tried.reason === undefined) this.#current = member;
-        return this.#whole(tried.answer, route, queuedMs);
+        return whole(tried.answer, { trying, route, queuedMs });
       }
       refusals.push({ name: provider.name, answer: tried.answer });
       if (request.signal.aborted) break;
       if (isShown) onDelta?.({ kind: "reset" });
       run.log("warn", { turn: run.turn, provider: provider.name, reason: tried.reason }, "prompt.fallback");
     }
-    return this.#whole(refusalOf(refusals), route, queuedMs);
+    return whole(refusalOf(refusals), { trying, route, queuedMs });
   }
 
   /** An adapter that cannot take the request is passed over, and one that failed too often of late. */
@@ -214,15 +201,6 @@ class Fallback implements Generate {
   #inOrder(ordered: readonly Member[]): readonly Member[] {
     const current = this.#current;
     return current === undefined ? ordered : [current, ...ordered.filter((member) => member !== current)];
-  }
-
-  #whole(answer: ModelResponse | ModelFailure, route: readonly RouteStep[], queuedMs: number) {
-    // A usage that is in part an estimate says so.
-    const usage = this.#cost;
-    this.#cost = undefined;
-    if (answer.failure !== undefined) return { ...answer, usage, route };
-    const model = answer.model ?? route.at(-1)?.model;
-    return { ...answer, usage, model, route, queuedMs };
   }
 
   async #begin(request: ModelRequest): Promise<readonly Member[]> {

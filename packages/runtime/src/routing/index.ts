@@ -1,7 +1,10 @@
 export type { BreakerOptions } from "./breaker.ts";
 export { fallback } from "./fallback.ts";
 export type { FallbackOptions } from "./fallback.ts";
-export type { FallbackReason } from "./member.ts";
+export { hedged } from "./hedged.ts";
+export type { HedgeOptions } from "./hedged.ts";
+export { priced } from "./priced.ts";
+export type { FallbackReason } from "./reasons.ts";
 export { cheapestFirst, fastestFirst } from "./orders.ts";
 export type { RouteCandidate, RouteOrder } from "./orders.ts";
 export { paced, sharedPacing } from "./paced.ts";

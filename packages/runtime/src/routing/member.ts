@@ -4,10 +4,8 @@ import type {
   ModelProvider,
   ModelRequest,
   ModelResponse,
-  ProviderErrorReason,
   ReportedUsage,
   RouteStep,
-  ThrottleKind,
   Usage,
 } from "@proviso/core";
 import { addUsage, countUsage } from "@proviso/core/internal";
@@ -24,10 +22,8 @@ import { estimatedTokens } from "../tokens.ts";
 import { answerTokensOf, inputTokensOf } from "../usage.ts";
 import { boundOf } from "../request/wanted.ts";
 import type { Breaker, ServiceState } from "./breaker.ts";
+import type { FallbackReason } from "./reasons.ts";
 import { RequestRecord } from "./record.ts";
-
-/** Why a request goes on to the next adapter. "process": the model's process failed. */
-export type FallbackReason = ThrottleKind | ProviderErrorReason | "process";
 
 /** One adapter of a chain, and how it has done so far. */
 export class Member {
@@ -64,6 +60,8 @@ export interface Asking {
   readonly request: ModelRequest;
   /** Gets the answer's text while the try runs; undefined: it is not streamed. */
   readonly onDelta: ((delta: ModelDelta) => void) | undefined;
+  /** Called when its pace has let it go out. */
+  readonly onSent?: (() => void) | undefined;
 }
 
 /** Asks once, at the member's own pace. Rejects only with the reason of the request's signal. */
@@ -84,6 +82,7 @@ export async function tryMember(member: Member, asking: Asking): Promise<Tried> 
     );
     if (entry?.ok === false) return unsent(asked, entry.retryAfterMs);
     turn = entry?.turn;
+    asking.onSent?.();
     let streamed = "";
     const { onDelta: _, ...plain } = request;
     const take = (delta: ModelDelta): void => {
@@ -188,18 +187,20 @@ async function costOf(
     inputTokens: usage?.inputTokens === undefined ? inputOf(run, request) : 0,
     outputTokens: answer.failure === undefined ? answerTokensOf(answer.message) : estimatedTokens(streamed),
   };
+  if (prices.current() === undefined) await prices.load();
   return atPrice(run, prices, countUsage(usage, estimate));
 }
 
-async function atPrice(run: Run, prices: Asked["prices"], usage: Usage): Promise<Usage> {
-  if (usage.costUsd !== undefined) return usage;
-  const pricing = prices.current() ?? (await prices.load());
-  const costUsd = pricing.known ? pricing.priceOf(usage, run.world.clock.now()) : Number.NaN;
+/** The usage with its cost in dollars, where that is known by now. */
+export function atPrice(run: Run, prices: Asked["prices"], usage: Usage): Usage {
+  const pricing = prices.current();
+  if (usage.costUsd !== undefined || pricing?.known !== true) return usage;
+  const costUsd = pricing.priceOf(usage, run.world.clock.now());
   return Number.isFinite(costUsd) ? { ...usage, costUsd } : usage;
 }
 
 /** A usage as a provider reports it. */
-function reported({ estimated: _, ...usage }: Usage): ReportedUsage {
+export function reported({ estimated: _, ...usage }: Usage): ReportedUsage {
   return usage;
 }
 

@@ -37,10 +37,16 @@ export function checkMembers(what: string, adapters: readonly ProviderAdapter[])
 /** What a chain does for one evaluation. */
 export type Generate = Pick<ChainProvider, "generate" | "triesCost">;
 
+/** What an adapter is made of. */
+export interface Together extends Pick<Asked, "atOnce"> {
+  readonly adapters: readonly ProviderAdapter[];
+  readonly members: readonly Asked[];
+}
+
 /** An adapter of adapters that were checked; the first one's policy holds for all. */
 export function adapterOf(
   kind: string,
-  { adapters, members }: { readonly adapters: readonly ProviderAdapter[]; readonly members: readonly Asked[] },
+  { adapters, members, atOnce }: Together,
   environment: Environment,
   generatorOf: (run: Run) => Generate,
 ): ProviderAdapter {
@@ -60,12 +66,14 @@ export function adapterOf(
       const generator = generatorOf(run);
       const own: ChainProvider = {
         ...facts,
+        atOnce,
         generate: (request) => generator.generate(request),
         triesCost: () => generator.triesCost(),
       };
       ofRuns.set(run, own);
       return own;
     },
+    atOnce,
     prices: dearest(members.map(({ prices }) => prices)),
     secrets: [...members.flatMap(({ secrets }) => secrets), ...(environment.secrets ?? [])],
     adapters: members.flatMap((member) => member.adapters),
