@@ -23,8 +23,8 @@ export type {
   ListedConversation,
   StoredConversation,
 } from "./conversations/store.ts";
-export { withConversation } from "./conversations/with-conversation.ts";
-export type { ConversationOptions } from "./conversations/with-conversation.ts";
+export { readConversation, withConversation } from "./conversations/with-conversation.ts";
+export type { ConversationOptions, ReadConversation } from "./conversations/with-conversation.ts";
 export { checkOptions } from "./adapter-options.ts";
 export type { AdapterOptions, OptionsCheck } from "./adapter-options.ts";
 export type { TokenPrices } from "./prices.ts";

@@ -9,7 +9,7 @@ import { openConversation, type Conversation } from "./conversation.ts";
 import { withoutSecrets } from "./hide.ts";
 import { acquireLease, type HeldLease } from "./lease.ts";
 import { conversationOf, conversationText, saveConversation, type ConversationState } from "./saved.ts";
-import { conversationId, type ConversationStore } from "./store.ts";
+import { conversationId, type ConversationStore, type StoredConversation } from "./store.ts";
 
 /** How a conversation is opened, and for how long it is held. */
 export interface ConversationOptions extends Pick<Environment, "clock" | "random"> {
@@ -94,6 +94,26 @@ export async function withConversation<T>(
   } finally {
     await lease.release();
   }
+}
+
+/** A conversation as it was saved last. */
+export interface ReadConversation extends ConversationState, Pick<StoredConversation, "revision" | "savedAt"> {}
+
+/**
+ * Reads a conversation as it was saved last, also while a writer has it; undefined where nothing was saved. What is done
+ * with its session is not saved.
+ * @throws {ConversationError} "newer" or "unreadable". What the store throws.
+ */
+export async function readConversation(
+  store: ConversationStore,
+  id: string,
+  options: { readonly slices: readonly Slice[] },
+): Promise<ReadConversation | undefined> {
+  checkOptionNames("readConversation", options, { slices: true });
+  const stored = await store.load(conversationId(id));
+  if (stored === undefined) return undefined;
+  const { revision, savedAt, body } = stored;
+  return { ...restored(id, body, options.slices), revision, savedAt };
 }
 
 /** The state to go on from, and the text that need not be saved again. */

@@ -13,6 +13,7 @@ import {
   ConversationError,
   memoryConversations,
   modelAdapter,
+  readConversation,
   withConversation,
   type Conversation,
   type ConversationStore,
@@ -199,6 +200,29 @@ describe("CNV-2 a conversation is saved as a whole when its function returns", (
     expect(await failureOf(use())).toMatchObject({ reason: "newer", conversationId: "ada" });
     // It is free again.
     expect(await store.acquire("ada", { token: "u", leaseMs: 1 })).toMatchObject({ ok: true });
+  });
+});
+
+test("CNV-2 a conversation is read while a writer has it, and what is done with what was read is not saved", async () => {
+  const store = memoryConversations();
+  expect(await readConversation(store, "ada", { slices })).toBeUndefined();
+  await withConversation(
+    store,
+    "ada",
+    async (conversation) => {
+      await conversation.evaluate(adapterOf(adds("milk"), { text: "Noted." }), said("Buy milk."));
+      await conversation.save();
+      await conversation.evaluate(adapterOf({ text: "Later." }), said("More."));
+      const read = await readConversation(store, "ada", { slices });
+      expect([read?.revision, read?.messages.length, read?.session.get(tasks)]).toEqual([1, 4, ["milk"]]);
+      read?.session.dispatch(added({ title: "bread" }));
+    },
+    { slices },
+  );
+  expect(await stored(store)).toMatchObject({ revision: 2, tasks: ["milk"] });
+  expect(await failureOf(readConversation(store, "ada", { slices: [] }))).toMatchObject({
+    reason: "unreadable",
+    conversationId: "ada",
   });
 });
 
