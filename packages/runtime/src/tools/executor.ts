@@ -137,6 +137,9 @@ async function checkFirst(run: Run, accepted: Accepted, policies: readonly ToolP
   }
 }
 
+/** Calls that overlap at the most: each has a mark of its own, and undoing one looks at what all others did. */
+const mostAtOnce = 64;
+
 /**
  * Splits calls into batches that run together: neighbours which do not exclude other calls, because they change nothing
  * or use no resource. A call with policies runs alone.
@@ -147,7 +150,8 @@ function batchesOf(run: Run, calls: readonly ToolCall[]): readonly (readonly Too
   for (const call of calls) {
     const tool = run.tools.get(call.name);
     const kind = tool === undefined || policiesFor(run, tool).length > 0 ? undefined : kindOf(tool);
-    if (kind !== undefined && kind === before) batches.at(-1)?.push(call);
+    const last = batches.at(-1);
+    if (kind !== undefined && kind === before && last !== undefined && last.length < mostAtOnce) last.push(call);
     else batches.push([call]);
     before = kind;
   }

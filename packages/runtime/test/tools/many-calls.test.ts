@@ -1,0 +1,39 @@
+import { definePrompt, defineTool } from "@proviso/core";
+import { modelAdapter } from "@proviso/runtime";
+import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
+import { expect, test } from "vitest";
+import { z } from "zod";
+
+test.each([{ uses: [] as const }, { readOnly: true as const }])(
+  "TOOL-6 LIM-9 of thousands of calls that may overlap 64 do, and calls that fail cost no more where there are many: %o",
+  async (kind) => {
+    let [now, most] = [0, 0];
+    const tool = defineTool({
+      name: "t",
+      description: "Fails.",
+      input: z.object({}),
+      ...kind,
+      async execute() {
+        most = Math.max(most, ++now);
+        await Promise.resolve();
+        now -= 1;
+        throw new Error("no");
+      },
+    });
+    const prompt = definePrompt({ key: "p", sections: [{ key: "s", text: "Go.", tools: [tool] }] }).bind();
+    const cpuOf = async (calls: number): Promise<number> => {
+      const toolCalls = Array.from({ length: calls }, () => ({ name: "t" }));
+      const adapter = modelAdapter(scriptedModel([{ toolCalls }, { text: "done" }]), fakeEnvironment());
+      const before = process.cpuUsage();
+      const { toolResults } = await adapter.evaluate(prompt);
+      expect(toolResults).toHaveLength(calls);
+      const { user, system } = process.cpuUsage(before);
+      return user + system;
+    };
+    await cpuOf(500);
+    const [few, many] = [await cpuOf(1_000), await cpuOf(4_000)];
+    expect(most).toBe(64);
+    // Five times as long for four times as many, and room for a busy machine; their square would be sixteen times.
+    expect(many).toBeLessThan(8 * few);
+  },
+);
