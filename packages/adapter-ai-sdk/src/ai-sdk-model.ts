@@ -16,6 +16,7 @@ import {
   type RequestGuard,
 } from "@proviso/adapter-kit";
 import { aiSdkFailure, refusedAnswer } from "./ai-sdk-error.ts";
+import { filesOfModel } from "./files.ts";
 import { fromAiSdk } from "./from-ai-sdk.ts";
 import { fromStream, type StreamFault } from "./from-stream.ts";
 import { checkOptions, type AiSdkOptions, type AiSdkSettings, type LanguageModel } from "./options.ts";
@@ -84,6 +85,7 @@ export function providerOf(
       nativeOutput,
       outputLimit: leastOutput(source.name),
       ...settingsOfModel(source.of),
+      files: filesOfModel(source.of),
       ...(reportsCost ? { reportsCost } : {}),
     }),
     generate: async (request: ModelRequest) => {

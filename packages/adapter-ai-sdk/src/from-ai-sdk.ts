@@ -1,5 +1,5 @@
 import type { LanguageModelV4Content, LanguageModelV4ToolCall } from "@ai-sdk/provider";
-import type { ModelFailure, ModelRequest, ModelResponse, ReportedUsage, ToolCall } from "@proviso/core";
+import type { GeneratedFile, ModelFailure, ModelRequest, ModelResponse, ReportedUsage, ToolCall } from "@proviso/core";
 import { isRecord, parseJson, type FinishReason } from "@proviso/core/provider";
 import { parsedOutput, rateLimitFrom, textAt } from "@proviso/adapter-kit";
 import type { Answer, AssistantPart, KeptParts } from "./parts.ts";
@@ -23,6 +23,7 @@ export function fromAiSdk(call: Call, output: ModelRequest["output"], answer: An
   return {
     message: { role: "assistant", text: refusal === undefined ? text : "", toolCalls, ...thoughtsIn(content), ...kept },
     ...sourcesIn(content),
+    ...filesIn(content),
     finishReason: refusal === undefined ? finishReason(answer, toolCalls.length > 0) : "stop",
     usage,
     model: response?.modelId,
@@ -59,6 +60,23 @@ export function textOf(content: readonly LanguageModelV4Content[]): string {
     last = item;
   }
   return text;
+}
+
+/** The files that the model made, where they stand in the text; only what there is. A file that is an address is none. */
+function filesIn(content: readonly LanguageModelV4Content[]): Pick<ModelResponse, "generated"> {
+  const generated = content.flatMap((part, index): readonly GeneratedFile[] => {
+    if (part.type !== "file") return [];
+    const data = bytesIn(part.data);
+    if (data === undefined) return [];
+    return [{ at: textOf(content.slice(0, index)).length, mediaType: part.mediaType, data }];
+  });
+  return generated.length === 0 ? {} : { generated };
+}
+
+/** Bytes or base64: a part of v4 has them behind a type, one of v2 and v3 has them itself. */
+function bytesIn(data: unknown): Uint8Array | string | undefined {
+  if (typeof data === "string" || data instanceof Uint8Array) return data;
+  return isRecord(data) && data["type"] === "data" ? bytesIn(data["data"]) : undefined;
 }
 
 /** Returns the id of the service's own item that a part belongs to, where the part names one. */

@@ -151,7 +151,13 @@ function gather(onDelta: (delta: ModelDelta) => void): Gathering {
       const { type } = part;
       if (type === "stream-start") warnings = part.warnings;
       else if (type === "response-metadata") modelId = part.modelId ?? modelId;
-      else if (type === "tool-call" || type === "tool-result" || type === "custom" || type === "source") {
+      else if (
+        type === "tool-call" ||
+        type === "tool-result" ||
+        type === "custom" ||
+        type === "source" ||
+        type === "file"
+      ) {
         content.push(part);
       } else if (isBlockPart(part)) {
         // An id can be used again, for a block of its own.

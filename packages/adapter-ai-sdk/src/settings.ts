@@ -20,7 +20,7 @@ export type ByProvider = NonNullable<LanguageModelV4CallOptions["providerOptions
 type Kind = "responses" | "chat" | "anthropic" | "bedrock" | "google" | "gateway" | "compatible" | "other";
 
 /** Recognises a provider by its model's `provider`, `openai.responses` for example, or by a field of the model. */
-function kindOf(model: LanguageModel | string): Kind {
+export function kindOf(model: LanguageModel | string): Kind {
   if (typeof model === "string") return model === "litellm" ? "compatible" : "gateway";
   const { provider } = model;
   if (/^(openai|azure)\b/.test(provider)) return /\b(chat|completion)\b/.test(provider) ? "chat" : "responses";

@@ -9,7 +9,8 @@ import type {
 } from "@proviso/core";
 import { isRecord, parseJson } from "@proviso/core/provider";
 import type { Environment } from "@proviso/runtime";
-import { cacheMarks, markedPieces, outputSchema, toolInputSchema, wireName } from "@proviso/adapter-kit";
+import { cacheMarks, markedParts, outputSchema, toolInputSchema, wireName, type BytesOf } from "@proviso/adapter-kit";
+import { toolContent, userParts } from "./files.ts";
 import type { AiSdkSettings, LanguageModel } from "./options.ts";
 import { markOptions, providerOptionsOf, settingsIn, withSetFields, type ByProvider } from "./settings.ts";
 import { defined, type AssistantPart, type KeptParts } from "./parts.ts";
@@ -91,18 +92,19 @@ function promptOf(call: Call, request: ModelRequest): LanguageModelV4Prompt {
   const prompt: LanguageModelV4Prompt = [];
   const options = markOptions(call.model, settingsIn(request));
   const marks = options && cacheMarks(request);
+  const { bytesOf } = request;
   let answers: ToolPart[] | undefined;
   for (const message of request.messages) {
     const places = marks?.get(message);
     if (message.role !== "tool") {
       answers = undefined;
       if (places === undefined || options === undefined || message.role === "assistant") {
-        prompt.push(once(call, message, (given) => convert(call.model, given)));
-      } else prompt.push(...markedMessages(message, places, options));
+        prompt.push(once(call, message, (given) => convert(call.model, given, bytesOf)));
+      } else prompt.push(...markedMessages(call.model, message, bytesOf, { places, options }));
       continue;
     }
     if (answers === undefined) prompt.push({ role: "tool", content: (answers = []) });
-    const answer = once(call, message, (given) => toolAnswer(call.model, given));
+    const answer = once(call, message, (given) => toolAnswer(call.model, given, bytesOf));
     answers.push(places === undefined || options === undefined ? answer : { ...answer, providerOptions: options });
   }
   return prompt;
@@ -110,17 +112,18 @@ function promptOf(call: Call, request: ModelRequest): LanguageModelV4Prompt {
 
 /** A system text becomes a message for each of its pieces, a user's text one message of several parts. */
 function markedMessages(
-  { role, text }: MarkedMessage,
-  places: readonly number[],
-  providerOptions: ByProvider,
+  model: LanguageModel,
+  message: MarkedMessage,
+  bytesOf: BytesOf,
+  marked: { readonly places: readonly number[]; readonly options: ByProvider },
 ): readonly PromptMessage[] {
-  const pieces = markedPieces(text, places).map(({ text: piece, isMarked }) => ({
-    text: piece,
-    ...(isMarked ? { providerOptions } : {}),
-  }));
-  return role === "system"
-    ? pieces.map(({ text: content, ...options }) => ({ role, content, ...options }))
-    : [{ role, content: pieces.map((piece) => ({ type: "text", ...piece })) }];
+  const { role } = message;
+  if (role === "user") return [{ role, content: userParts(model, message, bytesOf, marked) }];
+  return markedParts(message, marked.places).flatMap((part): PromptMessage[] => {
+    if (part.kind === "file") return [];
+    const providerOptions = part.cache === true ? { providerOptions: marked.options } : {};
+    return [{ role, content: part.text, ...providerOptions }];
+  });
 }
 
 function once<M extends Message, T>({ converted }: Call, message: M, make: (message: M) => T): T {
@@ -132,25 +135,26 @@ function once<M extends Message, T>({ converted }: Call, message: M, make: (mess
   return made;
 }
 
-function convert(model: LanguageModel, message: Exclude<Message, { role: "tool" }>): PromptMessage {
+function convert(model: LanguageModel, message: Exclude<Message, { role: "tool" }>, bytesOf: BytesOf): PromptMessage {
   switch (message.role) {
     case "system":
       return { role: "system", content: message.text };
     case "user":
-      return { role: "user", content: [{ type: "text", text: message.text }] };
+      return { role: "user", content: userParts(model, message, bytesOf) };
     case "assistant":
       return { role: "assistant", content: replayedParts(model, message) ?? rebuiltParts(model, message) };
   }
 }
 
 /** An error is marked as one, but for the OpenAI family: it knows no mark, and its SDK would rewrite the text. */
-function toolAnswer(model: LanguageModel, { callId, name, text, isError }: ToolMessage): ToolPart {
+function toolAnswer(model: LanguageModel, message: ToolMessage, bytesOf: BytesOf): ToolPart {
+  const { callId, name, text, isError } = message;
   const type = isError && !isOpenAIFamily(model) ? "error-text" : "text";
   return {
     type: "tool-result",
     toolCallId: callId,
     toolName: replayedName(model, name),
-    output: { type, value: text },
+    output: message.files === undefined ? { type, value: text } : toolContent(model, message, bytesOf),
   };
 }
 

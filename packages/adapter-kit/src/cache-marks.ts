@@ -3,12 +3,6 @@ import type { Message, ModelRequest } from "@proviso/core";
 /** Offsets in the texts of messages, behind which a cache may begin a new stretch. */
 export type CacheMarks = ReadonlyMap<Message, readonly number[]>;
 
-/** One stretch of a text; `isMarked`: a mark stands behind it. */
-export interface MarkedPiece {
-  readonly text: string;
-  readonly isMarked: boolean;
-}
-
 /** Services take no more in one request. */
 const mostMarks = 4;
 
@@ -49,17 +43,6 @@ function byMessage(marks: readonly Mark[]): CacheMarks {
   const found = new Map<Message, number[]>();
   for (const { message, at } of marks) found.set(message, [...(found.get(message) ?? []), at]);
   return found;
-}
-
-/** A text in pieces that, put together, are the text. */
-export function markedPieces(text: string, marks: readonly number[]): readonly MarkedPiece[] {
-  const pieces: MarkedPiece[] = [];
-  let from = 0;
-  for (const at of marks) {
-    if (at > from) pieces.push({ text: text.slice(from, at), isMarked: true });
-    from = Math.max(from, at);
-  }
-  return from < text.length ? [...pieces, { text: text.slice(from), isMarked: false }] : pieces;
 }
 
 /** How many marks there are in all. */

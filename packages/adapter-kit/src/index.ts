@@ -1,5 +1,16 @@
 // What adapters of services share, and what the author of another adapter needs.
-export { cacheMarks, countMarks, markedPieces, type CacheMarks } from "./cache-marks.ts";
+export { cacheMarks, countMarks, type CacheMarks } from "./cache-marks.ts";
+export {
+  base64Of,
+  chatFiles,
+  dataUrlOf,
+  kindOfFile,
+  markedParts,
+  picturesAndPdf,
+  responsesFiles,
+  unknownUpload,
+  type BytesOf,
+} from "./files.ts";
 export { listAt, objectAt, textAt } from "./fields.ts";
 export type { Json } from "./fields.ts";
 export { outputSchema, parsedOutput, toolInputSchema, wireName } from "./schemas.ts";

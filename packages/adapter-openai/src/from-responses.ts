@@ -10,7 +10,15 @@ import {
   invalidResponse,
 } from "@proviso/adapter-kit";
 import { responsesItems } from "./to-responses.ts";
-import { beside, isProviderCall, providerCallsIn, textAndSources, thoughtsIn } from "./told.ts";
+import {
+  beside,
+  isProviderCall,
+  picturesIn,
+  providerCallsIn,
+  textAndSources,
+  thoughtsIn,
+  withoutPicture,
+} from "./told.ts";
 import { argumentsAt, servedBy, usageFrom } from "./wire.ts";
 
 /** An answer of `POST /responses`. Items, parts and fields that are not known are passed over. */
@@ -34,14 +42,22 @@ export function fromResponses(
   const parts = items.filter(({ type }) => type === "message").flatMap((item) => listAt(item, "content"));
   const { text, sources } = textAndSources(items);
   const reasoning = thoughtsIn(items);
+  const pictures = picturesIn(items);
   const refusals = parts.filter(({ type }) => type === "refusal").map((part) => textAt(part, "refusal"));
   const toolCalls = items.filter(({ type }) => type === "function_call").map(callOf);
   return {
-    message: { role: "assistant", text, toolCalls, ...(reasoning === "" ? {} : { reasoning }), ...replayable(items) },
+    message: {
+      role: "assistant",
+      text,
+      toolCalls,
+      ...(reasoning === "" ? {} : { reasoning }),
+      ...replayable(items, body["store"] !== false),
+    },
     finishReason: finishReason(body, toolCalls.length > 0),
     usage,
     model: textAt(body, "model") || undefined,
     ...beside(sources, providerCallsIn(items, providerTools)),
+    ...(pictures.length === 0 ? {} : { generated: pictures }),
     ...servedBy(
       body,
       parts.flatMap((part) => listAt(part, "logprobs")),
@@ -58,11 +74,13 @@ function callOf(item: Json): ToolCall {
 
 /**
  * Reasoning has to come back with the very item that follows it, of whatever type, and a call that the service ran is in
- * its item alone; without either the message says it all.
+ * its item alone; without either the message says it all. Where nothing is stored, a picture has no id that is known later:
+ * the message says it all then, with the picture's label.
  */
-function replayable(items: readonly Json[]): { readonly providerItems?: unknown } {
+function replayable(items: readonly Json[], isStored: boolean): { readonly providerItems?: unknown } {
   if (!items.some((item) => item["type"] === "reasoning" || isProviderCall(item))) return {};
-  return { providerItems: { api: responsesItems, items } };
+  if (!isStored && items.some(({ type }) => type === "image_generation_call")) return {};
+  return { providerItems: { api: responsesItems, items: items.map(withoutPicture) } };
 }
 
 function finishReason(body: Json, hasCalls: boolean): FinishReason {

@@ -5,7 +5,14 @@ import {
   type ModelRequest,
   type ModelResponse,
 } from "@proviso/core";
-import { defaultStallMs, failureRedactor, guardRequest, type RequestGuard } from "@proviso/adapter-kit";
+import {
+  chatFiles,
+  defaultStallMs,
+  failureRedactor,
+  guardRequest,
+  responsesFiles,
+  type RequestGuard,
+} from "@proviso/adapter-kit";
 import { connect, type Connection, type Opened } from "./connection.ts";
 import { fromChat } from "./from-chat.ts";
 import { fromResponses } from "./from-responses.ts";
@@ -35,6 +42,7 @@ export function openaiModel(given: OpenAIOptions): ModelProvider {
     capabilities: Object.freeze({
       tools: true,
       nativeOutput: options.nativeOutput ?? true,
+      files: options.api === "responses" ? responsesFiles("openai") : chatFiles("openai"),
       outputLimit: Object.freeze({ least: leastOutputTokens[options.api] }),
       ...(options.api === "responses" ? { providerTools: Object.freeze(["openai.*"]) } : {}),
       ...settingsOfApi(options.api),

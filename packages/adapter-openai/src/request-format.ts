@@ -1,6 +1,6 @@
 import type { JsonSchema, Message, ModelRequest, ProviderTool } from "@proviso/core";
 import type { ToolSpec } from "@proviso/core/provider";
-import { cacheMarks, type CacheMarks, type Json } from "@proviso/adapter-kit";
+import { cacheMarks, type BytesOf, type CacheMarks, type Json } from "@proviso/adapter-kit";
 import type { CheckedOptions } from "./options.ts";
 import { changesParts } from "./settings.ts";
 
@@ -16,8 +16,8 @@ export interface Parts {
 /** How one API writes a request: pure, each part on its own. */
 export interface RequestRules {
   readonly path: string;
-  /** `marks`: where a cache may begin a new stretch of its text. */
-  itemsOf(message: Message, marks?: readonly number[]): readonly Json[];
+  /** `marks`: where a cache may begin a new stretch of its text. `bytesOf`: of the files that it holds. */
+  itemsOf(message: Message, bytesOf?: BytesOf, marks?: readonly number[]): readonly Json[];
   toolOf(tool: ToolSpec): Json;
   /** A tool that the service runs. Left out: the API has none, and none is ever asked for. */
   providerToolOf?(tool: ProviderTool): Json;
@@ -46,14 +46,15 @@ export function limited(fields: Json, key: string, { maxOutputTokens }: ModelReq
 
 /** What was made of a message, a tool or an output lives as long as the message, or the schema, does. */
 export function requestFormat(rules: RequestRules): RequestFormat {
-  const items = kept((message: Message) => rules.itemsOf(message));
-  const itemText = kept((message: Message) => rules.itemsOf(message).map(jsonOf).join(","));
+  const items = kept((message: Message, bytesOf: BytesOf) => rules.itemsOf(message, bytesOf));
+  const itemText = kept((message: Message, bytesOf: BytesOf) => rules.itemsOf(message, bytesOf).map(jsonOf).join(","));
   const written = bodyWriter(itemText);
-  const marked = (messages: readonly Message[], marks: CacheMarks): string =>
+  const marked = ({ messages, bytesOf }: ModelRequest, marks: CacheMarks): string =>
     messages
       .map((message) => {
         const places = marks.get(message);
-        return places === undefined ? itemText(message) : rules.itemsOf(message, places).map(jsonOf).join(",");
+        if (places === undefined) return itemText(message, bytesOf);
+        return rules.itemsOf(message, bytesOf, places).map(jsonOf).join(",");
       })
       .filter((text) => text !== "")
       .join(",");
@@ -70,12 +71,12 @@ export function requestFormat(rules: RequestRules): RequestFormat {
   return {
     path: rules.path,
     object(options, request) {
-      const { messages, tools, output } = request;
+      const { messages, tools, output, bytesOf } = request;
       const marks = cacheMarks(request);
       const parts = {
         items: messages.flatMap((message) => {
           const places = marks?.get(message);
-          return places === undefined ? items(message) : rules.itemsOf(message, places);
+          return places === undefined ? items(message, bytesOf) : rules.itemsOf(message, bytesOf, places);
         }),
         tools: hasTools(request) ? [...tools.map(rules.toolOf), ...providerToolsOf(rules, request)] : undefined,
         output: output && rules.outputOf(output),
@@ -84,7 +85,7 @@ export function requestFormat(rules: RequestRules): RequestFormat {
     },
     json(options, request) {
       if (changesParts(request)) return jsonOf(this.object(options, request));
-      const { messages, tools, output } = request;
+      const { tools, output } = request;
       const parts = { items: {}, tools: hasTools(request) ? {} : undefined, output: output && {} };
       const textOf = (value: unknown): string => {
         if (value === parts.tools && value !== undefined) {
@@ -98,7 +99,7 @@ export function requestFormat(rules: RequestRules): RequestFormat {
       if (list === undefined) return `{${rest.join(",")}}`;
       const [begin, end] = [`{${jsonOf(list)}:[`, `${["]", ...rest].join(",")}}`];
       const marks = cacheMarks(request);
-      return marks === undefined ? written(messages, begin, end) : `${begin}${marked(messages, marks)}${end}`;
+      return marks === undefined ? written(request, begin, end) : `${begin}${marked(request, marks)}${end}`;
     },
   };
 }
@@ -131,16 +132,16 @@ interface Written {
  * Writes bodies whose messages come first. A history grows at its end, so the body of the previous request is extended:
  * the last body of each conversation is kept under its first message. Each request creates only one flat text.
  */
-function bodyWriter(textOf: (message: Message) => string) {
+function bodyWriter(textOf: (message: Message, bytesOf: BytesOf) => string) {
   const bodies = new WeakMap<Message, Written>();
-  return (messages: readonly Message[], begin: string, end: string): string => {
+  return ({ messages, bytesOf }: ModelRequest, begin: string, end: string): string => {
     const [first] = messages;
     const last = first && bodies.get(first);
     const known = last && beginsWith(messages, last.messages) ? last : { messages: [], text: begin, hasItems: false };
     // Some messages have no items: an answer without text and calls.
     const added = messages
       .slice(known.messages.length)
-      .map(textOf)
+      .map((message) => textOf(message, bytesOf))
       .filter((text) => text !== "");
     const comma = known.hasItems && added.length > 0 ? "," : "";
     const body = [known.text, comma, added.join(","), end].join("");
@@ -155,12 +156,12 @@ function beginsWith(list: readonly unknown[], beginning: readonly unknown[]): bo
   return beginning.length <= list.length && beginning.every((item, at) => item === list[at]);
 }
 
-function kept<Key extends object, Value>(make: (key: Key) => Value): (key: Key) => Value {
-  const known = new WeakMap<Key, Value>();
-  return (key) => {
+function kept<Value>(make: (message: Message, bytesOf: BytesOf) => Value) {
+  const known = new WeakMap<Message, Value>();
+  return (key: Message, bytesOf: BytesOf): Value => {
     let value = known.get(key);
     if (value === undefined) {
-      value = make(key);
+      value = make(key, bytesOf);
       known.set(key, value);
     }
     return value;

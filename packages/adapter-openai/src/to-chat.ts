@@ -1,6 +1,15 @@
 import type { Message, ModelRequest } from "@proviso/core";
-import type { ToolSpec } from "@proviso/core/provider";
-import { markedPieces, outputSchema, toolInputSchema, wireName } from "@proviso/adapter-kit";
+import type { FileRef, ToolSpec } from "@proviso/core/provider";
+import {
+  base64Of,
+  dataUrlOf,
+  kindOfFile,
+  markedParts,
+  outputSchema,
+  toolInputSchema,
+  wireName,
+  type BytesOf,
+} from "@proviso/adapter-kit";
 import type { CheckedOptions } from "./options.ts";
 import { breakpoint, limited, requestFormat, type Parts } from "./request-format.ts";
 import { chatSettings } from "./settings.ts";
@@ -54,13 +63,13 @@ function choiceOf(toolChoice: ModelRequest["toolChoice"]): unknown {
   return typeof toolChoice === "object" ? { type: "function", function: { name: toolChoice.tool } } : toolChoice;
 }
 
-function itemsOf(message: Message, marks?: readonly number[]): readonly Item[] {
+function itemsOf(message: Message, bytesOf?: BytesOf, marks?: readonly number[]): readonly Item[] {
   switch (message.role) {
     case "system":
     case "user":
-      return [{ role: message.role, content: contentOf(message.text, marks) }];
+      return [{ role: message.role, content: contentOf(message, bytesOf, marks) }];
     case "tool":
-      return [{ role: "tool", tool_call_id: message.callId, content: contentOf(message.text, marks) }];
+      return [{ role: "tool", tool_call_id: message.callId, content: contentOf(message, bytesOf, marks) }];
     case "assistant": {
       const calls = message.toolCalls.map(({ id, name, arguments: given }) => ({
         id,
@@ -73,13 +82,27 @@ function itemsOf(message: Message, marks?: readonly number[]): readonly Item[] {
   }
 }
 
-function contentOf(text: string, marks: readonly number[] | undefined): string | readonly Item[] {
-  if (marks === undefined) return text;
-  return markedPieces(text, marks).map((piece) => ({
-    type: "text",
-    text: piece.text,
-    ...(piece.isMarked ? breakpoint : {}),
+function contentOf(message: Message, bytesOf: BytesOf, marks: readonly number[] | undefined): string | readonly Item[] {
+  if (marks === undefined && message.files === undefined) return message.text;
+  return markedParts(message, marks).map((part) => ({
+    ...(part.kind === "text" ? { type: "text", text: part.text } : fileOf(part.file, bytesOf)),
+    ...(part.cache === true ? breakpoint : {}),
   }));
+}
+
+/** `chatFiles` has refused what this API has no part for. */
+function fileOf(file: FileRef, bytesOf: BytesOf): Item {
+  if (file.kind === "uploaded") return { type: "file", file: { file_id: file.ids["openai"] } };
+  const kind = kindOfFile(file);
+  if (file.kind === "link" || kind === "image") {
+    const url = file.kind === "link" ? file.url : dataUrlOf(file, bytesOf);
+    return { type: "image_url", image_url: { url, ...(file.detail === undefined ? {} : { detail: file.detail }) } };
+  }
+  if (kind === "audio") {
+    const format = file.mediaType === "audio/wav" ? "wav" : "mp3";
+    return { type: "input_audio", input_audio: { data: base64Of(file, bytesOf), format } };
+  }
+  return { type: "file", file: { filename: file.name, file_data: dataUrlOf(file, bytesOf) } };
 }
 
 function toolOf(tool: ToolSpec): Item {

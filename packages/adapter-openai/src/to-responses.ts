@@ -1,6 +1,14 @@
 import type { AssistantMessage, Message, ModelRequest } from "@proviso/core";
-import { isRecord, type ToolSpec } from "@proviso/core/provider";
-import { markedPieces, outputSchema, toolInputSchema, wireName } from "@proviso/adapter-kit";
+import { isRecord, type FileRef, type ToolSpec } from "@proviso/core/provider";
+import {
+  dataUrlOf,
+  kindOfFile,
+  markedParts,
+  outputSchema,
+  toolInputSchema,
+  wireName,
+  type BytesOf,
+} from "@proviso/adapter-kit";
 import type { CheckedOptions } from "./options.ts";
 import { breakpoint, limited, requestFormat, type Parts } from "./request-format.ts";
 import { providerToolOf } from "./told.ts";
@@ -51,25 +59,40 @@ function choiceOf(toolChoice: ModelRequest["toolChoice"]): unknown {
   return typeof toolChoice === "object" ? { type: "function", name: toolChoice.tool } : toolChoice;
 }
 
-function itemsOf(message: Message, marks?: readonly number[]): readonly Item[] {
+function itemsOf(message: Message, bytesOf?: BytesOf, marks?: readonly number[]): readonly Item[] {
   switch (message.role) {
     case "system":
     case "user":
-      return [{ role: message.role, content: contentOf(message.text, marks) }];
+      return [{ role: message.role, content: contentOf(message, bytesOf, marks) }];
     case "tool":
-      return [{ type: "function_call_output", call_id: message.callId, output: contentOf(message.text, marks) }];
+      return [{ type: "function_call_output", call_id: message.callId, output: contentOf(message, bytesOf, marks) }];
     case "assistant":
       return replayedItems(message) ?? rebuiltItems(message);
   }
 }
 
-function contentOf(text: string, marks: readonly number[] | undefined): string | readonly Item[] {
-  if (marks === undefined) return text;
-  return markedPieces(text, marks).map((piece) => ({
-    type: "input_text",
-    text: piece.text,
-    ...(piece.isMarked ? breakpoint : {}),
+function contentOf(message: Message, bytesOf: BytesOf, marks: readonly number[] | undefined): string | readonly Item[] {
+  if (marks === undefined && message.files === undefined) return message.text;
+  return markedParts(message, marks).map((part) => ({
+    ...(part.kind === "text" ? { type: "input_text", text: part.text } : fileOf(part.file, bytesOf)),
+    ...(part.cache === true ? breakpoint : {}),
   }));
+}
+
+function fileOf(file: FileRef, bytesOf: BytesOf): Item {
+  const detail = file.detail === undefined ? {} : { detail: file.detail };
+  const isImage = kindOfFile(file) === "image";
+  const type = isImage ? "input_image" : "input_file";
+  switch (file.kind) {
+    case "uploaded":
+      return { type, file_id: file.ids["openai"], ...detail };
+    case "link":
+      return { type, [isImage ? "image_url" : "file_url"]: file.url, ...detail };
+    case "stored": {
+      const data = dataUrlOf(file, bytesOf);
+      return { type, ...(isImage ? { image_url: data } : { filename: file.name, file_data: data }), ...detail };
+    }
+  }
 }
 
 function rebuiltItems({ text, toolCalls }: AssistantMessage): readonly Item[] {

@@ -1,5 +1,5 @@
 // What the service returns beside the text of an answer: thoughts, sources, and the tools that it ran itself.
-import type { ModelRequest, ProviderCall, Source } from "@proviso/core";
+import type { GeneratedFile, ModelRequest, ProviderCall, Source } from "@proviso/core";
 import { isRecord, parseJson } from "@proviso/core/provider";
 import { listAt, objectAt, textAt, type Json } from "@proviso/adapter-kit";
 
@@ -86,6 +86,21 @@ export function providerCallsIn(
       isError: error !== undefined || item["status"] === "failed" || item["status"] === "incomplete",
     };
   });
+}
+
+/** The pictures that the service made, where they stand in the text. */
+export function picturesIn(items: readonly Json[]): readonly GeneratedFile[] {
+  return items.flatMap((item, index) => {
+    const data = item["type"] === "image_generation_call" ? textAt(item, "result") : "";
+    if (data === "") return [];
+    const mediaType = `image/${textAt(item, "output_format") || "png"}`;
+    return [{ at: textAndSources(items.slice(0, index)).text.length, mediaType, data }];
+  });
+}
+
+/** An item as it is kept: a picture goes back by the id under which the service has stored it, never with its bytes. */
+export function withoutPicture(item: Json): Json {
+  return item["type"] === "image_generation_call" ? { type: item["type"], id: item["id"] } : item;
 }
 
 function inputAndOutput(kind: string, item: Json): Pick<ProviderCall, "input" | "output"> {

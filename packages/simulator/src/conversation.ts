@@ -6,9 +6,10 @@ import type { SimulatedRequest } from "./types.ts";
  * answered. A request that is sent again has the same key.
  */
 export function conversationKey({ api, model, system, messages }: SimulatedRequest): string {
-  const turns = messages.map(({ role, text, toolCalls }) => [
+  const turns = messages.map(({ role, text, files = [], toolCalls }) => [
     role,
     text,
+    ...files.map(({ hash, url, id }) => [hash ?? url ?? id]),
     ...toolCalls.map(({ name, arguments: given }) => [name, given]),
   ]);
   return createHash("sha256")

@@ -11,6 +11,7 @@ export type {
   HttpStep,
   LoggedRequest,
   SimulatedCall,
+  SimulatedFile,
   SimulatedMessage,
   SimulatedRequest,
   SimulatedTool,

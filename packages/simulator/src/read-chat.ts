@@ -8,13 +8,13 @@ import {
   checkStrict,
   checkSupported,
   checkTools,
-  isMarked,
   listAt,
   objectAt,
   textAt,
   words,
 } from "./check.ts";
 import { badRequest, invalidType } from "./refusal.ts";
+import { readParts, type ReadContent } from "./read-files.ts";
 import type { ReadRequest } from "./read.ts";
 import { isObject, type JsonObject, type SimulatedCall, type SimulatedMessage, type SimulatedTool } from "./types.ts";
 
@@ -109,9 +109,13 @@ function readMessage(message: JsonObject, path: string): SimulatedMessage {
   const toolCalls = calls.map((call, index) => readCall(call, `${path}.tool_calls[${index}]`));
   const mayBeEmpty = role === "assistant" && (toolCalls.length > 0 || typeof message["refusal"] === "string");
   const { content } = message;
-  const text = (content === null || content === undefined) && mayBeEmpty ? "" : contentText(content, `${path}.content`);
-  if (role === "tool") return { role, text, toolCalls: [], callId: textAt(message, "tool_call_id", `${path}.`) };
-  return { role: role === "developer" ? "system" : (role as SimulatedMessage["role"]), text, toolCalls };
+  const isEmpty = (content === null || content === undefined) && mayBeEmpty;
+  const read = isEmpty ? { text: "" } : readContent(content, `${path}.content`);
+  if (read.files !== undefined && role !== "user") {
+    throw badRequest(`Only messages of the role 'user' can hold files, not '${role}'.`, `${path}.content`);
+  }
+  if (role === "tool") return { role, ...read, toolCalls: [], callId: textAt(message, "tool_call_id", `${path}.`) };
+  return { role: role === "developer" ? "system" : (role as SimulatedMessage["role"]), ...read, toolCalls };
 }
 
 function readCall(call: unknown, path: string): SimulatedCall {
@@ -124,12 +128,10 @@ function readCall(call: unknown, path: string): SimulatedCall {
   };
 }
 
-function contentText(content: unknown, path: string): string {
-  if (typeof content === "string") return content;
+function readContent(content: unknown, path: string): ReadContent {
+  if (typeof content === "string") return { text: content };
   if (!Array.isArray(content)) throw invalidType(path, "a string or an array of objects", content);
-  return content
-    .map((part: unknown, index) => textAt(objectAt(part, `${path}[${index}]`), "text", `${path}[${index}].`))
-    .join(isMarked(content) ? "" : "\n");
+  return readParts(content, path, (part, at) => textAt(part, "text", `${at}.`));
 }
 
 const functionKeys = words("name description parameters strict");

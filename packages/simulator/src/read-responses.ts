@@ -8,7 +8,6 @@ import {
   checkStrict,
   checkSupported,
   checkTools,
-  isMarked,
   listAt,
   objectAt,
   textAt,
@@ -16,6 +15,7 @@ import {
 } from "./check.ts";
 import { badRequest, invalidType, missingParameter, Refusal } from "./refusal.ts";
 import { isObject, type JsonObject, type SimulatedMessage, type SimulatedTool } from "./types.ts";
+import { readParts, type ReadContent } from "./read-files.ts";
 import type { ReadRequest } from "./read.ts";
 
 // Source: OpenAI API reference, "Create a model response".
@@ -155,7 +155,7 @@ function readOutput(
     throw badRequest(`No tool call found for function call output with call_id ${callId}.`, "input");
   }
   answered.add(callId);
-  return { role: "tool", text: contentText(item["output"], `${path}output`), toolCalls: [], callId };
+  return { role: "tool", ...readContent(item["output"], `${path}output`), toolCalls: [], callId };
 }
 
 function readMessage(item: JsonObject, path: string): SimulatedMessage {
@@ -167,21 +167,21 @@ function readMessage(item: JsonObject, path: string): SimulatedMessage {
       "invalid_value",
     );
   }
-  const text = contentText(item["content"], `${path}content`);
-  return { role: role === "developer" ? "system" : (role as SimulatedMessage["role"]), text, toolCalls: [] };
+  const read = readContent(item["content"], `${path}content`);
+  if (read.files !== undefined && role === "assistant") {
+    throw badRequest("Messages of the role 'assistant' hold no files.", `${path}content`);
+  }
+  return { role: role === "developer" ? "system" : (role as SimulatedMessage["role"]), ...read, toolCalls: [] };
 }
 
-function contentText(content: unknown, path: string): string {
-  if (typeof content === "string") return content;
+function readContent(content: unknown, path: string): ReadContent {
+  if (typeof content === "string") return { text: content };
   if (!Array.isArray(content)) throw invalidType(path, "a string or an array", content);
-  return content
-    .map((part: unknown, index) => {
-      const given = objectAt(part, `${path}[${index}]`);
-      const text = given["text"] ?? given["refusal"];
-      if (typeof text !== "string") throw invalidType(`${path}[${index}].text`, "a string", text);
-      return text;
-    })
-    .join(isMarked(content) ? "" : "\n");
+  return readParts(content, path, (part, at) => {
+    const text = part["text"] ?? part["refusal"];
+    if (typeof text !== "string") throw invalidType(`${at}.text`, "a string", text);
+    return text;
+  });
 }
 
 const toolKeys = words("type name description parameters strict defer_loading");

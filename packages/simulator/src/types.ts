@@ -65,12 +65,30 @@ export interface SimulatedCall {
   readonly arguments: string;
 }
 
+/** A file of a message. It has its bytes, an address or an id. */
+export interface SimulatedFile {
+  /** The media type, where the request says it. */
+  readonly mediaType?: string;
+  /** The name of the file, where the request says it. */
+  readonly name?: string;
+  /** How many bytes were sent. */
+  readonly bytes?: number;
+  /** The SHA-256 of the bytes that were sent, hexadecimal. */
+  readonly hash?: string;
+  /** The address of a file that the service fetches. */
+  readonly url?: string;
+  /** The id of a file that the service has. */
+  readonly id?: string;
+}
+
 /** A message of either API, in one form. */
 export interface SimulatedMessage {
   /** The role of the message's author. */
   readonly role: "system" | "user" | "assistant" | "tool";
   /** The text of the message. */
   readonly text: string;
+  /** The files of the message, in their order. Left out: none. */
+  readonly files?: readonly SimulatedFile[];
   /** The calls of an assistant message. */
   readonly toolCalls: readonly SimulatedCall[];
   /** The id of the call that a tool message answers. */

@@ -2,6 +2,7 @@ export { describeAdapter } from "./suite.ts";
 export type {
   ConformanceAnswer,
   ConformanceFault,
+  ConformanceFile,
   ConformanceMessage,
   ConformanceOptions,
   ConformanceRefusal,

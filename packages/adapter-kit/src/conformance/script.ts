@@ -67,12 +67,26 @@ export type ConformanceStep = ConformanceAnswer | ConformanceRefusal;
 /** One step a request. */
 export type ConformanceScript = readonly ConformanceStep[];
 
+/** A file of a message as the service read it: its bytes by their hash, an address or an id. */
+export interface ConformanceFile {
+  /** The media type, where the request says it. */
+  readonly mediaType?: string | undefined;
+  /** The SHA-256 of the bytes, hexadecimal. */
+  readonly hash?: string | undefined;
+  /** The address that the service fetches. */
+  readonly url?: string | undefined;
+  /** The id under which the service has it. */
+  readonly id?: string | undefined;
+}
+
 /** A message as the service read it. */
 export interface ConformanceMessage {
   /** The role of the message's author. */
   readonly role: "system" | "user" | "assistant" | "tool";
   /** The text of the message. */
   readonly text: string;
+  /** The files of the message, in their order. Default: none. */
+  readonly files?: readonly ConformanceFile[] | undefined;
   /** The calls of an assistant's message. */
   readonly toolCalls?:
     | readonly { readonly id: string; readonly name: string; readonly arguments: string }[]

@@ -4,6 +4,7 @@ import { answerCases } from "./cases/answers.ts";
 import { contextCases } from "./cases/contexts.ts";
 import { continuingCases } from "./cases/continuing.ts";
 import { failureCases } from "./cases/failures.ts";
+import { fileCases } from "./cases/files.ts";
 import { limitCases } from "./cases/limits.ts";
 import { requestCases } from "./cases/requests.ts";
 import { scalingCases } from "./cases/scaling.ts";
@@ -25,6 +26,7 @@ export const cases: readonly ConformanceCase[] = [
   ...contextCases,
   ...streamingCases,
   ...settingCases,
+  ...fileCases,
   ...scalingCases,
   ...samenessCases,
 ];

@@ -209,8 +209,13 @@ export interface FileSupport {
   readonly maxTotalBytes?: number | undefined;
   /** How many files one request holds. Default 100. */
   readonly maxFiles?: number | undefined;
-  /** An upper bound of a file's tokens. Left out: the table of `specs/files.md`. */
-  tokensOf?(file: FileRef): number;
+  /**
+   * Why one file cannot be taken that its type and its kind would allow, a link of a sound for example, as a whole
+   * sentence; undefined: it can. Left out: all of them can.
+   */
+  refuses?(file: FileRef, place: "user" | "tool"): string | undefined;
+  /** An upper bound of a file's tokens; undefined, or left out: the table of `specs/files.md`. */
+  tokensOf?(file: FileRef): number | undefined;
 }
 
 /** What a model can do; what it cannot is refused before anything is sent. */

@@ -43,9 +43,7 @@ export function messagesFor(messages: readonly Message[], by: TakesFiles): reado
     } else if (message.role === "assistant") {
       sent.push(kept(memory, message, () => withLabels(message)));
     } else {
-      const refused = message.files.find(
-        ({ file }) => !isTaken(file, support, support?.types) && textIn(file) === undefined,
-      );
+      const refused = message.files.find(({ file }) => !isTaken(file, support) && textIn(file) === undefined);
       if (refused !== undefined) return refusal(by, refused.file, index);
       sent.push(kept(memory, message, () => userMessageFor(message, support)));
     }
@@ -66,13 +64,15 @@ function kept(memory: Memory, message: Message, make: () => Message): Message {
   return made;
 }
 
-/** Whether a model takes the file, as one of these types. */
-function isTaken(file: FileRef, support: FileSupport | undefined, types: readonly string[] = []): boolean {
+/** Whether a model takes the file in a message of this kind. */
+function isTaken(file: FileRef, support: FileSupport | undefined, place: "user" | "tool" = "user"): boolean {
+  const types = (place === "user" ? support?.types : support?.inToolResults) ?? [];
   if (support === undefined || !support.from.includes(file.kind)) return false;
   if (file.kind === "stored" && file.bytes > (support.maxBytes ?? Infinity)) return false;
-  return types.some((type) =>
+  const fits = types.some((type) =>
     type.endsWith("/*") ? file.mediaType.startsWith(type.slice(0, -1)) : type === file.mediaType,
   );
+  return fits && support.refuses?.(file, place) === undefined;
 }
 
 const textTypes = /^text\/|^application\/(?:json|xml|csv|yaml|x-yaml)$|\+(?:json|xml|yaml)$/;
@@ -129,7 +129,7 @@ function replaced<M extends Sent>(message: M, textFor: (file: FileRef) => string
 
 function userMessageFor(message: PromptMessage, support: FileSupport | undefined): Message {
   return replaced(message, (file) => {
-    if (isTaken(file, support, support?.types)) return undefined;
+    if (isTaken(file, support)) return undefined;
     const text = textIn(file);
     return text === undefined ? undefined : fenced(file, text);
   });
@@ -152,8 +152,8 @@ function toolMessageFor(message: ToolMessage, { capabilities }: TakesFiles): Mes
   const support = capabilities?.files;
   const kinds = support?.types.join(", ");
   return replaced(message, (file) => {
-    if (isTaken(file, support, support?.inToolResults)) return undefined;
-    if (isTaken(file, support, support?.types)) return "";
+    if (isTaken(file, support, "tool")) return undefined;
+    if (isTaken(file, support)) return "";
     const text = textIn(file);
     if (text !== undefined) return fenced(file, text);
     const size = file.kind === "stored" ? `, ${file.bytes} bytes` : "";
@@ -175,9 +175,7 @@ function insertedBehind(
   let text = "";
   const files: PlacedFile[] = [];
   for (const { name, callId, files: own = [] } of answers) {
-    const moved = own.filter(
-      ({ file }) => isTaken(file, support, support?.types) && !isTaken(file, support, support?.inToolResults),
-    );
+    const moved = own.filter(({ file }) => isTaken(file, support) && !isTaken(file, support, "tool"));
     if (moved.length === 0) continue;
     text += `${text === "" ? "" : "\n"}Result of ${name} (${callId}):`;
     for (const { file } of moved) {
@@ -197,9 +195,10 @@ function refusal({ name, capabilities }: TakesFiles, file: FileRef, index: numbe
   const takes =
     types === "" ? "It takes no files." : `It takes ${types}, as ${support?.from.join(", ")}${limitOf(support)}.`;
   const advice = file.kind === "link" ? " Give the bytes as a File." : "";
+  const why = support?.refuses?.(file, "user");
   const size = file.kind === "stored" ? `, ${file.bytes} bytes` : "";
   const what = `the file ${file.name} (${file.mediaType}, ${file.kind}${size}) of messages[${index}]`;
-  return badRequest(`${name} cannot take ${what}. ${takes}${advice}`);
+  return badRequest(`${name} cannot take ${what}. ${why ?? takes}${advice}`);
 }
 
 function limitOf(support: FileSupport | undefined): string {
