@@ -7,12 +7,15 @@ import {
   branches,
   fitsQuietly,
   isAllowed,
+  isMatch,
+  jsonOf,
   isSameValue,
   namesKeys,
   note,
   refuse,
   seenSince,
   spend,
+  spendOn,
   type ValueCheck,
   type ValuePath,
 } from "./value-check.ts";
@@ -36,10 +39,10 @@ export function checkPlain(
   if (type !== undefined && ![type].flat().some((name) => isOfType(value, name))) {
     fits = refuse(check, path, value === undefined ? "is missing" : `must be ${typesText(type)}, not ${kindOf(value)}`);
   }
-  if (Array.isArray(allowed) && !isAllowed(allowed, value)) {
+  if (Array.isArray(allowed) && !isAllowed(check, allowed, value)) {
     fits = refuse(check, path, () => `must be one of ${shownValues(allowed)}, not ${describeValue(value)}`);
   }
-  if (Object.hasOwn(schema, "const") && !isSameValue(only, value)) {
+  if (Object.hasOwn(schema, "const") && !isSameValue(check, only, value)) {
     fits = refuse(check, path, () => `must be ${shown(only)}, not ${describeValue(value)}`);
   }
   if (typeof value === "string") return checkText(check, schema, value, path) && fits;
@@ -95,10 +98,11 @@ function checkText(check: ValueCheck, schema: JsonSchema, value: string, path: V
   if (typeof minLength === "number" || typeof maxLength === "number") {
     // Characters, as people count them: the two halves of a surrogate pair are one.
     let length = 0;
+    spendOn(check, value.length);
     for (const _ of value) length += 1;
     fits = checkBounds(check, path, length, { least: minLength, most: maxLength, of: "characters" });
   }
-  if (typeof pattern === "string" && check.document.patterns.get(pattern)?.test(value) === false) {
+  if (typeof pattern === "string" && isMatch(check, pattern, value) === false) {
     fits = refuse(check, path, `must match the pattern ${shown(pattern)}`);
   }
   return fits;
@@ -147,7 +151,7 @@ export function checkItems(
 ): boolean {
   const { minItems, maxItems, uniqueItems, contains } = schema;
   let fits = checkBounds(check, path, list.length, { least: minItems, most: maxItems, of: "items" });
-  if (uniqueItems === true && new Set(list.map(canonicalJson)).size < list.length)
+  if (uniqueItems === true && new Set(list.map((item) => jsonOf(check, item))).size < list.length)
     fits = refuse(check, path, "has an item twice");
   const items = schema["items"] as SchemaNode | readonly SchemaNode[] | undefined;
   // A list of `items` is what older drafts have in the place of `prefixItems`.
@@ -242,9 +246,7 @@ function checkNamedKeys(
   const left: string[] = [];
   for (const key of keys) {
     const below = { key, above: path };
-    const parts = patterned
-      .filter(([source]) => check.document.patterns.get(source)?.test(key))
-      .map(([, part]) => part);
+    const parts = patterned.filter(([source]) => isMatch(check, source, key)).map(([, part]) => part);
     if (Object.hasOwn(named, key)) parts.push(named[key]);
     if (parts.length === 0) left.push(key);
     else note(check, object, key);

@@ -4,6 +4,7 @@
 import { isRecord } from "../is-record.ts";
 import type { JsonSchema } from "../json-schema.ts";
 import type { SchemaIssue } from "../schema-issue.ts";
+import { compilePattern, type Pattern } from "./pattern.ts";
 import { keywordFaults, schemasBelow } from "./schema-keywords.ts";
 
 /** A schema or one of its parts: `true` takes everything, `false` nothing. */
@@ -17,7 +18,7 @@ export interface SchemaDocument {
   /** The part with an identifier of its own in which a part stands. */
   readonly resources: ReadonlyMap<JsonSchema, SchemaResource>;
   /** Compiled patterns, by their source. */
-  readonly patterns: ReadonlyMap<string, RegExp>;
+  readonly patterns: ReadonlyMap<string, Pattern>;
 }
 
 /** What a `$ref` and a `$dynamicRef` of a part lead to. */
@@ -37,7 +38,7 @@ type Reading = {
   readonly resources: Map<JsonSchema, SchemaResource>;
   readonly byAddress: Map<string, SchemaResource>;
   readonly bases: Map<JsonSchema, string>;
-  readonly patterns: Map<string, RegExp>;
+  readonly patterns: Map<string, Pattern>;
   readonly faults: SchemaIssue[];
   parts: number;
 };
@@ -119,20 +120,13 @@ function patternsOf({ pattern, patternProperties }: JsonSchema): readonly string
   return typeof pattern === "string" ? [pattern, ...keys] : keys;
 }
 
-/** Patterns are Unicode ones; some servers write escapes that only the older form takes. */
 function compile({ patterns, faults }: Reading, source: string, path: string): void {
-  for (const flags of ["u", ""]) {
-    try {
-      patterns.set(source, new RegExp(source, flags));
-      return;
-    } catch {
-      // The other form may do.
-    }
+  const pattern = compilePattern(source);
+  if (pattern !== undefined) patterns.set(source, pattern);
+  else {
+    const message = `has a pattern that is no regular expression: ${JSON.stringify(source.slice(0, 200))}`;
+    faults.push({ path, message });
   }
-  faults.push({
-    path,
-    message: `has a pattern that is no regular expression: ${JSON.stringify(source.slice(0, 200))}`,
-  });
 }
 
 /** Resolves every reference; what a pointer leads to is read too, wherever it stands. */

@@ -68,7 +68,7 @@ interface Allowed {
 const allowedIn = /* @__PURE__ */ new WeakMap<readonly unknown[], Allowed>();
 
 /** Whether a value is one of an `enum`. */
-export function isAllowed(values: readonly unknown[], value: unknown): boolean {
+export function isAllowed(check: ValueCheck, values: readonly unknown[], value: unknown): boolean {
   let allowed = allowedIn.get(values);
   if (allowed === undefined) {
     const isPlain = (item: unknown): boolean => typeof item !== "object" || item === null;
@@ -77,7 +77,27 @@ export function isAllowed(values: readonly unknown[], value: unknown): boolean {
     allowedIn.set(values, allowed);
   }
   if (typeof value !== "object" || value === null) return allowed.plain.has(value);
-  return allowed.others.size > 0 && allowed.others.has(canonicalJson(value));
+  return allowed.others.size > 0 && allowed.others.has(jsonOf(check, value));
+}
+
+/** The value as JSON that is the same for equal values. */
+export function jsonOf(check: ValueCheck, value: unknown): string {
+  const text = canonicalJson(value);
+  spendOn(check, text.length);
+  return text;
+}
+
+/** Whether a pattern matches; undefined: there is none of this source. */
+export function isMatch(check: ValueCheck, source: string, text: string): boolean | undefined {
+  const pattern = check.document.patterns.get(source);
+  if (pattern === undefined) return undefined;
+  spendOn(check, text.length * pattern.size);
+  return pattern.test(text);
+}
+
+/** Counts work that goes over a text: 128 characters are about as much as a part of a schema. */
+export function spendOn(check: ValueCheck, length: number): void {
+  spend(check, length / 128);
 }
 
 const tooInvolved = "the schema is too involved";
@@ -127,10 +147,10 @@ export function fitsQuietly(
   return { fits, issues };
 }
 
-export function isSameValue(one: unknown, other: unknown): boolean {
+export function isSameValue(check: ValueCheck, one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (typeof one !== "object" || typeof other !== "object") return false;
-  return canonicalJson(one) === canonicalJson(other);
+  return canonicalJson(one) === jsonOf(check, other);
 }
 
 export function branches(given: unknown): readonly SchemaNode[] {
