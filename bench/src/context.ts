@@ -117,7 +117,7 @@ function history(messages: number): Measured {
     all.push({ role: "assistant", text: "", toolCalls: [{ id, name: "read", arguments: "{}" }] });
     all.push({ role: "tool", callId: id, name: "read", text: "x".repeat(2_000 + (call % 5) * 500), isError: false });
   }
-  const sizes = all.map(sizeOf);
+  const sizes = all.map((message) => sizeOf(message));
   const stubSizes = all.map(({ role }, place) => (role === "tool" ? 100 : (sizes[place] as number)));
   return {
     messages: all,

@@ -1,6 +1,20 @@
-import { parseMessages, type Message, type ModelRequest, type Prompt, type RenderedPrompt } from "@proviso/core";
+import {
+  parseMessages,
+  type FileRef,
+  type Message,
+  type ModelRequest,
+  type Prompt,
+  type RenderedPrompt,
+} from "@proviso/core";
 import { wrappedSchema, messageOf } from "@proviso/core/internal";
-import { charactersOf, tokensBeside, tokensOf, toolSpecs, type AdapterFacts } from "@proviso/runtime/internal";
+import {
+  charactersOf,
+  tokensBeside,
+  tokensOf,
+  tokensOfFile,
+  toolSpecs,
+  type AdapterFacts,
+} from "@proviso/runtime/internal";
 
 /** How much a request carries, in UTF-16 units unless a field has another unit. */
 export interface PromptSize {
@@ -30,11 +44,13 @@ export function sizeOf(
     const rendered = prompt.render(nativeOutput ? {} : { outputInstructions: true });
     if (rendered.text === "") return { fault: `The prompt "${prompt.template.name}" renders to nothing.` };
     const messages: readonly Message[] = [...earlier, { role: "user", text: rendered.text }];
+    const bound = (file: FileRef): number | undefined => facts?.files?.tokensOf?.(file);
+    const ofFiles = (rendered.files ?? []).reduce((sum, { file }) => sum + tokensOfFile(file, bound), 0);
     const beside = besideOf(rendered, nativeOutput);
     return {
       characters: messages.reduce((sum, message) => sum + charactersOf(message), 0),
       overhead: overheadOf(beside),
-      tokens: messages.reduce((sum, message) => sum + tokensOf(message), tokensBeside(beside)),
+      tokens: messages.reduce((sum, message) => sum + tokensOf(message, bound), tokensBeside(beside) + ofFiles),
       hasTools: rendered.tools.length > 0,
     };
   } catch (error) {

@@ -11,6 +11,7 @@ import {
   type ToolMessage,
 } from "@proviso/core";
 import { frozenInDepth } from "@proviso/core/internal";
+import type { FileBound } from "./content/file-tokens.ts";
 import { tokensOf } from "./usage.ts";
 import { wellFormedMessage } from "./well-formed.ts";
 
@@ -40,6 +41,8 @@ export interface Conversation {
   messages(): readonly Message[];
   /** Where the prompt's own question stands in `messages`; undefined: it is not known. */
   question: number | undefined;
+  /** The adapter's bound of a file's tokens; undefined: the table counts. */
+  bound: FileBound | undefined;
   /** Tokens of what is sent, from that message on; an estimate. */
   tokensFrom(index: number): number;
   /** A turn that is over. */
@@ -71,10 +74,12 @@ export function startConversation(rendered: RenderedPrompt, begins: Beginning = 
     request: () => [...system, ...messages],
     messages: () => Object.freeze([...messages]),
     question: placeOfQuestion,
+    bound: undefined,
     tokensFrom(index) {
       const all = system.length + messages.length;
       for (let i = tokens.length - 1; i < all; i++) {
-        tokens.push((tokens[i] ?? 0) + tokensOf((system[i] ?? messages[i - system.length]) as Message));
+        const message = (system[i] ?? messages[i - system.length]) as Message;
+        tokens.push((tokens[i] ?? 0) + tokensOf(message, conversation.bound));
       }
       return (tokens[all] ?? 0) - (tokens[index] ?? 0);
     },

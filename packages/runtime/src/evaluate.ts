@@ -182,6 +182,7 @@ function makeAdapter(
       nativeOutput: of.nativeOutput,
       maxOutputTokens,
       contextWindow,
+      files: provider.capabilities?.files,
       clock: setup.world.clock,
       prices,
     },

@@ -39,3 +39,4 @@ export { redactionOf } from "./secrets/structure.ts";
 export { joinSlices } from "./session/session-core.ts";
 export { atEvaluationEnd } from "./tools/context.ts";
 export { charactersOf, tokensBeside, tokensOf } from "./usage.ts";
+export { tokensOfFile } from "./content/file-tokens.ts";

@@ -1,6 +1,6 @@
 import type { AssistantMessage, JsonSchema, Message, ModelRequest } from "@proviso/core";
 import type { ToolSpec } from "@proviso/core/provider";
-import { fileTokensIn } from "./content/file-tokens.ts";
+import { fileTokensIn, type FileBound } from "./content/file-tokens.ts";
 import { estimatedTokens } from "./tokens.ts";
 
 /** UTF-16 units of what a model reads of a message. */
@@ -17,11 +17,11 @@ function textOf(given: unknown): string {
 }
 
 /** Tokens of what a model reads of a message, with what is around it: its role, its ids. An estimate. */
-export function tokensOf(message: Message): number {
+export function tokensOf(message: Message, bound?: FileBound): number {
   const { text } = message;
   return (
     tokensAroundMessage +
-    fileTokensIn(message) +
+    fileTokensIn(message, bound) +
     (message.role === "assistant" ? answerTokensOf(message) : estimatedTokens(text))
   );
 }

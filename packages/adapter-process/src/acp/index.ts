@@ -3,7 +3,7 @@ import { agentAdapter, type AgentDriver } from "@proviso/runtime";
 import { adapterOptionsOf } from "@proviso/adapter-kit";
 import { basename } from "node:path";
 import { secretsOf } from "../options.ts";
-import { checkAgentOptions, type AcpAgentOptions } from "./options.ts";
+import { acpFiles, checkAgentOptions, type AcpAgentOptions } from "./options.ts";
 
 export type { AcpAgentOptions } from "./options.ts";
 export type { AgentPermission, AgentPermissions } from "./permissions.ts";
@@ -28,6 +28,7 @@ export function acpAgent(options: AcpAgentOptions): ProviderAdapter {
   const driver: AgentDriver = {
     name: "acp",
     model: basename(checked.command),
+    capabilities: { files: acpFiles },
     async drive(run) {
       // The protocols' libraries are loaded by who uses them.
       const { drive } = await import("./acp-driver.ts");

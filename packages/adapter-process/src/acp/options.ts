@@ -1,7 +1,16 @@
-import { DefinitionError } from "@proviso/core";
+import { DefinitionError, type FileSupport } from "@proviso/core";
 import type { OptionNames } from "@proviso/core/provider";
 import { checkOptions, optionNames, type CheckedOptions, type CommandLineOptions } from "../options.ts";
 import type { AgentPermissions } from "./permissions.ts";
+
+const fileTypes: readonly string[] = Object.freeze(["image/*", "audio/*", "video/*", "application/pdf"]);
+
+/** What the protocol has a block for. What the agent itself takes is known when it was started. */
+export const acpFiles: FileSupport = Object.freeze({
+  types: fileTypes,
+  from: Object.freeze(["stored", "link"] as const),
+  inToolResults: fileTypes,
+});
 
 /** What `acpAgent` takes. */
 export interface AcpAgentOptions extends CommandLineOptions {

@@ -2,6 +2,7 @@ import type { McpServer } from "@agentclientprotocol/sdk";
 import type { RenderedPrompt, ToolCall, ToolMessage } from "@proviso/core";
 import { createMcpHandler, Server, type CallToolResult } from "@modelcontextprotocol/server";
 import { listedTool, listenOnLoopback } from "@proviso/mcp/internal";
+import { resultBlocks } from "./files.ts";
 import { serverName } from "./permissions.ts";
 
 /** What the tools are, and who runs them. */
@@ -62,8 +63,9 @@ function mcpServer(source: ToolSource, news: () => string): Server {
   }));
   server.setRequestHandler("tools/call", async ({ params }): Promise<CallToolResult> => {
     const call = { id: "", name: params.name, arguments: JSON.stringify(params.arguments ?? {}) };
-    const { text, isError } = await source.executeToolCall(call);
-    return { content: [{ type: "text", text: text + news() }], isError };
+    const answer = await source.executeToolCall(call);
+    const files = await resultBlocks(answer);
+    return { content: [{ type: "text", text: answer.text + news() }, ...files], isError: answer.isError };
   });
   return server;
 }

@@ -15,6 +15,7 @@ import { toPrompt } from "../to-prompt.ts";
 import { within } from "@proviso/node/internal";
 import { RefusedError, isCause } from "./acp-error.ts";
 import type { GroupProcess } from "@proviso/node/internal";
+import { promptBlocks } from "./files.ts";
 import { collectUpdates, fromTurn } from "./from-updates.ts";
 import type { CheckedAgentOptions } from "./options.ts";
 import { answerPermission, cancelled } from "./permissions.ts";
@@ -91,6 +92,7 @@ async function converse(
   state: State,
 ): Promise<PromptResponse> {
   const initialized = await initialize(agent);
+  const prompt = promptBlocks(toPrompt({ messages: run.messages, tools: [], toolChoice: undefined }), run, initialized);
   if (run.rendered.tools.length > 0 && !state.over) {
     checkTransport(initialized);
     state.tools = serveTools(sourceOf(options, run));
@@ -101,8 +103,7 @@ async function converse(
   const session = await agent.request(methods.agent.session.new, { cwd, mcpServers });
   const sessionId = textOr(session?.sessionId, "opened a session without an id");
   state.sessionId = sessionId;
-  const text = toPrompt({ messages: run.messages, tools: [], toolChoice: undefined });
-  const response = await agent.request(methods.agent.session.prompt, { sessionId, prompt: [{ type: "text", text }] });
+  const response = await agent.request(methods.agent.session.prompt, { sessionId, prompt });
   if (tools?.asked() === false) options.logger?.warn({ command: options.command }, "acp.tools.unseen");
   return response;
 }

@@ -1,5 +1,6 @@
 import { acpAgent } from "@proviso/adapter-process";
 import type {
+  ConformanceFile,
   ConformanceMessage,
   ConformanceRequest,
   ConformanceScript,
@@ -20,11 +21,12 @@ const keyVariable = "PROVISO_CONFORMANCE_KEY";
 interface Known {
   readonly id: number;
   readonly prompt: string;
+  readonly files: readonly ConformanceFile[];
   readonly offered: readonly unknown[];
   readonly turns: readonly {
     readonly text: string;
     readonly toolCalls: readonly { readonly id: string; readonly name: string; readonly arguments?: object }[];
-    readonly results: readonly { readonly text: string }[];
+    readonly results: readonly { readonly text: string; readonly files: readonly ConformanceFile[] }[];
   }[];
 }
 
@@ -66,15 +68,17 @@ export async function startScriptedAgent(
 }
 
 /** The prompt that it was sent, and what it has said, called and been told since. */
-function requestOf({ prompt, offered, turns }: Known): ConformanceRequest {
-  const { messages, body } = readPrompt(prompt);
+function requestOf({ prompt, files, offered, turns }: Known): ConformanceRequest {
+  const { messages: read, body } = readPrompt(prompt);
+  const question = read.findLast(({ role }) => role === "user");
+  const messages = read.map((message) => (message === question && files.length > 0 ? { ...message, files } : message));
   const since = turns.flatMap(({ text, toolCalls, results }): readonly ConformanceMessage[] => [
     {
       role: "assistant",
       text,
       toolCalls: toolCalls.map((call) => ({ ...call, arguments: JSON.stringify(call.arguments) })),
     },
-    ...results.map((result, index) => ({ role: "tool" as const, text: result.text, callId: toolCalls[index]?.id })),
+    ...results.map((result, index) => ({ role: "tool" as const, ...result, callId: toolCalls[index]?.id })),
   ]);
   return {
     messages: [...messages, ...since],

@@ -1,5 +1,5 @@
-import type { FileRef, Message } from "@proviso/core";
-import { keptBytes } from "@proviso/core/internal";
+import type { FileLike, FileRef, Message } from "@proviso/core";
+import { isPlatformFile, keptBytes } from "@proviso/core/internal";
 
 const leastOfImage = 1_120;
 const ofUnknownImage = 15_000;
@@ -9,14 +9,27 @@ const ofSecond = 50;
 /** A second of sound has at least so many bytes. */
 const bytesOfSecond = 1_000;
 
-/** Tokens of a message's files: an upper bound, by the table of `specs/files.md`. */
-export function fileTokensIn({ files }: Message): number {
+/** An adapter's own bound of a file's tokens; undefined where it has none. */
+export type FileBound = (file: FileRef) => number | undefined;
+
+/** Tokens of a message's files: an upper bound, by the adapter, or by the table of `specs/files.md`. */
+export function fileTokensIn({ files }: Message, bound?: FileBound): number {
   if (files === undefined) return 0;
-  return files.reduce((sum, { file }) => sum + tokensOfFile(file), 0);
+  return files.reduce((sum, { file }) => sum + tokensOfFile(file, bound), 0);
 }
 
-/** Tokens of one file: an upper bound. */
-function tokensOfFile(file: FileRef): number {
+/** Tokens of one file: an upper bound. The header of the platform's `File` has not been read yet. */
+export function tokensOfFile(given: FileLike, bound?: FileBound): number {
+  const file = isPlatformFile(given) ? unread(given) : given;
+  const own = bound?.(file);
+  return own !== undefined && own >= 0 && Number.isFinite(own) ? Math.ceil(own) : byTable(file);
+}
+
+function unread({ name, type, size }: File): FileRef {
+  return { kind: "stored", name, mediaType: type.toLowerCase(), hash: "", bytes: size };
+}
+
+function byTable(file: FileRef): number {
   const [kind] = file.mediaType.split("/");
   if (kind === "image") return imageTokens(file);
   if (file.mediaType === "application/pdf") return ofPage * (pagesOf(file) ?? mostPages);

@@ -9,6 +9,7 @@ import type {
 import { messageOf } from "@proviso/core/internal";
 import type { Run } from "../run.ts";
 import { providerFailure, type Failure } from "../failures.ts";
+import { internalsOf } from "../nested/adapter-internals.ts";
 import { failed } from "../tools/result.ts";
 import type { RunFiles } from "./contract.ts";
 
@@ -17,6 +18,8 @@ async function filesOf(run: Run): Promise<RunFiles> {
   if (run.files === undefined) {
     const { openRunFiles } = await import("./run-files.ts");
     run.files ??= openRunFiles(run);
+    const support = internalsOf(run.adapter)?.facts.files;
+    if (support?.tokensOf !== undefined) run.conversation.bound = (file) => support.tokensOf?.(file);
   }
   return run.files;
 }

@@ -97,8 +97,9 @@ export class RunFitting implements Fitting {
     const run = this.#running();
     const known = run.knownCost;
     const { compactAt, compactTo } = this.#policy;
-    this.#rate = (known && rateOf(request, known)) ?? this.#rate;
-    const before = estimateOf(request, known, this.#rate);
+    const sent = this.#measured(request);
+    this.#rate = (known && rateOf(sent, known)) ?? this.#rate;
+    const before = estimateOf(sent, known, this.#rate);
     if (before <= compactAt * this.#room) return request;
     const room = this.#room;
     const plan = this.#plan(request, before, { target: compactTo * room, most: compactAt * room, room });
@@ -111,7 +112,7 @@ export class RunFitting implements Fitting {
     if (refused.failure !== "provider" || refused.reason !== "context_length") return undefined;
     if (this.#refusals >= mostRefusals) return undefined;
     const run = this.#running();
-    const before = estimateOf(request, run.knownCost, this.#rate);
+    const before = estimateOf(this.#measured(request), run.knownCost, this.#rate);
     this.#room = Math.min(this.#room, before);
     const target = (this.#policy.compactTo / 2) * this.#room;
     const plan = this.#plan(request, before, { target, most: target, room: target });
@@ -130,6 +131,12 @@ export class RunFitting implements Fitting {
     return this.#tool !== undefined && this.#isOffered === true;
   }
 
+  /** The request with the adapter's bound of files, where the conversation has any. */
+  #measured(request: Sent): Sent {
+    const { bound } = this.#running().conversation;
+    return bound === undefined ? request : { ...request, bound };
+  }
+
   #running(): Run {
     return this.#run as Run;
   }
@@ -144,8 +151,8 @@ export class RunFitting implements Fitting {
   #plan(request: Sent, before: number, goal: Omit<Goal, "keepTurns">): Plan {
     const { conversation } = this.#running();
     const messages = conversation.messages();
-    const rate = before / charactersIn(request);
-    const sizes = messages.map((message) => sizeOf(message) * rate);
+    const rate = before / charactersIn(this.#measured(request));
+    const sizes = messages.map((message) => sizeOf(message, conversation.bound) * rate);
     const stubSizes = messages.map((message, place) => {
       const size = sizes[place] as number;
       if (message.role !== "tool") return size;
@@ -172,7 +179,7 @@ export class RunFitting implements Fitting {
     const run = this.#running();
     const { conversation } = run;
     const messages = conversation.messages();
-    const rate = before / charactersIn(request);
+    const rate = before / charactersIn(this.#measured(request));
     const { summary } = this.#policy;
     const shortening = shorten(run, messages, { plan, rate, summary, room: this.#room, isReadable: this.#isReadable });
     const shortened = await run.limits.race(shortening, "request");
@@ -180,7 +187,7 @@ export class RunFitting implements Fitting {
     const { elided, summarised, transcript } = shortened;
     conversation.replace(shortened);
     const shorter = { ...request, messages: conversation.request() };
-    const after = Math.ceil((before * charactersIn(shorter)) / charactersIn(request));
+    const after = Math.ceil((before * charactersIn(this.#measured(shorter))) / charactersIn(this.#measured(request)));
     // What was reported was for other messages.
     run.knownCost = undefined;
     const { turn } = run;

@@ -1,6 +1,6 @@
 // How large a request is, in characters and in tokens.
 import type { JsonSchema, Message, ModelRequest } from "@proviso/core";
-import { fileTokensIn } from "../content/file-tokens.ts";
+import { fileTokensIn, type FileBound } from "../content/file-tokens.ts";
 import { charactersOf, type KnownCost } from "../usage.ts";
 
 /** What is around each message and each tool on a wire: roles, ids, braces. */
@@ -14,24 +14,29 @@ const leastRate = 1 / 16;
 const margin = 1.1;
 
 /** UTF-16 units of a message, with what is around it. */
-export function sizeOf(message: Message): number {
-  return charactersAround + charactersOf(message) + fileTokensIn(message) / usualRate;
+export function sizeOf(message: Message, bound?: FileBound): number {
+  return charactersAround + charactersOf(message) + fileTokensIn(message, bound) / usualRate;
 }
 
-export type Sent = Pick<ModelRequest, "messages" | "tools" | "output">;
+/** A request as it is measured; `bound`: the adapter's of a file's tokens. */
+export type Sent = Pick<ModelRequest, "messages" | "tools" | "output"> & { readonly bound?: FileBound | undefined };
 
 /** UTF-16 units of a request's first messages, and of what goes beside them. */
-function charactersUpTo({ messages, tools, output }: Sent, end: number): number {
+function charactersUpTo({ messages, tools, output, bound }: Sent, end: number): number {
   let characters = output === undefined ? 0 : schemaCharacters(output.schema);
   for (const { name, description, inputSchema } of tools) {
     characters += charactersAround + name.length + description.length + schemaCharacters(inputSchema);
   }
-  return charactersFrom(messages, 0, end) + characters;
+  return charactersFrom({ messages, bound }, 0, end) + characters;
 }
 
-function charactersFrom(messages: readonly Message[], start: number, end = messages.length): number {
+function charactersFrom(
+  { messages, bound }: Pick<Sent, "messages" | "bound">,
+  start: number,
+  end = messages.length,
+): number {
   let characters = 0;
-  for (let place = start; place < end; place++) characters += sizeOf(messages[place] as Message);
+  for (let place = start; place < end; place++) characters += sizeOf(messages[place] as Message, bound);
   return characters;
 }
 
@@ -42,11 +47,10 @@ export function charactersIn(request: Sent): number {
 
 /** A request's tokens. `known` is what the request before it was reported to have cost. */
 export function estimateOf(request: Sent, known: KnownCost | undefined, rate: number): number {
-  const { messages } = request;
   if (known === undefined || rateOf(request, known) === undefined) {
     return Math.ceil(charactersIn(request) * rate * margin);
   }
-  return known.tokens + Math.ceil(charactersFrom(messages, known.messages) * rate * margin);
+  return known.tokens + Math.ceil(charactersFrom(request, known.messages) * rate * margin);
 }
 
 /** Tokens of a character by what was reported; undefined where the report is not to be believed. */

@@ -1,4 +1,4 @@
-import type { Clock, EvaluateOptions, Pace, Prompt, PromptResponse, ProviderAdapter } from "@proviso/core";
+import type { Clock, EvaluateOptions, FileSupport, Pace, Prompt, PromptResponse, ProviderAdapter } from "@proviso/core";
 import type { Nesting } from "../run.ts";
 import type { Prices } from "../prices.ts";
 import type { Asked, Chain } from "../request/chain.ts";
@@ -15,6 +15,8 @@ export interface AdapterFacts {
   readonly maxOutputTokens: number | undefined;
   /** Tokens of input and output together; undefined: the adapter does not know. */
   readonly contextWindow: number | undefined;
+  /** The files that the model or the agent takes; undefined: none. */
+  readonly files: FileSupport | undefined;
   readonly clock: Clock;
   readonly prices: Prices;
 }

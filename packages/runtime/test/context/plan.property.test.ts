@@ -57,7 +57,7 @@ function messagesOf({
 }
 
 function measured(messages: readonly Message[], question: number | undefined, beside: number): Measured {
-  const sizes = messages.map(sizeOf);
+  const sizes = messages.map((message) => sizeOf(message));
   const stubSizes = messages.map((message, place) => {
     const size = sizes[place] as number;
     if (message.role !== "tool") return size;

@@ -4,6 +4,7 @@
  * a step is its answer.
  */
 import { agent, methods, ndJsonStream, RequestError } from "@agentclientprotocol/sdk";
+import { createHash } from "node:crypto";
 import { closeSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
@@ -43,6 +44,13 @@ async function toolsAt([server]) {
   return mcp;
 }
 
+/** A file as the suite reads it: its bytes by their hash. */
+function fileOf({ mimeType, data, resource, uri }) {
+  if (uri !== undefined) return { mediaType: mimeType, url: uri };
+  const bytes = Buffer.from(data ?? resource.blob, "base64");
+  return { mediaType: mimeType ?? resource.mimeType, hash: createHash("sha256").update(bytes).digest("hex") };
+}
+
 const forever = () => new Promise(() => setInterval(() => {}, 1_000));
 const reasons = { length: "max_tokens" };
 
@@ -74,7 +82,10 @@ let mcpServers = [];
 agent({ name: "player" })
   .onRequest(methods.agent.initialize, () => ({
     protocolVersion: 1,
-    agentCapabilities: { mcpCapabilities: { http: true } },
+    agentCapabilities: {
+      mcpCapabilities: { http: true },
+      promptCapabilities: { image: true, audio: true, embeddedContext: true },
+    },
   }))
   .onRequest(methods.agent.session.new, ({ params }) => {
     ({ mcpServers } = params);
@@ -99,7 +110,7 @@ agent({ name: "player" })
       const number = taken();
       const step = script[number] ?? { status: 500, body: { error: { message: "The script is used up." } } };
       const offered = mcp === undefined ? [] : (await mcp.listTools()).tools;
-      note(number, { prompt: prompt[0].text, offered, turns });
+      note(number, { prompt: prompt[0].text, files: prompt.slice(1).map(fileOf), offered, turns });
       const { fault, toolCalls = [], finishReason, refusal, usage } = step;
       if (step.status !== undefined) {
         throw new RequestError(step.status, step.body?.error?.message ?? `Refused with ${step.status}.`, step.body);
@@ -118,7 +129,7 @@ agent({ name: "player" })
       const results = [];
       for (const { name, arguments: given = {} } of toolCalls) {
         const { content, isError } = await mcp.callTool({ name, arguments: given });
-        results.push({ name, isError: isError === true, text: content[0].text });
+        results.push({ name, isError: isError === true, text: content[0].text, files: content.slice(1).map(fileOf) });
       }
       turns.push({ text: said.text ?? "", toolCalls, results });
     }
