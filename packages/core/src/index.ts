@@ -66,6 +66,7 @@ export type { PlainJsonSchema } from "./validation/from-json-schema.ts";
 export { defineEvent, isEvent } from "./state/event.ts";
 export type { AppEvent, EventFilter, EventOf, EventType, SessionEvent } from "./state/event.ts";
 export type { ProviderToolUsed, ReasoningDelta, TextDelta, TextReset } from "./state/answer-events.ts";
+export type { EvaluationRestarted } from "./state/restarted.ts";
 export type {
   FeedbackGiven,
   FrameworkEvent,

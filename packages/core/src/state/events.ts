@@ -10,6 +10,7 @@ import type { PartialOutput } from "../provider/adapter.ts";
 import type { ToolResult } from "../tool/result.ts";
 import type { EventBase } from "./event-base.ts";
 import type { ProviderToolUsed, ReasoningDelta, TextDelta, TextReset } from "./answer-events.ts";
+import type { EvaluationRestarted } from "./restarted.ts";
 
 /** An evaluation begins: what the model will be shown. */
 export interface PromptRendered extends EventBase<"prompt.rendered"> {
@@ -256,6 +257,7 @@ export type FrameworkEvent =
   | SectionsOpened
   | FeedbackGiven
   | HistoryCompacted
+  | EvaluationRestarted
   | PromptExecuted
   | PromptFailed;
 
@@ -276,6 +278,7 @@ const types: Record<FrameworkEvent["type"], true> = {
   "sections.opened": true,
   "feedback.given": true,
   "history.compacted": true,
+  "evaluation.restarted": true,
   "prompt.executed": true,
   "prompt.failed": true,
 };
