@@ -66,8 +66,8 @@ export type { PlainJsonSchema } from "./validation/from-json-schema.ts";
 export { defineEvent, isEvent } from "./state/event.ts";
 export type { AppEvent, EventFilter, EventOf, EventType, SessionEvent } from "./state/event.ts";
 export type { ProviderToolUsed, ReasoningDelta, TextDelta, TextReset } from "./state/answer-events.ts";
-export type { EvaluationRestarted } from "./state/restarted.ts";
 export type {
+  EvaluationRestarted,
   FeedbackGiven,
   FrameworkEvent,
   HistoryCompacted,

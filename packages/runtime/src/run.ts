@@ -128,7 +128,7 @@ export interface Run extends Emitter, Showing {
   knownCost: KnownCost | undefined;
   /** How many times the estimate of the last turn's input were counted, where that was reported. */
   inputCorrection: number | undefined;
-  /** Those of the model that is asked, or of the dearest that may be. */
+  /** The prices of the model that is asked, or of the dearest that may be. */
   prices: Prices;
   readonly outputLimits: OutputLimits;
   readonly toolResults: ToolInvoked[];

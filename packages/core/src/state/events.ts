@@ -10,7 +10,6 @@ import type { PartialOutput } from "../provider/adapter.ts";
 import type { ToolResult } from "../tool/result.ts";
 import type { EventBase } from "./event-base.ts";
 import type { ProviderToolUsed, ReasoningDelta, TextDelta, TextReset } from "./answer-events.ts";
-import type { EvaluationRestarted } from "./restarted.ts";
 
 /** An evaluation begins: what the model will be shown. */
 export interface PromptRendered extends EventBase<"prompt.rendered"> {
@@ -238,6 +237,17 @@ export interface PromptFailed extends EventBase<"prompt.failed"> {
   readonly turns: number;
   /** Milliseconds. */
   readonly durationMs: number;
+}
+/** An evaluation begins again: what the attempt before did to session and resources is undone, its events stay. */
+export interface EvaluationRestarted extends EventBase<"evaluation.restarted"> {
+  /** The number of the attempt that begins, from 2. */
+  readonly attempt: number;
+  /** The `code` of the error that ended the attempt before. */
+  readonly code: EvaluationFailure["code"];
+  /** The name of the adapter that is asked first now. */
+  readonly provider: string;
+  /** The model that it asks. */
+  readonly model: string;
 }
 /** The events that the framework emits: every step of an evaluation. */
 export type FrameworkEvent =

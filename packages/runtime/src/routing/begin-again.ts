@@ -1,5 +1,5 @@
 // 1. An attempt that may begin again is one transaction: its calls are inside, and are undone with it.
-// 2. What was spent stays spent, and what was emitted stays emitted. Application events are heard when the attempt counts.
+// 2. What was spent stays spent, and what was emitted stays emitted. Application events are delivered when the attempt counts.
 import { failure, isFailure, errorOf, type Failure } from "../failures.ts";
 import { spent, whyNoMoreCalls } from "../failing.ts";
 import type { Answer } from "../response.ts";

@@ -49,7 +49,7 @@ export class Fallback implements Generate, Attempts {
   readonly #run: Run;
   readonly #members: readonly Member[];
   readonly #rules: Rules;
-  /** Those whose attempt has failed. */
+  /** Adapters whose attempt has failed. */
   readonly #failed = new Set<Member>();
   #ordered: readonly Member[] | undefined;
   /** The adapter that answered last. */
@@ -101,7 +101,7 @@ export class Fallback implements Generate, Attempts {
     return (this.#left()[0] ?? this.#members[0]) as Member;
   }
 
-  /** Those that may be asked yet, in their order; an agent that cannot take the settings is passed over. */
+  /** Returns the adapters that may be asked yet, in their order; an agent that cannot take the settings is passed over. */
   #left(): readonly Member[] {
     const { settings } = this.#run;
     return (this.#ordered ?? this.#members).filter((member) => {
