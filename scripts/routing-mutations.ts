@@ -3,6 +3,7 @@ import type { Mutation } from "./mutations.ts";
 const fallbackTest = "packages/runtime/test/routing/fallback.test.ts";
 const matrixTest = "packages/runtime/test/routing/fault-matrix.test.ts";
 const hedgedTest = "packages/runtime/test/routing/hedged.test.ts";
+const seededTest = "packages/runtime/test/routing/seeded.test.ts";
 const againTest = "packages/runtime/test/routing/begin-again.test.ts";
 
 /** Clauses of the rules of several models. */
@@ -37,7 +38,7 @@ export const routingMutations: readonly Mutation[] = [
     file: "runtime/src/routing/begin-again.ts",
     find: "    await rollback(transaction);\n",
     replace: "    void rollback;\n",
-    test: againTest,
+    test: seededTest,
   },
   {
     rule: "RTE-8",
@@ -53,7 +54,7 @@ export const routingMutations: readonly Mutation[] = [
     file: "runtime/src/routing/begin-again.ts",
     find: "deliverEvents(run, transaction.pendingEvents.splice(0));",
     replace: "void deliverEvents;",
-    test: againTest,
+    test: seededTest,
   },
   {
     rule: "RTE-8",
@@ -69,7 +70,7 @@ export const routingMutations: readonly Mutation[] = [
     file: "runtime/src/routing/begin-again.ts",
     find: "  run.toolResults.length = results;\n",
     replace: "  void results;\n",
-    test: againTest,
+    test: seededTest,
   },
   {
     rule: "RTE-8",
@@ -85,7 +86,7 @@ export const routingMutations: readonly Mutation[] = [
     file: "runtime/src/routing/begin-again.ts",
     find: "return tool?.readOnly === true || tool?.idempotent === true;",
     replace: "return tool !== undefined;",
-    test: againTest,
+    test: seededTest,
   },
   {
     rule: "RTE-9",

@@ -180,7 +180,7 @@ test("RTE-8 an agent that fails gives way to the next, and its streamed text is 
   expect([session.get(notes).all, await resources.get(Filesystem).glob("*")]).toEqual([[], []]);
 });
 
-test("RTE-8 when all models refuse, no evaluation waits while an agent is left", async () => {
+test("RTE-3 RTE-8 when all models refuse, no evaluation waits while an agent is left", async () => {
   const adapter = fallback([model("a", [down]), agent("b", good), model("c", [down])]);
   const { response, events } = await evaluated(adapter);
   expect(response).toMatchObject({ output: { team: "billing" }, provider: "b" });
