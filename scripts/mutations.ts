@@ -1,4 +1,5 @@
 import { contractMutations } from "./contract-mutations.ts";
+import { routingMutations } from "./routing-mutations.ts";
 
 /** A clause of a rule broken on purpose: a text of a source file, and what stands there instead. */
 export interface Mutation {
@@ -290,6 +291,7 @@ export const mutations: readonly Mutation[] = [
     test: "packages/runtime/test/transactions/public.test.ts",
   },
   ...contractMutations,
+  ...routingMutations,
   {
     rule: "TX-9",
     breaks: "a transaction that succeeds waits for the calls that its body left running",

@@ -8,6 +8,7 @@ import { overHttp } from "./http.ts";
 import { inProcess, memory, scaling } from "./in-process.ts";
 import { isReached, table, type Row } from "./measure.ts";
 import { rendering } from "./rendering.ts";
+import { routing } from "./routing.ts";
 import { coldStart } from "./start.ts";
 import { state } from "./state.ts";
 import { streaming } from "./streaming.ts";
@@ -23,6 +24,7 @@ const benches: Readonly<Record<string, (quick: boolean) => Promise<readonly Row[
   estimation,
   tokens,
   context,
+  routing,
   start: coldStart,
   http: overHttp,
 };

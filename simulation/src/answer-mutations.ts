@@ -157,8 +157,8 @@ export const answerMutations: readonly Mutation[] = [
   {
     name: "calls that write overlap",
     file: runtime("tools/executor.ts"),
-    find: "if (kind !== undefined && kind === before)",
-    replace: "if (kind === before && batches.length > 0)",
+    find: "if (kind !== undefined && kind === before && last",
+    replace: "if (kind === before && last",
   },
   {
     name: "a call that policies watch overlaps with others",

@@ -67,6 +67,7 @@ export { defineEvent, isEvent } from "./state/event.ts";
 export type { AppEvent, EventFilter, EventOf, EventType, SessionEvent } from "./state/event.ts";
 export type { ProviderToolUsed, ReasoningDelta, TextDelta, TextReset } from "./state/answer-events.ts";
 export type {
+  EvaluationRestarted,
   FeedbackGiven,
   FrameworkEvent,
   HistoryCompacted,

@@ -4,25 +4,17 @@ import {
   type EvaluateOptions,
   type EvaluationFailure,
   type ModelProvider,
-  type ModelResponse,
   type Pace,
   type Prompt,
   type PromptResponse,
   type ProviderAdapter,
 } from "@proviso/core";
 import { checkOptionNames, isRecord } from "@proviso/core/provider";
-import {
-  describeValue,
-  isThenable,
-  messageOf,
-  textPrompt,
-  toJsonValue,
-  type EvaluationPhase,
-} from "@proviso/core/internal";
+import { describeValue, messageOf, textPrompt, toJsonValue, type EvaluationPhase } from "@proviso/core/internal";
 import { rememberInternals } from "./nested/adapter-internals.ts";
 import { adapterOptionNames, type AdapterOptions } from "./adapter-options.ts";
 import { driveAgent, type AgentDriver } from "./agent.ts";
-import { missingParts } from "./completion.ts";
+import { answerOf, type Drive, type DrivenSetup } from "./answering.ts";
 import { rememberHistory } from "./continued.ts";
 import { resolveEnvironment } from "./environment.ts";
 import { checkToolChoice } from "./evaluate-options.ts";
@@ -37,20 +29,18 @@ import {
   unforeseenFailure,
   withHiddenResponse,
 } from "./failing.ts";
-import { failure, internalFailure, isFailure, type Failure } from "./failures.ts";
+import { internalFailure, isFailure } from "./failures.ts";
 import { runInnerLoop } from "./inner-loop.ts";
-import { askedOf, isModelProvider, type Chain } from "./request/chain.ts";
+import { askedOf, type Chain } from "./request/chain.ts";
 import { elapsedMs } from "./elapsed.ts";
 import { checkPricing, pricesOf } from "./prices.ts";
 import { outputLimits } from "./request/output-limits.ts";
-import { parseOutput, repairRequest } from "./output/parse.ts";
 import { responseOf, type Answer } from "./response.ts";
 import type { Run, Setup } from "./run.ts";
 import { startRun } from "./start-run.ts";
 import { startStream } from "./streaming/stream.ts";
 import type { Surroundings } from "./nested/inherit.ts";
 import { throttlePolicy } from "./request/policy.ts";
-import { refusedSetting } from "./request/settings.ts";
 
 /**
  * Every model adapter is this one line.
@@ -126,10 +116,6 @@ function checkDriver(given: unknown, needed: string, fields: Fields): void {
   throw new DefinitionError(`${needed}: { ${Object.keys(fields).join(", ")} }, not ${describeValue(given)}.`);
 }
 
-/** Asks until there is a final answer. */
-type Drive = (run: Run) => Promise<ModelResponse | Failure>;
-type DrivenSetup = Setup & { readonly drive: Drive };
-
 type Made = Pick<Setup, "takesTools" | "nativeOutput" | "reportsCost" | "isModel"> & {
   readonly provider: ModelProvider | (AgentDriver & Setup["provider"]);
 };
@@ -162,16 +148,17 @@ function makeAdapter(
     prices,
     pace,
     isChain: chain !== undefined,
+    beginAgain: chain?.beginAgain,
     outputLimits: outputLimits(),
   };
   rememberInternals(adapter, {
     evaluate: (prompt, given, nesting) => evaluate(setup, prompt, given, { nesting }),
     atPace: (own) => makeAdapter(of, drive, options, { pace: own, chain }),
-    asked: isModelProvider(provider) ? askedOf(adapter, { ...setup, provider }, options, chain) : undefined,
+    asked: askedOf(adapter, { ...setup, provider }, options, chain),
     leads: (made) =>
       makeAdapter(
-        modelSetup(made.provider),
-        (run) => runInnerLoop(made.providerFor(run), run),
+        { ...modelSetup(made.provider), isModel: made.drive === undefined },
+        made.drive ?? ((run) => runInnerLoop(made.providerFor(run), run)),
         { ...options, pricing: undefined, ...made.environment, secrets: made.secrets },
         { chain: made },
       ),
@@ -216,7 +203,8 @@ async function outcomeOf(setup: DrivenSetup, run: Run): Promise<EvaluationOutcom
   try {
     announceRendering(run, setup);
     phase = "request";
-    const answer = await answerOf(setup, run);
+    const again = setup.beginAgain;
+    const answer = await (again === undefined ? answerOf(setup, run) : again(run, () => answerOf(setup, run)));
     if (isFailure(answer)) return { error: failedEvaluation(run, answer) };
     phase = "response";
     return executed(run, setup, answer);
@@ -229,33 +217,6 @@ async function outcomeOf(setup: DrivenSetup, run: Run): Promise<EvaluationOutcom
 function promptOf<Output>(given: Prompt<Output> | string): Prompt<Output> {
   const prompt: unknown = typeof given === "string" && given.trim() !== "" ? textPrompt(given) : given;
   return prompt as Prompt<Output>;
-}
-
-async function answerOf(setup: DrivenSetup, run: Run): Promise<Answer | Failure> {
-  if (!setup.takesTools && run.tools.size > 0) {
-    const message = `${setup.provider.name} takes no tools, but the prompt "${run.promptName}" has some.`;
-    return failure({ stop: "provider", phase: "request", reason: "bad_request", message });
-  }
-  const refused = refusedSetting(setup.provider, run.settings);
-  if (refused !== undefined) return refused;
-  let repairs = 0;
-  let completions = 0;
-  for (;;) {
-    const response = await setup.drive(run);
-    if (isFailure(response)) return response;
-    const parsing = parseOutput(run.rendered.output, response);
-    const parsed = isThenable(parsing) ? await run.limits.race(parsing, "response") : parsing;
-    if (isFailure(parsed)) {
-      if (parsed.stop !== "output" || repairs++ >= run.maxRepairs) return parsed;
-      run.conversation.say(repairRequest(parsed));
-      continue;
-    }
-    const { completion } = run.rendered;
-    const missing = completion && (await missingParts(run, completion, parsed.output, completions++));
-    if (isFailure(missing)) return missing;
-    if (missing === undefined) return { ...parsed, response };
-    run.conversation.say(missing);
-  }
 }
 
 function announceRendering(run: Run, { adapter, provider }: Setup): void {

@@ -107,6 +107,8 @@ export interface Run extends Emitter, Showing {
   readonly maxDepth: number;
   /** The transaction in whose code it was begun, where that is no call around it. */
   enclosing: Enclosing;
+  /** The transaction of the whole attempt, where the evaluation may begin again; undefined: it may not. */
+  attempt: Transaction | undefined;
   /** Rollbacks and commits that failed: the evaluation cannot end well. */
   readonly faults: RestoreFault[];
   /** Receives the evaluation's events as they happen; where it is set, the model is asked for deltas. */
@@ -126,7 +128,8 @@ export interface Run extends Emitter, Showing {
   knownCost: KnownCost | undefined;
   /** How many times the estimate of the last turn's input were counted, where that was reported. */
   inputCorrection: number | undefined;
-  readonly prices: Prices;
+  /** The prices of the model that is asked, or of the dearest that may be. */
+  prices: Prices;
   readonly outputLimits: OutputLimits;
   readonly toolResults: ToolInvoked[];
   /** Adds what a request cost to the evaluation's usage; what was not reported counts as the estimate, which is read only then. */
@@ -172,6 +175,7 @@ type Own =
       | "toolResults"
       | "faults"
       | "endings"
+      | "attempt"
     >
   | keyof Pick<Run, "emit" | "publish" | "spend" | "withinGrace" | "close">;
 
@@ -208,6 +212,7 @@ export function newRun(
     toolResults: [],
     faults: [],
     endings: undefined,
+    attempt: undefined,
     emit,
     publish,
     spend: (reported, estimate) => spend(run, reported, estimate),

@@ -238,6 +238,17 @@ export interface PromptFailed extends EventBase<"prompt.failed"> {
   /** Milliseconds. */
   readonly durationMs: number;
 }
+/** An evaluation begins again: what the attempt before did to session and resources is undone, its events stay. */
+export interface EvaluationRestarted extends EventBase<"evaluation.restarted"> {
+  /** The number of the attempt that begins, from 2. */
+  readonly attempt: number;
+  /** The `code` of the error that ended the attempt before. */
+  readonly code: EvaluationFailure["code"];
+  /** The name of the adapter that is asked first now. */
+  readonly provider: string;
+  /** The model that it asks. */
+  readonly model: string;
+}
 /** The events that the framework emits: every step of an evaluation. */
 export type FrameworkEvent =
   | PromptRendered
@@ -256,6 +267,7 @@ export type FrameworkEvent =
   | SectionsOpened
   | FeedbackGiven
   | HistoryCompacted
+  | EvaluationRestarted
   | PromptExecuted
   | PromptFailed;
 
@@ -276,6 +288,7 @@ const types: Record<FrameworkEvent["type"], true> = {
   "sections.opened": true,
   "feedback.given": true,
   "history.compacted": true,
+  "evaluation.restarted": true,
   "prompt.executed": true,
   "prompt.failed": true,
 };

@@ -77,7 +77,7 @@ function nestingIn(run: Run): Parameters<AdapterInternals["evaluate"]>[2] {
     run,
     callId: undefined,
     signal: run.limits.signal,
-    transaction: nesting?.transaction,
+    transaction: run.attempt ?? nesting?.transaction,
     readOnly: true,
     assertLive: () => nesting?.assertLive(),
   };

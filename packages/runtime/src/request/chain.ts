@@ -1,7 +1,8 @@
 import type { ModelProvider, Pace, ProviderAdapter, Usage } from "@proviso/core";
 import type { Environment } from "../environment.ts";
 import type { Prices } from "../prices.ts";
-import type { Run } from "../run.ts";
+import type { BeginAgain, Drive } from "../answering.ts";
+import type { Run, Setup } from "../run.ts";
 
 /** A provider that asks several models, for one evaluation. */
 export interface ChainProvider extends ModelProvider, Pick<Asked, "atOnce"> {
@@ -28,18 +29,27 @@ export interface Asked {
   readonly atOnce: number;
   /** Texts that nothing may show. */
   readonly secrets: readonly string[];
+  /** Drives an agent, or a chain that has one; undefined: each request can be asked by itself. */
+  readonly drive: Drive | undefined;
   /** The adapters that it is made of, itself among them. */
   readonly adapters: readonly ProviderAdapter[];
 }
 
-/** What an adapter of one model, or of a chain, brings to another chain. */
+interface AskedSetup extends Pick<Asked, "prices" | "pace" | "isChain" | "reportsCost"> {
+  readonly provider: Setup["provider"];
+  readonly drive: Drive;
+}
+
+/** What an adapter of one model, of an agent or of a chain brings to another chain. */
 export function askedOf(
   adapter: ProviderAdapter,
-  setup: Pick<Asked, "provider" | "prices" | "pace" | "isChain" | "reportsCost">,
+  setup: AskedSetup,
   options: Environment,
   chain: Chain | undefined,
 ): Asked {
-  const { provider, prices, pace, isChain, reportsCost } = setup;
+  const { prices, pace, isChain, reportsCost } = setup;
+  const isAgent = !isModelProvider(setup.provider);
+  const provider = isModelProvider(setup.provider) ? setup.provider : faceOf(setup.provider);
   return {
     provider,
     providerFor: chain?.providerFor ?? (() => provider),
@@ -48,16 +58,32 @@ export function askedOf(
     isChain,
     reportsCost,
     atOnce: chain?.atOnce ?? 1,
+    drive: isAgent ? setup.drive : chain?.drive,
     secrets: options.secrets ?? [],
     adapters: [adapter, ...(chain?.adapters ?? [])],
   };
 }
 
-export function isModelProvider(provider: object): provider is ModelProvider {
+/** What an agent can do, as a chain asks for it. */
+function faceOf({ name, model, capabilities }: Setup["provider"]): ModelProvider {
+  return {
+    name,
+    model,
+    capabilities: { ...capabilities, tools: true, nativeOutput: false },
+    generate: () => Promise.reject(new Error(`${name} is an agent: it is asked for a whole evaluation.`)),
+  };
+}
+
+function isModelProvider(provider: object): provider is ModelProvider {
   return "generate" in provider;
 }
 
 /** Several adapters as one. */
-export interface Chain extends Pick<Asked, "provider" | "providerFor" | "prices" | "atOnce" | "secrets" | "adapters"> {
+export interface Chain extends Pick<
+  Asked,
+  "provider" | "providerFor" | "prices" | "atOnce" | "drive" | "secrets" | "adapters"
+> {
   readonly environment: Environment;
+  /** undefined: its evaluations do not begin again. */
+  readonly beginAgain: BeginAgain | undefined;
 }

@@ -1,6 +1,8 @@
 // 1. Closed: every request may go. Open: none, until a time. Then one request tries, and its end decides.
 // 2. Only the clock that is given says what time it is, so a seeded run repeats.
-import type { ThrottleKind } from "@proviso/core";
+import { DefinitionError, type ThrottleKind } from "@proviso/core";
+import { describeValue } from "@proviso/core/internal";
+import { checkOptionNames, isRecord } from "@proviso/core/provider";
 
 /** When a member of a chain is passed over. */
 export interface BreakerOptions {
@@ -70,4 +72,25 @@ export class Breaker {
     if (openMs > 0) this.#openUntil = Math.max(this.#openUntil ?? -Infinity, now + openMs);
     else if (this.waitMs(now) === 0) this.#openUntil = undefined;
   }
+}
+
+/** @throws {DefinitionError} for a breaker that cannot be. */
+export function checkBreaker(breaker: unknown): void {
+  if (breaker === undefined || breaker === false) return;
+  if (!isRecord(breaker)) {
+    throw new DefinitionError(`fallback: breaker must be false or an object, not ${describeValue(breaker)}.`);
+  }
+  checkOptionNames("The option breaker", breaker, { failures: true, openMs: true });
+  const { failures = 1, openMs = 1 } = breaker;
+  if (!Number.isSafeInteger(failures) || (failures as number) < 1) {
+    throw new DefinitionError(`breaker.failures must be a whole number from 1, not ${describeValue(failures)}.`);
+  }
+  if (!(typeof openMs === "number" && openMs > 0 && Number.isFinite(openMs))) {
+    throw new DefinitionError(`breaker.openMs must be a positive number, not ${describeValue(openMs)}.`);
+  }
+}
+
+/** undefined for false: the adapter is always asked. */
+export function newBreaker(options: false | BreakerOptions | undefined): Breaker | undefined {
+  return options === false ? undefined : new Breaker(options ?? {});
 }

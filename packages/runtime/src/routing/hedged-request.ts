@@ -122,7 +122,7 @@ export class HedgedRequest {
       one.steps = tried.steps;
       queuedMs = tried.queuedMs;
       this.#ended = sumOfCosts(this.#ended, tried.cost);
-      if (!goesOn(tried)) {
+      if (!goesOn(tried.reason, tried.answer.failure === "throttle")) {
         this.#othersLose(one);
         return this.#whole(tried.answer, skipped, queuedMs);
       }

@@ -38,7 +38,7 @@ export type HedgeOptions =
  */
 export function hedged(adapters: readonly ProviderAdapter[], options: HedgeOptions): ProviderAdapter {
   checkOptions(options);
-  const asked = checkMembers("hedged", adapters);
+  const asked = checkMembers("hedged", adapters, { agents: false });
   const members = asked.map((one, index) => new Member(index, one, undefined));
   const afterMs = afterMsOf(options);
   const atOnce = asked.reduce((sum, one) => sum + one.atOnce, 0);

@@ -22,7 +22,7 @@ import { estimatedTokens } from "../tokens.ts";
 import { answerTokensOf, inputTokensOf } from "../usage.ts";
 import { boundOf } from "../request/wanted.ts";
 import type { Breaker, ServiceState } from "./breaker.ts";
-import type { FallbackReason } from "./reasons.ts";
+import type { TryReason } from "./reasons.ts";
 import { RequestRecord } from "./record.ts";
 
 /** One adapter of a chain, and how it has done so far. */
@@ -44,7 +44,7 @@ export class Member {
 export interface Tried {
   readonly answer: ModelResponse | ModelFailure;
   /** Why it is no answer that can be used; undefined: it is one. */
-  readonly reason: FallbackReason | undefined;
+  readonly reason: TryReason | undefined;
   /** One, or those of a chain inside the chain. */
   readonly steps: readonly RouteStep[];
   /** undefined: nothing. */
@@ -145,7 +145,7 @@ function endTurn(turn: Turn | undefined, answer: ModelResponse | ModelFailure, c
 }
 
 /** undefined: the answer can be used. */
-function reasonOf(answer: ModelResponse | ModelFailure): FallbackReason | undefined {
+function reasonOf(answer: ModelResponse | ModelFailure): TryReason | undefined {
   if (answer.failure === undefined) {
     const fault = answerFault(answer);
     return fault?.stop === "provider" ? fault.reason : undefined;
@@ -155,7 +155,7 @@ function reasonOf(answer: ModelResponse | ModelFailure): FallbackReason | undefi
 }
 
 /** What the service does with one request says nothing of it: that it is too long, or that it is refused. */
-const ofTheRequest: ReadonlySet<FallbackReason> = new Set([
+const ofTheRequest: ReadonlySet<TryReason> = new Set([
   "context_length",
   "bad_request",
   "content_filter",
@@ -163,7 +163,7 @@ const ofTheRequest: ReadonlySet<FallbackReason> = new Set([
   "truncated",
 ]);
 
-function serviceState(answer: ModelResponse | ModelFailure, reason: FallbackReason | undefined): ServiceState {
+function serviceState(answer: ModelResponse | ModelFailure, reason: TryReason | undefined): ServiceState {
   if (reason === undefined || ofTheRequest.has(reason)) return { state: "well" };
   if (answer.failure !== "throttle") return { state: "failed", kind: "unknown" };
   return { state: "failed", kind: answer.kind, retryAfterMs: answer.retryAfterMs };

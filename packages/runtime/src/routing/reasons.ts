@@ -1,14 +1,15 @@
-import {
-  DefinitionError,
-  type ModelFailure,
-  type ModelResponse,
-  type ProviderErrorReason,
-  type ThrottleKind,
-} from "@proviso/core";
+import { DefinitionError, type ProviderErrorReason, type ThrottleKind } from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
+import type { Failure } from "../failures.ts";
 
-/** Why a request goes on to the next adapter. "process": the model's process failed. */
-export type FallbackReason = ThrottleKind | ProviderErrorReason | "process";
+/** Why a request was not answered. "process": the model's process failed. */
+export type TryReason = ThrottleKind | ProviderErrorReason | "process";
+
+/**
+ * Why a request goes on to the next adapter. "output": the answer did not parse, after its repairs, so that the evaluation
+ * begins again.
+ */
+export type FallbackReason = TryReason | "output";
 
 const reasons: Readonly<Record<FallbackReason, boolean>> = {
   rate_limit: true,
@@ -27,6 +28,7 @@ const reasons: Readonly<Record<FallbackReason, boolean>> = {
   refusal: false,
   truncated: false,
   process: false,
+  output: false,
 };
 
 /** @throws {DefinitionError} for what is no list of reasons. */
@@ -39,17 +41,21 @@ export function checkReasons(on: readonly FallbackReason[] | undefined): void {
   throw new DefinitionError(`fallback: on has ${describeValue(unknown)}; the reasons are ${names}.`);
 }
 
-/** Whether another adapter is asked after this try. */
-export type GoesOn = (tried: {
-  readonly answer: ModelResponse | ModelFailure;
-  readonly reason: FallbackReason | undefined;
-}) => boolean;
+/** Whether another adapter is asked after a failure; `isThrottle`: it was refused for the moment. */
+export type GoesOn = (reason: FallbackReason | undefined, isThrottle: boolean) => boolean;
 
 /** The reasons that are given, else those that go on by default. */
 export function goingOn(on?: readonly FallbackReason[]): GoesOn {
   const given = on && new Set(on);
-  return ({ answer, reason }) => {
+  return (reason, isThrottle) => {
     if (reason === undefined) return false;
-    return given?.has(reason) ?? (answer.failure === "throttle" || reasons[reason]);
+    return given?.has(reason) ?? (isThrottle || reasons[reason]);
   };
+}
+
+/** Why an evaluation came to no answer, where another adapter may help. */
+export function reasonOfFailure(why: Failure): FallbackReason | undefined {
+  if (why.stop === "throttled") return why.kind;
+  if (why.stop === "provider") return why.reason;
+  return why.stop === "process" || why.stop === "output" ? why.stop : undefined;
 }

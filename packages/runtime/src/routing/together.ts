@@ -5,26 +5,34 @@ import type { ModelCapabilities } from "@proviso/core/provider";
 import type { Environment } from "../environment.ts";
 import { internalsOf } from "../nested/adapter-internals.ts";
 import type { Prices, Pricing } from "../prices.ts";
-import type { Asked, ChainProvider } from "../request/chain.ts";
+import type { Asked, Chain, ChainProvider } from "../request/chain.ts";
 import { refusedSetting } from "../request/settings.ts";
 import type { Run } from "../run.ts";
 
 /**
  * What the adapters bring to a chain.
- * @throws {DefinitionError} for none, one that modelAdapter did not make, and one that is there twice.
+ * @throws {DefinitionError} for none, one that modelAdapter did not make, one that is there twice, and for an agent where
+ * agents cannot be.
  */
-export function checkMembers(what: string, adapters: readonly ProviderAdapter[]): readonly Asked[] {
+export function checkMembers(
+  what: string,
+  adapters: readonly ProviderAdapter[],
+  { agents }: { readonly agents: boolean },
+): readonly Asked[] {
   if (!Array.isArray(adapters) || adapters.length === 0) {
     throw new DefinitionError(`${what} needs a list of at least one adapter, not ${describeValue(adapters)}.`);
   }
   const seen = new Set<ProviderAdapter>();
   return adapters.map((adapter: ProviderAdapter) => {
     const asked = internalsOf(adapter)?.asked;
-    if (asked === undefined) {
+    if (asked === undefined || (asked.drive !== undefined && !agents)) {
       throw new DefinitionError(
         `${what} needs adapters that modelAdapter made, openai(…) for example: not ${describeValue(adapter)}. ` +
-          "An agent asks its model itself.",
+          "An agent asks its model itself, and its tools would run twice.",
       );
+    }
+    if (asked.isChain && asked.drive !== undefined) {
+      throw new DefinitionError(`${what}: the chain "${adapter.name}" has agents: give them to ${what} itself.`);
     }
     for (const one of asked.adapters) {
       if (seen.has(one)) throw new DefinitionError(`${what}: the adapter "${one.name}" is in the chain twice.`);
@@ -38,7 +46,7 @@ export function checkMembers(what: string, adapters: readonly ProviderAdapter[])
 export type Generate = Pick<ChainProvider, "generate" | "triesCost">;
 
 /** What an adapter is made of. */
-export interface Together extends Pick<Asked, "atOnce"> {
+export interface Together extends Pick<Asked, "atOnce">, Partial<Pick<Chain, "drive" | "beginAgain">> {
   readonly adapters: readonly ProviderAdapter[];
   readonly members: readonly Asked[];
 }
@@ -46,7 +54,7 @@ export interface Together extends Pick<Asked, "atOnce"> {
 /** An adapter of adapters that were checked; the first one's policy holds for all. */
 export function adapterOf(
   kind: string,
-  { adapters, members, atOnce }: Together,
+  { adapters, members, atOnce, drive, beginAgain }: Together,
   environment: Environment,
   generatorOf: (run: Run) => Generate,
 ): ProviderAdapter {
@@ -74,6 +82,8 @@ export function adapterOf(
       return own;
     },
     atOnce,
+    drive,
+    beginAgain,
     prices: dearest(members.map(({ prices }) => prices)),
     secrets: [...members.flatMap(({ secrets }) => secrets), ...(environment.secrets ?? [])],
     adapters: members.flatMap((member) => member.adapters),

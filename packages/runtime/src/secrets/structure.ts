@@ -113,6 +113,7 @@ const events: { readonly [E in FrameworkEvent as E["type"]]: ShapeOf<E, OfEveryE
     summarised: kept,
     transcript: kept,
   },
+  "evaluation.restarted": { attempt: kept, code: kept, provider: kept, model: kept },
   "prompt.executed": { promptName: kept, output: data, text: data, usage: kept, turns: kept, durationMs: kept },
   "prompt.failed": {
     promptName: kept,

@@ -16,6 +16,14 @@ import type { Accepted } from "./invocation.ts";
 
 type More = Pick<TransactionOptions, "parent" | "sessionMode">;
 
+/** One transaction for all that an attempt does, so that the evaluation may begin again. Its calls are inside it. */
+export function beginAttempt(run: Run): ReturnType<typeof beginTransaction> {
+  const mode: LockMode = run.nesting?.readOnly === true ? "read" : "write";
+  const resources = run.resources.participants().map((participant) => ({ ...participant, mode }));
+  const name = `the evaluation of ${run.promptName}`;
+  return beginTransaction(placed(run, [], { parent: undefined, name, sessionMode: mode, resources, mode }));
+}
+
 /** One transaction for calls that go together, or why none can begin; at once where nothing has to be waited for. */
 export function beginCalls(
   run: Run,
@@ -152,8 +160,8 @@ function placed(
   callIds: readonly string[],
   { parent, name, sessionMode, resources, mode }: Omit<TransactionOptions, "id" | "core" | "startedIn" | "host">,
 ): TransactionOptions {
-  const { nesting, enclosing } = run;
-  const around = nesting?.transaction ?? (enclosing.parent?.stage === "open" ? enclosing.parent : undefined);
+  const { nesting, enclosing, attempt } = run;
+  const around = attempt ?? nesting?.transaction ?? (enclosing.parent?.stage === "open" ? enclosing.parent : undefined);
   return {
     id: run.evaluationId,
     core: run.core,

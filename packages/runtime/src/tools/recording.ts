@@ -4,7 +4,7 @@ import { elapsedMs } from "../elapsed.ts";
 import type { Run } from "../run.ts";
 import type { BareEvent } from "../session/session-core.ts";
 import { rollback } from "../transactions/ending.ts";
-import type { Transaction } from "../transactions/transaction.ts";
+import type { PendingEvent, Transaction } from "../transactions/transaction.ts";
 import type { Invocation } from "./invocation.ts";
 import { failed } from "./result.ts";
 import { announceOpening } from "../disclosure/opening.ts";
@@ -48,6 +48,12 @@ function deliver(run: Run, { id }: ToolCall, { pendingEvents }: Transaction): vo
   const own = pendingEvents.filter(({ callId }) => callId === id);
   const others = pendingEvents.filter(({ callId }) => callId !== id);
   pendingEvents.splice(0, pendingEvents.length, ...others);
+  if (run.attempt === undefined) deliverEvents(run, own);
+  else run.attempt.pendingEvents.push(...own);
+}
+
+/** Delivers events that count now, to the call around or else to the listeners. */
+export function deliverEvents(run: Run, own: readonly PendingEvent[]): void {
   const { callId: around, transaction: outer } = run.nesting ?? {};
   if (around !== undefined && outer !== undefined) {
     // The events belong to the enclosing call, and are delivered when that commits.

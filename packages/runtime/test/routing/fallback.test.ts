@@ -8,7 +8,7 @@ import {
   type ProviderThrottled,
   type RouteStep,
 } from "@proviso/core";
-import { agentAdapter, modelAdapter } from "@proviso/runtime";
+import { modelAdapter } from "@proviso/runtime";
 import { fallback, paced, sharedPace, sharedPacing, type FallbackOptions } from "@proviso/runtime/routing";
 import {
   fakeEnvironment,
@@ -313,11 +313,10 @@ test("RTE-12 chains nest, keep paces, and show the tries of the chain inside", a
   expect(lanes).toEqual(["a", "b"]);
 });
 
-test("RTE-13 an empty chain, a foreign adapter, an agent, and an adapter that is there twice are refused", () => {
+test("RTE-13 an empty chain, a foreign adapter, and an adapter that is there twice are refused", () => {
   const one = modelAdapter(named("a", []).provider);
-  const agent = agentAdapter({ name: "g", model: "g-1", drive: () => Promise.reject(new Error("never")) });
   const foreign = { ...one };
-  for (const adapters of [[], [foreign], [agent], [one, one], [one, fallback([one])], undefined, [null]]) {
+  for (const adapters of [[], [foreign], [one, one], [one, fallback([one])], undefined, [null]]) {
     expect(() => fallback(adapters as never)).toThrow(expect.objectContaining({ name: "DefinitionError" }));
   }
 });

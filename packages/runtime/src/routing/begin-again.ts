@@ -1,0 +1,118 @@
+// 1. An attempt that may begin again is one transaction: its calls are inside, and are undone with it.
+// 2. What was spent stays spent, and what was emitted stays emitted. Application events are delivered when the attempt counts.
+import { failure, isFailure, errorOf, type Failure } from "../failures.ts";
+import { spent, whyNoMoreCalls } from "../failing.ts";
+import type { Answer } from "../response.ts";
+import type { Run } from "../run.ts";
+import { beginAttempt } from "../tools/begin.ts";
+import { deliverEvents } from "../tools/recording.ts";
+import { endTransaction, rollback } from "../transactions/ending.ts";
+import type { Transaction } from "../transactions/transaction.ts";
+
+/** The one that an attempt asks first. */
+export interface Next {
+  readonly provider: string;
+  readonly model: string;
+}
+
+/** The attempts of one evaluation. */
+export interface Attempts {
+  /** Whether another attempt may follow. */
+  hasMore(): boolean;
+  /** Leaves out what failed; undefined: this failure ends the evaluation. */
+  goOn(why: Failure): Next | undefined;
+}
+
+/** Answers, attempt after attempt. The last one needs no transaction: nothing begins after it. */
+export async function beginAgain(
+  run: Run,
+  attempts: Attempts,
+  repeatTools: boolean,
+  once: () => Promise<Answer | Failure>,
+): Promise<Answer | Failure> {
+  for (let attempt = 2; attempts.hasMore(); attempt++) {
+    const before = stateOf(run);
+    const transaction = await beginAttempt(run);
+    if (!("holds" in transaction)) return notBegun(transaction);
+    run.attempt = transaction;
+    let answer: Answer | Failure;
+    try {
+      answer = await once();
+    } catch (cause) {
+      await commit(run, transaction);
+      throw cause;
+    }
+    const next = isFailure(answer) && mayRepeat(run, repeatTools) ? attempts.goOn(answer) : undefined;
+    if (next === undefined || !isFailure(answer)) {
+      await commit(run, transaction);
+      return answer;
+    }
+    run.attempt = undefined;
+    await rollback(transaction);
+    await endTransaction(transaction);
+    if (whyNoMoreCalls(run) !== undefined) return answer;
+    putBack(run, before);
+    const { code } = errorOf(answer, spent(run));
+    run.publish({ type: "evaluation.restarted", attempt, code, ...next });
+    run.log("warn", { attempt, code, error: answer.message, ...next }, "prompt.restarted");
+  }
+  return once();
+}
+
+/** Whether all tools that succeeded may run once more. */
+export function mayRepeat({ toolResults, tools }: Run, repeatTools: boolean): boolean {
+  if (repeatTools) return true;
+  return toolResults.every(({ name, result }) => {
+    // What opens sections changes the session alone.
+    if (!result.success || name === "open_sections") return true;
+    const tool = tools.get(name);
+    return tool?.readOnly === true || tool?.idempotent === true;
+  });
+}
+
+function notBegun(why: Failure | { readonly error: unknown }): Failure {
+  if (isFailure(why)) return why;
+  const { error: cause } = why as { readonly error: unknown };
+  const message = `The evaluation could not begin: ${cause instanceof Error ? cause.message : String(cause)}`;
+  return failure({ stop: "render", phase: "request", cause, message });
+}
+
+async function commit(run: Run, transaction: Transaction): Promise<void> {
+  run.attempt = undefined;
+  deliverEvents(run, transaction.pendingEvents.splice(0));
+  await endTransaction(transaction);
+}
+
+type Before = Pick<Run, "toolChoice" | "reasoning" | "turn" | "prices"> & {
+  readonly messages: ReturnType<Run["conversation"]["messages"]>;
+  readonly question: number | undefined;
+  readonly results: number;
+};
+
+function stateOf(run: Run): Before {
+  const { toolChoice, reasoning, turn, prices, conversation, toolResults } = run;
+  const { question } = conversation;
+  return {
+    toolChoice,
+    reasoning,
+    turn,
+    prices,
+    messages: conversation.messages(),
+    question,
+    results: toolResults.length,
+  };
+}
+
+/** The evaluation as it was, but for what it has spent and the turns that it has used. */
+function putBack(run: Run, { toolChoice, reasoning, turn, prices, messages, question, results }: Before): void {
+  run.toolChoice = toolChoice;
+  run.reasoning = reasoning;
+  run.prices = prices;
+  run.knownCost = undefined;
+  run.inputCorrection = undefined;
+  run.toolResults.length = results;
+  run.conversation.replace({ messages, question });
+  if (run.watch === undefined) return;
+  // A page that shows the text takes back what has come since.
+  for (let one = turn + 1; one <= run.turn; one++) run.publish({ type: "text.reset", turn: one });
+}
