@@ -133,10 +133,22 @@ function headersOf(error: APICallError | undefined, payload: unknown): { get(nam
   return { get: (name) => error?.responseHeaders?.[name] ?? (name === "retry-after" ? seconds : null) };
 }
 
-/** Google refuses a key with status 400. Source: google.rpc.ErrorInfo. */
+/**
+ * Google refuses a key with status 400, and a spent quota of the day as it refuses too many requests a minute: only the
+ * quota's name differs. Sources: google.rpc.ErrorInfo, google.rpc.QuotaFailure.
+ */
 function asRefused(failure: ModelFailure, payload: unknown): ModelFailure {
+  if (failure.failure === "throttle" && failure.kind === "rate_limit" && isDailyQuota(payload)) {
+    return { ...failure, kind: "quota_exhausted" };
+  }
   const keyRefused = failure.failure === "provider" && detailOf(payload, "reason") === "API_KEY_INVALID";
   return keyRefused ? { ...failure, reason: "api_key" } : failure;
+}
+
+function isDailyQuota(payload: unknown): boolean {
+  const details = isRecord(payload) ? payload["details"] : undefined;
+  const violations = Array.isArray(details) ? details.map((detail) => isRecord(detail) && detail["violations"]) : [];
+  return violations.flat().some((violation) => /PerDay/.test(textAt(violation, "quotaId")));
 }
 
 function detailOf(payload: unknown, key: string): string {

@@ -19,7 +19,7 @@ interface Tokens {
 }
 
 /** Four characters to a token, of the text that was really sent. */
-function countTokens(request: SimulatedRequest, step: AnswerStep, calls: readonly SimulatedCall[]): Tokens {
+export function countTokens(request: SimulatedRequest, step: AnswerStep, calls: readonly SimulatedCall[]): Tokens {
   const sent = [request.messages, request.tools, request.output?.schema ?? ""].map(
     (part) => JSON.stringify(part).length,
   );
@@ -34,9 +34,9 @@ function countTokens(request: SimulatedRequest, step: AnswerStep, calls: readonl
   };
 }
 
-function answerCalls(step: AnswerStep, ids: Ids): readonly SimulatedCall[] {
+export function answerCalls(step: AnswerStep, ids: Ids, prefix = "call"): readonly SimulatedCall[] {
   return (step.toolCalls ?? []).map(({ name, id, arguments: given = {} }) => ({
-    id: id ?? ids.next("call"),
+    id: id ?? ids.next(prefix),
     name,
     arguments: typeof given === "string" ? given : JSON.stringify(given),
   }));
