@@ -49,9 +49,18 @@ function classify(errors: Errors, error: unknown): ModelFailure {
   if (reason !== undefined) return { failure: "provider", reason, message };
   if (isHttpError(error)) return httpFailure(errors, error, message);
   // A part of a stream may be anything.
-  if (isRecord(error) && !(error instanceof Error)) return errorObjectFailure(error);
+  if (isRecord(error) && !(error instanceof Error)) return eventFailure(error);
   if (typeof error === "string" && error !== "") return errorObjectFailure(error);
   return { failure: "provider", reason: "unknown", message };
+}
+
+/** An error event of a stream; where no word in it is known, by the status that its package has found in it. */
+function eventFailure(event: Readonly<Record<string, unknown>>): ModelFailure {
+  const failure = errorObjectFailure(event);
+  const { statusCode: status, data } = event;
+  const isKnown = failure.failure !== "provider" || failure.reason !== "unknown";
+  if (isKnown || typeof status !== "number" || status < 400) return failure;
+  return asRefused(modelFailureFrom({ status, headers: headersOf(undefined, data) }, data), data);
 }
 
 /** Where the request went: an APICallError says so, the gateway's has one as its cause. */

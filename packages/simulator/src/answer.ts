@@ -19,7 +19,7 @@ interface Tokens {
 }
 
 /** Four characters to a token, of the text that was really sent. */
-export function countTokens(request: SimulatedRequest, step: AnswerStep, calls: readonly SimulatedCall[]): Tokens {
+function countTokens(request: SimulatedRequest, step: AnswerStep, calls: readonly SimulatedCall[]): Tokens {
   const sent = [request.messages, request.tools, request.output?.schema ?? ""].map(
     (part) => JSON.stringify(part).length,
   );

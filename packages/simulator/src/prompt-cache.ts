@@ -29,7 +29,7 @@ export interface PromptCache {
 }
 
 /** A beginning with fewer tokens is not kept. Source: Anthropic, "Prompt caching"; Gemini API, "Context caching". */
-export const leastCachedTokens = 1_024;
+const leastCachedTokens = 1_024;
 /** How far before a mark the service looks for a beginning that it has kept. Source: Anthropic, "Prompt caching". */
 const lookBack = 20;
 export const keptMs = { "5m": 300_000, "1h": 3_600_000 } as const;
