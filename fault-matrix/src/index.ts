@@ -13,7 +13,14 @@ import {
   type ProviderAdapter,
 } from "@proviso/core";
 import { createSession } from "@proviso/runtime";
-import { faultApplies, faultNames, startSimulator, type FaultName, type SimulatorStep } from "@proviso/simulator";
+import {
+  faultApplies,
+  faultNames,
+  startSimulator,
+  type Api,
+  type FaultName,
+  type SimulatorStep,
+} from "@proviso/simulator";
 import { getEventListeners } from "node:events";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -27,7 +34,7 @@ export type { PlayedScript } from "./conformance.ts";
 
 export interface MatrixOptions {
   /** The API that the adapter speaks. */
-  readonly api: "responses" | "chat";
+  readonly api: Api;
   /** An adapter for the server there; its times are the clock's: of one request, and that a stream may stand still. */
   make(connection: {
     readonly baseURL: string;

@@ -49,9 +49,18 @@ function classify(errors: Errors, error: unknown): ModelFailure {
   if (reason !== undefined) return { failure: "provider", reason, message };
   if (isHttpError(error)) return httpFailure(errors, error, message);
   // A part of a stream may be anything.
-  if (isRecord(error) && !(error instanceof Error)) return errorObjectFailure(error);
+  if (isRecord(error) && !(error instanceof Error)) return eventFailure(error);
   if (typeof error === "string" && error !== "") return errorObjectFailure(error);
   return { failure: "provider", reason: "unknown", message };
+}
+
+/** An error event of a stream; where no word in it is known, by the status that its package has found in it. */
+function eventFailure(event: Readonly<Record<string, unknown>>): ModelFailure {
+  const failure = errorObjectFailure(event);
+  const { statusCode: status, data } = event;
+  const isKnown = failure.failure !== "provider" || failure.reason !== "unknown";
+  if (isKnown || typeof status !== "number" || status < 400) return failure;
+  return asRefused(modelFailureFrom({ status, headers: headersOf(undefined, data) }, data), data);
 }
 
 /** Where the request went: an APICallError says so, the gateway's has one as its cause. */
@@ -133,10 +142,22 @@ function headersOf(error: APICallError | undefined, payload: unknown): { get(nam
   return { get: (name) => error?.responseHeaders?.[name] ?? (name === "retry-after" ? seconds : null) };
 }
 
-/** Google refuses a key with status 400. Source: google.rpc.ErrorInfo. */
+/**
+ * Google refuses a key with status 400, and a spent quota of the day as it refuses too many requests a minute: only the
+ * quota's name differs. Sources: google.rpc.ErrorInfo, google.rpc.QuotaFailure.
+ */
 function asRefused(failure: ModelFailure, payload: unknown): ModelFailure {
+  if (failure.failure === "throttle" && failure.kind === "rate_limit" && isDailyQuota(payload)) {
+    return { ...failure, kind: "quota_exhausted" };
+  }
   const keyRefused = failure.failure === "provider" && detailOf(payload, "reason") === "API_KEY_INVALID";
   return keyRefused ? { ...failure, reason: "api_key" } : failure;
+}
+
+function isDailyQuota(payload: unknown): boolean {
+  const details = isRecord(payload) ? payload["details"] : undefined;
+  const violations = Array.isArray(details) ? details.map((detail) => isRecord(detail) && detail["violations"]) : [];
+  return violations.flat().some((violation) => /PerDay/.test(textAt(violation, "quotaId")));
 }
 
 function detailOf(payload: unknown, key: string): string {

@@ -143,8 +143,15 @@ function whyBroken(answer: Answer): ModelFailure | undefined {
     return { failure: "provider", reason: "invalid_response", message };
   }
   if (reason !== "error" && raw(answer) !== "error") return undefined;
+  if (unreadableCalls.has(raw(answer))) {
+    const message = "The provider could not read the call that its model made.";
+    return { failure: "provider", reason: "invalid_response", message };
+  }
   return { failure: "provider", reason: "unknown", message: "The provider failed while it answered." };
 }
+
+/** Gemini's reasons for a call that its model wrote wrongly. Source: Gemini API reference, "FinishReason". */
+const unreadableCalls = new Set<string | undefined>(["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"]);
 
 /** The media types of bodies that are not a stream of events. */
 const otherTypes = /^(text\/html|text\/plain|application\/json)\b/i;

@@ -72,7 +72,15 @@ export function settingsOfModel(model: LanguageModel | string): Pick<ModelCapabi
   };
 }
 
-function refusal(kind: Kind, { cache, reasoning, providerOptions }: EvaluationSettings): SettingRefusal | undefined {
+/** The tiers of Anthropic's service: its package throws for any other. */
+const anthropicTiers: readonly string[] = ["auto", "standard_only", "standard", "priority"];
+
+function refusal(kind: Kind, settings: EvaluationSettings): SettingRefusal | undefined {
+  const { cache, reasoning, providerOptions, serviceTier } = settings;
+  if (kind === "anthropic" && serviceTier !== undefined && !anthropicTiers.includes(serviceTier)) {
+    const why = `Anthropic's tier is one of ${anthropicTiers.join(", ")}; ${serviceTier} was asked for.`;
+    return { setting: "serviceTier", why };
+  }
   if (typeof cache === "object" && cache.ttl !== undefined && !lifetimes[kind].includes(cache.ttl)) {
     const known = lifetimes[kind].length === 0 ? "cannot be chosen" : `is one of ${lifetimes[kind].join(", ")}`;
     return { setting: "cache", why: `The lifetime of its cache ${known}; ${cache.ttl} was asked for.` };

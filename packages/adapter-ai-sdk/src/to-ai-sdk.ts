@@ -193,9 +193,13 @@ function callPart(model: LanguageModel, { id, name, arguments: given }: ToolCall
   return { type: "tool-call", toolCallId: id, toolName: replayedName(model, name), input: inputOf(model, given) };
 }
 
-/** `@ai-sdk/openai` looks names up in a plain object: "constructor" would go out as a function. */
+/** `@ai-sdk/openai` and `@ai-sdk/anthropic` look names up in a plain object: "constructor" would go out as a function. */
 function replayedName(model: LanguageModel, name: string): string {
-  return isOpenAIFamily(model) && name in Object.prototype ? `${name}_` : name;
+  return looksNamesUp(model) && name in Object.prototype ? `${name}_` : name;
+}
+
+function looksNamesUp(model: LanguageModel): boolean {
+  return isOpenAIFamily(model) || /\banthropic\b/.test(model.provider);
 }
 
 /**

@@ -34,9 +34,9 @@ function countTokens(request: SimulatedRequest, step: AnswerStep, calls: readonl
   };
 }
 
-function answerCalls(step: AnswerStep, ids: Ids): readonly SimulatedCall[] {
+export function answerCalls(step: AnswerStep, ids: Ids, prefix = "call"): readonly SimulatedCall[] {
   return (step.toolCalls ?? []).map(({ name, id, arguments: given = {} }) => ({
-    id: id ?? ids.next("call"),
+    id: id ?? ids.next(prefix),
     name,
     arguments: typeof given === "string" ? given : JSON.stringify(given),
   }));

@@ -1,4 +1,4 @@
-import { badRequest, invalidType, missingParameter, unknownParameter } from "./refusal.ts";
+import { badRequest, invalidType, missingParameter, notSupported, unknownParameter } from "./refusal.ts";
 import { isObject, type JsonObject, type SimulatedCall, type SimulatedTool } from "./types.ts";
 
 /** @throws {Refusal} for a key that is not known. */
@@ -123,12 +123,12 @@ export function checkFormat(format: unknown, path: string, input: string, given:
     );
 }
 
-/** What the service has and the simulator has not: passing over it would look as if it worked. */
+/** Refuses what the service has and the simulator has not. */
 export function checkSupported(body: JsonObject, unsupported: Readonly<Record<string, readonly unknown[]>>): void {
   for (const [key, harmless] of Object.entries(unsupported)) {
     const value = body[key] ?? null;
     if (value === null || harmless.includes(value)) continue;
-    throw badRequest(`The simulator does not support '${key}'.`, key, "simulator_not_supported");
+    throw notSupported(key);
   }
 }
 

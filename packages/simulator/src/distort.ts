@@ -1,3 +1,4 @@
+import { distortedCandidates, distortedMessage } from "./distort-dialects.ts";
 import { isObject, type AnswerStep, type Api, type JsonObject } from "./types.ts";
 
 /** Changes a step as a "calls" fault does, or as a fault that is an answer of the model itself. */
@@ -74,22 +75,37 @@ function oddArguments(name: string): ((text: string) => string) | undefined {
 
 /** The answer's body as an "answer" fault has it. */
 export function distortedBody(api: Api, body: JsonObject, name: string): JsonObject {
-  const usage = body["usage"];
+  const key = api === "gemini" ? "usageMetadata" : "usage";
+  const usage = body[key];
   switch (name) {
     case "usage_null":
-      return { ...body, usage: null };
+      return { ...body, [key]: null };
     case "usage_strings":
-      return { ...body, usage: mapNumbers(usage, (count) => String(count)) };
+      return { ...body, [key]: mapNumbers(usage, (count) => String(count)) };
     case "usage_negative":
-      return { ...body, usage: mapNumbers(usage, (count) => -count - 1) };
-    case "no_output":
-      return api === "responses" ? { ...body, output: [] } : { ...body, choices: [] };
+      return { ...body, [key]: mapNumbers(usage, (count) => -count - 1) };
     case "unknown_fields":
       return {
         ...body,
         brand_new: { nested: [1, 2] },
-        ...(isObject(usage) ? { usage: { ...usage, brand_new: 1 } } : {}),
+        ...(isObject(usage) ? { [key]: { ...usage, brand_new: 1 } } : {}),
       };
+    default:
+      return ofApi[api](body, name);
+  }
+}
+
+const ofApi: { readonly [api in Api]: (body: JsonObject, name: string) => JsonObject } = {
+  responses: (body, name) => ofOpenAI("responses", body, name),
+  chat: (body, name) => ofOpenAI("chat", body, name),
+  anthropic: distortedMessage,
+  gemini: distortedCandidates,
+};
+
+function ofOpenAI(api: "responses" | "chat", body: JsonObject, name: string): JsonObject {
+  switch (name) {
+    case "no_output":
+      return api === "responses" ? { ...body, output: [] } : { ...body, choices: [] };
     case "arguments_null":
       return mapCalls(api, body, (call) => ({ ...call, arguments: null }));
     case "missing_call_id":
@@ -148,7 +164,7 @@ function mapNumbers(value: unknown, change: (count: number) => unknown): unknown
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapNumbers(item, change)]));
 }
 
-function mapCalls(api: Api, body: JsonObject, change: (call: JsonObject) => JsonObject): JsonObject {
+function mapCalls(api: "responses" | "chat", body: JsonObject, change: (call: JsonObject) => JsonObject): JsonObject {
   if (api === "responses") {
     const output = itemsOf(body["output"]).map((item) => (item["type"] === "function_call" ? change(item) : item));
     return { ...body, output };

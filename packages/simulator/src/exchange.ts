@@ -6,10 +6,13 @@ import type { Limiter } from "./limit.ts";
 import { outputLimit } from "./output-limit.ts";
 import { play, playHttp, type Played } from "./play.ts";
 import { readBody } from "./read-body.ts";
+import type { PromptCache } from "./prompt-cache.ts";
 import { readRequest } from "./read.ts";
 import { badRequest, ownMistake, Refusal } from "./refusal.ts";
+import { checkEnvelope, checkKey, routeOf, serviceOf } from "./route.ts";
 import type { Script } from "./script.ts";
 import type { SimulatorOptions } from "./server.ts";
+import { errorStep } from "./service-error.ts";
 import { isObject, type Api, type LoggedRequest, type SimulatedRequest } from "./types.ts";
 
 /** What lasts from request to request. */
@@ -20,6 +23,7 @@ export interface State {
   readonly startedAt: number;
   readonly script: Script;
   readonly limiter: Limiter | undefined;
+  readonly cache: PromptCache;
   readonly requests: LoggedRequest[];
   /** Requests that a step was chosen for. */
   accepted: number;
@@ -45,14 +49,26 @@ export async function serve(state: State, request: IncomingMessage, response: Se
   try {
     await exchange(state, request, response, gone.signal);
   } catch (error) {
-    await sendMistake(state, response, error, gone.signal).catch(() => response.destroy());
+    await sendMistake(state, pathOf(request), response, error, gone.signal).catch(() => response.destroy());
   }
   await closed;
 }
 
-async function sendMistake(state: State, response: ServerResponse, error: unknown, gone: AbortSignal): Promise<void> {
-  if (response.headersSent) response.destroy();
-  else await send(state, response, playHttp(ownMistake(error, "simulator_failed")), 0, gone);
+async function sendMistake(
+  state: State,
+  path: string,
+  response: ServerResponse,
+  error: unknown,
+  gone: AbortSignal,
+): Promise<void> {
+  if (response.headersSent) return void response.destroy();
+  const api = serviceOf(path);
+  const played = playHttp(errorStep(api, ownMistake(error, "simulator_failed")));
+  await send(state, response, { api, played, durationMs: 0 }, gone);
+}
+
+function pathOf({ url = "" }: IncomingMessage): string {
+  return url.split("?")[0] ?? "";
 }
 
 async function exchange(
@@ -65,13 +81,13 @@ async function exchange(
   const arrivedAt = clock.now();
   const received = await readBody(request);
   if (received === undefined) return;
-  const path = (request.url ?? "").split("?")[0] ?? "";
+  const path = pathOf(request);
   const { body, played } = answerTo(state, request, path, received);
   await pause(clock, (options.latencyMs ?? 0) + played.afterMs, gone);
   const durationMs = clock.now() - arrivedAt;
   const logged: Logged = {
     index: state.answered++,
-    api: apis.get(path),
+    api: routeOf(path)?.api,
     method: request.method ?? "",
     path,
     headers: headersOf(request),
@@ -85,7 +101,8 @@ async function exchange(
   };
   if (options.keepRequests !== false) state.requests.push(logged);
   response.once("close", () => (logged.aborted = !response.writableFinished && !breaksOff(logged.fault)));
-  await send(state, response, mistakeOfListener(options, logged) ?? played, durationMs, gone);
+  const sent = mistakeOfListener(options, logged) ?? played;
+  await send(state, response, { api: serviceOf(path), played: sent, durationMs }, gone);
 }
 
 /** What is sent instead when the listener throws: a test that is broken has to notice. */
@@ -94,28 +111,35 @@ function mistakeOfListener({ onRequest }: SimulatorOptions, logged: Logged): Pla
     onRequest?.(logged);
     return undefined;
   } catch (error) {
-    const played = playHttp(ownMistake(error, "simulator_listener_failed"));
+    const played = playHttp(errorStep(logged.api, ownMistake(error, "simulator_listener_failed")));
     logged.status = played.delivery.status;
     logged.answer = played.answer;
     return played;
   }
 }
 
-function send(
-  state: State,
-  response: ServerResponse,
-  { delivery }: Played,
-  durationMs: number,
-  gone: AbortSignal,
-): Promise<void> {
+interface Sending {
+  readonly api: Api | undefined;
+  readonly played: Played;
+  readonly durationMs: number;
+}
+
+function send(state: State, response: ServerResponse, sending: Sending, gone: AbortSignal): Promise<void> {
+  const { api, played, durationMs } = sending;
   const headers = {
-    "x-request-id": state.ids.next("req"),
-    "openai-processing-ms": String(Math.round(durationMs)),
+    ...serviceHeaders(api, state.ids.next("req"), Math.round(durationMs)),
     date: new Date(state.clock.now()).toUTCString(),
-    ...state.limiter?.headers(),
-    ...delivery.headers,
+    ...state.limiter?.headers(api),
+    ...played.delivery.headers,
   };
-  return deliver(response, { ...delivery, headers }, state.clock, gone);
+  return deliver(response, { ...played.delivery, headers }, state.clock, gone);
+}
+
+/** What each service names a request by, and the time that it took. */
+function serviceHeaders(api: Api | undefined, id: string, ms: number): Readonly<Record<string, string>> {
+  if (api === "anthropic") return { "request-id": id };
+  if (api === "gemini") return { "server-timing": `gfet4t7; dur=${ms}` };
+  return { "x-request-id": id, "openai-processing-ms": String(ms) };
 }
 
 const loggedHeaders = ["content-type", "content-length", "user-agent", "accept", "openai-organization"] as const;
@@ -128,11 +152,6 @@ function headersOf(request: IncomingMessage): Readonly<Record<string, string>> {
   }
   return headers;
 }
-
-const apis: ReadonlyMap<string, Api> = new Map([
-  ["/v1/responses", "responses"],
-  ["/v1/chat/completions", "chat"],
-]);
 
 interface Answered {
   readonly body: unknown;
@@ -147,30 +166,35 @@ function answerTo(
   received: { readonly text: string } | "too large",
 ): Answered {
   let body: unknown = null;
+  const service = serviceOf(path);
+  const query = new URLSearchParams((request.url ?? "").split("?")[1] ?? "");
+  const envelope = { headers: request.headers, query };
   try {
     if (received === "too large") throw new Refusal(413, "The request is larger than the simulator takes.");
     body = received.text;
-    checkKey(state.options.apiKey, request.headers.authorization);
+    checkKey(state.options.apiKey, service, envelope);
     if (path === "/v1/models" && request.method === "GET") return { body, played: playHttp(models) };
-    const api = apis.get(path);
-    if (api === undefined) throw new Refusal(404, `Invalid URL (${request.method} ${path})`);
+    const route = routeOf(path);
+    if (route === undefined) throw new Refusal(404, `Invalid URL (${request.method} ${path})`);
     if (request.method !== "POST") throw methodNotAllowed(request.method, path);
+    checkEnvelope(route, envelope);
     body = parseBody(received.text);
     if (!isObject(body)) throw badRequest("The body must be a JSON object.");
-    const read = readRequest(api, body, state.accepted);
-    const limited = state.limiter?.take(tokensAsked(received.text, read));
-    if (limited !== undefined) return { body, played: playHttp(limited) };
+    const read = readRequest(route, body, state.accepted);
+    const limited = state.limiter?.take(tokensAsked(received.text, read), read.api);
+    if (limited !== undefined) return { body, played: playHttp(errorStep(service, limited)) };
     const scripted = state.script.next(read);
     state.accepted += 1;
     return { body, played: play(read, scripted, playOptions(state)) };
   } catch (error) {
-    const step = error instanceof Refusal ? error.step : ownMistake(error, "simulator_rule_failed");
-    return { body, played: playHttp(step) };
+    const refused = error instanceof Refusal ? error.error : ownMistake(error, "simulator_rule_failed");
+    return { body, played: playHttp(errorStep(service, refused)) };
   }
 }
 
-function playOptions({ options: { chunkCharacters, eventMs }, ids, clock }: State): Parameters<typeof play>[2] {
-  return { ids, now: clock.now(), chunkCharacters, eventMs };
+function playOptions({ options, ids, cache, clock }: State): Parameters<typeof play>[2] {
+  const { chunkCharacters, eventMs } = options;
+  return { ids, cache, now: clock.now(), chunkCharacters, eventMs };
 }
 
 /** Counts tokens as the service's limit does: those of what is sent, and the most that may be answered. */
@@ -194,13 +218,4 @@ function parseBody(text: string): unknown {
   } catch {
     throw badRequest("We could not parse the JSON body of your request.");
   }
-}
-
-function checkKey(wanted: string | undefined, authorization: string | undefined): void {
-  const key = /^Bearer (.+)$/.exec(authorization ?? "")?.[1];
-  if (key === undefined) throw new Refusal(401, "You didn't provide an API key.");
-  if (wanted === undefined || key === wanted) return;
-  const masked =
-    key.length > 8 ? `${key.slice(0, 3)}${"*".repeat(key.length - 7)}${key.slice(-4)}` : "*".repeat(key.length);
-  throw new Refusal(401, `Incorrect API key provided: ${masked}.`, { code: "invalid_api_key" });
 }

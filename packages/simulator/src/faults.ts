@@ -64,7 +64,7 @@ export const faults = {
   content_filter: about("answer", "withheld by a content filter"),
   cut_by_length: about("answer", "cut short by its token limit"),
   cut_in_arguments: about("answer", "cut short inside tool arguments"),
-  reasoning_only: about("answer", "reasoning and nothing else", "responses"),
+  reasoning_only: about("answer", "reasoning and nothing else", "responses", "anthropic", "gemini"),
   two_messages: about("answer", "two messages", "responses"),
   unknown_items: about("answer", "unknown items and parts"),
   unknown_fields: about("answer", "unknown fields"),
@@ -112,8 +112,8 @@ export interface Fault {
   readonly group: "status" | "transport" | "sending" | "answer" | "calls" | "stream";
   /** What happens, in one sentence. */
   readonly about: string;
-  /** The only API it means something for. undefined: both. */
-  readonly api?: Api | undefined;
+  /** The APIs that it means something for. undefined: all. */
+  readonly apis?: readonly Api[] | undefined;
   /** true: it means something for streams only; false: for JSON only. undefined: both. */
   readonly stream?: boolean | undefined;
   /** The step is left for the next request. */
@@ -126,21 +126,32 @@ export type FaultName = keyof typeof faults;
 /** The names of all faults, as `--faults` lists them. */
 export const faultNames: readonly FaultName[] = Object.freeze(Object.keys(faults) as FaultName[]);
 
-function about(group: Fault["group"], text: string, api?: Api): Fault {
+function about(group: Fault["group"], text: string, ...apis: readonly Api[]): Fault {
   const passing = group === "status" || group === "transport";
-  const only = { ...(api === undefined ? {} : { api }), ...(group === "stream" ? { stream: true } : {}) };
+  const only = { ...(apis.length === 0 ? {} : { apis }), ...(group === "stream" ? { stream: true } : {}) };
   return Object.freeze({ group, about: text, passing, ...only });
 }
 
-function passing(group: Fault["group"], text: string, api?: Api): Fault {
-  return Object.freeze({ ...about(group, text, api), passing: true });
+function passing(group: Fault["group"], text: string, ...apis: readonly Api[]): Fault {
+  return Object.freeze({ ...about(group, text, ...apis), passing: true });
 }
 
 /** Whether a fault means something for an API, asked for a stream or not. */
 export function faultApplies(name: FaultName, api: Api, stream: boolean): boolean {
   const fault: Fault = faults[name];
-  return (fault.api ?? api) === api && (fault.stream ?? stream) === stream;
+  if (needsText.has(name) && (api === "gemini" || (api === "anthropic" && !stream))) return false;
+  return (fault.apis ?? [api]).includes(api) && (fault.stream ?? stream) === stream;
 }
+
+/** What only arguments that are sent as a text can be: Anthropic streams them so, Gemini never sends them so. */
+const needsText: ReadonlySet<FaultName> = new Set([
+  "arguments_not_json",
+  "arguments_list",
+  "arguments_text",
+  "arguments_encoded_twice",
+  "arguments_fenced",
+  "cut_in_arguments",
+]);
 
 /** Whether a fault distorts a call of a tool. */
 export function needsCall(name: FaultName): boolean {

@@ -6,8 +6,11 @@ export type { Fault, FaultName } from "./faults.ts";
 export type { RateLimit } from "./limit.ts";
 export { startSimulator } from "./server.ts";
 export type { Simulator, SimulatorOptions } from "./server.ts";
+export { errorStep } from "./service-error.ts";
+export type { ServiceError } from "./service-error.ts";
 export type {
   AnswerStep,
+  Api,
   HttpStep,
   LoggedRequest,
   SimulatedCall,

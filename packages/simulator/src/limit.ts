@@ -1,5 +1,6 @@
 import type { SimulatorClock } from "./clock.ts";
-import type { HttpStep } from "./types.ts";
+import type { ServiceError } from "./service-error.ts";
+import type { Api } from "./types.ts";
 
 /** Buckets that fill with time. */
 export interface RateLimit {
@@ -13,9 +14,9 @@ export interface RateLimit {
 
 export interface Limiter {
   /** The refusal, when a bucket is empty. */
-  take(tokens: number): HttpStep | undefined;
-  /** Returns the limits that the service reports with each answer, as headers. */
-  headers(): Readonly<Record<string, string>>;
+  take(tokens: number, api: Api): ServiceError | undefined;
+  /** Returns the limits that the service reports with each answer, as headers; Gemini reports none. */
+  headers(api: Api | undefined): Readonly<Record<string, string>>;
 }
 
 interface Bucket {
@@ -39,19 +40,23 @@ export function rateLimiter(limit: RateLimit, { now }: SimulatorClock): Limiter 
   const requests = bucket(requestsPerMinute);
   const tokens = tokensPerMinute === undefined ? undefined : bucket(tokensPerMinute);
   return {
-    take(count) {
+    take(count, api) {
       fill(requests, now());
       if (tokens !== undefined) fill(tokens, now());
       if (tokens !== undefined && count > tokens.perMinute) return tooLarge(tokens, count);
       const requestsMs = waitFor(requests, 1);
       const tokensMs = tokens === undefined ? 0 : waitFor(tokens, Math.min(count, tokens.size));
-      if (tokens !== undefined && tokensMs > requestsMs) return refused("tokens", tokens, count, tokensMs);
-      if (requestsMs > 0) return refused("requests", requests, 1, requestsMs);
+      if (tokens !== undefined && tokensMs > requestsMs) return refused("tokens", tokens, count, tokensMs, api);
+      if (requestsMs > 0) return refused("requests", requests, 1, requestsMs, api);
       requests.left -= 1;
       if (tokens !== undefined) tokens.left -= count;
       return undefined;
     },
-    headers: () => ({ ...describe("requests", requests), ...(tokens === undefined ? {} : describe("tokens", tokens)) }),
+    headers(api) {
+      if (api === "gemini") return {};
+      const describe = api === "anthropic" ? describedByAnthropic(now()) : describedByOpenAI;
+      return { ...describe("requests", requests), ...(tokens === undefined ? {} : describe("tokens", tokens)) };
+    },
   };
 }
 
@@ -67,22 +72,21 @@ function waitFor({ left, perMinute }: Bucket, wanted: number): number {
 type What = "requests" | "tokens";
 const named = { requests: "requests per min (RPM)", tokens: "tokens per min (TPM)" } as const;
 
-function refused(what: What, { perMinute, size, left }: Bucket, wanted: number, waitMs: number): HttpStep {
+function refused(what: What, bucket: Bucket, wanted: number, waitMs: number, api: Api): ServiceError {
+  const { perMinute, size, left } = bucket;
   const used = `Limit ${perMinute}, Used ${Math.ceil(size - left)}, Requested ${wanted}`;
   const message = `Rate limit reached on ${named[what]}: ${used}. Please try again in ${duration(waitMs)}.`;
-  const headers = { "retry-after-ms": String(waitMs), "retry-after": String(Math.ceil(waitMs / 1_000)) };
-  return { status: 429, headers, body: bodyOf(what, message) };
+  const error = { status: 429, message, type: what, code: "rate_limit_exceeded" };
+  if (api === "gemini") return { ...error, retryMs: waitMs };
+  const headers = { "retry-after": String(Math.ceil(waitMs / 1_000)) };
+  return { ...error, headers: api === "anthropic" ? headers : { "retry-after-ms": String(waitMs), ...headers } };
 }
 
 /** No wait would help. */
-function tooLarge({ perMinute }: Bucket, wanted: number): HttpStep {
+function tooLarge({ perMinute }: Bucket, wanted: number): ServiceError {
   const limit = `Limit ${perMinute}, Requested ${wanted}`;
   const message = `Request too large on ${named.tokens}: ${limit}. The input or output tokens must be reduced.`;
-  return { status: 429, body: bodyOf("tokens", message) };
-}
-
-function bodyOf(type: What, message: string): object {
-  return { error: { message, type, param: null, code: "rate_limit_exceeded" } };
+  return { status: 429, message, type: "tokens", code: "rate_limit_exceeded" };
 }
 
 /** Writes a duration as Go does: 20ms, 1.5s, 6m0s. */
@@ -94,10 +98,21 @@ function duration(ms: number): string {
   return minutes < 60 ? `${minutes}m${seconds}` : `${Math.floor(minutes / 60)}h${minutes % 60}m${seconds}`;
 }
 
-function describe(what: What, bucket: Bucket): Readonly<Record<string, string>> {
+function describedByOpenAI(what: What, bucket: Bucket): Readonly<Record<string, string>> {
   return {
     [`x-ratelimit-limit-${what}`]: String(bucket.perMinute),
     [`x-ratelimit-remaining-${what}`]: String(Math.max(0, Math.floor(bucket.left))),
     [`x-ratelimit-reset-${what}`]: duration(waitFor(bucket, bucket.size)),
   };
+}
+
+/** Anthropic writes when the bucket is full as a time of RFC 3339. */
+function describedByAnthropic(now: number): typeof describedByOpenAI {
+  return (what, bucket) => ({
+    [`anthropic-ratelimit-${what}-limit`]: String(bucket.perMinute),
+    [`anthropic-ratelimit-${what}-remaining`]: String(Math.max(0, Math.floor(bucket.left))),
+    [`anthropic-ratelimit-${what}-reset`]: new Date(now + waitFor(bucket, bucket.size))
+      .toISOString()
+      .replace(/\.\d+Z$/, "Z"),
+  });
 }

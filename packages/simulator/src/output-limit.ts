@@ -1,11 +1,16 @@
-import type { AnswerStep, SimulatedCall, SimulatedRequest } from "./types.ts";
+import { isObject, type AnswerStep, type SimulatedCall, type SimulatedRequest } from "./types.ts";
 
 /** The ratio that `countTokens` uses. */
 const charactersPerToken = 4;
 
 /** Tokens of the answer at most, by whatever name the request has for it; undefined: no limit. */
 export function outputLimit({ body }: Pick<SimulatedRequest, "body">): number | undefined {
-  const most = body["max_output_tokens"] ?? body["max_completion_tokens"] ?? body["max_tokens"];
+  const config = body["generationConfig"];
+  const most =
+    body["max_output_tokens"] ??
+    body["max_completion_tokens"] ??
+    body["max_tokens"] ??
+    (isObject(config) ? config["maxOutputTokens"] : undefined);
   return typeof most === "number" ? most : undefined;
 }
 

@@ -1,7 +1,10 @@
+import { anthropicAnswer } from "./answer-anthropic.ts";
+import { geminiAnswer } from "./answer-gemini.ts";
 import { chatAnswer, responsesAnswer, type Ids } from "./answer.ts";
 import type { Delivery } from "./deliver.ts";
 import { distortedBody, distortedStep } from "./distort.ts";
 import { faults, type FaultName } from "./faults.ts";
+import type { PromptCache } from "./prompt-cache.ts";
 import { refusalOf } from "./refusals.ts";
 import type { Scripted } from "./script.ts";
 import { streamOf } from "./sse.ts";
@@ -10,6 +13,7 @@ import {
   hasNoBody,
   isObject,
   type AnswerStep,
+  type Api,
   type HttpStep,
   type JsonObject,
   type SimulatedRequest,
@@ -24,10 +28,17 @@ export interface Played {
   readonly afterMs: number;
 }
 
-export interface PlayOptions {
+/** What an answer is made with. */
+export interface Making {
   readonly ids: Ids;
+  readonly cache: PromptCache;
   /** Milliseconds since 1970. */
   readonly now: number;
+  /** Whether it is sent as a stream, which can carry arguments that are no JSON. */
+  readonly asStream: boolean;
+}
+
+export interface PlayOptions extends Omit<Making, "asStream"> {
   readonly chunkCharacters?: number | undefined;
   readonly eventMs?: number | undefined;
 }
@@ -36,13 +47,13 @@ export interface PlayOptions {
 export function play(request: SimulatedRequest, { step, fault }: Scripted, options: PlayOptions): Played {
   const afterMs = step.afterMs ?? 0;
   if (fault !== undefined && faults[fault].group === "status") {
-    return { ...playHttp(refusalOf(fault, options.now), fault), afterMs };
+    return { ...playHttp(refusalOf(fault, options.now, request.api), fault), afterMs };
   }
   const inPlace = fault === undefined ? undefined : bodies[fault];
   if (inPlace !== undefined) return { ...playHttp({ status: 200, ...inPlace }, fault), afterMs };
   if ("status" in step) return playHttp(step, fault);
-  const body = answered(request, step, fault, options);
-  const asStream = (request.body["stream"] === true || fault === "stream_for_json") && fault !== "stream_as_json";
+  const asStream = (request.stream || fault === "stream_for_json") && fault !== "stream_as_json";
+  const body = answered(request, step, fault, { ...options, asStream });
   if (!asStream) return { ...playHttp({ status: 200, body }, fault), afterMs };
   const streamOptions = request.body["stream_options"];
   const events = streamOf(request.api, body, {
@@ -86,14 +97,23 @@ const bodies: { readonly [name in FaultName]?: Pick<HttpStep, "body" | "headers"
   json_null: { body: "null", headers: { "content-type": "application/json" } },
 };
 
+/** Makes the answer of a dialect as the body that is sent without a stream. */
+const answers: {
+  readonly [api in Api]: (request: SimulatedRequest, step: AnswerStep, making: Making) => JsonObject;
+} = {
+  responses: (request, step, { ids, now }) => responsesAnswer(request, step, ids, Math.floor(now / 1_000)),
+  chat: (request, step, { ids, now }) => chatAnswer(request, step, ids, Math.floor(now / 1_000)),
+  anthropic: anthropicAnswer,
+  gemini: geminiAnswer,
+};
+
 function answered(
   request: SimulatedRequest,
   step: AnswerStep,
   fault: FaultName | undefined,
-  { ids, now }: PlayOptions,
+  making: Making,
 ): JsonObject {
-  const createdAt = Math.floor(now / 1_000);
   const distorted = fault === undefined ? step : distortedStep(step, fault);
-  const body = (request.api === "responses" ? responsesAnswer : chatAnswer)(request, distorted, ids, createdAt);
+  const body = answers[request.api](request, distorted, making);
   return fault === undefined ? body : distortedBody(request.api, body, fault);
 }

@@ -1,22 +1,27 @@
 import { checkKeys, objectAt, readArguments, words } from "./check.ts";
+import { readAnthropic } from "./read-anthropic.ts";
 import { readChat } from "./read-chat.ts";
+import { readGemini } from "./read-gemini.ts";
 import { readResponses } from "./read-responses.ts";
 import { badRequest, invalidType } from "./refusal.ts";
+import type { Route } from "./route.ts";
 import type { Api, JsonObject, SimulatedRequest } from "./types.ts";
 
-/** The content of a body, in one form for both APIs. */
+/** The content of a body, in one form for all APIs. */
 export type ReadRequest = Pick<SimulatedRequest, "system" | "messages" | "tools" | "toolChoice" | "output">;
 
 /** @throws {Refusal} for what the real service would refuse. */
-export function readRequest(api: Api, body: JsonObject, index: number): SimulatedRequest {
-  checkStream(api, body);
-  const read = api === "responses" ? readResponses(body) : readChat(body);
+export function readRequest(route: Route, body: JsonObject, index: number): SimulatedRequest {
+  const { api } = route;
+  if (api === "responses" || api === "chat") checkStream(api, body);
+  const read = readers[api](body);
   const calls = new Map(read.messages.flatMap(({ toolCalls }) => toolCalls).map((call) => [call.id, call]));
   return {
     ...read,
     api,
     index,
-    model: String(body["model"]),
+    stream: route.stream ?? body["stream"] === true,
+    model: route.model ?? String(body["model"]),
     body,
     toolResults: () =>
       read.messages.flatMap(({ role, callId = "", text }) => {
@@ -27,12 +32,22 @@ export function readRequest(api: Api, body: JsonObject, index: number): Simulate
   };
 }
 
+const readers: { readonly [api in Api]: (body: JsonObject) => ReadRequest } = {
+  responses: readResponses,
+  chat: readChat,
+  anthropic: readAnthropic,
+  gemini: readGemini,
+};
+
 const streamOptionKeys = {
   responses: words("include_obfuscation"),
   chat: words("include_obfuscation include_usage"),
 } as const;
 
-function checkStream(api: Api, { stream = null, stream_options: options = null }: JsonObject): void {
+function checkStream(
+  api: keyof typeof streamOptionKeys,
+  { stream = null, stream_options: options = null }: JsonObject,
+): void {
   if (stream !== null && typeof stream !== "boolean") throw invalidType("stream", "a boolean", stream);
   if (options === null) return;
   if (stream !== true) {

@@ -1,19 +1,13 @@
-import type { HttpStep } from "./types.ts";
+import type { ServiceError } from "./service-error.ts";
 
-interface RefusalDetails {
-  readonly param?: string;
-  readonly code?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-}
+type RefusalDetails = Pick<ServiceError, "param" | "code" | "headers">;
 
-/** A request the service would not take; in its error shape. */
+/** A request the service would not take. */
 export class Refusal extends Error {
-  readonly step: HttpStep;
+  readonly error: ServiceError;
   constructor(status: number, message: string, details: RefusalDetails = {}) {
     super(message);
-    const type = status === 401 || status < 500 ? "invalid_request_error" : "server_error";
-    const { param = null, code = null, headers } = details;
-    this.step = { status, headers, body: { error: { message, type, param, code } } };
+    this.error = { status, message, ...details };
   }
 }
 
@@ -37,8 +31,13 @@ export function invalidType(param: string, wanted: string, found: unknown): Refu
   return badRequest(`Invalid type for '${param}': expected ${wanted}, but got ${kind} instead.`, param, "invalid_type");
 }
 
+/** What the service has and the simulator has not: passing over it would look as if it worked. */
+export function notSupported(what: string): Refusal {
+  return badRequest(`The simulator does not support '${what}'.`, what, "simulator_not_supported");
+}
+
 /** The answer to a mistake of a rule, a step or a listener of the test. */
-export function ownMistake(error: unknown, code: string): HttpStep {
+export function ownMistake(error: unknown, code: string): ServiceError {
   const message = error instanceof Error ? error.message : String(error);
-  return { status: 500, body: { error: { message, type: "server_error", param: null, code } } };
+  return { status: 500, message, type: "server_error", code };
 }

@@ -82,7 +82,7 @@ type Choose = (
 function chooser({ faults: list = [], chaos }: ScriptOptions): Choose {
   const chance = chaos && chaosOf(chaos);
   return (request, step, own) => {
-    const stream = request.body["stream"] === true;
+    const { stream } = request;
     const fits = (name: FaultName): boolean => faultApplies(name, request.api, stream) && distorts(name, step);
     const exact = own ?? list.find(({ at }) => at === request.index)?.fault;
     if (exact !== undefined) {
@@ -95,8 +95,15 @@ function chooser({ faults: list = [], chaos }: ScriptOptions): Choose {
 }
 
 function wireOf(api: Api, stream: boolean): string {
-  return `${stream ? "a stream" : "JSON"} of the ${api === "responses" ? "Responses API" : "Chat Completions API"}`;
+  return `${stream ? "a stream" : "JSON"} of ${apiNames[api]}`;
 }
+
+const apiNames: { readonly [api in Api]: string } = {
+  responses: "the Responses API",
+  chat: "the Chat Completions API",
+  anthropic: "Anthropic's Messages API",
+  gemini: "Gemini's generateContent",
+};
 
 function notApplicable(fault: FaultName, what: string): Refusal {
   return badRequest(

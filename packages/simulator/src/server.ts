@@ -7,6 +7,7 @@ import { systemClock, type SimulatorClock } from "./clock.ts";
 import { serve, type State } from "./exchange.ts";
 import type { FaultName } from "./faults.ts";
 import { rateLimiter, type RateLimit } from "./limit.ts";
+import { promptCache } from "./prompt-cache.ts";
 import { scriptOf } from "./script.ts";
 import type { LoggedRequest, SimulatorRule, SimulatorStep } from "./types.ts";
 
@@ -42,7 +43,7 @@ export interface SimulatorOptions {
 
 /** A server that is running; `await using` closes it. */
 export interface Simulator extends AsyncDisposable {
-  /** `http://127.0.0.1:<port>/v1` */
+  /** `http://127.0.0.1:<port>/v1`, for the clients of all services that it speaks for. */
   readonly baseURL: string;
   /** The port that it listens at. */
   readonly port: number;
@@ -55,7 +56,7 @@ export interface Simulator extends AsyncDisposable {
 }
 
 /**
- * An OpenAI-compatible server on 127.0.0.1.
+ * A server on 127.0.0.1 that speaks as OpenAI's, Anthropic's and Gemini's services do.
  * @example
  * ```ts
  * import { openai } from "@proviso/adapter-openai";
@@ -107,6 +108,7 @@ function startState(options: SimulatorOptions): State {
     startedAt: clock.now(),
     script: scriptOf(options),
     limiter: options.rateLimit && rateLimiter(options.rateLimit, clock),
+    cache: promptCache(),
     requests: [],
     accepted: 0,
     answered: 0,

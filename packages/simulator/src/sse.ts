@@ -1,23 +1,19 @@
+import { pieces, type StreamedEvent, type Streaming } from "./pieces.ts";
+import { anthropicEvents } from "./sse-anthropic.ts";
+import { geminiEvents } from "./sse-gemini.ts";
 import { isObject, type Api, type JsonObject } from "./types.ts";
-
-/** A server-sent event before it is written: a name where the API gives one, and its data. */
-export interface StreamedEvent {
-  readonly name?: string | undefined;
-  /** An object is sent as JSON, a string as it is. */
-  readonly data: JsonObject | string;
-}
-
-export interface Streaming {
-  /** UTF-16 units of one delta. Default 16. */
-  readonly chunkCharacters: number;
-  /** Chat: whether the request asked for the usage. */
-  readonly includeUsage: boolean;
-}
 
 /** The answer as the service streams it. Sources: OpenAI API reference, "Streaming events" and "The chat completion chunk object". */
 export function streamOf(api: Api, body: JsonObject, streaming: Streaming): readonly StreamedEvent[] {
-  return api === "responses" ? responsesEvents(body, streaming) : chatChunks(body, streaming);
+  return streams[api](body, streaming);
 }
+
+const streams: { readonly [api in Api]: (body: JsonObject, streaming: Streaming) => readonly StreamedEvent[] } = {
+  responses: responsesEvents,
+  chat: chatChunks,
+  anthropic: anthropicEvents,
+  gemini: geminiEvents,
+};
 
 /** One event on the wire. */
 export function written({ name, data }: StreamedEvent): string {
@@ -125,21 +121,4 @@ function messageDeltas(message: JsonObject, chunkCharacters: number): readonly J
     ...texts,
     ...callDeltas,
   ];
-}
-
-/** The most pieces of one text: a huge one comes in larger pieces. */
-const mostPieces = 10_000;
-
-/** Never through the middle of a character: the service cuts at tokens. */
-function pieces(text: string, atLeast: number): readonly string[] {
-  const characters = Math.max(atLeast, Math.ceil(text.length / mostPieces));
-  const all: string[] = [];
-  for (let from = 0; from < text.length;) {
-    let to = Math.min(text.length, from + characters);
-    const last = text.charCodeAt(to - 1);
-    if (to < text.length && last >= 0xd800 && last <= 0xdbff) to += 1;
-    all.push(text.slice(from, to));
-    from = to;
-  }
-  return all;
 }

@@ -1,5 +1,7 @@
-import { written, type StreamedEvent } from "./sse.ts";
-import type { Api } from "./types.ts";
+import type { StreamedEvent } from "./pieces.ts";
+import { errorStep } from "./service-error.ts";
+import { written } from "./sse.ts";
+import type { Api, JsonObject } from "./types.ts";
 
 type Pieces = readonly (string | Buffer)[];
 
@@ -45,21 +47,29 @@ export function wireStream(api: Api, events: readonly StreamedEvent[], name: str
 }
 
 function failing(api: Api, code: string, message: string, sequence_number: number): StreamedEvent {
+  if (api === "anthropic" || api === "gemini") {
+    const status = code !== "overloaded_error" ? 500 : api === "anthropic" ? 529 : 503;
+    const data = errorStep(api, { status, message }).body as JsonObject;
+    return api === "anthropic" ? { name: "error", data } : { data };
+  }
   if (api === "responses")
     return { name: "error", data: { type: "error", code, message, param: null, sequence_number } };
   return { data: { error: { message, type: code, code, param: null } } };
 }
 
 function strange(api: Api): StreamedEvent {
+  if (api === "anthropic") return { name: "brand_new", data: { type: "brand_new", delta: "x" } };
+  if (api === "gemini") return { data: { brandNew: true } };
   if (api === "responses")
     return { name: "response.brand_new.delta", data: { type: "response.brand_new.delta", delta: "x" } };
   return { data: { object: "chat.completion.brand_new", choices: [], brand_new: true } };
 }
 
 function isDelta({ name, data }: StreamedEvent): boolean {
-  if (name !== undefined) return name === "response.output_text.delta";
+  if (name !== undefined) return name === "response.output_text.delta" || name === "content_block_delta";
   const [choice] = typeof data === "string" ? [] : ((data["choices"] ?? []) as readonly { readonly delta?: object }[]);
-  return choice?.delta !== undefined && "content" in choice.delta;
+  if (choice !== undefined) return choice.delta !== undefined && "content" in choice.delta;
+  return typeof data !== "string" && data["candidates"] !== undefined;
 }
 
 /** The second delta of the text before the first. */

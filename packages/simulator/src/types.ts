@@ -1,7 +1,8 @@
 import type { FaultName } from "./faults.ts";
 
 export type JsonObject = { readonly [key: string]: unknown };
-export type Api = "responses" | "chat";
+/** The APIs that the simulator speaks: two of OpenAI's, Anthropic's Messages and Gemini's generateContent. */
+export type Api = "responses" | "chat" | "anthropic" | "gemini";
 
 /** An answer of the simulated model. */
 export interface AnswerStep {
@@ -17,7 +18,7 @@ export interface AnswerStep {
         readonly id?: string | undefined;
       }[]
     | undefined;
-  /** A reasoning item before the rest; Responses only. */
+  /** The model's thoughts before the rest: a reasoning item, a thinking block or a thought part. Not in Chat Completions. */
   readonly reasoning?: string | undefined;
   /** The text with which the model declines. Default: none. */
   readonly refusal?: string | undefined;
@@ -81,7 +82,7 @@ export interface SimulatedFile {
   readonly id?: string;
 }
 
-/** A message of either API, in one form. */
+/** A message of any of the APIs, in one form. */
 export interface SimulatedMessage {
   /** The role of the message's author. */
   readonly role: "system" | "user" | "assistant" | "tool";
@@ -119,12 +120,14 @@ export interface SimulatedToolResult {
   readonly text: string;
 }
 
-/** A checked request, the same for both APIs. */
+/** A checked request, the same for all APIs. */
 export interface SimulatedRequest {
   /** The API that was asked. */
   readonly api: Api;
   /** How many requests were accepted before it. */
   readonly index: number;
+  /** Whether a stream was asked for. */
+  readonly stream: boolean;
   /** The model that was asked for. */
   readonly model: string;
   /** The text of the system message; empty where there is none. */

@@ -43,10 +43,16 @@ export const contextCases: readonly ConformanceCase[] = [
       forModels((played) => {
         const { messages } = answered(played);
         expect(eventsOf(played, "history.compacted")).toHaveLength(1);
-        const [first, ...others] = turnsOf(expectSent(played.requests[0]));
-        expect(first?.text).toMatch(/^\[\d+ earlier messages were left out here\.\]$/);
-        expect([first, ...others].map((turn) => turn?.text)).toEqual(messages.slice(0, -1).map(({ text }) => text));
-        expect(others.at(-1)?.text).toBe("Say hello.");
+        // Some services take user messages in a row for one, each on lines of its own.
+        const sent = turnsOf(expectSent(played.requests[0])).map(({ text }) => text);
+        expect(sent[0]).toMatch(/^\[\d+ earlier messages were left out here\.\](\n|$)/);
+        expect(sent.join("\n")).toBe(
+          messages
+            .slice(0, -1)
+            .map(({ text }) => text)
+            .join("\n"),
+        );
+        expect(sent.at(-1)).toBe("Say hello.");
       }, played);
     },
   },
