@@ -36,7 +36,7 @@ export function compilePattern(source: string): Pattern | undefined {
       if (states === undefined || text.length * states.length > mostSteps) {
         throw new RangeError(`a text of ${text.length} characters is too long for its pattern`);
       }
-      return isMatched(states, parsed.start, native.unicode ? [...text] : text.split(""));
+      return isMatched(states, parsed.start, native.unicode ? Array.from(text) : text.split(""));
     },
   };
 }
