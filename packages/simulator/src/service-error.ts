@@ -23,11 +23,10 @@ export interface ServiceError {
  *
  * @example
  * ```ts
- * import { errorStep, startSimulator } from "@proviso/simulator";
+ * import { errorStep } from "@proviso/simulator";
  *
- * await using simulator = await startSimulator({
- *   rules: [({ api }) => errorStep(api, { status: 529, message: "Overloaded" })],
- * });
+ * const step = errorStep("responses", { status: 429, message: "Slow down." });
+ * console.log(step.status); // 429
  * ```
  */
 export function errorStep(api: Api | undefined, error: ServiceError): HttpStep {
