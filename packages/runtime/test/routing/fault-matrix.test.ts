@@ -115,16 +115,17 @@ async function evaluated({ end }: Fault, hasDelta: boolean, hasTool: boolean) {
   const events = recordEvents(session);
   const stream = fallback([first, second], environment).stream(prompt, { session });
   let shown = "";
+  const shownSoFar = new Set<string>();
   const reading = (async () => {
     for await (const event of stream) {
-      if (event.type === "text.delta") shown += event.text;
+      if (event.type === "text.delta") shownSoFar.add((shown += event.text));
       if (event.type === "text.reset") shown = "";
     }
   })();
   // The stream ends as the response does.
   await reading.catch(() => {});
   const response = await stream.response.catch((error: unknown) => error);
-  return { response, ran, seen, shown, events };
+  return { response, ran, seen, shown, shownSoFar, events };
 }
 
 describe.each(faults)("$name", (fault) => {
@@ -136,7 +137,7 @@ describe.each(faults)("$name", (fault) => {
       ["without a tool that has run", false],
       ["after a tool has run", true],
     ])("RTE-1 RTE-2 RTE-4 RTE-10 %s", async (__, hasTool) => {
-      const { response, ran, seen, shown, events } = await evaluated(fault, hasDelta, hasTool);
+      const { response, ran, seen, shown, shownSoFar, events } = await evaluated(fault, hasDelta, hasTool);
       const tools = hasTool ? 1 : 0;
       expect(ran).toBe(tools);
       const ends = events.filter(({ type }) => type === "prompt.executed" || type === "prompt.failed");
@@ -151,6 +152,7 @@ describe.each(faults)("$name", (fault) => {
       const { usage } = response as { readonly usage: { readonly inputTokens: number; readonly estimated: boolean } };
       expect(response).toMatchObject({ output: "whole", provider: "b", turns: 1 + tools });
       expect(shown).toBe("whole");
+      expect([...shownSoFar]).toEqual(hasDelta ? ["half", "whole"] : ["whole"]);
       expect(usage.inputTokens).toBeGreaterThanOrEqual(100 * (1 + tools));
       // What had arrived of the answer that broke off is an estimate, and the sum says so.
       if (hasDelta) expect(usage.estimated).toBe(true);

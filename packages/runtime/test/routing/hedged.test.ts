@@ -111,6 +111,29 @@ test("RTE-11 streamed, the first delta wins, and nothing of the others is shown"
   expect([(await stream.response).output, texts.join("")]).toEqual(["b", "b"]);
 });
 
+test("RTE-11 who has lost wins no more, though the winner fails", async () => {
+  const late: Service = { takesMs: 1_000, deltas: [[3_000, "late"]], ignoresAbort: true };
+  const { adapters, clock, requests } = services(
+    late,
+    { takesMs: 500, deltas: [[500, "half"]], failsWith: "rate_limit" },
+    { takesMs: 500, deltas: [[1_500, "c"]] },
+  );
+  const stream = hedged(adapters, { afterMs: 1_000 }).stream(prompt);
+  const shown: string[] = [];
+  const reading = (async () => {
+    for await (const event of stream) {
+      if (event.type === "text.delta") shown.push(event.text);
+      if (event.type === "text.reset") shown.push("reset");
+    }
+  })();
+  await clock.advance(10_000);
+  await reading;
+  expect((await stream.response).output).toBe("c");
+  expect(shown).toEqual(["half", "reset", "c"]);
+  // Who has lost can be asked again: slow is not failed.
+  expect(requests.map(({ by }) => by)).toEqual(["a", "b", "a", "c"]);
+});
+
 test("RTE-11 what fails after its first delta is taken back, and the next is asked at once", async () => {
   const { adapters, clock } = services(
     { takesMs: 100, deltas: [[100, "half"]], failsWith: "rate_limit" },
