@@ -241,6 +241,14 @@ export function expectedState(book: Book, filesBefore: Readonly<Record<string, s
       const kept = facts.filter((fact) => !isState(fact));
       replaceFacts([...(mark as readonly Fact[]).filter(isState), ...kept]);
     },
+    /** Whether the mark holds what a call that is not over did, and the session does not hold it any more. */
+    bringsBack(id: string, mark: readonly unknown[]): boolean {
+      const there = new Set<unknown>(facts);
+      return (mark as readonly Fact[]).some((fact) => {
+        const { session, call } = fact;
+        return session === id && !there.has(fact) && [...open].some((key) => !over.has(key) && isWithin(call, key));
+      });
+    },
     restore: (mark: readonly unknown[]): void => replaceFacts(mark as readonly Fact[]),
   };
 }
