@@ -26,7 +26,8 @@ const vitest = join(root, "node_modules/vitest/vitest.mjs");
 function resultsOf(config: string): Report["testResults"] {
   const report = join(folder, `${config}.json`);
   const output = ["--reporter=json", `--outputFile=${report}`];
-  execFileSync(process.execPath, [vitest, "run", "conformance/suite.test.ts", "--config", config, ...output], {
+  const suites = ["conformance/suite.test.ts", "conformance/dialects-suite.test.ts"];
+  execFileSync(process.execPath, [vitest, "run", ...suites, "--config", config, ...output], {
     cwd: root,
     stdio: ["ignore", "ignore", "inherit"],
   });

@@ -33,11 +33,13 @@ export function writeConformance(here: string, root: string): void {
     copyFileSync(join(root, path), join(matrix, basename(path)));
   }
   const suite = join(root, "packages/adapter-ai-sdk/test/conformance");
-  copyFileSync(join(suite, "scripted-model.ts"), join(here, "scripted-model.ts"));
-  // Its other modules need a zod of today.
-  const text = readFileSync(join(suite, "suite.test.ts"), "utf8").replaceAll(
-    '"@proviso/fault-matrix"',
-    '"./fault-matrix/conformance.ts"',
-  );
-  writeFileSync(join(here, "suite.test.ts"), text);
+  for (const file of ["scripted-model.ts", "over-the-wire.ts", "suite.test.ts"]) {
+    // The other modules of fault-matrix need a zod of today.
+    const text = readFileSync(join(suite, file), "utf8").replaceAll(
+      '"@proviso/fault-matrix"',
+      '"./fault-matrix/conformance.ts"',
+    );
+    writeFileSync(join(here, file), text);
+  }
+  writeFileSync(join(here, "vitest.config.mjs"), "export default { test: { provide: { exhaustive: true } } };\n");
 }

@@ -70,7 +70,8 @@ function providerReason(status: number, payload: unknown): ProviderErrorReason {
 
 function number(text: string | null): number | undefined {
   if (text === null || !/^\s*\d+(\.\d+)?\s*$/.test(text)) return undefined;
-  return Number(text);
+  // More digits than a number has are a wait all the same.
+  return Math.min(Number(text), Number.MAX_SAFE_INTEGER);
 }
 
 function httpDate(text: string | null): number | undefined {

@@ -18,16 +18,16 @@ export interface Emitter {
   publish(event: BareEvent): readonly unknown[];
 }
 
-/** What an evaluation shows of itself goes through these, which hide its secrets. */
+/** What an evaluation shows of itself goes through these, which hide its secrets. `hidingBoth` replaces them. */
 export interface Showing {
-  readonly redaction: Redaction;
+  redaction: Redaction;
   /** An application's event without the secrets in it. */
-  redact<T extends AppEvent>(event: T): T;
-  log(level: keyof Logger, fields: object, message: string): void;
+  redact: <T extends AppEvent>(event: T) => T;
+  log: (level: keyof Logger, fields: object, message: string) => void;
 }
 
 /** What an emitter needs of its evaluation. */
-interface Emitting extends Showing {
+interface Emitting {
   readonly core: SessionCore;
   readonly world: World;
   readonly evaluationId: string;
@@ -41,12 +41,15 @@ interface Emitting extends Showing {
   readonly watch: ((event: StreamEvent) => void) | undefined;
 }
 
-/**
- * Makes the function that numbers an event, reduces it, and emits it to the session's listeners and the stream. `ended` is
- * called when the evaluation's last event has its number.
- */
-export function emitter(of: Emitting, ended: () => void): Emitter {
-  const { core, nesting, watch, log, redaction, evaluationId } = of;
+/** What changes of an evaluation while it emits. */
+interface Shown extends Showing {
+  /** Whether its last event has its number. */
+  ended: boolean;
+}
+
+/** Makes the function that numbers an event, reduces it, and emits it to the session's listeners and the stream. */
+export function emitter(of: Emitting, current: () => Shown): Emitter {
+  const { core, nesting, watch, evaluationId } = of;
   const { clock } = of.world;
   const transaction = of.enclosing.parent;
   // An evaluation in the body of a transaction is part of it; what its calls do is still theirs, and undone with them.
@@ -65,19 +68,22 @@ export function emitter(of: Emitting, ended: () => void): Emitter {
   };
   const parent = nesting && Object.freeze({ evaluationId: nesting.run.evaluationId, callId: nesting.callId ?? "" });
   const emit: Emitter["emit"] = (bare, cause) => {
-    const filled: Filled = redaction.event(bare);
+    const shown = current();
+    const filled: Filled = shown.redaction.event(bare);
     filled.evaluationId = evaluationId;
     filled.at = timeOf(bare.type);
     const whole = parent === undefined ? filled : { ...filled, parent };
-    if (cause !== undefined) Object.defineProperty(whole, "cause", { value: redaction.value(cause) });
+    if (cause !== undefined) Object.defineProperty(whole, "cause", { value: shown.redaction.value(cause) });
     const event = core.number(whole as never);
-    if (isLast(event.type)) ended();
+    if (isLast(event.type)) shown.ended = true;
     const failedReducers = core.reduce(event, originOf(event));
     const failedListeners = core.notify(event);
     watch?.(event);
     if (failedReducers.length + failedListeners.length === 0) return { event, errors: failedListeners };
     const errors = [...failedReducers, ...failedListeners];
-    for (const error of errors) log("error", { type: event.type, error: messageOf(error) }, "session.listener.failed");
+    for (const error of errors) {
+      shown.log("error", { type: event.type, error: messageOf(error) }, "session.listener.failed");
+    }
     return { event, errors };
   };
   return {
@@ -85,7 +91,7 @@ export function emitter(of: Emitting, ended: () => void): Emitter {
     publish(bare) {
       if (watch !== undefined || core.isReceived(bare.type)) return emit(bare).errors;
       core.passOver();
-      if (isLast(bare.type)) ended();
+      if (isLast(bare.type)) current().ended = true;
       return noErrors;
     },
   };

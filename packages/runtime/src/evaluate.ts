@@ -39,7 +39,7 @@ import { responseOf, type Answer } from "./response.ts";
 import type { Run, Setup } from "./run.ts";
 import { startRun } from "./start-run.ts";
 import { startStream } from "./streaming/stream.ts";
-import type { Surroundings } from "./nested/inherit.ts";
+import { hidingBoth, type Surroundings } from "./nested/inherit.ts";
 import { throttlePolicy } from "./request/policy.ts";
 
 /**
@@ -152,7 +152,7 @@ function makeAdapter(
     outputLimits: outputLimits(),
   };
   rememberInternals(adapter, {
-    evaluate: (prompt, given, nesting) => evaluate(setup, prompt, given, { nesting }),
+    evaluate: (prompt, given, nesting) => evaluate(hidingBoth(setup, nesting), prompt, given, { nesting }),
     atPace: (own) => makeAdapter(of, drive, options, { pace: own, chain }),
     asked: askedOf(adapter, { ...setup, provider }, options, chain),
     leads: (made) =>

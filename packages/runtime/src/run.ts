@@ -75,7 +75,8 @@ export interface Run extends Emitter, Showing {
   /** What was open when it was rendered last. */
   opened: Opened;
   readonly adapter: ProviderAdapter;
-  readonly world: World;
+  /** Clock, ids and secrets; the secrets become more where an evaluation inside has others. */
+  world: World;
   readonly limits: Limits;
   readonly throttle: ThrottlePolicy;
   /** What its options say of its pace, or those of the evaluation around it; evaluations inside inherit it. */
@@ -187,7 +188,7 @@ export function newRun(
 ): Run {
   const { policies = noPolicies, maxTurns = defaultMaxTurns, maxRepairs = 0, expect, settings } = options;
   const behind = new Set<Promise<unknown>>();
-  const { emit, publish } = emitter(of, () => void (run.ended = true));
+  const { emit, publish } = emitter(of, () => run);
   // One spread, and in front: V8 makes an object with one behind other fields many times slower.
   const run: Run = {
     ...of,

@@ -14,6 +14,8 @@ export function isSecret(key: unknown): key is string {
 
 /** Secrets, and what hides them. */
 export interface Secrets {
+  /** The texts as they were given. */
+  readonly texts: readonly string[];
   /** Redacts any value. */
   readonly redact: Redact;
   /** Redacts a text that arrives in pieces. */
@@ -31,10 +33,24 @@ export function openSecrets(given: readonly string[] = []): Secrets | undefined 
   return given.length === 0 ? undefined : secretsOf([...given]);
 }
 
+const joined = /* @__PURE__ */ new WeakMap<Secrets, WeakMap<Secrets, Secrets>>();
+
+/** The secrets of both; made once for the same two. */
+export function joinSecrets(one: Secrets | undefined, other: Secrets | undefined): Secrets | undefined {
+  if (one === undefined || other === undefined || one === other) return one ?? other;
+  const more = other.texts.filter((text) => !one.texts.includes(text));
+  if (more.length === 0) return one;
+  let known = joined.get(one);
+  if (known === undefined) joined.set(one, (known = new WeakMap()));
+  let both = known.get(other);
+  if (both === undefined) known.set(other, (both = secretsOf([...one.texts, ...more])));
+  return both;
+}
+
 /** What it takes to look for them is made when it is needed first. */
 function secretsOf(given: readonly string[]): Secrets {
-  let made: Secrets | undefined;
-  const make = (): Secrets => {
+  let made: Omit<Secrets, "texts"> | undefined;
+  const make = (): Omit<Secrets, "texts"> => {
     const forms = formsOf(given);
     const isFound = searchFor(forms);
     const pieces = piecesOf(forms);
@@ -46,6 +62,7 @@ function secretsOf(given: readonly string[]): Secrets {
     return { pieces, redact: valueRedactor(clean, given.some(isNumeric)) };
   };
   return {
+    texts: given,
     redact: (value) => (made ??= make()).redact(value),
     pieces: () => (made ??= make()).pieces(),
   };

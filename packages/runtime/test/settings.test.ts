@@ -92,6 +92,20 @@ describe("SET-1 settings of one evaluation", () => {
 });
 
 describe("SET-2 refusals", () => {
+  test.each<[string, object]>([
+    ["a hole in stop", { stop: [, "a"] }], // oxlint-disable-line no-sparse-arrays
+    ["half a surrogate pair in stop", { stop: ["\ud800"] }],
+    ["half a surrogate pair in the key of the cache", { cache: { key: "\ud800" } }],
+    ["half a surrogate pair in the tier", { serviceTier: "\udc00" }],
+    ["a function in providerOptions", { providerOptions: { scripted: { f: () => 1 } } }],
+    ["a Map in providerOptions", { providerOptions: { scripted: { map: new Map() } } }],
+  ])("SET-2 ERR-1 %s is an option's error, and nothing is sent", async (_, settings) => {
+    const asked = model([], all);
+    const evaluating = modelAdapter(asked).evaluate(ask, { settings });
+    await expect(evaluating).rejects.toMatchObject({ code: "option" });
+    expect(asked.callCount).toBe(0);
+  });
+
   test.each(all.filter((name) => name !== "providerOptions"))(
     "SET-2 a model that does not list %s refuses it before anything is sent",
     async (name) => {
@@ -165,17 +179,17 @@ describe("SET-2 refusals", () => {
     [{ topP: Number.NaN }, "settings.topP must be a number from 0 to 1"],
     [{ maxOutputTokens: 0 }, "settings.maxOutputTokens must be a whole number, at least 1"],
     [{ maxOutputTokens: 1.5 }, "settings.maxOutputTokens must be a whole number"],
-    [{ stop: [] }, "settings.stop must be 1 to 16 texts"],
-    [{ stop: [""] }, "settings.stop must be 1 to 16 texts"],
-    [{ stop: Array.from({ length: 17 }, () => "x") }, "settings.stop must be 1 to 16 texts"],
+    [{ stop: [] }, "settings.stop must be 1 to 16 well-formed texts"],
+    [{ stop: [""] }, "settings.stop must be 1 to 16 well-formed texts"],
+    [{ stop: Array.from({ length: 17 }, () => "x") }, "settings.stop must be 1 to 16 well-formed texts"],
     [{ seed: 0.5 }, "settings.seed must be a whole number"],
     [{ reasoning: { effort: "huge" } }, 'settings.reasoning.effort must be "none", "minimal"'],
     [{ reasoning: { sumary: "auto" } }, "Did you mean summary?"],
     [{ logprobs: 21 }, "settings.logprobs must be a whole number from 0 to 20"],
-    [{ serviceTier: "" }, "settings.serviceTier must be a text"],
+    [{ serviceTier: "" }, "settings.serviceTier must be a well-formed text"],
     [{ cache: "always" }, 'settings.cache must be "auto" or an object'],
     [{ cache: { ttl: "2h" } }, 'settings.cache.ttl must be "5m", "30m", "1h", "12h"'],
-    [{ cache: { key: "" } }, "settings.cache.key must be a text"],
+    [{ cache: { key: "" } }, "settings.cache.key must be a well-formed text"],
     [{ cache: { breakpoints: 1 } }, "settings.cache.breakpoints must be true or false"],
     [{ providerOptions: { other: { at: 1n } } }, "settings.providerOptions must be plain JSON"],
     [{ temprature: 1 }, "Did you mean temperature?"],

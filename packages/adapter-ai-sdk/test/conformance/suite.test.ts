@@ -1,30 +1,10 @@
-import { createAnthropic } from "@ai-sdk/anthropic";
-import { createGoogle } from "@ai-sdk/google";
 import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { aiSdk, litellm } from "@proviso/adapter-ai-sdk";
-import type { ProviderAdapter } from "@proviso/core";
-import { playScript } from "@proviso/fault-matrix";
-import { describeAdapter, type ConformanceSettings } from "@proviso/adapter-kit/conformance";
+import { describeAdapter } from "@proviso/adapter-kit/conformance";
 import { inject } from "vitest";
+import { overTheWire } from "./over-the-wire.ts";
 import { scriptedLanguageModel } from "./scripted-model.ts";
-
-type Given = ConformanceSettings & { readonly baseURL: string };
-
-/** A key that only the model knows is kept out of errors and events by `secrets`. */
-function overTheWire(
-  name: string,
-  make: (given: Given) => ProviderAdapter,
-  skip: readonly { readonly rule: string; readonly why: string }[] = [],
-): void {
-  describeAdapter(name, {
-    skip,
-    async start(script, settings) {
-      const { baseURL, ...played } = await playScript(script);
-      return { ...played, adapter: make({ baseURL, ...settings }) };
-    },
-  });
-}
 
 const leftOut = {
   rule: "SET-1 SET-2 each setting",
@@ -39,55 +19,7 @@ overTheWire(
   [leftOut],
 );
 
-const asObjects = "the wire has a call's arguments as an object, not as its text";
-const inWords = "the service has no code for it, only words of its own";
-const ofObjects = [
-  "LOOP-2 arguments are replayed",
-  "PRO-1 the same events, messages and state as in process, with tools: calls that work, fail",
-].map((rule) => ({ rule, why: asObjects }));
-const unread = "the simulator does not read the files of this wire yet";
-const files = ["FILE-2 FILE-6 photo.png", "FILE-2 FILE-6 paper.pdf", "FILE-6 FILE-10"].map((rule) => ({
-  rule,
-  why: unread,
-}));
-const inProcess = "PRO-1 the same events, messages and state as in process:";
-
-overTheWire(
-  "@ai-sdk/google",
-  ({ apiKey, baseURL, ...given }) =>
-    aiSdk({ model: createGoogle({ apiKey, baseURL })("gemini-3-pro-preview"), secrets: [apiKey], ...given }),
-  [
-    ...ofObjects,
-    ...files,
-    { rule: "FILE-2 FILE-6 voice.wav", why: unread },
-    { rule: "FILE-9 a text file", why: unread },
-    { rule: `${inProcess} a context that is too long`, why: inWords },
-    { rule: "TOOL-1", why: asObjects },
-    { rule: "LOOP-5 a refusal, a filter", why: "Gemini has no refusal beside its filters" },
-    { rule: `${inProcess} a refused answer`, why: "Gemini has no refusal beside its filters" },
-  ],
-);
-
 if (inject("exhaustive")) {
-  overTheWire(
-    "@ai-sdk/anthropic",
-    ({ apiKey, baseURL, ...given }) =>
-      aiSdk({ model: createAnthropic({ apiKey, baseURL })("claude-sonnet-4-5"), secrets: [apiKey], ...given }),
-    [
-      ...ofObjects,
-      ...files,
-      { rule: `${inProcess} a context that is too long`, why: inWords },
-      { rule: `${inProcess} an exhausted quota`, why: inWords },
-      { rule: "LOOP-5 a refusal, a filter", why: "Anthropic gives one reason for a refusal and a filter" },
-      { rule: `${inProcess} a filtered answer`, why: "Anthropic gives one reason for a refusal and a filter" },
-      { rule: "PRO-2 a setting that was not set", why: "the service requires max_tokens" },
-      { rule: "LOOP-5 a long answer", why: "the package asks for 64,000 tokens at most" },
-      { rule: "LIM-6", why: "the package takes no answer without a usage" },
-      { rule: "TOOL-7", why: "the package takes no call without an id" },
-      { rule: "TOOL-1", why: "the package refuses a body with the key __proto__" },
-    ],
-  );
-
   overTheWire("litellm", (given) => litellm({ model: "openai/gpt-5.4", ...given }));
 
   overTheWire(

@@ -5,7 +5,9 @@ import { isFailure, readOption, type Failure } from "../failures.ts";
 import type { LimitOptions } from "../limits.ts";
 import { contextOf, isOpened, openContext, type ContextSources } from "../resources/context.ts";
 import type { ResourceContext } from "../resources/asking.ts";
-import type { Nesting, Run } from "../run.ts";
+import { showingOf } from "../emitting.ts";
+import type { Nesting, Run, Setup } from "../run.ts";
+import { joinSecrets } from "../secrets.ts";
 import type { SessionCore } from "../session/session-core.ts";
 import { enclosing, enclosingOfNested, type Enclosing } from "../transactions/enclosing.ts";
 import { endlessWait } from "../transactions/endless-wait.ts";
@@ -17,6 +19,22 @@ const defaultMaxDepth = 3;
 export interface Surroundings {
   readonly nesting?: Nesting | undefined;
   readonly watch?: ((event: StreamEvent) => void) | undefined;
+}
+
+/**
+ * An evaluation inside hides the secrets of those around it as well as its own. Those around it hide its own from now on:
+ * what it returns is part of what they show.
+ */
+export function hidingBoth<S extends Pick<Setup, "world">>(setup: S, nesting: Nesting | undefined): S {
+  const { secrets: own } = setup.world;
+  const secrets = joinSecrets(own, nesting?.run.world.secrets);
+  for (let run = nesting?.run; run !== undefined; run = run.nesting?.run) {
+    const both = joinSecrets(run.world.secrets, own);
+    if (both === run.world.secrets) continue;
+    run.world = { ...run.world, secrets: both };
+    Object.assign(run, showingOf(run.world, run.prompt, run.evaluationId));
+  }
+  return secrets === own ? setup : { ...setup, world: { ...setup.world, secrets } };
 }
 
 export function inheritedLimits(nesting: Nesting | undefined): LimitOptions | undefined {

@@ -1,6 +1,6 @@
 import { DefinitionError, type EvaluationSettings } from "@proviso/core";
 import { checkOptionNames, isRecord, type ModelCapabilities } from "@proviso/core/provider";
-import { describeValue, whyNoJson } from "@proviso/core/internal";
+import { describeValue, plainCopy, whyNoJson } from "@proviso/core/internal";
 import { failure, type Failure } from "../failures.ts";
 
 /** What a request carries where the evaluation sets nothing: one object for all of them. */
@@ -18,13 +18,13 @@ const checks: { readonly [K in keyof EvaluationSettings]-?: Check } = {
   topP: ["a number from 0 to 1", (value) => isBetween(value, 0, 1)],
   maxOutputTokens: ["a whole number, at least 1", (value) => isWhole(value) && value >= 1],
   stop: [
-    `1 to ${mostStops} texts, none of them empty`,
-    (value) => Array.isArray(value) && isBetween(value.length, 1, mostStops) && value.every(isText),
+    `1 to ${mostStops} well-formed texts, none of them empty`,
+    (value) => Array.isArray(value) && isBetween(value.length, 1, mostStops) && Array.from(value).every(isText),
   ],
   seed: ["a whole number", isWhole],
   reasoning: ["an object such as { effort, summary }", isRecord],
   logprobs: ["a whole number from 0 to 20", (value) => isWhole(value) && isBetween(value, 0, 20)],
-  serviceTier: ["a text that names a tier", isText],
+  serviceTier: ["a well-formed text that names a tier", isText],
   cache: ['"auto" or an object such as { key, ttl, breakpoints }', (value) => value === "auto" || isRecord(value)],
   providerOptions: [
     "an object of plain JSON, the options by provider",
@@ -40,7 +40,7 @@ const reasoningChecks: { readonly [K in keyof NonNullable<EvaluationSettings["re
 type CacheOptions = Exclude<EvaluationSettings["cache"], "auto" | undefined>;
 
 const cacheChecks: { readonly [K in keyof CacheOptions]-?: Check } = {
-  key: ["a text that is not empty", isText],
+  key: ["a well-formed text that is not empty", isText],
   ttl: [oneOf(lifetimes), (value) => lifetimes.includes(value as string)],
   breakpoints: ["true or false", (value) => typeof value === "boolean"],
 };
@@ -52,8 +52,9 @@ export function checkSettings(settings: EvaluationSettings | undefined): void {
   const { reasoning, cache, providerOptions } = settings;
   if (reasoning !== undefined) checkEach("settings.reasoning", reasoning, reasoningChecks);
   if (cache !== undefined && cache !== "auto") checkEach("settings.cache", cache, cacheChecks);
-  const why = providerOptions && whyNoJson(providerOptions);
-  if (why === undefined) return;
+  if (providerOptions === undefined || plainCopy(providerOptions) !== undefined) return;
+  const why =
+    whyNoJson(providerOptions) ?? "it holds a function, an instance of a class, or more than 16 Mi characters.";
   throw new DefinitionError(`The option settings.providerOptions must be plain JSON: ${why}`);
 }
 
@@ -71,7 +72,8 @@ function oneOf(words: readonly string[]): string {
 }
 
 function isText(value: unknown): value is string {
-  return typeof value === "string" && value !== "";
+  // Half a surrogate pair reaches no wire.
+  return typeof value === "string" && value !== "" && value.isWellFormed();
 }
 
 function isWhole(value: unknown): value is number {

@@ -17,6 +17,9 @@ export type ServiceState =
   | { readonly state: "well" | "unknown" }
   | { readonly state: "failed"; readonly kind: ThrottleKind; readonly retryAfterMs?: number | undefined };
 
+/** A Retry-After opens it for so many milliseconds at most: one slip of a service must not close it for the process's life. */
+const longestMs = 3_600_000;
+
 /** A timer may ring so much before its time: milliseconds. */
 const earlyMs = 2;
 
@@ -68,7 +71,10 @@ export class Breaker {
   #failed(now: number, { kind, retryAfterMs = 0 }: Extract<ServiceState, { state: "failed" }>): void {
     this.kind = kind;
     this.#failures += 1;
-    const openMs = Math.max(retryAfterMs, this.#failures >= this.#failuresToOpen ? this.#openMs : 0);
+    const openMs = Math.max(
+      Math.min(retryAfterMs, longestMs),
+      this.#failures >= this.#failuresToOpen ? this.#openMs : 0,
+    );
     if (openMs > 0) this.#openUntil = Math.max(this.#openUntil ?? -Infinity, now + openMs);
     else if (this.waitMs(now) === 0) this.#openUntil = undefined;
   }

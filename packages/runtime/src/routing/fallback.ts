@@ -24,7 +24,7 @@ export interface FallbackOptions {
   readonly on?: readonly FallbackReason[] | undefined;
   /**
    * false: every adapter is always asked. Default: 5 failures in a row open it for 30,000 ms, and a Retry-After for as
-   * long as it says; then one request tries.
+   * long as it says, an hour at most; then one request tries.
    */
   readonly breaker?: false | BreakerOptions | undefined;
   /** Asked once an evaluation, before its first request. Default: as given. */

@@ -7,7 +7,7 @@ import {
   type StreamEvent,
 } from "@proviso/core";
 import { checkOptionNames } from "@proviso/core/provider";
-import { describeValue, setAlarm } from "@proviso/core/internal";
+import { describeValue, setAlarm, toJsonValue } from "@proviso/core/internal";
 
 /** One message to a browser, as `EventSource` receives it. */
 export interface ServerSentEvent {
@@ -112,7 +112,8 @@ async function nextMessage<Output>(
 async function lastMessage(response: Promise<{ readonly output: unknown }>): Promise<SentMessage> {
   try {
     const { output } = await response;
-    return { text: written({ event: "done", data: output }), isLast: true };
+    // JSON has no bigint, and some outputs have no JSON: the page gets what `prompt.executed` shows.
+    return { text: written({ event: "done", data: toJsonValue(output)?.value }), isLast: true };
   } catch (error) {
     // A message may quote the prompt: the code is enough for a page.
     const code = isEvaluationFailure(error) ? error.code : "internal";

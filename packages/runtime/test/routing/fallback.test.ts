@@ -215,6 +215,18 @@ test("RTE-7 a Retry-After opens it for as long as it says, and `breaker: false` 
   expect((await always.adapter.evaluate(prompt)).provider).toBe("a");
 });
 
+test("RTE-7 a Retry-After of years closes an adapter for an hour, not for the life of the process", async () => {
+  const limited: ModelFailure = { ...busy, kind: "rate_limit", retryAfterMs: 99_999_999_999_999 };
+  const scripts = [[limited, { text: "a" }] as ScriptedStep[], Array(5).fill({ text: "b" }) as ScriptedStep[]];
+  const { adapter, asked, environment } = chain(scripts);
+  await adapter.evaluate(prompt);
+  await environment.clock.advance(3_599_000);
+  await adapter.evaluate(prompt);
+  expect(asked()).toEqual([1, 2]);
+  await environment.clock.advance(1_000);
+  expect((await adapter.evaluate(prompt)).provider).toBe("a");
+});
+
 test("RTE-7 a try whose provider never settles is over with its evaluation, and so is its turn at a pace", async () => {
   const environment = fakeEnvironment();
   let asked = 0;

@@ -1,5 +1,15 @@
 import { inspect } from "node:util";
-import { DefinitionError, defineEvent, definePrompt, defineSlice, defineTool } from "@proviso/core";
+import {
+  DefinitionError,
+  defineEvent,
+  definePrompt,
+  defineSlice,
+  defineTool,
+  type Prompt,
+  type PromptResponse,
+  type ProviderAdapter,
+  type ToolContext,
+} from "@proviso/core";
 import { createSession, modelAdapter } from "@proviso/runtime";
 import { fakeEnvironment, recordEvents, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
@@ -131,4 +141,49 @@ test.each([
   const error = await rejection(adapter.evaluate(prompt));
   expect(error.cause).toMatchObject({ message: "refused" });
   expect(inspect(error.cause, { depth: null })).not.toContain(secret);
+});
+
+test.each([
+  ["returns", false],
+  ["throws", true],
+])("SEC-1 evaluations inside each other hide the secrets of all, also what a handler %s of them", async (_, fails) => {
+  const keys = ["outer-key-1234567890", "middle-key-1234567890", "inner-key-1234567890"] as const;
+  const logs: unknown[] = [];
+  const log = (...parts: unknown[]): void => void logs.push(parts);
+  const logger = { debug: log, info: log, warn: log, error: log };
+  const answer: ScriptedStep = { text: keys.join(" ") };
+  const adapterOf = (steps: readonly ScriptedStep[], own: string): ProviderAdapter =>
+    modelAdapter(scriptedModel(steps), { ...fakeEnvironment(), logger, secrets: [own] });
+  const asking = (evaluate: (context: ToolContext) => Promise<PromptResponse<string>>): Prompt<string> => {
+    const ask = defineTool({
+      name: "ask",
+      description: "Asks.",
+      input: z.object({ question: z.string() }),
+      async execute(__, context) {
+        const { output } = await evaluate(context);
+        if (fails) throw new Error(output);
+        return output;
+      },
+    });
+    return definePrompt({ key: "asking", sections: [{ key: "ask", text: "Ask.", tools: [ask] }] }).bind();
+  };
+  const calling = (...known: readonly string[]): ScriptedStep => ({
+    toolCalls: [{ name: "ask", arguments: { question: known.join(" ") } }],
+  });
+  const inner = adapterOf([answer], keys[2]);
+  const middle = adapterOf([calling(keys[0], keys[1]), answer], keys[1]);
+  const outer = adapterOf([calling(keys[0]), answer], keys[0]);
+  const prompt = asking((context) =>
+    context.evaluate(
+      asking((within) => within.evaluate(`What are ${keys.join(" ")}?`, { adapter: inner })),
+      { adapter: middle },
+    ),
+  );
+  const session = createSession();
+  const events = recordEvents(session);
+  const { output } = await outer.evaluate(prompt, { session });
+  expect(output).toBe(keys.join(" "));
+  const shown = JSON.stringify([events, logs]);
+  expect(events.filter(({ type }) => type === "prompt.executed")).toHaveLength(3);
+  for (const key of keys) expect(shown).not.toContain(key);
 });

@@ -35,6 +35,18 @@ test("STR-6 a structured output is sent as far as it is there", async () => {
   expect(messages.at(-1)).toEqual({ event: "done", data: { lines: ["Roses are red"] } });
 });
 
+test.each([
+  ["a bigint", 5n, "5"],
+  ["a function", () => 5, null],
+])("STR-6 an output that is %s is sent as prompt.executed shows it", async (_, value, data) => {
+  const output = z.object({ n: z.number() }).transform((): unknown => value);
+  const prompt = definePrompt({ key: "odd", output, text: "Count." });
+  const stream = modelAdapter(scriptedModel([{ output: { n: 5 } }])).stream(prompt.bind());
+  const messages = await received(serverSentEvents(stream));
+  expect(messages.at(-1)).toEqual({ event: "done", data });
+  expect((await stream.response).output).toBe(value);
+});
+
 test("STR-6 `show` chooses what is sent", async () => {
   const adapter = modelAdapter(scriptedModel([{ text: "Hello" }]));
   const body = serverSentEvents(adapter.stream(text.bind()), {

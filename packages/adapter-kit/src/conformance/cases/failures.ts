@@ -83,6 +83,8 @@ export const failureCases: readonly ConformanceCase[] = [
       const played = await play([refusal(429, { date, "retry-after": anHourLater }), hello], plain);
       expect(played.error).toMatchObject({ code: "throttled", retryAfterMs: 3_600_000, attempts: 1 });
       expect(played.requests).toHaveLength(1);
+      const endless = await play([refusal(429, { "retry-after": "9".repeat(400) }), hello], plain);
+      expect(endless.error).toMatchObject({ code: "throttled", attempts: 1 });
     },
   },
   {
