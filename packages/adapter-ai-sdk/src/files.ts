@@ -45,6 +45,11 @@ const vertex: FileSupport = Object.freeze({ ...google, from: Object.freeze(["sto
 const bedrock: FileSupport = Object.freeze({ types: picturesAndPdf, from: Object.freeze(["stored"] as const) });
 const gateway: FileSupport = Object.freeze({ types: picturesAndPdf, from: Object.freeze(["stored", "link"] as const) });
 const compatible = chatFiles(undefined);
+/** The package of the interface v2 throws for documents and sounds. */
+const olderCompatible: FileSupport = Object.freeze({
+  ...compatible,
+  types: Object.freeze(picturesAndPdf.filter((type) => type !== "application/pdf")),
+});
 const openaiResponses = responsesFiles("openai");
 const azureResponses = responsesFiles("azure");
 const openaiChat = chatFiles("openai");
@@ -85,7 +90,9 @@ function supportOf(model: LanguageModel | string): FileSupport | undefined {
     case "gateway":
       return gateway;
     case "compatible":
-      return compatible;
+      return typeof model !== "string" && (model.specificationVersion as string) === "v2"
+        ? olderCompatible
+        : compatible;
     case "other":
       return undefined;
   }

@@ -63,13 +63,17 @@ const lifetimes: Readonly<Record<Kind, readonly string[]>> = {
 /** The settings that a model takes. */
 export function settingsOfModel(model: LanguageModel | string): Pick<ModelCapabilities, "settings" | "refusesSetting"> {
   const kind = kindOf(model);
-  // The interfaces before v4 have no word for reasoning.
-  const isNewest = typeof model === "string" || model.specificationVersion === "v4";
-  const settings = [...always, ...(isNewest ? (["reasoning"] as const) : []), ...more[kind]];
+  // The interfaces before v4 have no word for reasoning, but the package of compatible services has an option.
+  const knowsReasoning = typeof model === "string" || isNewest(model) || kind === "compatible";
+  const settings = [...always, ...(knowsReasoning ? (["reasoning"] as const) : []), ...more[kind]];
   return {
     settings: Object.freeze(settings),
     refusesSetting: (given) => refusal(kind, given),
   };
+}
+
+function isNewest({ specificationVersion }: LanguageModel): boolean {
+  return specificationVersion === "v4";
 }
 
 /** The tiers of Anthropic's service: its package throws for any other. */
@@ -117,11 +121,13 @@ function optionsFor(model: LanguageModel, settings: EvaluationSettings): ByProvi
   const key = keyOf(model, kind);
   const summary = reasoning?.summary === "none" ? undefined : reasoning?.summary;
   const isOpenAI = kind === "responses" || kind === "chat";
+  const effort = kind === "compatible" && !isNewest(model) ? reasoning?.effort : undefined;
   const { key: promptCacheKey, ttl } = cache === undefined || cache === "auto" ? {} : cache;
   const options = {
     ...(serviceTier === undefined ? {} : { [kind === "compatible" ? "service_tier" : "serviceTier"]: serviceTier }),
     ...(logprobs === undefined ? {} : { logprobs }),
     ...(summary === undefined ? {} : { reasoningSummary: summary }),
+    ...(effort === undefined ? {} : { reasoningEffort: effort }),
     ...(isOpenAI && promptCacheKey !== undefined ? { promptCacheKey } : {}),
     ...(isOpenAI && ttl !== undefined ? { promptCacheOptions: { ttl } } : {}),
   };

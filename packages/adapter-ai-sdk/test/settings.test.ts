@@ -216,6 +216,17 @@ describe("SET-2 what a provider of the ecosystem does not take", () => {
   });
 });
 
+test.each(["v2", "v3"])(
+  "SET-1 RSN-4 a compatible model of %s gets the effort of reasoning as its package's option",
+  async (version) => {
+    const model = mockModel([{}]);
+    const older = { ...model, specificationVersion: version, provider: "here.chat", supportsStructuredOutputs: true };
+    const adapter = aiSdk({ model: older as unknown as LanguageModel });
+    await adapter.evaluate("Hello", { settings: { reasoning: { effort: "low" } } });
+    expect(model.calls[0]?.providerOptions).toEqual({ here: { reasoningEffort: "low" } });
+  },
+);
+
 test("SET-4 options under aiSdk go to the model under its own name, over the adapter's, and other keys are passed over", async () => {
   const model = mockModel([{}]);
   const adapter = aiSdk({ model, providerOptions: { mock: { fast: true, deep: 1 }, other: { x: 1 } } });
