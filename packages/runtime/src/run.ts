@@ -110,6 +110,8 @@ export interface Run extends Emitter, Showing {
   enclosing: Enclosing;
   /** The transaction of the whole attempt, where the evaluation may begin again; undefined: it may not. */
   attempt: Transaction | undefined;
+  /** What chains of adapters keep of it, by chain; undefined: it has asked none. */
+  chains: Map<object, unknown> | undefined;
   /** Rollbacks and commits that failed: the evaluation cannot end well. */
   readonly faults: RestoreFault[];
   /** Receives the evaluation's events as they happen; where it is set, the model is asked for deltas. */
@@ -177,6 +179,7 @@ type Own =
       | "faults"
       | "endings"
       | "attempt"
+      | "chains"
     >
   | keyof Pick<Run, "emit" | "publish" | "spend" | "withinGrace" | "close">;
 
@@ -214,6 +217,7 @@ export function newRun(
     faults: [],
     endings: undefined,
     attempt: undefined,
+    chains: undefined,
     emit,
     publish,
     spend: (reported, estimate) => spend(run, reported, estimate),

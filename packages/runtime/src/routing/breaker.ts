@@ -49,6 +49,11 @@ export class Breaker {
     return left <= earlyMs ? 0 : left;
   }
 
+  /** Whether a request tries, on which the others depend. */
+  get isTrying(): boolean {
+    return this.#isTrying;
+  }
+
   mayAsk(now: number): boolean {
     return this.waitMs(now) === 0 && !this.#isTrying;
   }

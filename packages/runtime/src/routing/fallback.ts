@@ -14,7 +14,7 @@ import { Fallback, type Rules } from "./fallback-requests.ts";
 import { Member } from "./member.ts";
 import type { RouteOrder } from "./orders.ts";
 import { checkReasons, goingOn, type FallbackReason } from "./reasons.ts";
-import { adapterOf, checkMembers } from "./together.ts";
+import { adapterOf, checkMembers, keptByRun } from "./together.ts";
 
 /** How a chain goes on from one adapter to the next. */
 export interface FallbackOptions {
@@ -74,12 +74,7 @@ export function fallback(
   }
   const rules: Rules = { goesOn: goingOn(on), order, repeatTools, isPerOutput: on?.includes("output") === true };
   const hasAgents = asked.some(({ drive }) => drive !== undefined);
-  const ofRuns = new WeakMap<Run, Fallback>();
-  const of = (run: Run): Fallback => {
-    let own = ofRuns.get(run);
-    if (own === undefined) ofRuns.set(run, (own = new Fallback(run, members, rules)));
-    return own;
-  };
+  const of = keptByRun((run) => new Fallback(run, members, rules));
   const made: ProviderAdapter = adapterOf(
     "fallback",
     {

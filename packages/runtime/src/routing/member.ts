@@ -76,25 +76,30 @@ export async function tryMember(member: Member, asking: Asking): Promise<Tried> 
     const startedAt = clock.now();
     const { pacing } = run;
     const pace = pacing === undefined || pacing === "off" || "lane" in pacing ? paceOf(pacing, asked) : undefined;
-    const entry = await pace?.enter(
-      { inputTokens: inputOf(run, request), outputTokens: boundOf(provider, run) ?? 0 },
-      { signal: request.signal, expiresAt: run.limits.deadline?.expiresAt.getTime() },
-    );
+    const entry =
+      pace &&
+      (await pace.enter(
+        { inputTokens: inputOf(run, request), outputTokens: boundOf(provider, run) ?? 0 },
+        { signal: request.signal, expiresAt: run.limits.deadline?.expiresAt.getTime() },
+      ));
     if (entry?.ok === false) return unsent(asked, entry.retryAfterMs);
     turn = entry?.turn;
     asking.onSent?.();
     let streamed = "";
-    const { onDelta: _, ...plain } = request;
     const take = (delta: ModelDelta): void => {
       streamed = delta.kind === "reset" ? "" : streamed + textOf(delta);
       onDelta?.(delta);
     };
-    const own = onDelta === undefined ? plain : { ...plain, onDelta: take };
-    // A provider that does not look at its signal ends the try no later than one that does.
-    const answer = await untilAborted(request.signal, asData({ begin: () => provider.generate(own) }));
+    // It is undefined where the request has none, too.
+    const own = onDelta === undefined ? request : { ...request, onDelta: take };
+    const answering = asData({ begin: () => provider.generate(own) });
+    // Where others wait for this try's end, a provider that does not look at its signal ends it no later than one that does.
+    const isWaitedFor = turn !== undefined || breaker?.isTrying === true;
+    const answer = await (isWaitedFor ? untilAborted(request.signal, answering) : answering);
     const durationMs = elapsedMs(clock, startedAt);
     const reason = reasonOf(answer);
-    const cost = await costOf(asking, asked, answer, streamed);
+    if (asked.prices.current() === undefined) await asked.prices.load();
+    const cost = costOf(asking, asked, answer, streamed);
     endTurn(turn, answer, cost);
     turn = undefined;
     if (!request.signal.aborted) {
@@ -106,7 +111,7 @@ export async function tryMember(member: Member, asking: Asking): Promise<Tried> 
       model: (answer.failure === undefined ? answer.model : undefined) ?? provider.model,
       outcome: reason ?? "answered",
       durationMs,
-      ...(cost === undefined ? undefined : { usage: reported(cost) }),
+      usage: cost && reported(cost),
     };
     const queuedMs = (entry?.turn.queuedMs ?? 0) + (answer.failure === undefined ? (answer.queuedMs ?? 0) : 0);
     return { answer, reason, steps: answer.route ?? [step], cost, queuedMs };
@@ -175,19 +180,18 @@ export function inputOf(run: Run, request: ModelRequest): number {
 }
 
 /** What was reported, else an estimate, at the member's prices; undefined where nothing was reported or produced. */
-async function costOf(
+function costOf(
   { run, request }: Asking,
   { prices }: Asked,
   answer: ModelResponse | ModelFailure,
   streamed: string,
-): Promise<Usage | undefined> {
+): Usage | undefined {
   if (answer.failure !== undefined && answer.usage === undefined && streamed === "") return undefined;
   const { usage } = answer;
   const estimate = {
     inputTokens: usage?.inputTokens === undefined ? inputOf(run, request) : 0,
     outputTokens: answer.failure === undefined ? answerTokensOf(answer.message) : estimatedTokens(streamed),
   };
-  if (prices.current() === undefined) await prices.load();
   return atPrice(run, prices, countUsage(usage, estimate));
 }
 
@@ -200,8 +204,11 @@ export function atPrice(run: Run, prices: Asked["prices"], usage: Usage): Usage 
 }
 
 /** A usage as a provider reports it. */
-export function reported({ estimated: _, ...usage }: Usage): ReportedUsage {
-  return usage;
+export function reported(usage: Usage): ReportedUsage {
+  const { inputTokens, outputTokens, totalTokens, cachedInputTokens, cacheWriteTokens, reasoningTokens, costUsd } =
+    usage;
+  const tokens = { inputTokens, outputTokens, totalTokens, cachedInputTokens, cacheWriteTokens, reasoningTokens };
+  return costUsd === undefined ? tokens : { ...tokens, costUsd };
 }
 
 /** The sum, where either may be nothing. */

@@ -65,22 +65,17 @@ export function adapterOf(
     ...facts,
     generate: () => Promise.reject(new Error(`${facts.name} is asked by an evaluation alone.`)),
   };
-  const ofRuns = new WeakMap<Run, ModelProvider>();
   const made = leader?.leads({
     provider,
-    providerFor(run) {
-      const known = ofRuns.get(run);
-      if (known !== undefined) return known;
+    providerFor: keptByRun((run): ChainProvider => {
       const generator = generatorOf(run);
-      const own: ChainProvider = {
+      return {
         ...facts,
         atOnce,
         generate: (request) => generator.generate(request),
         triesCost: () => generator.triesCost(),
       };
-      ofRuns.set(run, own);
-      return own;
-    },
+    }),
     atOnce,
     drive,
     beginAgain,
@@ -90,6 +85,16 @@ export function adapterOf(
     environment,
   });
   return made as ProviderAdapter;
+}
+
+/** Makes a value once for each evaluation, which keeps it. A WeakMap in its place costs the collector more than all else. */
+export function keptByRun<T extends object>(make: (run: Run) => T): (run: Run) => T {
+  return (run) => {
+    const kept = (run.chains ??= new Map<object, unknown>());
+    let own = kept.get(make) as T | undefined;
+    if (own === undefined) kept.set(make, (own = make(run)));
+    return own;
+  };
 }
 
 function factsOf(kind: string, members: readonly Asked[]): Omit<ModelProvider, "generate"> {
