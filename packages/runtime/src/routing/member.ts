@@ -90,7 +90,7 @@ export async function tryMember(member: Member, asking: Asking): Promise<Tried> 
       streamed = delta.kind === "reset" ? "" : streamed + textOf(delta);
       onDelta?.(delta);
     };
-    // It is undefined where the request has none, too.
+    // Where the evaluation is not streamed, neither has it.
     const own = onDelta === undefined ? request : { ...request, onDelta: take };
     const answering = asData({ begin: () => provider.generate(own) });
     // Where others wait for this try's end, a provider that does not look at its signal ends it no later than one that does.
