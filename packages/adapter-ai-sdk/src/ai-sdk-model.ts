@@ -21,6 +21,7 @@ import { fromAiSdk } from "./from-ai-sdk.ts";
 import { fromStream, type StreamFault } from "./from-stream.ts";
 import { checkOptions, type AiSdkOptions, type AiSdkSettings, type LanguageModel } from "./options.ts";
 import type { Answer } from "./parts.ts";
+import { providerToolsOf } from "./provider-tools.ts";
 import { modelSource, type ModelSource } from "./resolve-model.ts";
 import { secretsOf } from "./secrets.ts";
 import { settingsOfModel } from "./settings.ts";
@@ -86,6 +87,7 @@ export function providerOf(
       outputLimit: leastOutput(source.name),
       ...settingsOfModel(source.of),
       files: filesOfModel(source.of),
+      providerTools: providerToolsOf(source.of),
       ...(reportsCost ? { reportsCost } : {}),
     }),
     generate: async (request: ModelRequest) => {
@@ -112,19 +114,19 @@ function warnings(environment: Environment, { name, modelId }: ModelSource): War
 }
 
 async function generate(call: Call, request: ModelRequest, warn: Warn): Promise<ModelResponse | ModelFailure> {
-  const { signal, output } = request;
+  const { signal } = request;
   const { clock = systemClock, timeoutMs = defaultTimeoutMs } = call.settings;
   using until = guardRequest(signal, clock, timeoutMs);
   try {
     const answer = await answerTo(call, request, until);
     if ("error" in answer) return await aiSdkFailure(answer.error);
     warn(answer.warnings);
-    return fromAiSdk(call, output, answer);
+    return fromAiSdk(call, request, answer);
   } catch (error) {
     signal.throwIfAborted();
     if (until.signal.aborted) return await aiSdkFailure(until.signal.reason);
     const answer = refusedAnswer(error);
-    return answer === undefined ? await aiSdkFailure(error) : fromAiSdk(call, output, answer);
+    return answer === undefined ? await aiSdkFailure(error) : fromAiSdk(call, request, answer);
   }
 }
 

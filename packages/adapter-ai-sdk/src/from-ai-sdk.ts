@@ -4,12 +4,17 @@ import { isRecord, parseJson, type FinishReason } from "@proviso/core/provider";
 import { parsedOutput, rateLimitFrom, textAt } from "@proviso/adapter-kit";
 import type { Answer, AssistantPart, KeptParts } from "./parts.ts";
 import type { Call } from "./to-ai-sdk.ts";
+import { makesPictures, pictureIn, providerCallsIn } from "./provider-tools.ts";
 import { servedBy } from "./served-by.ts";
 import { sourcesIn, thoughtsIn } from "./told.ts";
 import { usageFrom } from "./usage.ts";
 
 /** An answer, however it came. Parts that are not known are passed over. */
-export function fromAiSdk(call: Call, output: ModelRequest["output"], answer: Answer): ModelResponse | ModelFailure {
+export function fromAiSdk(
+  call: Call,
+  { output, providerTools }: Pick<ModelRequest, "output" | "providerTools">,
+  answer: Answer,
+): ModelResponse | ModelFailure {
   const { content, response } = answer;
   const usage = usageFrom(answer);
   const payload = response?.body ?? withoutParts(answer);
@@ -19,11 +24,13 @@ export function fromAiSdk(call: Call, output: ModelRequest["output"], answer: An
   const toolCalls = content.filter((part) => part.type === "tool-call" && part.providerExecuted !== true).map(callOf);
   const text = textOf(content);
   const refusal = refusalIn(answer, text);
-  const kept = keptParts(call.model.provider, content);
+  const kept = keptParts(call.model.provider, content, providerTools);
+  const providerCalls = providerCallsIn(content, providerTools);
   return {
     message: { role: "assistant", text: refusal === undefined ? text : "", toolCalls, ...thoughtsIn(content), ...kept },
     ...sourcesIn(content),
-    ...filesIn(content),
+    ...(providerCalls.length === 0 ? {} : { providerCalls }),
+    ...filesIn(content, providerTools),
     finishReason: refusal === undefined ? finishReason(answer, toolCalls.length > 0) : "stop",
     usage,
     model: response?.modelId,
@@ -63,12 +70,15 @@ export function textOf(content: readonly LanguageModelV4Content[]): string {
 }
 
 /** The files that the model made, where they stand in the text; only what there is. A file that is an address is none. */
-function filesIn(content: readonly LanguageModelV4Content[]): Pick<ModelResponse, "generated"> {
+function filesIn(
+  content: readonly LanguageModelV4Content[],
+  tools: ModelRequest["providerTools"],
+): Pick<ModelResponse, "generated"> {
   const generated = content.flatMap((part, index): readonly GeneratedFile[] => {
-    if (part.type !== "file") return [];
-    const data = bytesIn(part.data);
-    if (data === undefined) return [];
-    return [{ at: textOf(content.slice(0, index)).length, mediaType: part.mediaType, data }];
+    const file =
+      part.type === "file" ? { mediaType: part.mediaType, data: bytesIn(part.data) } : pictureIn(part, tools);
+    if (file?.data === undefined) return [];
+    return [{ at: textOf(content.slice(0, index)).length, mediaType: file.mediaType, data: file.data }];
   });
   return generated.length === 0 ? {} : { generated };
 }
@@ -173,8 +183,12 @@ function statusOf(body: unknown): string | undefined {
 }
 
 /** Kept where text and calls do not say it all: reasoning, and whatever the provider wants back. */
-function keptParts(provider: string, content: readonly LanguageModelV4Content[]): { providerItems?: KeptParts } {
-  const parts = content.flatMap(keptPart);
+function keptParts(
+  provider: string,
+  content: readonly LanguageModelV4Content[],
+  tools: ModelRequest["providerTools"],
+): { providerItems?: KeptParts } {
+  const parts = content.flatMap((part) => keptPart(part, tools));
   const plain = parts.every(
     (part) => (part.type === "text" || part.type === "tool-call") && part.providerOptions === undefined,
   );
@@ -185,14 +199,16 @@ function keptParts(provider: string, content: readonly LanguageModelV4Content[])
  * Converts a part into what goes back in a prompt: its metadata are the options there. Files and sources are not sent
  * back.
  */
-function keptPart(part: LanguageModelV4Content): readonly AssistantPart[] {
+function keptPart(part: LanguageModelV4Content, tools: ModelRequest["providerTools"]): readonly AssistantPart[] {
   const options = "providerMetadata" in part && part.providerMetadata ? { providerOptions: part.providerMetadata } : {};
   if (part.type === "text" || part.type === "reasoning") return [{ type: part.type, text: part.text, ...options }];
   if (part.type === "custom") return [{ type: "custom", kind: part.kind, ...options }];
   if (part.type === "tool-call") return [{ ...keptCall(part), ...options }];
   if (part.type !== "tool-result") return [];
   const { toolCallId, toolName, result } = part;
-  return [{ type: "tool-result", toolCallId, toolName, output: { type: "json", value: result }, ...options }];
+  // A picture goes back by the id under which the service has stored it, never with its bytes.
+  const value = makesPictures(toolName, tools) ? {} : result;
+  return [{ type: "tool-result", toolCallId, toolName, output: { type: "json", value }, ...options }];
 }
 
 /** Arguments of calls that are ours to run stand in the message. */

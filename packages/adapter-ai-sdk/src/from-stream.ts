@@ -151,13 +151,10 @@ function gather(onDelta: (delta: ModelDelta) => void): Gathering {
       const { type } = part;
       if (type === "stream-start") warnings = part.warnings;
       else if (type === "response-metadata") modelId = part.modelId ?? modelId;
-      else if (
-        type === "tool-call" ||
-        type === "tool-result" ||
-        type === "custom" ||
-        type === "source" ||
-        type === "file"
-      ) {
+      else if (type === "tool-result") {
+        // A part of a picture that is still being made is none of the answer.
+        if (part.preliminary !== true) content.push(part);
+      } else if (type === "tool-call" || type === "custom" || type === "source" || type === "file") {
         content.push(part);
       } else if (isBlockPart(part)) {
         // An id can be used again, for a block of its own.

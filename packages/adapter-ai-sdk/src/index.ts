@@ -6,6 +6,7 @@ import type { AiSdkOptions } from "./options.ts";
 import { secretsOf } from "./secrets.ts";
 
 export { aiSdkModel } from "./ai-sdk-model.ts";
+export { aiSdkTool } from "./provider-tools.ts";
 export { litellm } from "./litellm.ts";
 export type { LiteLLMOptions } from "./litellm.ts";
 export type { AiSdkOptions, AiSdkSettings, LanguageModel } from "./options.ts";

@@ -12,6 +12,7 @@ import type { Environment } from "@proviso/runtime";
 import { cacheMarks, markedParts, outputSchema, toolInputSchema, wireName, type BytesOf } from "@proviso/adapter-kit";
 import { toolContent, userParts } from "./files.ts";
 import type { AiSdkSettings, LanguageModel } from "./options.ts";
+import { providerTool } from "./provider-tools.ts";
 import { markOptions, providerOptionsOf, settingsIn, withSetFields, type ByProvider } from "./settings.ts";
 import { defined, type AssistantPart, type KeptParts } from "./parts.ts";
 
@@ -38,7 +39,7 @@ export function toAiSdk(call: Call, request: ModelRequest, signal: AbortSignal):
   const wire = output && (textOnly ? toolInputSchema(output.schema) : outputSchema(output.schema));
   return defined({
     prompt: promptOf(call, request),
-    tools: tools.length === 0 ? undefined : tools.map((tool) => toolOf(model, tool)),
+    tools: toolsOf(model, request),
     toolChoice: tools.length === 0 ? undefined : choiceOf(toolChoice),
     responseFormat: output &&
       wire && { type: "json" as const, name: wireName(output.name), schema: wire.schema as object },
@@ -77,6 +78,14 @@ function notStrict({ provider }: LanguageModel, options: ByProvider | undefined)
 function choiceOf(toolChoice: ModelRequest["toolChoice"]): LanguageModelV4CallOptions["toolChoice"] {
   if (toolChoice === undefined) return undefined;
   return typeof toolChoice === "object" ? { type: "tool", toolName: toolChoice.tool } : { type: toolChoice };
+}
+
+function toolsOf(
+  model: LanguageModel,
+  { tools, providerTools = [] }: ModelRequest,
+): LanguageModelV4CallOptions["tools"] {
+  if (tools.length + providerTools.length === 0) return undefined;
+  return [...tools.map((tool) => toolOf(model, tool)), ...providerTools.map((tool) => providerTool(model, tool))];
 }
 
 /** The OpenAI family takes silence for strict; to others it would be a wish, and some count the tools that have it. */

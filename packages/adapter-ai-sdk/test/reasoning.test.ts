@@ -1,5 +1,10 @@
-import { aiSdk } from "@proviso/adapter-ai-sdk";
-import { definePrompt, defineProviderTool, type StreamEvent } from "@proviso/core";
+import { createAnthropic } from "@ai-sdk/anthropic";
+import { createGoogle } from "@ai-sdk/google";
+import { createOpenAI } from "@ai-sdk/openai";
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { aiSdk, litellm } from "@proviso/adapter-ai-sdk";
+import { definePrompt, defineProviderTool, type ProviderAdapter, type StreamEvent } from "@proviso/core";
+import { answering, startServer } from "@proviso/fault-matrix/loopback-server";
 import { expect, test } from "vitest";
 import { finish, mockModel } from "./support/mock-model.ts";
 
@@ -51,4 +56,38 @@ test("PTL-2 a provider tool is refused before anything is sent", async () => {
   const prompt = definePrompt({ key: "news", sections: [{ key: "task", text: "New?", providerTools: [search] }] });
   const model = mockModel([{ content: [...content] }]);
   await expect(aiSdk({ model }).evaluate(prompt.bind())).rejects.toMatchObject({ reason: "bad_request" });
+});
+
+const apiKey = "key-12345678";
+const wires: Readonly<Record<string, (baseURL: string) => ProviderAdapter>> = {
+  responses: (baseURL) => aiSdk({ model: createOpenAI({ baseURL, apiKey }).responses("gpt-5.4") }),
+  chat: (baseURL) => aiSdk({ model: createOpenAI({ baseURL, apiKey }).chat("gpt-5.4") }),
+  anthropic: (baseURL) => aiSdk({ model: createAnthropic({ baseURL, apiKey })("claude-opus-4-8") }),
+  google: (baseURL) => aiSdk({ model: createGoogle({ baseURL, apiKey })("gemini-3-pro-preview") }),
+  compatible: (baseURL) => aiSdk({ model: createOpenAICompatible({ name: "here", baseURL, apiKey })("some") }),
+  litellm: (baseURL) => litellm({ model: "some", baseURL, apiKey }),
+};
+
+test.each<[string, object]>([
+  ["responses", { reasoning: { effort: "high" } }],
+  ["chat", { reasoning_effort: "high" }],
+  ["anthropic", { output_config: { effort: "high" } }],
+  ["google", { generationConfig: { thinkingConfig: { thinkingLevel: "high" } } }],
+  ["compatible", { reasoning_effort: "high" }],
+  ["litellm", { reasoning_effort: "high" }],
+])("RSN-4 the effort reaches %s in the service's own field", async (name, expected) => {
+  await using server = await startServer(answering(400, { error: { message: "no" } }));
+  const adapter = wires[name]?.(server.baseURL) as ProviderAdapter;
+  const settings = { reasoning: { effort: "high" } } as const;
+  await expect(adapter.evaluate(ask, { settings })).rejects.toMatchObject({ code: "provider" });
+  expect(server.requests[0]?.body).toMatchObject(expected);
+});
+
+test("RSN-4 SET-2 a summary is asked of responses; the other wires have no way to, and refuse it", async () => {
+  await using server = await startServer(answering(400, { error: { message: "no" } }));
+  const settings = { reasoning: { effort: "low", summary: "auto" } } as const;
+  for (const make of Object.values(wires)) {
+    await expect(make(server.baseURL).evaluate(ask, { settings })).rejects.toMatchObject({ reason: "bad_request" });
+  }
+  expect(server.requests.map(({ body }) => body["reasoning"])).toEqual([{ effort: "low", summary: "auto" }]);
 });
