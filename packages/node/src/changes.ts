@@ -1,27 +1,14 @@
 // 1. What is refused is refused before anything is written, the journal too.
 // 2. Between the last look at a path and its change there is no await.
-import {
-  accessSync,
-  closeSync,
-  constants,
-  fchmodSync,
-  fchownSync,
-  fstatSync,
-  fsync,
-  openSync,
-  readdirSync,
-  unlinkSync,
-  write,
-  type Stats,
-} from "node:fs";
-import { promisify } from "node:util";
+import { accessSync, constants, fchmodSync, fchownSync, fstatSync, readdirSync, type Stats } from "node:fs";
 import { isReserved, notADirectory, notAFile } from "@proviso/runtime/internal";
 import { changedMeanwhile, keepAlso, makeFolders, placeFile, replaceFile, takeAway } from "./exchange.ts";
-import { codeOf, system, systemAsync } from "./faults.ts";
+import { codeOf, system } from "./faults.ts";
 import { locate, lookAt, openFolder, statOf, type Folder } from "./folders.ts";
 import type { Journal } from "./journal.ts";
 import { perform } from "./undo-log.ts";
 import { journalOf, type UndoLog } from "./undo-state.ts";
+import { writeNew } from "./write-new.ts";
 
 /** The ways in which a tree changes, each undone by the log. */
 export interface Changes {
@@ -86,7 +73,8 @@ async function writeFile(
   const journal = journalOf(log);
   const store = journal.store();
   const source = journal.fresh();
-  await writeContent(store.at(source), content, before.stats ?? likeFolder(root, names.slice(0, before.found)), path);
+  const like = before.stats ?? likeFolder(root, names.slice(0, before.found));
+  await writeNew(store.at(source), content, { path, mode: 0o666, finish: (fd) => like && makeLike(fd, like) });
 
   // Time has passed.
   const { found, stats } = look(root, names, path);
@@ -139,35 +127,6 @@ function likeFolder(root: string, names: readonly string[]): { readonly gid: num
   using folder = openFolder(root, names);
   const stats = statOf(folder, ".");
   return stats !== undefined && (stats.mode & setGroup) !== 0 ? { gid: stats.gid } : undefined;
-}
-
-const [writeSome, flush] = [promisify(write), promisify(fsync)];
-const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
-const chunk = 1024 * 1024;
-
-/** A new file with that content, on disk when it resolves. Half of it is deleted: it would take room for nothing. */
-async function writeContent(
-  at: string,
-  content: Uint8Array,
-  like: Partial<Stats> | undefined,
-  path: string,
-): Promise<void> {
-  const fd = system(path, () => openSync(at, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o666));
-  try {
-    await systemAsync(path, async () => {
-      for (let done = 0; done < content.length;) {
-        const { bytesWritten } = await writeSome(fd, content, done, Math.min(chunk, content.length - done), done);
-        done += bytesWritten;
-      }
-      if (like !== undefined) makeLike(fd, like);
-      await flush(fd);
-    });
-  } catch (error) {
-    unlinkSync(at);
-    throw error;
-  } finally {
-    closeSync(fd);
-  }
 }
 
 /**

@@ -147,7 +147,7 @@ export function openFile(root: string, names: readonly string[], path: string): 
   const { assertSame } = folder;
   const file: OpenFile = { fd, size: looked.size, assertSame, [Symbol.dispose]: () => closeSync(fd) };
   try {
-    if (!fstatSync(fd).isFile()) throw specialFile(path);
+    if (!system(path, () => fstatSync(fd)).isFile()) throw specialFile(path);
     assertSame();
     return file;
   } catch (error) {

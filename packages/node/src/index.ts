@@ -1,4 +1,6 @@
+export { fileAt } from "./file-at.ts";
 export { fileOverrides } from "./file-overrides.ts";
+export { folderBlobs } from "./folder-blobs.ts";
 export { hostFilesystem, type HostFilesystemOptions } from "./host-filesystem.ts";
 export {
   sqliteConversations,

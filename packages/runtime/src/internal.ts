@@ -40,3 +40,6 @@ export { joinSlices } from "./session/session-core.ts";
 export { atEvaluationEnd } from "./tools/context.ts";
 export { charactersOf, tokensBeside, tokensOf } from "./usage.ts";
 export { tokensOfFile } from "./content/file-tokens.ts";
+export { hashOf } from "./content/hash.ts";
+export { claimedType, mediaTypeOf } from "./content/media-type.ts";
+export { checkMaxBytes, sweepBounds } from "./content/sweep.ts";

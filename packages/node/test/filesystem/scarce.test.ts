@@ -1,31 +1,15 @@
 import { isSnapshotable } from "@proviso/core";
 import { hostFilesystem } from "@proviso/node";
-import { execFileSync, spawn } from "node:child_process";
-import { mkdtempSync, readdirSync, rmdirSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { readdirSync } from "node:fs";
 import { readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, inject, test } from "vitest";
 import { rejectionOf } from "../../../runtime/test/state/support.ts";
-import { host, later } from "./host-support.ts";
+import { host } from "./host-support.ts";
+import { noDisk, smallDisk } from "./small-disk.ts";
 import { digestOfFolder, undoFolder } from "./temporary.ts";
 import { fromSources } from "../../../../scripts/from-sources.ts";
-
-/** A disk of its own in memory; undefined where this process may not mount one. */
-function smallDisk(options: string): string | undefined {
-  const root = mkdtempSync(join(tmpdir(), "proviso-disk-"));
-  try {
-    execFileSync("mount", ["-t", "tmpfs", "-o", options, "tmpfs", root], { stdio: "ignore" });
-  } catch {
-    rmdirSync(root);
-    return undefined;
-  }
-  later(async () => {
-    execFileSync("umount", ["-l", root]);
-    rmdirSync(root);
-  });
-  return root;
-}
 
 const disks = [
   ["50 files", "size=1m", 18_000],
@@ -35,7 +19,6 @@ const disks = [
   ["one file that does not fit", "size=1m", 2_000_000],
   ["more files than the disk has numbers for", "size=8m,nr_inodes=200", 10],
 ] as const;
-const noDisk = "this process may not mount a small disk";
 
 /** Writes until the disk takes no more. @returns how many files. */
 async function fill(write: (name: string, content: string) => Promise<void>, size: number): Promise<number> {

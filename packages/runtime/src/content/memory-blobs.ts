@@ -1,16 +1,20 @@
 import { BlobError, systemClock, type Blobs } from "@proviso/core";
+import { checkOptionNames } from "@proviso/core/provider";
 import { hashOf } from "./hash.ts";
+import { checkMaxBytes, sweepBounds } from "./sweep.ts";
 
 /** 256 MiB. */
 const usualMost = 268_435_456;
-/** A day. */
-const usualAgeMs = 86_400_000;
 
 /**
  * Keeps bytes in memory; what is put and what is given out are copies. `maxBytes` is for all of them together, and `put`
  * refuses what would pass it. Default 268,435,456.
+ * @throws {DefinitionError} for an option that is unknown or out of range.
  */
-export function memoryBlobs({ maxBytes = usualMost }: { readonly maxBytes?: number } = {}): Blobs {
+export function memoryBlobs(options: { readonly maxBytes?: number } = {}): Blobs {
+  checkOptionNames("memoryBlobs", options, { maxBytes: true });
+  const { maxBytes = usualMost } = options;
+  checkMaxBytes("memoryBlobs", maxBytes);
   const kept = new Map<string, { readonly bytes: Uint8Array; putAt: number }>();
   let total = 0;
   return {
@@ -33,9 +37,8 @@ export function memoryBlobs({ maxBytes = usualMost }: { readonly maxBytes?: numb
     async get(hash) {
       return kept.get(hash)?.bytes.slice();
     },
-    async sweep({ keep, olderThanMs = usualAgeMs }) {
-      const named = new Set(keep);
-      const latest = systemClock.now() - olderThanMs;
+    async sweep(options) {
+      const { named, latest } = sweepBounds(options);
       let removed = 0;
       for (const [hash, { bytes, putAt }] of kept) {
         if (named.has(hash) || putAt > latest) continue;

@@ -18,6 +18,8 @@ for (const name of changing.split(" ")) {
     }
     return call(...inputs);
   };
+  // What promisify makes of them is said by a property of theirs.
+  Object.defineProperties(fs[name], Object.getOwnPropertyDescriptors(call));
 }
 syncBuiltinESMExports();
 if (killAt === 0) process.on("exit", () => fs.writeSync(1, `calls ${calls}\n`));
