@@ -19,11 +19,11 @@ import { kindOf } from "./settings.ts";
  * @throws {DefinitionError} for what is no such tool, and for one that the program itself has to run.
  * @example
  * ```ts
- * import { anthropic } from "@ai-sdk/anthropic";
+ * import { openai } from "@ai-sdk/openai";
  * import { aiSdkTool } from "@proviso/adapter-ai-sdk";
  *
- * const search = aiSdkTool(anthropic.tools.webSearch_20250305({ maxUses: 3 }), "search");
- * console.log(search.id); // anthropic.web_search_20250305
+ * const search = aiSdkTool(openai.tools.webSearch({ searchContextSize: "low" }), "search");
+ * console.log(search.id); // openai.web_search
  * ```
  */
 export function aiSdkTool(tool: unknown, name?: string): ProviderTool {

@@ -24,9 +24,10 @@ const hashes = /^[0-9a-f]{64}$/;
  * import { Blobs, provide } from "@proviso/core";
  * import { folderBlobs } from "@proviso/node";
  *
- * const kept = provide(Blobs, folderBlobs("blobs"));
+ * const blobs = folderBlobs("blobs");
  * // An evaluation gets it: adapter.evaluate(prompt, { resources: [kept] }).
- * console.log(await kept.instance.get("0".repeat(64))); // undefined
+ * const kept = provide(Blobs, blobs);
+ * console.log(kept.key === Blobs, await blobs.get("0".repeat(64))); // true undefined
  * ```
  * @throws {DefinitionError} for an option that is unknown or out of range.
  */

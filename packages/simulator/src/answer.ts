@@ -62,7 +62,7 @@ export function responsesAnswer(request: SimulatedRequest, given: AnswerStep, id
     max_output_tokens: body["max_output_tokens"] ?? null,
     max_tool_calls: body["max_tool_calls"] ?? null,
     model: request.model,
-    output: responsesItems(step, calls, { status, encrypted: wantsEncrypted(body) }, ids),
+    output: responsesItems(step, calls, { status, encrypted: wantsEncrypted(body), summary: wantsSummary(body) }, ids),
     parallel_tool_calls: body["parallel_tool_calls"] ?? true,
     previous_response_id: null,
     reasoning: body["reasoning"] ?? { effort: null, summary: null },
@@ -95,10 +95,15 @@ function wantsEncrypted({ include }: JsonObject): boolean {
   return Array.isArray(include) && include.includes("reasoning.encrypted_content");
 }
 
+function wantsSummary({ reasoning }: JsonObject): boolean {
+  const summary = isObject(reasoning) ? reasoning["summary"] : undefined;
+  return typeof summary === "string" && summary !== "none";
+}
+
 function responsesItems(
   step: AnswerStep,
   calls: readonly SimulatedCall[],
-  { status, encrypted }: { readonly status: string; readonly encrypted: boolean },
+  { status, encrypted, summary }: { readonly status: string; readonly encrypted: boolean; readonly summary: boolean },
   ids: Ids,
 ): readonly JsonObject[] {
   const text = answerText(step);
@@ -113,7 +118,7 @@ function responsesItems(
           {
             id: ids.next("rs"),
             type: "reasoning",
-            summary: [],
+            summary: summary ? [{ type: "summary_text", text: step.reasoning }] : [],
             ...(encrypted ? { encrypted_content: Buffer.from(step.reasoning).toString("base64") } : {}),
           },
         ]),

@@ -33,6 +33,7 @@ function responsesEvents(body: JsonObject, { chunkCharacters }: Streaming): read
     const at = { item_id: item["id"], output_index };
     add("response.output_item.added", { output_index, item: begunItem(item) });
     if (item["type"] === "message") addParts(item, at, chunkCharacters, add);
+    if (item["type"] === "reasoning") addSummary(item, at, chunkCharacters, add);
     if (item["type"] === "function_call" && typeof item["arguments"] === "string") {
       for (const delta of pieces(item["arguments"], chunkCharacters)) {
         add("response.function_call_arguments.delta", { ...at, delta });
@@ -69,7 +70,25 @@ function addParts(
   }
 }
 
+function addSummary(
+  item: JsonObject,
+  at: JsonObject,
+  chunkCharacters: number,
+  add: (type: string, fields: JsonObject) => void,
+): void {
+  const parts = Array.isArray(item["summary"]) ? (item["summary"] as unknown[]).filter(isObject) : [];
+  for (const [summary_index, part] of parts.entries()) {
+    const here = { ...at, summary_index };
+    const text = typeof part["text"] === "string" ? part["text"] : "";
+    add("response.reasoning_summary_part.added", { ...here, part: { ...part, text: "" } });
+    for (const delta of pieces(text, chunkCharacters)) add("response.reasoning_summary_text.delta", { ...here, delta });
+    add("response.reasoning_summary_text.done", { ...here, text });
+    add("response.reasoning_summary_part.done", { ...here, part });
+  }
+}
+
 function begunItem(item: JsonObject): JsonObject {
+  if (item["type"] === "reasoning") return { ...item, summary: [] };
   if (item["type"] === "message") return { ...item, status: "in_progress", content: [] };
   return item["type"] === "function_call" ? { ...item, status: "in_progress", arguments: "" } : item;
 }

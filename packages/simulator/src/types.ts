@@ -18,7 +18,7 @@ export interface AnswerStep {
         readonly id?: string | undefined;
       }[]
     | undefined;
-  /** The model's thoughts before the rest: a reasoning item, a thinking block or a thought part. Not in Chat Completions. */
+  /** The model's thoughts before the rest: a reasoning item, with a summary where the request asks for one; a thinking block or a thought part. Not in Chat Completions. */
   readonly reasoning?: string | undefined;
   /** The text with which the model declines. Default: none. */
   readonly refusal?: string | undefined;

@@ -59,6 +59,25 @@ test("SIM-1 reasoning is sent encrypted only to those who ask for it", async () 
   expect(await reasoning({ include: ["reasoning.encrypted_content"] })).toHaveProperty("encrypted_content");
 });
 
+test("SIM-1 a summary of the reasoning is sent to those who ask for it, streamed as well", async () => {
+  const step = { text: "a", reasoning: "I think of it." };
+  await using simulator = await startSimulator({ steps: [step, step, step], chunkCharacters: 5 });
+  const asked = { input: "a", reasoning: { summary: "auto" } };
+  const { body } = await responses(simulator, asked);
+  expect((body["output"] as object[])[0]).toMatchObject({
+    summary: [{ type: "summary_text", text: "I think of it." }],
+  });
+  const none = await responses(simulator, { input: "a", reasoning: { summary: "none" } });
+  expect((none.body["output"] as object[])[0]).toMatchObject({ summary: [] });
+  const streamed = await fetch(`${simulator.baseURL}/responses`, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: "Bearer key" },
+    body: JSON.stringify({ ...asked, model: "m", stream: true }),
+  });
+  const deltas = [...(await streamed.text()).matchAll(/reasoning_summary_text.delta".*"delta":"([^"]*)"/g)];
+  expect(deltas.map(([, delta]) => delta)).toEqual(["I thi", "nk of", " it."]);
+});
+
 test("SIM-1 a response repeats what was asked for", async () => {
   await using simulator = await startSimulator();
   const asked = { metadata: { run: "7" }, truncation: "auto", user: "u", service_tier: "flex", max_tool_calls: 3 };

@@ -30,7 +30,10 @@ export function sweepBounds(options: Parameters<Blobs["sweep"]>[0]): SweepBounds
   return { named: new Set(named), latest: systemClock.now() - olderThanMs };
 }
 
-/** @throws {DefinitionError} unless it is a number from 0. */
+/**
+ * Checks the most bytes that a store keeps of one file.
+ * @throws {DefinitionError} unless it is a number from 0.
+ */
 export function checkMaxBytes(of: string, maxBytes: number): void {
   if (typeof maxBytes === "number" && maxBytes >= 0) return;
   throw new DefinitionError(`maxBytes of ${of} has to be a number from 0, not ${describeValue(maxBytes)}.`);
