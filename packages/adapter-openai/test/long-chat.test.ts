@@ -2,10 +2,11 @@ import { openai } from "@proviso/adapter-openai";
 import { defineTool, parseMessages, type HistoryCompacted, type Message, definePrompt } from "@proviso/core";
 import { createSession } from "@proviso/runtime";
 import { startSimulator, type SimulatedRequest, type SimulatorStep } from "@proviso/simulator";
-import { describe, expect, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import { z } from "zod";
 
 const window = 32_000;
+const turns = inject("exhaustive") ? 400 : 120;
 const answerTokens = 1_000;
 
 /** A service with a window and a cache of prompts: it counts a token for four characters of what was really sent. */
@@ -68,7 +69,7 @@ const turn = definePrompt({
 });
 
 describe.each(["responses", "chat"] as const)("a conversation over %s", (api) => {
-  test("CTX-1 CTX-6 400 turns in a window of 32,000 tokens never fail and keep their cached prefix", async () => {
+  test(`CTX-1 CTX-6 ${turns} turns in a window of 32,000 tokens never fail and keep their cached prefix`, async () => {
     const { rules, cached, sent } = service();
     await using simulator = await startSimulator({ rules, keepRequests: false });
     const adapter = openai({
@@ -82,13 +83,13 @@ describe.each(["responses", "chat"] as const)("a conversation over %s", (api) =>
     const compacted: HistoryCompacted[] = [];
     session.on("history.compacted", (event) => void compacted.push(event));
     let messages: readonly Message[] = [];
-    for (let said = 0; said < 400; said++) {
+    for (let said = 0; said < turns; said++) {
       const prompt = turn.bind({ said: `Question ${said}: `.padEnd(500, "q") });
       const response = await adapter.evaluate(prompt, { session, messages, context: { window } });
       // As a chat does that is kept in a file.
       messages = said % 10 === 0 ? parseMessages(JSON.parse(JSON.stringify(response.messages))) : response.messages;
     }
-    expect(sent.length).toBeGreaterThan(400);
+    expect(sent.length).toBeGreaterThan(turns);
     expect(Math.max(...sent)).toBeLessThanOrEqual(window - answerTokens);
     expect(compacted.length).toBeGreaterThan(2);
     expect(compacted.every(({ why }) => why === "threshold")).toBe(true);

@@ -99,7 +99,7 @@ test.each(seeds)(
 
 test("FS-3 what calls and their undoing cost does not grow with the tree", async () => {
   const costs: number[] = [];
-  for (const size of [0, 2_000]) {
+  for (const size of [0, 400]) {
     const more = Array.from({ length: size }, (_, n) => [`many/${n % 40}/${n}.txt`, "x"] as const);
     const { root, close } = await temporaryFolder({ ...scenarioOf(7).files, ...Object.fromEntries(more) });
     const { output } = await play(root, 7, 5, { at: 0 });

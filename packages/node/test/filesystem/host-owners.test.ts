@@ -5,7 +5,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import { rejectionOf, thrownBy } from "../../../runtime/test/state/support.ts";
 import { host, later } from "./host-support.ts";
 import { leftBehind, logLine } from "./left-behind.ts";
@@ -159,7 +159,7 @@ test("FS-3 of processes that want to change the root at once, one after the othe
   await leftBehind(made, nobody);
   const script = join(import.meta.dirname, "processes/writer.ts");
   const names = ["a", "b", "c", "d"];
-  const calls = 25;
+  const calls = inject("exhaustive") ? 25 : 10;
   const ended = names.map((name) => {
     const options = [...fromSources, script, made.root, name, `${calls}`];
     const child = spawn(process.execPath, options, { stdio: ["ignore", "ignore", "inherit"] });

@@ -98,6 +98,7 @@ function service({ steps, real, charactersPerToken, reports, summary }: World) {
 const allowed = new Set(["provider", "turns", "budget"]);
 
 test("CTX-5 CTX-6 CTX-8 CTX-11 whatever a model answers and refuses, histories stay whole and only grow between two shortenings", async () => {
+  const runs = inject("exhaustive") ? 1_000 : 100;
   let compactions = 0;
   let answers = 0;
   await fc.assert(
@@ -155,8 +156,8 @@ test("CTX-5 CTX-6 CTX-8 CTX-11 whatever a model answers and refuses, histories s
         messages = left.messages;
       }
     }),
-    { numRuns: inject("exhaustive") ? 1_000 : 300 },
+    { numRuns: runs },
   );
-  expect(compactions).toBeGreaterThan(100);
-  expect(answers).toBeGreaterThan(100);
+  expect(compactions).toBeGreaterThan(runs / 3);
+  expect(answers).toBeGreaterThan(runs / 3);
 }, 300_000);
