@@ -64,8 +64,11 @@ test("CNV-7 CNV-4 kill -9 in the middle of a save leaves the last save whole; an
         ({ messages, revision }) => ({ messages, revision, afterMs: performance.now() - killedAt }),
         options,
       );
-    await expect(use({})).rejects.toMatchObject({ reason: "busy" });
-    const { messages, revision, afterMs } = await use({ waitMs: 10_000 });
+    // On a busy machine it may have died between two saves, when it held nothing.
+    const { messages, revision, afterMs } = await use({}).catch((error: unknown) => {
+      expect(error).toMatchObject({ reason: "busy" });
+      return use({ waitMs: 10_000 });
+    });
     // What was reported is there; at most the save under way has come through as well.
     const reported = Number(lines().at(-1));
     expect([reported, reported + 1]).toContain(revision);
