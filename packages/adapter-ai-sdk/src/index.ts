@@ -32,9 +32,12 @@ export { toUIMessageStream } from "./ui-message-stream.ts";
 export type { UIMessageStreamOptions } from "./ui-message-stream.ts";
 export type {
   UIMessageError,
+  UIMessageFile,
   UIMessageMark,
   UIMessageOutput,
   UIMessageReset,
+  UIMessageSourceDocument,
+  UIMessageSourceUrl,
   UIMessageStart,
   UIMessageStreamChunk,
   UIMessageText,

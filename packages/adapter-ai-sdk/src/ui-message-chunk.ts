@@ -13,6 +13,9 @@ export type UIMessageStreamChunk =
   | UIMessageToolOutput
   | UIMessageToolOutputError
   | UIMessageOutput
+  | UIMessageSourceUrl
+  | UIMessageSourceDocument
+  | UIMessageFile
   | UIMessageReset
   | UIMessageError;
 
@@ -49,6 +52,8 @@ export interface UIMessageToolInput {
   readonly toolName: string;
   /** The arguments as the model gave them. */
   readonly input: unknown;
+  /** Set where the provider runs the call. */
+  readonly providerExecuted?: true;
   /** The page does not know the types of the tool. */
   readonly dynamic: true;
 }
@@ -73,18 +78,22 @@ export interface UIMessageToolOutput {
   readonly toolCallId: string;
   /** The tool's value, or its message where it has none; of progress `done`, `total` and `message`. */
   readonly output: unknown;
+  /** Set where the provider ran the call. */
+  readonly providerExecuted?: true;
   /** If set, the output is the call's progress. */
   readonly preliminary?: true;
   /** The page does not know the types of the tool. */
   readonly dynamic: true;
 }
-/** A tool call failed; its changes were undone. */
+/** A tool call failed; its changes were undone, but for those of a call that the provider ran. */
 export interface UIMessageToolOutputError {
   readonly type: "tool-output-error";
   /** The id of the call. */
   readonly toolCallId: string;
   /** What the model reads of it. */
   readonly errorText: string;
+  /** Set where the provider ran the call. */
+  readonly providerExecuted?: true;
   /** The page does not know the types of the tool. */
   readonly dynamic: true;
 }
@@ -96,7 +105,37 @@ export interface UIMessageOutput {
   /** The output so far, which is not validated. */
   readonly data: unknown;
 }
-/** The text of a part is not valid any more: its request is made again. */
+/** A page that the answer rests on. */
+export interface UIMessageSourceUrl {
+  readonly type: "source-url";
+  /** The number of the source in its message. */
+  readonly sourceId: string;
+  /** The address. */
+  readonly url: string;
+  /** What it is called; left out: the provider does not say. */
+  readonly title?: string;
+}
+/** A document that the answer rests on. */
+export interface UIMessageSourceDocument {
+  readonly type: "source-document";
+  /** The number of the source in its message. */
+  readonly sourceId: string;
+  /** Always "application/octet-stream": providers do not say it. */
+  readonly mediaType: string;
+  /** What it is called; "" where the provider does not say. */
+  readonly title: string;
+  /** The name of its file; left out: the provider does not say. */
+  readonly filename?: string;
+}
+/** A file that the model made. */
+export interface UIMessageFile {
+  readonly type: "file";
+  /** Where the page gets it: what `fileUrl` returned, or the file's own address. */
+  readonly url: string;
+  /** Its media type. */
+  readonly mediaType: string;
+}
+/** The text of a part is not valid any more: its request, or the whole evaluation, is made again. */
 export interface UIMessageReset {
   readonly type: "data-reset";
   /** The part that is not valid. */

@@ -1,4 +1,13 @@
-import { DefinitionError, isEvaluationFailure, type EvaluationStream, type StreamEvent } from "@proviso/core";
+import {
+  DefinitionError,
+  isEvaluationFailure,
+  type EvaluationStream,
+  type FileRef,
+  type ProviderResponded,
+  type ProviderToolUsed,
+  type Source,
+  type StreamEvent,
+} from "@proviso/core";
 import { checkOptionNames, parseJson } from "@proviso/core/provider";
 import { describeValue } from "@proviso/core/internal";
 import type { UIMessageStreamChunk } from "./ui-message-chunk.ts";
@@ -12,18 +21,23 @@ export interface UIMessageStreamOptions {
    * then. Default true.
    */
   readonly tools?: boolean | undefined;
+  /**
+   * Where the page gets a file that the model made, "/files/" and its hash for example, from a route that reads your
+   * `Blobs`; undefined: it is not shown. Default: a file with an address of its own has that, others are not shown.
+   */
+  readonly fileUrl?: ((file: FileRef) => string | undefined) | undefined;
   /** The text that the page gets of a failure. Default: the error's code alone, because a message may quote the prompt. */
   readonly onError?: ((error: unknown) => string) | undefined;
 }
 
-const optionNames = { messageId: true, tools: true, onError: true } as const;
+const optionNames = { messageId: true, tools: true, fileUrl: true, onError: true } as const;
 
 /**
  * Makes the stream that a page with the AI SDK's `useChat` reads: give it to `createUIMessageStreamResponse({ stream })` of
- * the package `ai`. A turn is a step; text, thoughts, tool calls with their state, a structured output (`data-output`, each time
- * anew) and failures arrive as they happen. Where a request is repeated after text was sent, the text that was sent stays a
- * part of its own, because the protocol cannot take text back; a transient `data-reset` names that part. When the reader
- * leaves, the evaluation is aborted.
+ * the package `ai`. A turn is a step; text, thoughts, tool calls with their state, sources, files, a structured output
+ * (`data-output`, each time anew) and failures arrive as they happen. Where a request, or the whole evaluation, is repeated
+ * after text was sent, the text that was sent stays a part of its own, because the protocol cannot take text back; a
+ * transient `data-reset` names each such part. When the reader leaves, the evaluation is aborted.
  * @example
  * ```ts
  * import { toUIMessageStream } from "@proviso/adapter-ai-sdk";
@@ -86,11 +100,16 @@ class PageMessage {
   readonly #onError: (error: unknown) => string;
   readonly #announced = new Set<string>();
   #turn = 0;
+  readonly #fileUrl: (file: FileRef) => string | undefined;
   readonly #parts = { text: 0, reasoning: 0 };
+  /** The parts that are valid. */
+  readonly #valid = new Set<string>();
+  #sources = 0;
   /** The part of the text, or of the thoughts, that is open. */
   #open: { readonly kind: "text" | "reasoning"; readonly id: string } | undefined;
 
-  constructor({ messageId, tools = true, onError = codeOf }: UIMessageStreamOptions) {
+  constructor({ messageId, tools = true, fileUrl = addressOf, onError = codeOf }: UIMessageStreamOptions) {
+    this.#fileUrl = fileUrl;
     this.#messageId = messageId;
     this.#showsTools = tools;
     this.#onError = onError;
@@ -107,7 +126,9 @@ class PageMessage {
     if (type === "reasoning.delta") return this.#delta("reasoning", event.text);
     if (type === "text.reset") return this.#reset();
     if (type === "output.delta") return [{ type: "data-output", id: "output", data: event.partial }];
-    if (type === "provider.responded") return this.#close();
+    if (type === "provider.responded") return [...this.#close(), ...this.#beside(event)];
+    if (type === "evaluation.restarted") return this.#restart();
+    if (type === "provider.tool") return this.#showsTools ? providerCall(event) : [];
     return this.#showsTools ? this.#toolChunks(event) : [];
   }
 
@@ -134,13 +155,33 @@ class PageMessage {
     const id = `${kind}-${++this.#parts[kind]}`;
     const before = this.#close();
     this.#open = { kind, id };
+    this.#valid.add(id);
     return [...before, { type: `${kind}-start`, id }, { type: `${kind}-delta`, id, delta }];
   }
 
   #reset(): readonly UIMessageStreamChunk[] {
     const id = this.#open?.id;
-    if (id === undefined) return [];
-    return [...this.#close(), { type: "data-reset", data: { id }, transient: true }];
+    return id === undefined ? [] : [...this.#close(), this.#taken(id)];
+  }
+
+  /** Takes back all that was shown: the evaluation begins again. */
+  #restart(): readonly UIMessageStreamChunk[] {
+    const closed = this.#close();
+    return [...closed, ...[...this.#valid].map((id) => this.#taken(id))];
+  }
+
+  #taken(id: string): UIMessageStreamChunk {
+    this.#valid.delete(id);
+    return { type: "data-reset", data: { id }, transient: true };
+  }
+
+  /** What an answer has beside its text. */
+  #beside({ sources = [], files = [] }: ProviderResponded): readonly UIMessageStreamChunk[] {
+    const shown = files.flatMap((file): readonly UIMessageStreamChunk[] => {
+      const url = this.#fileUrl(file);
+      return url === undefined ? [] : [{ type: "file", url, mediaType: file.mediaType }];
+    });
+    return [...sources.map((source) => sourceChunk(source, `source-${++this.#sources}`)), ...shown];
   }
 
   #close(): readonly UIMessageStreamChunk[] {
@@ -180,6 +221,28 @@ class PageMessage {
       ? [{ type: "tool-output-error", toolCallId, errorText, dynamic: true }]
       : [{ type: "tool-input-error", toolCallId, toolName, input, errorText, dynamic: true }];
   }
+}
+
+function addressOf(file: FileRef): string | undefined {
+  return file.kind === "link" ? file.url : undefined;
+}
+
+function sourceChunk({ kind, url, title, fileName }: Source, sourceId: string): UIMessageStreamChunk {
+  if (kind === "url" && url !== undefined) {
+    return { type: "source-url", sourceId, url, ...(title === undefined ? {} : { title }) };
+  }
+  const filename = fileName === undefined ? {} : { filename: fileName };
+  return { type: "source-document", sourceId, mediaType: "application/octet-stream", title: title ?? "", ...filename };
+}
+
+/** A call that the provider ran is over when it is reported. */
+function providerCall(event: ProviderToolUsed): readonly UIMessageStreamChunk[] {
+  const { callId: toolCallId, name: toolName, input, output = null, isError } = event;
+  const own = { toolCallId, providerExecuted: true, dynamic: true } as const;
+  const begun: UIMessageStreamChunk = { type: "tool-input-available", ...own, toolName, input };
+  if (!isError) return [begun, { type: "tool-output-available", ...own, output }];
+  const errorText = typeof output === "string" ? output : JSON.stringify(output);
+  return [begun, { type: "tool-output-error", ...own, errorText }];
 }
 
 function codeOf(error: unknown): string {

@@ -1,6 +1,7 @@
-import { toUIMessageStream } from "@proviso/adapter-ai-sdk";
+import { toUIMessageStream, type UIMessageStreamChunk, type UIMessageStreamOptions } from "@proviso/adapter-ai-sdk";
 import { definePrompt, defineTool, type EvaluateOptions, type Prompt, type ProviderAdapter } from "@proviso/core";
 import { createSession, modelAdapter } from "@proviso/runtime";
+import { fallback } from "@proviso/runtime/routing";
 import { fakeEnvironment, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import { createUIMessageStreamResponse, DefaultChatTransport, readUIMessageStream, type UIMessage } from "ai";
 import { createServer } from "node:http";
@@ -27,13 +28,14 @@ const toolCall = (input: object, name = "add") => ({ toolCalls: [{ name, argumen
 async function readOverHttp(
   adapter: ProviderAdapter,
   prompt: Prompt,
-  options: EvaluateOptions & { readonly tools?: boolean; readonly leaveAfter?: number } = {},
+  options: EvaluateOptions & Pick<UIMessageStreamOptions, "tools" | "fileUrl"> & { readonly leaveAfter?: number } = {},
 ) {
-  const { tools, leaveAfter = Infinity, ...given } = options;
+  const { tools, fileUrl, leaveAfter = Infinity, ...given } = options;
   const server = createServer((_, response) => {
     const stream = toUIMessageStream(adapter.stream(prompt, given), {
       messageId: "m1",
-      ...(tools === undefined ? {} : { tools }),
+      tools,
+      fileUrl,
     });
     const answer = createUIMessageStreamResponse({ stream });
     response.writeHead(answer.status, Object.fromEntries(answer.headers));
@@ -121,6 +123,48 @@ test("AIS-25 thoughts are a part of their own, before the text", async () => {
     { type: "reasoning", text: "One and two.", state: "done" },
     { type: "text", text: "It is 3.", state: "done" },
   ]);
+});
+
+test("AIS-25 SRC-1 sources, files and calls that the provider ran are parts of the message", async () => {
+  const bytes = Buffer.from("\u0089PNG\r\n\u001a\n picture", "latin1");
+  const step: ScriptedStep = {
+    text: "It is 3.",
+    providerCalls: [
+      { callId: "p1", name: "search", input: { query: "1 + 2" }, output: ["3"], isError: false },
+      { callId: "p2", name: "search", input: {}, output: "too many", isError: true },
+    ],
+    sources: [
+      { kind: "url", url: "https://a.example/", title: "A" },
+      { kind: "document", title: "B", fileName: "b.pdf" },
+    ],
+    files: [{ at: 8, mediaType: "image/png", data: bytes }],
+  };
+  const { parts, errors } = await readOverHttp(scripted([step]), sum, {
+    fileUrl: (file) => (file.kind === "stored" ? `/files/${file.hash}` : undefined),
+  });
+  expect(errors).toEqual([]);
+  expect(parts.slice(1)).toMatchObject([
+    { type: "text", text: "It is 3." },
+    { type: "dynamic-tool", toolName: "search", state: "output-available", output: ["3"], providerExecuted: true },
+    { type: "dynamic-tool", toolName: "search", state: "output-error", errorText: "too many" },
+    { type: "source-url", url: "https://a.example/", title: "A" },
+    { type: "source-document", title: "B", filename: "b.pdf" },
+    { type: "file", mediaType: "image/png", url: expect.stringMatching(/^\/files\/[0-9a-f]{64}$/) as string },
+  ]);
+  const hidden = await readOverHttp(scripted([step]), sum, { tools: false });
+  expect(hidden.parts.map(({ type }) => type)).toEqual(["step-start", "text", "source-url", "source-document"]);
+});
+
+test("AIS-25 RTE-8 what an evaluation that begins again has shown is taken back", async () => {
+  const answers = definePrompt({ key: "n", text: "A number.", output: z.object({ n: z.number() }) });
+  const [first, second] = [scripted([{ text: "none" }]), scripted([{ output: { n: 3 } }])];
+  const stream = fallback([first, second], { on: ["output"] }).stream(answers.bind());
+  const chunks: UIMessageStreamChunk[] = [];
+  for await (const chunk of toUIMessageStream(stream)) chunks.push(chunk);
+  const resets = chunks.flatMap((chunk) => (chunk.type === "data-reset" ? [chunk.data.id] : []));
+  expect(resets).toEqual(["text-1"]);
+  expect(chunks.filter(({ type }) => type === "text-start")).toHaveLength(2);
+  expect(chunks.at(-1)).toEqual({ type: "finish" });
 });
 
 test("AIS-25 text of a request that is made again stays a part of its own, and is named", async () => {
