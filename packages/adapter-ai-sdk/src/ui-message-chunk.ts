@@ -132,7 +132,7 @@ export interface UIMessageFile {
   readonly type: "file";
   /** Where the page gets it: what `fileUrl` returned, or the file's own address. */
   readonly url: string;
-  /** Its media type. */
+  /** The media type of the file. */
   readonly mediaType: string;
 }
 /** The text of a part is not valid any more: its request, or the whole evaluation, is made again. */
