@@ -10,7 +10,7 @@ import { isObject, type AnswerStep, type JsonObject, type SimulatedCall, type Si
 export function geminiAnswer(request: SimulatedRequest, given: AnswerStep, { ids, cache, now }: Making): JsonObject {
   const { body, model } = request;
   const config = isObject(body["generationConfig"]) ? body["generationConfig"] : {};
-  const { step: stopped } = stoppedAt(given, config["stopSequences"]);
+  const { step: stopped } = stoppedAt(forced(request, given), config["stopSequences"]);
   const { step, calls } = withinLimit(request, stopped, answerCalls(stopped, ids, "call"));
   const prompt = cache.implicit(model, geminiBlocks(body), now);
   const input = prompt.plain + prompt.read;
@@ -38,6 +38,21 @@ export function geminiAnswer(request: SimulatedRequest, given: AnswerStep, { ids
     modelVersion: model,
     responseId: ids.next("resp"),
   };
+}
+
+/**
+ * A model that has to call a function puts a structured answer into one: into the only one that is allowed, or into "json",
+ * as clients name it that ask for a shape in this way.
+ */
+function forced({ toolChoice, tools, output }: SimulatedRequest, step: AnswerStep): AnswerStep {
+  if (step.output === undefined || output !== undefined) return step;
+  if (!isObject(toolChoice) || toolChoice["mode"] !== "ANY") return step;
+  const allowed = toolChoice["allowedFunctionNames"];
+  const names = Array.isArray(allowed) ? (allowed as readonly string[]) : tools.map(({ name }) => name);
+  const name = names.length === 1 ? names[0] : names.find((one) => one === "json");
+  if (name === undefined) return step;
+  const { output: given, ...rest } = step;
+  return { ...rest, toolCalls: [...(step.toolCalls ?? []), { name, arguments: given as object }] };
 }
 
 /** A prompt that a filter stops has no candidate at all; an answer that one stops has a reason. */

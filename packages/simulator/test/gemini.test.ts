@@ -63,6 +63,26 @@ describe("SIM-23 Gemini's generateContent", () => {
     expect(calls?.body["usageMetadata"]).toMatchObject({ thoughtsTokenCount: 1 });
   });
 
+  test("SIM-23 a structured answer goes into the function that has to be called", async () => {
+    const step = { output: { a: 1 } };
+    const json = { name: "json", parametersJsonSchema: { type: "object" } };
+    const tools = [{ functionDeclarations: [...lookUp[0]!.functionDeclarations, json] }];
+    const calling = (mode: string, more: object = {}) => ({
+      tools,
+      toolConfig: { functionCallingConfig: { mode, ...more } },
+    });
+    const [any, allowed, auto] = await asked(
+      { steps: [step, step, step] },
+      calling("ANY"),
+      calling("ANY", { allowedFunctionNames: ["look_up"] }),
+      calling("AUTO"),
+    );
+    const called = (name: string) => ({ content: { parts: [{ functionCall: { name, args: { a: 1 } } }] } });
+    expect(candidateOf(any)).toMatchObject(called("json"));
+    expect(candidateOf(allowed)).toMatchObject(called("look_up"));
+    expect(candidateOf(auto)).toMatchObject({ content: { parts: [{ text: '{"a":1}' }] } });
+  });
+
   test("SIM-23 its reasons for an end that is none", async () => {
     const steps = [
       { text: "x".repeat(1_000) },

@@ -2,6 +2,7 @@ import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { aiSdk, litellm } from "@proviso/adapter-ai-sdk";
 import { describeAdapter } from "@proviso/adapter-kit/conformance";
+import { fallback, paced } from "@proviso/runtime/routing";
 import { inject } from "vitest";
 import { overTheWire } from "./over-the-wire.ts";
 import { scriptedLanguageModel } from "./scripted-model.ts";
@@ -21,6 +22,10 @@ overTheWire(
 
 if (inject("exhaustive")) {
   overTheWire("litellm", (given) => litellm({ model: "openai/gpt-5.4", ...given }));
+  // RTE-12 a wrapped adapter does what the adapter does.
+  overTheWire("litellm, paced in a fallback", (given) =>
+    fallback([paced(litellm({ model: "openai/gpt-5.4", ...given }))]),
+  );
 
   overTheWire(
     "@ai-sdk/openai, chat",

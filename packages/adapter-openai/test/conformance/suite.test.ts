@@ -3,7 +3,7 @@ import { leanFetch } from "@proviso/adapter-openai/node";
 import { playScript } from "@proviso/fault-matrix";
 import { describeAdapter } from "@proviso/adapter-kit/conformance";
 import type { ProviderAdapter } from "@proviso/core";
-import { fallback } from "@proviso/runtime/routing";
+import { fallback, hedged, paced, priced } from "@proviso/runtime/routing";
 import { inject } from "vitest";
 
 function describeOpenAI(
@@ -32,6 +32,8 @@ describeOpenAI("openai in a fallback, responses", { api: "responses" }, (adapter
 if (inject("exhaustive")) {
   describeOpenAI("openai over leanFetch, responses", { api: "responses", fetch });
   describeOpenAI("openai, chat", { api: "chat" });
+  describeOpenAI("openai hedged, chat", { api: "chat" }, (adapter) => hedged([adapter], { afterMs: 600_000 }));
+  describeOpenAI("openai priced and paced, chat", { api: "chat" }, (adapter) => priced(paced(adapter)));
   describeOpenAI("openai without native output, responses", { api: "responses", nativeOutput: false });
   describeOpenAI("openai without native output, chat", { api: "chat", nativeOutput: false });
 }

@@ -187,12 +187,35 @@ function costOf(
   streamed: string,
 ): Usage | undefined {
   if (answer.failure !== undefined && answer.usage === undefined && streamed === "") return undefined;
-  const { usage } = answer;
-  const estimate = {
-    inputTokens: usage?.inputTokens === undefined ? inputOf(run, request) : 0,
-    outputTokens: answer.failure === undefined ? answerTokensOf(answer.message) : estimatedTokens(streamed),
-  };
-  return atPrice(run, prices, countUsage(usage, estimate));
+  return atPrice(run, prices, countUsage(answer.usage, new TryEstimate(run, request, { answer, streamed })));
+}
+
+/** How a try ended, with what had been streamed. */
+interface EndedTry {
+  readonly answer: ModelResponse | ModelFailure;
+  readonly streamed: string;
+}
+
+/** What a try cost where its provider does not say it. Each number is a pass over texts, made when it is asked for. */
+class TryEstimate {
+  readonly #run: Run;
+  readonly #request: ModelRequest;
+  readonly #ended: EndedTry;
+
+  constructor(run: Run, request: ModelRequest, ended: EndedTry) {
+    this.#run = run;
+    this.#request = request;
+    this.#ended = ended;
+  }
+
+  get inputTokens(): number {
+    return inputOf(this.#run, this.#request);
+  }
+
+  get outputTokens(): number {
+    const { answer, streamed } = this.#ended;
+    return answer.failure === undefined ? answerTokensOf(answer.message) : estimatedTokens(streamed);
+  }
 }
 
 /** The usage with its cost in dollars, where that is known by now. */

@@ -290,6 +290,15 @@ test("RTE-10 an evaluation that is aborted in the second try has paid for the fi
   await expect(failed).rejects.toMatchObject({ code: "aborted", usage: { inputTokens: 7, outputTokens: 2 } });
 });
 
+test("LIM-6 RTE-10 a usage that is no number of tokens is estimated in a chain too", async () => {
+  const usage = { inputTokens: -5, outputTokens: Number.NaN };
+  const { adapter } = chain([[{ text: "an answer", usage } as ScriptedStep]]);
+  const { usage: counted } = await adapter.evaluate(prompt);
+  expect(counted.estimated).toBe(true);
+  expect(counted.inputTokens).toBeGreaterThan(0);
+  expect(counted.outputTokens).toBeGreaterThan(0);
+});
+
 test("RTE-12 the secrets of all members are hidden", async () => {
   const environment = fakeEnvironment();
   const [first, second] = ["secret-of-a", "secret-of-b"] as const;

@@ -111,7 +111,18 @@ function merged(events: readonly SessionEvent[]): readonly SessionEvent[] {
 }
 
 const aside = new Set(
-  ["at", "durationMs", "delayMs", "route", "adapter", "model", "providerItems", "evaluationId", "seq"].concat(
+  [
+    "at",
+    "durationMs",
+    "delayMs",
+    "queuedMs",
+    "route",
+    "adapter",
+    "model",
+    "providerItems",
+    "evaluationId",
+    "seq",
+  ].concat(
     // Whether the price of a model is known does not depend on the adapter.
     "costUsd",
     // The service names it, or does not.
