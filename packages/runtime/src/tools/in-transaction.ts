@@ -2,6 +2,7 @@
 import type { RejectedParams, ToolCall, ToolInvoked, ToolMessage, ToolResult } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 import { after, allOf } from "../at-once.ts";
+import { elapsedMs } from "../elapsed.ts";
 import { isFailure, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import { endTransaction, rollback } from "../transactions/ending.ts";
@@ -122,7 +123,9 @@ function runCalls(
   const invoking = allOf(
     begun.map((each) => {
       if ("result" in each) return each;
-      const invocation = invoke(run, each, transactionOf(each.call), watched);
+      const invoked = invoke(run, each, transactionOf(each.call), watched);
+      // Calls beside each other are recorded together, when the slowest has ended.
+      const invocation = calls.length === 1 ? invoked : after(invoked, (ended) => timed(run, ended, startedAt));
       return own.size === 0 ? invocation : endEarly(run, each.call, invocation, own, startedAt);
     }),
   );
@@ -132,6 +135,10 @@ function runCalls(
     const undoing = undone.length === 0 ? undefined : undo(undone, transactionOf);
     return after(undoing, () => recordAndAnswer(run, calls, invocations, transactionOf, startedAt));
   });
+}
+
+function timed(run: Run, ended: Prepared, startedAt: number): Prepared {
+  return "result" in ended ? { ...ended, durationMs: elapsedMs(run.world.clock, startedAt) } : ended;
 }
 
 async function undo(calls: readonly ToolCall[], transactionOf: (call: ToolCall) => Transaction): Promise<void> {

@@ -11,6 +11,8 @@ export interface Invocation {
   readonly opens?: SectionsToOpen | undefined;
   /** What the handler threw, for debugging; the model never sees it. */
   readonly cause?: unknown;
+  /** Milliseconds until it ended, where others ran beside it; undefined: until it is recorded. */
+  readonly durationMs?: number | undefined;
 }
 
 /** A call whose arguments fit; its input is frozen. */

@@ -16,19 +16,19 @@ import { announceOpening } from "../disclosure/opening.ts";
 export function recordCall(
   run: Run,
   call: ToolCall,
-  { params, result, opens, cause }: Invocation,
+  { params, result, opens, cause, durationMs }: Invocation,
   transaction: Transaction | undefined,
   startedAt: number,
 ): ToolResult | Promise<ToolResult> {
   if (!result.success || transaction === undefined) {
     if (opens !== undefined) announceOpening(run, opens);
-    record(run, call, { params, result, cause }, startedAt);
+    record(run, call, { params, result, cause, durationMs }, startedAt);
     return result;
   }
   const beforeEvent = run.core.mark("all");
   run.core.open(beforeEvent, run.evaluationId);
   if (opens !== undefined) announceOpening(run, opens);
-  const errors = record(run, call, { params, result }, startedAt);
+  const errors = record(run, call, { params, result, durationMs }, startedAt);
   if (errors.length > 0) run.core.rollback(beforeEvent);
   run.core.close(beforeEvent);
   if (errors.length === 0) {
@@ -37,7 +37,7 @@ export function recordCall(
   }
   return rollback(transaction, new Set([call.id])).then(() => {
     const vetoed = failed(`The call of ${call.name} could not be recorded: ${errors.map(messageOf).join("; ")}`);
-    record(run, call, { params, result: vetoed, cause: errors[0] }, startedAt);
+    record(run, call, { params, result: vetoed, cause: errors[0], durationMs }, startedAt);
     return vetoed;
   });
 }
@@ -72,7 +72,7 @@ export function deliverEvents(run: Run, own: readonly PendingEvent[]): void {
 function record(
   run: Run,
   call: ToolCall,
-  { params, result, cause }: Pick<Invocation, "params" | "result" | "cause">,
+  { params, result, cause, durationMs }: Pick<Invocation, "params" | "result" | "cause" | "durationMs">,
   startedAt: number,
 ): readonly unknown[] {
   const bare: BareEvent = {
@@ -82,7 +82,7 @@ function record(
     name: call.name,
     params,
     result,
-    durationMs: elapsedMs(run.world.clock, startedAt),
+    durationMs: durationMs ?? elapsedMs(run.world.clock, startedAt),
     // The event is kept with the response: fields that come later would stand in a second object, a quarter more in
     // all.
     evaluationId: "",

@@ -37,3 +37,22 @@ test.each([{ uses: [] as const }, { readOnly: true as const }])(
     expect(many).toBeLessThan(8 * few);
   },
 );
+
+test("TOOL-6 calls beside each other have each its own duration", async () => {
+  const environment = fakeEnvironment();
+  const { clock } = environment;
+  const wait = defineTool({
+    name: "wait",
+    description: "Waits.",
+    input: z.object({ ms: z.number() }),
+    uses: [],
+    execute: ({ ms }) => clock.sleep(ms),
+  });
+  const prompt = definePrompt({ key: "p", sections: [{ key: "s", text: "Wait.", tools: [wait] }] }).bind();
+  const toolCalls = [5, 1_000, 50].map((ms) => ({ name: "wait", arguments: { ms } }));
+  const adapter = modelAdapter(scriptedModel([{ toolCalls }, { text: "Done." }]), environment);
+  const evaluating = adapter.evaluate(prompt);
+  await clock.advance(1_000);
+  const { toolResults } = await evaluating;
+  expect(toolResults.map(({ durationMs }) => durationMs)).toEqual([5, 1_000, 50]);
+});
