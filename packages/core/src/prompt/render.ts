@@ -10,7 +10,8 @@ import type { CompiledSection } from "./compile.ts";
 import { disclosureTools, openingLine, type SummarisedSection } from "./disclosure/disclosure-tools.ts";
 import { taskExamplesText, type TaskExample } from "./examples.ts";
 import { outputInstructions } from "./output.ts";
-import { applyOverride, type OverriddenTexts } from "./overrides.ts";
+import { filesInTexts } from "./file-params.ts";
+import { applyOverride, checkOverrideTexts, type OverriddenTexts, type PromptOverride } from "./overrides.ts";
 import { fillText, type PlacedParam, type TextPart } from "./placeholders.ts";
 import type { CompiledTemplate } from "./compiled-template.ts";
 import type { RenderedPrompt, RenderOptions } from "./template.ts";
@@ -38,6 +39,7 @@ interface Shown {
 export function renderPrompt(template: CompiledTemplate, params: Params, options: RenderOptions = {}): RenderedPrompt {
   const { tools: ownTools, declared, descriptor } = template;
   const overrides = options.overrides && applyOverride(options.overrides, descriptor, ownTools);
+  if (options.overrides !== undefined) refuseDroppedFiles(options.overrides, template, params);
   const { visibility = noVisibility, get } = options;
   const rendering: Rendering = { params, declared, visibility, overrides, get };
   const outline = outlineFor(template, rendering);
@@ -56,6 +58,12 @@ export function renderPrompt(template: CompiledTemplate, params: Params, options
     resources,
     summarised,
   });
+}
+
+/** The schema may not say that a param is a file; its value does. @throws {DefinitionError} */
+function refuseDroppedFiles(override: PromptOverride, { descriptor, all }: CompiledTemplate, params: Params): void {
+  const files = filesInTexts(params, all);
+  if (files !== undefined) checkOverrideTexts(override, { ...descriptor, files });
 }
 
 const noVisibility: Rendering["visibility"] = Object.freeze({});
