@@ -9,7 +9,15 @@ import type {
 } from "@proviso/core";
 import { isRecord, parseJson } from "@proviso/core/provider";
 import type { Environment } from "@proviso/runtime";
-import { cacheMarks, labelledText, markedParts, outputSchema, toolInputSchema, wireName, type BytesOf } from "@proviso/adapter-kit";
+import {
+  cacheMarks,
+  labelledText,
+  markedParts,
+  outputSchema,
+  toolInputSchema,
+  wireName,
+  type BytesOf,
+} from "@proviso/adapter-kit";
 import { madePart, toolContent, userParts } from "./files.ts";
 import type { AiSdkSettings, LanguageModel } from "./options.ts";
 import { providerTool } from "./provider-tools.ts";

@@ -10,8 +10,8 @@ import type { CompiledSection } from "./compile.ts";
 import { disclosureTools, openingLine, type SummarisedSection } from "./disclosure/disclosure-tools.ts";
 import { taskExamplesText, type TaskExample } from "./examples.ts";
 import { outputInstructions } from "./output.ts";
-import { filesInTexts } from "./file-params.ts";
-import { applyOverride, checkOverrideTexts, type OverriddenTexts, type PromptOverride } from "./overrides.ts";
+import { refuseDroppedFiles } from "./dropped-files.ts";
+import { applyOverride, type OverriddenTexts } from "./overrides.ts";
 import { fillText, type PlacedParam, type TextPart } from "./placeholders.ts";
 import type { CompiledTemplate } from "./compiled-template.ts";
 import type { RenderedPrompt, RenderOptions } from "./template.ts";
@@ -58,12 +58,6 @@ export function renderPrompt(template: CompiledTemplate, params: Params, options
     resources,
     summarised,
   });
-}
-
-/** The schema may not say that a param is a file; its value does. @throws {DefinitionError} */
-function refuseDroppedFiles(override: PromptOverride, { descriptor, all }: CompiledTemplate, params: Params): void {
-  const files = filesInTexts(params, all);
-  if (files !== undefined) checkOverrideTexts(override, { ...descriptor, files });
 }
 
 const noVisibility: Rendering["visibility"] = Object.freeze({});

@@ -209,7 +209,7 @@ function limitOf(support: FileSupport | undefined): string {
 /** Why all files together are too many or too large. */
 function tooMuch(messages: readonly Message[], { name, capabilities }: TakesFiles): Failure | undefined {
   const { maxFiles = usualCount, maxTotalBytes = usualTotal, inAnswers = [] } = capabilities?.files ?? {};
-  // Of the model's own answers, the files that go back as labels are not sent.
+  // Files of the model's own answers that go back as labels are not sent.
   const files = messages.flatMap(({ role, files: own = [] }, index) =>
     own.filter(({ file }) => role !== "assistant" || isOf(inAnswers, file)).map(({ file }) => ({ file, index })),
   );
