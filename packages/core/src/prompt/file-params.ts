@@ -9,8 +9,7 @@ import { paramsIn } from "./placeholders.ts";
 export function refuseFilesOfSystem(files: FilesOfTexts | undefined, all: readonly CompiledSection[]): void {
   if (files === undefined || all.every(({ role }) => role === "system")) return;
   for (const { role, path } of all) {
-    const { text = [], summary = [] } = files[path] ?? {};
-    const name = text[0] ?? summary[0];
+    const name = files[path]?.text[0] ?? files[path]?.summary[0];
     if (role === "system" && name !== undefined) {
       throw new DefinitionError(
         `The section "${path}" names the file {{${name}}}, but is a system section: only user texts hold files.`,
@@ -23,8 +22,8 @@ export function refuseFilesOfSystem(files: FilesOfTexts | undefined, all: readon
 export type FilesOfTexts = Readonly<Record<string, NamedFiles>>;
 
 interface NamedFiles {
-  readonly text?: readonly string[];
-  readonly summary?: readonly string[];
+  readonly text: readonly string[];
+  readonly summary: readonly string[];
 }
 
 /** What is known from the schema of the params; undefined: no text names a file. */
@@ -40,23 +39,18 @@ export function filesInTexts(
   params: Readonly<Record<string, unknown>>,
   all: readonly CompiledSection[],
 ): FilesOfTexts | undefined {
-  return filesNamed(all, (param) => Object.hasOwn(params, param) && holdsFile(params[param]));
-}
-
-function holdsFile(value: unknown): boolean {
-  return Array.isArray(value) ? value.some(isFileLike) : isFileLike(value);
+  return filesNamed(all, (param) => Object.hasOwn(params, param) && [params[param]].flat().some(isFileLike));
 }
 
 function filesNamed(
   all: readonly CompiledSection[],
   isFileParam: (param: string) => boolean,
 ): FilesOfTexts | undefined {
-  const named = all.flatMap(({ path, ...texts }): readonly (readonly [string, NamedFiles])[] => {
-    const [text, summary] = [paramsIn(texts.text).filter(isFileParam), paramsIn(texts.summary).filter(isFileParam)];
-    if (text.length + summary.length === 0) return [];
-    return [[path, { ...(text.length === 0 ? {} : { text }), ...(summary.length === 0 ? {} : { summary }) }]];
-  });
-  return named.length === 0 ? undefined : Object.freeze(Object.fromEntries(named));
+  const filesIn = (parts: CompiledSection["text"]): readonly string[] => paramsIn(parts).filter(isFileParam);
+  const named = all
+    .map(({ path, text, summary }) => [path, { text: filesIn(text), summary: filesIn(summary) }] as const)
+    .filter(([, { text, summary }]) => text.length + summary.length > 0);
+  return named.length === 0 ? undefined : Object.fromEntries(named);
 }
 
 /** Schema libraries print the platform's `File` as binary content. */

@@ -60,8 +60,11 @@ export function applyOverride(
   override: PromptOverride,
   descriptor: PromptDescriptor,
   tools: readonly Tool[],
+  files?: PromptDescriptor["files"],
 ): OverriddenTexts {
   checkOverrideTexts(override, descriptor);
+  // The schema may not say that a param is a file; its value does.
+  if (files !== undefined) checkOverrideTexts(override, { ...descriptor, files });
   const applied: string[] = [];
   const stale: string[] = [];
   const fresh = (name: string, hash: string, known: string | undefined): boolean => {
@@ -207,12 +210,11 @@ function filesLeftOut(
   path: string,
   texts: { readonly text: string | undefined; readonly summary: string | undefined },
 ): readonly string[] {
-  const named = Object.hasOwn(files, path) ? files[path] : undefined;
+  if (!Object.hasOwn(files, path)) return [];
   return (["text", "summary"] as const).flatMap((kind) => {
-    const given = texts[kind];
-    if (given === undefined || named?.[kind] === undefined) return [];
-    const shown = paramsIn(parseText(given, path));
-    return named[kind].filter((name) => !shown.includes(name)).map((name) => `{{${name}}}`);
+    if (texts[kind] === undefined) return [];
+    const shown = paramsIn(parseText(texts[kind], path));
+    return (files[path]?.[kind] ?? []).filter((name) => !shown.includes(name)).map((name) => `{{${name}}}`);
   });
 }
 

@@ -23,7 +23,7 @@ class WatchedFile extends File {
     return super.arrayBuffer();
   }
 }
-const png = await testImage().bytes();
+const png = Uint8Array.from(await testImage().bytes());
 const never = (): Promise<void> => new Promise(() => {});
 
 describe("FILE-3 reading", () => {

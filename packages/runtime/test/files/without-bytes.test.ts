@@ -40,7 +40,7 @@ describe("FILE-1 what a service sends back of a file", () => {
     const cause = make();
     const failing = modelThat(async () => ({
       failure: "provider",
-      reason: "unavailable",
+      reason: "unknown",
       message: "It failed.",
       cause,
       payload: { cause },
@@ -58,7 +58,7 @@ describe("FILE-1 what a service sends back of a file", () => {
 
   test("FILE-1 a cause without long base64 stays the very object that it is", async () => {
     const cause = new Error("It failed.");
-    const failing = modelThat(async () => ({ failure: "provider", reason: "unavailable", message: "No.", cause }));
+    const failing = modelThat(async () => ({ failure: "provider", reason: "unknown", message: "No.", cause }));
     const error = await failing.evaluate(see.bind({ photo })).catch((caught: unknown) => caught);
     expect((error as ProviderError).cause).toBe(cause);
   });
