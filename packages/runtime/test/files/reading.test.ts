@@ -1,4 +1,4 @@
-import { AbortedError, DeadlineExceededError, deadlineIn, definePrompt, type FileRef } from "@proviso/core";
+import { AbortedError, DeadlineExceededError, deadlineIn, definePrompt } from "@proviso/core";
 import { createSession, modelAdapter } from "@proviso/runtime";
 import { recordEvents, scriptedModel, testImage } from "@proviso/runtime/testing";
 import { describe, expect, test } from "vitest";
@@ -112,7 +112,7 @@ async function typeSent(photo: File): Promise<string> {
   const model = scriptedModel([{ text: "ok" }], { capabilities: takesAll });
   try {
     await modelAdapter(model).evaluate(see.bind({ photo }));
-    return (model.requests[0]?.messages[0]?.files?.[0]?.file as FileRef).mediaType;
+    return model.requests[0]?.messages[0]?.files?.[0]?.file.mediaType ?? "none";
   } catch (error) {
     expect(error).toMatchObject({ code: "render", cause: { code: "blob", reason: "media_type", file: photo.name } });
     expect(model.callCount).toBe(0);
