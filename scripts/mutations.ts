@@ -150,7 +150,7 @@ export const mutations: readonly Mutation[] = [
     rule: "LLC-29",
     breaks: "the response has the provider's payload",
     file: "runtime/src/response.ts",
-    find: "providerPayload: run.files === undefined ? response.payload : withoutBytes(response.payload),",
+    find: "providerPayload: run.files === undefined ? response.payload : run.files.withoutBytes(response.payload),",
     replace: "providerPayload: undefined,",
     test: "examples/llm-connect/test/evaluate.test.ts",
   },

@@ -10,6 +10,7 @@ import {
   unknownUpload,
   type BytesOf,
 } from "@proviso/adapter-kit";
+import { labelOf } from "@proviso/core/internal";
 import type { LanguageModel } from "./options.ts";
 import { kindOf, type ByProvider } from "./settings.ts";
 
@@ -33,11 +34,15 @@ const anthropic: FileSupport = Object.freeze({
   tokensOf: anthropicTokens,
 });
 
+/** Google's package alone has a word for files in the model's own answers. */
+const labelsOnly: readonly string[] = Object.freeze([]);
+
 /** The package of Google has no word for links and uploads in a tool's answer, and would send their JSON as text. */
 const google: FileSupport = Object.freeze({
   types: Object.freeze([...picturesAndPdf, "image/heic", "audio/*", "video/*", "text/*"]),
   from: everywhere,
   inToolResults: Object.freeze([...picturesAndPdf, "image/heic", "audio/*", "video/*", "text/*"]),
+  inAnswers: Object.freeze(["image/*", "audio/*", "video/*"]),
   refuses: (file: FileRef, place: "user" | "tool") =>
     place === "tool" && file.kind !== "stored" ? "Its tools answer with bytes alone." : unknownUpload(file, "google"),
 });
@@ -64,14 +69,26 @@ function anthropicTokens(file: FileRef): number | undefined {
 /** The files that a model takes, by what its package sends them as; undefined: none. */
 export function filesOfModel(model: LanguageModel | string): FileSupport | undefined {
   const isNewest = typeof model === "string" || model.specificationVersion === "v4";
-  const support = supportOf(model);
+  const own = supportOf(model);
+  const support = own && answersBack(own);
   // The interfaces before v4 have no word for uploads, and another one for the files of a tool's answer.
   if (isNewest || support === undefined) return support;
   const { inToolResults: _, ...rest } = support;
   return Object.freeze({
     ...rest,
+    inAnswers: labelsOnly,
     from: Object.freeze(["stored", "link"] as const).filter((one) => support.from.includes(one)),
   });
+}
+
+const withAnswers = new WeakMap<FileSupport, FileSupport>();
+
+/** Files of the model's own answers reach this adapter, as labels where the package has no word for them. */
+function answersBack(support: FileSupport): FileSupport {
+  if (support.inAnswers !== undefined) return support;
+  let made = withAnswers.get(support);
+  if (made === undefined) withAnswers.set(support, (made = Object.freeze({ ...support, inAnswers: labelsOnly })));
+  return made;
 }
 
 function supportOf(model: LanguageModel | string): FileSupport | undefined {
@@ -123,6 +140,20 @@ export function toolContent(model: LanguageModel, message: ToolMessage, bytesOf:
   const text = message.text === "" ? [] : [{ type: "text" as const, text: message.text }];
   const files = (message.files ?? []).map(({ file }) => filePart(model, file, bytesOf));
   return { type: "content", value: [...text, ...files] };
+}
+
+/**
+ * A file that the model made, as a part of its own answer: the file where the package has a word for it, else its label.
+ */
+export function madePart(
+  model: LanguageModel,
+  file: FileRef,
+  bytesOf: BytesOf,
+): FilePart | { readonly type: "text"; readonly text: string } {
+  const types = filesOfModel(model)?.inAnswers ?? labelsOnly;
+  const [kind = ""] = file.mediaType.split("/");
+  const goesBack = file.kind === "stored" && types.includes(`${kind}/*`);
+  return goesBack ? filePart(model, file, bytesOf) : { type: "text", text: labelOf(file) };
 }
 
 /** A file as the interface of the model has it: before v4, the data stood in the part itself. */

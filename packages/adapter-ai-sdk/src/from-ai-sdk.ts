@@ -75,12 +75,20 @@ function filesIn(
   tools: ModelRequest["providerTools"],
 ): Pick<ModelResponse, "generated"> {
   const generated = content.flatMap((part, index): readonly GeneratedFile[] => {
-    const file =
-      part.type === "file" ? { mediaType: part.mediaType, data: bytesIn(part.data) } : pictureIn(part, tools);
-    if (file?.data === undefined) return [];
-    return [{ at: textOf(content.slice(0, index)).length, mediaType: file.mediaType, data: file.data }];
+    const file = fileIn(part, tools);
+    return file === undefined ? [] : [{ at: textOf(content.slice(0, index)).length, ...file }];
   });
   return generated.length === 0 ? {} : { generated };
+}
+
+/** What the model made, by itself or with a tool that the provider runs; undefined: the part holds no bytes. */
+function fileIn(
+  part: LanguageModelV4Content,
+  tools: ModelRequest["providerTools"],
+): Pick<GeneratedFile, "mediaType" | "data"> | undefined {
+  const file = part.type === "file" ? { mediaType: part.mediaType, data: bytesIn(part.data) } : pictureIn(part, tools);
+  const { mediaType, data } = file ?? {};
+  return mediaType === undefined || data === undefined ? undefined : { mediaType, data };
 }
 
 /** Bytes or base64: a part of v4 has them behind a type, one of v2 and v3 has them itself. */
@@ -188,19 +196,27 @@ function keptParts(
   content: readonly LanguageModelV4Content[],
   tools: ModelRequest["providerTools"],
 ): { providerItems?: KeptParts } {
-  const parts = content.flatMap((part) => keptPart(part, tools));
+  let files = 0;
+  const parts = content.flatMap((part): KeptParts["parts"] => {
+    const index = files;
+    files += fileIn(part, tools) === undefined ? 0 : 1;
+    if (part.type !== "file") return keptPart(part, tools);
+    return index === files ? [] : [{ type: "made-file", index, ...optionsOf(part) }];
+  });
   const plain = parts.every(
     (part) => (part.type === "text" || part.type === "tool-call") && part.providerOptions === undefined,
   );
   return plain ? {} : { providerItems: { api: "ai-sdk", provider, parts } };
 }
 
-/**
- * Converts a part into what goes back in a prompt: its metadata are the options there. Files and sources are not sent
- * back.
- */
+/** The metadata of a part are its options where it goes back in a prompt. */
+function optionsOf(part: LanguageModelV4Content): Pick<AssistantPart, "providerOptions"> {
+  return "providerMetadata" in part && part.providerMetadata ? { providerOptions: part.providerMetadata } : {};
+}
+
+/** Converts a part into what goes back in a prompt. Sources are not sent back. */
 function keptPart(part: LanguageModelV4Content, tools: ModelRequest["providerTools"]): readonly AssistantPart[] {
-  const options = "providerMetadata" in part && part.providerMetadata ? { providerOptions: part.providerMetadata } : {};
+  const options = optionsOf(part);
   if (part.type === "text" || part.type === "reasoning") return [{ type: part.type, text: part.text, ...options }];
   if (part.type === "custom") return [{ type: "custom", kind: part.kind, ...options }];
   if (part.type === "tool-call") return [{ ...keptCall(part), ...options }];

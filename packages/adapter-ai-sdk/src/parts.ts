@@ -27,12 +27,19 @@ export interface Answer {
 
 export type AssistantPart = Extract<LanguageModelV4Prompt[number], { role: "assistant" }>["content"][number];
 
+/** A file that the model made: its place among the message's files. The bytes are in no message. */
+export interface MadeFile {
+  readonly type: "made-file";
+  readonly index: number;
+  readonly providerOptions?: AssistantPart["providerOptions"];
+}
+
 /** What `fromAiSdk` keeps of an answer for its replay, marked with the provider that understands it. */
 export interface KeptParts {
   readonly api: "ai-sdk";
   readonly provider: string;
   /** The parts in the answer's order; a tool call's arguments are the message's own. */
-  readonly parts: readonly AssistantPart[];
+  readonly parts: readonly (AssistantPart | MadeFile)[];
 }
 
 /** An object without what was not set. */

@@ -9,12 +9,20 @@ import type {
 } from "@proviso/core";
 import { isRecord, parseJson } from "@proviso/core/provider";
 import type { Environment } from "@proviso/runtime";
-import { cacheMarks, markedParts, outputSchema, toolInputSchema, wireName, type BytesOf } from "@proviso/adapter-kit";
-import { toolContent, userParts } from "./files.ts";
+import {
+  cacheMarks,
+  labelledText,
+  markedParts,
+  outputSchema,
+  toolInputSchema,
+  wireName,
+  type BytesOf,
+} from "@proviso/adapter-kit";
+import { madePart, toolContent, userParts } from "./files.ts";
 import type { AiSdkSettings, LanguageModel } from "./options.ts";
 import { providerTool } from "./provider-tools.ts";
 import { markOptions, providerOptionsOf, settingsIn, withSetFields, type ByProvider } from "./settings.ts";
-import { defined, type AssistantPart, type KeptParts } from "./parts.ts";
+import { defined, type AssistantPart, type KeptParts, type MadeFile } from "./parts.ts";
 
 type PromptMessage = LanguageModelV4Prompt[number];
 type ToolPart = Extract<PromptMessage, { role: "tool" }>["content"][number];
@@ -151,7 +159,7 @@ function convert(model: LanguageModel, message: Exclude<Message, { role: "tool" 
     case "user":
       return { role: "user", content: userParts(model, message, bytesOf) };
     case "assistant":
-      return { role: "assistant", content: replayedParts(model, message) ?? rebuiltParts(model, message) };
+      return { role: "assistant", content: replayedParts(model, message, bytesOf) ?? rebuiltParts(model, message) };
   }
 }
 
@@ -167,22 +175,36 @@ function toolAnswer(model: LanguageModel, message: ToolMessage, bytesOf: BytesOf
   };
 }
 
-function rebuiltParts(model: LanguageModel, { text, toolCalls }: AssistantMessage): AssistantPart[] {
+/** What another provider made goes as its label. */
+function rebuiltParts(model: LanguageModel, message: AssistantMessage): AssistantPart[] {
+  const { toolCalls } = message;
+  const text = message.files === undefined ? message.text : labelledText(message);
   return [...(text === "" ? [] : [{ type: "text" as const, text }]), ...toolCalls.map((call) => callPart(model, call))];
 }
 
-/** undefined when the parts are another provider's, or no longer belong to the message's calls. */
-function replayedParts(model: LanguageModel, { providerItems, toolCalls }: AssistantMessage) {
+/** undefined when the parts are another provider's, or no longer belong to the message's calls or files. */
+function replayedParts(
+  model: LanguageModel,
+  { providerItems, toolCalls, files = [] }: AssistantMessage,
+  bytesOf: BytesOf,
+): AssistantPart[] | undefined {
   if (!isKept(providerItems) || providerItems.provider !== model.provider) return undefined;
   const { parts } = providerItems;
   const calls = parts.filter((part) => isOwnCall(part));
   if (calls.length !== toolCalls.length) return undefined;
   if (!calls.every(({ toolCallId }, at) => toolCallId === toolCalls[at]?.id)) return undefined;
+  if (parts.some((part) => part.type === "made-file" && files[part.index] === undefined)) return undefined;
   let at = 0;
-  return parts.map((part): AssistantPart => {
-    if (!isOwnCall(part)) return part;
+  return parts.flatMap((part): AssistantPart[] => {
+    if (part.type === "made-file") {
+      const file = files[part.index]?.file;
+      if (file === undefined) return [];
+      const made = madePart(model, file, bytesOf);
+      return [part.providerOptions === undefined ? made : { ...made, providerOptions: part.providerOptions }];
+    }
+    if (!isOwnCall(part)) return [part];
     const call = toolCalls[at++];
-    return call === undefined ? part : { ...part, ...callPart(model, call) };
+    return [call === undefined ? part : { ...part, ...callPart(model, call) }];
   });
 }
 
@@ -194,7 +216,7 @@ function isKept(items: unknown): items is KeptParts {
 
 type CallPart = Extract<AssistantPart, { type: "tool-call" }>;
 
-function isOwnCall(part: AssistantPart): part is CallPart {
+function isOwnCall(part: AssistantPart | MadeFile): part is CallPart {
   return part.type === "tool-call" && part.providerExecuted !== true;
 }
 

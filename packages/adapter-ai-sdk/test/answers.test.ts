@@ -123,7 +123,7 @@ test("PRO-3 parts that are not known are passed over", async () => {
   const odd = [
     { type: "hologram", data: 1 },
     { type: "source", sourceType: "url", id: "s", url: "https://example.com" },
-    { type: "file", mediaType: "image/png", data: { type: "data", data: "AA==" } },
+    { type: "file", mediaType: "image/png", data: { type: "url", url: new URL("https://example.com/a.png") } },
     { type: "text", text: "Hello." },
   ] as unknown as Step["content"] & object;
   expect((await answered({ content: odd })).message).toEqual({ role: "assistant", text: "Hello.", toolCalls: [] });

@@ -1,5 +1,6 @@
 // Files on their way to a service. Each one is converted once; what the wires of OpenAI take stands here for all adapters.
 import type { FileRef, FileSupport, Message, ModelRequest, PlacedFile, StoredFile } from "@proviso/core";
+import { labelOf } from "@proviso/core/internal";
 import { partsOf, type MessagePart } from "@proviso/core/provider";
 
 /** What a request loads its files with; undefined: it holds no stored file. */
@@ -51,6 +52,13 @@ export function markedParts(message: Message, marks: readonly number[] | undefin
     ...(files === undefined ? {} : { files }),
     ...(marks === undefined ? {} : { cacheAt: marks }),
   });
+}
+
+/** A message's text with the labels of its files where they stand. */
+export function labelledText(message: Message): string {
+  return partsOf(message)
+    .map((part) => (part.kind === "text" ? part.text : labelOf(part.file)))
+    .join("");
 }
 
 const pictures = ["image/png", "image/jpeg", "image/webp", "image/gif"] as const;

@@ -5,6 +5,7 @@ export {
   chatFiles,
   dataUrlOf,
   kindOfFile,
+  labelledText,
   markedParts,
   picturesAndPdf,
   responsesFiles,

@@ -7,8 +7,9 @@ import {
   partsOf,
   uploadedFile,
   type FileRef,
+  type PromptOverride,
 } from "@proviso/core";
-import { RenderFault } from "@proviso/core/internal";
+import { checkOverride, RenderFault } from "@proviso/core/internal";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 
@@ -129,5 +130,59 @@ describe("files in messages", () => {
     );
     expect(() => linkedFile("file:///etc/passwd", { mediaType: "image/png" })).toThrow(DefinitionError);
     expect(() => uploadedFile({}, { mediaType: "image/png", name: "a" })).toThrow(DefinitionError);
+  });
+});
+
+describe("FILE-15 an override of a text that shows a file", () => {
+  const prompt = definePrompt({
+    ns: "tests",
+    key: "see",
+    params: z.object({ photo: z.file(), more: z.array(z.file()).optional(), ref: z.custom<FileRef>(isFileRef) }),
+    sections: [
+      { key: "task", role: "user", text: "Look: {{photo}} {{more}}", summary: "A {{photo}}.", visibility: "full" },
+      { key: "rest", role: "user", text: "And {{ref}}." },
+    ],
+  });
+  const bound = prompt.bind({ photo: png, ref: stored });
+  const override = (key: "task" | "rest", texts: { text?: string; summary?: string }): PromptOverride => ({
+    tag: "latest",
+    sections: { [key]: { hash: prompt.descriptor.sections[key] ?? "", ...texts } },
+    tools: {},
+  });
+
+  test.each([
+    ["its text", { text: "Look!" }, "{{photo}}, {{more}}"],
+    ["one of two files", { text: "Look: {{photo}}" }, "{{more}}"],
+    ["an escaped placeholder in its place", { text: "{{more}} \\{{photo}}" }, "{{photo}}"],
+    ["its summary", { summary: "Something." }, "{{photo}}"],
+  ])("FILE-15 OVR-3 is refused without %s, when it is stored and when it is rendered", (_, texts, left) => {
+    const said = `section "task" leaves out the file ${left}.`;
+    expect(() => checkOverride(override("task", texts), prompt.descriptor)).toThrow(said);
+    expect(() => bound.render({ overrides: override("task", texts) })).toThrow(DefinitionError);
+    expect(() => bound.render({ overrides: override("task", texts) })).toThrow(said);
+  });
+
+  test("FILE-15 is taken where the files are named, in whatever order", () => {
+    const texts = { text: "{{more}}{{photo}}, what is it?", summary: "See {{photo}}" };
+    checkOverride(override("task", texts), prompt.descriptor);
+    expect(bound.render({ overrides: override("task", texts) }).user).toContain("[image photo.png], what is it?");
+    checkOverride(override("task", {}), prompt.descriptor);
+  });
+
+  test("FILE-15 is refused when it is rendered where only the value shows that it is a file", () => {
+    const dropped = override("rest", { text: "And nothing." });
+    checkOverride(dropped, prompt.descriptor);
+    expect(() => bound.render({ overrides: dropped })).toThrow('section "rest" leaves out the file {{ref}}.');
+  });
+
+  test("FILE-15 OVR-2 is skipped, and not refused, where it was written for another text", () => {
+    const stale = { ...override("task", {}), sections: { task: { hash: "0".repeat(64), text: "Look!" } } };
+    expect(bound.render({ overrides: stale }).overrides).toMatchObject({ stale: ["task"] });
+  });
+
+  test("FILE-15 a prompt without files has a descriptor without them", () => {
+    const plain = definePrompt({ key: "plain", params: z.object({ name: z.string() }), text: "{{name}}" });
+    expect("files" in plain.descriptor).toBe(false);
+    expect(prompt.descriptor.files).toEqual({ task: { text: ["photo", "more"], summary: ["photo"] } });
   });
 });

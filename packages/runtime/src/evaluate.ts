@@ -242,7 +242,7 @@ function executed(run: Run, setup: Setup, answer: Answer): EvaluationOutcome {
   const faults = faultsOf(run);
   if (faults.length > 0) return { error: emitFailed(run, restoreError(run, faults, { response: evaluated })) };
   const { promptName, usage, turn: turns } = run;
-  const { text, output, response } = answer;
+  const { text, output } = answer;
   const shown = toJsonValue(output)?.value ?? null;
   const durationMs = elapsedMs(run.world.clock, run.startedAt);
   const errors = run.publish({ type: "prompt.executed", promptName, output: shown, text, usage, turns, durationMs });
@@ -250,7 +250,7 @@ function executed(run: Run, setup: Setup, answer: Answer): EvaluationOutcome {
   const { value } = run.redaction;
   const why = value(errors.map(messageOf).join("; "));
   const error = new ListenerError(`A listener or reducer failed on prompt.executed: ${why}`, {
-    ...run.redaction.details({ ...spent(run), phase: "response", providerPayload: response.payload }),
+    ...run.redaction.details({ ...spent(run), phase: "response", providerPayload: evaluated.providerPayload }),
     errors: value(errors),
     response: evaluated,
   });

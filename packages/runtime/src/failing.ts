@@ -96,9 +96,14 @@ function errorFor(failure: Failure, details: Parameters<typeof errorOf>[1]): Eva
   return error;
 }
 
+/** The failure as the error shows it: without secrets, and without the bytes of files. */
+function shownFailure(run: Run, why: Failure): Failure {
+  return run.redaction.failure(run.files === undefined ? why : run.files.failure(why));
+}
+
 /** Emits `prompt.failed` and returns the error: a RestoreError where a rollback or a commit failed as well. */
 export function failedEvaluation(run: Run, why: Failure): EvaluationFailure {
-  const error = errorFor(run.redaction.failure(why), run.redaction.details(spent(run)));
+  const error = errorFor(shownFailure(run, why), run.redaction.details(spent(run)));
   return emitFailed(run, withFaults(run, error));
 }
 
@@ -111,7 +116,7 @@ function withFaults(run: Run, error: EvaluationFailure): EvaluationFailure {
 export function unforeseenFailure(run: Run, why: Failure): EvaluationFailure {
   let error: EvaluationFailure | undefined;
   try {
-    error = errorFor(run.redaction.failure(why), run.redaction.details(spent(run)));
+    error = errorFor(shownFailure(run, why), run.redaction.details(spent(run)));
     return run.ended ? error : emitFailed(run, withFaults(run, error));
   } catch {
     return error ?? errorFor(why, spent(run));

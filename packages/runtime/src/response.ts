@@ -1,6 +1,5 @@
 import type { ModelResponse, PromptResponse } from "@proviso/core";
 import type { ParsedOutput } from "./output/parse.ts";
-import { withoutBytes } from "./content/without-bytes.ts";
 import type { Run, Setup } from "./run.ts";
 
 /** A final answer, and what was read from it. */
@@ -25,7 +24,7 @@ export function responseOf(run: Run, setup: Setup, { text, output, response }: A
     turns: run.turn,
     messages,
     finishReason: response.finishReason,
-    providerPayload: run.files === undefined ? response.payload : withoutBytes(response.payload),
+    providerPayload: run.files === undefined ? response.payload : run.files.withoutBytes(response.payload),
   });
 }
 

@@ -10,7 +10,7 @@ import type { Tool } from "../tool/tool.ts";
 import type { PromptDefinition } from "./template.ts";
 import { paramsIn, parseText, type TextPart } from "./placeholders.ts";
 import { checkToolExamples, toolExamplesText } from "./examples.ts";
-import { refuseFilesOfSystem } from "./file-params.ts";
+import { filesOfTexts, refuseFilesOfSystem, type FilesOfTexts } from "./file-params.ts";
 import { checkSection, type Section } from "./section.ts";
 import { openedSections } from "./disclosure/visibility.ts";
 
@@ -43,6 +43,8 @@ export interface Compiled {
   readonly slices: readonly Slice[];
   /** The names of the params; undefined where the schema is loose, or its JSON Schema does not list its keys. */
   readonly params: readonly string[] | undefined;
+  /** The files that texts name, as far as the schema says it; undefined: none. */
+  readonly files: FilesOfTexts | undefined;
   /** The names that the schema declares, whether or not it takes others. */
   readonly declared: ReadonlySet<string>;
 }
@@ -99,12 +101,13 @@ export function compileSections(definition: AnyDefinition): Compiled {
     });
   };
   const sections = compile(definition.sections ?? [], undefined);
-  refuseFilesOfSystem(definition.params, all);
+  const files = filesOfTexts(definition.params, all);
+  refuseFilesOfSystem(files, all);
   const tools = all.flatMap(({ section }) => section.tools ?? []);
   const providerTools = all.flatMap(({ section }) => section.providerTools ?? []);
   checkTools(tools, providerTools);
   const names = { params: known && [...known], declared };
-  return { sections, all, tools, providerTools, slices: collectSlices(definition, all), ...names };
+  return { sections, all, tools, providerTools, slices: collectSlices(definition, all), files, ...names };
 }
 
 /** A copy, so that nothing done to the definition later reaches the template. */

@@ -2,6 +2,7 @@ import { contentHash } from "../json.ts";
 import { jsonSchemaOf } from "../schema.ts";
 import type { ProviderTool } from "../tool/provider-tool.ts";
 import type { Tool } from "../tool/tool.ts";
+import type { FilesOfTexts } from "./file-params.ts";
 import type { Section } from "./section.ts";
 
 /** SHA-256 of what can be overridden: sections by dotted path, tools by name. */
@@ -18,17 +19,20 @@ export interface PromptDescriptor {
   readonly fixed?: readonly string[];
   /** Sections that have a summary. */
   readonly summaries?: readonly string[];
+  /** The params that hold files, as far as the schema says it, and the texts that name them. Left out: there are none. */
+  readonly files?: FilesOfTexts;
 }
 
 interface Described extends Pick<PromptDescriptor, "ns" | "key"> {
   readonly params: readonly string[] | undefined;
+  readonly files: FilesOfTexts | undefined;
   readonly all: readonly { readonly path: string; readonly section: Section<never> }[];
   readonly tools: readonly Tool[];
   readonly providerTools: readonly ProviderTool[];
 }
 
 /** The descriptor of a template. Fields that would be empty are left out. */
-export function descriptorOf({ ns, key, all, tools, providerTools, params }: Described): PromptDescriptor {
+export function descriptorOf({ ns, key, all, tools, providerTools, params, files }: Described): PromptDescriptor {
   const fixed = all.filter(({ section }) => section.acceptsOverrides === false).map(({ path }) => path);
   const summaries = all.filter(({ section }) => section.summary !== undefined).map(({ path }) => path);
   return Object.freeze({
@@ -40,6 +44,7 @@ export function descriptorOf({ ns, key, all, tools, providerTools, params }: Des
     ...(params === undefined ? {} : { params: Object.freeze(params) }),
     ...(fixed.length === 0 ? {} : { fixed: Object.freeze(fixed) }),
     ...(summaries.length === 0 ? {} : { summaries: Object.freeze(summaries) }),
+    ...(files === undefined ? {} : { files }),
   });
 }
 

@@ -52,13 +52,19 @@ export interface OverriddenTexts extends AppliedOverride {
   readonly tools: ReadonlyMap<string, Tool>;
 }
 
-/** @throws {DefinitionError} for a text with an unknown placeholder, or a summary that is asked for and not there. */
+/**
+ * @throws {DefinitionError} for a text with an unknown placeholder or without a file's, and for a summary that is asked for
+ * and not there.
+ */
 export function applyOverride(
   override: PromptOverride,
   descriptor: PromptDescriptor,
   tools: readonly Tool[],
+  files?: PromptDescriptor["files"],
 ): OverriddenTexts {
   checkOverrideTexts(override, descriptor);
+  // The schema may not say that a param is a file; its value does.
+  if (files !== undefined) checkOverrideTexts(override, { ...descriptor, files });
   const applied: string[] = [];
   const stale: string[] = [];
   const fresh = (name: string, hash: string, known: string | undefined): boolean => {
@@ -170,7 +176,8 @@ function isAsSeeded({ hash, text, summary, visibility }: PromptOverride["section
 
 /**
  * Checks the texts that apply; stale ones are ignored. `where` names the override in the error.
- * @throws {DefinitionError} for a text with an unknown placeholder, or a section to be summarised that has no summary.
+ * @throws {DefinitionError} for a text with an unknown placeholder or without a file's, and for a section to be summarised
+ * that has no summary.
  */
 export function checkOverrideTexts(
   override: PromptOverride,
@@ -183,16 +190,32 @@ export function checkOverrideTexts(
     const names = [text, summary].flatMap((given) => paramsIn(parseText(given ?? "", `${where}: section "${path}"`)));
     const unknown = params === undefined ? [] : names.filter((name) => !params.includes(name));
     const offered = params?.join(", ") || "none";
+    const left = filesLeftOut(descriptor, path, { text, summary });
     return [
       ...(unknown.length === 0
         ? []
         : [`section "${path}" names unknown params: ${unknown.join(", ")}. The prompt's params: ${offered}`]),
+      ...(left.length === 0 ? [] : [`section "${path}" leaves out the file ${left.join(", ")}`]),
       ...(visibility === "summary" && summary === undefined && !summaries.includes(path)
         ? [`section "${path}" is to be shown as a summary, but has none: give the override a summary`]
         : []),
     ];
   });
   if (faults.length > 0) throw new DefinitionError(`${where}: ${faults.join("; ")}.`);
+}
+
+/** The placeholders of files that the texts of an override drop. */
+function filesLeftOut(
+  { files = {} }: PromptDescriptor,
+  path: string,
+  texts: { readonly text: string | undefined; readonly summary: string | undefined },
+): readonly string[] {
+  if (!Object.hasOwn(files, path)) return [];
+  return (["text", "summary"] as const).flatMap((kind) => {
+    if (texts[kind] === undefined) return [];
+    const shown = paramsIn(parseText(texts[kind], path));
+    return (files[path]?.[kind] ?? []).filter((name) => !shown.includes(name)).map((name) => `{{${name}}}`);
+  });
 }
 
 function hashFault(what: string, hash: string, known: string | undefined): readonly string[] {

@@ -10,6 +10,7 @@ import type { CompiledSection } from "./compile.ts";
 import { disclosureTools, openingLine, type SummarisedSection } from "./disclosure/disclosure-tools.ts";
 import { taskExamplesText, type TaskExample } from "./examples.ts";
 import { outputInstructions } from "./output.ts";
+import { filesInTexts } from "./file-params.ts";
 import { applyOverride, type OverriddenTexts } from "./overrides.ts";
 import { fillText, type PlacedParam, type TextPart } from "./placeholders.ts";
 import type { CompiledTemplate } from "./compiled-template.ts";
@@ -37,7 +38,8 @@ interface Shown {
 /** Pure: reads no clock and keeps nothing. */
 export function renderPrompt(template: CompiledTemplate, params: Params, options: RenderOptions = {}): RenderedPrompt {
   const { tools: ownTools, declared, descriptor } = template;
-  const overrides = options.overrides && applyOverride(options.overrides, descriptor, ownTools);
+  const overrides =
+    options.overrides && applyOverride(options.overrides, descriptor, ownTools, filesInTexts(params, template.all));
   const { visibility = noVisibility, get } = options;
   const rendering: Rendering = { params, declared, visibility, overrides, get };
   const outline = outlineFor(template, rendering);

@@ -234,7 +234,7 @@ function compileTemplate(definition: AnyDefinition): CompiledTemplate & { readon
   if (definition.params !== undefined)
     looseJsonSchemaOf(definition.params, "output", `The params of prompt "${ns}/${key}"`);
   const sections = sectionsOf(definition);
-  const { all, tools, providerTools, slices, params, declared, ...compiled } = compileSections({
+  const { all, tools, providerTools, slices, params, declared, files, ...compiled } = compileSections({
     ...definition,
     sections,
   });
@@ -255,7 +255,7 @@ function compileTemplate(definition: AnyDefinition): CompiledTemplate & { readon
     completion: definition.completion as CompletionChecker | undefined,
     examples: Object.freeze([...examples]),
     resources,
-    descriptor: descriptorOf({ ns, key, all, tools, providerTools, params }),
+    descriptor: descriptorOf({ ns, key, all, tools, providerTools, params, files }),
     output: output === undefined ? undefined : outputSpec(output, `The output of prompt "${ns}/${key}"`),
     outputInstructions: definition.outputInstructions ?? false,
     schemas: { params: definition.params, output },

@@ -203,6 +203,11 @@ export interface FileSupport {
   readonly from: readonly FileRef["kind"][];
   /** What a tool's answer may hold. Left out: nothing; files go into a user message behind the turn's answers. */
   readonly inToolResults?: readonly string[] | undefined;
+  /**
+   * What goes back as a file of the model's own earlier answers. The adapter then gets each answer with its files, and
+   * sends the others as their labels. Left out: an answer comes with the labels in its text, and without files.
+   */
+  readonly inAnswers?: readonly string[] | undefined;
   /** The largest file, in bytes. Default: no limit. */
   readonly maxBytes?: number | undefined;
   /** All files of one request, in bytes. Default 52,428,800. */

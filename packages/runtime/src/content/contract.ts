@@ -29,6 +29,10 @@ export interface RunFiles {
     request: R,
     by: TakesFiles,
   ): Promise<(R & Required<Pick<ModelRequest, "bytesOf">>) | Failure>;
+  /** A payload without long base64 and without bytes. */
+  withoutBytes(payload: unknown): unknown;
+  /** A failure whose cause and payload are without bytes. */
+  failure(why: Failure): Failure;
   /** How many messages of the conversation a request holds: some that were prepared have more. */
   messagesIn(request: ModelRequest): number;
 }

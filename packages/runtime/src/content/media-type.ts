@@ -14,7 +14,8 @@ export function mediaTypeOf(bytes: Uint8Array): string | undefined {
   if (at(0, "ID3") || isMpegAudio(bytes)) return "audio/mpeg";
   if (at(0, "OggS")) return "audio/ogg";
   if (at(0, "fLaC")) return "audio/flac";
-  if (at(4, "ftyp")) return isHeic(at) ? "image/heic" : "video/mp4";
+  // A picture in AVIF is in the same container as a film, and is none of the types that are known here.
+  if (at(4, "ftyp")) return isHeic(at) ? "image/heic" : at(8, "avi") ? undefined : "video/mp4";
   if (at(0, "\u001a\u0045\u00df\u00a3") && holds(bytes, "webm")) return "video/webm";
   return undefined;
 }

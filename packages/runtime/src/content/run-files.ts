@@ -17,6 +17,7 @@ import type { Run } from "../run.ts";
 import type { RunFiles } from "./contract.ts";
 import { bytesBehind, referenceOf, referenceTo, store } from "./read-file.ts";
 import { messagesFor, storedFilesIn } from "./to-send.ts";
+import { failureWithoutBytes, withoutBytes } from "./without-bytes.ts";
 
 /** Opens the files of an evaluation. */
 export function openRunFiles(run: Run): RunFiles {
@@ -62,6 +63,8 @@ export function openRunFiles(run: Run): RunFiles {
       sizes.set(prepared, request.messages.length);
       return prepared;
     },
+    withoutBytes,
+    failure: failureWithoutBytes,
     messagesIn: (request: ModelRequest) => sizes.get(request) ?? request.messages.length,
   };
   return files;

@@ -41,7 +41,7 @@ export function messagesFor(messages: readonly Message[], by: TakesFiles): reado
       answers.push(message);
       sent.push(kept(memory, message, () => toolMessageFor(message, by)));
     } else if (message.role === "assistant") {
-      sent.push(kept(memory, message, () => withLabels(message)));
+      sent.push(support?.inAnswers === undefined ? kept(memory, message, () => withLabels(message)) : message);
     } else {
       const refused = message.files.find(({ file }) => !isTaken(file, support) && textIn(file) === undefined);
       if (refused !== undefined) return refusal(by, refused.file, index);
@@ -69,10 +69,11 @@ function isTaken(file: FileRef, support: FileSupport | undefined, place: "user" 
   const types = (place === "user" ? support?.types : support?.inToolResults) ?? [];
   if (support === undefined || !support.from.includes(file.kind)) return false;
   if (file.kind === "stored" && file.bytes > (support.maxBytes ?? Infinity)) return false;
-  const fits = types.some((type) =>
-    type.endsWith("/*") ? file.mediaType.startsWith(type.slice(0, -1)) : type === file.mediaType,
-  );
-  return fits && support.refuses?.(file, place) === undefined;
+  return isOf(types, file) && support.refuses?.(file, place) === undefined;
+}
+
+function isOf(types: readonly string[], { mediaType }: FileRef): boolean {
+  return types.some((type) => (type.endsWith("/*") ? mediaType.startsWith(type.slice(0, -1)) : type === mediaType));
 }
 
 const textTypes = /^text\/|^application\/(?:json|xml|csv|yaml|x-yaml)$|\+(?:json|xml|yaml)$/;
@@ -207,8 +208,11 @@ function limitOf(support: FileSupport | undefined): string {
 
 /** Why all files together are too many or too large. */
 function tooMuch(messages: readonly Message[], { name, capabilities }: TakesFiles): Failure | undefined {
-  const { maxFiles = usualCount, maxTotalBytes = usualTotal } = capabilities?.files ?? {};
-  const files = messages.flatMap(({ files: own = [] }, index) => own.map(({ file }) => ({ file, index })));
+  const { maxFiles = usualCount, maxTotalBytes = usualTotal, inAnswers = [] } = capabilities?.files ?? {};
+  // Files of the model's own answers that go back as labels are not sent.
+  const files = messages.flatMap(({ role, files: own = [] }, index) =>
+    own.filter(({ file }) => role !== "assistant" || isOf(inAnswers, file)).map(({ file }) => ({ file, index })),
+  );
   let total = 0;
   for (const [count, { file, index }] of files.entries()) {
     total += file.kind === "stored" ? file.bytes : 0;
