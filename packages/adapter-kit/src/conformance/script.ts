@@ -142,8 +142,8 @@ export interface ConformanceOptions {
    */
   readonly skip?: readonly { readonly rule: string; readonly why: string }[] | undefined;
   /**
-   * By which methods of the adapter the cases are played. Name one where each case starts a process and a run has to be
-   * short. Default: both.
+   * The methods of the adapter with which the cases are played. Name one where each case starts a process and a run has
+   * to be short. Default: both.
    */
   readonly ways?: readonly ("evaluate" | "stream")[] | undefined;
 }

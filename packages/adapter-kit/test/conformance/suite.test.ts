@@ -67,8 +67,10 @@ describe("the ways of describeAdapter", () => {
     async start(script, settings) {
       const service = await startToyService(script);
       const adapter = toy({ model: "toy-1", baseURL: service.baseURL, ...settings });
-      const evaluate: typeof adapter.evaluate = (...given) => (called.push("evaluate"), adapter.evaluate(...given));
-      const stream: typeof adapter.stream = (...given) => (called.push("stream"), adapter.stream(...given));
+      const watch = <Given extends unknown[], Result>(way: string, method: (...given: Given) => Result) =>
+        ((...given: Given) => (called.push(way), method(...given))) as never;
+      const evaluate = watch("evaluate", adapter.evaluate as () => unknown);
+      const stream = watch("stream", adapter.stream as () => unknown);
       return { ...service, adapter: { ...adapter, evaluate, stream } };
     },
   });
