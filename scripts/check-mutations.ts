@@ -5,7 +5,13 @@
  */
 import { join } from "node:path";
 import type { TestProjectInlineConfiguration } from "vitest/config";
-import { createVitest, type TestModule, type TestProject, type TestSpecification } from "vitest/node";
+import {
+  createVitest,
+  type TestModule,
+  type TestProject,
+  type TestSpecification,
+  type VitestPluginContext,
+} from "vitest/node";
 import { sourceConditions } from "../vitest.workspace.ts";
 import { mutations, type Mutation } from "./mutations.ts";
 import { root } from "./packages.ts";
@@ -27,12 +33,25 @@ function mutated({ file, find, replace, test }: Mutation, index: number): TestPr
       if (code.split(find).length !== 2) throw new Error(`${file} does not hold exactly once: ${find}`);
       return { code: code.replace(find, () => replace), map: null };
     },
+    configureVitest({ defineCacheKeyGenerator }: VitestPluginContext) {
+      defineCacheKeyGenerator(({ id }) => (id.split("?")[0] === mutatedFile ? false : undefined));
+    },
   };
   return {
     plugins: [plugin],
     ssr: { resolve: { conditions: sourceConditions } },
-    // With the cache of other runs, no source would be transformed.
-    test: { name: `${index}`, root, include: [test], testTimeout: 30_000, fsModuleCache: false, provide: { bundles } },
+    test: {
+      name: `${index}`,
+      root,
+      include: [test],
+      setupFiles: join(root, "scripts/mutation-setup.ts"),
+      // A mutation that makes a test hang is killed by this.
+      testTimeout: 10_000,
+      // A source is transformed once for all projects, but for the one that has the mutation in it.
+      fsModuleCache: true,
+      fsModuleCachePath: join(root, "node_modules/.cache/proviso-mutations"),
+      provide: { bundles },
+    },
   };
 }
 
@@ -65,10 +84,12 @@ const specifications = asked.map((mutation, index) =>
 const { testModules } = await vitest.runTestSpecifications(specifications);
 let killed = 0;
 for (const [index, { rule, breaks, test }] of asked.entries()) {
-  const outcome = outcomeOf(testModules.find(({ project }) => project.name === `${index}`));
+  const module = testModules.find(({ project }) => project.name === `${index}`);
+  const outcome = outcomeOf(module);
   if ("killer" in outcome) killed++;
   const [word, why] = "killer" in outcome ? ["killed  ", outcome.killer] : ["SURVIVED", `${test}: ${outcome.why}`];
-  console.log(`${word} ${rule} (${breaks}): ${why}`);
+  const seconds = ((module?.diagnostic().duration ?? 0) / 1000).toFixed(1);
+  console.log(`${word} ${rule} (${breaks}, ${seconds} s): ${why}`);
 }
 await vitest.close();
 const seconds = ((performance.now() - started) / 1000).toFixed(0);

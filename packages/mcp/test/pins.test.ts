@@ -2,15 +2,21 @@ import { definePrompt, DefinitionError } from "@proviso/core";
 import { connectMcp, mcpTools, parsePins, pinnedMcp, type McpChange, type McpPins } from "@proviso/mcp";
 import { modelAdapter } from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
-import { describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { hashOf } from "../src/definitions.ts";
 import { callTool, connectScripted, isRunning, scriptedServer } from "./support.ts";
 
-/** Pins in which one tool is not what the server lists, with hashes of their own. */
-async function pinsOf(change: (tools: McpPins["tools"]) => readonly object[]): Promise<McpPins> {
+/** The pins of the server as it is. */
+let current: McpPins;
+beforeAll(async () => {
   await using server = await connectScripted();
-  const { hashOf } = await import("../src/definitions.ts");
-  const tools = change(server.pins.tools).map((tool) => ({ ...tool, hash: hashOf(tool as never) }));
-  return { ...server.pins, tools } as unknown as McpPins;
+  current = server.pins;
+});
+
+/** Pins in which one tool is not what the server lists, with hashes of their own. */
+function pinsOf(change: (tools: McpPins["tools"]) => readonly object[]): McpPins {
+  const tools = change(current.tools).map((tool) => ({ ...tool, hash: hashOf(tool as never) }));
+  return { ...current, tools } as unknown as McpPins;
 }
 
 describe("MCP-6 a definition that changes while the connection lasts", () => {
@@ -42,11 +48,10 @@ describe("MCP-6 a definition that changes while the connection lasts", () => {
 
 describe("MCP-7 pins", () => {
   test("MCP-7 pins of the server as it is are taken, also after they were JSON", async () => {
-    await using first = await connectScripted();
-    const pins = parsePins(JSON.parse(JSON.stringify(first.pins)));
-    await using second = await connectScripted("2026", { pins });
-    expect(second.pins).toEqual(first.pins);
-    expect((await callTool(second, "echo", { text: "x" })).result.success).toBe(true);
+    const pins = parsePins(JSON.parse(JSON.stringify(current)));
+    await using server = await connectScripted("2026", { pins });
+    expect(server.pins).toEqual(current);
+    expect((await callTool(server, "echo", { text: "x" })).result.success).toBe(true);
   });
 
   test.each<readonly [string, (tools: McpPins["tools"]) => readonly object[], string]>([
@@ -73,7 +78,7 @@ describe("MCP-7 pins", () => {
       "say is gone, echo is new",
     ],
   ])("MCP-7 %s is refused at connecting, and nothing is left running", async (_, change, message) => {
-    const pins = await pinsOf(change);
+    const pins = pinsOf(change);
     const { spec, log } = scriptedServer();
     const failed = await connectMcp(spec, { pins }).catch((error: unknown) => error);
     expect(failed).toBeInstanceOf(DefinitionError);
@@ -82,7 +87,7 @@ describe("MCP-7 pins", () => {
   });
 
   test("MCP-7 an accepted change at connecting makes the server's definitions those that are offered", async () => {
-    const pins = await pinsOf((tools) => tools.filter(({ name }) => name !== "echo"));
+    const pins = pinsOf((tools) => tools.filter(({ name }) => name !== "echo"));
     await using server = await connectScripted("2026", { pins, onChange: () => true });
     expect(server.definitions.map(({ name }) => name)).toContain("echo");
   });
@@ -97,18 +102,16 @@ describe("MCP-7 pins", () => {
     ["no tools", (pins) => ({ ...pins, tools: undefined }), "tools must be a list"],
     ["a tool twice", (pins) => ({ ...pins, tools: [pins.tools[0], pins.tools[0]] }), "is there twice"],
     ["a text", () => "pins", "the whole must be an object"],
-  ])("MCP-7 damaged pins are refused: %s", async (_, damage, message) => {
-    const pins = await pinsOf((tools) => tools);
-    expect(() => parsePins(damage(pins))).toThrow(DefinitionError);
-    expect(() => parsePins(damage(pins))).toThrow(message);
+  ])("MCP-7 damaged pins are refused: %s", (_, damage, message) => {
+    expect(() => parsePins(damage(current))).toThrow(DefinitionError);
+    expect(() => parsePins(damage(current))).toThrow(message);
   });
 });
 
 describe("MCP-13 tools by their pins alone", () => {
   test("MCP-13 nothing is connected before the first call; each evaluation has a connection of its own, closed at its end", async () => {
-    const pins = await pinsOf((tools) => tools);
     const { spec, log } = scriptedServer();
-    const source = pinnedMcp(spec, pins);
+    const source = pinnedMcp(spec, current);
     expect(source.serverName).toBe("scripted");
     const prompt = definePrompt({ key: "p", sections: [{ key: "s", text: "Echo.", tools: mcpTools(source) }] });
     expect(log()).toEqual([]);
@@ -130,7 +133,7 @@ describe("MCP-13 tools by their pins alone", () => {
   });
 
   test("MCP-13 MCP-7 tools that are not what was pinned fail the call, and say so", async () => {
-    const pins = await pinsOf((tools) => tools.map((tool) => ({ ...tool, description: "Harmless." })));
+    const pins = pinsOf((tools) => tools.map((tool) => ({ ...tool, description: "Harmless." })));
     const { result, cause } = await callTool(pinnedMcp(scriptedServer().spec, pins), "echo", { text: "x" });
     expect(result.message).toContain("The tools of scripted are not what was pinned: echo has changed its description");
     expect(cause).toBeInstanceOf(DefinitionError);

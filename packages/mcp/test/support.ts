@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
 export interface ScriptedServer {
-  readonly spec: { readonly command: string; readonly args: readonly string[] };
+  readonly spec: { readonly command: string; readonly args: readonly string[]; readonly env: readonly string[] };
   /** What happened to it. */
   log(): readonly string[];
 }
@@ -19,7 +19,11 @@ const script = join(import.meta.dirname, "processes/scripted-server.mjs");
 export function scriptedServer(mode: "2026" | "2025" | "hasty" | "stubborn" = "2026"): ScriptedServer {
   const log = join(tmpdir(), `proviso-mcp-${randomUUID()}.log`);
   return {
-    spec: { command: process.execPath, args: [script, log, ...(mode === "2026" ? [] : [mode])] },
+    spec: {
+      command: process.execPath,
+      args: [script, log, ...(mode === "2026" ? [] : [mode])],
+      env: ["NODE_COMPILE_CACHE"],
+    },
     log() {
       try {
         return readFileSync(log, "utf8").trim().split("\n");

@@ -141,4 +141,9 @@ export interface ConformanceOptions {
    * skipped, with the reason.
    */
   readonly skip?: readonly { readonly rule: string; readonly why: string }[] | undefined;
+  /**
+   * The methods of the adapter with which the cases are played. Name one where each case starts a process and a run has
+   * to be short. Default: both.
+   */
+  readonly ways?: readonly ("evaluate" | "stream")[] | undefined;
 }

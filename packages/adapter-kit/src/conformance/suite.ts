@@ -31,10 +31,12 @@ export const cases: readonly ConformanceCase[] = [
   ...samenessCases,
 ];
 
+const allWays = ["evaluate", "stream"] as const;
+
 /**
  * Runs an adapter through every case, over the wire that `start` opens, with `evaluate` and with `stream`. What it
  * cannot do is declared, and shown as skipped.
- * @throws {DefinitionError} for a skip that names no case, or has no reason.
+ * @throws {DefinitionError} for a skip that names no case, or has no reason, and for ways that are none.
  */
 export function describeAdapter(name: string, options: ConformanceOptions): void {
   for (const { rule, why } of options.skip ?? []) {
@@ -42,9 +44,12 @@ export function describeAdapter(name: string, options: ConformanceOptions): void
       throw new DefinitionError(`The skip "${rule}" names no case of the suite.`);
     if (why.trim() === "") throw new DefinitionError(`The skip "${rule}" has no reason: say why.`);
   }
+  const ways = options.ways ?? allWays;
+  if (ways.length === 0 || ways.some((way) => !allWays.includes(way)))
+    throw new DefinitionError('`ways` must be a list of "evaluate" and "stream".');
   describe(`${name} keeps the rules`, () => {
     watchRejections();
-    for (const way of ["evaluate", "stream"] as const) {
+    for (const way of ways) {
       describe(way, () => {
         for (const one of cases.filter((other) => (other.way ?? way) === way)) {
           const skipped = options.skip?.find(({ rule }) => names(rule, one));

@@ -5,6 +5,7 @@ import { failingModel } from "@proviso/runtime/testing";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { cases } from "../../src/conformance/suite.ts";
 import { toy } from "./toy-adapter.ts";
 import { startToyService } from "./toy-service.ts";
 
@@ -50,5 +51,31 @@ describe("what describeAdapter refuses", () => {
     expect(skipping("", "Because.")).toThrow(DefinitionError);
     expect(skipping("LOOP-2 no such title", "Because.")).toThrow(DefinitionError);
     expect(skipping("LOOP-2", " ")).toThrow("has no reason");
+  });
+
+  test.each([[], ["evaluate", "call"]])("PRO-1 ways that are none are a DefinitionError: %j", (...ways) => {
+    expect(() => describeAdapter("none", { ...options, ways: ways as never })).toThrow(DefinitionError);
+  });
+});
+
+describe("the ways of describeAdapter", () => {
+  const title = "PRO-2 a prompt without tools sends no tool choice";
+  const called: string[] = [];
+  describeAdapter("toy by stream alone", {
+    ways: ["stream"],
+    skip: cases.flatMap((one) => (one.title === title ? [] : [{ rule: one.title, why: "one is enough here" }])),
+    async start(script, settings) {
+      const service = await startToyService(script);
+      const adapter = toy({ model: "toy-1", baseURL: service.baseURL, ...settings });
+      const watch = <Given extends unknown[], Result>(way: string, method: (...given: Given) => Result) =>
+        ((...given: Given) => (called.push(way), method(...given))) as never;
+      const evaluate = watch("evaluate", adapter.evaluate as () => unknown);
+      const stream = watch("stream", adapter.stream as () => unknown);
+      return { ...service, adapter: { ...adapter, evaluate, stream } };
+    },
+  });
+
+  test("PRO-1 a case is played by the ways that are named, and by no other", () => {
+    expect(called).toEqual(["stream"]);
   });
 });

@@ -32,6 +32,7 @@ const unlimited = { rule: "LIM-10", why: "a command takes no limit for the lengt
 const atOnce = { rule: "STR-1 stream asks for a stream", why: "the text is emitted when the command has ended" };
 
 describeAdapter("commandLine", {
+  ways: inject("exhaustive") ? ["evaluate", "stream"] : ["evaluate"],
   skip: [...noStatus, ...notAskedAgain, unlimited, atOnce, ...(inject("exhaustive") ? [] : leftOut)],
   start: startScriptedCommand,
 });

@@ -47,4 +47,8 @@ const skips: Readonly<Record<string, readonly string[]>> = {
 };
 const skip = Object.entries(skips).flatMap(([why, rules]) => rules.map((rule) => ({ rule, why })));
 
-describeAdapter("acpAgent", { skip: inject("exhaustive") ? skip : [...skip, ...leftOut], start: startScriptedAgent });
+describeAdapter("acpAgent", {
+  skip: inject("exhaustive") ? skip : [...skip, ...leftOut],
+  ways: inject("exhaustive") ? ["evaluate", "stream"] : ["stream"],
+  start: startScriptedAgent,
+});
