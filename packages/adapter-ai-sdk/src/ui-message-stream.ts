@@ -22,6 +22,11 @@ export interface UIMessageStreamOptions {
    */
   readonly tools?: boolean | undefined;
   /**
+   * Whether the page gets the text of the answer. A structured output comes as `data-output` and is the text as well, as
+   * raw JSON: false leaves that out. Default true.
+   */
+  readonly text?: boolean | undefined;
+  /**
    * Where the page gets a file that the model made, "/files/" and its hash for example, from a route that reads your
    * `Blobs`; undefined: it is not shown. Default: a file with an address of its own has that, others are not shown.
    */
@@ -30,7 +35,7 @@ export interface UIMessageStreamOptions {
   readonly onError?: ((error: unknown) => string) | undefined;
 }
 
-const optionNames = { messageId: true, tools: true, fileUrl: true, onError: true } as const;
+const optionNames = { messageId: true, tools: true, text: true, fileUrl: true, onError: true } as const;
 
 /**
  * Makes the stream that a page with the AI SDK's `useChat` reads: give it to `createUIMessageStreamResponse({ stream })` of
@@ -100,6 +105,7 @@ class PageMessage {
   readonly #onError: (error: unknown) => string;
   readonly #announced = new Set<string>();
   #turn = 0;
+  readonly #showsText: boolean;
   readonly #fileUrl: (file: FileRef) => string | undefined;
   readonly #parts = { text: 0, reasoning: 0 };
   /** The parts that are valid. */
@@ -108,7 +114,9 @@ class PageMessage {
   /** The part of the text, or of the thoughts, that is open. */
   #open: { readonly kind: "text" | "reasoning"; readonly id: string } | undefined;
 
-  constructor({ messageId, tools = true, fileUrl = addressOf, onError = codeOf }: UIMessageStreamOptions) {
+  constructor(options: UIMessageStreamOptions) {
+    const { messageId, tools = true, text = true, fileUrl = addressOf, onError = codeOf } = options;
+    this.#showsText = text;
     this.#fileUrl = fileUrl;
     this.#messageId = messageId;
     this.#showsTools = tools;
@@ -122,7 +130,7 @@ class PageMessage {
   chunksOf(event: StreamEvent): readonly UIMessageStreamChunk[] {
     const { type } = event;
     if (type === "provider.requested") return this.#step(event.turn);
-    if (type === "text.delta") return this.#delta("text", event.text);
+    if (type === "text.delta") return this.#showsText ? this.#delta("text", event.text) : [];
     if (type === "reasoning.delta") return this.#delta("reasoning", event.text);
     if (type === "text.reset") return this.#reset();
     if (type === "output.delta") return [{ type: "data-output", id: "output", data: event.partial }];

@@ -28,13 +28,15 @@ const toolCall = (input: object, name = "add") => ({ toolCalls: [{ name, argumen
 async function readOverHttp(
   adapter: ProviderAdapter,
   prompt: Prompt,
-  options: EvaluateOptions & Pick<UIMessageStreamOptions, "tools" | "fileUrl"> & { readonly leaveAfter?: number } = {},
+  options: EvaluateOptions &
+    Pick<UIMessageStreamOptions, "tools" | "text" | "fileUrl"> & { readonly leaveAfter?: number } = {},
 ) {
-  const { tools, fileUrl, leaveAfter = Infinity, ...given } = options;
+  const { tools, text, fileUrl, leaveAfter = Infinity, ...given } = options;
   const server = createServer((_, response) => {
     const stream = toUIMessageStream(adapter.stream(prompt, given), {
       messageId: "m1",
       tools,
+      text,
       fileUrl,
     });
     const answer = createUIMessageStreamResponse({ stream });
@@ -115,6 +117,16 @@ test("AIS-25 a structured output comes as a data part, the last one whole", asyn
   expect(parts).toContainEqual(
     expect.objectContaining({ type: "data-output", data: { lines: ["Roses are red", "Violets"] } }),
   );
+});
+
+test("AIS-25 with `text: false` a structured output is no text as well", async () => {
+  const prompt = definePrompt({ key: "n", text: "A number.", output: z.object({ n: z.number() }) }).bind();
+  const adapter = scripted([{ reasoning: "Three.", output: { n: 3 } }]);
+  const { parts } = await readOverHttp(adapter, prompt, { text: false });
+  expect(parts.slice(1)).toMatchObject([
+    { type: "reasoning", text: "Three." },
+    { type: "data-output", data: { n: 3 } },
+  ]);
 });
 
 test("AIS-25 thoughts are a part of their own, before the text", async () => {

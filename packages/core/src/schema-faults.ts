@@ -30,7 +30,7 @@ function whatItIs(given: unknown): string {
 
 function ofVendor(vendor: string): string {
   if (vendor === "zod")
-    return 'and zod before 4.2 prints none: update zod, or put a newer one beside it (`npm install zod4@npm:zod@4`) and import "zod4"';
+    return 'and zod before 4.2 prints none, nor does zod/mini: import "zod" in its place, update it, or put a newer one beside it (`npm install zod4@npm:zod@4`) and import "zod4"';
   if (vendor === "valibot")
     return "and valibot prints none by itself: put toStandardJsonSchema() of @valibot/to-json-schema around it";
   return `and this one of ${vendor} prints none`;

@@ -118,7 +118,7 @@ describe("ERR-6 an option of another library is refused with the name that it ha
       "not an object of schemas: put z.object() around it.",
     ],
     ["valibot", () => toolOf({ input: standard("valibot") }), "toStandardJsonSchema() of @valibot/to-json-schema"],
-    ["zod 3", () => toolOf({ input: standard("zod") }), "zod before 4.2 prints none: update zod"],
+    ["zod 3", () => toolOf({ input: standard("zod") }), "zod before 4.2 prints none, nor does zod/mini"],
     [
       "a JSON Schema as output",
       () => definePrompt({ key: "p", text: "x", output: { type: "object", properties: {} } as never }),

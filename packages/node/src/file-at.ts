@@ -39,6 +39,9 @@ export async function fileAt(
   if (mediaType !== undefined && !(typeof mediaType === "string" && /^[^/\s]+\/[^/\s]+$/.test(mediaType))) {
     throw new DefinitionError(`mediaType has to be a text such as "image/png", not ${describeValue(mediaType)}.`);
   }
+  if (typeof path !== "string" || path === "") {
+    throw new DefinitionError(`fileAt needs a path, not ${describeValue(path)}.`);
+  }
   const bytes = await withDescriptor(() => read(path));
   return new File([bytes], name ?? basename(resolve(path)), { type: mediaType ?? typeOf(bytes, path) });
 }

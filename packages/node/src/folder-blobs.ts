@@ -39,8 +39,8 @@ export function folderBlobs(folder: string, options: { readonly maxBytes?: numbe
   const root = resolve(folder);
   return {
     async put(given) {
-      // The caller may change its bytes while they are hashed and written.
-      const bytes = given.slice();
+      // The caller may change its bytes while they are hashed and written, and `slice` of a Buffer copies nothing.
+      const bytes = new Uint8Array(given);
       const hash = await hashOf(bytes);
       if (bytes.length > maxBytes) {
         const message = `${bytes.length} bytes are more than the ${maxBytes} that the folder takes for one file.`;

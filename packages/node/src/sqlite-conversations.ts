@@ -61,14 +61,17 @@ export function sqliteConversations(path: string, options: SqliteConversationsOp
   };
   /** Runs what needs the file, and again as long as another connection has the lock. */
   const run = async <T>(doing: string, work: (rows: ConversationRows) => T): Promise<T> => {
-    const until = clock.now() + busyTimeoutMs;
+    let waitedMs = 0;
     for (let pauseMs = 1; ; pauseMs = Math.min(longestPauseMs, pauseMs * 2)) {
       try {
         return work(rows());
       } catch (cause) {
         const error = sqliteError(cause, `${doing} the file of conversations ${file}`);
-        if (!isBusy(error) || clock.now() >= until) throw error;
+        if (!isBusy(error) || waitedMs >= busyTimeoutMs) throw error;
+        const restsAt = clock.now();
         await clock.sleep(pauseMs);
+        // A clock that was set back makes the wait no longer.
+        waitedMs += Math.max(pauseMs, clock.now() - restsAt);
       }
     }
   };

@@ -17,6 +17,9 @@ export interface Updates {
   costUsd(): number | undefined;
 }
 
+/** Calls whose titles are kept. */
+const mostTitles = 1_000;
+
 /** Collects the text and passes each piece to `onText`. A call between two texts makes a paragraph. */
 export function collectUpdates(onText: (text: string) => void): Updates {
   const texts: string[] = [];
@@ -33,7 +36,10 @@ export function collectUpdates(onText: (text: string) => void): Updates {
   };
   const readCall = ({ toolCallId, title }: Json): void => {
     called = true;
-    if (typeof toolCallId === "string" && typeof title === "string") titles.set(toolCallId, title);
+    if (typeof toolCallId !== "string" || typeof title !== "string") return;
+    titles.set(toolCallId, title);
+    // The oldest goes: a call is asked about soon after it is announced.
+    if (titles.size > mostTitles) titles.delete(titles.keys().next().value as string);
   };
   return {
     read(params) {

@@ -9,6 +9,7 @@ import {
   type RequestPermissionResponse,
 } from "@agentclientprotocol/sdk";
 import type { ModelFailure, ModelResponse } from "@proviso/core";
+import { isRecord } from "@proviso/core/provider";
 import type { AgentRun } from "@proviso/runtime";
 import { resolve } from "node:path";
 import { toPrompt } from "../to-prompt.ts";
@@ -34,6 +35,11 @@ export interface Turn {
   close(): Promise<void>;
 }
 
+/** Whether an update is of the session that this turn has begun. */
+function isOfTurn(params: unknown, { sessionId }: State): boolean {
+  return sessionId !== undefined && isRecord(params) && (params["sessionId"] ?? sessionId) === sessionId;
+}
+
 /** Milliseconds in which an agent may give up a turn after it was asked to cancel. */
 const cancelMs = 300;
 
@@ -50,7 +56,7 @@ export function beginTurn(options: CheckedAgentOptions, run: AgentRun, agent: Gr
   };
   const connection = client({ name: "proviso" })
     .onRequest(methods.client.session.requestPermission, ({ params }) => permit(params))
-    .connect(wireOf(agent, updates.read));
+    .connect(wireOf(agent, (params) => void (isOfTurn(params, state) && updates.read(params))));
   const failed = (error: unknown): TurnEnd => {
     if (connection.signal.aborted || isCause(error)) return { error };
     return { error: new RefusedError("unknown", `could not be driven: ${String(error)}`, { cause: error }) };

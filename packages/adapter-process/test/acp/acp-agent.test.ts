@@ -138,3 +138,7 @@ test("SET-2 an agent takes no settings: each one is refused before the agent is 
     message: "acp does not take the setting seed. It takes no settings.",
   });
 });
+
+test("CMD-20 what an agent says in another session is no part of the answer", async () => {
+  expect((await acting("foreign").evaluate(hello)).output).toBe("Mine.");
+});

@@ -87,3 +87,7 @@ test.each([{ name: "" }, { name: 1 }, { mediaType: "png" }, { mediaType: "a b/c"
     await expect(fileAt(join(root, "a.txt"), options as never)).rejects.toBeInstanceOf(DefinitionError);
   },
 );
+
+test.each([undefined, 5, {}, ""])("FILE-2 fileAt refuses the path %j as an option", async (path) => {
+  await expect(fileAt(path as never)).rejects.toBeInstanceOf(DefinitionError);
+});

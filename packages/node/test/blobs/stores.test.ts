@@ -33,6 +33,16 @@ describe.each(stores)("%s", (_, open) => {
     expect([await blobs.get(hash), bytes]).toEqual([new Uint8Array(), 0]);
   });
 
+  test("BLOB-2 a Buffer that its owner uses again is another one", async () => {
+    const blobs = await open();
+    const bytes = Buffer.from("the bytes that were put");
+    const putting = blobs.put(bytes);
+    bytes.fill(0);
+    const { hash } = await putting;
+    bytes.fill(1);
+    expect(Buffer.from((await blobs.get(hash)) ?? []).toString()).toBe("the bytes that were put");
+  });
+
   test("BLOB-2 what is kept does not change with the bytes that were put or given out", async () => {
     const blobs = await open();
     const bytes = Uint8Array.of(1, 2, 3);

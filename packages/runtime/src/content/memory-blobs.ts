@@ -19,7 +19,8 @@ export function memoryBlobs(options: { readonly maxBytes?: number } = {}): Blobs
   let total = 0;
   return {
     async put(given) {
-      const bytes = given.slice();
+      // `slice` of a Buffer copies nothing.
+      const bytes = new Uint8Array(given);
       const hash = await hashOf(bytes);
       const before = kept.get(hash);
       if (before !== undefined) {

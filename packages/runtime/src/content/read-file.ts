@@ -55,7 +55,8 @@ export async function store(
   const name = cleanName(facts.name);
   if (bytes.length === 0) throw new BlobError(`The file ${name} is empty.`, { reason: "media_type", file: name });
   const claimed = claimedType(facts.mediaType);
-  const shown = mediaTypeOf(bytes);
+  // A note may begin with "ID3" or "GIF89a": what claims to be text, and is, is believed.
+  const shown = claimed.startsWith("text/") && isText(bytes) ? undefined : mediaTypeOf(bytes);
   if (!fits(claimed, shown)) {
     const message = `The file ${name} claims to be ${claimed}, but its bytes are ${shown ?? "no such file"}.`;
     throw new BlobError(message, { reason: "media_type", file: name });
@@ -73,6 +74,17 @@ export async function store(
   });
   keepBytes(file, bytes);
   return file;
+}
+
+/** Whether the bytes are UTF-8 without the control characters that files of other kinds have. */
+function isText(bytes: Uint8Array): boolean {
+  if (bytes.some((byte) => byte < 9 || (byte > 13 && byte < 32 && byte !== 27))) return false;
+  try {
+    new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Sound in a container of films keeps its own name. */

@@ -16,6 +16,7 @@ import { isFailure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import type { RunFiles } from "./contract.ts";
 import { bytesBehind, referenceOf, referenceTo, store } from "./read-file.ts";
+import { isSaved } from "./saved-sessions.ts";
 import { messagesFor, storedFilesIn } from "./to-send.ts";
 import { failureWithoutBytes, withoutBytes } from "./without-bytes.ts";
 
@@ -24,6 +25,16 @@ export function openRunFiles(run: Run): RunFiles {
   const made: FileRef[] = [];
   const sizes = new WeakMap<object, number>();
   const blobs = (): Blobs | undefined => run.resources.resources.find(Blobs);
+  /** Where new bytes are kept; undefined: as long as the evaluation alone. */
+  const keeping = (): Blobs | undefined => {
+    const found = blobs();
+    if (found !== undefined || !isSaved(run.core.session)) return found;
+    throw new BlobError(
+      "A conversation is saved, and the bytes of its files would be lost: bind Blobs, provide(Blobs, folderBlobs(path)) for example.",
+      { reason: "missing" },
+    );
+  };
+  const referred = (file: FileLike): Promise<FileRef> => referenceTo(file, isPlatformFile(file) ? keeping() : blobs());
   const load = async (message: Message, index: number): Promise<void> => {
     for (const file of storedFilesIn(message)) await bytesBehind(file, blobs(), ` of messages[${index}]`);
   };
@@ -31,7 +42,7 @@ export function openRunFiles(run: Run): RunFiles {
     made,
     async rendered(rendered) {
       const placed: PlacedFile[] = [];
-      for (const { at, file } of rendered.files ?? []) placed.push({ at, file: await referenceTo(file, blobs()) });
+      for (const { at, file } of rendered.files ?? []) placed.push({ at, file: await referred(file) });
       return Object.freeze({ ...rendered, files: Object.freeze(placed) }) satisfies RenderedPrompt;
     },
     params: (params) => named(params) as typeof params,
@@ -40,14 +51,14 @@ export function openRunFiles(run: Run): RunFiles {
     },
     async stored(given: readonly FileLike[]) {
       const refs: FileRef[] = [];
-      for (const file of given) refs.push(await referenceTo(file, blobs()));
+      for (const file of given) refs.push(await referred(file));
       return refs;
     },
     async generated(given) {
       const placed: PlacedFile[] = [];
       for (const { at, mediaType, name, data } of given) {
         const bytes = typeof data === "string" ? bytesOfBase64(data) : data;
-        const file = await store(bytes, { name: name ?? madeName(mediaType, made.length + 1), mediaType }, blobs());
+        const file = await store(bytes, { name: name ?? madeName(mediaType, made.length + 1), mediaType }, keeping());
         made.push(file);
         placed.push({ at, file });
       }

@@ -14,6 +14,7 @@ import {
   type ProviderAdapter,
 } from "@proviso/core";
 import { onAbort } from "../abort.ts";
+import { markSaved } from "../content/saved-sessions.ts";
 import { frozenMessages } from "../conversation.ts";
 import { isAbortSignal } from "../evaluate-options.ts";
 import type { ConversationState } from "./saved.ts";
@@ -86,6 +87,7 @@ export interface OpenParts extends ConversationState {
 }
 
 export function openConversation({ save, ...given }: OpenParts): OpenConversation {
+  markSaved(given.session);
   let isOpen = true;
   const assertOpen = (): void => {
     if (!isOpen)

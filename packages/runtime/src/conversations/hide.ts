@@ -1,4 +1,4 @@
-import type { Message } from "@proviso/core";
+import type { FileRef, Message } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
 import type { Secrets } from "../secrets.ts";
 import { redactionOf } from "../secrets/structure.ts";
@@ -27,15 +27,24 @@ function withoutSecretStates(session: unknown, redact: Redact): unknown {
   return { ...session, slices };
 }
 
-/** Moves the places in a text that has become shorter or longer: no file may stand behind its end. */
+/** Moves the places in a text that has become shorter or longer: no file may stand behind its end. Hides what names files. */
 function withPlaces(message: Message, given: Message, redact: Redact): Message {
-  if (message.text === given.text) return message;
-  const { cacheAt: _, ...rest } = { cacheAt: undefined, ...message };
-  if (given.files === undefined) return rest as Message;
+  const isSame = message.text === given.text;
+  if (isSame && given.files === undefined) return message;
+  const { cacheAt, ...rest } = { cacheAt: undefined, ...message };
+  const marked = isSame && cacheAt !== undefined ? { ...rest, cacheAt } : rest;
+  if (given.files === undefined) return marked as Message;
   let least = 0;
   const files = given.files.map(({ at, file }) => {
-    least = Math.min(message.text.length, Math.max(least, redact(given.text.slice(0, at)).length));
-    return { at: least, file };
+    least = isSame ? at : Math.min(message.text.length, Math.max(least, redact(given.text.slice(0, at)).length));
+    return { at: least, file: withoutSecretNames(file, redact) };
   });
-  return { ...rest, files } as Message;
+  return { ...marked, files } as Message;
+}
+
+/** The bytes of a file are found by its hash, so its name may be another one. */
+function withoutSecretNames(file: FileRef, redact: Redact): FileRef {
+  const named = { ...file, name: redact(file.name) };
+  if (named.kind === "link") return { ...named, url: redact(named.url) };
+  return named.kind === "uploaded" ? { ...named, ids: redact(named.ids) } : named;
 }

@@ -3,6 +3,7 @@
 import type { Clock } from "@proviso/core";
 import { setAlarm } from "@proviso/core/internal";
 import { onAbort } from "../abort.ts";
+import { partOf } from "../request/backoff.ts";
 import { ConversationError } from "./conversation-error.ts";
 import type { ConversationLease, ConversationStore, StoredConversation } from "./store.ts";
 
@@ -66,15 +67,18 @@ async function waitFor(
   id: string,
   { token, leaseMs, waitMs, clock, random, signal }: LeaseWish,
 ): Promise<StoredConversation | undefined> {
-  const until = clock.now() + waitMs;
+  let leftMs = waitMs;
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(longestPauseMs, pauseMs * 2)) {
     signal?.throwIfAborted();
     const acquired = await store.acquire(id, { token, leaseMs });
     if (acquired.ok) return acquired.stored;
-    const leftMs = until - clock.now();
     if (leftMs <= 0) throw busy(id, acquired.expiresAt);
     // Two that wait for one conversation do not ask in step.
-    await clock.sleep(Math.min(leftMs, pauseMs * (0.5 + random() / 2)), signal);
+    const restMs = Math.min(leftMs, pauseMs * (0.5 + partOf(random()) / 2));
+    const restsAt = clock.now();
+    await clock.sleep(restMs, signal);
+    // A clock that was set back makes the wait no longer.
+    leftMs -= Math.max(restMs, clock.now() - restsAt);
   }
 }
 

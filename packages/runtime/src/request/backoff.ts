@@ -30,6 +30,10 @@ export function nextDelay(policy: ThrottlePolicy, refusal: Refusal, random: () =
   // What is no number gives up, too.
   if (!(spareMs >= 0 && totalMs > 0 && leftMs > 0)) return undefined;
   const bound = Math.min(policy.maxDelayMs, policy.baseDelayMs * 2 ** (refusal.attempt - 1));
-  const jitter = random() * Math.min(bound, spareMs, leftMs * jitterShare);
-  return floor + jitter;
+  return floor + partOf(random()) * Math.min(bound, spareMs, leftMs * jitterShare);
+}
+
+/** What a source of randomness draws; 0 where an injected one draws outside of [0, 1). */
+export function partOf(drawn: number): number {
+  return drawn >= 0 && drawn < 1 ? drawn : 0;
 }

@@ -74,6 +74,7 @@ export class Breaker {
   }
 
   #failed(now: number, { kind, retryAfterMs = 0 }: Extract<ServiceState, { state: "failed" }>): void {
+    this.waitMs(now);
     this.kind = kind;
     this.#failures += 1;
     const openMs = Math.max(

@@ -1,7 +1,16 @@
 // 1. A request that one adapter fails goes to the next at once, inside the same turn: no tool is repeated.
 // 2. Each try's cost is counted once: with the answer, with the last refusal, or with the end of an aborted evaluation.
 // 3. Nothing of an evaluation is kept here beyond its end; what is learnt of an adapter is shared by all.
-import type { ModelFailure, ModelRequest, ModelResponse, RouteStep, Usage } from "@proviso/core";
+import {
+  DefinitionError,
+  type ModelFailure,
+  type ModelRequest,
+  type ModelResponse,
+  type Prompt,
+  type RouteStep,
+  type Usage,
+} from "@proviso/core";
+import { describeValue, messageOf } from "@proviso/core/internal";
 import type { Failure } from "../failures.ts";
 import { isChainProvider } from "../request/chain.ts";
 import { refusedSetting } from "../request/settings.ts";
@@ -188,7 +197,7 @@ export class Fallback implements Generate, Attempts {
     const { order } = this.#rules;
     if (order === undefined) return members;
     const candidates = await Promise.all(members.map((member) => this.#candidate(member, request)));
-    const wanted = new Set(order(candidates, this.#run.prompt).map(({ index }) => members[index]));
+    const wanted = new Set(inOrder(order, candidates, this.#run.prompt).map(({ index }) => members[index]));
     const ordered = [...wanted].filter((member) => member !== undefined);
     return ordered.length === 0 ? members : ordered;
   }
@@ -209,6 +218,20 @@ export class Fallback implements Generate, Attempts {
       costUsd: pricing.known ? pricing.priceOf(tokens, clock.now()) : undefined,
     };
   }
+}
+
+/** @throws {DefinitionError} for an order that throws, or returns no list of candidates. */
+function inOrder(order: RouteOrder, candidates: readonly RouteCandidate[], prompt: Prompt): readonly RouteCandidate[] {
+  let ordered: unknown;
+  try {
+    ordered = order(candidates, prompt);
+  } catch (cause) {
+    throw new DefinitionError(`fallback: the option order threw: ${messageOf(cause)}`, { cause });
+  }
+  if (Array.isArray(ordered) && ordered.every((one) => candidates.includes(one as RouteCandidate))) {
+    return ordered as readonly RouteCandidate[];
+  }
+  throw new DefinitionError(`fallback: order must return a list of its candidates, not ${describeValue(ordered)}.`);
 }
 
 /** Tokens of an answer whose length is not known. */

@@ -6,6 +6,10 @@ const cutFactor = 0.85;
 const leastRate = 1;
 const firstShare = 0.995;
 const leastShare = 0.05;
+/** What a machine that slept, or a clock that jumped, adds to the rate is no more than so many seconds of growth. */
+const longestGrowth = 10;
+/** Requests a minute beyond which none is searched for. */
+const mostRate = 1e6;
 /** The least time between two cuts: the refusals of one burst are one sign. */
 const cutEveryMs = 1_000;
 
@@ -30,11 +34,16 @@ export class Share {
     if (seconds === 0) return;
     this.value = Math.min(firstShare, this.value * growFactor ** seconds);
     if (this.rate === undefined || !isWaiting) return;
-    this.rate *= (this.#isSearching ? searchFactor : growFactor) ** seconds;
+    this.rate = Math.min(
+      mostRate,
+      this.rate * (this.#isSearching ? searchFactor : growFactor) ** Math.min(longestGrowth, seconds),
+    );
   }
 
   /** The service refused a request that was sent at `sentAt`. Answers whether that lowers the pace. */
   refused(now: number, sentAt: number, knowsLimit: boolean): boolean {
+    // A clock that was set back makes no cut lie ahead.
+    if (this.#cutAt > now) this.#cutAt = -Infinity;
     if (sentAt <= this.#cutAt || now - this.#cutAt < cutEveryMs) return false;
     this.#cutAt = now;
     if (knowsLimit) {

@@ -1,16 +1,21 @@
 import {
+  Blobs,
   defineEvent,
   definePrompt,
   DefinitionError,
   defineSlice,
   defineTool,
   linkedFile,
+  provide,
   RevokedError,
+  systemClock,
+  uploadedFile,
   type Message,
   type ProviderAdapter,
 } from "@proviso/core";
 import {
   ConversationError,
+  memoryBlobs,
   memoryConversations,
   modelAdapter,
   readConversation,
@@ -18,7 +23,7 @@ import {
   type Conversation,
   type ConversationStore,
 } from "@proviso/runtime";
-import { fakeClock, fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
+import { fakeClock, fakeEnvironment, scriptedModel, testImage } from "@proviso/runtime/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 
@@ -510,6 +515,38 @@ describe("CNV-5 a writer that lost its lease saves nothing", () => {
   });
 });
 
+test("CNV-4 a clock that is set back makes the wait for another writer no longer, nor does odd randomness", async () => {
+  const store = memoryConversations();
+  let [offset, sleeps] = [0, 0];
+  const clock = {
+    now: () => Date.now() + offset,
+    sleep(ms: number, signal?: AbortSignal) {
+      offset -= 3_600_000;
+      sleeps += 1;
+      return systemClock.sleep(ms, signal);
+    },
+  };
+  await withConversation(store, "ada", async () => {
+    const waiting = withConversation(store, "ada", () => {}, { waitMs: 60, clock, random: () => Number.NaN });
+    await expect(waiting).rejects.toMatchObject({ reason: "busy" });
+  });
+  expect(sleeps).toBeLessThan(100);
+});
+
+test("CNV-1 FILE-3 a turn with a file is refused where no Blobs keep its bytes, and nothing is saved", async () => {
+  const store = memoryConversations();
+  const see = definePrompt({ key: "see", params: z.object({ photo: z.file() }), text: "What is it? {{photo}}" });
+  const files = { types: ["image/png"], from: ["stored"] } as const;
+  const turn = (options = {}) =>
+    withConversation(store, "ada", async (conversation) => {
+      const model = scriptedModel([{ text: "A cat." }], { capabilities: { files } });
+      return (await conversation.evaluate(modelAdapter(model), see.bind({ photo: testImage() }), options)).output;
+    });
+  await expect(turn()).rejects.toThrow("bind Blobs");
+  expect(await store.list()).toEqual([]);
+  expect(await turn({ resources: [provide(Blobs, memoryBlobs())] })).toBe("A cat.");
+});
+
 describe("CNV-8 secrets", () => {
   const secret = "sk-1234567890-geheim";
 
@@ -563,6 +600,22 @@ describe("CNV-8 secrets", () => {
       },
       { slices: [tasks] },
     );
+  });
+
+  test.each(["Look: ", `Look at ${secret}: `])("CNV-8 what names a file is hidden too, beside %j", async (text) => {
+    const store = memoryConversations();
+    const mediaType = "image/png";
+    const name = `${secret}.png`;
+    const files = [
+      linkedFile(`https://example.com/${secret}.png`, { mediaType, name }),
+      uploadedFile({ openai: secret }, { mediaType, name }),
+    ].map((file) => ({ at: text.length, file }));
+    await withConversation(store, "ada", (conversation) => conversation.keep([{ role: "user", text, files }]), {
+      secrets: [secret],
+    });
+    expect((await store.load("ada"))?.body).not.toContain(secret);
+    const [message] = await withConversation(store, "ada", ({ messages }) => messages);
+    expect(message?.files?.map(({ file }) => file.name)).toEqual(["[secret].png", "[secret].png"]);
   });
 
   test("CNV-8 a word of ours that is a secret does not make a conversation unreadable", async () => {

@@ -1,5 +1,6 @@
 import {
   deadlineIn,
+  DefinitionError,
   definePrompt,
   defineTool,
   trackBudget,
@@ -215,6 +216,33 @@ test("RTE-7 a Retry-After opens it for as long as it says, and `breaker: false` 
   expect((await always.adapter.evaluate(prompt)).provider).toBe("a");
 });
 
+test("RTE-7 a breaker that opened while the clock ran ahead does not stay open for it", async () => {
+  let offset = 0;
+  let asked = 0;
+  const { clock } = fakeEnvironment();
+  const ahead = { now: () => clock.now() + offset, sleep: clock.sleep.bind(clock) };
+  const failing: ModelProvider = {
+    ...scriptedModel([]),
+    name: "a",
+    async generate() {
+      if (asked++ > 0) return answered("a");
+      offset = 86_400_000;
+      return { ...busy, kind: "server_error" };
+    },
+  };
+  const other: ModelProvider = { ...scriptedModel([]), name: "b", generate: () => answered("b") };
+  const adapter = fallback([modelAdapter(failing, { clock: ahead }), modelAdapter(other, { clock: ahead })], {
+    clock: ahead,
+    breaker: { failures: 1, openMs: 200 },
+  });
+  expect((await adapter.evaluate(prompt)).provider).toBe("b");
+  offset = 0;
+  // Where the clock was set back is seen now.
+  expect((await adapter.evaluate(prompt)).provider).toBe("b");
+  await clock.advance(200);
+  expect((await adapter.evaluate(prompt)).provider).toBe("a");
+});
+
 test("RTE-7 a Retry-After of years closes an adapter for an hour, not for the life of the process", async () => {
   const limited: ModelFailure = { ...busy, kind: "rate_limit", retryAfterMs: 99_999_999_999_999 };
   const scripts = [[limited, { text: "a" }] as ScriptedStep[], Array(5).fill({ text: "b" }) as ScriptedStep[]];
@@ -297,6 +325,22 @@ test("LIM-6 RTE-10 a usage that is no number of tokens is estimated in a chain t
   expect(counted.estimated).toBe(true);
   expect(counted.inputTokens).toBeGreaterThan(0);
   expect(counted.outputTokens).toBeGreaterThan(0);
+});
+
+test.each<[string, unknown]>([
+  [
+    "throws",
+    () => {
+      throw new Error("no order");
+    },
+  ],
+  ["returns no list", () => undefined],
+  ["returns what is no candidate", () => [null]],
+])("RTE-5 an order that %s is named in the error", async (_, order) => {
+  const adapter = fallback([modelAdapter(scriptedModel([]))], { order: order as never });
+  const error: unknown = await adapter.evaluate(prompt).catch((thrown: unknown) => thrown);
+  expect((error as Error).message).toContain("order");
+  expect((error as Error).cause).toBeInstanceOf(DefinitionError);
 });
 
 test("RTE-12 the secrets of all members are hidden", async () => {

@@ -47,6 +47,21 @@ describe("PAC-4 a service that reports nonsense, and a clock that is set", () =>
     },
   );
 
+  test("PAC-2 PAC-4 a machine that sleeps while requests wait finds no rate without end", async () => {
+    const { clock, pace } = await answered({}, { refused: { tooOften: true } });
+    const { turns } = enterAll(pace, clock, 5);
+    await clock.advance(3_600_000);
+    for (const turn of turns) turn.end();
+    const found = pace.state().requestsPerMinute ?? 0;
+    expect(found).toBeLessThan(1e7);
+    for (let time = 0; time < 10; time++) {
+      const entering = pace.enter(small);
+      await clock.advance(1_100);
+      turnOf(await entering).end({ refused: { tooOften: true } });
+    }
+    expect(pace.state().requestsPerMinute).toBeLessThan(found / 2);
+  });
+
   test("PAC-4 an answer without a bound counts as earlier ones did", async () => {
     const { clock, pace } = await answered({ tokensPerMinute: 60_000 });
     const unbounded = { inputTokens: 10, outputTokens: 0 };

@@ -41,6 +41,10 @@ const deeds = {
     await Promise.all(JSON.parse(more).map(({ name, arguments: given }) => call(name, given)));
     await say("Fired.");
   },
+  foreign: async ({ say, sayElsewhere }) => {
+    await sayElsewhere("Theirs.");
+    await say("Mine.");
+  },
   tools: async ({ say, list }) => say(JSON.stringify(await list())),
   narrate: async ({ say, tell }) => {
     await say("I look.");
@@ -176,6 +180,11 @@ agent({ name: "test-agent" })
       session,
       cancelled,
       tell,
+      sayElsewhere: (text) =>
+        client.notify(methods.client.session.update, {
+          sessionId: "another",
+          update: { sessionUpdate: "agent_message_chunk", content: { type: "text", text } },
+        }),
       say: (text) => tell({ sessionUpdate: "agent_message_chunk", content: { type: "text", text } }),
       call: (name, given) => withTools(session, (mcp) => mcp.callTool({ name, arguments: given })),
       list: () => withTools(session, async (mcp) => (await mcp.listTools()).tools),
