@@ -68,10 +68,7 @@ export function sqliteConversations(path: string, options: SqliteConversationsOp
       } catch (cause) {
         const error = sqliteError(cause, `${doing} the file of conversations ${file}`);
         if (!isBusy(error) || waitedMs >= busyTimeoutMs) throw error;
-        const restsAt = clock.now();
-        await clock.sleep(pauseMs);
-        // A clock that was set back makes the wait no longer.
-        waitedMs += Math.max(pauseMs, clock.now() - restsAt);
+        waitedMs += await rested(clock, pauseMs);
       }
     }
   };
@@ -118,4 +115,11 @@ function opened(file: string): ConversationFile | undefined {
 
 function isBusy(error: unknown): boolean {
   return error instanceof SqliteError && error.reason === "busy";
+}
+
+/** Sleeps, and returns the milliseconds that it took: no fewer where the clock was set back meanwhile. */
+async function rested(clock: Clock, ms: number): Promise<number> {
+  const restsAt = clock.now();
+  await clock.sleep(ms);
+  return Math.max(ms, clock.now() - restsAt);
 }
