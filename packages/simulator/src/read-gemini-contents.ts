@@ -25,7 +25,7 @@ export function readGeminiContents(contents: unknown): readonly SimulatedMessage
     if (answers.length !== calls.length) throw wrongNumber(calls.length === 0);
     if (turn.role === "user") {
       messages.push(...answers.map((part, at) => answerOf(part["functionResponse"] as JsonObject, calls, at)));
-      if (answers.length < turn.parts.length) messages.push(said("user", turn.parts));
+      if (answers.length < turn.parts.length) messages.push(messageOf("user", turn.parts));
       calls = [];
       continue;
     }
@@ -36,7 +36,7 @@ export function readGeminiContents(contents: unknown): readonly SimulatedMessage
         "contents",
       );
     }
-    messages.push({ ...said("assistant", turn.parts), toolCalls: calls });
+    messages.push({ ...messageOf("assistant", turn.parts), toolCalls: calls });
   }
   if (calls.length > 0) throw wrongNumber(false);
   return messages;
@@ -91,7 +91,7 @@ function textOf(parts: readonly JsonObject[]): string {
   return parts.map(({ text, thought }) => (typeof text === "string" && thought !== true ? text : "")).join("");
 }
 
-function said(role: "user" | "assistant", parts: readonly JsonObject[]): SimulatedMessage {
+function messageOf(role: "user" | "assistant", parts: readonly JsonObject[]): SimulatedMessage {
   return { role, text: textOf(parts), ...filesOf(parts), toolCalls: [] };
 }
 
