@@ -16,13 +16,15 @@ export function contentOf(blocks: unknown): McpContent {
   const files: File[] = [];
   for (const block of Array.isArray(blocks) ? (blocks as readonly unknown[]) : []) {
     const part = partOf(block, files.length + 1);
-    if (part instanceof File) files.push(part);
+    // An empty file is none: a store would refuse it, and the whole call with it.
+    if (part instanceof File && part.size === 0) texts.push(fileLine(part));
+    else if (part instanceof File) files.push(part);
     else if (part !== undefined) texts.push(visibleText(part));
   }
   return { text: texts.join("\n\n"), files };
 }
 
-/** What the model reads where a file cannot be shown to it. */
+/** What the model reads of a file that an error holds, or that is empty. */
 export function fileLine({ name, type, size }: File): string {
   const kind = /^(?:image|audio|video)(?=\/)/.exec(type)?.[0] ?? "file";
   return `[${kind} ${visibleText(name)}, ${type}, ${size} bytes: not shown]`;
@@ -62,7 +64,12 @@ export function resourcePart(resource: unknown): string | File | undefined {
 
 function nameIn(uri: unknown): string {
   const path = typeof uri === "string" ? uri.replace(/[?#].*$/s, "") : "";
-  return path.split("/").findLast((part) => part !== "") ?? "file";
+  const last = path.split("/").findLast((part) => part !== "") ?? "file";
+  try {
+    return decodeURIComponent(last);
+  } catch {
+    return last;
+  }
 }
 
 const extensions: Readonly<Record<string, string>> = {
@@ -83,7 +90,7 @@ function fileOf(base64: unknown, mimeType: unknown, name: string): File | undefi
   const whole = name.includes(".") || extension === undefined ? name : `${name}.${extension}`;
   try {
     const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
-    return new File([bytes], whole, { type });
+    return new File([bytes], visibleText(whole), { type });
   } catch {
     return undefined;
   }

@@ -100,17 +100,21 @@ function toolOf(
   return made as McpTool;
 }
 
-/** Structured content is the value, and what is not in it is the message. Without it the value is the text. */
+/**
+ * Structured content is the value, and what is not in it is the message. Without it the value is the text. Files are the
+ * result's files; of an error, the model reads a line of each.
+ */
 function resultOf(answer: unknown, isStructured: boolean): ToolReturn<unknown> {
   const { content, structuredContent, isError } = isRecord(answer) ? answer : {};
   const { text, files } = contentOf(content);
-  const whole = [text, ...files.map(fileLine)].filter((part) => part !== "").join("\n\n");
-  if (isError === true) return toolError(whole);
-  if (structuredContent === undefined) return isStructured ? toolOk(undefined, { message: whole }) : toolOk(whole);
+  if (isError === true) return toolError([text, ...files.map(fileLine)].filter((part) => part !== "").join("\n\n"));
+  if (structuredContent === undefined) {
+    return isStructured ? toolOk(undefined, { message: text, files }) : toolOk(text, { files });
+  }
   const value = visibleValue(structuredContent);
   // Servers repeat the structured content as text, for clients that do not know it: the model reads it once.
-  if (isSameJson(whole, value)) return toolOk(value);
-  return toolOk(value, { message: whole, hideValue: whole !== "" && isTextOf(whole, value) });
+  if (isSameJson(text, value)) return toolOk(value, { files });
+  return toolOk(value, { message: text, hideValue: text !== "" && isTextOf(text, value), files });
 }
 
 /** Whether the text is the only thing that a value says. */
@@ -144,7 +148,7 @@ function resourceTool(
           return toolError(`There is no resource ${JSON.stringify(uri)}. There are: ${there.join(", ") || "none"}.`);
         }
         const { text, files } = await caller.readResource(String(uri), context);
-        return toolOk([text, ...files.map(fileLine)].filter((part) => part !== "").join("\n\n"));
+        return toolOk(text, { files });
       } catch (error) {
         throw caller.redact(error);
       }

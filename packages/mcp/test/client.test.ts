@@ -66,19 +66,14 @@ test("MCP-1 a server that cannot be started, exits or is silent is an McpError t
 });
 
 describe("MCP-4 what a server answers with", () => {
-  test("MCP-4 MCP-8 texts are joined by blank lines, files become lines as yet, and hidden characters are gone", async () => {
+  test("MCP-4 MCP-8 texts are joined by blank lines, pictures and data are files of the result, and hidden characters are gone", async () => {
     await using server = await connectScripted();
     const { result } = await callTool(server, "blocks");
-    expect(result.success && result.value).toBe(
-      [
-        "one",
-        "two",
-        "embedded",
-        "Link: d https://x.example/d",
-        "[image image-1.png, image/png, 70 bytes: not shown]",
-        "[file b.bin, application/octet-stream, 3 bytes: not shown]",
-      ].join("\n\n"),
-    );
+    expect(result.success && result.value).toBe(["one", "two", "embedded", "Link: d https://x.example/d"].join("\n\n"));
+    expect(result.success && result.files).toMatchObject([
+      { kind: "stored", name: "image-1.png", mediaType: "image/png", bytes: 70 },
+      { kind: "stored", name: "b.bin", mediaType: "application/octet-stream", bytes: 3 },
+    ]);
   });
 
   test("MCP-4 structured content is the value and is checked with the output schema; isError is a failed result", async () => {

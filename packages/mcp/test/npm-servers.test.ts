@@ -95,9 +95,9 @@ describe.each(["stdio", "streamable HTTP"] as const)(
       const structured = await callTool(server, "get-structured-content", { location: "New York" });
       expect(structured.result).toMatchObject({ success: true, value: { temperature: expect.any(Number) } });
       const picture = await callTool(server, "get-tiny-image");
-      expect(picture.result.success && picture.result.value).toMatch(
-        /\[image image-\d\.png, image\/png, \d+ bytes: not shown\]/,
-      );
+      expect(picture.result.success && picture.result.files).toMatchObject([
+        { kind: "stored", name: expect.stringMatching(/^image-\d\.png$/), mediaType: "image/png" },
+      ]);
     });
 
     test(`MCP-9 ${wire}: progress is emitted`, async () => {

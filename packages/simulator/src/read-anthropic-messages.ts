@@ -1,4 +1,5 @@
 import { aList, anObject, at, aText, known, refuse } from "./check-anthropic.ts";
+import { anthropicFiles, isFileBlock } from "./anthropic-files.ts";
 import { words } from "./check.ts";
 import { isSealOf } from "./signature.ts";
 import { isObject, type JsonObject, type SimulatedCall, type SimulatedMessage } from "./types.ts";
@@ -147,12 +148,14 @@ export function textOfBlocks(content: unknown, path: string): string {
   const blocks = aList(content, path).filter(isObject);
   const isCut = blocks.some((block) => block["cache_control"] !== undefined);
   const texts = blocks.flatMap(({ text }) => (typeof text === "string" ? [text] : []));
-  return texts.join(isCut ? "" : "\n");
+  // A text around a file is one text, too.
+  return texts.join(isCut || blocks.some(({ type }) => isFileBlock(type)) ? "" : "\n");
 }
 
-function messagesOf({ role, blocks }: Turn): readonly SimulatedMessage[] {
+function messagesOf({ role, blocks, path }: Turn): readonly SimulatedMessage[] {
+  const files = anthropicFiles(blocks, path);
   const text = textOfBlocks(
-    blocks.filter(({ type }) => type === "text"),
+    blocks.filter(({ type }) => type === "text" || isFileBlock(type)),
     "content",
   );
   if (role === "assistant")
@@ -163,10 +166,11 @@ function messagesOf({ role, blocks }: Turn): readonly SimulatedMessage[] {
       role: "tool",
       callId: String(block["tool_use_id"]),
       text: textOfBlocks(block["content"], "content"),
+      ...anthropicFiles(block["content"], path),
       toolCalls: [],
     }));
   const says = answers.length === 0 || blocks.some(({ type }) => type !== "tool_result");
-  return says ? [...answers, { role, text, toolCalls: [] }] : answers;
+  return says ? [...answers, { role, text, ...files, toolCalls: [] }] : answers;
 }
 
 function callOf({ id, name, input }: JsonObject): SimulatedCall {

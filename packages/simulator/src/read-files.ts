@@ -100,7 +100,8 @@ function located(
   return { ...name, ...bytesIn(base64, mediaType, path) };
 }
 
-function bytesIn(base64: string, mediaType: string, path: string): SimulatedFile {
+/** The bytes of a file, counted and hashed. @throws {Refusal} for what is no base64. */
+export function bytesIn(base64: string, mediaType: string, path: string): SimulatedFile {
   const bytes = Buffer.from(base64, "base64");
   if (bytes.length === 0 || bytes.toString("base64") !== base64) {
     throw badRequest("The data of a file is not valid base64.", path, "invalid_base64");

@@ -1,7 +1,8 @@
 import { words } from "./check.ts";
 import { knownFields, messageAt } from "./check-gemini.ts";
+import { bytesIn } from "./read-files.ts";
 import { badRequest } from "./refusal.ts";
-import { isObject, type JsonObject, type SimulatedCall, type SimulatedMessage } from "./types.ts";
+import { isObject, type JsonObject, type SimulatedCall, type SimulatedFile, type SimulatedMessage } from "./types.ts";
 
 const partKeys = words("text inlineData fileData functionCall functionResponse thought thoughtSignature videoMetadata");
 const dataKeys = ["text", "inlineData", "fileData", "functionCall", "functionResponse"] as const;
@@ -24,7 +25,7 @@ export function readGeminiContents(contents: unknown): readonly SimulatedMessage
     if (answers.length !== calls.length) throw wrongNumber(calls.length === 0);
     if (turn.role === "user") {
       messages.push(...answers.map((part, at) => answerOf(part["functionResponse"] as JsonObject, calls, at)));
-      if (answers.length < turn.parts.length) messages.push({ role: "user", text: textOf(turn.parts), toolCalls: [] });
+      if (answers.length < turn.parts.length) messages.push(messageOf("user", turn.parts));
       calls = [];
       continue;
     }
@@ -35,7 +36,7 @@ export function readGeminiContents(contents: unknown): readonly SimulatedMessage
         "contents",
       );
     }
-    messages.push({ role: "assistant", text: textOf(turn.parts), toolCalls: calls });
+    messages.push({ ...messageOf("assistant", turn.parts), toolCalls: calls });
   }
   if (calls.length > 0) throw wrongNumber(false);
   return messages;
@@ -90,6 +91,25 @@ function textOf(parts: readonly JsonObject[]): string {
   return parts.map(({ text, thought }) => (typeof text === "string" && thought !== true ? text : "")).join("");
 }
 
+function messageOf(role: "user" | "assistant", parts: readonly JsonObject[]): SimulatedMessage {
+  return { role, text: textOf(parts), ...filesOf(parts), toolCalls: [] };
+}
+
+/** The files of parts; only what there is. */
+function filesOf(parts: unknown): Pick<SimulatedMessage, "files"> {
+  const files = (Array.isArray(parts) ? (parts as readonly unknown[]) : []).flatMap(
+    (part): readonly SimulatedFile[] => {
+      if (!isObject(part)) return [];
+      const { inlineData, fileData } = part;
+      if (isObject(inlineData)) {
+        return [bytesIn(String(inlineData["data"]), String(inlineData["mimeType"]), "contents")];
+      }
+      return isObject(fileData) ? [{ mediaType: String(fileData["mimeType"]), url: String(fileData["fileUri"]) }] : [];
+    },
+  );
+  return files.length === 0 ? {} : { files };
+}
+
 function callOf(call: unknown, made: string): readonly SimulatedCall[] {
   if (!isObject(call)) return [];
   const { id = made, name, args = {} } = call;
@@ -97,7 +117,7 @@ function callOf(call: unknown, made: string): readonly SimulatedCall[] {
 }
 
 /** A response belongs to the call of its id; without one to the call in its place. */
-function answerOf({ id, response }: JsonObject, calls: readonly SimulatedCall[], at: number): SimulatedMessage {
+function answerOf({ id, response, parts }: JsonObject, calls: readonly SimulatedCall[], at: number): SimulatedMessage {
   const call = calls.find((one) => one.id === id) ?? calls[at];
   const given = isObject(response) ? response : {};
   const text = given["content"] ?? given["output"] ?? given["result"] ?? given["error"] ?? given;
@@ -105,6 +125,7 @@ function answerOf({ id, response }: JsonObject, calls: readonly SimulatedCall[],
     role: "tool",
     callId: call?.id ?? "",
     text: typeof text === "string" ? text : JSON.stringify(text),
+    ...filesOf(parts),
     toolCalls: [],
   };
 }

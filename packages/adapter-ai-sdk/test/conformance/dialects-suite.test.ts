@@ -10,11 +10,6 @@ const ofObjects = [
   "LOOP-2 arguments are replayed",
   "PRO-1 the same events, messages and state as in process, with tools: calls that work, fail",
 ].map((rule) => ({ rule, why: asObjects }));
-const unread = "the simulator does not read the files of this wire yet";
-const files = ["FILE-2 FILE-6 photo.png", "FILE-2 FILE-6 paper.pdf", "FILE-6 FILE-10"].map((rule) => ({
-  rule,
-  why: unread,
-}));
 const inProcess = "PRO-1 the same events, messages and state as in process:";
 
 overTheWire(
@@ -23,9 +18,6 @@ overTheWire(
     aiSdk({ model: createGoogle({ apiKey, baseURL })("gemini-3-pro-preview"), secrets: [apiKey], ...given }),
   [
     ...ofObjects,
-    ...files,
-    { rule: "FILE-2 FILE-6 voice.wav", why: unread },
-    { rule: "FILE-9 a text file", why: unread },
     { rule: `${inProcess} a context that is too long`, why: inWords },
     { rule: "TOOL-1", why: asObjects },
     { rule: "LOOP-5 a refusal, a filter", why: "Gemini has no refusal beside its filters" },
@@ -40,7 +32,6 @@ if (inject("exhaustive")) {
       aiSdk({ model: createAnthropic({ apiKey, baseURL })("claude-sonnet-4-5"), secrets: [apiKey], ...given }),
     [
       ...ofObjects,
-      ...files,
       { rule: `${inProcess} a context that is too long`, why: inWords },
       { rule: `${inProcess} an exhausted quota`, why: inWords },
       { rule: "LOOP-5 a refusal, a filter", why: "Anthropic gives one reason for a refusal and a filter" },

@@ -4,14 +4,17 @@ import {
   definePrompt,
   errorReason,
   type Deadline,
+  type FileRef,
   type Tool,
   type ToolCall,
   type ToolInvoked,
+  type ToolMessage,
 } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 import { isRecord } from "@proviso/core/provider";
 import { agentAdapter, createSession, type AgentRun } from "@proviso/runtime";
 import { systemId } from "@proviso/runtime/internal";
+import { blockOf, everyFile, textWithoutFiles } from "./file-blocks.ts";
 import type { Served } from "./options.ts";
 
 /** A caller of the served tools. */
@@ -32,7 +35,14 @@ export function toolCaller({ options, tools }: Served): ToolCaller {
   const prompt = definePrompt({ ns: "mcp", key: "call", sections }).bind();
   return async (name, input, request) => {
     const call: ToolCall = { id: (newId ?? systemId)(), name, arguments: JSON.stringify(input) };
-    const adapter = agentAdapter({ name: "mcp", model: "client", drive: (run) => drive(run, call) }, environment);
+    // The references of the message: with them are the bytes.
+    let files: readonly FileRef[] = [];
+    const answered = (message: ToolMessage): void => void (files = (message.files ?? []).map(({ file }) => file));
+    const capabilities = { files: everyFile };
+    const adapter = agentAdapter(
+      { name: "mcp", model: "client", capabilities, drive: (run) => drive(run, call, answered) },
+      environment,
+    );
     const stream = adapter.stream(prompt, {
       session: session ?? createSession(),
       resources,
@@ -46,9 +56,9 @@ export function toolCaller({ options, tools }: Served): ToolCaller {
       }
       const { toolResults, messages } = await stream.response;
       const text = messages.findLast((message) => message.role === "assistant")?.text ?? "";
-      return resultOf(
+      return await resultOf(
         toolResults.find(({ callId }) => callId === call.id),
-        text,
+        { text, files },
         tools,
       );
     } catch (error) {
@@ -62,8 +72,14 @@ function deadlineFor(ms: number, clock: Parameters<typeof deadlineIn>[1]): Deadl
 }
 
 /** The answer is what a model would read of the call. */
-async function drive(run: AgentRun, call: ToolCall): ReturnType<Parameters<typeof agentAdapter>[0]["drive"]> {
-  const { text } = await run.executeToolCall(call);
+async function drive(
+  run: AgentRun,
+  call: ToolCall,
+  answered: (message: ToolMessage) => void,
+): ReturnType<Parameters<typeof agentAdapter>[0]["drive"]> {
+  const message = await run.executeToolCall(call);
+  answered(message);
+  const text = textWithoutFiles(message);
   return {
     message: { role: "assistant", text: text === "" ? "." : text, toolCalls: [] },
     usage: { inputTokens: 0, outputTokens: 0 },
@@ -91,14 +107,20 @@ async function notify(
   await send({ method: "notifications/progress", params }).catch(() => {});
 }
 
-function resultOf(invoked: ToolInvoked | undefined, text: string, tools: readonly Tool[]): CallToolResult {
+async function resultOf(
+  invoked: ToolInvoked | undefined,
+  { text, files }: { readonly text: string; readonly files: readonly FileRef[] },
+  tools: readonly Tool[],
+): Promise<CallToolResult> {
   if (invoked === undefined) return failed(text, undefined);
   const { result, cause, name } = invoked;
   if (!result.success) return failed(result.message, cause);
   const isStructured = isRecord(result.value) && tools.find((tool) => tool.name === name)?.output !== undefined;
   const structured = isStructured ? { structuredContent: result.value as Record<string, unknown> } : {};
+  const blocks = await Promise.all(files.map(blockOf));
+  const isSilent = result.message === "" && result.value === null;
   return {
-    content: [{ type: "text", text: result.message === "" && result.value === null ? "" : text }],
+    content: isSilent && blocks.length > 0 ? blocks : [{ type: "text", text: isSilent ? "" : text }, ...blocks],
     ...structured,
   };
 }

@@ -1,4 +1,12 @@
-import type { FileLike, FileRef, GeneratedFile, ModelRequest, PlacedFile, RenderedPrompt } from "@proviso/core";
+import type {
+  FileLike,
+  FileRef,
+  GeneratedFile,
+  Message,
+  ModelRequest,
+  PlacedFile,
+  RenderedPrompt,
+} from "@proviso/core";
 import type { ModelCapabilities } from "@proviso/core/provider";
 import type { Failure } from "../failures.ts";
 
@@ -6,6 +14,8 @@ import type { Failure } from "../failures.ts";
 export interface TakesFiles {
   readonly name: string;
   readonly capabilities?: Pick<ModelCapabilities, "files"> | undefined;
+  /** The models of a chain, one of which gets the request; undefined: it is one model. */
+  readonly takers?: readonly TakesFiles[] | undefined;
 }
 
 type RenderedParams = Readonly<Record<string, unknown>>;
@@ -24,7 +34,12 @@ export interface RunFiles {
   stored(files: readonly FileLike[]): Promise<readonly FileRef[]>;
   /** Stores what the model made. @throws {BlobError} for what cannot be stored. */
   generated(files: readonly GeneratedFile[]): Promise<readonly PlacedFile[]>;
-  /** The request as this model takes it, with the bytes of its files; why it cannot be sent. */
+  /** Why the messages cannot be sent to it; undefined: they can. Their bytes have been loaded. */
+  refuses(messages: readonly Message[], by: TakesFiles): Failure | undefined;
+  /**
+   * The request as this model takes it, with the bytes of its files; why it cannot be sent. For a chain the messages stay
+   * as they are, since each of its models takes files in its own way.
+   */
   prepare<R extends Pick<ModelRequest, "messages">>(
     request: R,
     by: TakesFiles,

@@ -69,10 +69,13 @@ const shownByBytes = [
   "video/webm",
 ];
 
+/** What a reference to a file may claim (FILE-12). */
+const mediaTypes = /^[a-z0-9!#$&^_.+-]+\/[a-z0-9!#$&^_.+-]+$/;
+
 /** The type by name alone, `type/subtype` in lower case; "" where nothing is claimed. */
 export function claimedType(type: string): string {
   const bare = (type.split(";")[0] ?? "").trim().toLowerCase();
-  return bare === "application/octet-stream" || !/^[^/\s]+\/[^/\s]+$/.test(bare) ? "" : bare;
+  return bare === "application/octet-stream" || !mediaTypes.test(bare) ? "" : bare;
 }
 
 /** Whether a claim fits what the bytes show. */

@@ -17,7 +17,7 @@ import type { Run } from "../run.ts";
 import type { RunFiles } from "./contract.ts";
 import { bytesBehind, referenceOf, referenceTo, store } from "./read-file.ts";
 import { isSaved } from "./saved-sessions.ts";
-import { messagesFor, storedFilesIn } from "./to-send.ts";
+import { messagesForAny, storedFilesIn } from "./to-send.ts";
 import { failureWithoutBytes, withoutBytes } from "./without-bytes.ts";
 
 /** Opens the files of an evaluation. */
@@ -64,11 +64,15 @@ export function openRunFiles(run: Run): RunFiles {
       }
       return placed;
     },
+    refuses(messages, by) {
+      const sent = messagesForAny(messages, by);
+      return isFailure(sent) ? sent : undefined;
+    },
     async prepare(request, by) {
       for (const [index, message] of request.messages.entries()) {
         if (message.files !== undefined) await load(message, index);
       }
-      const messages = messagesFor(request.messages, by);
+      const messages = messagesForAny(request.messages, by);
       if (isFailure(messages)) return messages;
       const prepared = { ...request, messages, bytesOf: bytesFor(messages) };
       sizes.set(prepared, request.messages.length);

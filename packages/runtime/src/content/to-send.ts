@@ -1,7 +1,7 @@
 // A conversation as one model takes it. Each message is made anew once and kept, so that a wire writes it once.
 import type { FileRef, FileSupport, Message, PlacedFile, PromptMessage, StoredFile, ToolMessage } from "@proviso/core";
 import { keptBytes, labelOf } from "@proviso/core/internal";
-import { failure, type Failure } from "../failures.ts";
+import { failure, isFailure, type Failure } from "../failures.ts";
 import type { TakesFiles } from "./contract.ts";
 
 /** 50 MiB. */
@@ -18,8 +18,20 @@ interface Memory {
 const memories = new WeakMap<object, Memory>();
 const forNone: object = {};
 
+/** The messages for a model; for a chain as they are, where one of its models takes them. Why none of them can be sent. */
+export function messagesForAny(messages: readonly Message[], by: TakesFiles): readonly Message[] | Failure {
+  if (by.takers === undefined) return messagesFor(messages, by);
+  const refused: Failure[] = [];
+  for (const taker of by.takers) {
+    const sent = messagesForAny(messages, taker);
+    if (!isFailure(sent)) return messages;
+    refused.push(sent);
+  }
+  return badRequest(refused.map(({ message }) => message).join(" "));
+}
+
 /** The messages with all that the model takes where it takes it; why it cannot be sent. */
-export function messagesFor(messages: readonly Message[], by: TakesFiles): readonly Message[] | Failure {
+function messagesFor(messages: readonly Message[], by: TakesFiles): readonly Message[] | Failure {
   const support = by.capabilities?.files;
   const memory = memoryOf(support ?? forNone);
   const sent: Message[] = [];

@@ -1,4 +1,5 @@
 import type { ModelProvider, Pace, ProviderAdapter, Usage } from "@proviso/core";
+import type { TakesFiles } from "../content/contract.ts";
 import type { Environment } from "../environment.ts";
 import type { Prices } from "../prices.ts";
 import type { BeginAgain, Drive } from "../answering.ts";
@@ -8,6 +9,8 @@ import type { Run, Setup } from "../run.ts";
 export interface ChainProvider extends ModelProvider, Pick<Asked, "atOnce"> {
   /** What the tries of the request under way that are over have cost; undefined: nothing. */
   triesCost(): Usage | undefined;
+  /** The models that it asks: each takes files in its own way. */
+  readonly takers: readonly TakesFiles[];
 }
 
 export function isChainProvider(provider: ModelProvider): provider is ChainProvider {

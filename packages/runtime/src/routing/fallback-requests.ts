@@ -13,10 +13,9 @@ import {
 import { describeValue, messageOf } from "@proviso/core/internal";
 import type { Failure } from "../failures.ts";
 import { isChainProvider } from "../request/chain.ts";
-import { refusedSetting } from "../request/settings.ts";
 import type { Run } from "../run.ts";
 import { mayRepeat, type Attempts, type Next } from "./begin-again.ts";
-import { inputOf, sumOfCosts, tryMember, type Member } from "./member.ts";
+import { cannotTake, inputOf, sumOfCosts, tryMember, type Member } from "./member.ts";
 import type { RouteCandidate, RouteOrder } from "./orders.ts";
 import { reasonOfFailure, type GoesOn } from "./reasons.ts";
 import { refusalOf, type Refusal } from "./refusal.ts";
@@ -110,12 +109,14 @@ export class Fallback implements Generate, Attempts {
     return (this.#left()[0] ?? this.#members[0]) as Member;
   }
 
-  /** Returns the adapters that may be asked yet, in their order; an agent that cannot take the settings is passed over. */
+  /** Returns the adapters that may be asked yet, in their order; an agent that cannot take the settings or the files is passed over. */
   #left(): readonly Member[] {
-    const { settings } = this.#run;
+    const run = this.#run;
     return (this.#ordered ?? this.#members).filter((member) => {
       const { drive, provider } = member.asked;
-      return !this.#failed.has(member) && (drive === undefined || refusedSetting(provider, settings) === undefined);
+      return (
+        !this.#failed.has(member) && (drive === undefined || !cannotTake(run, provider, run.conversation.messages()))
+      );
     });
   }
 
@@ -134,7 +135,7 @@ export class Fallback implements Generate, Attempts {
     let queuedMs = 0;
     for (const member of this.#models()) {
       const provider = member.asked.providerFor(run);
-      const skipped = this.#whySkipped(member, refusals);
+      const skipped = this.#whySkipped(member, request, refusals);
       if (skipped) {
         route.push({ provider: provider.name, model: provider.model, outcome: "skipped", durationMs: 0 });
         continue;
@@ -172,10 +173,10 @@ export class Fallback implements Generate, Attempts {
   }
 
   /** An adapter that cannot take the request is passed over, and one that failed too often of late. */
-  #whySkipped({ asked, breaker }: Member, refusals: Refusal[]): boolean {
+  #whySkipped({ asked, breaker }: Member, { messages }: ModelRequest, refusals: Refusal[]): boolean {
     const { provider } = asked;
     const { name } = provider;
-    if (refusedSetting(provider, this.#run.settings) !== undefined) return true;
+    if (cannotTake(this.#run, provider, messages)) return true;
     const now = this.#run.world.clock.now();
     if (breaker === undefined || breaker.mayAsk(now)) return false;
     const waitMs = breaker.waitMs(now);

@@ -9,10 +9,9 @@ import {
 } from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
 import { checkOptionNames, isRecord } from "@proviso/core/provider";
-import { refusedSetting } from "../request/settings.ts";
 import type { Run } from "../run.ts";
 import { HedgedRequest, type AfterMs } from "./hedged-request.ts";
-import { Member } from "./member.ts";
+import { cannotTake, Member } from "./member.ts";
 import { adapterOf, checkMembers, type Generate } from "./together.ts";
 
 /** When the next adapter is asked, too. */
@@ -93,8 +92,7 @@ class Hedged implements Generate {
   }
 
   generate(request: ModelRequest): Promise<ModelResponse | ModelFailure> {
-    const { settings } = this.#run;
-    const able = this.#members.filter(({ asked }) => refusedSetting(asked.provider, settings) === undefined);
+    const able = this.#members.filter(({ asked }) => !cannotTake(this.#run, asked.provider, request.messages));
     const skipped = this.#members.filter((member) => !able.includes(member));
     const route = skipped.map(({ asked: { provider } }): RouteStep => {
       return { provider: provider.name, model: provider.model, outcome: "skipped", durationMs: 0 };

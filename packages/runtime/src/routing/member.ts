@@ -1,5 +1,6 @@
 // One try: an adapter of a chain is asked once, and the result is returned as data.
 import type {
+  Message,
   ModelFailure,
   ModelProvider,
   ModelRequest,
@@ -11,6 +12,9 @@ import type {
 import { addUsage, countUsage } from "@proviso/core/internal";
 import type { ModelDelta } from "@proviso/core/provider";
 import { onAbort } from "../abort.ts";
+import type { RunFiles } from "../content/contract.ts";
+import { isFailure } from "../failures.ts";
+import { refusedSetting } from "../request/settings.ts";
 import { elapsedMs } from "../elapsed.ts";
 import { answerFault } from "../inner-loop.ts";
 import type { Asked } from "../request/chain.ts";
@@ -92,7 +96,9 @@ export async function tryMember(member: Member, asking: Asking): Promise<Tried> 
     };
     // Where the evaluation is not streamed, neither has it.
     const own = onDelta === undefined ? request : { ...request, onDelta: take };
-    const answering = asData({ begin: () => provider.generate(own) });
+    const answering = asData({
+      begin: () => (run.files === undefined ? provider.generate(own) : withFiles(run.files, provider, own)),
+    });
     // Where others wait for this try's end, a provider that does not look at its signal ends it no later than one that does.
     const isWaitedFor = turn !== undefined || breaker?.isTrying === true;
     const answer = await (isWaitedFor ? untilAborted(request.signal, answering) : answering);
@@ -119,6 +125,23 @@ export async function tryMember(member: Member, asking: Asking): Promise<Tried> 
     turn?.end();
     isOver?.(clock.now(), service);
   }
+}
+
+/** Whether an adapter cannot take the settings of an evaluation, or the files of its messages. */
+export function cannotTake(run: Run, provider: ModelProvider, messages: readonly Message[]): boolean {
+  if (refusedSetting(provider, run.settings) !== undefined) return true;
+  return run.files?.refuses(messages, provider) !== undefined;
+}
+
+/** Asks with the files as this model takes them. */
+async function withFiles(
+  files: RunFiles,
+  provider: ModelProvider,
+  request: ModelRequest,
+): Promise<ModelResponse | ModelFailure> {
+  const prepared = await files.prepare(request, provider);
+  if (!isFailure(prepared)) return provider.generate(prepared);
+  return { failure: "provider", reason: "bad_request", message: prepared.message };
 }
 
 /** The promise, or a rejection with the signal's reason as soon as it fires. */

@@ -1,7 +1,14 @@
 // Several adapters as one: what all of them can do, and the adapter that is made of them.
-import { DefinitionError, type ModelProvider, type ProviderAdapter } from "@proviso/core";
+import {
+  DefinitionError,
+  type FileRef,
+  type FileSupport,
+  type ModelProvider,
+  type ProviderAdapter,
+} from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
 import type { ModelCapabilities } from "@proviso/core/provider";
+import { tokensOfFile } from "../content/file-tokens.ts";
 import type { Environment } from "../environment.ts";
 import { internalsOf } from "../nested/adapter-internals.ts";
 import type { Prices, Pricing } from "../prices.ts";
@@ -97,7 +104,10 @@ export function keptByRun<T extends object>(make: (run: Run) => T): (run: Run) =
   };
 }
 
-function factsOf(kind: string, members: readonly Asked[]): Omit<ModelProvider, "generate"> {
+function factsOf(
+  kind: string,
+  members: readonly Asked[],
+): Omit<ModelProvider, "generate"> & Pick<ChainProvider, "takers"> {
   const providers = members.map(({ provider }) => provider);
   return {
     name: `${kind}(${providers.map(({ name }) => name).join(", ")})`,
@@ -111,6 +121,7 @@ function factsOf(kind: string, members: readonly Asked[]): Omit<ModelProvider, "
       Math.min,
     ),
     capabilities: capabilitiesOf(members),
+    takers: providers,
   };
 }
 
@@ -120,7 +131,22 @@ function known(numbers: readonly (number | undefined)[], of: (...all: number[]) 
   return all.length === numbers.length ? of(...all) : undefined;
 }
 
-/** Tools, native output and limits of an answer: what all can. Settings: what one can, for it alone is asked then. */
+/** Files: what one of them takes, for the others are passed over then. It bounds their tokens for all of them. */
+function filesOf(all: readonly ModelCapabilities[]): FileSupport | undefined {
+  const supports = all.flatMap(({ files }) => files ?? []);
+  if (supports.length === 0) return undefined;
+  return Object.freeze({
+    types: [...new Set(supports.flatMap(({ types }) => types))],
+    from: [...new Set(supports.flatMap(({ from }) => from))],
+    tokensOf: (file: FileRef) =>
+      Math.max(...supports.map((one) => tokensOfFile(file, (given) => one.tokensOf?.(given)))),
+  });
+}
+
+/**
+ * Tools, native output and limits of an answer: what all can. Settings and files: what one can, for it alone is asked
+ * then.
+ */
 function capabilitiesOf(members: readonly Asked[]): ModelCapabilities {
   const all = members.map(({ provider }) => provider.capabilities);
   const least = known(
@@ -131,6 +157,7 @@ function capabilitiesOf(members: readonly Asked[]): ModelCapabilities {
     tools: all.every(({ tools }) => tools),
     nativeOutput: all.every(({ nativeOutput }) => nativeOutput),
     outputLimit: least === undefined ? undefined : { least },
+    files: filesOf(all),
     reportsCost: members.every(({ reportsCost }) => reportsCost),
     settings: [...new Set(all.flatMap(({ settings = [] }) => settings))],
     refusesSetting(settings) {
