@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
+import { LongestFirst } from "./scripts/test-sequencer.ts";
 import { projectsWith, sourceConditions } from "./vitest.workspace.ts";
 
 // .ci/run counts the tests from this file.
@@ -24,6 +25,7 @@ export function configOf({ exhaustive }: { readonly exhaustive: boolean }): Vite
       env: { NODE_COMPILE_CACHE: join(import.meta.dirname, "node_modules/.cache/node-compile") },
       // vitest's own default leaves one core of two idle.
       maxWorkers: "100%",
+      sequence: { sequencer: LongestFirst },
       reporters: jsonReport ? ["default", ["json", { outputFile: jsonReport }]] : ["default"],
     },
   });

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { promisify } from "node:util";
+import { inspect, promisify } from "node:util";
 import { expect, test, vi } from "vitest";
 import { fromSources } from "../../../scripts/from-sources.ts";
 import { isTest } from "../../../scripts/install/readme.ts";
@@ -29,7 +29,9 @@ test.concurrent.each(guidePrograms.filter((program) => !isTest(program)))(
 test.each(guidePrograms.filter(isTest))(
   "DOC-4 the tests of docs/$page (program $number) pass, and are those that stand below them",
   async ({ text, prints }) => {
-    const config = 'export default { ssr: { resolve: { conditions: ["@proviso/source", "node", "import"] } } };';
+    // Node itself loads the packages, from their bundles: vitest would transform some hundred sources.
+    const test = { execArgv: fromSources, server: { deps: { external: [/@proviso/, /\/packages\//] } } };
+    const config = `export default { ssr: { resolve: { conditions: ["@proviso/source", "node", "import"] } }, test: ${inspect(test, { depth: null })} };`;
     const folder = await folderFor({ "guide.test.ts": text, "vitest.config.mjs": config });
     const vitest = join(root, "node_modules/vitest/vitest.mjs");
     const args = [vitest, "run", "--root", folder, "--reporter=verbose"];

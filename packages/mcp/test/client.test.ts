@@ -1,8 +1,9 @@
 import { definePrompt } from "@proviso/core";
 import { connectMcp, McpError, mcpInfoOf, mcpTools } from "@proviso/mcp";
 import { createSession, modelAdapter } from "@proviso/runtime";
-import { scriptedModel } from "@proviso/runtime/testing";
+import { fakeClock, scriptedModel } from "@proviso/runtime/testing";
 import { describe, expect, test } from "vitest";
+import { whileMeasuring } from "../../adapter-process/test/support/yardstick.ts";
 import { callTool, connectScripted, isRunning, scriptedServer, until } from "./support.ts";
 
 describe.each(["2026", "2025", "hasty"] as const)("MCP-1 a server of revision %s", (mode) => {
@@ -117,29 +118,41 @@ describe("MCP-9 time", () => {
     const controller = new AbortController();
     const evaluating = modelAdapter(model).evaluate(prompt.bind(), { signal: controller.signal });
     await until(() => server.log().includes("waiting"));
-    const abortedAt = Date.now();
-    controller.abort();
-    await expect(evaluating).rejects.toMatchObject({ code: "aborted" });
-    await until(() => server.log().some((line) => line.startsWith("aborted ")));
+    let abortedAt = 0;
+    const { slowest } = await whileMeasuring(async () => {
+      abortedAt = Date.now();
+      controller.abort();
+      await expect(evaluating).rejects.toMatchObject({ code: "aborted" });
+      await until(() => server.log().some((line) => line.startsWith("aborted ")));
+    });
     const arrived = Number(
       server
         .log()
         .find((line) => line.startsWith("aborted "))
         ?.slice(8),
     );
-    expect(arrived - abortedAt).toBeLessThan(100);
+    expect(arrived - abortedAt).toBeLessThan(100 + slowest);
   });
 
   test("MCP-9 progress is emitted, and renews callMs", async () => {
-    await using server = await connectScripted("2026", { callMs: 400 });
+    const clock = fakeClock();
+    const startedAt = clock.now();
+    await using server = await connectScripted("2026", { callMs: 1_000, clock });
     const session = createSession();
     const heard: string[] = [];
-    session.on("tool.progress", ({ done, total, message }) => void heard.push(`${done}/${total} ${message}`));
-    const { result } = await callTool(server, "wait", { progressMs: 150 }, { session });
+    session.on("tool.progress", ({ done, total, message }) => {
+      heard.push(`${done}/${total} ${message}`);
+      void clock.advance(900);
+    });
+    const { result } = await callTool(server, "wait", { progressMs: 50 }, { session });
     expect(result).toMatchObject({ success: true, value: "waited" });
     expect(heard).toEqual(["1/5 step 1", "2/5 step 2", "3/5 step 3", "4/5 step 4", "5/5 step 5"]);
-    const silent = await callTool(server, "wait", {}, { session });
-    expect(silent.result.message).toBe("scripted was silent for 400 ms in a call of wait.");
+    expect(clock.now() - startedAt).toBeGreaterThan(1_000);
+    const waiting = callTool(server, "wait", {}, { session });
+    await until(() => server.log().filter((line) => line === "waiting").length === 2);
+    await clock.advance(1_000);
+    const silent = await waiting;
+    expect(silent.result.message).toBe("scripted was silent for 1000 ms in a call of wait.");
     expect(silent.cause).toMatchObject({ code: "mcp", reason: "timeout" });
     await until(() => server.log().some((line) => line.startsWith("aborted ")));
   });

@@ -1,0 +1,18 @@
+import { BaseSequencer, type TestSpecification } from "vitest/node";
+
+/** The project with very many small files comes last: then no worker is still busy while the other one has nothing to do. */
+const projects = ["simulation", "examples", "scripts", "packages"];
+/** Small files, of which each runs an adapter through very many cases. */
+const long = /\/conformance\/|\/long-chat\./;
+
+/** The order of the files: what takes long does not begin last. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    return sorted.toSorted((a, b) => rankOf(a) - rankOf(b));
+  }
+}
+
+function rankOf({ project, moduleId }: TestSpecification): number {
+  return projects.indexOf(project.name) * 2 + (long.test(moduleId) ? 0 : 1);
+}
