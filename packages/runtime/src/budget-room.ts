@@ -87,21 +87,19 @@ function leftOf(limit: number | undefined, spent: number): number {
   return limit === undefined ? Infinity : limit - spent;
 }
 
-const dimensions = ["total_tokens", "input_tokens", "output_tokens", "cost"] as const;
-
 /** Returns the room under the limit that leaves the least. */
 function roomIn(left: BudgetAmounts, wanted: Wanted, tracker: BudgetTracker): Room {
   const { inputTokens } = wanted;
-  const rooms: Readonly<Record<BudgetDimension, number>> = {
-    total_tokens: Math.floor(left.totalTokens - inputTokens),
-    input_tokens: left.inputTokens >= inputTokens ? Infinity : -1,
-    output_tokens: Math.floor(left.outputTokens),
-    cost: tokensFor(left.costUsd, wanted),
-  };
+  let tokens = Math.floor(left.totalTokens - inputTokens);
   let dimension: BudgetDimension = "total_tokens";
-  // What cannot be compared is the least.
-  for (const other of dimensions) if (!(rooms[other] >= rooms[dimension])) dimension = other;
-  return { tokens: rooms[dimension], dimension, tracker };
+  const lower = (to: number, by: BudgetDimension): void => {
+    // What cannot be compared is the least.
+    if (!(to >= tokens)) [tokens, dimension] = [to, by];
+  };
+  lower(left.inputTokens >= inputTokens ? Infinity : -1, "input_tokens");
+  lower(Math.floor(left.outputTokens), "output_tokens");
+  lower(tokensFor(left.costUsd, wanted), "cost");
+  return { tokens, dimension, tracker };
 }
 
 /** How many tokens of an answer the money is enough for. */

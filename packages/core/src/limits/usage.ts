@@ -54,23 +54,26 @@ export function countUsage(
   estimate: { readonly inputTokens: number; readonly outputTokens: number },
 ): Usage {
   let isEstimate = false;
-  const read = (name: keyof ReportedUsage): number | undefined => {
-    const value = fieldOf(reported, name);
-    const count = countOf(value, name !== "costUsd");
+  const read = (field: (given: ReportedUsage) => unknown, isWhole = true): number | undefined => {
+    const value = fieldOf(reported, field);
+    const count = countOf(value, isWhole);
     if (count === undefined && value !== undefined && value !== null) isEstimate = true;
     return count;
   };
-  const [input, output] = [read("inputTokens"), read("outputTokens")];
+  const [input, output] = [read((given) => given.inputTokens), read((given) => given.outputTokens)];
   const inputTokens = input ?? estimate.inputTokens;
   const outputTokens = output ?? estimate.outputTokens;
-  const totalTokens = Math.max(read("totalTokens") ?? 0, sumOf(inputTokens, outputTokens));
+  const totalTokens = Math.max(read((given) => given.totalTokens) ?? 0, sumOf(inputTokens, outputTokens));
   // Parts are no larger than the whole, whatever was reported.
-  const cachedInputTokens = Math.min(read("cachedInputTokens") ?? 0, inputTokens);
-  const cacheWriteTokens = Math.min(read("cacheWriteTokens") ?? 0, inputTokens - cachedInputTokens);
-  const reasoningTokens = read("reasoningTokens") ?? 0;
-  const costUsd = read("costUsd");
+  const cachedInputTokens = Math.min(read((given) => given.cachedInputTokens) ?? 0, inputTokens);
+  const cacheWriteTokens = Math.min(read((given) => given.cacheWriteTokens) ?? 0, inputTokens - cachedInputTokens);
+  const reasoningTokens = read((given) => given.reasoningTokens) ?? 0;
+  const costUsd = read((given) => given.costUsd, false);
   const estimated =
-    isEstimate || input === undefined || output === undefined || fieldOf(reported, "estimated") === true;
+    isEstimate ||
+    input === undefined ||
+    output === undefined ||
+    fieldOf(reported, (given: Partial<Usage>) => given.estimated) === true;
   const usage = {
     inputTokens,
     outputTokens,
@@ -83,9 +86,14 @@ export function countUsage(
   return costUsd === undefined ? usage : { ...usage, costUsd };
 }
 
-function fieldOf(reported: unknown, name: keyof Usage): unknown {
+/**
+ * Reads a field; one that throws has its error as its value, which is no number. Takes a function for each field, not its
+ * name: V8 reads a field by a name in a variable more slowly.
+ */
+function fieldOf(reported: unknown, field: (given: Partial<Usage>) => unknown): unknown {
+  if (reported === undefined || reported === null) return undefined;
   try {
-    return (reported as Readonly<Record<string, unknown>> | null | undefined)?.[name];
+    return field(reported);
   } catch (error) {
     return error;
   }
