@@ -25,15 +25,7 @@ export function openRunFiles(run: Run): RunFiles {
   const made: FileRef[] = [];
   const sizes = new WeakMap<object, number>();
   const blobs = (): Blobs | undefined => run.resources.resources.find(Blobs);
-  /** Where new bytes are kept; undefined: as long as the evaluation alone. */
-  const keeping = (): Blobs | undefined => {
-    const found = blobs();
-    if (found !== undefined || !isSaved(run.core.session)) return found;
-    throw new BlobError(
-      "A conversation is saved, and the bytes of its files would be lost: bind Blobs, provide(Blobs, folderBlobs(path)) for example.",
-      { reason: "missing" },
-    );
-  };
+  const keeping = (): Blobs | undefined => toKeep(blobs(), run);
   const referred = (file: FileLike): Promise<FileRef> => referenceTo(file, isPlatformFile(file) ? keeping() : blobs());
   const load = async (message: Message, index: number): Promise<void> => {
     for (const file of storedFilesIn(message)) await bytesBehind(file, blobs(), ` of messages[${index}]`);
@@ -83,6 +75,15 @@ export function openRunFiles(run: Run): RunFiles {
     messagesIn: (request: ModelRequest) => sizes.get(request) ?? request.messages.length,
   };
   return files;
+}
+
+/** Where new bytes are kept; undefined: as long as the evaluation alone. @throws {BlobError} where that is too short. */
+function toKeep(blobs: Blobs | undefined, { core }: Run): Blobs | undefined {
+  if (blobs !== undefined || !isSaved(core.session)) return blobs;
+  throw new BlobError(
+    "A conversation is saved, and the bytes of its files would be lost: bind Blobs, provide(Blobs, folderBlobs(path)) for example.",
+    { reason: "missing" },
+  );
 }
 
 function bytesFor(messages: readonly Message[]): (file: StoredFile) => Uint8Array {
