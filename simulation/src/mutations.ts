@@ -48,8 +48,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "the jitter is dropped",
     file: runtime("request/backoff.ts"),
-    find: "const jitter = random() *",
-    replace: "const jitter = 0 *",
+    find: "floor + partOf(random()) *",
+    replace: "floor + 0 *",
   },
   {
     name: "waits are not added up",

@@ -197,3 +197,26 @@ describe("PRO-6 what is no provider or driver is refused when the adapter is mad
     },
   );
 });
+
+test.each([Number.NaN, -5, 7])(
+  "THR-3 a source of randomness that draws %d takes nothing from a Retry-After",
+  async (drawn) => {
+    const environment = fakeEnvironment();
+    let asked = 0;
+    const adapter = modelAdapter(
+      {
+        name: "m",
+        model: "m",
+        capabilities: { tools: false, nativeOutput: false },
+        generate: async () =>
+          asked++ > 0 ? answer : { failure: "throttle", kind: "rate_limit", retryAfterMs: 600, message: "busy" },
+      },
+      { ...environment, random: () => drawn },
+    );
+    const evaluating = adapter.evaluate(prompt);
+    await environment.clock.advance(599);
+    expect(asked).toBe(1);
+    await environment.clock.advance(1);
+    expect((await evaluating).output).toBe("done");
+  },
+);
