@@ -3,9 +3,11 @@ import { createGoogle } from "@ai-sdk/google";
 import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { aiSdk, litellm } from "@proviso/adapter-ai-sdk";
-import { definePrompt, defineProviderTool, type ProviderAdapter, type StreamEvent } from "@proviso/core";
+import { definePrompt, defineProviderTool, defineTool, type ProviderAdapter, type StreamEvent } from "@proviso/core";
 import { answering, startServer } from "@proviso/fault-matrix/loopback-server";
+import { startSimulator } from "@proviso/simulator";
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { finish, mockModel } from "./support/mock-model.ts";
 
 const ask = definePrompt({ key: "ask", text: "Question." }).bind();
@@ -90,4 +92,15 @@ test("RSN-4 SET-2 a summary is asked of responses; the other wires have no way t
     await expect(make(server.baseURL).evaluate(ask, { settings })).rejects.toMatchObject({ reason: "bad_request" });
   }
   expect(server.requests.map(({ body }) => body["reasoning"])).toEqual([{ effort: "low", summary: "auto" }]);
+});
+
+test("RSN-3 what OpenAI has stored goes back by its id, with a tool between", async () => {
+  const steps = [{ reasoning: "Hm.", toolCalls: [{ name: "look", arguments: {} }] }, { text: "done" }];
+  await using simulator = await startSimulator({ steps });
+  const look = defineTool({ name: "look", description: "Looks.", input: z.object({}), execute: () => "seen" });
+  const prompt = definePrompt({ key: "p", sections: [{ key: "s", text: "Look.", tools: [look] }] }).bind();
+  const model = createOpenAI({ apiKey, baseURL: simulator.baseURL })("gpt-5.4");
+  const { output } = await aiSdk({ model, secrets: [apiKey] }).evaluate(prompt);
+  expect(output).toBe("done");
+  expect(JSON.stringify(simulator.requests[1]?.body)).toContain("item_reference");
 });

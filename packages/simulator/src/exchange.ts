@@ -3,6 +3,7 @@ import type { Ids } from "./answer.ts";
 import { pause, type SimulatorClock } from "./clock.ts";
 import { breaksOff, deliver } from "./deliver.ts";
 import type { Limiter } from "./limit.ts";
+import type { KeptItems } from "./kept-items.ts";
 import { outputLimit } from "./output-limit.ts";
 import { play, playHttp, type Played } from "./play.ts";
 import { readBody } from "./read-body.ts";
@@ -24,6 +25,7 @@ export interface State {
   readonly script: Script;
   readonly limiter: Limiter | undefined;
   readonly cache: PromptCache;
+  readonly items: KeptItems;
   readonly requests: LoggedRequest[];
   /** Requests that a step was chosen for. */
   accepted: number;
@@ -180,12 +182,14 @@ function answerTo(
     checkEnvelope(route, envelope);
     body = parseBody(received.text);
     if (!isObject(body)) throw badRequest("The body must be a JSON object.");
-    const read = readRequest(route, body, state.accepted);
+    const read = readRequest(route, body, state.accepted, state.items);
     const limited = state.limiter?.take(tokensAsked(received.text, read), read.api);
     if (limited !== undefined) return { body, played: playHttp(errorStep(service, limited)) };
     const scripted = state.script.next(read);
     state.accepted += 1;
-    return { body, played: play(read, scripted, playOptions(state)) };
+    const played = play(read, scripted, playOptions(state));
+    if (read.api === "responses") state.items.keep(body, played.answer);
+    return { body, played };
   } catch (error) {
     const refused = error instanceof Refusal ? error.error : ownMistake(error, "simulator_rule_failed");
     return { body, played: playHttp(errorStep(service, refused)) };

@@ -16,6 +16,7 @@ import {
 import { badRequest, invalidType, missingParameter, Refusal } from "./refusal.ts";
 import { isObject, type JsonObject, type SimulatedMessage, type SimulatedTool } from "./types.ts";
 import { readParts, type ReadContent } from "./read-files.ts";
+import type { KeptItems } from "./kept-items.ts";
 import type { ReadRequest } from "./read.ts";
 
 // Source: OpenAI API reference, "Create a model response".
@@ -33,7 +34,7 @@ const itemKeys: ReadonlyMap<string, ReadonlySet<string>> = new Map([
 ]);
 
 /** @throws {Refusal} for what the real service would refuse. */
-export function readResponses(body: JsonObject): ReadRequest {
+export function readResponses(body: JsonObject, kept: KeptItems): ReadRequest {
   checkKeys(body, known);
   textAt(body, "model");
   if (body["input"] === undefined) throw missingParameter("input");
@@ -42,7 +43,9 @@ export function readResponses(body: JsonObject): ReadRequest {
   checkMaxTokens(body, "max_output_tokens", 16);
   checkPrevious(body["previous_response_id"]);
   const input = typeof body["input"] === "string" ? [{ role: "user", content: body["input"] }] : listAt(body, "input");
-  const items = input.map((item, index) => objectAt(item, `input[${index}]`));
+  const items = input
+    .map((item, index) => objectAt(item, `input[${index}]`))
+    .map((item) => (item["type"] === "item_reference" ? (kept.find(item["id"]) ?? item) : item));
   checkKept(items, body["store"] !== false);
   const messages = readItems(items);
   const tools = (body["tools"] === undefined ? [] : listAt(body, "tools")).map(readTool);
@@ -70,7 +73,7 @@ function checkPrevious(id: unknown): void {
   );
 }
 
-/** Items that are only named; without storage reasoning is one, unless it comes encrypted. */
+/** Items that are only named, and that no answer had; without storage reasoning is one, unless it comes encrypted. */
 function checkKept(items: readonly JsonObject[], stored: boolean): void {
   const missing = items.find(
     ({ type, encrypted_content: encrypted }) =>

@@ -1,4 +1,5 @@
 import { checkKeys, objectAt, readArguments, words } from "./check.ts";
+import type { KeptItems } from "./kept-items.ts";
 import { readAnthropic } from "./read-anthropic.ts";
 import { readChat } from "./read-chat.ts";
 import { readGemini } from "./read-gemini.ts";
@@ -11,10 +12,10 @@ import type { Api, JsonObject, SimulatedRequest } from "./types.ts";
 export type ReadRequest = Pick<SimulatedRequest, "system" | "messages" | "tools" | "toolChoice" | "output">;
 
 /** @throws {Refusal} for what the real service would refuse. */
-export function readRequest(route: Route, body: JsonObject, index: number): SimulatedRequest {
+export function readRequest(route: Route, body: JsonObject, index: number, kept: KeptItems): SimulatedRequest {
   const { api } = route;
   if (api === "responses" || api === "chat") checkStream(api, body);
-  const read = readers[api](body);
+  const read = readers[api](body, kept);
   const calls = new Map(read.messages.flatMap(({ toolCalls }) => toolCalls).map((call) => [call.id, call]));
   return {
     ...read,
@@ -32,7 +33,7 @@ export function readRequest(route: Route, body: JsonObject, index: number): Simu
   };
 }
 
-const readers: { readonly [api in Api]: (body: JsonObject) => ReadRequest } = {
+const readers: { readonly [api in Api]: (body: JsonObject, kept: KeptItems) => ReadRequest } = {
   responses: readResponses,
   chat: readChat,
   anthropic: readAnthropic,

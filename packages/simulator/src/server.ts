@@ -7,6 +7,7 @@ import { systemClock, type SimulatorClock } from "./clock.ts";
 import { serve, type State } from "./exchange.ts";
 import type { FaultName } from "./faults.ts";
 import { rateLimiter, type RateLimit } from "./limit.ts";
+import { KeptItems } from "./kept-items.ts";
 import { promptCache } from "./prompt-cache.ts";
 import { scriptOf } from "./script.ts";
 import type { LoggedRequest, SimulatorRule, SimulatorStep } from "./types.ts";
@@ -109,6 +110,7 @@ function startState(options: SimulatorOptions): State {
     script: scriptOf(options),
     limiter: options.rateLimit && rateLimiter(options.rateLimit, clock),
     cache: promptCache(),
+    items: new KeptItems(),
     requests: [],
     accepted: 0,
     answered: 0,

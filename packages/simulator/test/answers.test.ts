@@ -78,6 +78,29 @@ test("SIM-1 a summary of the reasoning is sent to those who ask for it, streamed
   expect(deltas.map(([, delta]) => delta)).toEqual(["I thi", "nk of", " it."]);
 });
 
+test("SIM-5 an answer's items may be named afterwards, unless they were not to be stored", async () => {
+  const call = { reasoning: "Hm.", toolCalls: [{ name: "f", arguments: { a: 1 } }] };
+  await using simulator = await startSimulator({ steps: [call, { text: "done" }, call, { text: "again" }] });
+  const tools = [{ type: "function", name: "f", strict: false, parameters: { type: "object", properties: {} } }];
+  const asking = { role: "user", content: "a" };
+  const goingOn = (output: readonly { id: string; call_id?: string }[]) => [
+    asking,
+    ...output.map(({ id }) => ({ type: "item_reference", id })),
+    { type: "function_call_output", call_id: output.at(-1)?.call_id, output: "1" },
+  ];
+  const first = await responses(simulator, { input: [asking], tools });
+  const second = await responses(simulator, { input: goingOn(first.body["output"] as never), tools });
+  expect(second.status).toBe(200);
+  expect(simulator.requests[1]?.messages).toMatchObject([
+    { role: "user" },
+    { role: "assistant", toolCalls: [{ name: "f", arguments: '{"a":1}' }] },
+    { role: "tool", text: "1" },
+  ]);
+  const third = await responses(simulator, { input: [asking], tools, store: false });
+  const fourth = await responses(simulator, { input: goingOn(third.body["output"] as never), tools });
+  expect([fourth.status, errorOf(fourth).message]).toEqual([404, expect.stringContaining("not found")]);
+});
+
 test("SIM-1 a response repeats what was asked for", async () => {
   await using simulator = await startSimulator();
   const asked = { metadata: { run: "7" }, truncation: "auto", user: "u", service_tier: "flex", max_tool_calls: 3 };
