@@ -9,6 +9,8 @@ import { withDescriptor } from "./descriptors.ts";
 import { system, systemAsync } from "./faults.ts";
 import { specialFile } from "./folders.ts";
 
+/** What Node reads of one file. */
+const largestFile = 2 ** 31 - 1;
 const readOpened = promisify(readFile);
 // Windows lacks one: undefined counts as 0.
 const { O_NONBLOCK, O_RDONLY } = constants;
@@ -24,7 +26,8 @@ const { O_NONBLOCK, O_RDONLY } = constants;
  * const file = await fileAt("package.json");
  * console.log(file.name, file.type); // package.json application/json
  * ```
- * @throws {FilesystemError} when there is none, when it is a folder or a special file, and what the system refuses.
+ * @throws {FilesystemError} when there is none, when it is a folder, a special file or larger than 2 GiB, and what the
+ * system refuses.
  * @throws {DefinitionError} for an option that is unknown or malformed.
  */
 export async function fileAt(
@@ -56,6 +59,10 @@ async function read(path: string): Promise<Uint8Array<ArrayBuffer>> {
     const stats = system(path, () => fstatSync(fd));
     if (stats.isDirectory()) throw notAFile(path);
     if (!stats.isFile()) throw specialFile(path);
+    if (stats.size > largestFile) {
+      const message = `The file ${path} has ${stats.size} bytes: at most ${largestFile} are read.`;
+      throw new FilesystemError(message, { reason: "too_large", path });
+    }
     return await systemAsync(path, () => readOpened(fd));
   } finally {
     closeSync(fd);

@@ -1,5 +1,5 @@
 import type { ModelFailure, ModelResponse, ReportedUsage } from "@proviso/core";
-import type { FinishReason } from "@proviso/core/provider";
+import type { FinishReason, ModelDelta } from "@proviso/core/provider";
 import { isRecord } from "@proviso/core/provider";
 import { largestOutput } from "../run-command.ts";
 import { WireError } from "./wire.ts";
@@ -12,6 +12,8 @@ export interface Updates {
   read(params: unknown): void;
   /** The whole text of the turn, in order. */
   text(): string;
+  /** The thoughts of the turn, in order; a blank line stands where something else came between. */
+  reasoning(): string;
   /** The title that it gave a call, last. */
   titleOf(toolCallId: string): string | undefined;
   costUsd(): number | undefined;
@@ -20,19 +22,30 @@ export interface Updates {
 /** Calls whose titles are kept. */
 const mostTitles = 1_000;
 
-/** Collects the text and passes each piece to `onText`. A call between two texts makes a paragraph. */
-export function collectUpdates(onText: (text: string) => void): Updates {
+/** Collects text and thoughts and passes each piece to `onDelta`. A call between two texts makes a paragraph. */
+export function collectUpdates(onDelta: (delta: ModelDelta) => void): Updates {
   const texts: string[] = [];
+  const thoughts: string[] = [];
   let length = 0;
   let called = false;
+  let isThinking = false;
   let costUsd: number | undefined;
   const titles = new Map<string, string>();
 
-  const add = (text: string): void => {
+  const add = (text: string, kind: "text" | "reasoning"): void => {
     length += text.length;
     if (length > largestOutput) throw new WireError(`said more than ${largestOutput} characters`);
-    texts.push(text);
-    onText(text);
+    (kind === "text" ? texts : thoughts).push(text);
+    onDelta({ kind, text });
+  };
+  const say = (text: string): void => {
+    if (called && texts.length > 0) add("\n\n", "text");
+    called = false;
+    add(text, "text");
+  };
+  const think = (text: string): void => {
+    if (!isThinking && thoughts.length > 0) add("\n\n", "reasoning");
+    add(text, "reasoning");
   };
   const readCall = ({ toolCallId, title }: Json): void => {
     called = true;
@@ -45,15 +58,19 @@ export function collectUpdates(onText: (text: string) => void): Updates {
     read(params) {
       const update = field(params, "update");
       if (!isRecord(update)) return;
-      switch (update["sessionUpdate"]) {
-        case "agent_message_chunk": {
-          const content = update["content"];
-          const text = field(content, "type") === "text" ? field(content, "text") : undefined;
-          if (typeof text !== "string" || text === "") return;
-          if (called && length > 0) add("\n\n");
-          called = false;
-          return add(text);
-        }
+      const kind = update["sessionUpdate"];
+      if (kind === "agent_message_chunk" || kind === "agent_thought_chunk") {
+        const content = update["content"];
+        const text = field(content, "type") === "text" ? field(content, "text") : undefined;
+        if (typeof text !== "string" || text === "") return;
+        const isThought = kind === "agent_thought_chunk";
+        if (isThought) think(text);
+        else say(text);
+        isThinking = isThought;
+        return;
+      }
+      isThinking = false;
+      switch (kind) {
         case "tool_call":
         case "tool_call_update":
           return readCall(update);
@@ -62,6 +79,7 @@ export function collectUpdates(onText: (text: string) => void): Updates {
       }
     },
     text: () => texts.join(""),
+    reasoning: () => thoughts.join(""),
     titleOf: (id) => titles.get(id),
     costUsd: () => costUsd,
   };
@@ -82,8 +100,9 @@ export function fromTurn(response: unknown, updates: Updates): ModelResponse | M
     const message = `The agent ended its turn with an unknown reason: ${JSON.stringify(stopReason)}.`;
     return { failure: "provider", reason: "invalid_response", message, ...shared };
   }
+  const reasoning = updates.reasoning();
   return {
-    message: { role: "assistant", text, toolCalls: [] },
+    message: { role: "assistant", text, toolCalls: [], ...(reasoning === "" ? {} : { reasoning }) },
     finishReason,
     ...shared,
     ...(stopReason === "refusal" ? { refusal: text === "" ? "The agent refused." : text } : {}),

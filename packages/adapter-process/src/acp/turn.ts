@@ -45,7 +45,7 @@ const cancelMs = 300;
 
 /** One session of one prompt with an agent that was just started. */
 export function beginTurn(options: CheckedAgentOptions, run: AgentRun, agent: GroupProcess): Turn {
-  const updates = collectUpdates((text) => run.onDelta({ kind: "text", text }));
+  const updates = collectUpdates(run.onDelta);
   const state: State = { over: false, sessionId: undefined, tools: undefined };
   const permit = async (request: RequestPermissionRequest): Promise<RequestPermissionResponse> => {
     if (state.over) return cancelled;

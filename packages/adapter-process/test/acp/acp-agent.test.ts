@@ -69,6 +69,16 @@ test("CMD-21 the agent's text is emitted as it arrives, and adds up to the answe
   expect(narrated.deltas.join("")).toBe(narrated.response.text);
 });
 
+test("CMD-21 RSN-1 RSN-2 what the agent thinks is shown as thoughts, and is no part of the answer", async () => {
+  const stream = acting("think").stream(hello);
+  const thoughts: string[] = [];
+  for await (const event of stream) if (event.type === "reasoning.delta") thoughts.push(event.text);
+  const { text, reasoning, messages } = await stream.response;
+  expect([text, reasoning]).toEqual(["Yes.", "Hm. Well.\n\nSo it is."]);
+  expect(thoughts.join("")).toBe(reasoning);
+  expect(messages.at(-1)).toMatchObject({ role: "assistant", reasoning });
+});
+
 test("CMD-22 usage that it reports is taken, with what came from a cache and what it cost; else it is estimated", async () => {
   expect((await acting("usage").evaluate(hello)).usage).toEqual({
     inputTokens: 13,

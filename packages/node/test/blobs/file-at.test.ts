@@ -3,7 +3,7 @@ import { fileAt } from "@proviso/node";
 import { modelAdapter } from "@proviso/runtime";
 import { scriptedModel, testImage } from "@proviso/runtime/testing";
 import { execFileSync } from "node:child_process";
-import { symlink, writeFile } from "node:fs/promises";
+import { symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -90,4 +90,12 @@ test.each([{ name: "" }, { name: 1 }, { mediaType: "png" }, { mediaType: "a b/c"
 
 test.each([undefined, 5, {}, ""])("FILE-2 fileAt refuses the path %j as an option", async (path) => {
   await expect(fileAt(path as never)).rejects.toBeInstanceOf(DefinitionError);
+});
+
+test("FILE-2 fileAt refuses a file of 3 GiB before it reads it", async () => {
+  const path = join(await folder(), "large.bin");
+  await writeFile(path, "");
+  // Nothing of it is on the disk.
+  await truncate(path, 3 * 2 ** 30);
+  await expect(fileAt(path)).rejects.toMatchObject({ code: "filesystem", reason: "too_large", path });
 });

@@ -41,6 +41,14 @@ const deeds = {
     await Promise.all(JSON.parse(more).map(({ name, arguments: given }) => call(name, given)));
     await say("Fired.");
   },
+  think: async ({ say, tell }) => {
+    const think = (text) => tell({ sessionUpdate: "agent_thought_chunk", content: { type: "text", text } });
+    await think("Hm. ");
+    await think("Well.");
+    await tell({ sessionUpdate: "tool_call", toolCallId: "1", title: "Look" });
+    await think("So it is.");
+    await say("Yes.");
+  },
   foreign: async ({ say, sayElsewhere }) => {
     await sayElsewhere("Theirs.");
     await say("Mine.");
