@@ -45,26 +45,6 @@ export interface Undone extends Remaining {
   readonly logged: readonly AnyEvent[];
 }
 
-/** The changes made while marks are open, with the transaction that each belongs to. */
-export interface ConcurrentChanges {
-  /** Returns the next order number. */
-  next(): number;
-  /**
-   * `owner` is an evaluation or a transaction: its events, and those of evaluations inside it, belong to the mark. `parent`
-   * is the call or the transaction around it.
-   */
-  open(mark: SessionMark, owner: string | undefined, parent?: Origin["parent"]): void;
-  close(mark: SessionMark): void;
-  /** Whether a mark is open. */
-  isOpen(): boolean;
-  record(change: Change): void;
-  /**
-   * Drops what the mark's owner did since the mark was taken, and returns what others did. With `calls` only what these
-   * calls of the owner did is dropped.
-   */
-  undo(mark: SessionMark, calls?: ReadonlySet<string>): Undone;
-}
-
 interface OpenMark {
   readonly mark: SessionMark;
   /** The evaluation or transaction that the mark belongs to. */
@@ -73,68 +53,100 @@ interface OpenMark {
   base: SessionMark;
 }
 
-export function createConcurrentChanges(): ConcurrentChanges {
+/** The changes made while marks are open, with the transaction that each belongs to. */
+export class ConcurrentChanges {
   /** The marks that are open, in the order of opening. */
-  const open: OpenMark[] = [];
-  /** The call or transaction around an evaluation or a transaction, by id. */
-  let parents = new Map<string, Parent>();
-  let changes: Ordered[] = [];
-  let last = 0;
+  readonly #open: OpenMark[] = [];
+  /** The call or transaction around an evaluation or a transaction, by id; undefined: there was none. */
+  #parents: Map<string, Parent> | undefined;
+  #changes: Ordered[] = [];
+  #last = 0;
   /** How many changes remained when the old ones were last dropped. */
-  let remaining = 0;
+  #remaining = 0;
 
-  const belongs = (by: Origin | undefined, owner: string | undefined, calls?: ReadonlySet<string>): boolean => {
+  /** Returns the next order number. */
+  next(): number {
+    return ++this.#last;
+  }
+
+  /**
+   * `owner` is an evaluation or a transaction: its events, and those of evaluations inside it, belong to the mark. `parent`
+   * is the call or the transaction around it.
+   */
+  open(mark: SessionMark, owner: string | undefined, parent?: Origin["parent"]): void {
+    this.#open.push({ mark, owner, base: mark });
+    if (owner !== undefined && parent !== undefined) this.#remember(owner, parent);
+  }
+
+  close(mark: SessionMark): void {
+    const at = this.#open.findLastIndex((other) => other.mark === mark);
+    if (at === -1) return;
+    this.#open.splice(at, 1);
+    this.#dropOld();
+  }
+
+  /** Whether a mark is open. */
+  isOpen(): boolean {
+    return this.#open.length > 0;
+  }
+
+  record(change: Change): void {
+    if (this.#open.length === 0) return;
+    this.#changes.push([++this.#last, change]);
+    const { evaluationId, parent } = change.by ?? {};
+    if (evaluationId !== undefined && parent !== undefined) this.#remember(evaluationId, parent);
+  }
+
+  /**
+   * Drops what the mark's owner did since the mark was taken, and returns what others did. With `calls` only what these
+   * calls of the owner did is dropped.
+   */
+  undo(mark: SessionMark, calls?: ReadonlySet<string>): Undone {
+    const open = this.#open;
+    const { owner, base = mark } = open.find((other) => other.mark === mark) ?? {};
+    const undone = ([order, change]: Ordered): boolean => order >= mark.order && this.#belongs(change.by, owner, calls);
+    const gone = this.#changes.filter(undone);
+    if (gone.length > 0) {
+      this.#last += 1;
+      for (const [, change] of gone) undoneAt.set(change, [...(undoneAt.get(change) ?? []), this.#last]);
+      for (const other of open) if (other.mark.order > mark.order) other.base = base;
+    }
+    const logged = eventsOf(this.#changes.filter((each) => each[0] >= mark.order && !undone(each)));
+    return { ...stateAt(this.#changes, base, Infinity), logged };
+  }
+
+  #remember(id: string, parent: Parent): void {
+    (this.#parents ??= new Map()).set(id, parent);
+  }
+
+  #belongs(by: Origin | undefined, owner: string | undefined, calls?: ReadonlySet<string>): boolean {
     if (by?.evaluationId === undefined) return false;
     let at: Pick<Origin, "evaluationId" | "callId"> | undefined = by;
-    while (at?.evaluationId !== undefined && at.evaluationId !== owner) at = parents.get(at.evaluationId);
+    while (at?.evaluationId !== undefined && at.evaluationId !== owner) at = this.#parents?.get(at.evaluationId);
     if (at?.evaluationId !== owner) return false;
     return calls === undefined || (at?.callId !== undefined && calls.has(at.callId));
-  };
-  const dropOld = (): void => {
-    if (open.length === 0 && parents.size === 0) {
-      changes = [];
-      remaining = 0;
+  }
+
+  #dropOld(): void {
+    const open = this.#open;
+    const parents = this.#parents;
+    if (open.length === 0 && (parents === undefined || parents.size === 0)) {
+      this.#changes = [];
+      this.#remaining = 0;
       return;
     }
-    if (open.length > 0 && changes.length < 2 * remaining + 16) return;
+    if (open.length > 0 && this.#changes.length < 2 * this.#remaining + 16) return;
     let oldest = Infinity;
     for (const { base } of open) oldest = Math.min(oldest, base.order);
-    changes = changes.filter(([order]) => order >= oldest);
-    remaining = changes.length;
-    parents = reachable(parents, [...open.map(({ owner }) => owner), ...changes.map(([, { by }]) => by?.evaluationId)]);
-  };
-  return {
-    next: () => ++last,
-    open(mark, owner, parent) {
-      open.push({ mark, owner, base: mark });
-      if (owner !== undefined && parent !== undefined) parents.set(owner, parent);
-    },
-    close(mark) {
-      const at = open.findLastIndex((other) => other.mark === mark);
-      if (at === -1) return;
-      open.splice(at, 1);
-      dropOld();
-    },
-    isOpen: () => open.length > 0,
-    record(change) {
-      if (open.length === 0) return;
-      changes.push([++last, change]);
-      const { evaluationId, parent } = change.by ?? {};
-      if (evaluationId !== undefined && parent !== undefined) parents.set(evaluationId, parent);
-    },
-    undo(mark, calls) {
-      const { owner, base = mark } = open.find((other) => other.mark === mark) ?? {};
-      const undone = ([order, change]: Ordered): boolean => order >= mark.order && belongs(change.by, owner, calls);
-      const gone = changes.filter(undone);
-      if (gone.length > 0) {
-        last += 1;
-        for (const [, change] of gone) undoneAt.set(change, [...(undoneAt.get(change) ?? []), last]);
-        for (const other of open) if (other.mark.order > mark.order) other.base = base;
-      }
-      const logged = eventsOf(changes.filter((each) => each[0] >= mark.order && !undone(each)));
-      return { ...stateAt(changes, base, Infinity), logged };
-    },
-  };
+    const changes = this.#changes.filter(([order]) => order >= oldest);
+    this.#changes = changes;
+    this.#remaining = changes.length;
+    if (parents === undefined) return;
+    this.#parents = reachable(parents, [
+      ...open.map(({ owner }) => owner),
+      ...changes.map(([, { by }]) => by?.evaluationId),
+    ]);
+  }
 }
 
 function eventsOf(changes: readonly Ordered[]): readonly AnyEvent[] {

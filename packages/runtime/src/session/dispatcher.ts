@@ -2,7 +2,7 @@
 // 2. A listener that is added or removed while an event is delivered is added or removed from the next event on.
 // 3. All listeners receive events in the same order: an event that a listener dispatches is delivered when all have received the one before.
 // 4. Events inside events end: past a depth nothing more is dispatched until the outermost one is over.
-import { DefinitionError, type AppEvent, type EventFilter, type FrameworkEvent, type Session } from "@proviso/core";
+import { DefinitionError, type AppEvent, type EventFilter, type FrameworkEvent } from "@proviso/core";
 import { eventKeys, filterKey, isThenable } from "@proviso/core/internal";
 import { EventEmitter } from "eventemitter3";
 
@@ -24,88 +24,89 @@ interface Delivery {
   errors: unknown[] | undefined;
 }
 
-export interface Dispatcher {
-  readonly on: Session["on"];
-  /** Whether a listener was ever added. */
-  hasListeners(): boolean;
-  /** The errors of those that threw. */
-  notify(event: Event): readonly unknown[];
-  /**
-   * Called before an event is dispatched: where a listener dispatches it, all listeners first receive the event that
-   * this listener was called with.
-   * @throws {DefinitionError} too deep inside other events.
-   */
-  finish(type: string): void;
-}
-
 /** Events that listeners dispatch inside events. */
 const deepest = 100;
 
 const none: readonly never[] = Object.freeze([]);
 
-export function createDispatcher(): Dispatcher {
-  const registry: Registry = new EventEmitter();
+/** The listeners of a session. */
+export class Dispatcher {
+  /** undefined: there was never a listener. */
+  #registry: Registry | undefined;
   /** The listeners of an event, by the last of its keys. */
-  const receivers = new Map<string, readonly Subscription[]>();
-  let order = 0;
-  let current: Delivery | undefined;
-  let depth = 0;
-  let tooDeep: DefinitionError | undefined;
+  readonly #receivers = new Map<string, readonly Subscription[]>();
+  #order = 0;
+  #current: Delivery | undefined;
+  #depth = 0;
+  #tooDeep: DefinitionError | undefined;
 
-  const assertNotTooDeep = (type: string): void => {
-    if (tooDeep === undefined && depth < deepest) return;
+  on<F extends EventFilter | "*">(filter: F, listener: (event: never) => void): () => void {
+    const key = filter === "*" ? "*" : filterKey(filter as EventFilter);
+    const call = (event: Event): unknown => (listener as (event: Event) => unknown)(event);
+    const subscription: Subscription = Object.assign(call, { order: this.#order++ });
+    const registry: Registry = (this.#registry ??= new EventEmitter());
+    registry.on(key, subscription);
+    this.#receivers.clear();
+    return () => {
+      registry.off(key, subscription);
+      this.#receivers.clear();
+    };
+  }
+
+  /** Whether a listener was ever added. */
+  hasListeners(): boolean {
+    return this.#order > 0;
+  }
+
+  /** Calls the listeners, and returns the errors of those that threw. */
+  notify(event: Event): readonly unknown[] {
+    if (this.#registry === undefined) return none;
+    const outer = this.#current;
+    if (outer !== undefined) deliver(outer);
+    const listeners = this.#listenersOf(event, this.#registry);
+    const own: Delivery = { event, listeners, next: 0, errors: undefined };
+    this.#current = own;
+    this.#depth += 1;
+    deliver(own);
+    this.#depth -= 1;
+    this.#current = outer;
+    if (this.#depth === 0 && this.#tooDeep !== undefined) {
+      if (own.errors?.includes(this.#tooDeep) !== true) (own.errors ??= []).push(this.#tooDeep);
+      this.#tooDeep = undefined;
+    }
+    return own.errors ?? none;
+  }
+
+  /**
+   * Called before an event is dispatched: where a listener dispatches it, all listeners first receive the event that
+   * this listener was called with.
+   * @throws {DefinitionError} too deep inside other events.
+   */
+  finish(type: string): void {
+    this.#assertNotTooDeep(type);
+    if (this.#current !== undefined) deliver(this.#current);
+  }
+
+  #assertNotTooDeep(type: string): void {
+    if (this.#tooDeep === undefined && this.#depth < deepest) return;
     // Every dispatch is refused until the outermost is over: with several listeners the rest would be 2^100 events.
-    tooDeep ??= new DefinitionError(
+    this.#tooDeep ??= new DefinitionError(
       `"${type}" is dispatched inside more than ${deepest} other events: a listener of it dispatches it again, itself or by way of others.`,
     );
-    throw tooDeep;
-  };
+    throw this.#tooDeep;
+  }
 
-  const listenersOf = (event: Event): readonly Subscription[] => {
+  #listenersOf(event: Event, registry: Registry): readonly Subscription[] {
     const keys = eventKeys(event);
     // Tools without listeners share one list: their names may be a model's invention.
     const last = keys.findLast((key) => registry.listenerCount(key) > 0) ?? "";
-    const known = receivers.get(last);
+    const known = this.#receivers.get(last);
     if (known !== undefined) return known;
     const all = ["*", ...keys].flatMap((key) => registry.listeners(key) as Subscription[]);
     const ordered = all.toSorted((a, b) => a.order - b.order);
-    receivers.set(last, ordered);
+    this.#receivers.set(last, ordered);
     return ordered;
-  };
-  return {
-    on<F extends EventFilter | "*">(filter: F, listener: (event: never) => void): () => void {
-      const key = filter === "*" ? "*" : filterKey(filter as EventFilter);
-      const call = (event: Event): unknown => (listener as (event: Event) => unknown)(event);
-      const subscription: Subscription = Object.assign(call, { order: order++ });
-      registry.on(key, subscription);
-      receivers.clear();
-      return () => {
-        registry.off(key, subscription);
-        receivers.clear();
-      };
-    },
-    hasListeners: () => order > 0,
-    notify(event) {
-      if (order === 0) return none;
-      const outer = current;
-      if (outer !== undefined) deliver(outer);
-      const own: Delivery = { event, listeners: listenersOf(event), next: 0, errors: undefined };
-      current = own;
-      depth += 1;
-      deliver(own);
-      depth -= 1;
-      current = outer;
-      if (depth === 0 && tooDeep !== undefined) {
-        if (own.errors?.includes(tooDeep) !== true) (own.errors ??= []).push(tooDeep);
-        tooDeep = undefined;
-      }
-      return own.errors ?? none;
-    },
-    finish(type) {
-      assertNotTooDeep(type);
-      if (current !== undefined) deliver(current);
-    },
-  };
+  }
 }
 
 function deliver(delivery: Delivery): void {

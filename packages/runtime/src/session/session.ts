@@ -16,11 +16,11 @@ import { describeValue, frozenInDepth, frozenJson, messageOf, openedSections } f
 import { systemId } from "../environment.ts";
 import { createLock } from "../transactions/lock.ts";
 import { originIn } from "../transactions/session-view.ts";
-import type { Origin, SessionMark } from "./concurrent-changes.ts";
-import { createDispatcher, type Dispatcher } from "./dispatcher.ts";
-import { checkAppEvent, withCore, type SessionCore } from "./session-core.ts";
+import type { AnyEvent, Origin, SessionMark } from "./concurrent-changes.ts";
+import { Dispatcher } from "./dispatcher.ts";
+import { checkAppEvent, withCore, type SessionCore, type UnnumberedEvent } from "./session-core.ts";
 import { parseSession, sessionJson } from "./session-json.ts";
-import { createSessionState, type SessionState } from "./state.ts";
+import { SessionState } from "./state.ts";
 
 const marks = new WeakMap<SessionSnapshot, SessionMark>();
 
@@ -64,99 +64,135 @@ function createCore(id: string, firstSeq = 0): SessionCore {
   const given: unknown = id;
   if (typeof given !== "string" || given === "")
     throw new DefinitionError(`A session's id must be a text, and not empty: not ${describeValue(given)}.`);
-  const state = createSessionState(id);
-  const dispatcher = createDispatcher();
-  let seq = firstSeq;
-  let poisoned: { readonly message: string; readonly details: UnusableDetails } | undefined;
+  return new Core(id, firstSeq);
+}
 
-  const assertUsable = (): void => {
-    if (poisoned !== undefined) throw new UnusableError(poisoned.message, poisoned.details);
-  };
-  const dispatch = (event: AppEvent, by: Origin | undefined): DispatchResult => {
-    assertUsable();
+/** A class: an evaluation without a session of its own makes one, and a closure for each of these would cost more. */
+class Core implements SessionCore {
+  readonly session: Session;
+  readonly lock = createLock();
+  readonly id: string;
+  readonly state: SessionState;
+  readonly dispatcher = new Dispatcher();
+  seq: number;
+  #poisoned: { readonly message: string; readonly details: UnusableDetails } | undefined;
+
+  constructor(id: string, firstSeq: number) {
+    this.id = id;
+    this.state = new SessionState(id);
+    this.seq = firstSeq;
+    this.session = withCore(publicSession(this), this);
+  }
+
+  assertUsable(): void {
+    if (this.#poisoned !== undefined) throw new UnusableError(this.#poisoned.message, this.#poisoned.details);
+  }
+
+  isUsable(): boolean {
+    return this.#poisoned === undefined;
+  }
+
+  join(slices: readonly Slice[]): void {
+    this.assertUsable();
+    this.state.join(slices);
+  }
+
+  /** An event with `by` is an application's: it is frozen as the caller made it, or is a copy without secrets. */
+  reduce(event: AnyEvent, by?: Origin): readonly unknown[] {
+    return this.state.reduce(by === undefined ? event : frozenEvent(event), by);
+  }
+
+  reduceAgain(event: AnyEvent): void {
+    this.state.reduceAgain(event);
+  }
+
+  reduceConcurrent(event: AnyEvent): readonly unknown[] {
+    return this.state.reduceConcurrent(event);
+  }
+
+  mark(which?: "all"): SessionMark {
+    return this.state.mark(which);
+  }
+
+  open(mark: SessionMark, owner?: string, parent?: Origin["parent"]): void {
+    this.state.open(mark, owner, parent);
+  }
+
+  close(mark: SessionMark): void {
+    this.state.close(mark);
+  }
+
+  rollback(mark: SessionMark, calls?: ReadonlySet<string>): readonly unknown[] {
+    return this.state.rollback(mark, calls);
+  }
+
+  restore(mark: SessionMark, by?: Origin): void {
+    this.state.restore(mark, by);
+  }
+
+  notify(event: AppEvent | FrameworkEvent): readonly unknown[] {
+    return this.dispatcher.notify(event);
+  }
+
+  number(event: UnnumberedEvent): FrameworkEvent {
+    const own: { type: string; sessionId?: string; seq?: number } = event;
+    own.sessionId = this.id;
+    own.seq = this.seq++;
+    return frozenJson(own) as FrameworkEvent;
+  }
+
+  isReceived(type: FrameworkEvent["type"]): boolean {
+    return this.dispatcher.hasListeners() || this.state.isReduced(type);
+  }
+
+  passOver(): void {
+    this.seq++;
+  }
+
+  put(slice: Slice, state: unknown): void {
+    this.state.put(slice, state);
+  }
+
+  poison(operation: "rollback" | "commit", why: string, cause: unknown): void {
+    const message = `The session "${this.id}" cannot be used any more: ${why}`;
+    this.#poisoned ??= { message, details: { what: "session", id: this.id, operation, cause } };
+  }
+
+  dispatch(event: AppEvent, by: Origin | undefined): DispatchResult {
+    this.assertUsable();
     checkAppEvent(event);
     frozenEvent(event);
-    dispatcher.finish(event.type);
-    const failed = by === undefined ? state.reduceConcurrent(event) : state.reduce(event, by);
-    const thrown = dispatcher.notify(event);
+    this.dispatcher.finish(event.type);
+    const failed = by === undefined ? this.state.reduceConcurrent(event) : this.state.reduce(event, by);
+    const thrown = this.dispatcher.notify(event);
     const errors = failed.length === 0 ? thrown : [...failed, ...thrown];
     return { ok: errors.length === 0, errors };
-  };
-  const current = (): Origin | undefined => originIn(core);
-  const session = publicSession(id, state, dispatcher, { assertUsable, nextSeq: () => seq, dispatch, current });
-  const core: SessionCore = {
-    session,
-    lock: createLock(),
-    assertUsable,
-    isUsable: () => poisoned === undefined,
-    join(slices) {
-      assertUsable();
-      state.join(slices);
-    },
-    // An event with `by` is an application's: it is frozen as the caller made it, or is a copy without secrets.
-    reduce: (event, by) => state.reduce(by === undefined ? event : frozenEvent(event), by),
-    reduceAgain: state.reduceAgain,
-    reduceConcurrent: state.reduceConcurrent,
-    mark: state.mark,
-    open: state.open,
-    close: state.close,
-    rollback: state.rollback,
-    restore: state.restore,
-    notify: dispatcher.notify,
-    number(event) {
-      const own: { type: string; sessionId?: string; seq?: number } = event;
-      own.sessionId = id;
-      own.seq = seq++;
-      return frozenJson(own) as FrameworkEvent;
-    },
-    isReceived: (type) => dispatcher.hasListeners() || state.isReduced(type),
-    passOver: () => void seq++,
-    put: state.put,
-    poison(operation, why, cause) {
-      const message = `The session "${id}" cannot be used any more: ${why}`;
-      poisoned ??= { message, details: { what: "session", id, operation, cause } };
-    },
-    dispatch,
-  };
-  withCore(session, core);
-  return core;
+  }
 }
 
 type UnusableDetails = ConstructorParameters<typeof UnusableError>[1];
 
-interface PublicParts {
-  readonly assertUsable: () => void;
-  readonly nextSeq: () => number;
-  readonly dispatch: SessionCore["dispatch"];
-  /** The transaction of this session whose body is running. */
-  readonly current: () => Origin | undefined;
-}
-
-function publicSession(
-  id: string,
-  state: SessionState,
-  dispatcher: Dispatcher,
-  { assertUsable, nextSeq, dispatch, current }: PublicParts,
-): Session {
+function publicSession(core: Core): Session {
+  const { id, state, dispatcher } = core;
   return {
     id,
-    dispatch: (event) => dispatch(event, current()),
+    dispatch: (event) => core.dispatch(event, originIn(core)),
     get<State>(slice: Slice<State>): State {
-      assertUsable();
+      core.assertUsable();
       return state.get(slice) as State;
     },
     on(filter, listener) {
-      assertUsable();
+      core.assertUsable();
       return dispatcher.on(filter, listener);
     },
     snapshot() {
-      assertUsable();
+      core.assertUsable();
       const snapshot: SessionSnapshot = Object.freeze({ sessionId: id });
       marks.set(snapshot, state.mark());
       return snapshot;
     },
     restore(snapshot) {
-      assertUsable();
+      core.assertUsable();
       const mark = marks.get(snapshot);
       if (mark === undefined) throw new DefinitionError("This is not a snapshot that a session made.");
       const own = new Set(state.slices());
@@ -164,10 +200,10 @@ function publicSession(
       if (missing.length > 0) {
         throw new DefinitionError(`The session "${id}" lacks slices of the snapshot: ${missing.join(", ")}.`);
       }
-      state.restore(mark, current());
+      state.restore(mark, originIn(core));
     },
     fork(options: { id?: string } = {}) {
-      assertUsable();
+      core.assertUsable();
       checkOptionNames("fork", options, { id: true });
       const { id: forkId = systemId() } = options;
       const fork = createCore(forkId);
@@ -176,8 +212,8 @@ function publicSession(
       return fork.session;
     },
     toJSON() {
-      assertUsable();
-      return sessionJson({ id, seq: nextSeq(), slices: state.slices(), get: state.get });
+      core.assertUsable();
+      return sessionJson({ id, seq: core.seq, slices: state.slices(), get: (slice) => state.get(slice) });
     },
   };
 }

@@ -23,117 +23,134 @@ export interface Step {
 
 const noMarks: LogMarks = Object.freeze([]);
 
+const noSteps: readonly Step[] = Object.freeze([]);
+const noSlices: readonly Slice[] = Object.freeze([]);
+
 /** The slices of a session in the order in which they joined, with their states and reducers. */
-export interface SliceStore {
-  /** Adds the slices that are new. @throws {DefinitionError} for a second slice of a name; none joins then. */
-  join(slices: readonly Slice[]): void;
-  slices(): readonly Slice[];
-  /** The initial state of a slice that has not joined. */
-  get(slice: Slice): unknown;
-  /** Replaces the state. @throws {DefinitionError} for a state that is not plain data, and for a slice that has not joined. */
-  put(slice: Slice, state: unknown): void;
-  /** The states by slot; a slot with a log has its initial state there. */
-  states(): readonly unknown[];
-  /** Replaces the state of a slot without a log; the state is frozen. */
-  set(slot: SliceSlot, state: unknown): void;
-  /** Like `states`, but the list stays as it is: the next change copies it. */
-  share(): readonly unknown[];
-  /** Puts back the shared states of `slices`. Other state slices are cleared, logs are kept. */
-  restore(slices: readonly Slice[], states: readonly unknown[]): void;
-  logMarks(): LogMarks;
-  /** The reducers that an event runs: by slot, and in a slot in the order of registration. */
-  stepsFor(event: { readonly type: string }): readonly Step[];
-  /** Whether events of this type run a reducer; tools have keys of their own. */
-  hasSteps(type: string): boolean;
-}
-
-export function createSliceStore(sessionId: string): SliceStore {
-  const slots = new Map<string, SliceSlot>();
-  const plan = createReducerPlan();
-  let slices: readonly Slice[] = [];
-  const states = createStateList();
-  const logs: Log[] = [];
+export class SliceStore {
+  readonly #sessionId: string;
+  readonly #slots = new Map<string, SliceSlot>();
+  #slices = noSlices;
+  /** The states by slot: a list that is copied before a change once a mark holds it. */
+  #states: unknown[] = [];
+  #isShared = false;
+  readonly #logs: Log[] = [];
   /** The log slices whose state is not a list: their states are in `states`, and a restore leaves them. */
-  let logsInStates = 0;
+  #logsInStates = 0;
+  /** The reducers of each key; undefined: there are none. */
+  #steps: Map<string, readonly Step[]> | undefined;
+  /** The key is the last of an event's keys, which determines the others. */
+  #planned: Map<string, readonly Step[]> | undefined;
 
-  const find = (slice: Slice): SliceSlot | undefined => {
-    const slot = slots.get(slice.name);
+  constructor(sessionId: string) {
+    this.#sessionId = sessionId;
+  }
+
+  /** Adds the slices that are new. @throws {DefinitionError} for a second slice of a name; none joins then. */
+  join(added: readonly Slice[]): void {
+    for (const [index, slice] of added.entries()) {
+      this.#find(slice);
+      const twin = added.find((other, at) => at < index && other.name === slice.name);
+      if (twin !== undefined && twin !== slice)
+        throw new DefinitionError(`The session "${this.#sessionId}" cannot have two slices named "${slice.name}".`);
+    }
+    for (const slice of added) if (!this.#slots.has(slice.name)) this.#add(slice);
+  }
+
+  slices(): readonly Slice[] {
+    return this.#slices;
+  }
+
+  /** The initial state of a slice that has not joined. */
+  get(slice: Slice): unknown {
+    const slot = this.#find(slice);
+    if (slot === undefined) return slice.initial;
+    return slot.log === undefined ? this.#states[slot.index] : slot.log.get();
+  }
+
+  /** Replaces the state. @throws {DefinitionError} for a state that is not plain data, and for a slice that has not joined. */
+  put(slice: Slice, state: unknown): void {
+    const slot = this.#find(slice);
+    if (slot === undefined)
+      throw new DefinitionError(`The session "${this.#sessionId}" lacks the slice "${slice.name}".`);
+    if (slot.log === undefined) this.set(slot, frozenState(slice.name, state));
+    else slot.log.replace(state as readonly unknown[]);
+  }
+
+  /** The states by slot; a slot with a log has its initial state there. */
+  states(): readonly unknown[] {
+    return this.#states;
+  }
+
+  /** Replaces the state of a slot without a log; the state is frozen. */
+  set({ index }: SliceSlot, state: unknown): void {
+    if (index < this.#states.length && this.#states[index] === state) return;
+    if (this.#isShared) this.#states = [...this.#states];
+    this.#isShared = false;
+    this.#states[index] = state;
+  }
+
+  /** Like `states`, but the list stays as it is: the next change copies it. */
+  share(): readonly unknown[] {
+    this.#isShared = true;
+    return this.#states;
+  }
+
+  /** Puts back the shared states of `slices`. Other state slices are cleared, logs are kept. */
+  restore(marked: readonly Slice[], markedStates: readonly unknown[]): void {
+    const isSame = marked === this.#slices && this.#logsInStates === 0;
+    const states = isSame ? markedStates : arranged(this.#slices, marked, markedStates, this.#states);
+    this.#states = states as unknown[];
+    this.#isShared = true;
+  }
+
+  logMarks(): LogMarks {
+    return this.#logs.length === 0 ? noMarks : this.#logs.map((log) => [log, log.mark()] as const);
+  }
+
+  /** Whether events of this type run a reducer; tools have keys of their own. */
+  hasSteps(type: string): boolean {
+    return this.#steps?.has(type) === true;
+  }
+
+  /** The reducers that an event runs: by slot, and in a slot in the order of registration. */
+  stepsFor(event: { readonly type: string }): readonly Step[] {
+    const steps = this.#steps;
+    if (steps === undefined) return noSteps;
+    const keys = eventKeys(event);
+    // Tools that no reducer names share one plan: a model may invent their names.
+    const last = keys.findLast((key) => steps.has(key)) ?? "";
+    const planned = (this.#planned ??= new Map<string, readonly Step[]>());
+    const known = planned.get(last);
+    if (known !== undefined) return known;
+    const all = keys.flatMap((key) => steps.get(key) ?? []);
+    const sorted = all.toSorted((a, b) => a.slot.index - b.slot.index || a.order - b.order);
+    planned.set(last, sorted);
+    return sorted;
+  }
+
+  #find(slice: Slice): SliceSlot | undefined {
+    const slot = this.#slots.get(slice.name);
     if (slot === undefined || slot.slice === slice) return slot;
-    throw new DefinitionError(`The session "${sessionId}" has another slice named "${slice.name}".`);
-  };
-  const add = (slice: Slice): void => {
+    throw new DefinitionError(`The session "${this.#sessionId}" has another slice named "${slice.name}".`);
+  }
+
+  #add(slice: Slice): void {
     const { name, initial, kind } = slice;
     const log = kind === "log" && Array.isArray(initial) ? createLog(name, initial as readonly unknown[]) : undefined;
-    if (log !== undefined) logs.push(log);
-    else if (kind === "log") logsInStates += 1;
-    const slot: SliceSlot = { slice, index: slices.length, log };
-    slots.set(name, slot);
-    slices = [...slices, slice];
-    states.set(slot.index, initial);
-    plan.add(slot);
-  };
-  return {
-    join(added) {
-      for (const [index, slice] of added.entries()) {
-        find(slice);
-        const twin = added.find((other, at) => at < index && other.name === slice.name);
-        if (twin !== undefined && twin !== slice)
-          throw new DefinitionError(`The session "${sessionId}" cannot have two slices named "${slice.name}".`);
-      }
-      for (const slice of added) if (!slots.has(slice.name)) add(slice);
-    },
-    slices: () => slices,
-    get(slice) {
-      const slot = find(slice);
-      if (slot === undefined) return slice.initial;
-      return slot.log === undefined ? states.get()[slot.index] : slot.log.get();
-    },
-    put(slice, state) {
-      const slot = find(slice);
-      if (slot === undefined) throw new DefinitionError(`The session "${sessionId}" lacks the slice "${slice.name}".`);
-      if (slot.log === undefined) states.set(slot.index, frozenState(slice.name, state));
-      else slot.log.replace(state as readonly unknown[]);
-    },
-    states: states.get,
-    set: ({ index }, state) => states.set(index, state),
-    share: states.share,
-    restore(marked, markedStates) {
-      const isSame = marked === slices && logsInStates === 0;
-      states.replace(isSame ? markedStates : arranged(slices, marked, markedStates, states.get()));
-    },
-    logMarks: () => (logs.length === 0 ? noMarks : logs.map((log) => [log, log.mark()] as const)),
-    stepsFor: plan.stepsFor,
-    hasSteps: plan.hasSteps,
-  };
-}
-
-/** The states by slot: a list that is copied before a change once a mark holds it. */
-function createStateList(): {
-  get(): readonly unknown[];
-  set(index: number, state: unknown): void;
-  /** The list, which does not change from here on. */
-  share(): readonly unknown[];
-  replace(states: readonly unknown[]): void;
-} {
-  let states: unknown[] = [];
-  let isShared = false;
-  return {
-    get: () => states,
-    set(index, state) {
-      if (index < states.length && states[index] === state) return;
-      if (isShared) states = [...states];
-      isShared = false;
-      states[index] = state;
-    },
-    share() {
-      isShared = true;
-      return states;
-    },
-    replace(others) {
-      states = others as unknown[];
-      isShared = true;
-    },
-  };
+    if (log !== undefined) this.#logs.push(log);
+    else if (kind === "log") this.#logsInStates += 1;
+    const slot: SliceSlot = { slice, index: this.#slices.length, log };
+    this.#slots.set(name, slot);
+    this.#slices = [...this.#slices, slice];
+    this.set(slot, initial);
+    if (slice.registered.length === 0) return;
+    const steps = (this.#steps ??= new Map<string, readonly Step[]>());
+    for (const [order, { key, reduce }] of slice.registered.entries()) {
+      steps.set(key, [...(steps.get(key) ?? []), { slot, order, reduce }]);
+    }
+    this.#planned?.clear();
+  }
 }
 
 /** The marked states in the order of the slots: another session may have joined the slices in another order. */
@@ -148,38 +165,4 @@ function arranged(
     const from = marked[index] === slice ? index : marked.indexOf(slice);
     return from === -1 ? slice.initial : markedStates[from];
   });
-}
-
-const noSteps: readonly Step[] = Object.freeze([]);
-
-/** The reducers that each event runs, in the order of the slots. */
-function createReducerPlan(): {
-  add(slot: SliceSlot): void;
-  readonly stepsFor: SliceStore["stepsFor"];
-  readonly hasSteps: SliceStore["hasSteps"];
-} {
-  const steps = new Map<string, readonly Step[]>();
-  /** The key is the last of an event's keys, which determines the others. */
-  const planned = new Map<string, readonly Step[]>();
-  return {
-    add(slot) {
-      for (const [order, { key, reduce }] of slot.slice.registered.entries()) {
-        steps.set(key, [...(steps.get(key) ?? []), { slot, order, reduce }]);
-      }
-      planned.clear();
-    },
-    hasSteps: (type) => steps.has(type),
-    stepsFor(event) {
-      if (steps.size === 0) return noSteps;
-      const keys = eventKeys(event);
-      // Tools that no reducer names share one plan: a model may invent their names.
-      const last = keys.findLast((key) => steps.has(key)) ?? "";
-      const known = planned.get(last);
-      if (known !== undefined) return known;
-      const all = keys.flatMap((key) => steps.get(key) ?? []);
-      const sorted = all.toSorted((a, b) => a.slot.index - b.slot.index || a.order - b.order);
-      planned.set(last, sorted);
-      return sorted;
-    },
-  };
 }
