@@ -48,10 +48,23 @@ export interface Budgets {
   reserve(wanted: Wanted | undefined, signal: AbortSignal): Grant | Promise<Grant>;
 }
 
+/** What an evaluation without a budget has, and those around it have none. */
+const noBudgets: Budgets = Object.freeze({
+  deadline: undefined,
+  tracker: undefined,
+  limitsCost: false,
+  unpriced: () => undefined,
+  includes: () => false,
+  exceeded: () => undefined,
+  exhausted: () => undefined,
+  reserve: () => nothingWanted,
+});
+
 /** @throws {DefinitionError} for a budget without a limit, or with one that is not positive. */
 export function openBudgets(given: Budget | BudgetTracker | undefined, around?: Budget | BudgetTracker): Budgets {
   const own = trackerOf(given);
   const trackers = inOrder(own, trackerOf(around));
+  if (trackers.length === 0) return noBudgets;
   const inDollars = trackers.find(({ budget }) => budget.maxCostUsd !== undefined);
   const stopAt = (
     phase: EvaluationPhase,

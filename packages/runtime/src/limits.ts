@@ -5,7 +5,7 @@ import type { Budget, BudgetTracker, Clock, Deadline, Usage } from "@proviso/cor
 import { setAlarm, type EvaluationPhase } from "@proviso/core/internal";
 import { onAbort } from "./abort.ts";
 import type { Wanted } from "./budget-room.ts";
-import { openBudgets, type Granted } from "./budgets.ts";
+import { openBudgets, type Budgets, type Granted } from "./budgets.ts";
 import { abortedFailure, deadlineFailure, type Failure, type LimitFailure } from "./failures.ts";
 import { ignoreRejection } from "./logging.ts";
 
@@ -43,65 +43,98 @@ export interface LimitOptions {
  * @throws {DefinitionError} for a budget without a limit, or with one that is not positive.
  */
 export function openLimits(options: LimitOptions, clock: Clock, inherited: LimitOptions = {}): Limits {
-  const budgets = openBudgets(options.budget, inherited.budget);
-  const deadline = earliest(earliest(options.deadline, budgets.deadline), inherited.deadline);
-  const controller = new AbortController();
-  const waiting = new Set<() => void>();
-  let firedBy: LimitFailure | undefined;
+  return new OpenLimits(options, clock, inherited);
+}
 
-  const fire = (failure: LimitFailure, reason: unknown): void => {
-    if (firedBy !== undefined) return;
-    firedBy = failure;
-    controller.abort(reason);
-    for (const wake of waiting) wake();
-  };
-  const stopListening: (() => void)[] = [];
-  for (const signal of [options.signal, inherited.signal]) {
-    if (signal === undefined) continue;
-    const stop = onAbort(signal, (reason) => {
-      const failure = isPast(deadline) ? deadlineFailure(deadline, "request") : abortedFailure(reason, "request");
-      fire(failure, reason);
-    });
-    stopListening.push(stop);
-  }
-  if (deadline !== undefined) stopListening.push(alarmAt(deadline, clock, fire));
+/** A class: each evaluation has limits, and a closure for each of these would cost more. */
+class OpenLimits implements Limits {
+  readonly signal: AbortSignal;
+  readonly deadline: Deadline | undefined;
+  readonly #budgets: Budgets;
+  readonly #controller = new AbortController();
+  readonly #waiting = new Set<() => void>();
+  readonly #stopListening: (() => void)[] = [];
+  #firedBy: LimitFailure | undefined;
 
-  const stopped = (phase: EvaluationPhase): LimitFailure | undefined => {
-    if (firedBy !== undefined) return { ...firedBy, phase };
-    return isPast(deadline) ? deadlineFailure(deadline, phase) : undefined;
-  };
-  return {
-    signal: controller.signal,
-    deadline,
-    budget: budgets.tracker,
-    stopped,
-    check: (phase) => stopped(phase) ?? budgets.exceeded(phase),
-    checkRequest: () => stopped("request") ?? budgets.exhausted(),
-    unpriced: budgets.unpriced,
-    limitsCost: budgets.limitsCost,
-    spendsFrom: budgets.includes,
-    reserve: (wanted) => budgets.reserve(wanted, controller.signal),
-    race(work, phase) {
-      return new Promise((resolve, reject) => {
-        const stop = (): void => resolve({ ...(firedBy as LimitFailure), phase });
-        const settle = (otherwise: () => void): void => {
-          waiting.delete(stop);
-          // What was stopped by the signal may settle first, in a way of its own.
-          if (firedBy === undefined) otherwise();
-          else stop();
-        };
-        if (firedBy === undefined) waiting.add(stop);
-        else stop();
-        work.then(
-          (value) => settle(() => resolve(value)),
-          (error: unknown) => settle(() => reject(error)),
-        );
+  constructor(options: LimitOptions, clock: Clock, inherited: LimitOptions) {
+    this.#budgets = openBudgets(options.budget, inherited.budget);
+    const deadline = earliest(earliest(options.deadline, this.#budgets.deadline), inherited.deadline);
+    this.deadline = deadline;
+    this.signal = this.#controller.signal;
+    for (const signal of [options.signal, inherited.signal]) {
+      if (signal === undefined) continue;
+      const stop = onAbort(signal, (reason) => {
+        const failure = isPast(deadline) ? deadlineFailure(deadline, "request") : abortedFailure(reason, "request");
+        this.#fire(failure, reason);
       });
-    },
-    close() {
-      for (const stop of stopListening) stop();
-    },
-  };
+      this.#stopListening.push(stop);
+    }
+    if (deadline !== undefined) {
+      this.#stopListening.push(alarmAt(deadline, clock, (failure, reason) => this.#fire(failure, reason)));
+    }
+  }
+
+  get budget(): BudgetTracker | undefined {
+    return this.#budgets.tracker;
+  }
+
+  get limitsCost(): boolean {
+    return this.#budgets.limitsCost;
+  }
+
+  check(phase: EvaluationPhase): Failure | undefined {
+    return this.stopped(phase) ?? this.#budgets.exceeded(phase);
+  }
+
+  checkRequest(): Failure | undefined {
+    return this.stopped("request") ?? this.#budgets.exhausted();
+  }
+
+  unpriced(usage: Usage): Failure | undefined {
+    return this.#budgets.unpriced(usage);
+  }
+
+  spendsFrom(tracker: BudgetTracker): boolean {
+    return this.#budgets.includes(tracker);
+  }
+
+  reserve(wanted: Wanted | undefined): Granted | Failure | Promise<Granted | Failure> {
+    return this.#budgets.reserve(wanted, this.signal);
+  }
+
+  stopped(phase: EvaluationPhase): LimitFailure | undefined {
+    if (this.#firedBy !== undefined) return { ...this.#firedBy, phase };
+    return isPast(this.deadline) ? deadlineFailure(this.deadline, phase) : undefined;
+  }
+
+  race<T>(work: Promise<T>, phase: EvaluationPhase): Promise<T | LimitFailure> {
+    return new Promise((resolve, reject) => {
+      const stop = (): void => resolve({ ...(this.#firedBy as LimitFailure), phase });
+      const settle = (otherwise: () => void): void => {
+        this.#waiting.delete(stop);
+        // What was stopped by the signal may settle first, in a way of its own.
+        if (this.#firedBy === undefined) otherwise();
+        else stop();
+      };
+      if (this.#firedBy === undefined) this.#waiting.add(stop);
+      else stop();
+      work.then(
+        (value) => settle(() => resolve(value)),
+        (error: unknown) => settle(() => reject(error)),
+      );
+    });
+  }
+
+  close(): void {
+    for (const stop of this.#stopListening) stop();
+  }
+
+  #fire(failure: LimitFailure, reason: unknown): void {
+    if (this.#firedBy !== undefined) return;
+    this.#firedBy = failure;
+    this.#controller.abort(reason);
+    for (const wake of this.#waiting) wake();
+  }
 }
 
 /** Returns what cancels it. */

@@ -260,7 +260,11 @@ function closeRun(run: Run, behind: ReadonlySet<Promise<unknown>>): Promise<void
     else closing = behind.size === 0 ? resources.close() : Promise.all(behind).then(() => resources.close());
     const endings = run.endings?.map((end) => end().catch(failed));
     if (endings !== undefined) closing = Promise.all([closing, ...endings]).then(() => {});
-    if (closing !== undefined) return run.withinGrace(closing, failed).catch(failed).then(limits.close);
+    if (closing !== undefined)
+      return run
+        .withinGrace(closing, failed)
+        .catch(failed)
+        .then(() => limits.close());
   } catch (error) {
     failed(error);
   }
