@@ -54,8 +54,8 @@ export const mutations: readonly Mutation[] = [
     rule: "TX-7",
     breaks: "a log slice that is no list survives a rollback, with slices in the order of the mark",
     file: "runtime/src/session/slice-store.ts",
-    find: "const isSame = marked === slices && logsInStates === 0;",
-    replace: "const isSame = marked === slices;",
+    find: "const isSame = marked === this.#slices && this.#logsInStates === 0;",
+    replace: "const isSame = marked === this.#slices;",
     test: "packages/runtime/test/tools/recording.test.ts",
   },
   {
@@ -70,8 +70,8 @@ export const mutations: readonly Mutation[] = [
     rule: "LIM-1",
     breaks: "the option's deadline counts where it is the earlier one",
     file: "runtime/src/limits.ts",
-    find: "earliest(options.deadline, budgets.deadline)",
-    replace: "budgets.deadline ?? options.deadline",
+    find: "earliest(options.deadline, this.#budgets.deadline)",
+    replace: "this.#budgets.deadline ?? options.deadline",
     test: "packages/runtime/test/limits.test.ts",
   },
   {

@@ -179,13 +179,13 @@ export const lockMutations: readonly Mutation[] = [
   {
     name: "what a transaction inside another does stays",
     file: runtime("session/concurrent-changes.ts"),
-    find: "if (owner !== undefined && parent !== undefined) parents.set(owner, parent);",
+    find: "if (owner !== undefined && parent !== undefined) this.#remember(owner, parent);",
     replace: "void parent;",
   },
   {
     name: "what others dispatch meanwhile is undone",
     file: runtime("session/state.ts"),
-    find: "      concurrent.record({ event, by: undefined });\n",
+    find: "    this.#concurrent.record({ event, by: undefined });\n",
     replace: "",
   },
   {

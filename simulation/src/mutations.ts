@@ -127,14 +127,14 @@ export const mutations: readonly Mutation[] = [
   {
     name: "listeners stay on the caller's signal",
     file: runtime("limits.ts"),
-    find: "for (const stop of stopListening) stop();",
+    find: "for (const stop of this.#stopListening) stop();",
     replace: "",
   },
   {
     name: "an event's number is used again",
     file: runtime("session/session.ts"),
-    find: "own.seq = seq++;",
-    replace: "own.seq = seq;",
+    find: "own.seq = this.seq++;",
+    replace: "own.seq = this.seq;",
   },
   {
     name: "call ids may repeat within a turn",
