@@ -138,9 +138,10 @@ async function guides(tarballs: readonly string[]): Promise<void> {
   const here = join(folder, "guides");
   const example = join(root, "examples/docs");
   const imported = Object.keys(manifestIn(example).dependencies ?? {}).filter((name) => !name.startsWith("@proviso/"));
-  // Prices are optional: a guide shows what an estimate says with them.
+  // Prices and the sizes of pictures are optional: guides show what is printed with them.
   const prices = asHere("@pydantic/genai-prices", join(root, "packages/estimation"));
-  const others = [...imported.map((name) => asHere(name, example)), prices, asHere("vitest"), typesOfNode];
+  const sizes = asHere("image-size", join(root, "packages/runtime"));
+  const others = [...imported.map((name) => asHere(name, example)), prices, sizes, asHere("vitest"), typesOfNode];
   const names = [...tarballs, ...others];
   const installed = await step(`install what the guides import, with ${ownNode.name}`, () =>
     install(here, names, ownNode),

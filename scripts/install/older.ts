@@ -21,7 +21,7 @@ export const olderProjects: readonly OlderProject[] = [
       ...refusals,
       "LIM-6 usage that is missing",
       "TOOL-7 doubled and missing call ids",
-      "litellm keeps .*FILE-2 FILE-6 (?:paper|voice)",
+      "litellm.* keeps .*FILE-2 FILE-6 (?:paper|voice)",
     ],
   },
   {
