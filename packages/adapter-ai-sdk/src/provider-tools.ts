@@ -67,18 +67,21 @@ export function providerTool(model: LanguageModel, { id, name, args }: ProviderT
   return { type: type as "provider", id, name, args };
 }
 
-/** What an answer says of the calls that the provider ran, in their order, with the pictures that one of them made. */
+/** What an answer says of the calls that the provider ran, in their order. */
 export function providerCallsIn(
   content: readonly LanguageModelV4Content[],
   tools: ModelRequest["providerTools"] = [],
 ): readonly ProviderCall[] {
+  const results = new Map(
+    content.flatMap((part) => (part.type === "tool-result" ? [[part.toolCallId, part] as const] : [])),
+  );
   return content.flatMap((part): readonly ProviderCall[] => {
     if (part.type !== "tool-call" || part.providerExecuted !== true) return [];
     const { toolCallId: callId, toolName: name } = part;
     const input = parseJson(part.input);
-    const ended = content.find((other) => other.type === "tool-result" && other.toolCallId === callId);
+    const ended = results.get(callId);
     const call = { callId, name, input: input.ok ? input.value : part.input };
-    if (ended?.type !== "tool-result") return [{ ...call, isError: false }];
+    if (ended === undefined) return [{ ...call, isError: false }];
     const isError = ended.isError === true;
     // The picture itself is no part of an event.
     if (makesPictures(name, tools)) return [{ ...call, isError }];

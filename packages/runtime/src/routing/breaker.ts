@@ -42,9 +42,7 @@ export class Breaker {
 
   /** Milliseconds until one request may try; 0 also while one does. */
   waitMs(now: number): number {
-    // A clock that was set back does not keep it open longer.
-    if (now < this.#now && this.#openUntil !== undefined) this.#openUntil -= this.#now - now;
-    this.#now = now;
+    this.#see(now);
     const left = (this.#openUntil ?? now) - now;
     return left <= earlyMs ? 0 : left;
   }
@@ -73,8 +71,14 @@ export class Breaker {
     };
   }
 
+  /** A clock that was set back does not keep it open longer. */
+  #see(now: number): void {
+    if (now < this.#now && this.#openUntil !== undefined) this.#openUntil -= this.#now - now;
+    this.#now = now;
+  }
+
   #failed(now: number, { kind, retryAfterMs = 0 }: Extract<ServiceState, { state: "failed" }>): void {
-    this.waitMs(now);
+    this.#see(now);
     this.kind = kind;
     this.#failures += 1;
     const openMs = Math.max(

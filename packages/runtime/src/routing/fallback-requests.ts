@@ -11,6 +11,7 @@ import {
   type Usage,
 } from "@proviso/core";
 import { describeValue, messageOf } from "@proviso/core/internal";
+import { isRecord } from "@proviso/core/provider";
 import type { Failure } from "../failures.ts";
 import { isChainProvider } from "../request/chain.ts";
 import type { Run } from "../run.ts";
@@ -229,9 +230,9 @@ function inOrder(order: RouteOrder, candidates: readonly RouteCandidate[], promp
   } catch (cause) {
     throw new DefinitionError(`fallback: the option order threw: ${messageOf(cause)}`, { cause });
   }
-  if (Array.isArray(ordered) && ordered.every((one) => candidates.includes(one as RouteCandidate))) {
-    return ordered as readonly RouteCandidate[];
-  }
+  // A copy of a candidate stands for it.
+  const isOne = (one: unknown): boolean => isRecord(one) && candidates.some(({ index }) => index === one["index"]);
+  if (Array.isArray(ordered) && Array.from(ordered).every(isOne)) return ordered as readonly RouteCandidate[];
   throw new DefinitionError(`fallback: order must return a list of its candidates, not ${describeValue(ordered)}.`);
 }
 

@@ -327,6 +327,14 @@ test("LIM-6 RTE-10 a usage that is no number of tokens is estimated in a chain t
   expect(counted.outputTokens).toBeGreaterThan(0);
 });
 
+test("RTE-5 an order may return copies of its candidates", async () => {
+  const other: ModelProvider = { ...scriptedModel([]), name: "b", generate: () => answered("b") };
+  const adapter = fallback([modelAdapter(scriptedModel([])), modelAdapter(other)], {
+    order: (candidates) => candidates.map((candidate) => ({ ...candidate })).toReversed(),
+  });
+  expect((await adapter.evaluate(prompt)).provider).toBe("b");
+});
+
 test.each<[string, unknown]>([
   [
     "throws",
