@@ -74,10 +74,6 @@ export type {
   OutputDelta,
   PromptExecuted,
   PromptFailed,
-  PromptRendered,
-  ProviderRequested,
-  ProviderResponded,
-  ProviderThrottled,
   RejectedParams,
   SectionsOpened,
   ToolInvoked,
@@ -85,6 +81,11 @@ export type {
   ToolRequested,
   TransactionFailed,
 } from "./state/events.ts";
+export type { CallChanges, Observer, ResourceChange, SliceValue, Step, TouchedResource } from "./state/observer.ts";
+// oxlint-disable-next-line proviso/plain-words -- a public name
+export type { PromptRendered, ToldLimits } from "./state/prompt-rendered.ts";
+export type { ProviderRequested, ProviderResponded, ProviderThrottled } from "./state/provider-events.ts";
+export type { RenderedSection } from "./prompt/rendered-sections.ts";
 export type { DispatchResult, Session, SessionSnapshot, SessionState } from "./state/session.ts";
 export { defineSlice } from "./state/slice.ts";
 export type { Draft, LogDraft, Slice, SliceDraft, SliceReducers } from "./state/slice.ts";

@@ -65,7 +65,7 @@ export interface McpSampling {
 }
 
 /** What `connectMcp` takes beside the server. */
-export interface McpConnectOptions extends Environment {
+export interface McpConnectOptions extends Omit<Environment, "observers"> {
   /** Milliseconds to connect and list. Default 30,000. */
   readonly connectMs?: number | undefined;
   /**

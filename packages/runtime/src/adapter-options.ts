@@ -64,11 +64,12 @@ export const adapterOptionNames = {
   random: true,
   newId: true,
   logger: true,
+  observers: true,
   secrets: true,
 } as const satisfies OptionNames<AdapterOptions>;
 
 /** What of an adapter's options is every adapter's. */
 export function adapterOptionsOf(options: AdapterOptions): AdapterOptions {
-  const { throttle, toolChoice, pricing, clock, random, newId, logger, secrets } = options;
-  return { throttle, toolChoice, pricing, clock, random, newId, logger, secrets };
+  const { throttle, toolChoice, pricing, clock, random, newId, logger, observers, secrets } = options;
+  return { throttle, toolChoice, pricing, clock, random, newId, logger, observers, secrets };
 }

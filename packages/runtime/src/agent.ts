@@ -139,11 +139,12 @@ function unsupportedChoice({ name }: AgentDriver, { toolChoice = "auto", tools }
 
 /** Records the turn; returns why its answer cannot be used, or the limit that it passed. */
 function acceptAnswer(run: Run, { response, usage, stop }: Answered, durationMs: number): Failure | undefined {
-  announceAnswer(run, response, { usage, durationMs });
+  const message = wellFormedMessage({ ...response.message, toolCalls: [] });
+  announceAnswer(run, response, message, { usage, durationMs });
   const unusable = answerFault(response);
   if (unusable !== undefined) return unusable;
   // The calls of this message ran while the agent worked.
-  run.conversation.append({ ...response.message, toolCalls: [] }, []);
+  run.conversation.append(message, []);
   return stop ?? run.limits.stopped("response");
 }
 
@@ -185,6 +186,7 @@ function startWork(driver: AgentDriver, run: Run, request: GivenToAgent): AgentW
   };
   return {
     wanted: spending.wanted,
+    messages: request.messages,
     inputTokens: spending.inputTokens,
     begin(onDelta, granted) {
       spending.begins(granted);

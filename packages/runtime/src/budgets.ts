@@ -118,7 +118,8 @@ function inOrder(own: BudgetTracker | undefined, around: BudgetTracker | undefin
   return [...new Set(trackers)].sort((a, b) => numberOf(a) - numberOf(b));
 }
 
-function partsOf(tracker: BudgetTracker | undefined): readonly BudgetTracker[] {
+/** The budgets behind one tracker; none where there is no tracker. */
+export function partsOf(tracker: BudgetTracker | undefined): readonly BudgetTracker[] {
   return tracker === undefined ? [] : (parts.of(tracker) ?? [tracker]);
 }
 

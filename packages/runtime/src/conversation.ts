@@ -41,6 +41,10 @@ export interface Conversation {
   messages(): readonly Message[];
   /** Where the prompt's own question stands in `messages`; undefined: it is not known. */
   question: number | undefined;
+  /** How many messages came before this evaluation. */
+  readonly earlier: number;
+  /** What `say` has added since the last request; undefined: nothing. */
+  added: readonly string[] | undefined;
   /** The adapter's bound of a file's tokens; undefined: the table counts. */
   bound: FileBound | undefined;
   /** Tokens of what is sent, from that message on; an estimate. */
@@ -61,6 +65,7 @@ export function startConversation(rendered: RenderedPrompt, begins: Beginning = 
   let system = systemOf(rendered, isMarked);
   const messages: Message[] = [...frozenMessages(continued?.messages ?? earlier)];
   const placeOfQuestion = continued === undefined ? messages.length : continued.question;
+  const before = messages.length;
   // What renders to nothing was refused, and without a user section all of it is the user's.
   if (continued === undefined) messages.push(questionOf(rendered, isMarked));
   else if (continued.next !== undefined) messages.push(freeze({ role: "user", text: continued.next }));
@@ -74,6 +79,8 @@ export function startConversation(rendered: RenderedPrompt, begins: Beginning = 
     request: () => [...system, ...messages],
     messages: () => Object.freeze([...messages]),
     question: placeOfQuestion,
+    earlier: before,
+    added: continued?.next === undefined ? undefined : [continued.next],
     bound: undefined,
     tokensFrom(index) {
       const all = system.length + messages.length;
@@ -92,10 +99,14 @@ export function startConversation(rendered: RenderedPrompt, begins: Beginning = 
       if (conversation.question !== undefined) messages[conversation.question] = questionOf(now, isMarked);
       tokens = [0];
     },
-    say: (text) => add({ role: "user", text }),
+    say(text) {
+      add({ role: "user", text });
+      conversation.added = [...(conversation.added ?? []), text];
+    },
     replace(by) {
       messages.splice(0, messages.length, ...by.messages.map(freeze));
       conversation.question = by.question;
+      conversation.added = undefined;
       tokens = [0];
     },
   };

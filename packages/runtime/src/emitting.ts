@@ -3,6 +3,7 @@ import type { AppEvent, FrameworkEvent, Prompt, StreamEvent } from "@proviso/cor
 import { messageOf, type PromptDescriptor } from "@proviso/core/internal";
 import type { World } from "./environment.ts";
 import { logSafely, type Logger } from "./logging.ts";
+import type { Observing } from "./observing/contract.ts";
 import { redactionOf, type Redaction } from "./secrets/structure.ts";
 import type { Origin } from "./session/concurrent-changes.ts";
 import type { BareEvent, SessionCore } from "./session/session-core.ts";
@@ -16,6 +17,8 @@ export interface Emitter {
   emit(event: BareEvent, cause?: unknown): { readonly event: FrameworkEvent; readonly errors: readonly unknown[] };
   /** Like `emit`, where the event is not needed afterwards: one that no listener and no reducer receives is only counted. */
   publish(event: BareEvent): readonly unknown[];
+  /** Like `publish`, for an event that costs something to make: it is made where it is received. */
+  announce(type: FrameworkEvent["type"], make: () => BareEvent): readonly unknown[];
 }
 
 /** What an evaluation shows of itself goes through these, which hide its secrets. `hidingBoth` replaces them. */
@@ -45,6 +48,7 @@ interface Emitting {
 interface Shown extends Showing {
   /** Whether its last event has its number. */
   ended: boolean;
+  readonly observing: Observing | undefined;
 }
 
 /** Makes the function that numbers an event, reduces it, and emits it to the session's listeners and the stream. */
@@ -79,6 +83,7 @@ export function emitter(of: Emitting, current: () => Shown): Emitter {
     const failedReducers = core.reduce(event, originOf(event));
     const failedListeners = core.notify(event);
     watch?.(event);
+    if (shown.observing?.takesEvents === true) shown.observing.event(event);
     if (failedReducers.length + failedListeners.length === 0) return { event, errors: failedListeners };
     const errors = [...failedReducers, ...failedListeners];
     for (const error of errors) {
@@ -86,14 +91,17 @@ export function emitter(of: Emitting, current: () => Shown): Emitter {
     }
     return { event, errors };
   };
+  const isTaken = (type: FrameworkEvent["type"]): boolean =>
+    watch !== undefined || current().observing?.takesEvents === true || core.isReceived(type);
+  const passOver = (type: FrameworkEvent["type"]): readonly never[] => {
+    core.passOver();
+    if (isLast(type)) current().ended = true;
+    return noErrors;
+  };
   return {
     emit,
-    publish(bare) {
-      if (watch !== undefined || core.isReceived(bare.type)) return emit(bare).errors;
-      core.passOver();
-      if (isLast(bare.type)) current().ended = true;
-      return noErrors;
-    },
+    publish: (bare) => (isTaken(bare.type) ? emit(bare).errors : passOver(bare.type)),
+    announce: (type, make) => (isTaken(type) ? emit(make()).errors : passOver(type)),
   };
 }
 

@@ -1,6 +1,7 @@
-import { DefinitionError, systemClock, type Clock } from "@proviso/core";
+import { DefinitionError, systemClock, type Clock, type Observer } from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
 import { ignoreRejection, type Logger } from "./logging.ts";
+import { openObservers, type Observers } from "./observing/observers.ts";
 import { openSecrets, type Secrets } from "./secrets.ts";
 
 /**
@@ -16,6 +17,8 @@ export interface Environment {
   readonly newId?: (() => string) | undefined;
   /** The logger of the runtime. Left out: nothing is logged. */
   readonly logger?: Logger | undefined;
+  /** What sees every evaluation; the first one is the outermost of `around`. Default: none, and then it costs nothing. */
+  readonly observers?: readonly Observer[] | undefined;
   /**
    * Texts that no event, error, log or snapshot of an evaluation may show, however they are written there: as they are,
    * without the blanks around them, escaped in JSON or an address, in base64. The keys and headers that an adapter is
@@ -31,6 +34,8 @@ export interface World {
   readonly newId: () => string;
   /** undefined: nothing is logged. */
   readonly logger: Logger | undefined;
+  /** undefined: there are none. */
+  readonly observers: Observers | undefined;
   /** undefined: there are none. */
   readonly secrets: Secrets | undefined;
 }
@@ -50,7 +55,7 @@ function textFrom(newId: () => unknown): () => string {
 
 /**
  * The system's own wherever nothing is given: the only randomness and ids that are not injected.
- * @throws {DefinitionError} for a secret that is no text, or a blank one.
+ * @throws {DefinitionError} for a secret that is no text, or a blank one, and for what is no observer.
  */
 export function resolveEnvironment(given: Environment): World {
   return {
@@ -58,6 +63,7 @@ export function resolveEnvironment(given: Environment): World {
     random: given.random ?? Math.random,
     newId: given.newId === undefined ? systemId : textFrom(given.newId),
     logger: given.logger,
+    observers: openObservers(given.observers),
     secrets: openSecrets(given.secrets),
   };
 }

@@ -35,6 +35,9 @@ import { askedOf, type Chain } from "./request/chain.ts";
 import { elapsedMs } from "./elapsed.ts";
 import { checkPricing, pricesOf } from "./prices.ts";
 import { outputLimits } from "./request/output-limits.ts";
+import { announceRendering } from "./observing/rendered.ts";
+import type * as ObserveEvaluation from "./observing/observe-evaluation.ts";
+import type { Observers } from "./observing/observers.ts";
 import { responseOf, type Answer } from "./response.ts";
 import type { Run, Setup } from "./run.ts";
 import { startRun } from "./start-run.ts";
@@ -177,13 +180,39 @@ function makeAdapter(
   return adapter;
 }
 
-async function evaluate<Output>(
+function evaluate<Output>(
   setup: DrivenSetup,
   given: Prompt<Output> | string,
   options: EvaluateOptions,
   around: Surroundings,
 ): Promise<PromptResponse<Output>> {
   const prompt = promptOf(given);
+  const { observers } = setup.world;
+  return observers === undefined
+    ? evaluateHere(setup, prompt, options, around)
+    : evaluateObserved(observers, setup, prompt, options, around);
+}
+
+async function evaluateObserved<Output>(
+  observers: Observers,
+  ...given: Parameters<typeof evaluateHere<Output>>
+): Promise<PromptResponse<Output>> {
+  const [setup, prompt, options, around] = given;
+  observing ??= await import("./observing/observe-evaluation.ts");
+  return observing.observeEvaluation(observers, setup, prompt, around, (inside) =>
+    evaluateHere(setup, prompt, options, inside),
+  );
+}
+
+/** Loaded with the first evaluation that has observers; the later ones begin at once. */
+let observing: typeof ObserveEvaluation | undefined;
+
+async function evaluateHere<Output>(
+  setup: DrivenSetup,
+  prompt: Prompt<Output>,
+  options: EvaluateOptions,
+  around: Surroundings,
+): Promise<PromptResponse<Output>> {
   const started = await startRun(setup, prompt, options, around);
   if (isFailure(started)) throw notStarted(setup, prompt, options, started);
   // `await using` would cost more than all of its events.
@@ -217,23 +246,6 @@ async function outcomeOf(setup: DrivenSetup, run: Run): Promise<EvaluationOutcom
 function promptOf<Output>(given: Prompt<Output> | string): Prompt<Output> {
   const prompt: unknown = typeof given === "string" && given.trim() !== "" ? textPrompt(given) : given;
   return prompt as Prompt<Output>;
-}
-
-function announceRendering(run: Run, { adapter, provider }: Setup): void {
-  const { text, descriptor, tools } = run.rendered;
-  run.publish({
-    type: "prompt.rendered",
-    promptName: run.promptName,
-    adapter: adapter.name,
-    model: provider.model,
-    text,
-    tools: tools.map(({ name }) => name),
-    params: (toJsonValue(run.files?.params(run.prompt.params) ?? run.prompt.params)?.value ?? {}) as Readonly<
-      Record<string, unknown>
-    >,
-    descriptor,
-    overrides: run.rendered.overrides,
-  });
 }
 
 function executed(run: Run, setup: Setup, answer: Answer): EvaluationOutcome {

@@ -12,6 +12,7 @@ import { throttled, type AnsweredOrCut } from "./request/repeated.ts";
 import { withUniqueIds } from "./tools/unique-call-ids.ts";
 import { executeToolCalls } from "./tools/executor.ts";
 import { correctionOf, inputTokensOf } from "./usage.ts";
+import { wellFormedMessage } from "./well-formed.ts";
 
 /** Asks, runs the tools that were asked for, asks again, until the model answers or something ends it. */
 export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<ModelResponse | Failure> {
@@ -40,11 +41,11 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
 
     const answer = response.generated === undefined ? response.message : await withGenerated(run, response);
     if (isFailure(answer)) return answer;
-    const message = withUniqueIds(answer, run.world.newId);
+    const message = wellFormedMessage(withUniqueIds(answer, run.world.newId));
     learnFrom(run, request, answered);
     const durationMs = elapsedMs(run.world.clock, askedAt);
     const files = message.files?.map(({ file }) => file);
-    announceAnswer(run, response, { usage, durationMs, queuedMs, files });
+    announceAnswer(run, response, message, { usage, durationMs, queuedMs, files });
 
     const unusable = cut ?? answerFault(response);
     if (unusable !== undefined) return unusable;

@@ -26,6 +26,7 @@ import { emitter, type Emitter, type Showing } from "./emitting.ts";
 import type { World } from "./environment.ts";
 import { graceful, graceMs, type WithinGrace } from "./grace.ts";
 import type { Limits } from "./limits.ts";
+import type { Observing } from "./observing/contract.ts";
 import type { Opened, RenderInputs } from "./rendering.ts";
 import type { ResourceContext } from "./resources/asking.ts";
 import type { SessionCore } from "./session/session-core.ts";
@@ -71,6 +72,10 @@ export interface Run extends Emitter, Showing {
   readonly prompt: Prompt;
   /** Rendered again when sections open. */
   rendered: RenderedPrompt;
+  /** The rendering that an event has shown last; undefined: none has. */
+  announced: RenderedPrompt | undefined;
+  /** Calls the observers; undefined: there are none. */
+  observing: Observing | undefined;
   readonly renderInputs: RenderInputs;
   /** What was open when it was rendered last. */
   opened: Opened;
@@ -181,7 +186,7 @@ type Own =
       | "attempt"
       | "chains"
     >
-  | keyof Pick<Run, "emit" | "publish" | "spend" | "withinGrace" | "close">;
+  | keyof Pick<Run, "emit" | "publish" | "announce" | "announced" | "observing" | "spend" | "withinGrace" | "close">;
 
 /** Makes the run of an evaluation, whose parts are open. */
 export function newRun(
@@ -191,7 +196,7 @@ export function newRun(
 ): Run {
   const { policies = noPolicies, maxTurns = defaultMaxTurns, maxRepairs = 0, expect, settings } = options;
   const behind = new Set<Promise<unknown>>();
-  const { emit, publish } = emitter(of, () => run);
+  const { emit, publish, announce } = emitter(of, () => run);
   // One spread, and in front: V8 makes an object with one behind other fields many times slower.
   const run: Run = {
     ...of,
@@ -217,9 +222,12 @@ export function newRun(
     faults: [],
     endings: undefined,
     attempt: undefined,
+    announced: undefined,
+    observing: undefined,
     chains: undefined,
     emit,
     publish,
+    announce,
     spend: (reported, estimate) => spend(run, reported, estimate),
     withinGrace: graceful(of.world, of.limits, graceMs(of.depth), behind),
     close: () => closeRun(run, behind),

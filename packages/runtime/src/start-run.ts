@@ -52,7 +52,10 @@ export async function startRun(
     }
     const built = await buildRun(setup, prompt, options, limits, { ...place, context });
     if (isFailure(built)) limits.close();
-    else context?.attach(built);
+    else {
+      context?.attach(built);
+      built.observing = around.observe?.(built);
+    }
     return built;
   } catch (cause) {
     const stop = limits?.stopped("render");
@@ -70,11 +73,11 @@ async function buildRun(
   prompt: Prompt,
   options: EvaluateOptions,
   limits: Limits,
-  { nesting, watch, depth, maxDepth, context }: Place,
+  { nesting, watch, depth, maxDepth, context, evaluationId: given }: Place,
 ): Promise<Run | Failure> {
   const { world } = setup;
   const startedAt = world.clock.now();
-  const evaluationId = world.newId();
+  const evaluationId = given ?? world.newId();
   const promptName = prompt.template.name;
   const showing = showingOf(world, prompt, evaluationId);
   const core = joinSession(options, prompt, world, nesting);

@@ -1,14 +1,13 @@
 import { atOnce } from "../thenable.ts";
-import type { ToolPolicy } from "../tool/policy.ts";
-import type { ProviderTool } from "../tool/provider-tool.ts";
-import type { Tool } from "../tool/tool.ts";
 import { messageOf } from "../message-of.ts";
 import { MarkedEnds, markedSections, type CacheMarks } from "./cache-marks.ts";
 import { PlacedParams, type RenderedFiles } from "./placed-params.ts";
 import { RenderFault } from "./render-fault.ts";
+import { sectionsOf } from "./rendered-sections.ts";
 import type { CompiledSection } from "./compile.ts";
 import { disclosureTools, openingLine, type SummarisedSection } from "./disclosure/disclosure-tools.ts";
 import { taskExamplesText, type TaskExample } from "./examples.ts";
+import { policiesByTool, providerToolsOf, toolsOf } from "./open-tools.ts";
 import { outputInstructions } from "./output.ts";
 import { filesInTexts } from "./file-params.ts";
 import { applyOverride, type OverriddenTexts } from "./overrides.ts";
@@ -26,6 +25,8 @@ interface Rendering {
   readonly visibility: Readonly<Record<string, Visibility>>;
   readonly overrides: OverriddenTexts | undefined;
   readonly get: RenderOptions["get"];
+  /** The paths of sections whose texts came from a slice; undefined: none so far. */
+  fromState?: Set<string>;
 }
 
 /** A section as it is shown. */
@@ -119,10 +120,11 @@ function textsByRole(
   { shown, open, marked }: Outline,
   rendering: Rendering,
   instructions: boolean | undefined,
-): Pick<RenderedPrompt, "text" | "system" | "user"> & CacheMarks & RenderedFiles {
-  const [systems, users]: [string[], string[]] = [[], []];
+): Pick<RenderedPrompt, "text" | "system" | "user" | "sections"> & CacheMarks & RenderedFiles {
+  const [systems, users, parts]: [string[], string[], string[]] = [[], [], []];
   let all: string[] | undefined;
   const add = (text: string, role: "system" | "user"): void => {
+    parts.push(text);
     if (text === "") return;
     if (role === "system" && users.length > 0) all ??= [...systems, ...users];
     all?.push(text);
@@ -147,13 +149,26 @@ function textsByRole(
   if (instructed) add(outputInstructions(template.output), "system");
   const [system, user] = [systems.join("\n\n"), users.join("\n\n")];
   const text = all?.join("\n\n") ?? joined(system, user);
+  const sections: RenderedPrompt["sections"] = (textOf = unchanged) =>
+    sectionsOf(
+      {
+        texts: parts,
+        shown,
+        hasExamples: template.examples.length > 0,
+        overridden: rendering.overrides?.sections,
+        fromState: rendering.fromState,
+      },
+      textOf,
+    );
   // Some providers refuse a request without a user message.
-  const texts = user === "" ? { text, system: "", user: system } : { text, system, user };
+  const texts = user === "" ? { text, system: "", user: system, sections } : { text, system, user, sections };
   const inUsers = placed && { files: placed.inUserText(user === "") };
   return ends === undefined && inUsers === undefined
     ? texts
     : { ...texts, ...inUsers, ...(ends && { cacheAt: ends.cacheAt(user === "") }) };
 }
+
+const unchanged = (text: string): string => text;
 
 /** An example shows the model no tool that it has not. */
 function offeredExamples(examples: readonly TaskExample[], open: readonly CompiledSection[]): readonly TaskExample[] {
@@ -170,21 +185,6 @@ function addShown(compiled: CompiledSection, rendering: Choosing, shown: Shown[]
   }
   shown.push({ compiled, summarised: undefined });
   for (const child of compiled.children) addShown(child, rendering, shown);
-}
-
-function toolsOf(open: readonly CompiledSection[], overrides: OverriddenTexts | undefined): readonly Tool[] {
-  const tools: Tool[] = [];
-  for (const { section } of open) {
-    for (const tool of section.tools ?? []) tools.push(overrides?.tools.get(tool.name) ?? tool);
-  }
-  return tools;
-}
-
-const noProviderTools: readonly ProviderTool[] = Object.freeze([]);
-
-function providerToolsOf(open: readonly CompiledSection[]): readonly ProviderTool[] {
-  if (open.every(({ section }) => section.providerTools === undefined)) return noProviderTools;
-  return Object.freeze(open.flatMap(({ section }) => section.providerTools ?? []));
 }
 
 /** What was opened counts first, then the override, then the definition. */
@@ -239,10 +239,13 @@ function moveBehind(heading: string, files: PlacedParam[]): void {
   for (const [index, { at, file }] of files.entries()) files[index] = { at: at + heading.length + 2, file };
 }
 
-function textFromState({ section, path }: CompiledSection, { get }: Rendering): string | undefined {
+function textFromState({ section, path }: CompiledSection, rendering: Rendering): string | undefined {
+  const { get } = rendering;
   if (section.textFrom === undefined || get === undefined) return undefined;
   try {
-    return atOnce(section.textFrom(get, path));
+    const text = atOnce(section.textFrom(get, path));
+    if (text !== undefined) (rendering.fromState ??= new Set()).add(path);
+    return text;
   } catch (cause) {
     throw new RenderFault(`The text of section "${path}" could not be told: ${messageOf(cause)}`, {
       section: path,
@@ -280,20 +283,4 @@ function fullText(template: CompiledTemplate, path: string, rendering: Rendering
 function joined(before: string, after: string): string {
   if (before === "") return after;
   return after === "" ? before : `${before}\n\n${after}`;
-}
-
-/** The policies of a tool's section, then the prompt's; put together when they are first asked for. */
-function policiesByTool(
-  open: readonly CompiledSection[],
-  ofPrompt: readonly ToolPolicy[],
-): (tool: string) => readonly ToolPolicy[] {
-  let byTool: ReadonlyMap<string, readonly ToolPolicy[]> | undefined;
-  return (tool) => {
-    byTool ??= new Map(
-      open.flatMap(({ section, policies }) =>
-        (section.tools ?? []).map(({ name }) => [name, [...policies, ...ofPrompt]] as const),
-      ),
-    );
-    return byTool.get(tool) ?? ofPrompt;
-  };
 }

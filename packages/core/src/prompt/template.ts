@@ -21,6 +21,7 @@ import { checkedParams } from "./params.ts";
 import { checkTag, acceptedTexts, currentTexts, type AppliedOverride, type PromptOverride } from "./overrides.ts";
 import type { CheckedText, TextKeys } from "./placeholders.ts";
 import { renderPrompt, wholeOutline } from "./render.ts";
+import type { RenderedSection } from "./rendered-sections.ts";
 import { checkKey, type CheckedSections, type Section } from "./section.ts";
 import type { Visibility } from "./disclosure/visibility.ts";
 
@@ -108,6 +109,11 @@ export interface RenderOptions {
 export interface RenderedPrompt<Output = unknown> extends PlacesInTexts {
   /** The whole prompt as one markdown text. */
   readonly text: string;
+  /**
+   * Returns the parts of `text`, in its order; made when it is called. `textOf` replaces the text of each part, where the
+   * text itself was changed in that way.
+   */
+  sections(textOf?: (text: string) => string): readonly RenderedSection[];
   /** The text for the model's system message. */
   readonly system: string;
   /** The text for the first user message; empty where there is none. */

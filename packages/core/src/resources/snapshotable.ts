@@ -1,3 +1,5 @@
+import type { ResourceChange } from "../state/observer.ts";
+
 /** A resource that takes part in transactions. Each method may return any thenable; it is awaited. */
 export interface Snapshotable<S = unknown> {
   /**
@@ -15,6 +17,11 @@ export interface Snapshotable<S = unknown> {
    * here on, and what was kept for the snapshot can be deleted. Left out: a snapshot ends with its last reference.
    */
   release?(snapshot: S): void | PromiseLike<void>;
+  /**
+   * Says what has changed since the snapshot was taken, at once: at most 1,000 changes, where there are more with a last
+   * one of path `…`. Left out: the resource does not know.
+   */
+  changesSince?(snapshot: S): readonly ResourceChange[];
 }
 
 /** Whether a resource takes part in transactions: it has `snapshot` and `restore`. */

@@ -1,89 +1,13 @@
-import type { FileRef, StoredFile } from "../content/file.ts";
+import type { StoredFile } from "../content/file.ts";
 import type { EvaluationFailure } from "../evaluation-errors.ts";
-import type { EvaluationPhase, ThrottleKind } from "../failure-kinds.ts";
+import type { EvaluationPhase } from "../failure-kinds.ts";
 import type { Usage } from "../limits/usage.ts";
-import type { PromptDescriptor } from "../prompt/descriptor.ts";
-import type { FinishReason, RouteStep } from "../provider/model.ts";
-import type { TokenLogprob } from "../provider/settings.ts";
-import type { Source } from "../provider/told.ts";
 import type { PartialOutput } from "../provider/adapter.ts";
 import type { ToolResult } from "../tool/result.ts";
 import type { EventBase } from "./event-base.ts";
+import type { PromptRendered } from "./prompt-rendered.ts";
+import type { ProviderRequested, ProviderResponded, ProviderThrottled } from "./provider-events.ts";
 import type { ProviderToolUsed, ReasoningDelta, TextDelta, TextReset } from "./answer-events.ts";
-
-/** An evaluation begins: what the model will be shown. */
-export interface PromptRendered extends EventBase<"prompt.rendered"> {
-  /** `namespace/key` of the prompt. */
-  readonly promptName: string;
-  /** The name of the adapter. */
-  readonly adapter: string;
-  /** The model that will be asked. */
-  readonly model: string;
-  /** The text of the prompt, system and user. */
-  readonly text: string;
-  /** The names of the tools that are offered. */
-  readonly tools: readonly string[];
-  /** The params that the prompt was bound with. */
-  readonly params: Readonly<Record<string, unknown>>;
-  /** The names and hashes of the texts. */
-  readonly descriptor: PromptDescriptor;
-  /** What became of the override; undefined where there was none. */
-  readonly overrides:
-    | { readonly tag: string; readonly applied: readonly string[]; readonly stale: readonly string[] }
-    | undefined;
-}
-
-/** A request is about to be sent. */
-export interface ProviderRequested extends EventBase<"provider.requested"> {
-  /** The turn's number, from 1. */
-  readonly turn: number;
-  /** The number of the attempt in this turn, from 1. */
-  readonly attempt: number;
-}
-
-/** A request was refused for the moment, or not answered in time. */
-export interface ProviderThrottled extends EventBase<"provider.throttled"> {
-  /** The turn's number, from 1. */
-  readonly turn: number;
-  /** The one that was refused, from 1. */
-  readonly attempt: number;
-  /** What kept the provider from answering. */
-  readonly kind: ThrottleKind;
-  /** undefined: given up. */
-  readonly delayMs: number | undefined;
-  /** Milliseconds that the provider asked to wait, if it did. */
-  readonly retryAfterMs: number | undefined;
-  /** The tries of this attempt, where several models could be asked; left out: there was one. */
-  readonly route?: readonly RouteStep[] | undefined;
-}
-
-/** A request was answered. */
-export interface ProviderResponded extends EventBase<"provider.responded"> {
-  /** The turn's number, from 1. */
-  readonly turn: number;
-  /** The usage of the answer alone. What refused requests of the turn cost is in the sum at the end. */
-  readonly usage: Usage;
-  /** Why the model stopped. */
-  readonly finishReason: FinishReason;
-  /** Milliseconds; repeated requests, and the waits between them, included. */
-  readonly durationMs: number;
-  /** Milliseconds of it in which its pace held the request back; left out: none. */
-  readonly queuedMs?: number | undefined;
-  /** The model that answered; left out: the provider does not name it. */
-  readonly model?: string | undefined;
-  /** The tier that served the request; left out: the provider does not name it. */
-  readonly serviceTier?: string | undefined;
-  /** The thoughts that the model showed; left out: none. */
-  readonly reasoning?: string | undefined;
-  /** What the answer rests on; left out: the provider names nothing. */
-  readonly sources?: readonly Source[] | undefined;
-  /** The files that the model made; left out: none. */
-  readonly files?: readonly FileRef[] | undefined;
-  /** The log probabilities of the answer's tokens; left out: there are none. */
-  readonly logprobs?: readonly TokenLogprob[] | undefined;
-  /** The tries of this request, where several models could be asked; left out: there was one. */
-  readonly route?: readonly RouteStep[] | undefined;
-}
 
 /** What has arrived of a structured output so far. */
 export interface OutputDelta<Output = unknown> extends EventBase<"output.delta"> {
@@ -137,6 +61,8 @@ export interface ToolInvoked<Input = unknown, Value = unknown> extends EventBase
   readonly cause?: unknown;
   /** Milliseconds, with the waits for an approval and for locks. */
   readonly durationMs: number;
+  /** Whether the handler was begun: where the result is a failure, what it did was undone. */
+  readonly ran: boolean;
 }
 /** The params of a call whose arguments did not fit, or that could not begin: it has no locks, or a limit was met. */
 export interface RejectedParams {

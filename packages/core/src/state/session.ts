@@ -33,6 +33,8 @@ export interface Session extends SessionState {
    * @throws {DefinitionError} for what is no filter of events.
    */
   on<F extends EventFilter | "*">(filter: F, listener: (event: EventOf<F>) => void): () => void;
+  /** Returns the slices that have joined, in that order. */
+  slices(): readonly Slice[];
   /** Captures the states of the state slices. The cost does not depend on how many items they hold. */
   snapshot(): SessionSnapshot;
   /** @throws {DefinitionError} when the session lacks a slice of the snapshot; nothing changes then. */

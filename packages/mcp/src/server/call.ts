@@ -29,8 +29,8 @@ export type ToolCaller = (
  * policies, events and limits are those of any call.
  */
 export function toolCaller({ options, tools }: Served): ToolCaller {
-  const { clock, random, newId, logger, secrets, session, resources, policies, callMs } = options;
-  const environment = { clock, random, newId, logger, secrets };
+  const { clock, random, newId, logger, observers, secrets, session, resources, policies, callMs } = options;
+  const environment = { clock, random, newId, logger, observers, secrets };
   const sections = [{ key: "tools", text: "A client calls one of these tools.", tools: [...tools] }];
   const prompt = definePrompt({ ns: "mcp", key: "call", sections }).bind();
   return async (name, input, request) => {

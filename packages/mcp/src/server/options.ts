@@ -65,6 +65,7 @@ const optionNames = {
   random: true,
   newId: true,
   logger: true,
+  observers: true,
   secrets: true,
   name: true,
   version: true,

@@ -8,6 +8,7 @@ import type { ResourceContext } from "../resources/asking.ts";
 import { showingOf } from "../emitting.ts";
 import type { Nesting, Run, Setup } from "../run.ts";
 import { joinSecrets } from "../secrets.ts";
+import type { Observing } from "../observing/contract.ts";
 import type { SessionCore } from "../session/session-core.ts";
 import { enclosing, enclosingOfNested, type Enclosing } from "../transactions/enclosing.ts";
 import { endlessWait } from "../transactions/endless-wait.ts";
@@ -19,6 +20,10 @@ const defaultMaxDepth = 3;
 export interface Surroundings {
   readonly nesting?: Nesting | undefined;
   readonly watch?: ((event: StreamEvent) => void) | undefined;
+  /** The id that was made before it began; left out: it makes one when it begins. */
+  readonly evaluationId?: string | undefined;
+  /** Makes what calls the observers; left out: there are none. */
+  readonly observe?: ((run: Run) => Observing) | undefined;
 }
 
 /**

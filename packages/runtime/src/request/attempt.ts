@@ -1,12 +1,13 @@
 // 1. Nothing begins after a limit: the limits are checked before the request, and again after its event.
 // 2. What was reserved is settled once, whatever happens, with what the request cost.
-import type { ModelFailure, ModelResponse, Usage } from "@proviso/core";
+import type { Message, ModelFailure, ModelResponse, Usage } from "@proviso/core";
 import type { ModelDelta } from "@proviso/core/provider";
 import { addUsage, countUsage, noUsage } from "@proviso/core/internal";
 import type { Wanted } from "../budget-room.ts";
 import type { Granted } from "../budgets.ts";
 import { elapsedMs } from "../elapsed.ts";
 import { isFailure, type Failure } from "../failures.ts";
+import { announceRequest } from "../observing/rendered.ts";
 import type { Run } from "../run.ts";
 import type { TurnDeltas } from "../streaming/deltas.ts";
 import { estimatedTokens } from "../tokens.ts";
@@ -25,6 +26,8 @@ export interface Work {
   begin(onDelta: ((delta: ModelDelta) => void) | undefined, granted: Granted): Promise<unknown>;
   /** Resolves when the work has to end for a reason of its own, before the evaluation's limits are met. */
   readonly stopped?: Promise<Failure>;
+  /** What is sent. */
+  readonly messages: readonly Message[];
   /** An estimate of what is sent. */
   inputTokens(): number;
   /** An estimate of the tokens that it has produced so far. Left out: those of its deltas. */
@@ -102,6 +105,21 @@ function begin(
   granted: Granted | Failure,
 ): Promise<Outcome> | Failure {
   if (isFailure(granted)) return granted;
+  const { observing } = run;
+  if (observing?.surrounds === true) {
+    const send = (): Promise<Outcome> | Outcome => beginHere(run, attempt, work, deltas, granted);
+    return observing.aroundRequest(attempt, work.messages, send);
+  }
+  return beginHere(run, attempt, work, deltas, granted);
+}
+
+function beginHere(
+  run: Run,
+  attempt: number,
+  work: Work,
+  deltas: TurnDeltas | undefined,
+  granted: Granted,
+): Promise<Outcome> | Failure {
   try {
     return begun(run, attempt, work, deltas, granted);
   } catch (cause) {
@@ -117,7 +135,7 @@ function begun(
   deltas: TurnDeltas | undefined,
   granted: Granted,
 ): Promise<Outcome> | Failure {
-  run.publish({ type: "provider.requested", turn: run.turn, attempt });
+  announceRequest(run, attempt, work.messages.length);
   run.log("debug", { turn: run.turn, attempt }, "prompt.call.start");
   const askedAt = run.world.clock.now();
   const onDelta = deltas?.begin();

@@ -27,6 +27,7 @@ export function limitedWork(run: Run, provider: ModelProvider, request: ModelReq
   return {
     work: {
       wanted: run.limits.budget && wantedOf(run, boundsOf(provider, run), { inputTokens: inputTokens(), atOnce }),
+      messages: request.messages,
       inputTokens,
       triesCost: isChainProvider(provider) ? () => provider.triesCost() : undefined,
       limit: () => sent?.limit ?? boundOf(provider, run),

@@ -45,6 +45,7 @@ export function asker(sources: AskerSources): (asking: Asking) => Resources {
     const user = usedIn(asking, sources);
     const joining = user && toJoin(user, key, instance);
     if (joining !== undefined) joinNow(joining);
+    noteGot(key, asking, instance);
     return asSeenBy(asking, instance) as T;
   };
   const open = async <T>(key: ResourceKey<T>, asking: Asking): Promise<T> => {
@@ -55,6 +56,7 @@ export function asker(sources: AskerSources): (asking: Asking) => Resources {
     const user = usedIn(asking, sources);
     const joining = user && toJoin(user, key, instance);
     if (joining !== undefined) await join(joining.transaction, joining.participant);
+    noteGot(key, asking, instance);
     return asSeenBy(asking, instance) as T;
   };
   const ask = (asking: Asking): Resources => ({
@@ -63,6 +65,11 @@ export function asker(sources: AskerSources): (asking: Asking) => Resources {
     open: (key) => open(key, asking),
   });
   return ask;
+}
+
+/** What a factory asks for is not what the call asks for. */
+function noteGot(key: Key, { call, isInjected }: Asking, instance: unknown): void {
+  if (!isInjected) call?.got?.(key, unguarded(instance));
 }
 
 interface Joining {

@@ -62,6 +62,8 @@ export interface Calling {
   mode(): LockMode;
   /** @throws {DefinitionError} for a key that the running code did not declare. */
   assertMayAsk(key: Key): void;
+  /** Notes what the running code got; left out: it is not noted. */
+  readonly got?: ((key: Key, instance: unknown) => void) | undefined;
 }
 /** A handler, a policy, a factory or an application that asks for a resource. */
 export interface Asking {

@@ -45,6 +45,7 @@ const optionNames = {
   random: true,
   newId: true,
   logger: true,
+  observers: true,
   secrets: true,
 } as const;
 

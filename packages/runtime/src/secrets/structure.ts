@@ -8,6 +8,7 @@ import type {
   Message,
   ModelFailure,
   RejectedParams,
+  RenderedSection,
   SchemaIssue,
   Source,
   ToolCall,
@@ -53,6 +54,15 @@ const file: ShapeOf<FileRef> = {
 };
 const toolResult: ShapeOf<ToolResult> = { success: kept, message: data, value: data, hideValue: kept, files: file };
 
+const toolCall: ShapeOf<ToolCall> = { id: kept, name: "tool", arguments: data };
+const section: ShapeOf<RenderedSection> = {
+  path: kept,
+  part: kept,
+  start: kept,
+  end: kept,
+  shown: kept,
+  replaced: data,
+};
 const source: ShapeOf<Source> = { kind: kept, url: data, title: data, fileName: data, at: kept };
 
 const events: { readonly [E in FrameworkEvent as E["type"]]: ShapeOf<E, OfEveryEvent> } = {
@@ -65,8 +75,19 @@ const events: { readonly [E in FrameworkEvent as E["type"]]: ShapeOf<E, OfEveryE
     params: data,
     descriptor: kept,
     overrides: kept,
+    sections: section,
+    limits: kept,
+    output: kept,
+    earlierMessages: kept,
   },
-  "provider.requested": { turn: kept, attempt: kept },
+  "provider.requested": {
+    turn: kept,
+    attempt: kept,
+    messages: kept,
+    // oxlint-disable-next-line proviso/plain-words -- the name is part of the public event
+    said: data,
+    prompt: { text: data, sections: section, tools: kept },
+  },
   "provider.throttled": { turn: kept, attempt: kept, kind: kept, delayMs: kept, retryAfterMs: kept, route: data },
   "provider.responded": {
     turn: kept,
@@ -76,6 +97,8 @@ const events: { readonly [E in FrameworkEvent as E["type"]]: ShapeOf<E, OfEveryE
     queuedMs: kept,
     files: file,
     model: data,
+    text: data,
+    toolCalls: toolCall,
     serviceTier: data,
     reasoning: data,
     sources: source,
@@ -99,6 +122,7 @@ const events: { readonly [E in FrameworkEvent as E["type"]]: ShapeOf<E, OfEveryE
     // Redacted by itself: it is no enumerable field.
     cause: kept,
     durationMs: kept,
+    ran: kept,
   },
   "transaction.failed": { turn: kept, operation: kept, callIds: kept, message: data },
   "sections.opened": { promptName: kept, keys: kept, closed: kept, reason: data },
@@ -126,7 +150,6 @@ const events: { readonly [E in FrameworkEvent as E["type"]]: ShapeOf<E, OfEveryE
   },
 };
 
-const toolCall: ShapeOf<ToolCall> = { id: kept, name: "tool", arguments: data };
 const message: ShapeOf<Message> = {
   role: kept,
   text: data,

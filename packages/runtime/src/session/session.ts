@@ -185,6 +185,10 @@ function publicSession(core: Core): Session {
       core.assertUsable();
       return dispatcher.on(filter, listener);
     },
+    slices() {
+      core.assertUsable();
+      return state.slices();
+    },
     snapshot() {
       core.assertUsable();
       const snapshot: SessionSnapshot = Object.freeze({ sessionId: id });

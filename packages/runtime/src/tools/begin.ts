@@ -1,6 +1,7 @@
 import { DefinitionError, type ResourceKey, type Tool, type ToolCall, type ToolPolicy } from "@proviso/core";
 import { isGuardable, messageOf } from "@proviso/core/internal";
 import { isFailure, type LimitFailure } from "../failures.ts";
+import type { Touched } from "../observing/observed-calls.ts";
 import type { Run } from "../run.ts";
 import type { LockMode } from "../transactions/lock.ts";
 import type { Participant } from "../transactions/snapshots.ts";
@@ -210,7 +211,9 @@ function participantsOf(
 /** The host of the transaction of these calls. */
 class CallHost implements TransactionHost {
   private readonly run: Run;
-  private readonly callIds: readonly string[];
+  readonly callIds: readonly string[];
+  touched?: Touched[];
+  reported?: Set<string>;
 
   constructor(run: Run, callIds: readonly string[]) {
     this.run = run;

@@ -18,6 +18,7 @@ import { messageOf } from "@proviso/core/internal";
 import type { Calling, CallResources } from "../resources/asking.ts";
 import type { Run } from "../run.ts";
 import { checkAppEvent } from "../session/session-core.ts";
+import { noting } from "../observing/observed-calls.ts";
 import { reportProgress } from "./progress.ts";
 import { nestedEvaluations, type NestedEvaluations } from "../nested/nested-evaluations.ts";
 import type { Transaction } from "../transactions/transaction.ts";
@@ -37,6 +38,8 @@ export interface CallContext {
   /** Why the call fails though its handler does not say so. */
   refused(): string | undefined;
   isLive(): boolean;
+  /** Whether the handler was begun. */
+  hasRun(): boolean;
   /** Makes every later use of the context throw without effect; resolves when evaluations inside have ended too. */
   end(): Promise<void> | undefined;
 }
@@ -141,6 +144,9 @@ class RunningCall implements CallContext, CallState {
   isLive(): boolean {
     return this.live;
   }
+  hasRun(): boolean {
+    return this.phase === "handler";
+  }
   end(): Promise<void> | undefined {
     this.live = false;
     return this.nested?.end();
@@ -157,6 +163,7 @@ class RunningCall implements CallContext, CallState {
       guard,
       mode: () => (guard.isReadOnly() ? "read" : "write"),
       assertMayAsk: (key) => assertDeclared(this.asks, key),
+      got: noting(this.of),
     };
   }
   private evaluations(): NestedEvaluations {

@@ -77,7 +77,9 @@ function executePrepared(
   const [only] = prepared;
   const policies = only !== undefined && "tool" in only ? policiesFor(run, only.tool) : [];
   if (only !== undefined && "tool" in only && policies.some(({ approve }) => approve !== undefined)) {
-    return executeApproved(run, only, policies, startedAt);
+    const approve = (): Promise<TurnOutcome> => executeApproved(run, only, policies, startedAt);
+    const { observing } = run;
+    return observing?.surrounds === true ? observing.aroundCall(only.call, approve) : approve();
   }
   return runInTransaction(run, calls, prepared, { policies }, startedAt);
 }
@@ -107,7 +109,8 @@ async function executeApproved(
     return recordAlone(run, call, { params: jsonOf(checked.input), result: failed(approved.denied) }, startedAt);
   }
   const { input } = approved;
-  return runInTransaction(run, [call], [{ ...checked, input }], { policies, approved: { input } }, startedAt);
+  const watched = { policies, approved: { input }, isSurrounded: true };
+  return runInTransaction(run, [call], [{ ...checked, input }], watched, startedAt);
 }
 
 /** Emits the call to listeners before an approval is asked for; in the session it counts from the transaction on. */
@@ -126,7 +129,7 @@ async function checkFirst(run: Run, accepted: Accepted, policies: readonly ToolP
   if (!("holds" in transaction)) return notRun(accepted.call, transaction);
   try {
     announceAccepted(run, accepted);
-    const checked = await invoke(run, accepted, transaction, { policies, checksOnly: true });
+    const checked = await invoke(run, accepted, transaction, { policies, checksOnly: true, isSurrounded: true });
     await rollback(transaction);
     return checked;
   } catch (cause) {

@@ -87,6 +87,7 @@ function runBegun(batch: Batch, own: OwnTransactions): TurnOutcome | Promise<Tur
     working = Promise.reject(cause);
   }
   if (working instanceof Promise || batch.calls.length > 1) return endAfter(working, batch, own, before);
+  batch.run.observing?.changed(batch.transaction, false);
   const ending = endTransaction(batch.transaction);
   return ending === undefined ? working : ending.then(() => working);
 }
@@ -104,11 +105,15 @@ async function endAfter(
     // Not even a fault of ours commits half a call, or undoes one that is recorded.
     const recorded = new Set(run.toolResults.slice(before).map(({ callId }) => callId));
     const unrecorded = calls.filter(({ id }) => !recorded.has(id));
-    await undo(unrecorded, (call) => own.get(call) ?? transaction);
+    await undo(run, unrecorded, (call) => own.get(call) ?? transaction);
     throw cause;
   } finally {
     if (calls.length > 1) orderResults(run.toolResults, before, calls);
-    for (const each of own.values()) await endTransaction(each);
+    for (const each of own.values()) {
+      run.observing?.changed(each, false);
+      await endTransaction(each);
+    }
+    run.observing?.changed(transaction, false);
     const ending = endTransaction(transaction);
     if (ending !== undefined) await ending;
   }
@@ -132,7 +137,7 @@ function runCalls(
   return after(invoking, (ended) => {
     const invocations = ended as readonly (Invocation | Recorded)[];
     const undone = calls.filter((_, index) => isToUndo(invocations[index]));
-    const undoing = undone.length === 0 ? undefined : undo(undone, transactionOf);
+    const undoing = undone.length === 0 ? undefined : undo(run, undone, transactionOf);
     return after(undoing, () => recordAndAnswer(run, calls, invocations, transactionOf, startedAt));
   });
 }
@@ -141,9 +146,15 @@ function timed(run: Run, ended: Prepared, startedAt: number): Prepared {
   return "result" in ended ? { ...ended, durationMs: elapsedMs(run.world.clock, startedAt) } : ended;
 }
 
-async function undo(calls: readonly ToolCall[], transactionOf: (call: ToolCall) => Transaction): Promise<void> {
+async function undo(
+  run: Run,
+  calls: readonly ToolCall[],
+  transactionOf: (call: ToolCall) => Transaction,
+): Promise<void> {
   for (const [transaction, failing] of Map.groupBy(calls, transactionOf)) {
-    await rollback(transaction, new Set(failing.map(({ id }) => id)));
+    const ids = failing.map(({ id }) => id);
+    run.observing?.changed(transaction, true, ids);
+    await rollback(transaction, new Set(ids));
   }
 }
 
@@ -167,9 +178,13 @@ async function endEarly(
   if (!("result" in invocation) || transaction === undefined || transaction.holds.length === 0) return invocation;
   own.delete(call);
   try {
-    if (!invocation.result.success) await rollback(transaction, new Set([call.id]));
+    if (!invocation.result.success) {
+      run.observing?.changed(transaction, true);
+      await rollback(transaction, new Set([call.id]));
+    }
     return { ...invocation, recorded: await recordCall(run, call, invocation, transaction, startedAt) };
   } finally {
+    run.observing?.changed(transaction, false);
     await endTransaction(transaction);
   }
 }

@@ -9,6 +9,8 @@ export interface Invocation {
   readonly stop?: Failure | undefined;
   /** Sections that are to be open from the next request on. */
   readonly opens?: SectionsToOpen | undefined;
+  /** Whether the handler was begun. Left out: it was not. */
+  readonly ran?: boolean | undefined;
   /** What the handler threw, for debugging; the model never sees it. */
   readonly cause?: unknown;
   /** Milliseconds until it ended, where others ran beside it; undefined: until it is recorded. */
@@ -29,6 +31,8 @@ export interface Watched {
   readonly policies: readonly ToolPolicy[];
   /** The input that was approved, where an approval was needed. */
   readonly approved?: { readonly input: unknown } | undefined;
+  /** Observers are around it already: the call waited for an approval in between. */
+  readonly isSurrounded?: boolean;
   /** Only the policies' checks are asked: the handler comes later, once the call is approved. */
   readonly checksOnly?: boolean;
 }

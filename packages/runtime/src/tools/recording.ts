@@ -16,28 +16,29 @@ import { announceOpening } from "../disclosure/opening.ts";
 export function recordCall(
   run: Run,
   call: ToolCall,
-  { params, result, opens, cause, durationMs }: Invocation,
+  { params, result, opens, cause, durationMs, ran }: Invocation,
   transaction: Transaction | undefined,
   startedAt: number,
 ): ToolResult | Promise<ToolResult> {
   if (!result.success || transaction === undefined) {
     if (opens !== undefined) announceOpening(run, opens);
-    record(run, call, { params, result, cause, durationMs }, startedAt);
+    record(run, call, { params, result, cause, durationMs, ran }, startedAt);
     return result;
   }
   const beforeEvent = run.core.mark("all");
   run.core.open(beforeEvent, run.evaluationId);
   if (opens !== undefined) announceOpening(run, opens);
-  const errors = record(run, call, { params, result, durationMs }, startedAt);
+  const errors = record(run, call, { params, result, durationMs, ran }, startedAt);
   if (errors.length > 0) run.core.rollback(beforeEvent);
   run.core.close(beforeEvent);
   if (errors.length === 0) {
     deliver(run, call, transaction);
     return result;
   }
+  run.observing?.changed(transaction, true, [call.id]);
   return rollback(transaction, new Set([call.id])).then(() => {
     const vetoed = failed(`The call of ${call.name} could not be recorded: ${errors.map(messageOf).join("; ")}`);
-    record(run, call, { params, result: vetoed, cause: errors[0], durationMs }, startedAt);
+    record(run, call, { params, result: vetoed, cause: errors[0], durationMs, ran }, startedAt);
     return vetoed;
   });
 }
@@ -65,6 +66,7 @@ export function deliverEvents(run: Run, own: readonly PendingEvent[]): void {
       run.log("error", { type: event.type, error: messageOf(error) }, "session.listener.failed");
     }
     by.watch?.({ type: "app", event });
+    by.observing?.app(event);
   }
 }
 
@@ -72,7 +74,7 @@ export function deliverEvents(run: Run, own: readonly PendingEvent[]): void {
 function record(
   run: Run,
   call: ToolCall,
-  { params, result, cause, durationMs }: Pick<Invocation, "params" | "result" | "cause" | "durationMs">,
+  { params, result, cause, durationMs, ran = false }: Omit<Invocation, "stop" | "opens">,
   startedAt: number,
 ): readonly unknown[] {
   const bare: BareEvent = {
@@ -83,6 +85,7 @@ function record(
     params,
     result,
     durationMs: durationMs ?? elapsedMs(run.world.clock, startedAt),
+    ran,
     // The event is kept with the response: fields that come later would stand in a second object, a quarter more in
     // all.
     evaluationId: "",

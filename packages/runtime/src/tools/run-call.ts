@@ -69,6 +69,19 @@ export function invoke(
   transaction: Transaction,
   watched: Watched,
 ): Invocation | Accepted | Promise<Invocation | Accepted> {
+  const { observing } = run;
+  if (observing?.surrounds !== true || watched.isSurrounded === true) {
+    return invokeHere(run, accepted, transaction, watched);
+  }
+  return observing.aroundCall(accepted.call, () => invokeHere(run, accepted, transaction, watched));
+}
+
+function invokeHere(
+  run: Run,
+  accepted: Accepted,
+  transaction: Transaction,
+  watched: Watched,
+): Invocation | Accepted | Promise<Invocation | Accepted> {
   try {
     return invokeNow(run, accepted, transaction, watched);
   } catch (cause) {
@@ -92,7 +105,7 @@ function invokeNow(
   // What ends after the signal aborted counts as stopped, as it does where the call is awaited.
   const fired = run.limits.signal.aborted ? run.limits.stopped("tool") : undefined;
   const ending = endCall(run, { calling, time, transaction });
-  const ended = fired === undefined ? handling : stoppedCall(accepted, fired);
+  const ended = fired === undefined ? handling : stoppedCall(accepted, calling, fired);
   return ending === undefined ? ended : ending.then(() => ended);
 }
 
@@ -103,21 +116,23 @@ async function invokeLater(
   work: Promise<Invocation | Accepted>,
 ): Promise<Invocation | Accepted> {
   const { call, input } = accepted;
-  const { time } = handling;
+  const { time, calling } = handling;
   try {
     const ended = await run.limits.race(time.within(work), "tool");
-    if (ended === "timeout") return { params: jsonOf(input), result: handlerFailed(run, call, time.message) };
-    return isFailure(ended) ? stoppedCall(accepted, ended) : ended;
+    if (ended === "timeout") {
+      return { params: jsonOf(input), result: handlerFailed(run, call, time.message), ran: calling.hasRun() };
+    }
+    return isFailure(ended) ? stoppedCall(accepted, calling, ended) : ended;
   } catch (cause) {
-    return unforeseenResult(run, call, cause);
+    return { ...unforeseenResult(run, call, cause), ran: calling.hasRun() };
   } finally {
     const ending = endCall(run, handling);
     if (ending !== undefined) await ending;
   }
 }
 
-function stoppedCall({ input }: Accepted, stop: Failure): Invocation {
-  return { params: jsonOf(input), result: failed(`Stopped: ${stop.message}`), stop };
+function stoppedCall({ input }: Accepted, calling: CallContext, stop: Failure): Invocation {
+  return { params: jsonOf(input), result: failed(`Stopped: ${stop.message}`), stop, ran: calling.hasRun() };
 }
 
 /** undefined where nothing has to be waited for. */
@@ -155,7 +170,7 @@ function handle(run: Run, accepted: Accepted, handling: Handling, watched: Watch
     if (watched.checksOnly === true) return accepted;
     return runHandler(run, accepted, handling);
   } catch (error) {
-    return thrown(run, accepted, error);
+    return thrown(run, accepted, handling.calling, error);
   }
 }
 
@@ -183,7 +198,7 @@ async function handleLater(
     }
     return checksOnly ? { ...accepted, input } : await runHandler(run, { ...accepted, input }, handling);
   } catch (error) {
-    return thrown(run, { ...accepted, input }, error);
+    return thrown(run, { ...accepted, input }, calling, error);
   }
 }
 
@@ -192,7 +207,7 @@ function runHandler(run: Run, accepted: Accepted, { calling }: Handling): Invoca
   const { call, tool, input } = accepted;
   const ended = (result: ToolResult): Invocation => {
     const why = result.success ? calling.refused() : result.message;
-    return { params: jsonOf(input), result: why === undefined ? result : handlerFailed(run, call, why) };
+    return { params: jsonOf(input), result: why === undefined ? result : handlerFailed(run, call, why), ran: true };
   };
   const checked = (value: unknown): Invocation | Promise<Invocation> => {
     const result = resultOf(value, tool.output);
@@ -205,14 +220,15 @@ function runHandler(run: Run, accepted: Accepted, { calling }: Handling): Invoca
   if (!isThenable(returned)) return checked(returned);
   return Promise.resolve(returned)
     .then(checked)
-    .catch((error: unknown) => thrown(run, accepted, error));
+    .catch((error: unknown) => thrown(run, accepted, calling, error));
 }
 
-function thrown(run: Run, { call, tool, input }: Accepted, error: unknown): Invocation {
+function thrown(run: Run, { call, tool, input }: Accepted, calling: CallContext, error: unknown): Invocation {
   const params = jsonOf(input);
-  if (isA(error, VisibilityExpansionRequired)) return { params, ...openingOf(run, tool.name, error) };
+  const ran = calling.hasRun();
+  if (isA(error, VisibilityExpansionRequired)) return { params, ...openingOf(run, tool.name, error), ran };
   const result = handlerFailed(run, call, messageOf(error), error);
-  return { params, result, stop: stopBehind(run, error), cause: error };
+  return { params, result, stop: stopBehind(run, error), cause: error, ran };
 }
 
 /** Why neither policies nor the handler may begin any more: a listener aborted, or what was waited for came late. */

@@ -9,6 +9,7 @@
 import { DefinitionError, RevokedError, type AppEvent, type StreamEvent } from "@proviso/core";
 import { abortedFailure, isFailure, type Failure, type LimitFailure } from "../failures.ts";
 import type { SessionMark } from "../session/concurrent-changes.ts";
+import type { ObservedCalls } from "../observing/observed-calls.ts";
 import type { SessionCore } from "../session/session-core.ts";
 import { endlessAmong, endlessWait, type NamedLock } from "./endless-wait.ts";
 import { releaseAll, tryAcquire, waitInLine, type Blocked, type LockMode, type LockOwner } from "./lock.ts";
@@ -47,8 +48,11 @@ export interface Transaction extends LockOwner {
 
 export interface PendingEvent {
   readonly event: AppEvent;
-  /** The evaluation whose stream receives it. */
-  readonly by: { readonly watch: ((event: StreamEvent) => void) | undefined };
+  /** The evaluation whose stream and observers receive it. */
+  readonly by: {
+    readonly watch: ((event: StreamEvent) => void) | undefined;
+    readonly observing: { app(event: AppEvent): void } | undefined;
+  };
   readonly callId: string;
 }
 
@@ -68,7 +72,7 @@ export interface Removed {
 }
 
 /** What a transaction needs of the code that begins it. */
-export interface TransactionHost {
+export interface TransactionHost extends ObservedCalls {
   /** The work, or the limit that ends the wait for it. */
   within<T>(work: Promise<T>): Promise<T | LimitFailure>;
   /** Waits for work, but not past the evaluation's end: then it goes on behind. Never rejects. */

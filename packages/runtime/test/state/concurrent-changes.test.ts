@@ -27,6 +27,7 @@ function world() {
         at: 0,
         turn: 1,
         attempt: 1,
+        messages: 1,
       }),
     );
   const open = (owner?: string): SessionMark => {

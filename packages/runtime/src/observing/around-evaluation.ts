@@ -1,0 +1,52 @@
+import type { Prompt, Step } from "@proviso/core";
+import { logSafely } from "../logging.ts";
+import type { Surroundings } from "../nested/inherit.ts";
+import type { Setup } from "../run.ts";
+import { redactionOf } from "../secrets/structure.ts";
+import type { Observers } from "./observers.ts";
+import { runAround, type Observed } from "./passing.ts";
+
+/** Runs an evaluation inside the surroundings of the observers; its id is made before it begins. */
+export function aroundEvaluation<T>(
+  observers: Observers,
+  { world, provider }: Setup,
+  prompt: Prompt,
+  around: Surroundings,
+  evaluate: (around: Surroundings) => Promise<T>,
+): Promise<T> {
+  const evaluationId = idFrom(world);
+  if (evaluationId === undefined) return evaluate(around);
+  const redaction = redactionOf(world.secrets);
+  const promptName = nameOf(prompt);
+  const { nesting, watch } = around;
+  const parent = nesting && Object.freeze({ evaluationId: nesting.run.evaluationId, callId: nesting.callId ?? "" });
+  const { name, model } = provider;
+  const own = { kind: "evaluation", evaluationId, promptName, provider: name, model } as const;
+  const step: Step = Object.freeze({ ...own, streamed: watch !== undefined, ...(parent && { parent }) });
+  const observed: Observed = {
+    log(level, fields, message) {
+      if (world.logger === undefined) return;
+      logSafely(world.logger, level, redaction.log({ promptName, evaluationId, ...fields }), message);
+    },
+    hide: redaction.value,
+  };
+  return runAround(observers, observed, step, () => evaluate({ ...around, evaluationId }));
+}
+
+/** undefined: the evaluation cannot begin without an id, and says so itself. */
+function idFrom({ newId }: Setup["world"]): string | undefined {
+  try {
+    return newId();
+  } catch {
+    return undefined;
+  }
+}
+
+function nameOf(prompt: Prompt | undefined): string {
+  try {
+    const name: unknown = prompt?.template?.name;
+    return typeof name === "string" ? name : "(no prompt)";
+  } catch {
+    return "(no prompt)";
+  }
+}

@@ -1,0 +1,50 @@
+// The observers of an adapter, checked; `load.ts` loads what calls them.
+import { DefinitionError, type Observer } from "@proviso/core";
+
+/** The observers of an adapter. */
+export interface Observers {
+  readonly all: readonly Observer[];
+  /** Whether any of them takes events. */
+  readonly takesEvents: boolean;
+  /** Whether any of them takes the events of applications. */
+  readonly takesAppEvents: boolean;
+  /** Whether any of them takes the changes of calls. */
+  readonly takesChanges: boolean;
+  /** Whether any of them runs steps in surroundings of its own. */
+  readonly surrounds: boolean;
+}
+
+const members = ["event", "app", "changed", "around"] as const satisfies readonly (keyof Observer)[];
+
+/** undefined: there are none. @throws {DefinitionError} for what is no observer, with its place in the list. */
+export function openObservers(given: readonly Observer[] | undefined): Observers | undefined {
+  if (given === undefined) return undefined;
+  if (!Array.isArray(given)) throw new DefinitionError(`The option observers must be a list, not ${kindOf(given)}.`);
+  for (const [index, one] of (given as readonly unknown[]).entries()) {
+    const refuse = (why: string, found: unknown): never => {
+      throw new DefinitionError(`observers[${index}] is no observer: ${why}, not ${kindOf(found)}.`);
+    };
+    if (typeof one !== "object" || one === null) return refuse("it must be an object", one);
+    for (const name of members) {
+      const member = (one as Observer)[name] as unknown;
+      if (member !== undefined && typeof member !== "function") refuse(`${name} must be a function`, member);
+    }
+  }
+  if (given.length === 0) return undefined;
+  const all: readonly Observer[] = [...given];
+  const has = (name: keyof Observer): boolean => all.some((one) => one[name] !== undefined);
+  return {
+    all,
+    takesEvents: has("event"),
+    takesAppEvents: has("app"),
+    takesChanges: has("changed"),
+    surrounds: has("around"),
+  };
+}
+
+function kindOf(value: unknown): string {
+  if (typeof value === "string") return "a text";
+  if (value === null || value === undefined) return String(value);
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}

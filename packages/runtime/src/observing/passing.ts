@@ -1,0 +1,85 @@
+// 1. What an observer throws or rejects with is logged, and changes nothing else.
+// 2. The work of a step is run once, whatever the observers around it do.
+import type { Observer, Step } from "@proviso/core";
+import { isThenable, messageOf } from "@proviso/core/internal";
+import type { Logger } from "../logging.ts";
+import type { Observers } from "./observers.ts";
+
+/** What the observers of an evaluation need of it. */
+export interface Observed {
+  log(level: keyof Logger, fields: object, message: string): void;
+  /** Returns the value without the secrets. */
+  hide<T>(value: T): T;
+}
+
+/** Runs the work inside the surroundings of every observer from that one on, which is the outermost. */
+export function runAround<T>(
+  observers: Observers,
+  observed: Observed,
+  step: Step,
+  work: () => Promise<T>,
+  from = 0,
+): Promise<T> {
+  const observer = observers.all[from];
+  if (observer === undefined) return promised(work);
+  let outcome: Promise<T> | undefined;
+  let shown: Promise<unknown> | undefined;
+  const run = (): Promise<T> => (outcome ??= runAround(observers, observed, step, work, from + 1));
+  // An observer sees when the step is over, and why it failed, but not what it came to.
+  const begin = (): Promise<never> => (shown ??= endOf(run(), observed)) as Promise<never>;
+  try {
+    if (observer.around === undefined) return run();
+    const returned: unknown = observer.around(step, begin);
+    if (outcome === undefined) failed(observed, "around", "It returned before it called the work.");
+    if (isThenable(returned)) {
+      returned.then(undefined, (error: unknown) => {
+        const passedOn = (shown ?? Promise.resolve()).then(
+          () => false,
+          (own: unknown) => own === error,
+        );
+        void passedOn.then((isOwn) => (isOwn ? undefined : failed(observed, "around", error)));
+      });
+    }
+  } catch (error) {
+    failed(observed, "around", error);
+  }
+  // What the observer does when the step is over is done before the step's caller goes on.
+  return shown === undefined ? run() : shown.then(run, run);
+}
+
+/** Calls one member of each observer. */
+export function callEach(
+  observers: Observers,
+  observed: Observed,
+  member: keyof Observer,
+  call: (observer: Observer) => unknown,
+): void {
+  for (const one of observers.all) {
+    try {
+      const returned = call(one);
+      if (isThenable(returned)) returned.then(undefined, (error: unknown) => failed(observed, member, error));
+    } catch (error) {
+      failed(observed, member, error);
+    }
+  }
+}
+
+async function promised<T>(work: () => Promise<T>): Promise<T> {
+  return work();
+}
+
+/** Settles with the work; its rejection may be left alone. */
+function endOf(work: Promise<unknown>, observed: Observed): Promise<undefined> {
+  const ended = work.then(
+    () => undefined,
+    (error: unknown) => {
+      throw observed.hide(error);
+    },
+  );
+  ended.catch(() => {});
+  return ended;
+}
+
+function failed(observed: Observed, member: keyof Observer, error: unknown): void {
+  observed.log("error", { member, error: messageOf(error) }, "observer.failed");
+}
