@@ -1,4 +1,4 @@
-// What the repository's own packages share of processes. It is not for users: names here change without notice.
+// What the repository's own packages share of processes and of SQLite files. It is not for users: names here change without notice.
 export { startInGroup } from "./processes/group-process.ts";
 export type { GroupProcess } from "./processes/group-process.ts";
 export { whyNotStarted } from "./processes/not-started.ts";
@@ -9,3 +9,8 @@ export { keptErrors, noExit, reapMs, started, withoutArguments } from "./process
 export type { Command, Exit } from "./processes/start.ts";
 export { variablesNamed } from "./processes/variables.ts";
 export { within } from "./processes/within.ts";
+export { makePrivate } from "./private-file.ts";
+export { sqliteError } from "./sqlite-error.ts";
+export { sqliteModule } from "./sqlite-module.ts";
+export { inTransaction, pragmaOf } from "./sqlite-rows.ts";
+export { isBusy, whenFree } from "./sqlite-waiting.ts";

@@ -1,8 +1,7 @@
 import { DefinitionError } from "@proviso/core";
-import { closeSync, mkdirSync, openSync } from "node:fs";
-import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { conversationRows, type ConversationRows } from "./sqlite-conversation-rows.ts";
+import { makePrivate } from "./private-file.ts";
 import { sqliteModule } from "./sqlite-module.ts";
 import { pragmaOf, rollBack } from "./sqlite-rows.ts";
 
@@ -47,19 +46,6 @@ export function openConversationFile(file: string): ConversationFile {
   } catch (error) {
     database.close();
     throw error;
-  }
-}
-
-/**
- * Makes a new file that others cannot read; SQLite gives its mode to the files beside it. One that is there is not
- * touched: a descriptor that is opened and closed beside a connection would drop the connection's locks.
- */
-function makePrivate(file: string): void {
-  mkdirSync(dirname(file), { recursive: true });
-  try {
-    closeSync(openSync(file, "wx", 0o600));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
 }
 

@@ -8,7 +8,7 @@ import type {
   StoredConversation,
 } from "@proviso/runtime";
 import type { DatabaseSync } from "node:sqlite";
-import { rollBack } from "./sqlite-rows.ts";
+import { inTransaction } from "./sqlite-rows.ts";
 
 /** What a store of conversations does to its file; `now` is in epoch milliseconds. Each throws what SQLite throws. */
 export interface ConversationRows {
@@ -52,19 +52,6 @@ function statementsOf(database: DatabaseSync) {
        WHERE id > ? AND id >= ? AND (? IS NULL OR id < ?) ORDER BY id LIMIT ?`,
     ),
   };
-}
-
-/** Runs it in one transaction that begins as a writer's: what is read in it stays true until it is written. */
-function inTransaction<T>(database: DatabaseSync, work: () => T): T {
-  database.exec("BEGIN IMMEDIATE");
-  try {
-    const result = work();
-    database.exec("COMMIT");
-    return result;
-  } catch (error) {
-    rollBack(database);
-    throw error;
-  }
 }
 
 export function conversationRows(database: DatabaseSync): ConversationRows {

@@ -8,7 +8,8 @@ import { conversationId, conversationQuery, type ConversationStore } from "@prov
 import { resolve } from "node:path";
 import { openConversationFile, type ConversationFile } from "./sqlite-conversation-file.ts";
 import type { ConversationRows } from "./sqlite-conversation-rows.ts";
-import { SqliteError, sqliteError } from "./sqlite-error.ts";
+import { sqliteError } from "./sqlite-error.ts";
+import { isBusy, whenFree } from "./sqlite-waiting.ts";
 
 /** Conversations in a file, for several processes. */
 export interface SqliteConversations extends ConversationStore {
@@ -27,9 +28,6 @@ export interface SqliteConversationsOptions {
   /** Time and timers. Default: the system's. */
   readonly clock?: Clock | undefined;
 }
-
-/** Milliseconds between two tries, at most. */
-const longestPauseMs = 50;
 
 /**
  * Keeps conversations in an SQLite file, for several processes of one machine. What is saved outlives the process; a power
@@ -60,17 +58,9 @@ export function sqliteConversations(path: string, options: SqliteConversationsOp
     return open.rows;
   };
   /** Runs what needs the file, and again as long as another connection has the lock. */
-  const run = async <T>(doing: string, work: (rows: ConversationRows) => T): Promise<T> => {
-    let waitedMs = 0;
-    for (let pauseMs = 1; ; pauseMs = Math.min(longestPauseMs, pauseMs * 2)) {
-      try {
-        return work(rows());
-      } catch (cause) {
-        const error = sqliteError(cause, `${doing} the file of conversations ${file}`);
-        if (!isBusy(error) || waitedMs >= busyTimeoutMs) throw error;
-        waitedMs += await rested(clock, pauseMs);
-      }
-    }
+  const run = <T>(doing: string, work: (rows: ConversationRows) => T): Promise<T> => {
+    const what = `${doing} the file of conversations ${file}`;
+    return whenFree({ clock, busyTimeoutMs, doing: what }, () => work(rows()));
   };
   const read = async <T>(id: string, work: (rows: ConversationRows) => T): Promise<T> => {
     conversationId(id);
@@ -111,15 +101,4 @@ function opened(file: string): ConversationFile | undefined {
     if (isBusy(sqliteError(cause))) return undefined;
     throw new DefinitionError(`The file of conversations ${file} cannot be opened: ${messageOf(cause)}.`, { cause });
   }
-}
-
-function isBusy(error: unknown): boolean {
-  return error instanceof SqliteError && error.reason === "busy";
-}
-
-/** Sleeps, and returns the milliseconds that it took: no fewer where the clock was set back meanwhile. */
-async function rested(clock: Clock, ms: number): Promise<number> {
-  const restsAt = clock.now();
-  await clock.sleep(ms);
-  return Math.max(ms, clock.now() - restsAt);
 }

@@ -14,6 +14,19 @@ export function pragmaOf(database: DatabaseSync, name: string): number {
   return Number(value);
 }
 
+/** Runs it in one transaction that begins as a writer's: what is read in it stays true until it is written. */
+export function inTransaction<T>(database: DatabaseSync, work: () => T): T {
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    const result = work();
+    database.exec("COMMIT");
+    return result;
+  } catch (error) {
+    rollBack(database);
+    throw error;
+  }
+}
+
 /** Rolls back. The transaction may be over already; the first error counts. */
 export function rollBack(database: DatabaseSync): void {
   try {
