@@ -20,6 +20,7 @@ const arrows: Record<string, string[]> = {
   "@proviso/cli": ["@proviso/core", "@proviso/node"],
   "@proviso/core": [],
   "@proviso/estimation": ["@proviso/core", "@proviso/runtime"],
+  "@proviso/journal": ["@proviso/core", "@proviso/node"],
   "@proviso/mcp": ["@proviso/adapter-kit", "@proviso/core", "@proviso/node", "@proviso/runtime"],
   "@proviso/node": ["@proviso/core", "@proviso/estimation", "@proviso/runtime"],
   "@proviso/primitive": [
@@ -42,6 +43,7 @@ const entries: Record<string, string[]> = {
   "@proviso/cli": [],
   "@proviso/core": [".", "./internal", "./provider"],
   "@proviso/estimation": ["."],
+  "@proviso/journal": [".", "./internal"],
   "@proviso/mcp": [".", "./internal", "./server"],
   "@proviso/node": [".", "./internal"],
   "@proviso/primitive": ["."],

@@ -125,6 +125,8 @@ export { partsOf } from "./content/parts.ts";
 export type { MessagePart } from "./content/parts.ts";
 export { BlobError } from "./blob-error.ts";
 export type { BlobFault } from "./blob-error.ts";
+export { JournalError } from "./journal-error.ts";
+export type { JournalFault } from "./journal-error.ts";
 export type { ContextPolicy, SummaryPolicy } from "./provider/context.ts";
 export type {
   CacheSetting,

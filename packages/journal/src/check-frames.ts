@@ -1,0 +1,45 @@
+import { DefinitionError } from "@proviso/core";
+import { describeValue } from "@proviso/core/internal";
+import type { Frame } from "./store.ts";
+
+/** UTF-16 units of a run's id. */
+const longestId = 200;
+
+/**
+ * Returns the id of a run, where it is one: 1 to 200 UTF-16 units without control characters and half surrogate pairs.
+ * @throws {DefinitionError} for anything else.
+ */
+export function runId(id: unknown): string {
+  const refuse = (why: string): DefinitionError => new DefinitionError(`A run's id must be ${why}.`);
+  if (typeof id !== "string" || id === "") throw refuse(`a text, and not empty: not ${describeValue(id)}`);
+  if (id.length > longestId) throw refuse(`at most ${longestId} characters long, not ${id.length}`);
+  if (!id.isWellFormed()) throw refuse("well-formed: this one has half of a surrogate pair");
+  if (/\p{Cc}/u.test(id)) throw refuse("without control characters");
+  return id;
+}
+
+/**
+ * Returns what is wrong with the form of a frame, undefined for nothing. A text with half of a surrogate pair or with a
+ * NUL would not come back from every database as it was given.
+ */
+export function faultOf({ first, count, writer, body, summary, sum }: Frame): string | undefined {
+  if (!Number.isSafeInteger(first) || first < 0) return `its first is ${describeValue(first)}`;
+  if (!Number.isSafeInteger(count) || count < 1) return `its count is ${describeValue(count)}`;
+  if (!Number.isSafeInteger(first + count)) return "it ends beyond the largest safe integer";
+  if (!Number.isInteger(sum) || sum < 0 || sum > 0xffffffff) return `its sum is ${describeValue(sum)}`;
+  for (const [name, text] of Object.entries({ writer, body, summary })) {
+    if (typeof text !== "string") return `its ${name} is no text`;
+    if (!text.isWellFormed()) return `its ${name} has half of a surrogate pair`;
+    if (text.includes("\0")) return `its ${name} has a NUL`;
+  }
+  return undefined;
+}
+
+/** Stores call it before they keep anything. @throws {DefinitionError} for what is no frame. */
+export function checkFrames(frames: readonly Frame[]): void {
+  for (const frame of frames) {
+    const run = runId(frame.run);
+    const fault = faultOf(frame);
+    if (fault !== undefined) throw new DefinitionError(`A frame of the run "${run}" cannot be kept: ${fault}.`);
+  }
+}

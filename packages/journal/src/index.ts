@@ -1,0 +1,1 @@
+export type { Frame, JournalStore } from "./store.ts";

@@ -1,0 +1,6 @@
+// What a journal is made of. It is not for users: names here change without notice.
+export { checkFrames, runId } from "./check-frames.ts";
+export { memoryStore } from "./memory-store.ts";
+export { readFrames } from "./read-frames.ts";
+export { sqliteStore, type SqliteStoreOptions } from "./sqlite-store.ts";
+export { frameSum } from "./sum.ts";

@@ -1,0 +1,41 @@
+import { JournalError } from "@proviso/core";
+import { faultOf } from "./check-frames.ts";
+import type { Frame, JournalStore } from "./store.ts";
+import { frameSum } from "./sum.ts";
+
+/**
+ * Reads a run as `store.read` does, and believes nothing: each frame is of this run, follows the one before without a gap,
+ * and has the sum of what it holds. It ends where another process removed the run meanwhile.
+ * @throws {JournalError} "damaged" with the run and the entry, at the first frame that is not so.
+ */
+export async function* readFrames(store: JournalStore, run: string, from = 0): AsyncGenerator<Frame, void, undefined> {
+  let next: number | undefined;
+  for await (const frame of store.read(run, from)) {
+    const entry = next ?? from;
+    const fault = faultOf(frame) ?? misplaced(frame, run, from, next) ?? wrongSum(frame);
+    if (fault !== undefined) {
+      throw new JournalError(
+        `The record of the run "${run}" in ${store.name} is damaged at entry ${entry}: ${fault}.`,
+        {
+          reason: "damaged",
+          run,
+        },
+      );
+    }
+    next = frame.first + frame.count;
+    yield frame;
+  }
+}
+
+function misplaced(frame: Frame, run: string, from: number, next: number | undefined): string | undefined {
+  if (frame.run !== run) return "the frame is of another run";
+  if (next !== undefined) {
+    return frame.first === next ? undefined : `the frame begins at entry ${frame.first}`;
+  }
+  if (frame.first <= from && from < frame.first + frame.count) return undefined;
+  return `the first frame holds the entries from ${frame.first} to ${frame.first + frame.count - 1}`;
+}
+
+function wrongSum(frame: Frame): string | undefined {
+  return frameSum(frame) === frame.sum ? undefined : "the sum of the frame is not that of its text";
+}

@@ -1,0 +1,100 @@
+// Each function is one transaction.
+import { inTransaction } from "@proviso/node/internal";
+import type { DatabaseSync } from "node:sqlite";
+import type { Frame } from "./store.ts";
+
+/** What a store of frames does to its file. Each function throws what SQLite throws. */
+export interface FrameRows {
+  append(frames: readonly Frame[]): readonly ("kept" | "fenced")[];
+  /** The number that the file has for a run. A run that was removed and begun again has another one. */
+  keyOf(run: string): number | undefined;
+  /** Some frames of a run that end behind the entry, in order; none: there are no more. */
+  page(key: number, run: string, from: number): readonly Frame[];
+  /** The numbers of all runs, last changed first. */
+  keys(): readonly number[];
+  /** undefined: it was removed meanwhile. */
+  summary(key: number): { readonly run: string; readonly summary: string } | undefined;
+  remove(runs: readonly string[]): void;
+}
+
+/** The tables of a file. A run's number is never given again, so that a reader does not go on in another run of the same id. */
+export const tables = `
+  CREATE TABLE runs (
+    key INTEGER PRIMARY KEY AUTOINCREMENT,
+    run TEXT NOT NULL UNIQUE,
+    length INTEGER NOT NULL,
+    changed INTEGER NOT NULL UNIQUE
+  ) STRICT;
+  CREATE TABLE frames (
+    key INTEGER NOT NULL,
+    first INTEGER NOT NULL,
+    count INTEGER NOT NULL,
+    writer TEXT NOT NULL,
+    body TEXT NOT NULL,
+    sum INTEGER NOT NULL,
+    summary TEXT NOT NULL,
+    PRIMARY KEY (key, first)
+  ) STRICT;
+`;
+
+/** Frames that are read at once. Between two pages other work has its turn, and no lock is held. */
+const pageSize = 64;
+
+interface RunRow {
+  readonly key: number;
+  readonly length: number;
+}
+
+export function frameRows(database: DatabaseSync): FrameRows {
+  const found = database.prepare("SELECT key, length FROM runs WHERE run = ?");
+  const begin = database.prepare("INSERT INTO runs (run, length, changed) VALUES (?, 0, ?) RETURNING key, length");
+  const latest = database.prepare("SELECT coalesce(max(changed), 0) AS changed FROM runs");
+  const grow = database.prepare("UPDATE runs SET length = ?, changed = ? WHERE key = ?");
+  const insert = database.prepare(
+    "INSERT INTO frames (key, first, count, writer, body, sum, summary) VALUES (?, ?, ?, ?, ?, ?, ?)",
+  );
+  const same = database.prepare("SELECT 1 FROM frames WHERE key = ? AND first = ? AND writer = ? AND sum = ?");
+  const page = database.prepare(
+    `SELECT first, count, writer, body, sum, summary FROM frames
+     WHERE key = ?1 AND first >= coalesce((SELECT max(first) FROM frames WHERE key = ?1 AND first <= ?2), 0)
+     AND first + count > ?2 ORDER BY first LIMIT ${pageSize}`,
+  );
+  const keys = database.prepare("SELECT key FROM runs ORDER BY changed DESC");
+  const newest = database.prepare(
+    "SELECT run, summary FROM runs JOIN frames USING (key) WHERE key = ? ORDER BY first DESC LIMIT 1",
+  );
+  const emptied = database.prepare("DELETE FROM frames WHERE key = ?");
+  const removed = database.prepare("DELETE FROM runs WHERE key = ?");
+
+  const runOf = (run: string): RunRow | undefined => found.get(run) as RunRow | undefined;
+  const appendOne = ({ run, first, count, writer, body, sum, summary }: Frame): "kept" | "fenced" => {
+    const known = runOf(run);
+    if (first !== (known?.length ?? 0)) {
+      return known !== undefined && same.get(known.key, first, writer, sum) !== undefined ? "kept" : "fenced";
+    }
+    const changed = (latest.get() as { readonly changed: number }).changed + 1;
+    const { key } = known ?? (begin.get(run, changed) as unknown as RunRow);
+    insert.run(key, first, count, writer, body, sum, summary);
+    grow.run(first + count, changed, key);
+    return "kept";
+  };
+  return {
+    append: (frames) => inTransaction(database, () => frames.map(appendOne)),
+    keyOf: (run) => runOf(run)?.key,
+    page: (key, run, from) => page.all(key, from).map((row) => ({ run, ...row }) as unknown as Frame),
+    keys: () => keys.all().map((row) => (row as unknown as RunRow).key),
+    summary(key) {
+      const row = newest.get(key) as { readonly run: string; readonly summary: string } | undefined;
+      return row && { run: row.run, summary: row.summary };
+    },
+    remove: (runs) =>
+      inTransaction(database, () => {
+        for (const run of runs) {
+          const key = runOf(run)?.key;
+          if (key === undefined) continue;
+          emptied.run(key);
+          removed.run(key);
+        }
+      }),
+  };
+}

@@ -1,0 +1,113 @@
+// 1. A file that is not known to be ours is read, never written.
+// 2. No statement waits for another connection's lock: it is tried again later, and the process goes on meanwhile.
+// 3. What is appended is in the file when `append` resolves, as a whole.
+import { DefinitionError, JournalError, ProvisoError, systemClock, type Clock, type JournalFault } from "@proviso/core";
+import { checkOptionNames } from "@proviso/core/provider";
+import { SqliteError } from "@proviso/node";
+import { isBusy, sqliteError, whenFree } from "@proviso/node/internal";
+import { resolve } from "node:path";
+import { checkFrames, runId } from "./check-frames.ts";
+import { openFrameFile, type FrameFile } from "./sqlite-file.ts";
+import type { FrameRows } from "./sqlite-rows.ts";
+import type { JournalStore } from "./store.ts";
+
+/** What `sqliteStore` takes beside the path. */
+export interface SqliteStoreOptions {
+  /**
+   * How long another process's write is waited for, in milliseconds. The process goes on meanwhile. Default 5,000; then
+   * the method rejects with a JournalError "busy".
+   */
+  readonly busyTimeoutMs?: number | undefined;
+  /** Time and timers. Default: the system's. */
+  readonly clock?: Clock | undefined;
+}
+
+/**
+ * Keeps frames in an SQLite file in WAL mode, for several processes of one machine. What is appended outlives the process;
+ * a power cut may take the last of it. A new file can be read by its owner alone (mode 0600); the folder is made where
+ * there is none. It needs Node 22.13.
+ * @throws {DefinitionError} for wrong options. {JournalError} for a file that is of a newer version, of something else or
+ * damaged; it is left alone.
+ */
+export function sqliteStore(path: string, options: SqliteStoreOptions = {}): JournalStore {
+  checkOptionNames("sqliteStore", options, { busyTimeoutMs: true, clock: true });
+  const { busyTimeoutMs = 5_000, clock = systemClock } = options;
+  if (!Number.isSafeInteger(busyTimeoutMs) || busyTimeoutMs < 0) {
+    throw new DefinitionError(`busyTimeoutMs has to be a whole number of milliseconds, not ${busyTimeoutMs}.`);
+  }
+  if (typeof path !== "string" || path === "" || path === ":memory:" || path.includes("\0")) {
+    throw new DefinitionError("A journal in SQLite takes the path of a file.");
+  }
+  // The process may go elsewhere later.
+  const file = resolve(path);
+  let open = opened(file);
+  let isClosed = false;
+  const run = async <T>(doing: string, work: (rows: FrameRows) => T): Promise<T> => {
+    const inFile = (): T => {
+      if (isClosed) throw new JournalError(`The journal ${file} is closed.`, { reason: "closed" });
+      // Another process prepared the file when this store was made.
+      open ??= openFrameFile(file);
+      return work(open.rows);
+    };
+    return whenFree({ clock, busyTimeoutMs, doing: `${doing} the journal ${file}` }, inFile).catch((error: unknown) => {
+      throw journalError(error);
+    });
+  };
+  return Object.freeze<JournalStore>({
+    name: `sqlite ${file}`,
+    async append(frames) {
+      checkFrames(frames);
+      return run("Writing", (rows) => rows.append(frames));
+    },
+    async *read(id, from = 0) {
+      const key = await run("Reading", (rows) => rows.keyOf(runId(id)));
+      for (let next = from; key !== undefined;) {
+        const page = await run("Reading", (rows) => rows.page(key, id, next));
+        yield* page;
+        const last = page.at(-1);
+        if (last === undefined) return;
+        next = last.first + last.count;
+      }
+    },
+    async *list() {
+      for (const key of await run("Reading", (rows) => rows.keys())) {
+        const summary = await run("Reading", (rows) => rows.summary(key));
+        if (summary !== undefined) yield summary;
+      }
+    },
+    async remove(runs) {
+      const ids = runs.map(runId);
+      await run("Writing", (rows) => rows.remove(ids));
+    },
+    async close() {
+      if (isClosed) return;
+      isClosed = true;
+      open?.close();
+    },
+  });
+}
+
+/** undefined: another process prepares the file now. @throws {JournalError} */
+function opened(file: string): FrameFile | undefined {
+  try {
+    return openFrameFile(file);
+  } catch (cause) {
+    const error = sqliteError(cause, `Opening the journal ${file}`);
+    if (isBusy(error)) return undefined;
+    throw journalError(error);
+  }
+}
+
+/** Errors of ours pass as they are, but for those of SQLite. */
+function journalError(error: unknown): Error {
+  if (!(error instanceof SqliteError)) return error instanceof ProvisoError ? error : sqliteError(error);
+  return new JournalError(error.message, { reason: reasonOf(error), cause: error });
+}
+
+function reasonOf({ reason, cause }: SqliteError): JournalFault {
+  if (reason === "busy" || reason === "full") return reason;
+  if (reason === "not_a_database") return "foreign";
+  // SQLITE_CORRUPT. Source: https://www.sqlite.org/rescode.html
+  const { errcode } = (cause ?? {}) as { readonly errcode?: unknown };
+  return typeof errcode === "number" && (errcode & 0xff) === 11 ? "damaged" : "failed";
+}

@@ -1,0 +1,42 @@
+/** Some entries of a run that are kept as one. A store takes the body as a text; what it means is the journal's affair. */
+export interface Frame {
+  /** The id of the run: 1 to 200 UTF-16 units without control characters and half surrogate pairs. */
+  readonly run: string;
+  /** The index of its first entry in the run, from 0. */
+  readonly first: number;
+  /** How many entries it has, at least 1. */
+  readonly count: number;
+  /** Names one attempt of one process; no other one has ever had it. */
+  readonly writer: string;
+  /** The entries. */
+  readonly body: string;
+  /** The CRC-32 of run, first and body. */
+  readonly sum: number;
+  /** The JSON of the run's summary after this frame. */
+  readonly summary: string;
+}
+
+/**
+ * Where frames are kept. Appending is the lock: a frame is kept only where its run is exactly as long as its writer
+ * believes, so a writer that another one took over from is refused with its next frame. Each method happens as a whole or
+ * not at all, also between several processes. After `close` each of them rejects with a JournalError "closed".
+ */
+export interface JournalStore {
+  /** Names the store in errors. */
+  readonly name: string;
+  /**
+   * Keeps all frames that are not refused, at once; resolves when they would survive a crash. Frames of one call are taken
+   * in their order. A frame is refused, "fenced", when its run is not exactly `first` entries long, unless the same frame
+   * (writer and sum) stands there already: then it is "kept", and nothing changes.
+   * @throws {DefinitionError} for what is no frame; then none of them is kept. {JournalError} where the store fails.
+   */
+  append(frames: readonly Frame[]): Promise<readonly ("kept" | "fenced")[]>;
+  /** Returns the frames of a run in order, beginning with the one that holds the entry `from`; none where it is shorter. */
+  read(run: string, from?: number): AsyncIterable<Frame>;
+  /** Returns the newest summary of each run, last changed first. */
+  list(): AsyncIterable<{ readonly run: string; readonly summary: string }>;
+  /** Removes these runs as a whole; those that are not there are passed over. */
+  remove(runs: readonly string[]): Promise<void>;
+  /** Ends the use of the store; a second time it does nothing. */
+  close(): Promise<void>;
+}

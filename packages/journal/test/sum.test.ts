@@ -1,0 +1,12 @@
+import { frameSum } from "@proviso/journal/internal";
+import fc from "fast-check";
+import { crc32 } from "node:zlib";
+import { expect, test } from "vitest";
+
+test("JST-5 the sum of a frame is the CRC-32 of its run, first and body", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "grapheme" }), fc.nat(), fc.string({ unit: "grapheme" }), (run, first, body) => {
+      expect(frameSum({ run, first, body })).toBe(crc32(`${run}\n${first}\n${body}`));
+    }),
+  );
+});

@@ -1,0 +1,31 @@
+import type { Frame, JournalStore } from "@proviso/journal";
+import { frameSum } from "@proviso/journal/internal";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+
+/** A folder that is gone when the test is over. */
+export async function folder(): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), "proviso-journal-"));
+  onTestFinished(() => rm(path, { recursive: true, force: true }));
+  return path;
+}
+
+/** A frame with the right sum. */
+export function frame(given: Partial<Frame> & { readonly first: number }): Frame {
+  const { run = "ada", first, count = 1, writer = "one", body = `entry ${first}` } = given;
+  const { sum = frameSum({ run, first, body }), summary = JSON.stringify({ length: first + count }) } = given;
+  return { run, first, count, writer, body, sum, summary };
+}
+
+/** All that there is, in order. */
+export async function listed<T>(from: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const one of from) all.push(one);
+  return all;
+}
+
+export function framesOf(store: JournalStore, run: string, from?: number): Promise<Frame[]> {
+  return listed(store.read(run, from));
+}
