@@ -41,6 +41,33 @@ test("JST-6 two stores of one file see each other's frames, and the slower one i
   expect(await framesOf(left, "ada")).toEqual(await framesOf(right, "ada"));
 });
 
+test("JST-3 a removed run leaves nothing in the file", async () => {
+  const file = join(await folder(), "runs.sqlite");
+  const store = opened(file);
+  await store.append([frame({ first: 0 }), frame({ first: 1 }), frame({ run: "bob", first: 0 })]);
+  await store.remove(["ada"]);
+  const database = other(file);
+  expect(database.prepare("SELECT body FROM frames").all()).toEqual([{ body: "entry 0" }]);
+  expect(database.prepare("SELECT run FROM runs").all()).toEqual([{ run: "bob" }]);
+});
+
+test("JST-6 a call that fails in the middle keeps nothing", async () => {
+  const file = join(await folder(), "runs.sqlite");
+  const store = opened(file);
+  await store.append([frame({ first: 0 })]);
+  const bob = frame({ run: "bob", first: 0, body: "bob" });
+  const database = other(file);
+  database.exec(`CREATE TRIGGER fails BEFORE INSERT ON frames WHEN new.body = 'bob'
+    BEGIN SELECT RAISE(ABORT, 'the disk says no'); END`);
+  const appending = store.append([frame({ first: 1 }), bob]);
+  const why = expect.stringContaining("the disk says no");
+  await expect(appending).rejects.toMatchObject({ code: "journal", reason: "failed", message: why });
+  expect(await listed(store.list())).toEqual([{ run: "ada", summary: frame({ first: 0 }).summary }]);
+  expect(await framesOf(store, "ada")).toEqual([frame({ first: 0 })]);
+  database.exec("DROP TRIGGER fails");
+  expect(await store.append([frame({ first: 1 }), bob])).toEqual(["kept", "kept"]);
+});
+
 test("JST-3 a reader does not go on in another run of the same id", async () => {
   const file = join(await folder(), "runs.sqlite");
   const store = opened(file);
