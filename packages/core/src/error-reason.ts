@@ -28,6 +28,7 @@ export type ErrorReason =
   | "internal_error"
   | "restore_error"
   | "deadlock_error"
+  | "run_error"
   | "unknown_error";
 
 const throttleReasons = {
@@ -52,6 +53,7 @@ const failureReasons = {
   internal: "internal_error",
   restore: "restore_error",
   deadlock: "deadlock_error",
+  run: "run_error",
 } as const;
 
 /** A stable label for callers that sort failures; undefined for what is not ours. Never throws. */

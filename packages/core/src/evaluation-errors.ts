@@ -5,6 +5,7 @@ import type { InternalError } from "./internal-error.ts";
 import type { Usage } from "./limits/usage.ts";
 import type { ListenerError } from "./listener-error.ts";
 import type { ProcessError } from "./process-error.ts";
+import type { RunError } from "./run-error.ts";
 import type { Message } from "./provider/message.ts";
 import type { ToolInvoked } from "./state/events.ts";
 import type { DeadlockError, RestoreError } from "./transaction-errors.ts";
@@ -180,7 +181,8 @@ export type EvaluationFailure =
   | ProcessError
   | InternalError
   | RestoreError
-  | DeadlockError;
+  | DeadlockError
+  | RunError;
 
 /** Returns whether an error is one that `evaluate` throws. Never throws. */
 export function isEvaluationFailure(error: unknown): error is EvaluationFailure {

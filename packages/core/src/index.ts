@@ -24,6 +24,8 @@ export { ProcessError } from "./process-error.ts";
 export { FilesystemError } from "./filesystem-error.ts";
 export type { FilesystemFault } from "./filesystem-error.ts";
 export { DeadlockError, RestoreError, UnusableError } from "./transaction-errors.ts";
+export { RunError } from "./run-error.ts";
+export type { Divergence, Pending, RunFault } from "./run-error.ts";
 export type { JsonSchema, ObjectSchema, Schema } from "./schema.ts";
 export type { SchemaIssue } from "./schema-issue.ts";
 export type { InputOf, OutputOf, ParamsOf } from "./types.ts";
@@ -55,6 +57,7 @@ export type {
   ContextFor,
   NestedOptions,
   ProgressOfCall,
+  Reconciled,
   Tool,
   ToolContext,
   ToolDefinition,
@@ -75,6 +78,7 @@ export type {
   PromptExecuted,
   PromptFailed,
   RejectedParams,
+  RunResumed,
   SectionsOpened,
   ToolInvoked,
   ToolProgress,
@@ -87,6 +91,7 @@ export type { PromptRendered, ToldLimits } from "./state/prompt-rendered.ts";
 export type { ProviderRequested, ProviderResponded, ProviderThrottled } from "./state/provider-events.ts";
 export type { RenderedSection } from "./prompt/rendered-sections.ts";
 export type { DispatchResult, Session, SessionSnapshot, SessionState } from "./state/session.ts";
+export type { JournalRun, RunFacts } from "./state/run.ts";
 export { defineSlice } from "./state/slice.ts";
 export type { Draft, LogDraft, Slice, SliceDraft, SliceReducers } from "./state/slice.ts";
 

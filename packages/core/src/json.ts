@@ -95,6 +95,13 @@ export function canonicalJson(value: unknown): string {
   );
 }
 
+/** The first 128 bits of the SHA-256 over canonical JSON, in base64url: 22 characters. */
+export function shortHash(value: unknown): string {
+  const bytes = sha256(utf8ToBytes(canonicalJson(value))).subarray(0, 16);
+  const text = btoa(String.fromCharCode(...bytes));
+  return text.replaceAll("+", "-").replaceAll("/", "_").slice(0, 22);
+}
+
 /** SHA-256 over canonical JSON, in hexadecimal. */
 export function contentHash(value: unknown): string {
   return bytesToHex(sha256(utf8ToBytes(canonicalJson(value))));

@@ -14,7 +14,9 @@ export async function missingParts(
   asked: number,
 ): Promise<string | Failure | undefined> {
   if (asked >= mostCompletions || isSpent(run)) return undefined;
-  const missing = await run.limits.race(check(run, checker, output), "response");
+  const { tape } = run;
+  const checking = (): Promise<string | undefined> => check(run, checker, output);
+  const missing = await run.limits.race(tape === undefined ? checking() : tape.checked(run, checking), "response");
   if (isFailure(missing) || missing === undefined) return missing;
   return isSpent(run) ? undefined : missing;
 }

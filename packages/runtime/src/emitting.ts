@@ -4,6 +4,7 @@ import { messageOf, type PromptDescriptor } from "@proviso/core/internal";
 import type { World } from "./environment.ts";
 import { logSafely, type Logger } from "./logging.ts";
 import type { Observing } from "./observing/contract.ts";
+import type { Tape } from "./recording/contract.ts";
 import { redactionOf, type Redaction } from "./secrets/structure.ts";
 import type { Origin } from "./session/concurrent-changes.ts";
 import type { BareEvent, SessionCore } from "./session/session-core.ts";
@@ -42,6 +43,8 @@ interface Emitting {
   /** The transaction in whose body it was begun. */
   readonly enclosing: { readonly parent: { readonly id: string } | undefined };
   readonly watch: ((event: StreamEvent) => void) | undefined;
+  readonly tape: Tape | undefined;
+  readonly isInside: boolean;
 }
 
 /** What changes of an evaluation while it emits. */
@@ -53,7 +56,7 @@ interface Shown extends Showing {
 
 /** Makes the function that numbers an event, reduces it, and emits it to the session's listeners and the stream. */
 export function emitter(of: Emitting, current: () => Shown): Emitter {
-  const { core, nesting, watch, evaluationId } = of;
+  const { core, nesting, watch, evaluationId, tape } = of;
   const { clock } = of.world;
   const transaction = of.enclosing.parent;
   // An evaluation in the body of a transaction is part of it; what its calls do is still theirs, and undone with them.
@@ -75,15 +78,22 @@ export function emitter(of: Emitting, current: () => Shown): Emitter {
     const shown = current();
     const filled: Filled = shown.redaction.event(bare);
     filled.evaluationId = evaluationId;
-    filled.at = timeOf(bare.type);
+    filled.at = tape === undefined ? timeOf(bare.type) : 0;
     const whole = parent === undefined ? filled : { ...filled, parent };
     if (cause !== undefined) Object.defineProperty(whole, "cause", { value: shown.redaction.value(cause) });
-    const event = core.number(whole as never);
+    const numbered = tape?.number(of, whole);
+    // Nothing is emitted after the first difference, or when the record cannot be kept.
+    if (tape !== undefined && numbered === undefined) {
+      if (isLast(bare.type)) shown.ended = true;
+      return { event: whole as FrameworkEvent, errors: noErrors };
+    }
+    const event = numbered?.event ?? core.number(whole as never);
     if (isLast(event.type)) shown.ended = true;
     const failedReducers = core.reduce(event, originOf(event));
-    const failedListeners = core.notify(event);
-    watch?.(event);
-    if (shown.observing?.takesEvents === true) shown.observing.event(event);
+    const isTold = numbered === undefined || numbered.isTold;
+    const failedListeners = isTold ? core.notify(event) : noErrors;
+    if (isTold) watch?.(event);
+    if (isTold && shown.observing?.takesEvents === true) shown.observing.event(event);
     if (failedReducers.length + failedListeners.length === 0) return { event, errors: failedListeners };
     const errors = [...failedReducers, ...failedListeners];
     for (const error of errors) {
@@ -92,7 +102,7 @@ export function emitter(of: Emitting, current: () => Shown): Emitter {
     return { event, errors };
   };
   const isTaken = (type: FrameworkEvent["type"]): boolean =>
-    watch !== undefined || current().observing?.takesEvents === true || core.isReceived(type);
+    watch !== undefined || tape !== undefined || current().observing?.takesEvents === true || core.isReceived(type);
   const passOver = (type: FrameworkEvent["type"]): readonly never[] => {
     core.passOver();
     if (isLast(type)) current().ended = true;

@@ -2,6 +2,7 @@ import { DefinitionError, type EvaluateOptions, type Prompt, type ToolChoice } f
 import { checkOptionNames, isRecord, type OptionNames } from "@proviso/core/provider";
 import { describeValue, isDeadline, textPrompt } from "@proviso/core/internal";
 import { optionFault } from "./failures.ts";
+import { openerOf } from "./recording/contract.ts";
 import { checkSettings } from "./request/settings.ts";
 
 /** Each says what the option must be; undefined is as if left out. */
@@ -25,6 +26,7 @@ const expected: {
     (value) => value === "off" || (isRecord(value) && [value["enter"], value["lane"]].some(isFunction)),
   ],
   settings: ["an object such as { temperature: 0 }", isRecord],
+  run: ["a run that a journal made, such as journal.run(id)", (value) => openerOf(value) !== undefined],
   context: ["a policy such as { window: 128_000 }", isRecord],
   maxRepairs: ["a whole number from 0", (value) => isWhole(value, 0)],
   maxTurns: ["a positive whole number", (value) => isWhole(value, 1)],
@@ -58,6 +60,7 @@ export const evaluateOptionNames = {
   maxDepth: true,
   overrides: true,
   expect: true,
+  run: true,
 } as const satisfies OptionNames<EvaluateOptions>;
 
 /** @throws {OptionFault} naming the option, and what it must be. */

@@ -2,7 +2,6 @@ import {
   DefinitionError,
   ListenerError,
   type EvaluateOptions,
-  type EvaluationFailure,
   type ModelProvider,
   type Pace,
   type Prompt,
@@ -34,12 +33,13 @@ import { runInnerLoop } from "./inner-loop.ts";
 import { askedOf, type Chain } from "./request/chain.ts";
 import { elapsedMs } from "./elapsed.ts";
 import { checkPricing, pricesOf } from "./prices.ts";
+import { openerIn, type EvaluationOutcome, type OpenTape } from "./recording/contract.ts";
 import { outputLimits } from "./request/output-limits.ts";
 import { announceRendering } from "./observing/rendered.ts";
 import type * as ObserveEvaluation from "./observing/observe-evaluation.ts";
 import type { Observers } from "./observing/observers.ts";
 import { responseOf, type Answer } from "./response.ts";
-import type { Run, Setup } from "./run.ts";
+import type { Nesting, Run, Setup } from "./run.ts";
 import { startRun } from "./start-run.ts";
 import { startStream } from "./streaming/stream.ts";
 import { hidingBoth, type Surroundings } from "./nested/inherit.ts";
@@ -188,9 +188,10 @@ function evaluate<Output>(
 ): Promise<PromptResponse<Output>> {
   const prompt = promptOf(given);
   const { observers } = setup.world;
+  const own = around.nesting?.run.tape === undefined ? setup : recordedSetup(setup, around.nesting);
   return observers === undefined
-    ? evaluateHere(setup, prompt, options, around)
-    : evaluateObserved(observers, setup, prompt, options, around);
+    ? evaluateHere(own, prompt, options, around)
+    : evaluateObserved(observers, own, prompt, options, around);
 }
 
 async function evaluateObserved<Output>(
@@ -213,18 +214,43 @@ async function evaluateHere<Output>(
   options: EvaluateOptions,
   around: Surroundings,
 ): Promise<PromptResponse<Output>> {
+  const open = around.nesting === undefined ? openerIn(options) : undefined;
+  if (open !== undefined) return evaluateRecorded(open, setup, prompt, options, around);
   const started = await startRun(setup, prompt, options, around);
   if (isFailure(started)) throw notStarted(setup, prompt, options, started);
+  return answered(await endedOutcome(setup, started));
+}
+
+/** Evaluates with the record of a run: all is answered from what stands in it, and what happens then is appended. */
+async function evaluateRecorded<Output>(
+  open: OpenTape,
+  ...[setup, prompt, options, around]: Parameters<typeof evaluateHere<Output>>
+): Promise<PromptResponse<Output>> {
+  const tape = await open(setup, prompt, options, around.evaluationId);
+  const started = await startRun(tape.setup(setup), prompt, tape.options(options), { ...around, tape });
+  if (isFailure(started)) throw await tape.notBegun(notStarted(setup, prompt, options, started));
+  return answered(await tape.end(started, await endedOutcome(setup, started)));
+}
+
+/** What came of an evaluation whose resources are closed. */
+async function endedOutcome(setup: DrivenSetup, run: Run): Promise<EvaluationOutcome> {
   // `await using` would cost more than all of its events.
-  const outcome = await outcomeOf(setup, started);
-  const closing = started.close();
+  const outcome = await outcomeOf(setup, run);
+  const closing = run.close();
   if (closing !== undefined) await closing;
+  return outcome;
+}
+
+function answered<Output>(outcome: EvaluationOutcome): PromptResponse<Output> {
   if ("error" in outcome) throw outcome.error;
   // What parseOutput returned was validated with the prompt's own schema.
   return outcome.response as PromptResponse<Output>;
 }
 
-type EvaluationOutcome = { readonly response: PromptResponse<unknown> } | { readonly error: EvaluationFailure };
+/** An evaluation inside a call has a world of its own, for its call is answered as a whole; a summary has the record's. */
+function recordedSetup(setup: DrivenSetup, { run, callId }: Nesting): DrivenSetup {
+  return callId !== undefined || run.isInside ? setup : (run.tape?.setup(setup) ?? setup);
+}
 
 /** Catches every unexpected error: it is a failure of its own kind. Never rejects. */
 async function outcomeOf(setup: DrivenSetup, run: Run): Promise<EvaluationOutcome> {

@@ -7,12 +7,13 @@ export type Answer = ParsedOutput & { readonly response: ModelResponse };
 
 /** What `evaluate` returns. */
 export function responseOf(run: Run, setup: Setup, { text, output, response }: Answer): PromptResponse<unknown> {
+  const recorded = run.tape !== undefined && run.nesting === undefined ? { run: run.tape.facts() } : undefined;
   const answered = response.route?.findLast(({ outcome }) => outcome === "answered");
   const messages = run.conversation.messages();
   run.context?.remember(messages);
   // One spread, and in front: V8 makes an object with one behind other fields many times slower.
   return Object.freeze({
-    ...besideText(run, response),
+    ...(recorded === undefined ? besideText(run, response) : { ...besideText(run, response), ...recorded }),
     promptName: run.promptName,
     evaluationId: run.evaluationId,
     provider: answered?.provider ?? setup.provider.name,

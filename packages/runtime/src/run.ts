@@ -12,6 +12,7 @@ import type {
   StreamEvent,
   ThrottlePolicy,
   Tool,
+  ToolCall,
   ToolChoice,
   ToolInvoked,
   ToolPolicy,
@@ -33,6 +34,7 @@ import type { SessionCore } from "./session/session-core.ts";
 import { noEnclosing, type Enclosing } from "./transactions/enclosing.ts";
 import type { Transaction } from "./transactions/transaction.ts";
 import type { Prices } from "./prices.ts";
+import type { Tape } from "./recording/contract.ts";
 import { settingsOf } from "./request/settings.ts";
 import type { OutputLimits } from "./request/output-limits.ts";
 import type { KnownCost } from "./usage.ts";
@@ -123,6 +125,12 @@ export interface Run extends Emitter, Showing {
   readonly watch: ((event: StreamEvent) => void) | undefined;
   /** Whether `prompt.executed` or `prompt.failed` has been numbered: no other one follows. */
   ended: boolean;
+  /** The record that it is kept in, and answered from; undefined: it has no run. */
+  readonly tape: Tape | undefined;
+  /** Whether it is inside a call of a recorded evaluation: that is answered as a whole. */
+  readonly isInside: boolean;
+  /** The calls of the turn, in the model's order. */
+  calls: readonly ToolCall[];
   /** undefined: the provider's own default. */
   toolChoice: ToolChoice | undefined;
   /** The number of the turn, from 1; 0 before the first request. */
@@ -155,6 +163,10 @@ export interface Nesting {
   readonly run: Run;
   /** undefined: it is in no call; it summarises the history of the evaluation around it. */
   readonly callId: string | undefined;
+  /** The number of the evaluation among those of its call, from 1. */
+  readonly ordinal?: number | undefined;
+  /** The key of the call around it. */
+  readonly idempotencyKey?: (() => string) | undefined;
   /** Fires when the call ends, however it does. */
   readonly signal: AbortSignal;
   readonly transaction: Transaction | undefined;
@@ -185,6 +197,7 @@ type Own =
       | "endings"
       | "attempt"
       | "chains"
+      | "calls"
     >
   | keyof Pick<Run, "emit" | "publish" | "announce" | "announced" | "observing" | "spend" | "withinGrace" | "close">;
 
@@ -225,6 +238,7 @@ export function newRun(
     announced: undefined,
     observing: undefined,
     chains: undefined,
+    calls: noCalls,
     emit,
     publish,
     announce,
@@ -236,6 +250,7 @@ export function newRun(
 }
 
 const noPolicies: Run["policies"] = Object.freeze([]);
+const noCalls: Run["calls"] = Object.freeze([]);
 
 function spend(run: Run, ...given: Parameters<Run["spend"]>): Usage {
   const usage = withCost(run, countUsage(...given));
@@ -244,11 +259,18 @@ function spend(run: Run, ...given: Parameters<Run["spend"]>): Usage {
 }
 
 /** What the provider says of its cost counts; where it says nothing, the price of the tokens. */
-function withCost({ prices, world: { clock } }: Run, usage: Usage): Usage {
+function withCost(run: Run, usage: Usage): Usage {
+  if (usage.costUsd !== undefined) return usage;
+  const costUsd = run.tape === undefined ? costOf(run, usage) : run.tape.cost(run, () => costOf(run, usage));
+  return costUsd === undefined ? usage : { ...usage, costUsd };
+}
+
+/** The price of the tokens; undefined: it is not known. */
+function costOf({ prices, world: { clock } }: Run, usage: Usage): number | undefined {
   const current = prices.current();
-  if (usage.costUsd !== undefined || current?.known !== true) return usage;
+  if (current?.known !== true) return undefined;
   const costUsd = current.priceOf(usage, clock.now());
-  return Number.isFinite(costUsd) ? { ...usage, costUsd } : usage;
+  return Number.isFinite(costUsd) ? costUsd : undefined;
 }
 
 /**

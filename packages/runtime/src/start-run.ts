@@ -17,6 +17,7 @@ import { beginFailure, failure, isFailure, optionFault, readOption, type Failure
 import { openLimits, type Limits } from "./limits.ts";
 import { openedOf, renderWith, type Opened, type RenderInputs } from "./rendering.ts";
 import { newRun, type Nesting, type Run, type Setup } from "./run.ts";
+import type { Tape } from "./recording/contract.ts";
 import { paceOf } from "./request/paced.ts";
 import { coreOf, type SessionCore } from "./session/session-core.ts";
 import { createSession } from "./session/session.ts";
@@ -37,7 +38,7 @@ export async function startRun(
   try {
     checkEvaluateOptions(options);
     readOption(undefined, () => checkPrompt(prompt));
-    limits = readOption("budget", () => openLimits(options, setup.world.clock, inheritedLimits(around.nesting)));
+    limits = readOption("budget", () => limitsOf(setup, options, around));
     const stop = limits.check("render");
     if (stop !== undefined) {
       limits.close();
@@ -64,6 +65,15 @@ export async function startRun(
   }
 }
 
+/** The limits of a recorded evaluation are met again where the record says it; time passes outside the record. */
+function limitsOf(setup: Setup, options: EvaluateOptions, { nesting, tape }: Surroundings): Limits {
+  if (tape === undefined) return openLimits(options, setup.world.clock, inheritedLimits(nesting));
+  if (nesting !== undefined) return openLimits(options, tape.clock, inheritedLimits(nesting));
+  const given = tape.isReplay ? {} : options;
+  const signal = given.signal === undefined ? tape.signal : AbortSignal.any([given.signal, tape.signal]);
+  return tape.limits(openLimits({ deadline: given.deadline, budget: given.budget, signal }, tape.clock));
+}
+
 interface Place extends Surroundings, Pick<Run, "depth" | "maxDepth"> {
   readonly context: RunFitting | undefined;
 }
@@ -73,15 +83,15 @@ async function buildRun(
   prompt: Prompt,
   options: EvaluateOptions,
   limits: Limits,
-  { nesting, watch, depth, maxDepth, context, evaluationId: given }: Place,
+  { nesting, watch, depth, maxDepth, context, tape, evaluationId: given }: Place,
 ): Promise<Run | Failure> {
   const { world } = setup;
   const startedAt = world.clock.now();
-  const evaluationId = given ?? world.newId();
+  const evaluationId = (nesting === undefined ? tape?.evaluationId : undefined) ?? given ?? world.newId();
   const promptName = prompt.template.name;
   const showing = showingOf(world, prompt, evaluationId);
-  const core = joinSession(options, prompt, world, nesting);
-  const overrides = options.overrides && (await resolveOverrides(options.overrides, prompt, limits));
+  const core = joinSession(options, prompt, world, { nesting, tape });
+  const overrides = options.overrides && (await resolveOverrides(options.overrides, prompt, limits, tape));
   const renderInputs = { overrides, nativeOutput: setup.nativeOutput, core, context };
   const opened = openedOf(core, promptName);
   const rendered = renderFor(prompt, renderInputs, opened, showing.log);
@@ -90,7 +100,11 @@ async function buildRun(
   const conversation = conversationOf(options, prompt, rendered);
   const around = enclosingOf(core, options, nesting, rendered.tools.length > 0);
   if (isFailure(around)) return around;
-  const opening = openRunResources(rendered.resources, options.resources, { limits, world, nesting });
+  // A replay runs nothing that could ask for a resource.
+  const isReplay = tape?.isReplay === true;
+  const opening = isReplay
+    ? openRunResources([], undefined, { limits, world, nesting })
+    : openRunResources(rendered.resources, options.resources, { limits, world, nesting });
   const resources = isThenable(opening) ? await opening : opening;
 
   const pacing = options.pacing ?? nesting?.run.pacing;
@@ -114,6 +128,8 @@ async function buildRun(
     maxDepth,
     enclosing: around,
     watch,
+    tape,
+    isInside: tape !== undefined && isInsideCall(nesting),
     toolChoice,
     pacing,
     pace: paceOf(pacing, setup),
@@ -122,7 +138,8 @@ async function buildRun(
     log: showing.log,
   });
   try {
-    checkUses(run);
+    if (!isReplay) checkUses(run);
+    if (tape !== undefined && !run.isInside) tape.begin(run);
     // An evaluation without files makes no promise more.
     return holdsFiles(run, options) ? withFiles(run) : run;
   } catch (error) {
@@ -130,6 +147,11 @@ async function buildRun(
     await run.close();
     throw error;
   }
+}
+
+/** What is inside a call is answered with it, and not by itself. A summary is inside no call. */
+function isInsideCall(nesting: Nesting | undefined): boolean {
+  return nesting !== undefined && (nesting.callId !== undefined || nesting.run.isInside);
 }
 
 /** Reads the files; nothing is left open where that fails. */
@@ -178,8 +200,10 @@ async function resolveOverrides(
   { store, tag }: NonNullable<EvaluateOptions["overrides"]>,
   { template }: Prompt,
   limits: Limits,
+  tape: Tape | undefined,
 ): Promise<PromptOverride | undefined> {
-  const resolving = store.resolve(template.descriptor, tag ?? defaultTag);
+  const resolve = (): Promise<PromptOverride | undefined> => store.resolve(template.descriptor, tag ?? defaultTag);
+  const resolving = tape === undefined ? resolve() : tape.override(resolve);
   const override = await limits.race(resolving, "render");
   if (isFailure(override)) throw new DefinitionError(override.message);
   return override;
@@ -200,10 +224,10 @@ function joinSession(
   options: EvaluateOptions,
   prompt: Prompt,
   world: World,
-  nesting: Nesting | undefined,
+  { nesting, tape }: Pick<Surroundings, "nesting" | "tape">,
 ): SessionCore {
   const own = (): SessionCore => coreOf(options.session ?? createSession({ id: world.newId() }));
-  const core = nesting?.run.core ?? readOption("session", own);
+  const core = nesting?.run.core ?? tape?.openSession(options, prompt) ?? readOption("session", own);
   core.join([...prompt.template.slices, ...(options.policies ?? []).flatMap((policy) => policy.slices ?? [])]);
   return core;
 }

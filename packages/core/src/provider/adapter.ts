@@ -7,6 +7,7 @@ import type { Prompt } from "../prompt/template.ts";
 import type { Binding, Resources } from "../resources/binding.ts";
 import type { AppEvent } from "../state/event.ts";
 import type { FrameworkEvent, OutputDelta, ToolInvoked } from "../state/events.ts";
+import type { JournalRun, RunFacts } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
 import type { ContextPolicy } from "./context.ts";
@@ -89,6 +90,12 @@ export interface EvaluateOptions {
   readonly context?: ContextPolicy | undefined;
   /** Texts in place of the prompt's own; the tag is "latest" if left out. */
   readonly overrides?: { readonly store: OverridesStore; readonly tag?: string | undefined } | undefined;
+  /**
+   * Keeps what happens in a journal, and goes on from what is kept there. Nothing yet: the run begins. A part: it is
+   * continued after its last step. All: the recorded answer is given again. Evaluations inside calls are part of the run
+   * around them and take none; an agent refuses it. Default: nothing is kept.
+   */
+  readonly run?: JournalRun | undefined;
   // what is wanted of the model
   /**
    * Temperature, length, reasoning, the prompt cache and more, for this evaluation alone; each wins over the adapter's
@@ -146,6 +153,8 @@ export interface PromptResponse<Output> {
   readonly files?: readonly FileRef[];
   /** The log probabilities of the last turn's tokens. Left out: they were not asked for, or not returned. */
   readonly logprobs?: readonly TokenLogprob[];
+  /** How much of it came from the record of its run. Left out: it has no run. */
+  readonly run?: RunFacts;
   /** The tier that served the last turn. Left out: the provider does not say. */
   readonly serviceTier?: string;
   /** The provider's last answer, as it was received. */

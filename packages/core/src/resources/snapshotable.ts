@@ -22,6 +22,18 @@ export interface Snapshotable<S = unknown> {
    * one of path `…`. Left out: the resource does not know.
    */
   changesSince?(snapshot: S): readonly ResourceChange[];
+  /**
+   * What was released outlives the process. A run that goes on finds it there, and never changes it to bring back what a
+   * kept call had done. Default false.
+   */
+  readonly durable?: boolean;
+  /**
+   * Returns what changed since the snapshot as plain JSON, undefined where nothing did: a run keeps it, so that `apply` can
+   * do it again in another process. Of a resource in memory.
+   */
+  changes?(since: S): unknown;
+  /** Does again what `changes` returned, in the state that the snapshot was taken of. */
+  apply?(changes: unknown): void | PromiseLike<void>;
 }
 
 /** Whether a resource takes part in transactions: it has `snapshot` and `restore`. */

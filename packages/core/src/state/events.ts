@@ -175,6 +175,17 @@ export interface EvaluationRestarted extends EventBase<"evaluation.restarted"> {
   /** The model that it asks. */
   readonly model: string;
 }
+/** A run goes on, after a crash or a limit: the first event of its attempt. What its record holds is not emitted again. */
+export interface RunResumed extends EventBase<"run.resumed"> {
+  /** The id of the run. */
+  readonly runId: string;
+  /** The number of the attempt that begins, from 2. */
+  readonly attempt: number;
+  /** How many steps, answers of the model and tool calls, its record holds. */
+  readonly keptSteps: number;
+  /** The calls that may have been done: they had begun, and their end was not kept. */
+  readonly unknown: readonly { readonly callId: string; readonly name: string }[];
+}
 /** The events that the framework emits: every step of an evaluation. */
 export type FrameworkEvent =
   | PromptRendered
@@ -194,6 +205,7 @@ export type FrameworkEvent =
   | FeedbackGiven
   | HistoryCompacted
   | EvaluationRestarted
+  | RunResumed
   | PromptExecuted
   | PromptFailed;
 
@@ -215,6 +227,7 @@ const types: Record<FrameworkEvent["type"], true> = {
   "feedback.given": true,
   "history.compacted": true,
   "evaluation.restarted": true,
+  "run.resumed": true,
   "prompt.executed": true,
   "prompt.failed": true,
 };

@@ -34,6 +34,11 @@ export interface Tool<Input = unknown, Value = unknown> {
   readonly uses?: readonly ResourceKey<unknown>[] | undefined;
   /** Doing it twice is the same as doing it once. */
   readonly idempotent?: boolean | undefined;
+  /**
+   * All that it does is undone with its call: it changes the session and resources that take part in transactions, and
+   * nothing else. A run whose process ended in the middle of the call runs it again without asking. Default false.
+   */
+  readonly transactional?: boolean | undefined;
   /** Milliseconds for policies' checks and the handler; left out: the evaluation's deadline alone. */
   readonly timeoutMs?: number | undefined;
   /** Shown to the model below the section's text; checked with the schemas when a prompt is defined. */
@@ -45,10 +50,22 @@ export interface Tool<Input = unknown, Value = unknown> {
    * nothing is a success without a value.
    */
   execute(input: Input, context: ToolContext): Value | ToolReturn<Value> | Promise<Value | ToolReturn<Value>>;
+  /**
+   * Asked after a process ended in the middle of a call of a run, where the tool is not `readOnly`, `idempotent` or
+   * `transactional`: was it done? It has the call's own context, with its `idempotencyKey`, and may change nothing. What
+   * throws, or takes longer than `timeoutMs` (30 seconds where none is given), answers "unknown". Default: "unknown".
+   */
+  reconcile?(input: Input, context: ToolContext): Reconciled<Value> | Promise<Reconciled<Value>>;
 }
 
+/**
+ * What is known of a call that may have been done. "not-started": it is run; a result: it was done, and that came of it;
+ * "unknown": the model is told so.
+ */
+export type Reconciled<Value> = "not-started" | "unknown" | ToolReturn<Value>;
+
 /** What `context.evaluate` takes: the session and the signal are the call's; `adapter` is its own unless given. */
-export type NestedOptions = Omit<EvaluateOptions, "session" | "signal"> & {
+export type NestedOptions = Omit<EvaluateOptions, "session" | "signal" | "run"> & {
   /** The adapter of the nested evaluation. Default: that of the call. */
   readonly adapter?: ProviderAdapter | undefined;
 };
@@ -77,7 +94,7 @@ export interface ToolDefinition<
   IS extends ToolSchema,
   Value,
   Uses extends readonly ResourceKey<unknown>[] | undefined = undefined,
-> extends Omit<Tool<ToolInput<IS>, Value>, "input" | "output" | "examples" | "uses" | "execute"> {
+> extends Omit<Tool<ToolInput<IS>, Value>, "input" | "output" | "examples" | "uses" | "execute" | "reconcile"> {
   /** An object schema. JSON Schema goes to the model as it is; its unknown keys are refused as those of other schemas are. */
   readonly input: IS & NoShape<IS>;
   /**
@@ -98,6 +115,15 @@ export interface ToolDefinition<
     input: ToolInput<IS>,
     context: ContextFor<Uses>,
   ): Value | ToolReturn<Value> | Promise<Value | ToolReturn<Value>>;
+  /**
+   * Asked after a process ended in the middle of a call of a run, where the tool is not `readOnly`, `idempotent` or
+   * `transactional`: was it done? It has the call's own context, with its `idempotencyKey`, and may change nothing. What
+   * throws, or takes longer than `timeoutMs` (30 seconds where none is given), answers "unknown". Default: "unknown".
+   */
+  reconcile?(
+    input: ToolInput<IS>,
+    context: ContextFor<Uses>,
+  ): Reconciled<NoInfer<Value>> | Promise<Reconciled<NoInfer<Value>>>;
   /** Shown to the model below the section's text; checked with the schemas when a prompt is defined. */
   readonly examples?:
     | readonly {
@@ -116,9 +142,11 @@ const toolNames = {
   readOnly: true,
   uses: true,
   idempotent: true,
+  transactional: true,
   timeoutMs: true,
   examples: true,
   execute: true,
+  reconcile: true,
 } as const satisfies OptionNames<ToolDefinition<ObjectSchema, unknown>>;
 
 const namePattern = /^[a-zA-Z0-9_-]{1,64}$/;
@@ -190,6 +218,14 @@ export interface ToolContext {
   readonly callId: string;
   /** The turn's number, from 1. */
   readonly turn: number;
+  /**
+   * 22 characters of base64url, for services that do nothing twice under one key. The key is made of the run, the place of
+   * the call in it, the tool's name and the arguments: it is the same whenever this call of this run is run again, by
+   * whichever process, and another one for every other call. Without a run it is made of the evaluation's id.
+   */
+  readonly idempotencyKey: string;
+  /** The attempt of the run, from 1. It grows with each continuation: a fencing token for services that take one. */
+  readonly attempt: number;
   /** The id of the evaluation that the call belongs to. */
   readonly evaluationId: string;
   /** The prompt that is evaluated. */

@@ -7,6 +7,7 @@ import { contextOf, isOpened, openContext, type ContextSources } from "../resour
 import type { ResourceContext } from "../resources/asking.ts";
 import { showingOf } from "../emitting.ts";
 import type { Nesting, Run, Setup } from "../run.ts";
+import type { Tape } from "../recording/contract.ts";
 import { joinSecrets } from "../secrets.ts";
 import type { Observing } from "../observing/contract.ts";
 import type { SessionCore } from "../session/session-core.ts";
@@ -24,6 +25,8 @@ export interface Surroundings {
   readonly evaluationId?: string | undefined;
   /** Makes what calls the observers; left out: there are none. */
   readonly observe?: ((run: Run) => Observing) | undefined;
+  /** The record of the run that it is, or is part of; undefined: nothing is recorded. */
+  readonly tape?: Tape | undefined;
 }
 
 /**

@@ -23,11 +23,12 @@ export function nestedEvaluations(
   call: ToolCall,
   transaction: Transaction,
   signal: () => AbortSignal,
-  state: { assertLive(): void; isReadOnly(): boolean },
+  state: { assertLive(): void; isReadOnly(): boolean; idempotencyKey(): string },
 ): NestedEvaluations {
   const running = new Set<Promise<unknown>>();
   let ending: AbortController | undefined;
   let stopListening: (() => void) | undefined;
+  let begun = 0;
 
   const nestingOf = (): Nesting => {
     if (ending === undefined) {
@@ -35,8 +36,11 @@ export function nestedEvaluations(
       ending = controller;
       stopListening = onAbort(signal(), (reason) => controller.abort(reason));
     }
-    const { assertLive, isReadOnly } = state;
+    const { assertLive, isReadOnly, idempotencyKey } = state;
+    begun += 1;
     return {
+      ordinal: begun,
+      idempotencyKey,
       run,
       callId: call.id,
       signal: ending.signal,

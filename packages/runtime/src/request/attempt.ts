@@ -1,6 +1,6 @@
 // 1. Nothing begins after a limit: the limits are checked before the request, and again after its event.
 // 2. What was reserved is settled once, whatever happens, with what the request cost.
-import type { Message, ModelFailure, ModelResponse, Usage } from "@proviso/core";
+import type { Message, ModelFailure, ModelRequest, ModelResponse, Usage } from "@proviso/core";
 import type { ModelDelta } from "@proviso/core/provider";
 import { addUsage, countUsage, noUsage } from "@proviso/core/internal";
 import type { Wanted } from "../budget-room.ts";
@@ -28,6 +28,8 @@ export interface Work {
   readonly stopped?: Promise<Failure>;
   /** What is sent. */
   readonly messages: readonly Message[];
+  /** What is asked; left out: an agent's turn. */
+  readonly request?: ModelRequest | undefined;
   /** An estimate of what is sent. */
   inputTokens(): number;
   /** An estimate of the tokens that it has produced so far. Left out: those of its deltas. */
@@ -146,7 +148,10 @@ function begun(
     logEnd(run, attempt, askedAt, ended);
     return ended;
   }
-  const begin = (): ReturnType<typeof asData> => asData(work, onDelta, granted);
+  const begin = (): ReturnType<typeof asData> =>
+    run.tape === undefined
+      ? asData(work, onDelta, granted)
+      : run.tape.answer(run, { attempt, request: work.request, onDelta, ask: (own) => asData(work, own, granted) });
   const answering = priced(run, work.wanted === undefined ? begin() : runInRequest(granted, begin));
   const ending = work.stopped === undefined ? answering : Promise.race([answering, work.stopped]);
   return run.limits.race(ending, "request").then((answer) => {

@@ -26,6 +26,7 @@ export function limitedWork(run: Run, provider: ModelProvider, request: ModelReq
   const atOnce = isChainProvider(provider) ? provider.atOnce : 1;
   return {
     work: {
+      request,
       wanted: run.limits.budget && wantedOf(run, boundsOf(provider, run), { inputTokens: inputTokens(), atOnce }),
       messages: request.messages,
       inputTokens,

@@ -39,7 +39,7 @@ export async function throttled(
     const { work } = limited;
     const send = (): ReturnType<typeof attemptRequest> => attemptRequest(run, attempt, work, deltas);
     const { pace } = run;
-    const answer = await (pace === undefined ? send() : pacedRequest({ run, pace, work, queued }, send));
+    const answer = await (pace === undefined || run.tape?.isKept() === true ? send() : pacedRequest({ run, pace, work, queued }, send));
     if (isFailure(answer)) return answer;
     if (answer.failure === undefined) {
       return {
@@ -132,5 +132,6 @@ function whatFailed(refused: Refused, attempts: number): string {
 
 async function sleep(run: Run, ms: number): Promise<undefined> {
   // The race around it returns the abort.
-  await run.world.clock.sleep(ms, run.limits.signal).catch(() => {});
+  const wait = (): Promise<unknown> => run.world.clock.sleep(ms, run.limits.signal).catch(() => {});
+  await (run.tape === undefined ? wait() : run.tape.waited(run, wait));
 }

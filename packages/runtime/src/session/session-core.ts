@@ -49,6 +49,10 @@ export interface SessionCore extends Pick<
   number(event: UnnumberedEvent): FrameworkEvent;
   /** Whether a listener or a reducer receives an event of this type, now or after a rollback. */
   isReceived(type: FrameworkEvent["type"]): boolean;
+  /** The number of the next event. */
+  readonly nextSeq: number;
+  /** The next event gets this number: a run goes on from its record. */
+  renumber(seq: number): void;
   /** Counts an event that is not made. */
   passOver(): void;
   /** Makes the session unusable. */

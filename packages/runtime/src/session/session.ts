@@ -145,6 +145,14 @@ class Core implements SessionCore {
     return this.dispatcher.hasListeners() || this.state.isReduced(type);
   }
 
+  get nextSeq(): number {
+    return this.seq;
+  }
+
+  renumber(seq: number): void {
+    this.seq = seq;
+  }
+
   passOver(): void {
     this.seq++;
   }

@@ -19,6 +19,7 @@ import type { Calling, CallResources } from "../resources/asking.ts";
 import type { Run } from "../run.ts";
 import { checkAppEvent } from "../session/session-core.ts";
 import { noting } from "../observing/observed-calls.ts";
+import { keyOfCall } from "./idempotency-key.ts";
 import { reportProgress } from "./progress.ts";
 import { nestedEvaluations, type NestedEvaluations } from "../nested/nested-evaluations.ts";
 import type { Transaction } from "../transactions/transaction.ts";
@@ -33,6 +34,8 @@ export interface CallContext {
   closeResources(): (() => Promise<void> | undefined) | undefined;
   /** A policy's check is about to run: from here on it asks for resources. */
   beginCheck(policy: Pick<ToolPolicy, "name" | "uses">): void;
+  /** The turn of the tool's `reconcile`, which may change nothing. */
+  beginReconcile(): void;
   /** The handler's turn: what a read-only one may not change is refused from here on. */
   beginHandler(): void;
   /** Why the call fails though its handler does not say so. */
@@ -40,6 +43,8 @@ export interface CallContext {
   isLive(): boolean;
   /** Whether the handler was begun. */
   hasRun(): boolean;
+  /** The key of the call, for services that do nothing twice under one key. */
+  idempotencyKey(): string;
   /** Makes every later use of the context throw without effect; resolves when evaluations inside have ended too. */
   end(): Promise<void> | undefined;
 }
@@ -53,6 +58,12 @@ const signalProperty: PropertyDescriptor = {
   enumerable: true,
   get(this: OfRunning) {
     return this[running]?.of.signal();
+  },
+};
+const keyProperty: PropertyDescriptor = {
+  enumerable: true,
+  get(this: OfRunning) {
+    return this[running]?.idempotencyKey();
   },
 };
 
@@ -95,6 +106,7 @@ class RunningCall implements CallContext, CallState {
   readonly guard: CallGuard;
   readonly context: ToolContext;
   readonly of: CallParts;
+  private key: string | undefined;
   private nested: NestedEvaluations | undefined;
   private opened: CallResources | undefined;
 
@@ -103,9 +115,10 @@ class RunningCall implements CallContext, CallState {
     this.of = of;
     this.asks = { name: tool.name };
     this.guard = callGuard(of, this);
-    const context: Omit<ToolContext, "signal"> & { [running]?: RunningCall } = {
+    const context: Omit<ToolContext, "signal" | "idempotencyKey"> & { [running]?: RunningCall } = {
       callId: call.id,
       turn: run.turn,
+      attempt: run.tape?.attempt ?? 1,
       evaluationId: run.evaluationId,
       prompt: run.prompt,
       rendered: run.rendered,
@@ -120,7 +133,13 @@ class RunningCall implements CallContext, CallState {
     };
     // A computed key would make the literal four times slower.
     context[running] = this;
-    this.context = Object.freeze(Object.defineProperty(context, "signal", signalProperty)) as unknown as ToolContext;
+    Object.defineProperty(context, "signal", signalProperty);
+    Object.defineProperty(context, "idempotencyKey", keyProperty);
+    this.context = Object.freeze(context) as unknown as ToolContext;
+  }
+
+  idempotencyKey(): string {
+    return (this.key ??= keyOfCall(this.of.run, this.of.call));
   }
 
   openResources(): Promise<void> | undefined {
@@ -133,6 +152,10 @@ class RunningCall implements CallContext, CallState {
   }
   beginCheck({ name, uses }: Pick<ToolPolicy, "name" | "uses">): void {
     this.asks = { name: `The policy ${name}`, uses };
+  }
+  beginReconcile(): void {
+    this.phase = "reconcile";
+    this.asks = this.of.tool;
   }
   beginHandler(): void {
     this.phase = "handler";
@@ -168,7 +191,10 @@ class RunningCall implements CallContext, CallState {
   }
   private evaluations(): NestedEvaluations {
     const { run, call, transaction, signal } = this.of;
-    return (this.nested ??= nestedEvaluations(run, call, transaction, signal, this.guard));
+    return (this.nested ??= nestedEvaluations(run, call, transaction, signal, {
+      ...this.guard,
+      idempotencyKey: () => this.idempotencyKey(),
+    }));
   }
 }
 
@@ -182,7 +208,7 @@ function assertDeclared({ name, uses }: CallState["asks"], key: ResourceKey<unkn
 /** How far a call is. */
 interface CallState {
   live: boolean;
-  phase: "policies" | "handler";
+  phase: "policies" | "reconcile" | "handler";
   /** The tool or policy whose code runs, and what it may ask for. */
   asks: Pick<Tool, "name" | "uses">;
   /** Why the call fails, where the running code asked for what it may not. */
@@ -201,7 +227,7 @@ interface UnreadResult {
 function callGuard({ run, call, tool }: CallParts, state: CallState): CallGuard {
   const isReadOnly = tool.readOnly === true || run.nesting?.readOnly === true;
   // A policy's check may hold only a reader's lock where the tool declares `uses`.
-  const mayChange = { handler: !isReadOnly, policies: !isReadOnly && tool.uses === undefined };
+  const mayChange = { handler: !isReadOnly, policies: !isReadOnly && tool.uses === undefined, reconcile: false };
   return {
     isReadOnly: () => !mayChange[state.phase],
     assertLive() {
@@ -212,8 +238,8 @@ function callGuard({ run, call, tool }: CallParts, state: CallState): CallGuard 
     assertMayChange(what) {
       if (mayChange[state.phase]) return;
       state.refusal ??=
-        state.phase === "handler"
-          ? `${tool.name} is read-only, but tried to change ${what}.`
+        state.phase !== "policies"
+          ? `${state.phase === "reconcile" ? `The reconcile of ${tool.name} may change nothing` : `${tool.name} is read-only`}, but tried to change ${what}.`
           : `A policy of ${tool.name} tried to change ${what}, which is not locked for it: a tool that declares what it uses, or is read-only, has policies that change no resource.`;
       throw new DefinitionError(state.refusal);
     },
@@ -223,7 +249,7 @@ function callGuard({ run, call, tool }: CallParts, state: CallState): CallGuard 
 
 /** A policy may dispatch, also for a tool that is read-only. */
 function assertMayDispatch({ phase, guard }: CallState): void {
-  if (phase === "handler") guard.assertMayChange("the session");
+  if (phase !== "policies") guard.assertMayChange("the session");
 }
 
 function callSession(run: Run, { id: callId }: ToolCall, transaction: Transaction, state: CallState): SessionState {

@@ -2,6 +2,7 @@ import { type AssistantMessage, type Tool, type ToolCall, type ToolMessage, type
 import { whyNoMoreCalls } from "../failing.ts";
 import { internalFailure, isFailure, type Failure } from "../failures.ts";
 import { after, allOf } from "../at-once.ts";
+import type { KeptCalls } from "../recording/contract.ts";
 import type { Run } from "../run.ts";
 import { endTransaction, rollback } from "../transactions/ending.ts";
 import { beginCalls } from "./begin.ts";
@@ -25,6 +26,7 @@ import { failed, jsonOf } from "./result.ts";
  */
 export async function executeToolCalls(run: Run, message: AssistantMessage, passed?: Failure): Promise<TurnOutcome> {
   const answers: ToolMessage[] = [];
+  run.calls = message.toolCalls;
   let stop: Failure | undefined =
     passed === undefined ? (run.limits.stopped("tool") ?? whyNoMoreCalls(run)) : { ...passed, phase: "tool" };
   for (const calls of batchesOf(run, message.toolCalls)) {
@@ -34,7 +36,7 @@ export async function executeToolCalls(run: Run, message: AssistantMessage, pass
       continue;
     }
     const before = run.faults.length;
-    const executing = executeBatch(run, calls);
+    const executing = executeRecorded(run, calls);
     const outcome = executing instanceof Promise ? await executing : executing;
     answers.push(...answersAfter(run.faults.slice(before), calls, outcome.answers));
     stop = outcome.stop ?? run.limits.check("tool");
@@ -42,6 +44,20 @@ export async function executeToolCalls(run: Run, message: AssistantMessage, pass
   const { context } = run;
   run.conversation.append(message, context === undefined ? answers : await context.shownAnswers(answers));
   return { answers, stop };
+}
+
+/** Calls that the record of the run answers are not run. */
+function executeRecorded(run: Run, calls: readonly ToolCall[]): TurnOutcome | Promise<TurnOutcome> {
+  const keeping = run.tape?.calls(run, calls);
+  return keeping === undefined ? executeBatch(run, calls) : keeping.then((kept) => executeRest(run, calls, kept));
+}
+
+async function executeRest(run: Run, calls: readonly ToolCall[], kept: KeptCalls | undefined): Promise<TurnOutcome> {
+  if (kept === undefined) return executeBatch(run, calls);
+  const rest = calls.filter((_, place) => kept.answers[place] === undefined);
+  const { answers, stop } = rest.length === 0 ? { answers: [], stop: kept.stop } : await executeBatch(run, rest);
+  const others = answers.values();
+  return { answers: kept.answers.map((answer) => answer ?? (others.next().value as ToolMessage)), stop };
 }
 
 /** Answers all calls with an unexpected error; what they did is undone. */

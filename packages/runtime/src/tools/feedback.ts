@@ -32,6 +32,25 @@ export async function withFeedback(
   }
 }
 
+/** The message of a call that the record answers, with the feedback that it had: `given` are names and texts in turn. */
+export function keptFeedback(run: Run, message: ToolMessage, given: readonly string[]): ToolMessage {
+  const now = run.world.clock.now();
+  const blocks: string[] = [];
+  for (const [index, { name }] of run.rendered.feedback.entries()) {
+    const cadence = cadenceOf(run, name, placeAmong(run.rendered.feedback, index));
+    cadence.calls += 1;
+    const at = given.findIndex((each, place) => place % 2 === 0 && each === name);
+    if (at === -1) continue;
+    Object.assign(cadence, { calls: 0, at: now });
+    blocks.push(blockOf(name, given[at + 1] ?? ""));
+  }
+  return blocks.length === 0 ? message : { ...message, text: [message.text, ...blocks].join("\n\n") };
+}
+
+function blockOf(provider: string, text: string): string {
+  return `<feedback from="${provider}">\n${text.toWellFormed()}\n</feedback>`;
+}
+
 async function withBlocks(
   run: Run,
   call: ToolCall,
@@ -50,7 +69,7 @@ async function withBlocks(
     if (text === undefined) return [];
     Object.assign(cadences[index] as Cadence, { calls: 0, at: now });
     run.publish({ type: "feedback.given", promptName: run.promptName, callId: call.id, provider: provider.name, text });
-    return [`<feedback from="${provider.name}">\n${text.toWellFormed()}\n</feedback>`];
+    return [blockOf(provider.name, text)];
   });
   await endTransaction(own);
   return blocks.length === 0 ? message : { ...message, text: [message.text, ...blocks].join("\n\n") };

@@ -88,7 +88,7 @@ function runBegun(batch: Batch, own: OwnTransactions): TurnOutcome | Promise<Tur
   }
   if (working instanceof Promise || batch.calls.length > 1) return endAfter(working, batch, own, before);
   batch.run.observing?.changed(batch.transaction, false);
-  const ending = endTransaction(batch.transaction);
+  const ending = endRecorded(batch.run, batch.transaction);
   return ending === undefined ? working : ending.then(() => working);
 }
 
@@ -114,9 +114,28 @@ async function endAfter(
       await endTransaction(each);
     }
     run.observing?.changed(transaction, false);
-    const ending = endTransaction(transaction);
+    const ending = endRecorded(run, transaction);
     if (ending !== undefined) await ending;
   }
+}
+
+/** What outlives the process is committed between two entries of the run's record; undefined: nothing is waited for. */
+function endRecorded(run: Run, transaction: Transaction): Promise<void> | undefined {
+  const committing = run.tape?.committing(run, transaction);
+  return committing === undefined ? endTransaction(transaction) : commitRecorded(run, transaction, committing);
+}
+
+async function commitRecorded(run: Run, transaction: Transaction, committing: Promise<void>): Promise<void> {
+  try {
+    await committing;
+  } catch (fault) {
+    // What cannot be recorded does not count.
+    await rollback(transaction);
+    await endTransaction(transaction);
+    throw fault;
+  }
+  await endTransaction(transaction);
+  await run.tape?.committed(run, transaction);
 }
 
 function runCalls(

@@ -33,6 +33,7 @@ export function recordCall(
   run.core.close(beforeEvent);
   if (errors.length === 0) {
     deliver(run, call, transaction);
+    run.tape?.succeeded(run, call, transaction);
     return result;
   }
   run.observing?.changed(transaction, true, [call.id]);
@@ -61,7 +62,8 @@ export function deliverEvents(run: Run, own: readonly PendingEvent[]): void {
     outer.pendingEvents.push(...own.map((each) => ({ ...each, callId: around })));
     return;
   }
-  for (const { event, by } of own) {
+  for (const { event, by, callId } of own) {
+    run.tape?.dispatched(run, event, callId);
     for (const error of run.core.notify(event)) {
       run.log("error", { type: event.type, error: messageOf(error) }, "session.listener.failed");
     }

@@ -203,8 +203,9 @@ async function handleLater(
 }
 
 /** Runs the handler, synchronously if it is synchronous. @throws what a synchronous handler throws. */
-function runHandler(run: Run, accepted: Accepted, { calling }: Handling): Invocation | Promise<Invocation> {
+function runHandler(run: Run, accepted: Accepted, handling: Handling): Invocation | Promise<Invocation> {
   const { call, tool, input } = accepted;
+  const { calling } = handling;
   const ended = (result: ToolResult): Invocation => {
     const why = result.success ? calling.refused() : result.message;
     return { params: jsonOf(input), result: why === undefined ? result : handlerFailed(run, call, why), ran: true };
@@ -215,12 +216,17 @@ function runHandler(run: Run, accepted: Accepted, { calling }: Handling): Invoca
     const files = made?.success === true ? made.files : undefined;
     return after(files === undefined ? result : resultWithFiles(run, result, files), ended);
   };
-  calling.beginHandler();
-  const returned: unknown = tool.execute(ownInput(input), calling.context);
-  if (!isThenable(returned)) return checked(returned);
-  return Promise.resolve(returned)
-    .then(checked)
-    .catch((error: unknown) => thrown(run, accepted, calling, error));
+  const execute = (): Invocation | Promise<Invocation> => {
+    calling.beginHandler();
+    const returned: unknown = tool.execute(ownInput(input), calling.context);
+    if (!isThenable(returned)) return checked(returned);
+    return Promise.resolve(returned)
+      .then(checked)
+      .catch((error: unknown) => thrown(run, accepted, calling, error));
+  };
+  if (run.tape === undefined) return execute();
+  const parts = { calling, execute, checked, whyTooLate: () => whyTooLate(run, handling) };
+  return run.tape.handler(run, accepted, parts, (error) => thrown(run, accepted, calling, error));
 }
 
 function thrown(run: Run, { call, tool, input }: Accepted, calling: CallContext, error: unknown): Invocation {

@@ -1,0 +1,22 @@
+declare const mode: unique symbol;
+
+/**
+ * One run of a journal, for the option `run` of `evaluate` and `stream`: made by `journal.run`, `journal.replay` or
+ * `journal.fork`. It serves one evaluation at a time, as often as wanted: a run that has ended answers from its record.
+ */
+export interface JournalRun {
+  /** The id of the run in its journal. */
+  readonly id: string;
+  /** Tells the three kinds apart for the compiler alone: no such field exists. */
+  readonly [mode]: "run" | "replay" | "fork";
+}
+
+/** How much of a response came from the record of its run. */
+export interface RunFacts {
+  /** The id of the run. */
+  readonly id: string;
+  /** 1 for a run that was never continued; it grows with each continuation. */
+  readonly attempt: number;
+  /** How many steps, answers of the model and tool calls, were taken from the record. */
+  readonly keptSteps: number;
+}

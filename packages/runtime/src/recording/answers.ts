@@ -1,0 +1,75 @@
+// The requests and answers of a run, as its record has them.
+import type { Message, ModelFailure, ModelRequest, ModelResponse } from "@proviso/core";
+import { messageOf } from "@proviso/core/internal";
+import type { Run } from "../run.ts";
+import type { Difference, EntryOf } from "./entries.ts";
+import { messageHash, restHashes, restNames } from "./hashes.ts";
+
+type Asked = Pick<EntryOf<"asked">, "same" | "hashes">;
+
+/** The last request of an evaluation. */
+interface LastRequest {
+  readonly messages: readonly Message[];
+  readonly tools: ModelRequest["tools"];
+  readonly rest: readonly string[];
+}
+
+/** Makes the hashes of each request: of what the request before did not have. */
+export class RequestHashes {
+  readonly #last = new Map<string, LastRequest>();
+
+  of(run: Run, request: ModelRequest | undefined): Asked {
+    if (request === undefined) return { same: 0, hashes: [] };
+    const { messages, tools } = request;
+    const last = this.#last.get(run.evaluationId);
+    const hide = (text: string): string => (run.world.secrets === undefined ? text : run.redaction.value(text));
+    const same = last === undefined ? 0 : sameMessages(last.messages, messages);
+    const hashes = messages.slice(same).map((message) => messageHash(message, hide));
+    const isSameRest = last !== undefined && last.tools === tools;
+    const rest = isSameRest ? last.rest : restHashes(request, hide);
+    this.#last.set(run.evaluationId, { messages, tools, rest });
+    return { same, hashes: isSameRest ? hashes : [...hashes, ...rest] };
+  }
+
+  /** Returns where a request differs from the recorded one. */
+  difference(recorded: Asked, now: Asked): Omit<Difference, "what"> | undefined {
+    const at = recorded.hashes.findIndex((hash, index) => hash !== now.hashes[index]);
+    const isLonger = now.hashes.length > recorded.hashes.length;
+    if (at === -1 && !isLonger && recorded.same === now.same) return undefined;
+    if (recorded.same !== now.same) return { path: "messages", recorded: recorded.same, now: now.same };
+    const index = at === -1 ? recorded.hashes.length : at;
+    const messages = Math.max(recorded.hashes.length, now.hashes.length) - restNames.length;
+    const path = index < messages || now.same > 0 ? `messages[${now.same + index}]` : (restNames[index - messages] ?? "messages");
+    return { path, recorded: recorded.hashes[index], now: now.hashes[index] };
+  }
+}
+
+/** How many messages two requests begin with. A history that only grew is not looked through. */
+function sameMessages(before: readonly Message[], now: readonly Message[]): number {
+  const last = before.length - 1;
+  if (before[0] === now[0] && before[last] === now[last]) return before.length;
+  const differs = before.findIndex((message, index) => message !== now[index]);
+  return differs === -1 ? before.length : differs;
+}
+
+/** An answer for the record: plain JSON without raw payloads and secrets. */
+export function recordedAnswer(
+  run: Run,
+  given: ModelResponse | ModelFailure,
+): Pick<EntryOf<"answered">, "answer" | "isRedacted"> {
+  const { payload: _payload, ...answer } = given;
+  const shown = "cause" in answer && answer.cause !== undefined ? { ...answer, cause: causeOf(answer.cause) } : answer;
+  if (run.world.secrets === undefined) return { answer: shown };
+  const hidden = run.redaction.value(shown);
+  return JSON.stringify(hidden) === JSON.stringify(shown) ? { answer: hidden } : { answer: hidden, isRedacted: true };
+}
+
+function causeOf(cause: unknown): unknown {
+  const { name, code } = (cause ?? {}) as { readonly name?: unknown; readonly code?: unknown };
+  return { name: String(name ?? "Error"), code: code === undefined ? undefined : String(code), message: messageOf(cause) };
+}
+
+/** The answer of a record, for the evaluation. */
+export function answerFrom(answer: EntryOf<"answered">["answer"]): ModelResponse | ModelFailure {
+  return { ...answer, payload: undefined } as ModelResponse | ModelFailure;
+}

@@ -1,0 +1,40 @@
+// Where a value differs from the recorded one.
+import type { Difference } from "./entries.ts";
+
+/** Characters of a value that a message shows. */
+const longestShown = 200;
+
+/** Returns the first place in which two values of plain JSON differ; undefined: nowhere. A field that is undefined is none. */
+export function differenceIn(
+  recorded: unknown,
+  now: unknown,
+  path = "",
+): Pick<Difference, "path" | "recorded" | "now"> | undefined {
+  if (Object.is(recorded, now)) return undefined;
+  if (!isObject(recorded) || !isObject(now) || Array.isArray(recorded) !== Array.isArray(now)) {
+    return { path, recorded, now };
+  }
+  if (Array.isArray(recorded) && Array.isArray(now)) {
+    const longest = Math.max(recorded.length, now.length);
+    for (let index = 0; index < longest; index++) {
+      const found = differenceIn(recorded[index], now[index], `${path}[${index}]`);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+  for (const key of new Set([...Object.keys(recorded), ...Object.keys(now)])) {
+    const found = differenceIn(recorded[key], now[key], path === "" ? key : `${path}.${key}`);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
+}
+
+/** A value as a message shows it. */
+export function shownValue(value: unknown): string {
+  const text = value === undefined ? "nothing" : JSON.stringify(value);
+  return text.length <= longestShown ? text : `${text.slice(0, longestShown)}…`;
+}

@@ -1,0 +1,87 @@
+// What the calls of a run did outside its record: what may have been done, and what was committed.
+import type { Tool, ToolCall } from "@proviso/core";
+import type { Run } from "../run.ts";
+import type { Transaction } from "../transactions/transaction.ts";
+import type { EntryContent, UnknownCall } from "./entries.ts";
+
+/** How effects are kept. */
+interface Keeper {
+  append(evaluationId: string, content: EntryContent): void;
+  assertNoFault(): void;
+  flushed(): Promise<void> | undefined;
+}
+
+/** Calls whose end the record has only when their transaction has ended, because a resource outlives the process. */
+export class EffectRecord {
+  readonly #unknown: readonly UnknownCall[];
+  readonly #keeper: Keeper;
+  readonly #known = new Set<string>();
+  readonly #keys = new Map<string, string>();
+  readonly #held = new Map<Transaction, string[]>();
+  /** Some text of the answer whose calls are run now was hidden. */
+  answerIsRedacted = false;
+
+  constructor(unknown: readonly UnknownCall[], keeper: Keeper) {
+    this.#unknown = unknown;
+    this.#keeper = keeper;
+  }
+
+  /** Whether the call may have been done, and nothing says that it may be done again. */
+  isUnknown(turn: number, callId: string, { readOnly, idempotent, transactional }: Tool): boolean {
+    if (this.#known.has(`${turn} ${callId}`)) return false;
+    const call = this.#unknown.find((each) => each.turn === turn && each.callId === callId);
+    if (call === undefined || readOnly === true || idempotent === true) return false;
+    return transactional !== true || call.isFinished;
+  }
+
+  /** A handler is about to begin; resolves when that is kept. undefined: nothing has to be waited for. */
+  starting(run: Run, call: ToolCall, tool: Tool, idempotencyKey: string): Promise<void> | undefined {
+    this.#keeper.assertNoFault();
+    this.#keys.set(call.id, idempotencyKey);
+    this.#keeper.append(run.evaluationId, { kind: "started", turn: run.turn, callId: call.id, idempotencyKey });
+    return tool.readOnly === true ? undefined : this.#keeper.flushed();
+  }
+
+  succeeded(run: Run, call: ToolCall, transaction: Transaction): void {
+    if (this.#unknown.length > 0) this.#known.add(`${run.turn} ${call.id}`);
+    const isDurable = transaction.snapshots.some(({ resource }) => resource.durable === true);
+    if (isDurable) {
+      const held = this.#held.get(transaction) ?? [];
+      this.#held.set(transaction, [...held, call.id]);
+      return;
+    }
+    this.#changed(run, call.id, transaction);
+    this.#keeper.append(run.evaluationId, { kind: "committed", turn: run.turn, callIds: [call.id] });
+  }
+
+  committing(run: Run, transaction: Transaction): Promise<void> | undefined {
+    const held = this.#held.get(transaction);
+    if (held === undefined) return undefined;
+    for (const callId of held) {
+      this.#changed(run, callId, transaction);
+      this.#keeper.append(run.evaluationId, { kind: "finished", turn: run.turn, callId, idempotencyKey: this.#keys.get(callId) ?? "" });
+    }
+    return this.#keeper.flushed();
+  }
+
+  committed(run: Run, transaction: Transaction): Promise<void> | undefined {
+    const callIds = this.#held.get(transaction);
+    if (callIds === undefined) return undefined;
+    this.#held.delete(transaction);
+    this.#keeper.append(run.evaluationId, { kind: "committed", turn: run.turn, callIds });
+    return this.#keeper.flushed();
+  }
+
+  /** What the call changed of resources in memory, so that another process can do it again. */
+  #changed(run: Run, callId: string, { snapshots }: Transaction): void {
+    for (const { resource, name, snapshot } of snapshots) {
+      if (resource.durable === true) continue;
+      const of = { kind: "changed", turn: run.turn, callId, resource: name } as const;
+      if (resource.changes === undefined) this.#keeper.append(run.evaluationId, of);
+      else {
+        const changes = resource.changes(snapshot);
+        if (changes !== undefined) this.#keeper.append(run.evaluationId, { ...of, changes });
+      }
+    }
+  }
+}

@@ -1,0 +1,34 @@
+import { RunError, type Divergence, type JournalError, type RunFault } from "@proviso/core";
+import { spent } from "../failing.ts";
+import type { Run } from "../run.ts";
+import { shownValue } from "./compare.ts";
+
+/** Why an evaluation with a run cannot go on: thrown through its loop, and made into a RunError at its end. */
+export class TapeFault extends Error {
+  override readonly name = "TapeFault";
+  readonly reason: RunFault;
+  readonly divergence: Divergence | undefined;
+  constructor(
+    reason: RunFault,
+    message: string,
+    more: { readonly divergence?: Divergence; readonly cause?: JournalError | undefined } = {},
+  ) {
+    super(message, more.cause === undefined ? undefined : { cause: more.cause });
+    this.reason = reason;
+    this.divergence = more.divergence;
+  }
+}
+
+/** The fault of a run in which something else happens than what was recorded. */
+export function divergedFault(runId: string, divergence: Divergence): TapeFault {
+  const { step, path, recorded, now, what } = divergence;
+  const where = path === "" ? `the ${what}` : path;
+  const message = `The run "${runId}" diverges at step ${step}: ${where} was ${shownValue(recorded)} and is ${shownValue(now)}.`;
+  return new TapeFault("diverged", message, { divergence });
+}
+
+/** Makes the error of a fault, with what the evaluation came to so far. */
+export function runError(run: Run, runId: string, { reason, message, divergence, cause }: TapeFault): RunError {
+  const details = run.redaction.details({ ...spent(run), phase: "request" as const, cause });
+  return new RunError(run.redaction.value(message), { ...details, reason, runId, divergence });
+}

@@ -1,0 +1,217 @@
+// Calls that the record answers: no handler, policy or lock takes part. What they did to the session is reduced again, and
+// what they did to resources in memory is done again.
+import type { AppEvent, FrameworkEvent, ToolCall, ToolInvoked, ToolMessage } from "@proviso/core";
+import { frozenInDepth, frozenJson, messageOf } from "@proviso/core/internal";
+import type { Failure } from "../failures.ts";
+import type { Run } from "../run.ts";
+import { keptFeedback } from "../tools/feedback.ts";
+import { toolMessage } from "../tools/message.ts";
+import type { KeptCalls } from "./contract.ts";
+import type { EntryOf, JournalEntry } from "./entries.ts";
+import type { Prefix } from "./prefix.ts";
+import { restoredFailure } from "./tape-limits.ts";
+
+/** How entries of the record reach session and listeners. */
+export interface Telling {
+  readonly run: Run;
+  /** Whether listeners hear them. */
+  readonly isTold: boolean;
+  /** Events of the application that the record has already. */
+  readonly delivering: WeakSet<object>;
+  timed(at: number): void;
+}
+
+/** Why calls cannot be brought back. */
+export interface LostChanges {
+  readonly fault: string;
+}
+
+/** Events of the run's own evaluation that belong to its calls. */
+const ofCalls = new Set<FrameworkEvent["type"]>([
+  "tool.requested",
+  "tool.progress",
+  "tool.invoked",
+  "sections.opened",
+  "feedback.given",
+  "transaction.failed",
+]);
+
+/** Answers the calls whose end stands in the record; undefined: it has none of them. */
+export async function keptCalls(
+  run: Run,
+  calls: readonly ToolCall[],
+  prefix: Prefix,
+  telling: Telling,
+): Promise<KeptCalls | LostChanges | undefined> {
+  const entries = entriesOf(run, calls, prefix);
+  const ends = endsIn(entries, run, calls);
+  if (ends.size === 0) return undefined;
+  prefix.at += entries.length;
+  const undone = undoneAmong(entries);
+  const blocks = new Map<string, string[]>();
+  let stop: Failure | undefined;
+  for (const [place, entry] of entries.entries()) {
+    telling.timed(entry.at);
+    if (entry.kind === "stopped") stop ??= restoredFailure(entry.failure);
+    if (entry.kind === "changed" && entry.evaluationId === run.evaluationId) {
+      const fault = await broughtBack(run, entry, telling);
+      if (fault !== undefined) return { fault };
+    }
+    if (entry.kind === "event") {
+      const { event } = entry;
+      if (event.type === "feedback.given" && entry.evaluationId === run.evaluationId) {
+        blocks.set(event.callId, [...(blocks.get(event.callId) ?? []), event.provider, event.text]);
+      }
+      const isEnd = event.type === "tool.invoked" && ends.get(event.callId) === event;
+      if (isEnd && event.result.success) tellSuccess(event, entries.slice(place + 1), telling);
+      else tell(event, telling, !undone.has(entry));
+      if (isEnd) run.toolResults.push(event);
+    }
+    if (entry.kind === "dispatched" && entry.callId === undefined) tellEntry(entry, telling);
+  }
+  sortResults(run, calls, ends.size);
+  const answers = calls.map((call): ToolMessage | undefined => {
+    const end = ends.get(call.id);
+    if (end === undefined) return undefined;
+    const message = toolMessage(call, end.result, run.context?.longestResult);
+    return run.rendered.feedback.length === 0 ? message : keptFeedback(run, message, blocks.get(call.id) ?? []);
+  });
+  return { answers, stop };
+}
+
+/** The entries from here to the end of the calls: what their events, and evaluations inside them, left. */
+function entriesOf(run: Run, calls: readonly ToolCall[], { entries, at }: Prefix): readonly JournalEntry[] {
+  const ids = new Set(calls.map(({ id }) => id));
+  let end = at;
+  for (; end < entries.length; end++) {
+    const entry = entries[end] as JournalEntry;
+    if (entry.evaluationId !== run.evaluationId) continue;
+    if (["asked", "answered", "checked", "waited", "drew"].includes(entry.kind)) break;
+    if (entry.kind === "started" && !ids.has(entry.callId)) break;
+    if (entry.kind !== "event") continue;
+    if (!ofCalls.has(entry.event.type)) break;
+    if ("callId" in entry.event && !ids.has(entry.event.callId)) break;
+  }
+  return entries.slice(at, end);
+}
+
+/** The last `tool.invoked` of each call. */
+function endsIn(
+  entries: readonly JournalEntry[],
+  { evaluationId, turn }: Run,
+  calls: readonly ToolCall[],
+): Map<string, ToolInvoked> {
+  const ids = new Set(calls.map(({ id }) => id));
+  const ends = new Map<string, ToolInvoked>();
+  for (const entry of entries) {
+    if (entry.kind !== "event" || entry.evaluationId !== evaluationId) continue;
+    const { event } = entry;
+    if (event.type === "tool.invoked" && event.turn === turn && ids.has(event.callId)) {
+      ends.set(event.callId, frozenJson(event));
+    }
+  }
+  return ends;
+}
+
+/** Events that a failed call had emitted, itself or in evaluations inside it: no state has them. */
+function undoneAmong(entries: readonly JournalEntry[]): ReadonlySet<JournalEntry> {
+  const keyOf = (evaluationId: string, callId: string): string => JSON.stringify([evaluationId, callId]);
+  const parents = new Map<string, { readonly evaluationId: string; readonly callId: string }>();
+  for (const entry of entries) {
+    if (entry.kind === "event" && entry.event.parent !== undefined) parents.set(entry.evaluationId, entry.event.parent);
+  }
+  const undone = new Set<JournalEntry>();
+  /** Whether the call whose events come before this place succeeds, by call. */
+  const succeeds = new Map<string, boolean>();
+  const isUndone = (evaluationId: string, callId: string | undefined): boolean => {
+    if (callId !== undefined && succeeds.get(keyOf(evaluationId, callId)) === false) return true;
+    const parent = parents.get(evaluationId);
+    return parent !== undefined && isUndone(parent.evaluationId, parent.callId);
+  };
+  for (const entry of entries.toReversed()) {
+    if (entry.kind !== "event") continue;
+    const { event, evaluationId } = entry;
+    const callId = "callId" in event ? event.callId : undefined;
+    if (event.type === "tool.invoked") {
+      const key = keyOf(evaluationId, event.callId);
+      // A success that could not be recorded is followed by its failure.
+      const isVetoed = succeeds.has(key);
+      if (isVetoed || isUndone(evaluationId, undefined)) undone.add(entry);
+      if (!isVetoed) succeeds.set(key, event.result.success);
+      continue;
+    }
+    if (isUndone(evaluationId, event.type === "feedback.given" ? undefined : callId)) undone.add(entry);
+    if (event.type === "tool.requested" && callId !== undefined) succeeds.delete(keyOf(evaluationId, callId));
+  }
+  return undone;
+}
+
+/** What a successful call had dispatched was reduced before its end, and is delivered after it. */
+function tellSuccess(event: ToolInvoked, after: readonly JournalEntry[], telling: Telling): void {
+  const { core } = telling.run;
+  const dispatched: AppEvent[] = [];
+  for (const entry of after) {
+    if (entry.kind !== "dispatched" || entry.callId !== event.callId) break;
+    dispatched.push(frozenInDepth(entry.event));
+  }
+  for (const each of dispatched) core.reduce(each, { evaluationId: event.evaluationId, callId: event.callId });
+  tell(event, telling, true);
+  for (const each of dispatched) {
+    telling.delivering.add(each);
+    if (!telling.isTold) continue;
+    core.notify(each);
+    telling.run.watch?.({ type: "app", event: each });
+  }
+}
+
+function tell(event: FrameworkEvent, { run, isTold }: Telling, isReduced: boolean): void {
+  const { core, watch } = run;
+  core.renumber(event.seq);
+  core.passOver();
+  const whole = frozenJson(event);
+  if (isReduced) core.reduce(whole);
+  if (!isTold) return;
+  core.notify(whole);
+  watch?.(whole as never);
+}
+
+/** An entry that stands apart from the calls: an event of the application, or of an evaluation that outlived its call. */
+export function tellEntry(entry: JournalEntry, telling: Telling): void {
+  if (entry.kind === "event") tell(entry.event, telling, true);
+  if (entry.kind !== "dispatched" || entry.callId !== undefined) return;
+  const event = frozenInDepth(entry.event);
+  const { core } = telling.run;
+  core.reduceConcurrent(event);
+  telling.delivering.add(event);
+  if (telling.isTold) core.notify(event);
+}
+
+/** Does again what the call changed of a resource; a text: why that cannot be. */
+async function broughtBack(
+  run: Run,
+  { resource: name, changes, callId }: EntryOf<"changed">,
+  { isTold }: Telling,
+): Promise<string | undefined> {
+  // A replay has no resources.
+  if (isTold) return undefined;
+  const of = `what the call ${callId} changed in "${name}" cannot be brought back`;
+  if (changes === undefined) {
+    return `${of}: the resource has neither changes and apply nor durable. Give it them, or declare what the tool uses.`;
+  }
+  const found = run.resources.participants().find((each) => each.name === name);
+  if (found?.resource.apply === undefined) return `${of}: no such resource is there when the run goes on. Provide it.`;
+  try {
+    await found.resource.apply(changes);
+    return undefined;
+  } catch (error) {
+    return `${of}: ${messageOf(error)}`;
+  }
+}
+
+/** Sorts the results in the model's order, as they are where calls overlap. */
+function sortResults(run: Run, calls: readonly ToolCall[], count: number): void {
+  if (calls.length === 1) return;
+  const places = new Map(calls.map(({ id }, place) => [id, place]));
+  const own = run.toolResults.splice(run.toolResults.length - count);
+  run.toolResults.push(...own.toSorted((a, b) => (places.get(a.callId) ?? 0) - (places.get(b.callId) ?? 0)));
+}

@@ -1,0 +1,73 @@
+// What stands of a run, read in order. Entries that the evaluation itself does not come to are passed on the way.
+import type { EntryContent, EntryOf, JournalEntry } from "./entries.ts";
+
+/** Kinds that the evaluation comes to by itself, in the order of the record. */
+const met = new Set<EntryContent["kind"]>(["event", "asked", "answered", "waited", "drew", "checked", "stopped"]);
+
+/** The entries that stand, and how far the evaluation has come in them. */
+export class Prefix {
+  readonly entries: readonly JournalEntry[];
+  /** The place of the entry that is next. */
+  at = 0;
+  /** Evaluations that come to their entries themselves: the run's own, and those beside its calls. */
+  readonly own = new Set<string>();
+  /** Takes an entry that the evaluation does not come to: an event of an evaluation inside, say. */
+  readonly #pass: (entry: JournalEntry) => void;
+  /** The time of the entry that was taken last. */
+  readonly #timed: (at: number) => void;
+
+  constructor(
+    entries: readonly JournalEntry[],
+    on: { readonly pass: (entry: JournalEntry) => void; readonly timed: (at: number) => void },
+  ) {
+    this.entries = entries;
+    this.#pass = on.pass;
+    this.#timed = on.timed;
+  }
+
+  /** Returns the entry that the evaluation comes to next, which stays where it is; undefined: there is none. */
+  peek(): JournalEntry | undefined {
+    for (; this.at < this.entries.length; this.at++) {
+      const entry = this.entries[this.at] as JournalEntry;
+      if (met.has(entry.kind) && this.own.has(entry.evaluationId)) return entry;
+      this.#pass(entry);
+    }
+    return undefined;
+  }
+
+  /** Whether something is left that the evaluation comes to. */
+  isLeft(): boolean {
+    return this.peek() !== undefined;
+  }
+
+  /** Takes the next entry where it is of that kind. */
+  take<Kind extends EntryContent["kind"]>(kind: Kind): EntryOf<Kind> | undefined {
+    const entry = this.peek();
+    if (entry?.kind !== kind) return undefined;
+    this.at++;
+    this.#timed(entry.at);
+    return entry as EntryOf<Kind>;
+  }
+
+  /**
+   * Takes a limit that was met by this question, where it is the next entry of the run's own evaluation; nothing is passed
+   * on the way to another one.
+   */
+  nextStop(by: string): EntryOf<"stopped"> | undefined {
+    let at = this.at;
+    while (at < this.entries.length && !met.has((this.entries[at] as JournalEntry).kind)) at++;
+    const next = this.entries[at];
+    const isNext = next?.kind === "stopped" && next.by === by && this.own.has(next.evaluationId);
+    return isNext ? this.take("stopped") : undefined;
+  }
+
+  /** Takes the deltas that stand before the next entry. */
+  *deltas(): Generator<EntryOf<"delta">> {
+    for (; this.at < this.entries.length; this.at++) {
+      const entry = this.entries[this.at] as JournalEntry;
+      if (entry.kind !== "delta") return;
+      this.#timed(entry.at);
+      yield entry as EntryOf<"delta">;
+    }
+  }
+}

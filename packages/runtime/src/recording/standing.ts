@@ -1,0 +1,133 @@
+// What of a record stands: the entries that the last attempt went on from, and where the next one may go on.
+import type { EntryOf, JournalEntry, UnknownCall } from "./entries.ts";
+
+/**
+ * Returns the entries that stand, in order: those that an attempt did not go on from are left out, and so is what a call
+ * had emitted that was run again.
+ */
+export function standingEntries(entries: readonly JournalEntry[]): readonly JournalEntry[] {
+  let standing: JournalEntry[] = [];
+  for (const entry of entries) {
+    if (entry.kind === "resumed") standing = keptOf(standing.filter(({ index }) => index < entry.kept));
+    standing.push(entry);
+  }
+  return standing;
+}
+
+/** Without what open calls, and evaluations inside them, had done: they are run again. */
+function keptOf(entries: readonly JournalEntry[]): JournalEntry[] {
+  const open = openCalls(entries);
+  if (open.length === 0) return [...entries];
+  const dropped = new Set<JournalEntry>();
+  for (const { from, callId, evaluationId } of open) {
+    const inside = new Set<string>();
+    for (const entry of entries.slice(from)) {
+      const parent = entry.kind === "event" ? entry.event.parent : undefined;
+      if (parent !== undefined && (inside.has(parent.evaluationId) || (parent.evaluationId === evaluationId && parent.callId === callId)))
+        inside.add(entry.evaluationId);
+      const isOwn = entry.evaluationId === evaluationId && callIdOf(entry) === callId;
+      if (isOwn || inside.has(entry.evaluationId)) dropped.add(entry);
+    }
+  }
+  return entries.filter((entry) => !dropped.has(entry));
+}
+
+interface OpenCall extends Omit<UnknownCall, "isFinished"> {
+  readonly from: number;
+  readonly evaluationId: string;
+  isStarted: boolean;
+  isFinished: boolean;
+}
+
+/** The calls of the run's own evaluation that were announced and have no end. */
+function openCalls(entries: readonly JournalEntry[]): readonly OpenCall[] {
+  const own = entries[0]?.evaluationId;
+  const open = new Map<string, OpenCall>();
+  for (const [from, entry] of entries.entries()) {
+    if (entry.evaluationId !== own) continue;
+    if (entry.kind === "started") {
+      const call = open.get(entry.callId);
+      if (call !== undefined) call.isStarted = true;
+    }
+    if (entry.kind === "finished") {
+      const call = open.get(entry.callId);
+      if (call !== undefined) call.isFinished = true;
+    }
+    if (entry.kind === "committed") for (const id of entry.callIds) open.delete(id);
+    if (entry.kind !== "event") continue;
+    const { event } = entry;
+    if (event.type === "tool.requested") {
+      const { turn, callId, name } = event;
+      open.set(callId, { turn, callId, name, from, evaluationId: own, isStarted: false, isFinished: false });
+    }
+    if (event.type === "tool.invoked" && !event.result.success) open.delete(event.callId);
+  }
+  return [...open.values()];
+}
+
+/** The id of the call that an entry is about; undefined: it is about none. */
+export function callIdOf(entry: JournalEntry): string | undefined {
+  if (entry.kind === "event") return "callId" in entry.event ? entry.event.callId : undefined;
+  return "callId" in entry ? entry.callId : undefined;
+}
+
+/** Why a run that has ended cannot be answered from its record: its end was a limit or a failure that may pass. */
+const goesOnAfter = new Set(["deadline", "budget", "turns", "aborted", "throttled", "process", "render", "listener", "internal"]);
+
+/** Whether a failure with this code lets its run go on when it is evaluated again. */
+export function goesOn(code: string): boolean {
+  return goesOnAfter.has(code);
+}
+
+/** Where the next attempt goes on. */
+export interface Cut {
+  /** The entries that stand, up to the last step. */
+  readonly entries: readonly JournalEntry[];
+  /** How many entries of the record are before the cut. */
+  readonly kept: number;
+  /** Calls that had begun, and whose end was not kept. */
+  readonly unknown: readonly UnknownCall[];
+}
+
+/** Whether a record has an end that is given again; undefined: none, or one that its run goes on after. */
+export function lastingEnd(standing: readonly JournalEntry[]): EntryOf<"ended"> | undefined {
+  const last = standing.findLast((entry) => entry.kind === "ended" || entry.kind === "resumed");
+  return last?.kind === "ended" && last.goesOn !== true ? last : undefined;
+}
+
+/**
+ * Cuts a record after its last step: an answer of the model, or the end of a call. What a limit ended counts as no step,
+ * for the run goes on with other limits.
+ */
+export function cutAfterLastStep(standing: readonly JournalEntry[]): Cut {
+  const own = standing[0]?.evaluationId;
+  const stoppedAt = standing.findIndex((entry) => entry.kind === "stopped" && entry.evaluationId === own);
+  const before = stoppedAt === -1 ? standing : standing.slice(0, stoppedAt);
+  const last = before.findLastIndex((entry) => entry.evaluationId === own && isStep(entry));
+  // What was begun without a step begins again, with its session.
+  const entries = before.slice(0, Math.max(last, 0) + 1);
+  const kept = (entries.at(-1)?.index ?? -1) + 1;
+  const unknown = openCalls(standing)
+    .filter(({ isStarted }) => isStarted)
+    .map(({ turn, callId, name, isFinished }) => ({ turn, callId, name, isFinished }));
+  return { entries: keptOf(entries), kept, unknown };
+}
+
+function isStep(entry: JournalEntry): boolean {
+  if (entry.kind === "answered") return entry.answer.failure === undefined;
+  if (entry.kind === "committed") return true;
+  return entry.kind === "event" && entry.event.type === "tool.invoked" && !entry.event.result.success;
+}
+
+/** How many steps the run's own evaluation has: answers of the model and calls. */
+export function stepsIn(entries: readonly JournalEntry[]): number {
+  const own = entries[0]?.evaluationId;
+  let steps = 0;
+  for (const entry of entries) {
+    if (entry.evaluationId !== own) continue;
+    if (entry.kind === "answered" && entry.answer.failure === undefined) steps++;
+    else if (entry.kind === "committed") steps += entry.callIds.length;
+    else if (entry.kind === "event" && entry.event.type === "tool.invoked" && !entry.event.result.success) steps++;
+  }
+  return steps;
+}

@@ -1,0 +1,150 @@
+import type { Budget, BudgetTracker, Deadline, Usage } from "@proviso/core";
+import type { EvaluationPhase } from "@proviso/core/internal";
+import type { Wanted } from "../budget-room.ts";
+import type { Granted } from "../budgets.ts";
+import { failure, isFailure, type Failure, type LimitFailure } from "../failures.ts";
+import type { Limits } from "../limits.ts";
+
+/** Where a limit was met: only the same question gets it again from a record. */
+export type Asked = "check" | "checkRequest" | "unpriced" | "reserve" | "stopped" | "race";
+
+/** How a record answers for limits. */
+export interface LimitRecord {
+  /** Whether all comes from the record: the limits themselves are not asked. */
+  isReplay(): boolean;
+  isKept(): boolean;
+  /** Takes a limit that the record says was met by this question now; undefined: none. */
+  taken(by: Asked): Failure | undefined;
+  /** A limit was met. */
+  met(by: Asked, why: Failure): void;
+}
+
+/** Limits whose end is in the record of a run: a replay meets them where they were met. */
+export class RecordedLimits implements Limits {
+  readonly #limits: Limits;
+  readonly #record: LimitRecord;
+  /** A budget that others spend from too was charged for the recorded requests already. */
+  readonly #isShared: boolean;
+  /** The limit that a replay has met. */
+  #met: Failure | undefined;
+
+  constructor(limits: Limits, record: LimitRecord, budget: Budget | BudgetTracker | undefined) {
+    this.#limits = limits;
+    this.#record = record;
+    this.#isShared = budget !== undefined && "reserve" in budget;
+  }
+
+  get signal(): AbortSignal {
+    return this.#limits.signal;
+  }
+  get deadline(): Deadline | undefined {
+    return this.#limits.deadline;
+  }
+  get budget(): BudgetTracker | undefined {
+    return this.#limits.budget;
+  }
+  get limitsCost(): boolean {
+    return this.#limits.limitsCost;
+  }
+
+  check(phase: EvaluationPhase): Failure | undefined {
+    return this.#asked("check", phase, () => this.#limits.check(phase));
+  }
+  checkRequest(): Failure | undefined {
+    return this.#asked("checkRequest", "request", () => this.#limits.checkRequest());
+  }
+  unpriced(usage: Usage): Failure | undefined {
+    return this.#asked("unpriced", "response", () => this.#limits.unpriced(usage));
+  }
+  spendsFrom(tracker: BudgetTracker): boolean {
+    return this.#limits.spendsFrom(tracker);
+  }
+  stopped(phase: EvaluationPhase): LimitFailure | undefined {
+    return this.#asked("stopped", phase, () => this.#limits.stopped(phase)) as LimitFailure | undefined;
+  }
+
+  reserve(wanted: Wanted | undefined): Granted | Failure | Promise<Granted | Failure> {
+    const before = this.#fromRecord("reserve", "request");
+    if (before !== undefined) return before;
+    if (this.#record.isKept() && this.#isShared) return nothingHeld;
+    const granting = this.#limits.reserve(wanted);
+    const seen = (granted: Granted | Failure): Granted | Failure => {
+      if (isFailure(granted)) this.#record.met("reserve", granted);
+      return granted;
+    };
+    return granting instanceof Promise ? granting.then(seen) : seen(granting);
+  }
+
+  async race<T>(work: Promise<T>, phase: EvaluationPhase): Promise<T | LimitFailure> {
+    const before = this.#fromRecord("race", phase);
+    if (before !== undefined) {
+      work.catch(() => {});
+      return before as LimitFailure;
+    }
+    const ended = await this.#limits.race(work, phase);
+    if (isFailure(ended) && (ended.stop === "deadline" || ended.stop === "aborted")) {
+      const fired = this.#limits.stopped(phase);
+      if (fired !== undefined) this.#record.met("race", fired);
+    }
+    return ended;
+  }
+
+  close(): void {
+    this.#limits.close();
+  }
+
+  #asked(by: Asked, phase: EvaluationPhase, ask: () => Failure | undefined): Failure | undefined {
+    const before = this.#fromRecord(by, phase);
+    if (before !== undefined || this.#record.isReplay()) return before;
+    const why = ask();
+    if (why !== undefined) this.#record.met(by, why);
+    return why;
+  }
+
+  #fromRecord(by: Asked, phase: EvaluationPhase): Failure | undefined {
+    this.#met ??= this.#record.taken(by);
+    if (this.#met === undefined) return undefined;
+    const isLimit = this.#met.stop === "deadline" || this.#met.stop === "aborted";
+    return isLimit || by === "check" || by === "checkRequest" || by === "reserve" || by === "unpriced"
+      ? { ...this.#met, phase }
+      : undefined;
+  }
+}
+
+/** What a request that is answered from the record holds of a budget that was charged for it before. */
+const nothingHeld: Granted = {
+  settle: () => {},
+  holds: () => false,
+  pause: () => {},
+  goOn: () => undefined,
+  room: undefined,
+};
+
+/** A limit's failure as plain JSON. */
+export function savedFailure(why: Failure): unknown {
+  const { stop, phase, message } = why;
+  if (why.stop === "deadline") return { stop, phase, message, expiresAt: why.expiresAt.getTime() };
+  if (why.stop === "budget") {
+    const { dimension, limit, spent, reserved, wanted } = why;
+    return { stop, phase, message, dimension, limit, spent, reserved, wanted };
+  }
+  return { stop, phase, message };
+}
+
+interface SavedFailure {
+  readonly stop: Failure["stop"];
+  readonly phase: EvaluationPhase;
+  readonly message: string;
+  /** Epoch milliseconds. */
+  readonly expiresAt?: number;
+}
+
+/** The failure that was saved; its cause is gone. */
+export function restoredFailure(saved: unknown): Failure {
+  const { stop, phase, message, expiresAt = 0, ...state } = saved as SavedFailure;
+  const base = { phase, message };
+  if (stop === "deadline") return failure({ stop: "deadline", expiresAt: new Date(expiresAt), ...base });
+  if (stop === "budget") return failure({ ...state, stop: "budget", tracker: undefined, ...base } as never);
+  return failure({ stop: "aborted", ...base });
+}
+

@@ -1,0 +1,27 @@
+import type { ToolCall } from "@proviso/core";
+import { shortHash } from "@proviso/core/internal";
+import type { Run } from "../run.ts";
+
+/**
+ * The key of a call: the first 128 bits of the SHA-256 of where it stands and what it asks, in base64url. Ids that a model
+ * or a process makes up are not in it, so that the call has the same key whenever its run goes on.
+ */
+export function keyOfCall(run: Run, call: ToolCall): string {
+  const place = [run.turn, Math.max(0, run.calls.indexOf(call))];
+  return shortHash([placeOf(run), ...place, call.name, argumentsOf(call)]);
+}
+
+/** The run, and the calls and evaluations that the evaluation is inside of. */
+function placeOf({ nesting, tape, evaluationId }: Run): string {
+  if (nesting === undefined) return tape?.runId ?? evaluationId;
+  return `${nesting.idempotencyKey?.() ?? placeOf(nesting.run)} ${nesting.ordinal ?? 0}`;
+}
+
+/** The arguments as JSON; a text that is none as it is. */
+function argumentsOf({ arguments: given }: ToolCall): unknown {
+  try {
+    return JSON.parse(given);
+  } catch {
+    return given;
+  }
+}
