@@ -14,14 +14,15 @@ export interface FrameFile {
 }
 
 /** @throws {JournalError} "foreign", "newer", "damaged"; SQLite's own error where another process prepares the file now. */
-export function openFrameFile(file: string): FrameFile {
+export function openFrameFile(file: string, durability: "process" | "power"): FrameFile {
   makePrivate(file);
   const database = new (sqliteModule().DatabaseSync)(file);
   try {
     database.exec("PRAGMA busy_timeout = 0");
     if (!isPrepared(database, file)) prepare(database, file);
     // The first change to a file that was there already.
-    database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
+    const synchronous = durability === "power" ? "FULL" : "NORMAL";
+    database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous};`);
     return { rows: frameRows(database), close: () => database.close() };
   } catch (error) {
     database.close();

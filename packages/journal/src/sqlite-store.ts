@@ -18,6 +18,11 @@ export interface SqliteStoreOptions {
    * the method rejects with a JournalError "busy".
    */
   readonly busyTimeoutMs?: number | undefined;
+  /**
+   * What an append survives: "process", the end of the process; "power", that of the machine too, for an fsync with each.
+   * Default "process".
+   */
+  readonly durability?: "process" | "power" | undefined;
   /** Time and timers. Default: the system's. */
   readonly clock?: Clock | undefined;
 }
@@ -30,8 +35,8 @@ export interface SqliteStoreOptions {
  * damaged; it is left alone.
  */
 export function sqliteStore(path: string, options: SqliteStoreOptions = {}): JournalStore {
-  checkOptionNames("sqliteStore", options, { busyTimeoutMs: true, clock: true });
-  const { busyTimeoutMs = 5_000, clock = systemClock } = options;
+  checkOptionNames("sqliteStore", options, { busyTimeoutMs: true, clock: true, durability: true });
+  const { busyTimeoutMs = 5_000, clock = systemClock, durability = "process" } = options;
   if (!Number.isSafeInteger(busyTimeoutMs) || busyTimeoutMs < 0) {
     throw new DefinitionError(`busyTimeoutMs has to be a whole number of milliseconds, not ${busyTimeoutMs}.`);
   }
@@ -40,13 +45,13 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Jou
   }
   // The process may go elsewhere later.
   const file = resolve(path);
-  let open = opened(file);
+  let open = opened(file, durability);
   let isClosed = false;
   const run = async <T>(doing: string, work: (rows: FrameRows) => T): Promise<T> => {
     const inFile = (): T => {
       if (isClosed) throw new JournalError(`The journal ${file} is closed.`, { reason: "closed" });
       // Another process prepared the file when this store was made.
-      open ??= openFrameFile(file);
+      open ??= openFrameFile(file, durability);
       return work(open.rows);
     };
     return whenFree({ clock, busyTimeoutMs, doing: `${doing} the journal ${file}` }, inFile).catch((error: unknown) => {
@@ -88,9 +93,9 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Jou
 }
 
 /** undefined: another process prepares the file now. @throws {JournalError} */
-function opened(file: string): FrameFile | undefined {
+function opened(file: string, durability: "process" | "power"): FrameFile | undefined {
   try {
-    return openFrameFile(file);
+    return openFrameFile(file, durability);
   } catch (cause) {
     const error = sqliteError(cause, `Opening the journal ${file}`);
     if (isBusy(error)) return undefined;

@@ -1,6 +1,6 @@
 // The requests and answers of a run, as its record has them.
 import type { Message, ModelFailure, ModelRequest, ModelResponse } from "@proviso/core";
-import { messageOf } from "@proviso/core/internal";
+import { messageOf, toJsonValue } from "@proviso/core/internal";
 import type { Run } from "../run.ts";
 import type { Difference, EntryOf } from "./entries.ts";
 import { messageHash, restHashes, restNames } from "./hashes.ts";
@@ -56,8 +56,10 @@ function sameMessages(before: readonly Message[], now: readonly Message[]): numb
 export function recordedAnswer(
   run: Run,
   given: ModelResponse | ModelFailure,
+  payloads = false,
 ): Pick<EntryOf<"answered">, "answer" | "isRedacted"> {
-  const { payload: _payload, ...answer } = given;
+  const { payload, ...bare } = given;
+  const answer = payloads && payload !== undefined ? { ...bare, payload: toJsonValue(payload)?.value } : bare;
   const shown = "cause" in answer && answer.cause !== undefined ? { ...answer, cause: causeOf(answer.cause) } : answer;
   if (run.world.secrets === undefined) return { answer: shown };
   const hidden = run.redaction.value(shown);
@@ -71,5 +73,5 @@ function causeOf(cause: unknown): unknown {
 
 /** The answer of a record, for the evaluation. */
 export function answerFrom(answer: EntryOf<"answered">["answer"]): ModelResponse | ModelFailure {
-  return { ...answer, payload: undefined } as ModelResponse | ModelFailure;
+  return { ...answer } as ModelResponse | ModelFailure;
 }

@@ -129,6 +129,20 @@ export interface NumberedEvent {
 }
 
 const opener = Symbol("open");
+const beginning = Symbol("beginning");
+
+/** What a recorded run began with. */
+export interface RecordedBeginning {
+  readonly prompt: string;
+  /** As JSON. */
+  readonly params: unknown;
+  /** The name of the adapter. */
+  readonly adapter: string;
+  readonly model: string;
+  /** Whether the model was given the schema of the output. */
+  readonly nativeOutput: boolean;
+  readonly session: { readonly id: string };
+}
 
 /** Opens the record of a run. @throws {EvaluationFailure} */
 export type OpenTape = (
@@ -140,8 +154,14 @@ export type OpenTape = (
 ) => Promise<Tape>;
 
 /** Makes the value of the option `run`, which brings its code along. */
-export function journalRun(id: string, open: OpenTape): JournalRun {
-  return Object.freeze(Object.defineProperty({ id }, opener, { value: open })) as unknown as JournalRun;
+export function journalRun(id: string, open: OpenTape, read: () => Promise<RecordedBeginning>): JournalRun {
+  const run = Object.defineProperties({ id }, { [opener]: { value: open }, [beginning]: { value: read } });
+  return Object.freeze(run) as unknown as JournalRun;
+}
+
+/** Reads what a run began with. @throws {JournalError} for one that has not begun. */
+export function recordedBeginning(run: JournalRun): Promise<RecordedBeginning> {
+  return (run as unknown as { readonly [beginning]: () => Promise<RecordedBeginning> })[beginning]();
 }
 
 /** undefined: it is not a run that a journal made. */

@@ -40,6 +40,8 @@ export type EntryContent =
       /** The name of the adapter. */
       readonly adapter: string;
       readonly model: string;
+      /** Whether the model is given the schema of the output. */
+      readonly nativeOutput: boolean;
       /** The session as it was. `state`: the slices of its JSON. */
       readonly session: { readonly id: string; readonly seq: number; readonly state: unknown };
       /** The override that was found; left out: none was asked for, or there was none. */
@@ -110,6 +112,8 @@ export interface RunSource {
   readonly id: string;
   /** "run" begins or continues, "replay" only reads, "fork" begins with entries of another run. */
   readonly mode: "run" | "replay" | "fork";
+  /** Whether providers' raw payloads are kept too. Default false. */
+  readonly payloads?: boolean | undefined;
   /**
    * Returns what stands, and the number of the attempt that goes on from it; of a run that is continued, after it was
    * appended that it is.

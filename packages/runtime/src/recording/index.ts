@@ -1,5 +1,8 @@
+export { sessionAfter } from "./rebuilt.ts";
+export { recordedBeginning } from "./contract.ts";
+export type { RecordedBeginning } from "./contract.ts";
 export { runOf } from "./run-of.ts";
-export { cutAfterLastStep, goesOn, lastingEnd, standingEntries, stepsIn } from "./standing.ts";
+export { cutAfterLastStep, entriesToStep, lastingEnd, standingEntries, stepsOf } from "./standing.ts";
 export type { Cut } from "./standing.ts";
 export type {
   EntryBase,

@@ -13,7 +13,7 @@ import { restoredFailure } from "./tape-limits.ts";
 
 /** How entries of the record reach session and listeners. */
 export interface Telling {
-  readonly run: Run;
+  readonly run: Pick<Run, "core" | "watch">;
   /** Whether listeners hear them. */
   readonly isTold: boolean;
   /** Events of the application that the record has already. */
@@ -51,6 +51,7 @@ export async function keptCalls(
   const blocks = new Map<string, string[]>();
   let stop: Failure | undefined;
   for (const [place, entry] of entries.entries()) {
+    if (entry.kind === "resumed") continue;
     telling.timed(entry.at);
     if (entry.kind === "stopped") stop ??= restoredFailure(entry.failure);
     if (entry.kind === "changed" && entry.evaluationId === run.evaluationId) {
@@ -82,17 +83,22 @@ export async function keptCalls(
 /** The entries from here to the end of the calls: what their events, and evaluations inside them, left. */
 function entriesOf(run: Run, calls: readonly ToolCall[], { entries, at }: Prefix): readonly JournalEntry[] {
   const ids = new Set(calls.map(({ id }) => id));
-  let end = at;
-  for (; end < entries.length; end++) {
+  let last = at;
+  for (let end = at; end < entries.length; end++) {
     const entry = entries[end] as JournalEntry;
-    if (entry.evaluationId !== run.evaluationId) continue;
-    if (["asked", "answered", "checked", "waited", "drew"].includes(entry.kind)) break;
+    if (entry.evaluationId !== run.evaluationId || entry.kind === "resumed") continue;
+    if (["asked", "answered", "checked", "waited", "drew", "ended"].includes(entry.kind)) break;
     if (entry.kind === "started" && !ids.has(entry.callId)) break;
-    if (entry.kind !== "event") continue;
+    if (entry.kind === "event" && entry.event.type === "run.resumed") continue;
+    if (entry.kind !== "event") {
+      last = end + 1;
+      continue;
+    }
     if (!ofCalls.has(entry.event.type)) break;
     if ("callId" in entry.event && !ids.has(entry.event.callId)) break;
+    last = end + 1;
   }
-  return entries.slice(at, end);
+  return entries.slice(at, last);
 }
 
 /** The last `tool.invoked` of each call. */
@@ -126,7 +132,7 @@ function undoneAmong(entries: readonly JournalEntry[]): ReadonlySet<JournalEntry
   const isUndone = (evaluationId: string, callId: string | undefined): boolean => {
     if (callId !== undefined && succeeds.get(keyOf(evaluationId, callId)) === false) return true;
     const parent = parents.get(evaluationId);
-    return parent !== undefined && isUndone(parent.evaluationId, parent.callId);
+    return parent !== undefined && parent.evaluationId !== evaluationId && isUndone(parent.evaluationId, parent.callId);
   };
   for (const entry of entries.toReversed()) {
     if (entry.kind !== "event") continue;
@@ -184,6 +190,20 @@ export function tellEntry(entry: JournalEntry, telling: Telling): void {
   core.reduceConcurrent(event);
   telling.delivering.add(event);
   if (telling.isTold) core.notify(event);
+}
+
+/** Reduces a whole record, or the beginning of one. */
+export function tellAll(entries: readonly JournalEntry[], core: Run["core"]): void {
+  const telling: Telling = { run: { core, watch: undefined }, isTold: false, delivering: new WeakSet(), timed: () => {} };
+  const undone = undoneAmong(entries);
+  for (const [place, entry] of entries.entries()) {
+    if (entry.kind === "dispatched") tellEntry(entry, telling);
+    if (entry.kind !== "event") continue;
+    const { event } = entry;
+    const isSuccess = event.type === "tool.invoked" && event.result.success && !undone.has(entry);
+    if (isSuccess) tellSuccess(event, entries.slice(place + 1), telling);
+    else tell(event, telling, !undone.has(entry));
+  }
 }
 
 /** Does again what the call changed of a resource; a text: why that cannot be. */

@@ -4,6 +4,15 @@ import type { EntryContent, EntryOf, JournalEntry } from "./entries.ts";
 /** Kinds that the evaluation comes to by itself, in the order of the record. */
 const met = new Set<EntryContent["kind"]>(["event", "asked", "answered", "waited", "drew", "checked", "stopped"]);
 
+function isMet(entry: JournalEntry): boolean {
+  return met.has(entry.kind) && !isResumption(entry);
+}
+
+/** That a run goes on is nothing that the evaluation comes to. */
+function isResumption(entry: JournalEntry): boolean {
+  return entry.kind === "resumed" || (entry.kind === "event" && entry.event.type === "run.resumed");
+}
+
 /** The entries that stand, and how far the evaluation has come in them. */
 export class Prefix {
   readonly entries: readonly JournalEntry[];
@@ -27,24 +36,41 @@ export class Prefix {
 
   /** Returns the entry that the evaluation comes to next, which stays where it is; undefined: there is none. */
   peek(): JournalEntry | undefined {
-    for (; this.at < this.entries.length; this.at++) {
-      const entry = this.entries[this.at] as JournalEntry;
-      if (met.has(entry.kind) && this.own.has(entry.evaluationId)) return entry;
-      this.#pass(entry);
+    let place = this.at;
+    for (; place < this.entries.length; place++) {
+      const entry = this.entries[place] as JournalEntry;
+      if (isMet(entry) && this.own.has(entry.evaluationId)) return entry;
+      // A run goes on when something happens that was not recorded, and not before.
+      if (place === this.at && !isResumption(entry)) {
+        this.at++;
+        this.#pass(entry);
+      }
     }
     return undefined;
   }
 
-  /** Whether something is left that the evaluation comes to. */
-  isLeft(): boolean {
-    return this.peek() !== undefined;
+  /** Passes that the run went on, where that is next. */
+  passResumption(): void {
+    for (; this.at < this.entries.length; this.at++) {
+      const entry = this.entries[this.at] as JournalEntry;
+      if (!isResumption(entry)) return;
+      this.#timed(entry.at);
+      this.#pass(entry);
+    }
+  }
+
+  /** Whether nothing is left. */
+  isEmpty(): boolean {
+    return this.at >= this.entries.length;
   }
 
   /** Takes the next entry where it is of that kind. */
   take<Kind extends EntryContent["kind"]>(kind: Kind): EntryOf<Kind> | undefined {
     const entry = this.peek();
     if (entry?.kind !== kind) return undefined;
-    this.at++;
+    for (let passed = this.entries[this.at++]; passed !== undefined && passed !== entry; passed = this.entries[this.at++]) {
+      this.#pass(passed);
+    }
     this.#timed(entry.at);
     return entry as EntryOf<Kind>;
   }
@@ -55,7 +81,7 @@ export class Prefix {
    */
   nextStop(by: string): EntryOf<"stopped"> | undefined {
     let at = this.at;
-    while (at < this.entries.length && !met.has((this.entries[at] as JournalEntry).kind)) at++;
+    while (at < this.entries.length && !isMet(this.entries[at] as JournalEntry)) at++;
     const next = this.entries[at];
     const isNext = next?.kind === "stopped" && next.by === by && this.own.has(next.evaluationId);
     return isNext ? this.take("stopped") : undefined;

@@ -8,7 +8,7 @@ import {
 } from "@proviso/core";
 import { describeValue, noUsage } from "@proviso/core/internal";
 import type { Setup } from "../run.ts";
-import { journalRun } from "./contract.ts";
+import { journalRun, type RecordedBeginning } from "./contract.ts";
 import type { RunSource } from "./entries.ts";
 import { RecordedTape } from "./tape.ts";
 
@@ -22,7 +22,19 @@ export function runOf(source: RunSource): JournalRun {
   if (typeof source?.open !== "function" || typeof source.append !== "function" || !modes.has(source.mode)) {
     throw new DefinitionError(`runOf needs a RunSource, not ${describeValue(source)}.`);
   }
-  return journalRun(source.id, (setup, prompt, options) => open(source, setup, prompt, options));
+  return journalRun(
+    source.id,
+    (setup, prompt, options) => open(source, setup, prompt, options),
+    () => beginningOf(source),
+  );
+}
+
+async function beginningOf(source: RunSource): Promise<RecordedBeginning> {
+  const { entries } = await source.open();
+  await source.close();
+  const [begun] = entries;
+  if (begun?.kind === "begun") return begun;
+  throw new JournalError(`The run "${source.id}" has not begun.`, { reason: "not_found", run: source.id });
 }
 
 async function open(

@@ -103,7 +103,7 @@ export function cutAfterLastStep(standing: readonly JournalEntry[]): Cut {
   const own = standing[0]?.evaluationId;
   const stoppedAt = standing.findIndex((entry) => entry.kind === "stopped" && entry.evaluationId === own);
   const before = stoppedAt === -1 ? standing : standing.slice(0, stoppedAt);
-  const last = before.findLastIndex((entry) => entry.evaluationId === own && isStep(entry));
+  const last = before.findLastIndex((entry) => entry.evaluationId === own && stepsOf(entry) > 0);
   // What was begun without a step begins again, with its session.
   const entries = before.slice(0, Math.max(last, 0) + 1);
   const kept = (entries.at(-1)?.index ?? -1) + 1;
@@ -113,21 +113,30 @@ export function cutAfterLastStep(standing: readonly JournalEntry[]): Cut {
   return { entries: keptOf(entries), kept, unknown };
 }
 
-function isStep(entry: JournalEntry): boolean {
-  if (entry.kind === "answered") return entry.answer.failure === undefined;
-  if (entry.kind === "committed") return true;
-  return entry.kind === "event" && entry.event.type === "tool.invoked" && !entry.event.result.success;
-}
-
 /** How many steps the run's own evaluation has: answers of the model and calls. */
 export function stepsIn(entries: readonly JournalEntry[]): number {
   const own = entries[0]?.evaluationId;
   let steps = 0;
-  for (const entry of entries) {
-    if (entry.evaluationId !== own) continue;
-    if (entry.kind === "answered" && entry.answer.failure === undefined) steps++;
-    else if (entry.kind === "committed") steps += entry.callIds.length;
-    else if (entry.kind === "event" && entry.event.type === "tool.invoked" && !entry.event.result.success) steps++;
-  }
+  for (const entry of entries) if (entry.evaluationId === own) steps += stepsOf(entry);
   return steps;
+}
+
+/** How many steps end with an entry of the run's own evaluation. */
+export function stepsOf(entry: JournalEntry): number {
+  if (entry.kind === "answered") return entry.answer.failure === undefined ? 1 : 0;
+  if (entry.kind === "committed") return entry.callIds.length;
+  return entry.kind === "event" && entry.event.type === "tool.invoked" && !entry.event.result.success ? 1 : 0;
+}
+
+/** Returns the entries up to a step, without calls that were open then; undefined: there is no such step. 0: the beginning. */
+export function entriesToStep(standing: readonly JournalEntry[], step: number): readonly JournalEntry[] | undefined {
+  const own = standing[0]?.evaluationId;
+  if (step === 0) return standing.slice(0, 1);
+  let steps = 0;
+  for (const [place, entry] of standing.entries()) {
+    steps += entry.evaluationId === own ? stepsOf(entry) : 0;
+    if (steps === step) return keptOf(standing.slice(0, place + 1).filter(({ kind }) => kind !== "resumed"));
+    if (steps > step) return undefined;
+  }
+  return undefined;
 }

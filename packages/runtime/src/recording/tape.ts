@@ -153,19 +153,23 @@ export class RecordedTape implements Tape {
       const hidden = run.redaction.value({ params: toJsonValue(run.files?.params(prompt.params) ?? prompt.params)?.value ?? {}, state });
       const session = { id: core.session.id, seq, state: hidden.state };
       const override = this.#override === undefined ? {} : { override: this.#override };
-      this.append(run.evaluationId, {
+      // The evaluation began when its tape was opened.
+      this.#appendAt(run.evaluationId, {
         kind: "begun",
         prompt: promptName,
         params: hidden.params,
         adapter: adapter.name,
         model,
+        nativeOutput: run.nativeOutput,
         session,
         ...override,
       });
     }
     this.#stopListening = run.core.session.on("*", (event) => {
       if (isFrameworkEventType(event.type) || this.#delivering.has(event) || !this.#isLive) return;
-      this.append(run.evaluationId, { kind: "dispatched", event: event as AppEvent, callId: undefined });
+      // It comes when it comes: the time of the run does not move with it.
+      if (this.#fault !== undefined) return;
+      this.#appendAt(run.evaluationId, { kind: "dispatched", event: event as AppEvent, callId: undefined });
     });
   }
 
@@ -237,7 +241,7 @@ export class RecordedTape implements Tape {
       const why = "the model made a file, and files that a model makes cannot be recorded yet";
       this.fail(new TapeFault("journal", `The run "${this.runId}" cannot be kept: ${why}.`));
     }
-    this.append(evaluationId, { kind: "answered", ...at, ...recordedAnswer(run, answer) });
+    this.append(evaluationId, { kind: "answered", ...at, ...recordedAnswer(run, answer, this.#source.payloads) });
     return answer;
   }
 
@@ -320,6 +324,8 @@ export class RecordedTape implements Tape {
     const telling = this.#telling(run);
     const kept = await keptCalls(run, calls, this.#prefix, telling);
     if (typeof kept === "object" && "fault" in kept) return this.fail(new TapeFault("state", kept.fault));
+    if (this.#prefix.isEmpty()) this.#goLiveUnlessEnded();
+    else this.#prefix.passResumption();
     if (kept === undefined || kept.answers.includes(undefined)) {
       if (this.#prefix.peek() === undefined) this.#goLive();
       else this.#diverge({ what: "call", path: "", recorded: this.#prefix.peek()?.kind, now: calls.map(({ name }) => name) });
@@ -454,6 +460,11 @@ export class RecordedTape implements Tape {
     this.#main?.emit({ type: "run.resumed", runId, attempt, keptSteps: this.#keptSteps, unknown });
   }
 
+  /** Goes on at once where the calls were the last step that stands: the time of the next turn is not that of the record. */
+  #goLiveUnlessEnded(): void {
+    if (!this.isReplay && !this.#opened.isEnded) this.#goLive();
+  }
+
   #tick(): number {
     return (this.#now = Math.max(this.#now, this.clock.now()));
   }
@@ -478,7 +489,6 @@ export class RecordedTape implements Tape {
 
   /** Takes an entry that the evaluation does not come to itself. */
   #pass(entry: JournalEntry): void {
-    this.#now = entry.at;
     const run = this.#main;
     if (run !== undefined) tellEntry(entry, this.#telling(run));
   }

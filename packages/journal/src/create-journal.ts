@@ -1,0 +1,190 @@
+// A journal over a store. What a run is, and what stands of it, is the runtime's affair.
+import { DefinitionError, JournalError, NotSupportedError, type JournalRun } from "@proviso/core";
+import { checkOptionNames } from "@proviso/core/provider";
+import { describeValue } from "@proviso/core/internal";
+import { openSecrets, redactionOf } from "@proviso/runtime/internal";
+import { runOf, type JournalEntry } from "@proviso/runtime/recording";
+import { runId } from "./check-frames.ts";
+import { bodyOf } from "./format.ts";
+import type { ForkOptions, Journal, JournalOptions, ReplayOptions, RunOptions } from "./journal.ts";
+import { unknownProcesses, type Processes } from "./process-name.ts";
+import { describeRun, followEntries, listRuns, markedEntries } from "./queries.ts";
+import { readRun } from "./reading.ts";
+import { notFound, runSource, type Shared, type SourceOptions } from "./source.ts";
+import type { JournalStore } from "./store.ts";
+import { frameSum } from "./sum.ts";
+import type { Summary } from "./summary.ts";
+import { WriteQueue } from "./writing.ts";
+
+/** What a journal needs of the machine beside its store. */
+export interface JournalSurroundings {
+  readonly processes?: Processes | undefined;
+  /** The file that it is in, where it is in one. */
+  readonly file?: string | undefined;
+}
+
+export const journalOptionNames = { secrets: true, flushMs: true, payloads: true } as const;
+
+/** Reads the store of a journal, for copies. */
+const stores = new WeakMap<Journal, Shared>();
+
+/**
+ * Makes a journal over a store of your own: four methods and `close`. `memoryJournal` and `sqliteJournal` bring theirs.
+ * @throws {DefinitionError} for options that cannot be.
+ */
+export function createJournal(store: JournalStore, options: JournalOptions = {}): Journal {
+  return makeJournal(store, options);
+}
+
+export function makeJournal(
+  store: JournalStore,
+  options: JournalOptions,
+  { processes = unknownProcesses, file }: JournalSurroundings = {},
+): Journal {
+  checkOptionNames("createJournal", options, journalOptionNames);
+  const { flushMs = 5, secrets, payloads = false } = options;
+  if (typeof flushMs !== "number" || !(flushMs >= 0)) {
+    throw new DefinitionError(`flushMs has to be a number of milliseconds from 0, not ${describeValue(flushMs)}.`);
+  }
+  const queue = new WriteQueue(store, flushMs);
+  const redaction = redactionOf(openSecrets(secrets));
+  let isClosed = false;
+  const shared: Shared = {
+    store,
+    queue,
+    processes,
+    payloads,
+    hide: secrets === undefined ? (entry) => entry : (entry) => redaction.value(entry),
+    open: new Map(),
+    assertOpen() {
+      if (isClosed) throw new JournalError(`The journal in ${store.name} is closed.`, { reason: "closed" });
+    },
+  };
+  const made = (source: SourceOptions): JournalRun => runOf(runSource(shared, source));
+  const read = async (id: string): ReturnType<typeof readRun> => {
+    shared.assertOpen();
+    await queue.idle();
+    return readRun(store, runId(id));
+  };
+  const journal: Journal = Object.freeze<Journal>({
+    ...(file === undefined ? {} : { file }),
+    run(id = globalThis.crypto.randomUUID(), run: RunOptions = {}) {
+      checkOptionNames("run", run, { onChange: true, takeOver: true });
+      if (run.onChange === "adopt") throw new NotSupportedError('onChange: "adopt"');
+      return made({ id: runId(id), mode: "run", takeOver: run.takeOver === true });
+    },
+    replay(id, replay: ReplayOptions = {}) {
+      checkOptionNames("replay", replay, { tools: true });
+      if (replay.tools === "run") throw new NotSupportedError('tools: "run"');
+      return made({ id: runId(id), mode: "replay", takeOver: false });
+    },
+    fork(id, fork: ForkOptions) {
+      checkOptionNames("fork", fork, { at: true, result: true, id: true });
+      const { at, result, id: own = globalThis.crypto.randomUUID() } = fork;
+      if (!Number.isSafeInteger(at) || at < 0) throw new DefinitionError(`at has to be a whole number from 0, not ${describeValue(at)}.`);
+      return made({ id: runId(own), mode: "fork", takeOver: false, from: { id: runId(id), at, result } });
+    },
+    async describe(id) {
+      const run = await read(id);
+      return run.length === 0 ? undefined : describeRun(id, run);
+    },
+    async *list(filter = {}) {
+      shared.assertOpen();
+      await queue.idle();
+      yield* listRuns(store, filter);
+    },
+    async *entries(id, { after = -1, follow = false, signal } = {}) {
+      runId(id);
+      shared.assertOpen();
+      if (follow) yield* followEntries(() => read(id), after, signal);
+      else yield* markedEntries(await read(id)).filter(({ index }) => index > after);
+    },
+    async session(id, { slices, at }) {
+      const { sessionOf } = await import("./session-of.ts");
+      const run = await read(id);
+      if (run.length === 0) throw notFound(id);
+      return sessionOf(id, run, slices, at);
+    },
+    async resolve() {
+      throw new JournalError("The token is unknown, used or expired.", { reason: "token" });
+    },
+    async cancel(id, reason) {
+      const run = await read(id);
+      if (run.length === 0) throw notFound(id);
+      const summary = run.summary();
+      const { state } = summary.saved;
+      if (state === "executed" || state === "failed" || state === "cancelled") return false;
+      await appendCancelled(shared, id, run, summary, reason);
+      shared.open.get(id)?.(reason);
+      return true;
+    },
+    async copy(id, to) {
+      const target = stores.get(to);
+      if (target === undefined) throw new DefinitionError("copy needs a journal that createJournal made.");
+      const run = await read(id);
+      if (run.length === 0) throw notFound(id);
+      target.assertOpen();
+      for await (const frame of store.read(id)) {
+        const [kept] = await target.store.append([frame]);
+        if (kept === "fenced") throw new JournalError(`There is a run "${id}" already.`, { reason: "exists", run: id });
+      }
+    },
+    async remove(id) {
+      shared.assertOpen();
+      await queue.idle();
+      await store.remove([runId(id)]);
+    },
+    async prune({ endedBefore, keep }) {
+      shared.assertOpen();
+      await queue.idle();
+      const ended: { readonly id: string; readonly updatedAt: Date }[] = [];
+      for await (const { id, state, updatedAt } of listRuns(store, {})) {
+        if (state !== "open" && state !== "suspended") ended.push({ id, updatedAt });
+      }
+      // The list has those that changed last first.
+      const going = ended.filter(
+        ({ updatedAt }, place) => (endedBefore !== undefined && updatedAt < endedBefore) || (keep !== undefined && place >= keep),
+      );
+      for (let from = 0; from < going.length; from += removedAtOnce) {
+        await store.remove(going.slice(from, from + removedAtOnce).map(({ id }) => id));
+      }
+      return going.length;
+    },
+    async close() {
+      if (isClosed) return;
+      await queue.idle();
+      isClosed = true;
+      await store.close();
+    },
+    async [Symbol.asyncDispose]() {
+      await this.close();
+    },
+  });
+  stores.set(journal, shared);
+  return journal;
+}
+
+/** Runs that are removed in one step: other work goes on between two. */
+const removedAtOnce = 20;
+
+/** Whoever works on the run is refused with its next frame. It may write meanwhile: then it is tried again behind that. */
+async function appendCancelled(
+  { store, processes }: Shared,
+  id: string,
+  first: Awaited<ReturnType<typeof readRun>>,
+  summary: Summary,
+  reason: string | undefined,
+): Promise<void> {
+  for (let run = first; ; run = await readRun(store, id)) {
+    const evaluationId = run.entries[0]?.evaluationId ?? "";
+    const base = { index: run.length, attempt: run.attempt, at: Date.now(), evaluationId, isVoid: false };
+    const entry: JournalEntry = { ...base, kind: "cancelled", reason };
+    summary.add(entry);
+    const body = bodyOf(run.attempt, [entry]);
+    const of = { run: id, first: run.length, body };
+    const frame = { ...of, count: 1, writer: processes.newWriter(), sum: frameSum(of), summary: JSON.stringify(summary.saved) };
+    const [kept] = await store.append([frame]);
+    if (kept === "kept") return;
+  }
+}
+

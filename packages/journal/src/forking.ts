@@ -1,0 +1,59 @@
+// What a fork begins with: the entries of another run up to a step.
+import { DefinitionError, JournalError, type ToolReturn, type ToolResult } from "@proviso/core";
+import { returnedResult, toJsonValue } from "@proviso/core/internal";
+import { entriesToStep, type JournalEntry } from "@proviso/runtime/recording";
+
+/** Which step of which run. */
+export interface ForkPoint {
+  readonly id: string;
+  readonly at: number;
+  readonly result: ToolReturn<unknown> | undefined;
+}
+
+/**
+ * Returns the entries of a fork, numbered anew.
+ * @throws {JournalError} "not_found" for a step that is not there. {DefinitionError} for a result of a step that is no call.
+ */
+export function forkedEntries(standing: readonly JournalEntry[], { id, at, result }: ForkPoint): readonly JournalEntry[] {
+  const kept = entriesToStep(standing, at);
+  if (kept === undefined) {
+    throw new JournalError(`The run "${id}" has no step ${at}.`, { reason: "not_found", run: id });
+  }
+  const entries = result === undefined ? kept : withResult(kept, { id, at, result });
+  return entries.map((entry, index) => ({ ...entry, index, attempt: 1 }));
+}
+
+/** Puts another result in place of what the last step, a call, came to. */
+function withResult(
+  entries: readonly JournalEntry[],
+  { id, at, result }: ForkPoint,
+): readonly JournalEntry[] {
+  const last = entries.at(-1);
+  const callId =
+    last?.kind === "committed" ? last.callIds.at(-1) : last?.kind === "event" && last.event.type === "tool.invoked" ? last.event.callId : undefined;
+  if (callId === undefined) throw new DefinitionError(`Step ${at} of the run "${id}" is no call, so it has no result.`);
+  const shown = resultOf(result as ToolReturn<unknown>);
+  const others = entries.flatMap((entry): JournalEntry[] => {
+    // What the call had dispatched and changed is part of what it came to.
+    if ((entry.kind === "dispatched" || entry.kind === "changed") && entry.callId === callId) return [];
+    if (entry.kind === "committed" && entry.callIds.includes(callId)) {
+      const callIds = entry.callIds.filter((each) => each !== callId);
+      return callIds.length === 0 ? [] : [{ ...entry, callIds }];
+    }
+    if (entry.kind !== "event" || entry.event.type !== "tool.invoked" || entry.event.callId !== callId) return [entry];
+    return [{ ...entry, event: { ...entry.event, result: shown } }];
+  });
+  const { turn } = entries.findLast((entry) => "turn" in entry) as { readonly turn: number };
+  const { index, attempt, at: time, evaluationId, isVoid } = last as JournalEntry;
+  const base = { index, attempt, at: time, evaluationId, isVoid };
+  return shown.success ? [...others, { ...base, kind: "committed", turn, callIds: [callId] }] : others;
+}
+
+/** A result as an event has it. */
+function resultOf(given: ToolReturn<unknown>): ToolResult {
+  const made = returnedResult(given);
+  if (made?.success === false) return { success: false, message: made.message };
+  const value = toJsonValue(made === undefined ? given : made.value)?.value ?? null;
+  const { message = "", hideValue = false } = made ?? {};
+  return { success: true, message, value, hideValue };
+}

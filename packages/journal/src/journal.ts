@@ -1,0 +1,181 @@
+import type { JournalRun, PolicyDecision, Pending, Session, Slice, ToolResult, ToolReturn, Usage } from "@proviso/core";
+import type { JournalEntry } from "@proviso/runtime/recording";
+
+/** Runs that are kept. A run is a list of entries that only grows. */
+export interface Journal extends AsyncDisposable {
+  /**
+   * Returns the run of that id, for the option `run` of `evaluate`: it is begun, continued, or answered again. Left out: an
+   * id is made up. Nothing is touched until it is evaluated.
+   * @throws {DefinitionError} for what is no id: 1 to 200 characters, no control characters.
+   */
+  run(id?: string, options?: RunOptions): JournalRun;
+  /**
+   * Returns the recorded run for an evaluation that checks it: no request is sent, nothing is written, no handler runs, and
+   * the first difference is a RunError "diverged".
+   */
+  replay(id: string, options?: ReplayOptions): JournalRun;
+  /** Returns a new run that begins with steps of a recorded one, session state included. */
+  fork(id: string, options: ForkOptions): JournalRun;
+  /** undefined: there is none. @throws {JournalError} "damaged", "newer". */
+  describe(id: string): Promise<RunDescription | undefined>;
+  /** Lists runs, those changed last first. */
+  list(filter?: RunFilter): AsyncIterable<RunSummary>;
+  /**
+   * Returns what was kept, in order and each entry once; with `follow` also what is kept from now on, until the run ends.
+   */
+  entries(
+    id: string,
+    options?: {
+      /** The index of the last entry that is known. Default: none is. */
+      readonly after?: number | undefined;
+      /** Default false. */
+      readonly follow?: boolean | undefined;
+      /** Ends the iteration. */
+      readonly signal?: AbortSignal | undefined;
+    },
+  ): AsyncIterable<JournalEntry>;
+  /**
+   * Returns the session as it was at a run's end, or after a step.
+   * @throws {JournalError} "not_found"; {DefinitionError} for slices that do not fit.
+   */
+  session(id: string, options: { readonly slices: readonly Slice[]; readonly at?: number | undefined }): Promise<Session>;
+  /**
+   * Decides what a suspended run waits for. No run is suspended yet, so every token is unknown.
+   * @throws {JournalError} "token".
+   */
+  resolve(token: string, decision: PolicyDecision | { readonly result: ToolReturn<unknown> }): Promise<RunSummary>;
+  /**
+   * Ends a run for good, whoever works on it: nothing of it begins any more, and it rejects with an AbortedError. false: it
+   * had ended.
+   */
+  cancel(id: string, reason?: string): Promise<boolean>;
+  /** Copies a run under the same id. @throws {JournalError} "exists", "not_found". */
+  copy(id: string, to: Journal): Promise<void>;
+  /** Removes a run, also one that has not ended; its session and effects stay. */
+  remove(id: string): Promise<void>;
+  /** Removes runs that ended before, and of the others the oldest beyond `keep`; open ones stay. Returns how many went. */
+  prune(options: { readonly endedBefore?: Date | undefined; readonly keep?: number | undefined }): Promise<number>;
+  /** Waits for what is being written, and ends the use of the journal. */
+  close(): Promise<void>;
+}
+
+/** How a run is begun or continued. */
+export interface RunOptions {
+  /**
+   * What is asked for now is not what the record was made of, another text or tool say. "refuse": a RunError "diverged"
+   * before anything is sent. Default "refuse"; "adopt" is not supported yet.
+   */
+  readonly onChange?: "refuse" | "adopt" | undefined;
+  /**
+   * Continues although it is not known whether the process that began the run lives: it was on another machine, or in
+   * another container. Default false.
+   */
+  readonly takeOver?: boolean | undefined;
+}
+
+/** How a run is replayed. */
+export interface ReplayOptions {
+  /** "recorded": calls are answered from the record, and no handler runs. Default "recorded"; "run" is not supported yet. */
+  readonly tools?: "recorded" | "run" | undefined;
+}
+
+/** What a fork begins with. */
+export interface ForkOptions {
+  /**
+   * How many steps, answers of the model and tool calls, are kept; 0: only the beginning. A step that is not there, or is
+   * still open, is a JournalError "not_found" when it is evaluated.
+   */
+  readonly at: number;
+  /** The result in place of what step `at`, a tool call, came to. Left out: the recorded one. */
+  readonly result?: ToolReturn<unknown> | undefined;
+  /** The id of the new run. Default: one is made up. */
+  readonly id?: string | undefined;
+}
+
+/** Which runs a list has. */
+export interface RunFilter {
+  readonly state?: RunState | readonly RunState[] | undefined;
+  /** `namespace/key` of the prompt. */
+  readonly prompt?: string | undefined;
+  /** Runs that have changed since then. */
+  readonly since?: Date | undefined;
+  /** What their ids begin with. */
+  readonly prefix?: string | undefined;
+}
+
+/** open: begun, and nothing has ended it; its process may live or be gone. */
+export type RunState = "open" | "suspended" | "executed" | "failed" | "cancelled";
+
+/** What a list shows of a run. */
+export interface RunSummary {
+  readonly id: string;
+  /** `namespace/key` of the prompt. */
+  readonly prompt: string;
+  readonly model: string;
+  readonly state: RunState;
+  /** How often it was begun or continued. */
+  readonly attempts: number;
+  /** Answers of the model and tool calls that stand. */
+  readonly steps: number;
+  readonly startedAt: Date;
+  /** The time of the last entry. */
+  readonly updatedAt: Date;
+  readonly usage: Usage;
+  /** What a suspended run waits for. */
+  readonly pending: Pending | undefined;
+  /** The run and step that it was forked from. */
+  readonly forkOf: { readonly id: string; readonly at: number } | undefined;
+}
+
+/** A run with its steps. */
+export interface RunDescription extends RunSummary {
+  /** The params that the prompt was bound with, as JSON. */
+  readonly params: unknown;
+  readonly timeline: readonly RunStep[];
+  /** Bytes at its end that a crash left half written, and that were passed over. */
+  readonly tornBytes: number;
+}
+
+/** A step of a run. */
+export type RunStep = {
+  /** The number of the step, from 1. */
+  readonly step: number;
+  readonly turn: number;
+  readonly at: Date;
+} & (
+  | {
+      readonly kind: "answer";
+      readonly model: string;
+      readonly text: string;
+      /** The ids of the calls that the model asked for. */
+      readonly calls: readonly string[];
+      readonly usage: Usage;
+    }
+  | {
+      readonly kind: "call";
+      readonly callId: string;
+      readonly name: string;
+      readonly input: unknown;
+      /** undefined: it has no end in the record. */
+      readonly result: ToolResult | undefined;
+      readonly effect: Effect;
+      /** How many evaluations it had inside. */
+      readonly nested: number;
+    }
+);
+
+/**
+ * not-started: no handler ran · committed: it is done · undone: it failed, and what could be undone was · unknown: it began,
+ * and how it ended was not kept.
+ */
+export type Effect = "not-started" | "committed" | "undone" | "unknown";
+
+/** What a journal takes. */
+export interface JournalOptions {
+  /** Texts that no entry shows, beside the secrets of each adapter. @throws {DefinitionError} for an empty one. */
+  readonly secrets?: readonly string[] | undefined;
+  /** Milliseconds that entries may wait for others before they are written, where nothing waits for them. Default 5. */
+  readonly flushMs?: number | undefined;
+  /** Keeps providers' raw payloads too; a replayed response has none else. Default false. */
+  readonly payloads?: boolean | undefined;
+}

@@ -1,0 +1,2 @@
+export { sqliteJournal } from "./sqlite-journal.ts";
+export type { SqliteJournal, SqliteJournalOptions } from "./sqlite-journal.ts";

@@ -1,0 +1,32 @@
+// Who writes a run, so that another process can tell whether that one lives.
+
+/** What is known of the process behind a writer. */
+export type Life = "alive" | "gone" | "unknown";
+
+/** Names writers, and tells whether one of them lives. */
+export interface Processes {
+  /** A name that no other writer has ever had. */
+  newWriter(): string;
+  lifeOf(writer: string): Life;
+}
+
+const active = new Set<string>();
+
+/** Marks a writer of this process as one that works. Returns what ends that. */
+export function working(writer: string): () => void {
+  active.add(writer);
+  return () => void active.delete(writer);
+}
+
+const ownName = `js-${globalThis.crypto.randomUUID()}`;
+
+/** Knows the writers of this copy of the program alone: of another process nothing is known. */
+export const unknownProcesses: Processes = {
+  newWriter: () => `${ownName}/${globalThis.crypto.randomUUID()}`,
+  lifeOf: (writer) => (writer.startsWith(`${ownName}/`) ? lifeHere(writer) : "unknown"),
+};
+
+/** Whether a writer of this process works. */
+export function lifeHere(writer: string): Life {
+  return active.has(writer) ? "alive" : "gone";
+}

@@ -1,0 +1,159 @@
+// What can be asked of a journal: lists, descriptions, entries.
+import { noUsage } from "@proviso/core/internal";
+import { standingEntries, stepsOf, type EntryOf, type JournalEntry } from "@proviso/runtime/recording";
+import type { Effect, RunDescription, RunFilter, RunStep, RunSummary } from "./journal.ts";
+import type { ReadRun } from "./reading.ts";
+import type { JournalStore } from "./store.ts";
+import { summaryOf, type SavedSummary } from "./summary.ts";
+
+/** Lists runs, those changed last first. */
+export async function* listRuns(store: JournalStore, filter: RunFilter): AsyncGenerator<RunSummary, void, undefined> {
+  const states = filter.state === undefined ? undefined : new Set([filter.state].flat());
+  for await (const { run, summary } of store.list()) {
+    if (filter.prefix !== undefined && !run.startsWith(filter.prefix)) continue;
+    const saved = readSummary(summary);
+    if (saved === undefined) continue;
+    if (states !== undefined && !states.has(saved.state)) continue;
+    if (filter.prompt !== undefined && saved.prompt !== filter.prompt) continue;
+    if (filter.since !== undefined && saved.updatedAt < filter.since.getTime()) continue;
+    yield summaryOf(run, saved);
+  }
+}
+
+/** A summary that cannot be read is passed over: `describe` says what is wrong with its run. */
+function readSummary(text: string): SavedSummary | undefined {
+  try {
+    return JSON.parse(text) as SavedSummary;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns all entries; those that no attempt went on from are marked. */
+export function markedEntries({ entries }: ReadRun): readonly JournalEntry[] {
+  const standing = new Set(standingEntries(entries).map(({ index }) => index));
+  return entries.map((entry) => (standing.has(entry.index) ? entry : { ...entry, isVoid: true }));
+}
+
+/** Milliseconds between two looks at what was kept. */
+const followMs = 200;
+
+/** Returns entries as they are kept, until the run ends. */
+export async function* followEntries(
+  read: () => Promise<ReadRun>,
+  after: number,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<JournalEntry, void, undefined> {
+  let last = after;
+  const isOver = (): boolean => signal?.aborted === true;
+  while (!isOver()) {
+    const marked = markedEntries(await read());
+    for (const entry of marked) {
+      if (entry.index <= last) continue;
+      last = entry.index;
+      yield entry;
+      if (isOver()) return;
+    }
+    const kind = marked.at(-1)?.kind;
+    if (kind === "ended" || kind === "cancelled") return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, followMs);
+      const stop = (): void => {
+        clearTimeout(timer);
+        resolve();
+      };
+      signal?.addEventListener("abort", stop, { once: true });
+    });
+  }
+}
+
+/** Describes a run with its steps. */
+export function describeRun(id: string, run: ReadRun): RunDescription {
+  const standing = standingEntries(run.entries);
+  const begun = standing.find((entry): entry is EntryOf<"begun"> => entry.kind === "begun");
+  const { saved } = run.summary();
+  return Object.freeze({
+    ...summaryOf(id, { ...saved, attempts: Math.max(1, run.attempt) }),
+    params: begun?.params,
+    timeline: Object.freeze(timelineOf(standing)),
+    tornBytes: 0,
+  });
+}
+
+function timelineOf(standing: readonly JournalEntry[]): RunStep[] {
+  const own = standing[0]?.evaluationId;
+  const timeline: RunStep[] = [];
+  const inside = new Map<string, Set<string>>();
+  const calls = new Map<string, { turn: number; name: string; input: unknown; at: number; isStarted: boolean }>();
+  const effects = new Map<string, EntryOf<"event">>();
+  const add = (callId: string, effect: Effect, entry: JournalEntry): void => {
+    const call = calls.get(callId);
+    const end = effects.get(callId)?.event;
+    const result = end?.type === "tool.invoked" ? end.result : undefined;
+    calls.delete(callId);
+    effects.delete(callId);
+    timeline.push({
+      step: timeline.length + 1,
+      turn: call?.turn ?? (end !== undefined && "turn" in end ? end.turn : 0),
+      at: new Date(entry.at),
+      kind: "call",
+      callId,
+      name: call?.name ?? (end?.type === "tool.invoked" ? end.name : ""),
+      input: end?.type === "tool.invoked" ? end.params : call?.input,
+      result,
+      effect,
+      nested: inside.get(callId)?.size ?? 0,
+    });
+  };
+  for (const [place, entry] of standing.entries()) {
+    if (entry.evaluationId !== own) {
+      const parent = entry.kind === "event" ? entry.event.parent : undefined;
+      if (parent !== undefined && parent.evaluationId === own) {
+        const evaluations = inside.get(parent.callId) ?? new Set();
+        inside.set(parent.callId, evaluations.add(entry.evaluationId));
+      }
+      continue;
+    }
+    if (entry.kind === "answered" && stepsOf(entry) === 1) timeline.push(answerStep(entry, standing.slice(place), timeline.length + 1));
+    if (entry.kind === "started") {
+      const call = calls.get(entry.callId);
+      if (call !== undefined) call.isStarted = true;
+    }
+    if (entry.kind === "committed") for (const callId of entry.callIds) add(callId, "committed", entry);
+    if (entry.kind !== "event") continue;
+    const { event } = entry;
+    if (event.type === "tool.requested") {
+      const { turn, name, callId, arguments: input } = event;
+      inside.delete(callId);
+      calls.set(callId, { turn, name, input, at: entry.at, isStarted: false });
+    }
+    if (event.type === "tool.invoked") {
+      effects.set(event.callId, entry);
+      const effect = calls.get(event.callId)?.isStarted === true ? "undone" : "not-started";
+      if (!event.result.success) add(event.callId, effect, entry);
+    }
+  }
+  for (const [callId, { isStarted, at }] of [...calls]) {
+    if (isStarted) add(callId, "unknown", { ...(standing[0] as JournalEntry), at });
+  }
+  return timeline;
+}
+
+function answerStep(entry: EntryOf<"answered">, after: readonly JournalEntry[], step: number): RunStep {
+  const { answer, turn, at, evaluationId } = entry;
+  const told = after.find(
+    (each) => each.kind === "event" && each.evaluationId === evaluationId && each.event.type === "provider.responded",
+  );
+  const responded = told?.kind === "event" && told.event.type === "provider.responded" ? told.event : undefined;
+  const message = answer.failure === undefined ? answer.message : undefined;
+  return {
+    step,
+    turn,
+    at: new Date(at),
+    kind: "answer",
+    model: responded?.model ?? "",
+    text: message?.text ?? "",
+    calls: message?.toolCalls.map(({ id }) => id) ?? [],
+    usage: responded?.usage ?? noUsage,
+  };
+}

@@ -1,0 +1,56 @@
+// A run as it is read: all of its entries, and who wrote last.
+import type { JournalEntry } from "@proviso/runtime/recording";
+import { standingEntries } from "@proviso/runtime/recording";
+import { entriesOf } from "./format.ts";
+import { readFrames } from "./read-frames.ts";
+import type { JournalStore } from "./store.ts";
+import { Summary, type SavedSummary } from "./summary.ts";
+
+/** The record of a run. */
+export interface ReadRun {
+  readonly entries: readonly JournalEntry[];
+  /** How many entries it has. */
+  readonly length: number;
+  /** The number of the last attempt; 0: there is none. */
+  readonly attempt: number;
+  /** Who wrote the last frame. */
+  readonly writer: string;
+  readonly forkOf: SavedSummary["forkOf"];
+  /** The summary of what stands. */
+  summary(): Summary;
+}
+
+/** Reads a run. @throws {JournalError} "damaged", "newer". */
+export async function readRun(store: JournalStore, id: string): Promise<ReadRun> {
+  const entries: JournalEntry[] = [];
+  let writer = "";
+  let attempt = 0;
+  let forkOf: SavedSummary["forkOf"];
+  for await (const frame of readFrames(store, id)) {
+    const read = entriesOf(frame, store.name);
+    for (const entry of read) entries.push(entry);
+    ({ writer } = frame);
+    attempt = read.at(-1)?.attempt ?? attempt;
+    forkOf ??= forkIn(frame.summary);
+  }
+  return {
+    entries,
+    length: entries.length,
+    attempt,
+    writer,
+    forkOf,
+    summary() {
+      const summary = new Summary(forkOf);
+      for (const entry of standingEntries(entries)) summary.add(entry);
+      return summary;
+    },
+  };
+}
+
+function forkIn(text: string): SavedSummary["forkOf"] {
+  try {
+    return (JSON.parse(text) as Partial<SavedSummary>).forkOf;
+  } catch {
+    return undefined;
+  }
+}

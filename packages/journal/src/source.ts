@@ -1,0 +1,204 @@
+// One run of a journal, as the runtime records it and goes on from it.
+import { DefinitionError, JournalError, type ToolReturn } from "@proviso/core";
+import {
+  cutAfterLastStep,
+  lastingEnd,
+  standingEntries,
+  type JournalEntry,
+  type OpenedSource,
+  type RunSource,
+} from "@proviso/runtime/recording";
+import { forkedEntries } from "./forking.ts";
+import { working, type Processes } from "./process-name.ts";
+import { readRun, type ReadRun } from "./reading.ts";
+import type { JournalStore } from "./store.ts";
+import { Summary } from "./summary.ts";
+import { RunWriter, type WriteQueue } from "./writing.ts";
+
+/** What the runs of one journal share. */
+export interface Shared {
+  readonly store: JournalStore;
+  readonly queue: WriteQueue;
+  readonly processes: Processes;
+  readonly payloads: boolean;
+  /** Hides what no entry shows. */
+  readonly hide: (entry: JournalEntry) => JournalEntry;
+  /** The runs that are evaluated here now, by id: what cancels one. */
+  readonly open: Map<string, (reason: string | undefined) => void>;
+  assertOpen(): void;
+}
+
+/** Which run, and how it begins. */
+export interface SourceOptions {
+  readonly id: string;
+  readonly mode: RunSource["mode"];
+  readonly takeOver: boolean;
+  /** Of a fork. */
+  readonly from?: { readonly id: string; readonly at: number; readonly result: ToolReturn<unknown> | undefined } | undefined;
+}
+
+export function runSource(shared: Shared, options: SourceOptions): RunSource {
+  return new JournalSource(shared, options);
+}
+
+class JournalSource implements RunSource {
+  readonly id: string;
+  readonly mode: RunSource["mode"];
+  readonly payloads: boolean;
+  readonly #shared: Shared;
+  readonly #options: SourceOptions;
+  #cancelling = new AbortController();
+  #writer: RunWriter | undefined;
+  #name = "";
+  #attempt = 1;
+  #next = 0;
+  #isBusy = false;
+  #isCancelled = false;
+  #stopWorking: (() => void) | undefined;
+
+  constructor(shared: Shared, options: SourceOptions) {
+    this.#shared = shared;
+    this.#options = options;
+    this.id = options.id;
+    this.mode = options.mode;
+    this.payloads = shared.payloads;
+  }
+
+  get signal(): AbortSignal {
+    return this.#cancelling.signal;
+  }
+
+  async open(): Promise<OpenedSource> {
+    const { id, mode } = this;
+    this.#shared.assertOpen();
+    if (this.#isBusy || (mode !== "replay" && this.#shared.open.has(id))) {
+      throw new JournalError(`The run "${id}" is being evaluated.`, { reason: "busy", run: id });
+    }
+    this.#isBusy = true;
+    this.#isCancelled = false;
+    this.#cancelling = new AbortController();
+    if (mode !== "replay") this.#shared.open.set(id, (reason) => this.#cancel(reason));
+    try {
+      const read = await readRun(this.#shared.store, id);
+      return mode === "replay" ? this.#toReplay(read) : await this.#toGoOn(read);
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+  }
+
+  #toReplay(read: ReadRun): OpenedSource {
+    const entries = standingEntries(read.entries);
+    if (entries.length === 0) throw notFound(this.id);
+    return { entries, attempt: read.attempt, lastSeq: lastSeqOf(read.entries), next: read.length, isEnded: true, unknown: [] };
+  }
+
+  async #toGoOn(read: ReadRun): Promise<OpenedSource> {
+    const { from } = this.#options;
+    if (read.length === 0) return from === undefined ? this.#toBegin(new Summary()) : this.#toFork(from);
+    const standing = standingEntries(read.entries);
+    const last = read.entries.at(-1);
+    if (standing.some(({ kind }) => kind === "cancelled")) throw cancelled(this.id);
+    const lastSeq = lastSeqOf(read.entries);
+    if (lastingEnd(standing) !== undefined) {
+      return { entries: standing, attempt: read.attempt, lastSeq, next: read.length, isEnded: true, unknown: [] };
+    }
+    if (last?.kind !== "ended") this.#assertGone(read.writer);
+    const cut = cutAfterLastStep(standing);
+    const attempt = read.attempt + 1;
+    const summary = read.summary();
+    this.#begin(attempt, read.length, summary);
+    await this.#takeOver(cut.kept, cut.entries, summary, last?.at ?? 0);
+    return { entries: cut.entries, attempt, lastSeq, next: this.#next, isEnded: false, unknown: cut.unknown };
+  }
+
+  #toBegin(summary: Summary): OpenedSource {
+    this.#begin(1, 0, summary);
+    return { entries: [], attempt: 1, lastSeq: -1, next: 0, isEnded: false, unknown: [] };
+  }
+
+  async #toFork(from: NonNullable<SourceOptions["from"]>): Promise<OpenedSource> {
+    const origin = await readRun(this.#shared.store, from.id);
+    if (origin.length === 0) throw notFound(from.id);
+    const entries = forkedEntries(standingEntries(origin.entries), from);
+    const summary = new Summary({ id: from.id, at: from.at });
+    this.#begin(1, 0, summary);
+    for (const entry of entries) this.append(entry);
+    await this.flush();
+    return { entries, attempt: 1, lastSeq: lastSeqOf(entries), next: entries.length, isEnded: false, unknown: [] };
+  }
+
+  #begin(attempt: number, first: number, summary: Summary): void {
+    this.#name = this.#shared.processes.newWriter();
+    this.#stopWorking = working(this.#name);
+    this.#attempt = attempt;
+    this.#next = first;
+    this.#writer = new RunWriter(this.#shared.queue, { run: this.id, attempt, writer: this.#name, first, summary });
+  }
+
+  /** Going on is itself an entry: whoever wrote the run before is refused from then on. */
+  async #takeOver(kept: number, standing: readonly JournalEntry[], summary: Summary, before: number): Promise<void> {
+    const evaluationId = standing[0]?.evaluationId ?? "";
+    const at = Math.max(before, Date.now());
+    const base = { index: this.#next, attempt: this.#attempt, at, evaluationId, isVoid: false };
+    const entry: JournalEntry = { ...base, kind: "resumed", kept };
+    summary.restart(standing);
+    this.append(entry);
+    this.#next += 1;
+    try {
+      await this.flush();
+    } catch (error) {
+      if (error instanceof JournalError && error.reason === "fenced") {
+        throw new JournalError(`The run "${this.id}" was taken up by another process.`, { reason: "busy", run: this.id });
+      }
+      throw error;
+    }
+  }
+
+  #assertGone(writer: string): void {
+    const life = this.#shared.processes.lifeOf(writer);
+    if (life === "gone" || (life === "unknown" && this.#options.takeOver)) return;
+    const why =
+      life === "alive"
+        ? "a living process works on it"
+        : "it is not known whether the process that began it lives: give { takeOver: true } when you know that it does not";
+    throw new JournalError(`The run "${this.id}" cannot be continued: ${why}.`, { reason: "busy", run: this.id });
+  }
+
+  append(entry: JournalEntry): void {
+    if (this.#isCancelled) return;
+    this.#writer?.append(this.#shared.hide(entry));
+  }
+
+  flush(): Promise<void> | undefined {
+    if (this.#isCancelled) return undefined;
+    return this.#writer?.flush();
+  }
+
+  /** What this run has not written yet is lost with it: it was cancelled. */
+  #cancel(reason: string | undefined): void {
+    this.#isCancelled = true;
+    this.#cancelling.abort(new DOMException(reason ?? `The run "${this.id}" was cancelled.`, "AbortError"));
+  }
+
+  async close(): Promise<void> {
+    this.#isBusy = false;
+    this.#stopWorking?.();
+    this.#stopWorking = undefined;
+    this.#writer = undefined;
+    if (this.mode !== "replay") this.#shared.open.delete(this.id);
+  }
+}
+
+export function notFound(id: string): JournalError {
+  return new JournalError(`There is no run "${id}".`, { reason: "not_found", run: id });
+}
+
+function cancelled(id: string): DefinitionError {
+  return new DefinitionError(`The run "${id}" was cancelled: begin another one.`);
+}
+
+function lastSeqOf(entries: readonly JournalEntry[]): number {
+  return entries.reduce((last, entry) => (entry.kind === "event" ? Math.max(last, entry.event.seq) : last), -1);
+}
+

@@ -1,0 +1,39 @@
+import { DefinitionError } from "@proviso/core";
+import { checkOptionNames } from "@proviso/core/provider";
+import { describeValue } from "@proviso/core/internal";
+import { resolve } from "node:path";
+import { journalOptionNames, makeJournal } from "./create-journal.ts";
+import type { Journal, JournalOptions } from "./journal.ts";
+import { machineProcesses } from "./node-processes.ts";
+import { sqliteStore } from "./sqlite-store.ts";
+
+/** What `sqliteJournal` takes beside the path. */
+export interface SqliteJournalOptions extends JournalOptions {
+  /**
+   * What a kept entry survives. "process": the end of the process; "power": that of the machine too, for an fsync with each
+   * commit. Default "process".
+   */
+  readonly durability?: "process" | "power" | undefined;
+}
+
+/** A journal in an SQLite file. */
+export interface SqliteJournal extends Journal {
+  /** The whole path of the file. */
+  readonly file: string;
+}
+
+/**
+ * Opens a journal in an SQLite file in WAL mode, for several processes of one machine. The folder is made where there is
+ * none; a new file can be read by its owner alone (mode 0600). It needs Node 22.13.
+ * @throws {DefinitionError} for options that cannot be. {JournalError} for a file that is damaged, of a newer version or of
+ * something else; it is left alone.
+ */
+export function sqliteJournal(path: string, options: SqliteJournalOptions = {}): SqliteJournal {
+  checkOptionNames("sqliteJournal", options, { ...journalOptionNames, durability: true });
+  const { durability = "process", ...others } = options;
+  if (durability !== "process" && durability !== "power") {
+    throw new DefinitionError(`durability has to be "process" or "power", not ${describeValue(durability)}.`);
+  }
+  const store = sqliteStore(path, { durability });
+  return makeJournal(store, others, { processes: machineProcesses, file: resolve(path) }) as SqliteJournal;
+}

@@ -1,0 +1,62 @@
+import {
+  DefinitionError,
+  isEvaluationFailure,
+  RunError,
+  type EvaluateOptions,
+  type JournalRun,
+  type ModelProvider,
+  type Prompt,
+  type PromptResponse,
+  type PromptTemplate,
+  type Session,
+  type SessionEvent,
+} from "@proviso/core";
+import { createSession, modelAdapter } from "@proviso/runtime";
+import { recordedBeginning } from "@proviso/runtime/recording";
+
+/** What a recorded run came to, through the code of today. */
+export interface Replayed<Output> {
+  /** undefined: the recorded evaluation failed. */
+  readonly response: PromptResponse<Output> | undefined;
+  /** What the recorded evaluation rejected with. */
+  readonly failure: Error | undefined;
+  readonly events: readonly SessionEvent[];
+  readonly session: Session;
+}
+
+/**
+ * Replays a recorded run, for a test: no adapter, key, network or clock is needed. A template is bound with the recorded
+ * params.
+ * @throws {RunError} "diverged" at the first difference; "journal", whose cause is a JournalError "not_found" or "damaged".
+ */
+export async function replay<Output>(
+  prompt: Prompt<Output> | PromptTemplate<never, Output>,
+  run: JournalRun,
+  options: Pick<EvaluateOptions, "resources" | "policies" | "overrides"> = {},
+): Promise<Replayed<Output>> {
+  const begun = await recordedBeginning(run);
+  const bound = "bind" in prompt ? (prompt as PromptTemplate<unknown, Output>).bind(begun.params) : prompt;
+  const events: SessionEvent[] = [];
+  const session = createSession({ id: begun.session.id });
+  session.on("*", (event) => void events.push(event));
+  const adapter = modelAdapter(recordedModel(begun));
+  try {
+    const response = await adapter.evaluate(bound, { ...options, run, session });
+    return { response, failure: undefined, events, session };
+  } catch (failure) {
+    if (!isEvaluationFailure(failure) || failure instanceof RunError) throw failure;
+    return { response: undefined, failure, events, session };
+  }
+}
+
+/** The model that was recorded: it is never asked. */
+function recordedModel({ adapter, model, nativeOutput }: Awaited<ReturnType<typeof recordedBeginning>>): ModelProvider {
+  return {
+    name: adapter,
+    model,
+    capabilities: { tools: true, nativeOutput },
+    generate() {
+      throw new DefinitionError("A replay asks no model.");
+    },
+  };
+}
