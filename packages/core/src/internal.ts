@@ -7,7 +7,16 @@ export { describeValue } from "./describe-value.ts";
 export { textFinder } from "./find-text.ts";
 export { messageOf } from "./message-of.ts";
 export { isThenable } from "./thenable.ts";
-export { canonicalJson, contentHash, frozenJson, isForbiddenKey, plainCopy, shortHash, toJsonValue, whyNoJson } from "./json.ts";
+export {
+  canonicalJson,
+  contentHash,
+  frozenJson,
+  isForbiddenKey,
+  plainCopy,
+  shortHash,
+  toJsonValue,
+  whyNoJson,
+} from "./json.ts";
 export { asJson, oddInJson } from "./odd-in-json.ts";
 export type { OddInJson } from "./odd-in-json.ts";
 export { containerOf, describeIssues, jsonSchemaOf, parseWithSchema, parseWithSchemaSync } from "./schema.ts";

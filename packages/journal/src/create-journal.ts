@@ -81,7 +81,8 @@ export function makeJournal(
     fork(id, fork: ForkOptions) {
       checkOptionNames("fork", fork, { at: true, result: true, id: true });
       const { at, result, id: own = globalThis.crypto.randomUUID() } = fork;
-      if (!Number.isSafeInteger(at) || at < 0) throw new DefinitionError(`at has to be a whole number from 0, not ${describeValue(at)}.`);
+      if (!Number.isSafeInteger(at) || at < 0)
+        throw new DefinitionError(`at has to be a whole number from 0, not ${describeValue(at)}.`);
       return made({ id: runId(own), mode: "fork", takeOver: false, from: { id: runId(id), at, result } });
     },
     async describe(id) {
@@ -124,6 +125,10 @@ export function makeJournal(
       const run = await read(id);
       if (run.length === 0) throw notFound(id);
       target.assertOpen();
+      await target.queue.idle();
+      if ((await readRun(target.store, id)).length > 0) {
+        throw new JournalError(`There is a run "${id}" already.`, { reason: "exists", run: id });
+      }
       for await (const frame of store.read(id)) {
         const [kept] = await target.store.append([frame]);
         if (kept === "fenced") throw new JournalError(`There is a run "${id}" already.`, { reason: "exists", run: id });
@@ -143,7 +148,8 @@ export function makeJournal(
       }
       // The list has those that changed last first.
       const going = ended.filter(
-        ({ updatedAt }, place) => (endedBefore !== undefined && updatedAt < endedBefore) || (keep !== undefined && place >= keep),
+        ({ updatedAt }, place) =>
+          (endedBefore !== undefined && updatedAt < endedBefore) || (keep !== undefined && place >= keep),
       );
       for (let from = 0; from < going.length; from += removedAtOnce) {
         await store.remove(going.slice(from, from + removedAtOnce).map(({ id }) => id));
@@ -182,9 +188,14 @@ async function appendCancelled(
     summary.add(entry);
     const body = bodyOf(run.attempt, [entry]);
     const of = { run: id, first: run.length, body };
-    const frame = { ...of, count: 1, writer: processes.newWriter(), sum: frameSum(of), summary: JSON.stringify(summary.saved) };
+    const frame = {
+      ...of,
+      count: 1,
+      writer: processes.newWriter(),
+      sum: frameSum(of),
+      summary: JSON.stringify(summary.saved),
+    };
     const [kept] = await store.append([frame]);
     if (kept === "kept") return;
   }
 }
-

@@ -14,7 +14,10 @@ export interface ForkPoint {
  * Returns the entries of a fork, numbered anew.
  * @throws {JournalError} "not_found" for a step that is not there. {DefinitionError} for a result of a step that is no call.
  */
-export function forkedEntries(standing: readonly JournalEntry[], { id, at, result }: ForkPoint): readonly JournalEntry[] {
+export function forkedEntries(
+  standing: readonly JournalEntry[],
+  { id, at, result }: ForkPoint,
+): readonly JournalEntry[] {
   const kept = entriesToStep(standing, at);
   if (kept === undefined) {
     throw new JournalError(`The run "${id}" has no step ${at}.`, { reason: "not_found", run: id });
@@ -24,13 +27,14 @@ export function forkedEntries(standing: readonly JournalEntry[], { id, at, resul
 }
 
 /** Puts another result in place of what the last step, a call, came to. */
-function withResult(
-  entries: readonly JournalEntry[],
-  { id, at, result }: ForkPoint,
-): readonly JournalEntry[] {
+function withResult(entries: readonly JournalEntry[], { id, at, result }: ForkPoint): readonly JournalEntry[] {
   const last = entries.at(-1);
   const callId =
-    last?.kind === "committed" ? last.callIds.at(-1) : last?.kind === "event" && last.event.type === "tool.invoked" ? last.event.callId : undefined;
+    last?.kind === "committed"
+      ? last.callIds.at(-1)
+      : last?.kind === "event" && last.event.type === "tool.invoked"
+        ? last.event.callId
+        : undefined;
   if (callId === undefined) throw new DefinitionError(`Step ${at} of the run "${id}" is no call, so it has no result.`);
   const shown = resultOf(result as ToolReturn<unknown>);
   const others = entries.flatMap((entry): JournalEntry[] => {

@@ -53,7 +53,9 @@ function parsed(frame: Frame, store: string): Body {
     throw fail("damaged", "it is no JSON");
   }
   if (!isRecord(body) || typeof body["v"] !== "number") throw fail("damaged", "it has no version");
-  if (body["v"] > version) throw fail("newer", `it has version ${body["v"]} of the format, and this release reads ${version}`);
-  if (!Array.isArray(body["e"]) || body["e"].length !== frame.count) throw fail("damaged", "its entries are not as many as it says");
+  if (body["v"] > version)
+    throw fail("newer", `it has version ${body["v"]} of the format, and this release reads ${version}`);
+  if (!Array.isArray(body["e"]) || body["e"].length !== frame.count)
+    throw fail("damaged", "its entries are not as many as it says");
   return body as unknown as Body;
 }

@@ -38,7 +38,10 @@ export interface Journal extends AsyncDisposable {
    * Returns the session as it was at a run's end, or after a step.
    * @throws {JournalError} "not_found"; {DefinitionError} for slices that do not fit.
    */
-  session(id: string, options: { readonly slices: readonly Slice[]; readonly at?: number | undefined }): Promise<Session>;
+  session(
+    id: string,
+    options: { readonly slices: readonly Slice[]; readonly at?: number | undefined },
+  ): Promise<Session>;
   /**
    * Decides what a suspended run waits for. No run is suspended yet, so every token is unknown.
    * @throws {JournalError} "token".

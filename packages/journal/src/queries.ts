@@ -114,7 +114,8 @@ function timelineOf(standing: readonly JournalEntry[]): RunStep[] {
       }
       continue;
     }
-    if (entry.kind === "answered" && stepsOf(entry) === 1) timeline.push(answerStep(entry, standing.slice(place), timeline.length + 1));
+    if (entry.kind === "answered" && stepsOf(entry) === 1)
+      timeline.push(answerStep(entry, standing.slice(place), timeline.length + 1));
     if (entry.kind === "started") {
       const call = calls.get(entry.callId);
       if (call !== undefined) call.isStarted = true;

@@ -34,7 +34,9 @@ export interface SourceOptions {
   readonly mode: RunSource["mode"];
   readonly takeOver: boolean;
   /** Of a fork. */
-  readonly from?: { readonly id: string; readonly at: number; readonly result: ToolReturn<unknown> | undefined } | undefined;
+  readonly from?:
+    | { readonly id: string; readonly at: number; readonly result: ToolReturn<unknown> | undefined }
+    | undefined;
 }
 
 export function runSource(shared: Shared, options: SourceOptions): RunSource {
@@ -90,7 +92,14 @@ class JournalSource implements RunSource {
   #toReplay(read: ReadRun): OpenedSource {
     const entries = standingEntries(read.entries);
     if (entries.length === 0) throw notFound(this.id);
-    return { entries, attempt: read.attempt, lastSeq: lastSeqOf(read.entries), next: read.length, isEnded: true, unknown: [] };
+    return {
+      entries,
+      attempt: read.attempt,
+      lastSeq: lastSeqOf(read.entries),
+      next: read.length,
+      isEnded: true,
+      unknown: [],
+    };
   }
 
   async #toGoOn(read: ReadRun): Promise<OpenedSource> {
@@ -149,7 +158,10 @@ class JournalSource implements RunSource {
       await this.flush();
     } catch (error) {
       if (error instanceof JournalError && error.reason === "fenced") {
-        throw new JournalError(`The run "${this.id}" was taken up by another process.`, { reason: "busy", run: this.id });
+        throw new JournalError(`The run "${this.id}" was taken up by another process.`, {
+          reason: "busy",
+          run: this.id,
+        });
       }
       throw error;
     }
@@ -201,4 +213,3 @@ function cancelled(id: string): DefinitionError {
 function lastSeqOf(entries: readonly JournalEntry[]): number {
   return entries.reduce((last, entry) => (entry.kind === "event" ? Math.max(last, entry.event.seq) : last), -1);
 }
-

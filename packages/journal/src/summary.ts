@@ -69,7 +69,11 @@ function stateAfter(entry: JournalEntry, isOwn: boolean, state: RunState): RunSt
   return state;
 }
 
-function added(entry: JournalEntry, isOwn: boolean, { steps, usage }: SavedSummary): Pick<SavedSummary, "steps" | "usage"> {
+function added(
+  entry: JournalEntry,
+  isOwn: boolean,
+  { steps, usage }: SavedSummary,
+): Pick<SavedSummary, "steps" | "usage"> {
   if (!isOwn) return { steps, usage };
   if (entry.kind === "answered") return { steps: entry.answer.failure === undefined ? steps + 1 : steps, usage };
   if (entry.kind === "committed") return { steps: steps + entry.callIds.length, usage };

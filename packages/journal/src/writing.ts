@@ -26,7 +26,13 @@ export class RunWriter {
   readonly #queue: WriteQueue;
   constructor(
     queue: WriteQueue,
-    of: { readonly run: string; readonly attempt: number; readonly writer: string; readonly first: number; readonly summary: Summary },
+    of: {
+      readonly run: string;
+      readonly attempt: number;
+      readonly writer: string;
+      readonly first: number;
+      readonly summary: Summary;
+    },
   ) {
     this.#queue = queue;
     this.run = of.run;
@@ -106,7 +112,8 @@ export class WriteQueue {
 
   #writeAll(): Promise<void> {
     // What came while another write was under way is written after it, together.
-    if (this.#writing !== undefined) return this.#writing.then(() => (this.#waiting.size > 0 ? this.#writeAll() : undefined));
+    if (this.#writing !== undefined)
+      return this.#writing.then(() => (this.#waiting.size > 0 ? this.#writeAll() : undefined));
     this.#stopAlarm?.();
     this.#stopAlarm = undefined;
     const writers = [...this.#waiting];
@@ -146,5 +153,9 @@ export class WriteQueue {
 
 function journalError(error: unknown, run: string): JournalError {
   if (error instanceof JournalError) return error;
-  return new JournalError(`The run "${run}" cannot be written: ${messageOf(error)}`, { reason: "failed", run, cause: error });
+  return new JournalError(`The run "${run}" cannot be written: ${messageOf(error)}`, {
+    reason: "failed",
+    run,
+    cause: error,
+  });
 }

@@ -1,4 +1,12 @@
-import { defineEvent, definePrompt, defineSection, defineSlice, defineTool, type SessionEvent, type Session } from "@proviso/core";
+import {
+  defineEvent,
+  definePrompt,
+  defineSection,
+  defineSlice,
+  defineTool,
+  type SessionEvent,
+  type Session,
+} from "@proviso/core";
 import { type Frame, type JournalStore } from "@proviso/journal";
 import { memoryStore } from "@proviso/journal/internal";
 import type { ScriptedStep } from "@proviso/runtime/testing";

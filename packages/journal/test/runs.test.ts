@@ -31,7 +31,11 @@ describe("a run of a journal", () => {
     expect(response.run).toEqual({ id: "r1", attempt: 1, keptSteps: 0 });
     const described = await journal.describe("r1");
     expect(described?.state).toBe("executed");
-    expect(described?.timeline.map((step) => (step.kind === "call" ? `${step.name} ${step.effect} ${step.nested}` : step.text))).toEqual([
+    expect(
+      described?.timeline.map((step) =>
+        step.kind === "call" ? `${step.name} ${step.effect} ${step.nested}` : step.text,
+      ),
+    ).toEqual([
       "First.",
       "note committed 0",
       "fail undone 0",
@@ -42,7 +46,9 @@ describe("a run of a journal", () => {
       "note committed 0",
       "Done.",
     ]);
-    expect((await listed(journal.list())).map(({ id, steps, state }) => [id, steps, state])).toEqual([["r1", 9, "executed"]]);
+    expect((await listed(journal.list())).map(({ id, steps, state }) => [id, steps, state])).toEqual([
+      ["r1", 9, "executed"],
+    ]);
   });
 
   it("RPL-1 RPL-2 a replay gives the same events, session state and response without a model", async () => {
@@ -73,7 +79,9 @@ describe("a run of a journal", () => {
     const error = await failing.catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(RunError);
     expect((error as RunError).reason).toBe("diverged");
-    expect((error as RunError).message).toMatch(/diverges at step 0: .* was .*Review a.ts\..* and is .*Review a.ts well\./u);
+    expect((error as RunError).message).toMatch(
+      /diverges at step 0: .* was .*Review a.ts\..* and is .*Review a.ts well\./u,
+    );
   });
 
   it("RSM-2 EFF-1 a run that ended anywhere goes on, and each recorded step is done once", async () => {
@@ -88,14 +96,28 @@ describe("a run of a journal", () => {
       const { bodyOf, frameSum } = await import("@proviso/journal/internal");
       const body = bodyOf(1, kept);
       await store.append([
-        { run: "r1", first: 0, count: cut, writer: "gone", body, sum: frameSum({ run: "r1", first: 0, body }), summary: "{}" },
+        {
+          run: "r1",
+          first: 0,
+          count: cut,
+          writer: "gone",
+          body,
+          sum: frameSum({ run: "r1", first: 0, body }),
+          summary: "{}",
+        },
       ]);
       const journal = createJournal(store);
       const world: World = { done: [] };
-      const steps = entries.slice(0, cut).filter((entry) => entry.kind === "answered" && entry.answer.failure === undefined);
+      const steps = entries
+        .slice(0, cut)
+        .filter((entry) => entry.kind === "answered" && entry.answer.failure === undefined);
       const own = steps.filter(({ evaluationId }) => evaluationId === entries[0]?.evaluationId).length;
       // The model answers what is not recorded.
-      const answer = (({ messages }: { readonly messages: readonly { readonly role: string; readonly text: string }[] }) => {
+      const answer = (({
+        messages,
+      }: {
+        readonly messages: readonly { readonly role: string; readonly text: string }[];
+      }) => {
         const last = messages.at(-1)?.text ?? "";
         if (last.startsWith("Look at")) return { text: `Seen ${last}` };
         const turn = messages.filter(({ role }) => role === "assistant").length;
@@ -108,7 +130,9 @@ describe("a run of a journal", () => {
       expect(response.run?.attempt).toBe(2);
       const after = await journal.session("r1", { slices: [notes] });
       const unknown = await journal.describe("r1");
-      const isUnknown = unknown?.timeline.some((step) => step.kind === "call" && step.result?.message.startsWith("It is not known") === true);
+      const isUnknown = unknown?.timeline.some(
+        (step) => step.kind === "call" && step.result?.message.startsWith("It is not known") === true,
+      );
       if (isUnknown !== true) expect(after.get(notes).toSorted(), `cut at ${cut}`).toEqual(fullNotes.toSorted());
       // What was resumed replays as what stands.
       const replayed = await replay(reviewPrompt({ done: [] }), journal.replay("r1"));

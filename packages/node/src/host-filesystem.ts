@@ -160,6 +160,7 @@ function changing(root: string, log: UndoLog, queue: InOrder): Changing & Snapsh
       const names = pathNames(path);
       await change(path, () => changes.makeFolder(names, path));
     },
+    durable: true,
     snapshot: ({ savepoint = false } = {}) =>
       queue.isIdle() && !isBehind(log)
         ? take(savepoint)

@@ -77,6 +77,8 @@ export function transactional(database: DatabaseSync): SqliteDatabase & Snapshot
   const view = (guard: CallGuard): SqliteDatabase => viewOf(database, (work) => run(guard, work));
   const resource: SqliteDatabase & Snapshotable<object> = {
     ...view(unguarded),
+    // A database in memory goes with the process.
+    durable: isInFile(database),
     snapshot: points.snapshot,
     restore: points.restore,
     release(snapshot) {
@@ -88,6 +90,12 @@ export function transactional(database: DatabaseSync): SqliteDatabase & Snapshot
     },
   };
   return guardedBy(resource, view);
+}
+
+/** Source: https://www.sqlite.org/pragma.html#pragma_database_list: the file is "" for a database in memory. */
+function isInFile(database: DatabaseSync): boolean {
+  const main = database.prepare("PRAGMA database_list").get() as { readonly file?: unknown } | undefined;
+  return typeof main?.file === "string" && main.file !== "";
 }
 
 function viewOf(database: DatabaseSync, run: <T>(work: () => T) => T): SqliteDatabase {

@@ -57,6 +57,8 @@ interface Shown extends Showing {
 /** Makes the function that numbers an event, reduces it, and emits it to the session's listeners and the stream. */
 export function emitter(of: Emitting, current: () => Shown): Emitter {
   const { core, nesting, watch, evaluationId, tape } = of;
+  // Not `of` itself, whose enclosing transactions would be kept.
+  const recorded = tape && { core, evaluationId, isInside: of.isInside };
   const { clock } = of.world;
   const transaction = of.enclosing.parent;
   // An evaluation in the body of a transaction is part of it; what its calls do is still theirs, and undone with them.
@@ -81,7 +83,7 @@ export function emitter(of: Emitting, current: () => Shown): Emitter {
     filled.at = tape === undefined ? timeOf(bare.type) : 0;
     const whole = parent === undefined ? filled : { ...filled, parent };
     if (cause !== undefined) Object.defineProperty(whole, "cause", { value: shown.redaction.value(cause) });
-    const numbered = tape?.number(of, whole);
+    const numbered = recorded && tape.number(recorded, whole);
     // Nothing is emitted after the first difference, or when the record cannot be kept.
     if (tape !== undefined && numbered === undefined) {
       if (isLast(bare.type)) shown.ended = true;

@@ -214,11 +214,22 @@ async function evaluateHere<Output>(
   options: EvaluateOptions,
   around: Surroundings,
 ): Promise<PromptResponse<Output>> {
-  const open = around.nesting === undefined ? openerIn(options) : undefined;
+  const { nesting, tape } = around;
+  const open = nesting === undefined && tape === undefined ? openerIn(options) : undefined;
   if (open !== undefined) return evaluateRecorded(open, setup, prompt, options, around);
   const started = await startRun(setup, prompt, options, around);
-  if (isFailure(started)) throw notStarted(setup, prompt, options, started);
-  return answered(await endedOutcome(setup, started));
+  if (isFailure(started)) {
+    const error = notStarted(setup, prompt, options, started);
+    throw tape === undefined ? error : await tape.notBegun(error);
+  }
+  // `await using` would cost more than all of its events.
+  const outcome = await outcomeOf(setup, started);
+  const closing = started.close();
+  if (closing !== undefined) await closing;
+  const ended = tape === undefined ? outcome : await tape.end(started, outcome);
+  if ("error" in ended) throw ended.error;
+  // What parseOutput returned was validated with the prompt's own schema.
+  return ended.response as PromptResponse<Output>;
 }
 
 /** Evaluates with the record of a run: all is answered from what stands in it, and what happens then is appended. */
@@ -227,24 +238,7 @@ async function evaluateRecorded<Output>(
   ...[setup, prompt, options, around]: Parameters<typeof evaluateHere<Output>>
 ): Promise<PromptResponse<Output>> {
   const tape = await open(setup, prompt, options, around.evaluationId);
-  const started = await startRun(tape.setup(setup), prompt, tape.options(options), { ...around, tape });
-  if (isFailure(started)) throw await tape.notBegun(notStarted(setup, prompt, options, started));
-  return answered(await tape.end(started, await endedOutcome(setup, started)));
-}
-
-/** What came of an evaluation whose resources are closed. */
-async function endedOutcome(setup: DrivenSetup, run: Run): Promise<EvaluationOutcome> {
-  // `await using` would cost more than all of its events.
-  const outcome = await outcomeOf(setup, run);
-  const closing = run.close();
-  if (closing !== undefined) await closing;
-  return outcome;
-}
-
-function answered<Output>(outcome: EvaluationOutcome): PromptResponse<Output> {
-  if ("error" in outcome) throw outcome.error;
-  // What parseOutput returned was validated with the prompt's own schema.
-  return outcome.response as PromptResponse<Output>;
+  return evaluateHere(tape.setup(setup), prompt, tape.options(options), { ...around, tape });
 }
 
 /** An evaluation inside a call has a world of its own, for its call is answered as a whole; a summary has the record's. */

@@ -66,9 +66,9 @@ export async function startRun(
 }
 
 /** The limits of a recorded evaluation are met again where the record says it; time passes outside the record. */
-function limitsOf(setup: Setup, options: EvaluateOptions, { nesting, tape }: Surroundings): Limits {
-  if (tape === undefined) return openLimits(options, setup.world.clock, inheritedLimits(nesting));
-  if (nesting !== undefined) return openLimits(options, tape.clock, inheritedLimits(nesting));
+function limitsOf({ world }: Setup, options: EvaluateOptions, { nesting, tape }: Surroundings): Limits {
+  if (nesting !== undefined) return openLimits(options, nesting.run.tape?.clock ?? world.clock, inheritedLimits(nesting));
+  if (tape === undefined) return openLimits(options, world.clock);
   const given = tape.isReplay ? {} : options;
   const signal = given.signal === undefined ? tape.signal : AbortSignal.any([given.signal, tape.signal]);
   return tape.limits(openLimits({ deadline: given.deadline, budget: given.budget, signal }, tape.clock));
@@ -83,15 +83,16 @@ async function buildRun(
   prompt: Prompt,
   options: EvaluateOptions,
   limits: Limits,
-  { nesting, watch, depth, maxDepth, context, tape, evaluationId: given }: Place,
+  { nesting, watch, depth, maxDepth, context, tape: own, evaluationId: given }: Place,
 ): Promise<Run | Failure> {
+  const tape = own ?? nesting?.run.tape;
   const { world } = setup;
   const startedAt = world.clock.now();
-  const evaluationId = (nesting === undefined ? tape?.evaluationId : undefined) ?? given ?? world.newId();
+  const evaluationId = own?.evaluationId ?? given ?? world.newId();
   const promptName = prompt.template.name;
   const showing = showingOf(world, prompt, evaluationId);
-  const core = joinSession(options, prompt, world, { nesting, tape });
-  const overrides = options.overrides && (await resolveOverrides(options.overrides, prompt, limits, tape));
+  const core = joinSession(options, prompt, world, { nesting, tape: own });
+  const overrides = options.overrides && (await resolveOverrides(options.overrides, prompt, limits, own));
   const renderInputs = { overrides, nativeOutput: setup.nativeOutput, core, context };
   const opened = openedOf(core, promptName);
   const rendered = renderFor(prompt, renderInputs, opened, showing.log);

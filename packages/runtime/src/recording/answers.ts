@@ -39,7 +39,8 @@ export class RequestHashes {
     if (recorded.same !== now.same) return { path: "messages", recorded: recorded.same, now: now.same };
     const index = at === -1 ? recorded.hashes.length : at;
     const messages = Math.max(recorded.hashes.length, now.hashes.length) - restNames.length;
-    const path = index < messages || now.same > 0 ? `messages[${now.same + index}]` : (restNames[index - messages] ?? "messages");
+    const path =
+      index < messages || now.same > 0 ? `messages[${now.same + index}]` : (restNames[index - messages] ?? "messages");
     return { path, recorded: recorded.hashes[index], now: now.hashes[index] };
   }
 }
@@ -68,7 +69,11 @@ export function recordedAnswer(
 
 function causeOf(cause: unknown): unknown {
   const { name, code } = (cause ?? {}) as { readonly name?: unknown; readonly code?: unknown };
-  return { name: String(name ?? "Error"), code: code === undefined ? undefined : String(code), message: messageOf(cause) };
+  return {
+    name: String(name ?? "Error"),
+    code: code === undefined ? undefined : String(code),
+    message: messageOf(cause),
+  };
 }
 
 /** The answer of a record, for the evaluation. */

@@ -26,8 +26,7 @@ import type { Accepted, Invocation } from "../tools/invocation.ts";
 import type { Transaction } from "../transactions/transaction.ts";
 
 /** What came of an evaluation. */
-export type EvaluationOutcome =
-  { readonly response: PromptResponse<unknown> } | { readonly error: EvaluationFailure };
+export type EvaluationOutcome = { readonly response: PromptResponse<unknown> } | { readonly error: EvaluationFailure };
 
 /** Calls of a turn that the record answers. */
 export interface KeptCalls {
@@ -89,6 +88,10 @@ export interface Tape {
   /** An application's event that a call had dispatched counts now, and is about to be delivered. */
   dispatched(run: Run, event: AppEvent, callId: string): void;
   answer(run: Run, request: RecordedRequest): Promise<ModelResponse | ModelFailure>;
+  /** Returns the options: those of the record where it is replayed. */
+  options(given: EvaluateOptions): EvaluateOptions;
+  /** Why an answer is not whole, where a budget's limit is the reason. */
+  cut(run: Run, ask: () => Failure | undefined): Failure | undefined;
   /** Whether the next request is answered from the record, so that it waits for no pace. */
   isKept(): boolean;
   /** What a request cost in US dollars, where its provider does not say it. */
@@ -162,6 +165,15 @@ export function journalRun(id: string, open: OpenTape, read: () => Promise<Recor
 /** Reads what a run began with. @throws {JournalError} for one that has not begun. */
 export function recordedBeginning(run: JournalRun): Promise<RecordedBeginning> {
   return (run as unknown as { readonly [beginning]: () => Promise<RecordedBeginning> })[beginning]();
+}
+
+/** undefined: the options have no run, or none that can be read, which the evaluation refuses later. */
+export function openerIn(options: EvaluateOptions | undefined): OpenTape | undefined {
+  try {
+    return openerOf(options?.run);
+  } catch {
+    return undefined;
+  }
 }
 
 /** undefined: it is not a run that a journal made. */

@@ -59,7 +59,12 @@ export class EffectRecord {
     if (held === undefined) return undefined;
     for (const callId of held) {
       this.#changed(run, callId, transaction);
-      this.#keeper.append(run.evaluationId, { kind: "finished", turn: run.turn, callId, idempotencyKey: this.#keys.get(callId) ?? "" });
+      this.#keeper.append(run.evaluationId, {
+        kind: "finished",
+        turn: run.turn,
+        callId,
+        idempotencyKey: this.#keys.get(callId) ?? "",
+      });
     }
     return this.#keeper.flushed();
   }

@@ -1,7 +1,9 @@
 import type {
   AppEvent,
   Divergence,
+  EvaluateOptions,
   FrameworkEvent,
+  Message,
   ModelFailure,
   ModelResponse,
   Pending,
@@ -14,6 +16,9 @@ export type RecordedEvent = Exclude<
   FrameworkEvent,
   { readonly type: "text.delta" | "text.reset" | "output.delta" | "reasoning.delta" }
 >;
+
+/** The options of an evaluation that its loop depends on. */
+export type RecordedOptions = Pick<EvaluateOptions, "maxTurns" | "maxRepairs" | "toolChoice">;
 
 /** What every entry has. */
 export interface EntryBase {
@@ -44,6 +49,10 @@ export type EntryContent =
       readonly nativeOutput: boolean;
       /** The session as it was. `state`: the slices of its JSON. */
       readonly session: { readonly id: string; readonly seq: number; readonly state: unknown };
+      /** Options that the evaluation had: what its loop depends on. */
+      readonly options: RecordedOptions;
+      /** The history that it went on with; left out: none. */
+      readonly history?: { readonly messages: readonly Message[]; readonly question?: number | undefined } | undefined;
       /** The override that was found; left out: none was asked for, or there was none. */
       readonly override?: PromptOverride | undefined;
     }
@@ -64,7 +73,13 @@ export type EntryContent =
       /** A hash of each other message, then of the tools, the choice and the output. */
       readonly hashes: readonly string[];
     }
-  | { readonly kind: "delta"; readonly turn: number; readonly try: number; readonly text: string; /** Left out: it is text of the answer. */ readonly of?: "reasoning" | "reset" }
+  | {
+      readonly kind: "delta";
+      readonly turn: number;
+      readonly try: number;
+      readonly text: string;
+      /** Left out: it is text of the answer. */ readonly of?: "reasoning" | "reset";
+    }
   | {
       readonly kind: "answered";
       readonly turn: number;
@@ -98,7 +113,11 @@ export type EntryContent =
   | { readonly kind: "suspended"; readonly pending: Omit<Pending, "token"> }
   | { readonly kind: "resolved"; readonly decision: unknown }
   | { readonly kind: "cancelled"; readonly reason: string | undefined }
-  | { readonly kind: "ended"; readonly outcome: "executed" | "failed"; /** Whether its run goes on when it is evaluated again. */ readonly goesOn?: boolean };
+  | {
+      readonly kind: "ended";
+      readonly outcome: "executed" | "failed";
+      /** Whether its run goes on when it is evaluated again. */ readonly goesOn?: boolean;
+    };
 
 /** One thing that came from outside, or was emitted. */
 export type JournalEntry = EntryBase & EntryContent;

@@ -47,11 +47,7 @@ function unsettled({ name }: Tool): string {
 type Known = "not-started" | "unknown" | { readonly value: unknown };
 
 /** Asks the tool what became of the call; it may change nothing. What throws or takes too long is not known. */
-async function reconciled(
-  run: Run,
-  { call, tool, input }: Accepted,
-  { calling }: HandlerParts,
-): Promise<Known> {
+async function reconciled(run: Run, { call, tool, input }: Accepted, { calling }: HandlerParts): Promise<Known> {
   if (tool.reconcile === undefined) return "unknown";
   const over = new AbortController();
   try {

@@ -26,7 +26,8 @@ export function messageHash(message: Message, hide: Hide): string {
     for (const { id, name, arguments: given } of message.toolCalls) parts.push(id, name, given);
   }
   if (message.role === "tool") parts.push(message.callId, message.name, String(message.isError));
-  for (const { at, file } of message.files ?? []) parts.push(String(at), "hash" in file ? String(file.hash) : canonicalJson(file));
+  for (const { at, file } of message.files ?? [])
+    parts.push(String(at), "hash" in file ? String(file.hash) : canonicalJson(file));
   return textHash(hide(parts.join("\u0000")));
 }
 

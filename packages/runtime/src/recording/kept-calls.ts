@@ -194,7 +194,12 @@ export function tellEntry(entry: JournalEntry, telling: Telling): void {
 
 /** Reduces a whole record, or the beginning of one. */
 export function tellAll(entries: readonly JournalEntry[], core: Run["core"]): void {
-  const telling: Telling = { run: { core, watch: undefined }, isTold: false, delivering: new WeakSet(), timed: () => {} };
+  const telling: Telling = {
+    run: { core, watch: undefined },
+    isTold: false,
+    delivering: new WeakSet(),
+    timed: () => {},
+  };
   const undone = undoneAmong(entries);
   for (const [place, entry] of entries.entries()) {
     if (entry.kind === "dispatched") tellEntry(entry, telling);

@@ -68,7 +68,11 @@ export class Prefix {
   take<Kind extends EntryContent["kind"]>(kind: Kind): EntryOf<Kind> | undefined {
     const entry = this.peek();
     if (entry?.kind !== kind) return undefined;
-    for (let passed = this.entries[this.at++]; passed !== undefined && passed !== entry; passed = this.entries[this.at++]) {
+    for (
+      let passed = this.entries[this.at++];
+      passed !== undefined && passed !== entry;
+      passed = this.entries[this.at++]
+    ) {
       this.#pass(passed);
     }
     this.#timed(entry.at);

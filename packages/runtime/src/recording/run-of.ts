@@ -2,13 +2,10 @@ import {
   DefinitionError,
   JournalError,
   RunError,
-  type EvaluateOptions,
   type JournalRun,
-  type Prompt,
 } from "@proviso/core";
 import { describeValue, noUsage } from "@proviso/core/internal";
-import type { Setup } from "../run.ts";
-import { journalRun, type RecordedBeginning } from "./contract.ts";
+import { journalRun, type OpenTape, type RecordedBeginning } from "./contract.ts";
 import type { RunSource } from "./entries.ts";
 import { RecordedTape } from "./tape.ts";
 
@@ -24,7 +21,7 @@ export function runOf(source: RunSource): JournalRun {
   }
   return journalRun(
     source.id,
-    (setup, prompt, options) => open(source, setup, prompt, options),
+    (...given) => open(source, ...given),
     () => beginningOf(source),
   );
 }
@@ -37,13 +34,13 @@ async function beginningOf(source: RunSource): Promise<RecordedBeginning> {
   throw new JournalError(`The run "${source.id}" has not begun.`, { reason: "not_found", run: source.id });
 }
 
-async function open(
-  source: RunSource,
-  setup: Setup,
-  prompt: Prompt,
-  options: EvaluateOptions,
-): Promise<RecordedTape> {
-  const nothing = { promptName: prompt?.template?.name ?? "(no prompt)", usage: noUsage, messages: [], toolResults: [] };
+async function open(source: RunSource, setup: Setup, prompt: Prompt, options: EvaluateOptions): Promise<RecordedTape> {
+  const nothing = {
+    promptName: prompt?.template?.name ?? "(no prompt)",
+    usage: noUsage,
+    messages: [],
+    toolResults: [],
+  };
   const refuse = (reason: RunError["reason"], message: string, cause?: unknown): RunError =>
     new RunError(message, { ...nothing, phase: "render", reason, runId: source.id, cause });
   if (!setup.isModel) {
@@ -52,7 +49,7 @@ async function open(
   }
   try {
     const opened = await source.open();
-    return new RecordedTape(source, opened, setup.world, options);
+    return new RecordedTape(source, opened, setup.world, { options, evaluationId });
   } catch (cause) {
     if (cause instanceof JournalError) {
       const reason = cause.reason === "busy" || cause.reason === "fenced" ? cause.reason : "journal";

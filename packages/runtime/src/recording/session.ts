@@ -46,7 +46,9 @@ export function recordedSession(
   return readOption("session", () => {
     const core = coreOf(given);
     if (of.mode !== "fork" && given.id !== id) {
-      throw new DefinitionError(`The session of the run "${of.runId}" is "${id}", not "${given.id}": leave it out, and the run brings its own.`);
+      throw new DefinitionError(
+        `The session of the run "${of.runId}" is "${id}", not "${given.id}": leave it out, and the run brings its own.`,
+      );
     }
     const now = given.toJSON() as unknown as { readonly slices: SavedSlices; readonly seq: number };
     const present = now.slices.filter(({ name }) => known.has(name));

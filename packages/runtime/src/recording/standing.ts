@@ -23,7 +23,10 @@ function keptOf(entries: readonly JournalEntry[]): JournalEntry[] {
     const inside = new Set<string>();
     for (const entry of entries.slice(from)) {
       const parent = entry.kind === "event" ? entry.event.parent : undefined;
-      if (parent !== undefined && (inside.has(parent.evaluationId) || (parent.evaluationId === evaluationId && parent.callId === callId)))
+      if (
+        parent !== undefined &&
+        (inside.has(parent.evaluationId) || (parent.evaluationId === evaluationId && parent.callId === callId))
+      )
         inside.add(entry.evaluationId);
       const isOwn = entry.evaluationId === evaluationId && callIdOf(entry) === callId;
       if (isOwn || inside.has(entry.evaluationId)) dropped.add(entry);
@@ -72,7 +75,17 @@ export function callIdOf(entry: JournalEntry): string | undefined {
 }
 
 /** Why a run that has ended cannot be answered from its record: its end was a limit or a failure that may pass. */
-const goesOnAfter = new Set(["deadline", "budget", "turns", "aborted", "throttled", "process", "render", "listener", "internal"]);
+const goesOnAfter = new Set([
+  "deadline",
+  "budget",
+  "turns",
+  "aborted",
+  "throttled",
+  "process",
+  "render",
+  "listener",
+  "internal",
+]);
 
 /** Whether a failure with this code lets its run go on when it is evaluated again. */
 export function goesOn(code: string): boolean {

@@ -147,4 +147,3 @@ export function restoredFailure(saved: unknown): Failure {
   if (stop === "budget") return failure({ ...state, stop: "budget", tracker: undefined, ...base } as never);
   return failure({ stop: "aborted", ...base });
 }
-

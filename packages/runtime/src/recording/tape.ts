@@ -17,6 +17,7 @@ import {
 } from "@proviso/core";
 import { frozenJson, isFrameworkEventType, messageOf, toJsonValue } from "@proviso/core/internal";
 import type { World } from "../environment.ts";
+import type { Failure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
 import type { Run, Setup } from "../run.ts";
 import type { SessionCore, UnnumberedEvent } from "../session/session-core.ts";
@@ -39,6 +40,13 @@ import { recordedHandler } from "./handler.ts";
 const derived = new Set(["text.delta", "text.reset", "output.delta", "reasoning.delta"]);
 
 type Content = EntryContent;
+
+/** What an evaluation brings to its record. */
+interface TapeOptions {
+  readonly options: EvaluateOptions;
+  /** The id that was made for it; undefined: none was. */
+  readonly evaluationId: string | undefined;
+}
 
 /** The record of one run, while it is evaluated. */
 export class RecordedTape implements Tape {
@@ -70,7 +78,7 @@ export class RecordedTape implements Tape {
   #main: Run | undefined;
   #stopListening: (() => void) | undefined;
 
-  constructor(source: RunSource, opened: OpenedSource, world: World, options: EvaluateOptions) {
+  constructor(source: RunSource, opened: OpenedSource, world: World, { options, evaluationId }: TapeOptions) {
     const begun = opened.entries[0];
     this.runId = source.id;
     this.attempt = opened.attempt;
@@ -85,7 +93,7 @@ export class RecordedTape implements Tape {
     this.#isLive = opened.entries.length === 0;
     this.#now = begun?.at ?? world.clock.now();
     this.#next = opened.next;
-    this.evaluationId = begun?.evaluationId ?? world.newId();
+    this.evaluationId = begun?.evaluationId ?? evaluationId ?? world.newId();
     this.#keptSteps = source.mode === "replay" ? 0 : stepsIn(opened.entries);
     this.effects = new EffectRecord(opened.unknown, this);
     this.#prefix = new Prefix(opened.entries, {
@@ -148,9 +156,16 @@ export class RecordedTape implements Tape {
       if (begun.kind === "begun" && begun.prompt !== promptName) {
         this.#diverge({ what: "prompt", path: "prompt", recorded: begun.prompt, now: promptName });
       }
+      if (this.isReplay && begun.kind === "begun" && begun.history !== undefined) {
+        const { messages, question } = begun.history;
+        run.conversation.replace({ messages, question });
+      }
     } else {
       const { core, state, seq } = this.#session as RecordedSession;
-      const hidden = run.redaction.value({ params: toJsonValue(run.files?.params(prompt.params) ?? prompt.params)?.value ?? {}, state });
+      const hidden = run.redaction.value({
+        params: toJsonValue(run.files?.params(prompt.params) ?? prompt.params)?.value ?? {},
+        state,
+      });
       const session = { id: core.session.id, seq, state: hidden.state };
       const override = this.#override === undefined ? {} : { override: this.#override };
       // The evaluation began when its tape was opened.
@@ -161,6 +176,12 @@ export class RecordedTape implements Tape {
         adapter: adapter.name,
         model,
         nativeOutput: run.nativeOutput,
+        options: {
+          maxTurns: run.maxTurns,
+          maxRepairs: run.maxRepairs,
+          ...(run.toolChoice === undefined ? {} : { toolChoice: run.toolChoice }),
+        },
+        ...this.#history(run),
         session,
         ...override,
       });
@@ -171,6 +192,35 @@ export class RecordedTape implements Tape {
       if (this.#fault !== undefined) return;
       this.#appendAt(run.evaluationId, { kind: "dispatched", event: event as AppEvent, callId: undefined });
     });
+  }
+
+  /** The history that the evaluation was given; a replay is given none. */
+  #history(run: Run): Pick<Extract<Content, { readonly kind: "begun" }>, "history"> {
+    const { messages, continueFrom } = this.#options;
+    if (messages === undefined && continueFrom === undefined) return {};
+    const { question } = run.conversation;
+    const all = run.conversation.messages();
+    const { messages: shown } = run.redaction.details({ messages: all } as never) as { readonly messages: typeof all };
+    return { history: question === undefined ? { messages: shown } : { messages: shown, question } };
+  }
+
+  options(given: EvaluateOptions): EvaluateOptions {
+    const begun = this.#opened.entries[0];
+    if (!this.isReplay || begun?.kind !== "begun") return given;
+    const { maxTurns, maxRepairs, toolChoice } = begun.options;
+    return { ...given, maxTurns, maxRepairs, toolChoice, messages: undefined, continueFrom: undefined };
+  }
+
+  cut(run: Run, ask: () => Failure | undefined): Failure | undefined {
+    if (!this.#isLive && !run.isInside) {
+      const entry = this.#prefix.nextStop("cut");
+      return entry === undefined ? undefined : restoredFailure(entry.failure);
+    }
+    const why = ask();
+    if (why !== undefined && this.#isLive && this.#fault === undefined) {
+      this.append(run.evaluationId, { kind: "stopped", by: "cut", failure: savedFailure(why) });
+    }
+    return why;
   }
 
   number(run: Pick<Run, "core" | "evaluationId" | "isInside">, filled: object): NumberedEvent | undefined {
@@ -328,7 +378,13 @@ export class RecordedTape implements Tape {
     else this.#prefix.passResumption();
     if (kept === undefined || kept.answers.includes(undefined)) {
       if (this.#prefix.peek() === undefined) this.#goLive();
-      else this.#diverge({ what: "call", path: "", recorded: this.#prefix.peek()?.kind, now: calls.map(({ name }) => name) });
+      else
+        this.#diverge({
+          what: "call",
+          path: "",
+          recorded: this.#prefix.peek()?.kind,
+          now: calls.map(({ name }) => name),
+        });
       if (this.effects.answerIsRedacted) {
         const why = "the arguments of a call that has not run yet were hidden";
         this.fail(new TapeFault("redacted", `The run "${this.runId}" cannot go on: ${why}.`));
@@ -398,7 +454,12 @@ export class RecordedTape implements Tape {
     if (fault === undefined) return error;
     const { promptName, usage, messages, toolResults } = error;
     const of = { promptName, usage, messages, toolResults, phase: "render" as const, cause: fault.cause };
-    return new RunError(fault.message, { ...of, reason: fault.reason, runId: this.runId, divergence: fault.divergence });
+    return new RunError(fault.message, {
+      ...of,
+      reason: fault.reason,
+      runId: this.runId,
+      divergence: fault.divergence,
+    });
   }
 
   /** @throws {TapeFault} for a record that cannot be gone on with. */

@@ -39,18 +39,20 @@ export async function throttled(
     const { work } = limited;
     const send = (): ReturnType<typeof attemptRequest> => attemptRequest(run, attempt, work, deltas);
     const { pace } = run;
-    const answer = await (pace === undefined || run.tape?.isKept() === true ? send() : pacedRequest({ run, pace, work, queued }, send));
+    const answer = await (pace === undefined || run.tape?.isKept() === true
+      ? send()
+      : pacedRequest({ run, pace, work, queued }, send));
     if (isFailure(answer)) return answer;
     if (answer.failure === undefined) {
       return {
         ...answer,
-        cut: limited.cutShort(answer),
+        cut: run.tape === undefined ? limited.cutShort(answer) : run.tape.cut(run, () => limited.cutShort(answer)),
         queuedMs,
         messages: run.files?.messagesIn(request) ?? request.messages.length,
       };
     }
     if (answer.failure !== "throttle") {
-      const cut = limited.cutShort(answer);
+      const cut = run.tape === undefined ? limited.cutShort(answer) : run.tape.cut(run, () => limited.cutShort(answer));
       if (cut !== undefined) return cut;
       if (limited.isLifted(answer)) continue;
       const shorter = run.context && (await run.context.afterRefusal(answer, request));

@@ -2,6 +2,7 @@ import type { Filesystem, Snapshotable } from "@proviso/core";
 import { globMatcher } from "./glob.ts";
 import { guardable } from "./guard.ts";
 import { isFile, memoryTree, type MemoryFolder, type MemoryTree } from "./memory-tree.ts";
+import { applyChanges, treeChanges, type TreeChange } from "./tree-changes.ts";
 import { notADirectory, notFound } from "./paths.ts";
 import { decodeText, grepFiles, selectLines, type SearchedFile } from "./reading.ts";
 
@@ -39,6 +40,8 @@ export function memoryFilesystem(files: Readonly<Record<string, string | Uint8Ar
     },
     snapshot: () => tree.root,
     restore: (snapshot) => void (tree.root = snapshot),
+    changes: (since) => treeChanges(since, tree.root),
+    apply: (changes) => applyChanges(tree, changes as readonly TreeChange[]),
   };
   return guardable(filesystem);
 }

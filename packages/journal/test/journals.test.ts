@@ -1,0 +1,218 @@
+import { AbortedError, DefinitionError, JournalError, RunError } from "@proviso/core";
+import { createJournal, memoryJournal, type JournalEntry } from "@proviso/journal";
+import { bodyOf, frameSum, memoryStore } from "@proviso/journal/internal";
+import { sqliteJournal } from "@proviso/journal/node";
+import { replay } from "@proviso/journal/testing";
+import { createSession, modelAdapter } from "@proviso/runtime";
+import { scriptedModel } from "@proviso/runtime/testing";
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { notes, reviewPrompt, script, type World } from "./runs-support.ts";
+import { folder, listed } from "./support.ts";
+
+const noWait = { now: () => Date.now(), sleep: async () => {} };
+
+async function recorded(journal = memoryJournal(), id = "r1") {
+  const world: World = { done: [] };
+  const adapter = modelAdapter(scriptedModel([...script]), { clock: noWait });
+  const response = await adapter.evaluate(reviewPrompt(world), { run: journal.run(id) });
+  return { journal, response, world };
+}
+
+const rejection = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
+describe("a journal", () => {
+  it("FRK-1 FRK-2 a fork begins with recorded steps, and goes on with another model", async () => {
+    const { journal, response } = await recorded();
+    const world: World = { done: [] };
+    const model = scriptedModel([{ text: "Another end." }]);
+    const run = journal.fork("r1", { at: 8, id: "f1" });
+    const forked = await modelAdapter(model, { clock: noWait }).evaluate(reviewPrompt(world), { run });
+    expect(forked.text).toBe("Another end.");
+    expect(model.callCount).toBe(1);
+    expect(world.done).toEqual([]);
+    expect(forked.messages.slice(0, -1)).toEqual(response.messages.slice(0, -1));
+    expect((await journal.describe("f1"))?.forkOf).toEqual({ id: "r1", at: 8 });
+    expect((await journal.describe("r1"))?.state).toBe("executed");
+    const replayed = await replay(reviewPrompt({ done: [] }), journal.replay("f1"));
+    expect(replayed.response?.text).toBe("Another end.");
+    expect(replayed.session.get(notes)).toEqual((await journal.session("r1", { slices: [notes], at: 8 })).get(notes));
+  });
+
+  it("FRK-4 a fork can have another result of its last call, without what that had dispatched", async () => {
+    const { journal } = await recorded();
+    const result = { other: true } as never;
+    const model = scriptedModel([
+      (request) => ({ text: request.messages.findLast(({ role }) => role === "tool")?.text ?? "" }),
+    ]);
+    const run = journal.fork("r1", { at: 8, result, id: "f2" });
+    const forked = await modelAdapter(model, { clock: noWait }).evaluate(reviewPrompt({ done: [] }), { run });
+    expect(forked.text).toBe('{"other":true}');
+    const session = await journal.session("f2", { slices: [notes] });
+    expect(session.get(notes)).not.toContain("two");
+    const wrong = modelAdapter(scriptedModel([])).evaluate(reviewPrompt({ done: [] }), {
+      run: journal.fork("r1", { at: 1, result }),
+    });
+    expect((await rejection(wrong)) instanceof Error).toBe(true);
+  });
+
+  it("FRK-1 a fork of a step that is not there is refused", async () => {
+    const { journal } = await recorded();
+    const error = await rejection(
+      modelAdapter(scriptedModel([])).evaluate(reviewPrompt({ done: [] }), { run: journal.fork("r1", { at: 99 }) }),
+    );
+    expect(error).toBeInstanceOf(RunError);
+    expect((error as RunError).cause).toBeInstanceOf(JournalError);
+    expect(((error as RunError).cause as JournalError).reason).toBe("not_found");
+  });
+
+  it("RSM-7 two evaluations with one run at once: the second is busy", async () => {
+    const journal = memoryJournal();
+    const run = journal.run("r1");
+    const adapter = modelAdapter(scriptedModel([...script, ...script]), { clock: noWait });
+    const first = adapter.evaluate(reviewPrompt({ done: [] }), { run });
+    const second = await rejection(adapter.evaluate(reviewPrompt({ done: [] }), { run }));
+    expect(second).toBeInstanceOf(RunError);
+    expect((second as RunError).reason).toBe("busy");
+    const third = await rejection(adapter.evaluate(reviewPrompt({ done: [] }), { run: journal.run("r1") }));
+    expect((third as RunError).reason).toBe("busy");
+    expect((await first).text).toBe("Done.");
+  });
+
+  it("RSM-8 a writer that was taken over is refused: nothing of it is in the record", async () => {
+    const store = memoryStore();
+    const journal = createJournal(store);
+    const answering = Promise.withResolvers<void>();
+    const asked = Promise.withResolvers<void>();
+    const slow = modelAdapter({
+      name: "slow",
+      model: "slow-1",
+      capabilities: { tools: true, nativeOutput: false },
+      async generate() {
+        asked.resolve();
+        await answering.promise;
+        return { message: { role: "assistant", text: "Late.", toolCalls: [] }, finishReason: "stop" };
+      },
+    });
+    const old = rejection(slow.evaluate("Hello.", { run: journal.run("r1") }));
+    await asked.promise;
+    const before = await listed(journal.entries("r1"));
+    // What another process appends when it goes on with the run.
+    const of = {
+      run: "r1",
+      first: before.length,
+      body: bodyOf(2, [
+        { ...(before[0] as JournalEntry), index: before.length, kind: "resumed", kept: 1 } as JournalEntry,
+      ]),
+    };
+    await store.append([{ ...of, count: 1, writer: "another", sum: frameSum(of), summary: "{}" }]);
+    answering.resolve();
+    const error = await old;
+    expect(error).toBeInstanceOf(RunError);
+    expect((error as RunError).reason).toBe("fenced");
+    expect((error as RunError).response?.text).toBe("Late.");
+    expect(await listed(journal.entries("r1"))).toHaveLength(before.length + 1);
+  });
+
+  it("FLT-3 cancel ends a run for good", async () => {
+    const journal = memoryJournal();
+    const asked = Promise.withResolvers<void>();
+    const slow = modelAdapter({
+      name: "slow",
+      model: "slow-1",
+      capabilities: { tools: true, nativeOutput: false },
+      generate: ({ signal }) => {
+        asked.resolve();
+        return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
+      },
+    });
+    const running = rejection(slow.evaluate("Hello.", { run: journal.run("r1") }));
+    await asked.promise;
+    expect(await journal.cancel("r1", "No longer wanted.")).toBe(true);
+    expect(await running).toBeInstanceOf(AbortedError);
+    expect((await journal.describe("r1"))?.state).toBe("cancelled");
+    expect(await journal.cancel("r1")).toBe(false);
+  });
+
+  it("JRN-7 a run is copied whole, removed, and pruned when it has ended", async () => {
+    const { journal } = await recorded();
+    await recorded(journal, "r2");
+    const other = memoryJournal();
+    await journal.copy("r1", other);
+    expect(await listed(other.entries("r1"))).toEqual(await listed(journal.entries("r1")));
+    await expect(journal.copy("r1", other)).rejects.toMatchObject({ code: "journal", reason: "exists" });
+    expect((await replay(reviewPrompt({ done: [] }), other.replay("r1"))).response?.text).toBe("Done.");
+    expect(await journal.prune({ keep: 1 })).toBe(1);
+    expect((await listed(journal.list())).map(({ id }) => id)).toEqual(["r2"]);
+    await journal.remove("r2");
+    expect(await journal.describe("r2")).toBeUndefined();
+    await journal.close();
+    await expect(journal.describe("r2")).rejects.toMatchObject({ reason: "closed" });
+  });
+
+  it("JRN-11 entries that are followed come once and in order, until the run ends", async () => {
+    const journal = memoryJournal();
+    const { response } = await recorded(journal, "before");
+    expect(response.text).toBe("Done.");
+    const running = recorded(journal, "r1");
+    const followed: number[] = [];
+    for await (const { index } of journal.entries("r1", { follow: true })) followed.push(index);
+    await running;
+    expect(followed).toEqual(followed.map((_, index) => index));
+    expect(followed.length).toBe((await listed(journal.entries("r1"))).length);
+  });
+
+  it("JRN-6 no entry shows a secret of the adapter or of the journal", async () => {
+    const journal = memoryJournal({ secrets: ["hunter2"] });
+    const model = scriptedModel([{ text: "It is sk-abcdef123456 and hunter2." }]);
+    await modelAdapter(model, { secrets: ["sk-abcdef123456"] }).evaluate("Say sk-abcdef123456, hunter2.", {
+      run: journal.run("r1"),
+    });
+    const text = JSON.stringify(await listed(journal.entries("r1")));
+    expect(text).not.toContain("sk-abcdef123456");
+    expect(text).not.toContain("hunter2");
+  });
+
+  it("JRN-10 a journal in a file has mode 0600, and another process's view of it", async () => {
+    const path = join(await folder(), "made", "runs.db");
+    const journal = sqliteJournal(path);
+    expect(journal.file).toBe(path);
+    await recorded(journal);
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    const second = sqliteJournal(path, { durability: "power" });
+    expect((await replay(reviewPrompt({ done: [] }), second.replay("r1"))).response?.text).toBe("Done.");
+    await second.close();
+    await journal.close();
+  });
+
+  it("RSM-4 the session of a run is its own, or one that is as it was", async () => {
+    const { journal } = await recorded();
+    const adapter = modelAdapter(scriptedModel([]));
+    const other = rejection(
+      adapter.evaluate(reviewPrompt({ done: [] }), { run: journal.run("r1"), session: createSession({ id: "other" }) }),
+    );
+    expect(await other).toMatchObject({ code: "option", option: "session" });
+    const failing = rejection(adapter.evaluate(reviewPrompt({ done: [] }), { run: {} as never }));
+    expect(await failing).toMatchObject({ code: "option", option: "run" });
+    expect(() => journal.run("")).toThrow(DefinitionError);
+  });
+
+  it("RSM-1 a run that a limit ended goes on with other limits", async () => {
+    const journal = memoryJournal();
+    const model = scriptedModel([...script]);
+    const adapter = modelAdapter(model, { clock: noWait });
+    const first = await rejection(
+      adapter.evaluate(reviewPrompt({ done: [] }), { run: journal.run("r1"), maxTurns: 1 }),
+    );
+    expect(first).toMatchObject({ code: "turns" });
+    const replayed = await replay(reviewPrompt({ done: [] }), journal.replay("r1"));
+    expect(replayed.failure).toMatchObject({ code: "turns", message: (first as Error).message });
+    const second = await adapter.evaluate(reviewPrompt({ done: [] }), { run: journal.run("r1") });
+    expect([second.text, second.run?.attempt, second.run?.keptSteps]).toEqual(["Done.", 2, 4]);
+  });
+});
