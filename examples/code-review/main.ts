@@ -114,6 +114,7 @@ function explain(error: EvaluationFailure): string {
     case "process":
     case "render":
     case "restore":
+    case "run":
     case "turns":
       return error.message;
   }

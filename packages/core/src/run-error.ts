@@ -3,7 +3,7 @@ import type { PromptResponse } from "./provider/adapter.ts";
 
 /** What a suspended run waits for. */
 export interface Pending {
-  /** Whoever has it can decide: it cannot be guessed (128 bits) and is good once. No event and no log has it. */
+  /** The token decides, once: it cannot be guessed (128 bits), and no event and no log has it. */
   readonly token: string;
   /** The id of the call that is to be decided on. */
   readonly callId: string;
@@ -11,7 +11,7 @@ export interface Pending {
   readonly tool: string;
   /** The input of the call. */
   readonly input: unknown;
-  /** The question to whoever decides. */
+  /** The question that is to be decided. */
   readonly question: string;
   /** What the policy gave beside the question; undefined: nothing. */
   readonly details?: unknown;

@@ -499,6 +499,8 @@ describe("ERR-1 failures", () => {
           return error.message;
         case "deadlock":
           return error.heldBy;
+        case "run":
+          return error.divergence?.path ?? error.reason;
         case "option":
           return error.option ?? error.message;
         case "render":

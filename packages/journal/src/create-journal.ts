@@ -1,15 +1,16 @@
 // A journal over a store. What a run is, and what stands of it, is the runtime's affair.
-import { DefinitionError, JournalError, NotSupportedError, type JournalRun } from "@proviso/core";
+import { DefinitionError, JournalError, NotSupportedError, systemClock, type JournalRun } from "@proviso/core";
 import { checkOptionNames } from "@proviso/core/provider";
 import { describeValue } from "@proviso/core/internal";
-import { openSecrets, redactionOf } from "@proviso/runtime/internal";
+import { openSecrets, redactionOf, systemId } from "@proviso/runtime/internal";
 import { runOf, type JournalEntry } from "@proviso/runtime/recording";
 import { runId } from "./check-frames.ts";
 import { bodyOf } from "./format.ts";
 import type { ForkOptions, Journal, JournalOptions, ReplayOptions, RunOptions } from "./journal.ts";
 import { unknownProcesses, type Processes } from "./process-name.ts";
 import { describeRun, followEntries, listRuns, markedEntries } from "./queries.ts";
-import { readRun } from "./reading.ts";
+import { readRun, type ReadRun } from "./reading.ts";
+import { sessionOf } from "./session-of.ts";
 import { notFound, runSource, type Shared, type SourceOptions } from "./source.ts";
 import type { JournalStore } from "./store.ts";
 import { frameSum } from "./sum.ts";
@@ -60,15 +61,30 @@ export function makeJournal(
       if (isClosed) throw new JournalError(`The journal in ${store.name} is closed.`, { reason: "closed" });
     },
   };
-  const made = (source: SourceOptions): JournalRun => runOf(runSource(shared, source));
-  const read = async (id: string): ReturnType<typeof readRun> => {
-    shared.assertOpen();
-    await queue.idle();
-    return readRun(store, runId(id));
-  };
   const journal: Journal = Object.freeze<Journal>({
     ...(file === undefined ? {} : { file }),
-    run(id = globalThis.crypto.randomUUID(), run: RunOptions = {}) {
+    ...runsOf(shared),
+    ...queriesOf(shared),
+    ...changesOf(shared),
+    async close() {
+      if (isClosed) return;
+      await queue.idle();
+      isClosed = true;
+      await store.close();
+    },
+    async [Symbol.asyncDispose]() {
+      await this.close();
+    },
+  });
+  stores.set(journal, shared);
+  return journal;
+}
+
+/** Values of the option `run`. */
+function runsOf(shared: Shared): Pick<Journal, "run" | "replay" | "fork"> {
+  const made = (source: SourceOptions): JournalRun => runOf(runSource(shared, source));
+  return {
+    run(id = systemId(), run: RunOptions = {}) {
       checkOptionNames("run", run, { onChange: true, takeOver: true });
       if (run.onChange === "adopt") throw new NotSupportedError('onChange: "adopt"');
       return made({ id: runId(id), mode: "run", takeOver: run.takeOver === true });
@@ -80,38 +96,60 @@ export function makeJournal(
     },
     fork(id, fork: ForkOptions) {
       checkOptionNames("fork", fork, { at: true, result: true, id: true });
-      const { at, result, id: own = globalThis.crypto.randomUUID() } = fork;
-      if (!Number.isSafeInteger(at) || at < 0)
+      const { at, result, id: own = systemId() } = fork;
+      if (!Number.isSafeInteger(at) || at < 0) {
         throw new DefinitionError(`at has to be a whole number from 0, not ${describeValue(at)}.`);
+      }
       return made({ id: runId(own), mode: "fork", takeOver: false, from: { id: runId(id), at, result } });
     },
+  };
+}
+
+/** Reads a run when all that was appended here is written. */
+async function read({ assertOpen, queue, store }: Shared, id: string): Promise<ReadRun> {
+  assertOpen();
+  await queue.idle();
+  return readRun(store, runId(id));
+}
+
+/** Reads a run. @throws {JournalError} "not_found". */
+async function readBegun(shared: Shared, id: string): Promise<ReadRun> {
+  const run = await read(shared, id);
+  if (run.length === 0) throw notFound(id);
+  return run;
+}
+
+function queriesOf(shared: Shared): Pick<Journal, "describe" | "list" | "entries" | "session" | "resolve"> {
+  return {
     async describe(id) {
-      const run = await read(id);
+      const run = await read(shared, id);
       return run.length === 0 ? undefined : describeRun(id, run);
     },
     async *list(filter = {}) {
       shared.assertOpen();
-      await queue.idle();
-      yield* listRuns(store, filter);
+      await shared.queue.idle();
+      yield* listRuns(shared.store, filter);
     },
     async *entries(id, { after = -1, follow = false, signal } = {}) {
       runId(id);
       shared.assertOpen();
-      if (follow) yield* followEntries(() => read(id), after, signal);
-      else yield* markedEntries(await read(id)).filter(({ index }) => index > after);
+      if (follow) yield* followEntries(() => read(shared, id), after, signal);
+      else yield* markedEntries(await read(shared, id)).filter(({ index }) => index > after);
     },
     async session(id, { slices, at }) {
-      const { sessionOf } = await import("./session-of.ts");
-      const run = await read(id);
-      if (run.length === 0) throw notFound(id);
-      return sessionOf(id, run, slices, at);
+      return sessionOf(id, await readBegun(shared, id), slices, at);
     },
     async resolve() {
       throw new JournalError("The token is unknown, used or expired.", { reason: "token" });
     },
+  };
+}
+
+function changesOf(shared: Shared): Pick<Journal, "cancel" | "copy" | "remove" | "prune"> {
+  const { store, queue } = shared;
+  return {
     async cancel(id, reason) {
-      const run = await read(id);
-      if (run.length === 0) throw notFound(id);
+      const run = await readBegun(shared, id);
       const summary = run.summary();
       const { state } = summary.saved;
       if (state === "executed" || state === "failed" || state === "cancelled") return false;
@@ -122,16 +160,11 @@ export function makeJournal(
     async copy(id, to) {
       const target = stores.get(to);
       if (target === undefined) throw new DefinitionError("copy needs a journal that createJournal made.");
-      const run = await read(id);
-      if (run.length === 0) throw notFound(id);
-      target.assertOpen();
-      await target.queue.idle();
-      if ((await readRun(target.store, id)).length > 0) {
-        throw new JournalError(`There is a run "${id}" already.`, { reason: "exists", run: id });
-      }
+      await readBegun(shared, id);
+      if ((await read(target, id)).length > 0) throw existsAlready(id);
       for await (const frame of store.read(id)) {
         const [kept] = await target.store.append([frame]);
-        if (kept === "fenced") throw new JournalError(`There is a run "${id}" already.`, { reason: "exists", run: id });
+        if (kept === "fenced") throw existsAlready(id);
       }
     },
     async remove(id) {
@@ -147,33 +180,24 @@ export function makeJournal(
         if (state !== "open" && state !== "suspended") ended.push({ id, updatedAt });
       }
       // The list has those that changed last first.
-      const going = ended.filter(
-        ({ updatedAt }, place) =>
-          (endedBefore !== undefined && updatedAt < endedBefore) || (keep !== undefined && place >= keep),
-      );
+      const isOld = (updatedAt: Date): boolean => endedBefore !== undefined && updatedAt < endedBefore;
+      const going = ended.filter(({ updatedAt }, place) => isOld(updatedAt) || (keep !== undefined && place >= keep));
       for (let from = 0; from < going.length; from += removedAtOnce) {
         await store.remove(going.slice(from, from + removedAtOnce).map(({ id }) => id));
       }
       return going.length;
     },
-    async close() {
-      if (isClosed) return;
-      await queue.idle();
-      isClosed = true;
-      await store.close();
-    },
-    async [Symbol.asyncDispose]() {
-      await this.close();
-    },
-  });
-  stores.set(journal, shared);
-  return journal;
+  };
+}
+
+function existsAlready(id: string): JournalError {
+  return new JournalError(`There is a run "${id}" already.`, { reason: "exists", run: id });
 }
 
 /** Runs that are removed in one step: other work goes on between two. */
 const removedAtOnce = 20;
 
-/** Whoever works on the run is refused with its next frame. It may write meanwhile: then it is tried again behind that. */
+/** A process that works on the run is refused with its next frame. Where it writes meanwhile, this is tried again behind that. */
 async function appendCancelled(
   { store, processes }: Shared,
   id: string,
@@ -183,7 +207,7 @@ async function appendCancelled(
 ): Promise<void> {
   for (let run = first; ; run = await readRun(store, id)) {
     const evaluationId = run.entries[0]?.evaluationId ?? "";
-    const base = { index: run.length, attempt: run.attempt, at: Date.now(), evaluationId, isVoid: false };
+    const base = { index: run.length, attempt: run.attempt, at: systemClock.now(), evaluationId, isVoid: false };
     const entry: JournalEntry = { ...base, kind: "cancelled", reason };
     summary.add(entry);
     const body = bodyOf(run.attempt, [entry]);

@@ -3,7 +3,7 @@ import { DefinitionError, JournalError, type ToolReturn, type ToolResult } from 
 import { returnedResult, toJsonValue } from "@proviso/core/internal";
 import { entriesToStep, type JournalEntry } from "@proviso/runtime/recording";
 
-/** Which step of which run. */
+/** A step of a run. */
 export interface ForkPoint {
   readonly id: string;
   readonly at: number;

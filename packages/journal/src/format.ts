@@ -22,14 +22,14 @@ export function bodyOf(attempt: number, entries: readonly JournalEntry[]): strin
   const e = entries.map((entry) => {
     const { index: _index, attempt: _attempt, isVoid: _isVoid, ...rest } = entry;
     if (rest.kind !== "event") return rest;
-    // Its event has both.
+    // The event has both.
     return { kind: rest.kind, event: rest.event };
   });
   // JSON escapes what a database would change: a NUL, and half of a surrogate pair.
   return JSON.stringify({ v: version, a: attempt, e } satisfies Body);
 }
 
-/** Returns the entries of a frame. @throws {JournalError} "newer" for a later format, "damaged" for what is none. */
+/** Returns the entries of a frame. @throws {JournalError} "newer" for a later format, "damaged" for text that is no body of a frame. */
 export function entriesOf(frame: Frame, store: string): readonly JournalEntry[] {
   const body = parsed(frame, store);
   return body.e.map((entry, at): JournalEntry => {

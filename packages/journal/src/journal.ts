@@ -28,7 +28,7 @@ export interface Journal extends AsyncDisposable {
     options?: {
       /** The index of the last entry that is known. Default: none is. */
       readonly after?: number | undefined;
-      /** Default false. */
+      /** Whether entries that are kept later come too. Default false. */
       readonly follow?: boolean | undefined;
       /** Ends the iteration. */
       readonly signal?: AbortSignal | undefined;
@@ -48,7 +48,7 @@ export interface Journal extends AsyncDisposable {
    */
   resolve(token: string, decision: PolicyDecision | { readonly result: ToolReturn<unknown> }): Promise<RunSummary>;
   /**
-   * Ends a run for good, whoever works on it: nothing of it begins any more, and it rejects with an AbortedError. false: it
+   * Ends a run for good, also one that another process works on: nothing of it begins any more, and it rejects with an AbortedError. false: it
    * had ended.
    */
   cancel(id: string, reason?: string): Promise<boolean>;
@@ -95,7 +95,7 @@ export interface ForkOptions {
   readonly id?: string | undefined;
 }
 
-/** Which runs a list has. */
+/** The runs that a list has. */
 export interface RunFilter {
   readonly state?: RunState | readonly RunState[] | undefined;
   /** `namespace/key` of the prompt. */

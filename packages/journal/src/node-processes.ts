@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { pid } from "node:process";
+import { systemId } from "@proviso/runtime/internal";
 import { lifeHere, type Life, type Processes } from "./process-name.ts";
 
 /** The number of clock ticks after boot at which a process began; undefined where the system does not say. */
@@ -27,7 +28,7 @@ const own = `${machine}/${pid}/${beganAt(pid) ?? ""}/`;
 
 /** Knows the processes of this machine. */
 export const machineProcesses: Processes = {
-  newWriter: () => `${own}${globalThis.crypto.randomUUID()}`,
+  newWriter: () => `${own}${systemId()}`,
   lifeOf(writer) {
     if (writer.startsWith(own)) return lifeHere(writer);
     const [where, id, began] = writer.split("/");

@@ -1,9 +1,10 @@
-// Who writes a run, so that another process can tell whether that one lives.
+// The name of the process that writes a run, so that another one can find out whether it lives.
+import { systemId } from "@proviso/runtime/internal";
 
 /** What is known of the process behind a writer. */
 export type Life = "alive" | "gone" | "unknown";
 
-/** Names writers, and tells whether one of them lives. */
+/** Names writers, and knows whether one of them lives. */
 export interface Processes {
   /** A name that no other writer has ever had. */
   newWriter(): string;
@@ -18,11 +19,11 @@ export function working(writer: string): () => void {
   return () => void active.delete(writer);
 }
 
-const ownName = `js-${globalThis.crypto.randomUUID()}`;
+const ownName = `js-${systemId()}`;
 
 /** Knows the writers of this copy of the program alone: of another process nothing is known. */
 export const unknownProcesses: Processes = {
-  newWriter: () => `${ownName}/${globalThis.crypto.randomUUID()}`,
+  newWriter: () => `${ownName}/${systemId()}`,
   lifeOf: (writer) => (writer.startsWith(`${ownName}/`) ? lifeHere(writer) : "unknown"),
 };
 

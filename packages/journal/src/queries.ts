@@ -1,4 +1,5 @@
 // What can be asked of a journal: lists, descriptions, entries.
+import { systemClock } from "@proviso/core";
 import { noUsage } from "@proviso/core/internal";
 import { standingEntries, stepsOf, type EntryOf, type JournalEntry } from "@proviso/runtime/recording";
 import type { Effect, RunDescription, RunFilter, RunStep, RunSummary } from "./journal.ts";
@@ -56,14 +57,8 @@ export async function* followEntries(
     }
     const kind = marked.at(-1)?.kind;
     if (kind === "ended" || kind === "cancelled") return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, followMs);
-      const stop = (): void => {
-        clearTimeout(timer);
-        resolve();
-      };
-      signal?.addEventListener("abort", stop, { once: true });
-    });
+    // The wait ends early where the signal fires.
+    await systemClock.sleep(followMs, signal).catch(() => {});
   }
 }
 
@@ -134,7 +129,7 @@ function timelineOf(standing: readonly JournalEntry[]): RunStep[] {
       if (!event.result.success) add(event.callId, effect, entry);
     }
   }
-  for (const [callId, { isStarted, at }] of [...calls]) {
+  for (const [callId, { isStarted, at }] of Array.from(calls)) {
     if (isStarted) add(callId, "unknown", { ...(standing[0] as JournalEntry), at });
   }
   return timeline;
@@ -142,10 +137,10 @@ function timelineOf(standing: readonly JournalEntry[]): RunStep[] {
 
 function answerStep(entry: EntryOf<"answered">, after: readonly JournalEntry[], step: number): RunStep {
   const { answer, turn, at, evaluationId } = entry;
-  const told = after.find(
+  const event = after.find(
     (each) => each.kind === "event" && each.evaluationId === evaluationId && each.event.type === "provider.responded",
   );
-  const responded = told?.kind === "event" && told.event.type === "provider.responded" ? told.event : undefined;
+  const responded = event?.kind === "event" && event.event.type === "provider.responded" ? event.event : undefined;
   const message = answer.failure === undefined ? answer.message : undefined;
   return {
     step,

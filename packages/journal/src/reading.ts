@@ -1,4 +1,4 @@
-// A run as it is read: all of its entries, and who wrote last.
+// A run as it is read: all of its entries, and the last writer.
 import type { JournalEntry } from "@proviso/runtime/recording";
 import { standingEntries } from "@proviso/runtime/recording";
 import { entriesOf } from "./format.ts";
@@ -13,7 +13,7 @@ export interface ReadRun {
   readonly length: number;
   /** The number of the last attempt; 0: there is none. */
   readonly attempt: number;
-  /** Who wrote the last frame. */
+  /** The writer of the last frame. */
   readonly writer: string;
   readonly forkOf: SavedSummary["forkOf"];
   /** The summary of what stands. */

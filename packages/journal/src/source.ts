@@ -1,5 +1,5 @@
 // One run of a journal, as the runtime records it and goes on from it.
-import { DefinitionError, JournalError, type ToolReturn } from "@proviso/core";
+import { DefinitionError, JournalError, systemClock, type ToolReturn } from "@proviso/core";
 import {
   cutAfterLastStep,
   lastingEnd,
@@ -28,12 +28,12 @@ export interface Shared {
   assertOpen(): void;
 }
 
-/** Which run, and how it begins. */
+/** The run, and how it begins. */
 export interface SourceOptions {
   readonly id: string;
   readonly mode: RunSource["mode"];
   readonly takeOver: boolean;
-  /** Of a fork. */
+  /** The step that a fork begins with; undefined: it is none. */
   readonly from?:
     | { readonly id: string; readonly at: number; readonly result: ToolReturn<unknown> | undefined }
     | undefined;
@@ -145,10 +145,10 @@ class JournalSource implements RunSource {
     this.#writer = new RunWriter(this.#shared.queue, { run: this.id, attempt, writer: this.#name, first, summary });
   }
 
-  /** Going on is itself an entry: whoever wrote the run before is refused from then on. */
+  /** Going on is itself an entry: the writer before is refused from then on. */
   async #takeOver(kept: number, standing: readonly JournalEntry[], summary: Summary, before: number): Promise<void> {
     const evaluationId = standing[0]?.evaluationId ?? "";
-    const at = Math.max(before, Date.now());
+    const at = Math.max(before, systemClock.now());
     const base = { index: this.#next, attempt: this.#attempt, at, evaluationId, isVoid: false };
     const entry: JournalEntry = { ...base, kind: "resumed", kept };
     summary.restart(standing);

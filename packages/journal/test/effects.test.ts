@@ -84,7 +84,7 @@ describe("effects of a run", () => {
     expect(other[0]).not.toBe(done[0]);
   });
 
-  it("EFF-3 EFF-6 a call that may have been done is not run again, and the model is told so", async () => {
+  it("EFF-3 EFF-6 a call that may have been done is not run again, and the model reads that", async () => {
     const { entries } = await recordedFiles(memoryFilesystem());
     const journal = await cut(
       entries,

@@ -92,10 +92,10 @@ export function emitter(of: Emitting, current: () => Shown): Emitter {
     const event = numbered?.event ?? core.number(whole as never);
     if (isLast(event.type)) shown.ended = true;
     const failedReducers = core.reduce(event, originOf(event));
-    const isTold = numbered === undefined || numbered.isTold;
-    const failedListeners = isTold ? core.notify(event) : noErrors;
-    if (isTold) watch?.(event);
-    if (isTold && shown.observing?.takesEvents === true) shown.observing.event(event);
+    const isEmitted = numbered === undefined || numbered.isEmitted;
+    const failedListeners = isEmitted ? core.notify(event) : noErrors;
+    if (isEmitted) watch?.(event);
+    if (isEmitted && shown.observing?.takesEvents === true) shown.observing.event(event);
     if (failedReducers.length + failedListeners.length === 0) return { event, errors: failedListeners };
     const errors = [...failedReducers, ...failedListeners];
     for (const error of errors) {

@@ -67,7 +67,8 @@ export async function startRun(
 
 /** The limits of a recorded evaluation are met again where the record says it; time passes outside the record. */
 function limitsOf({ world }: Setup, options: EvaluateOptions, { nesting, tape }: Surroundings): Limits {
-  if (nesting !== undefined) return openLimits(options, nesting.run.tape?.clock ?? world.clock, inheritedLimits(nesting));
+  if (nesting !== undefined)
+    return openLimits(options, nesting.run.tape?.clock ?? world.clock, inheritedLimits(nesting));
   if (tape === undefined) return openLimits(options, world.clock);
   const given = tape.isReplay ? {} : options;
   const signal = given.signal === undefined ? tape.signal : AbortSignal.any([given.signal, tape.signal]);
@@ -101,11 +102,7 @@ async function buildRun(
   const conversation = conversationOf(options, prompt, rendered);
   const around = enclosingOf(core, options, nesting, rendered.tools.length > 0);
   if (isFailure(around)) return around;
-  // A replay runs nothing that could ask for a resource.
-  const isReplay = tape?.isReplay === true;
-  const opening = isReplay
-    ? openRunResources([], undefined, { limits, world, nesting })
-    : openRunResources(rendered.resources, options.resources, { limits, world, nesting });
+  const opening = openRunResources(rendered.resources, options.resources, { limits, world, nesting, tape });
   const resources = isThenable(opening) ? await opening : opening;
 
   const pacing = options.pacing ?? nesting?.run.pacing;
@@ -138,15 +135,21 @@ async function buildRun(
     redact: showing.redact,
     log: showing.log,
   });
+  return readyRun(run, options);
+}
+
+/** The run, when its record has begun and its files are read; nothing is left open where that fails. */
+function readyRun(run: Run, options: EvaluateOptions): Run | Promise<Run | Failure> {
+  const { tape } = run;
   try {
-    if (!isReplay) checkUses(run);
+    if (tape?.isReplay !== true) checkUses(run);
     if (tape !== undefined && !run.isInside) tape.begin(run);
     // An evaluation without files makes no promise more.
     return holdsFiles(run, options) ? withFiles(run) : run;
   } catch (error) {
-    // Nothing is left open.
-    await run.close();
-    throw error;
+    return Promise.resolve(run.close()).then(() => {
+      throw error;
+    });
   }
 }
 

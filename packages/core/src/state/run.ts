@@ -7,7 +7,7 @@ declare const mode: unique symbol;
 export interface JournalRun {
   /** The id of the run in its journal. */
   readonly id: string;
-  /** Tells the three kinds apart for the compiler alone: no such field exists. */
+  /** Separates the three kinds for the compiler alone: no such field exists. */
   readonly [mode]: "run" | "replay" | "fork";
 }
 

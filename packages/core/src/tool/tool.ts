@@ -35,8 +35,8 @@ export interface Tool<Input = unknown, Value = unknown> {
   /** Doing it twice is the same as doing it once. */
   readonly idempotent?: boolean | undefined;
   /**
-   * All that it does is undone with its call: it changes the session and resources that take part in transactions, and
-   * nothing else. A run whose process ended in the middle of the call runs it again without asking. Default false.
+   * Declares that a failed call leaves nothing behind: the tool changes the session and resources that take part in
+   * transactions, and nothing else. A run whose process ended in the middle of the call runs it again without asking. Default false.
    */
   readonly transactional?: boolean | undefined;
   /** Milliseconds for policies' checks and the handler; left out: the evaluation's deadline alone. */
@@ -60,7 +60,7 @@ export interface Tool<Input = unknown, Value = unknown> {
 
 /**
  * What is known of a call that may have been done. "not-started": it is run; a result: it was done, and that came of it;
- * "unknown": the model is told so.
+ * "unknown": the model reads that.
  */
 export type Reconciled<Value> = "not-started" | "unknown" | ToolReturn<Value>;
 

@@ -87,10 +87,12 @@ export function enclosingOf(
 export function openRunResources(
   own: readonly Binding[],
   given: EvaluateOptions["resources"],
-  { limits, world, nesting }: Pick<Run, "limits" | "world" | "nesting">,
+  { limits, world, nesting, tape }: Pick<Run, "limits" | "world" | "nesting" | "tape">,
 ): ResourceContext | Promise<ResourceContext> {
+  // A replay runs nothing that could ask for a resource.
+  const isReplay = tape?.isReplay === true;
   const opening = openContext(
-    readOption("resources", () => sourcesOf(own, given, nesting?.run.resources)),
+    isReplay ? { own: [] } : readOption("resources", () => sourcesOf(own, given, nesting?.run.resources)),
     world.clock,
   );
   return isThenable(opening) ? openedInTime(opening, limits) : opening;

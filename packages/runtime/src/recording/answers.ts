@@ -70,8 +70,8 @@ export function recordedAnswer(
 function causeOf(cause: unknown): unknown {
   const { name, code } = (cause ?? {}) as { readonly name?: unknown; readonly code?: unknown };
   return {
-    name: String(name ?? "Error"),
-    code: code === undefined ? undefined : String(code),
+    name: typeof name === "string" ? name : "Error",
+    code: typeof code === "string" || typeof code === "number" ? code : undefined,
     message: messageOf(cause),
   };
 }

@@ -30,7 +30,7 @@ export type EvaluationOutcome = { readonly response: PromptResponse<unknown> } |
 
 /** Calls of a turn that the record answers. */
 export interface KeptCalls {
-  /** In the order of the calls; undefined: the record has no end of that call, so it is run. */
+  /** The answers in the order of the calls; undefined: the record has no end of that call, so it is run. */
   readonly answers: readonly (ToolMessage | undefined)[];
   /** The limit that ended the evaluation meanwhile. */
   readonly stop: Failure | undefined;
@@ -83,7 +83,7 @@ export interface Tape {
   override(resolve: () => Promise<PromptOverride | undefined>): Promise<PromptOverride | undefined>;
   /** Called before the first event of an evaluation that is not inside a call. */
   begin(run: Run): void;
-  /** Returns the event with its number, and whether listeners hear it; undefined: nothing is emitted any more. */
+  /** Returns the event with its number, and whether listeners receive it; undefined: nothing is emitted any more. */
   number(run: Pick<Run, "core" | "evaluationId" | "isInside">, filled: object): NumberedEvent | undefined;
   /** An application's event that a call had dispatched counts now, and is about to be delivered. */
   dispatched(run: Run, event: AppEvent, callId: string): void;
@@ -115,7 +115,7 @@ export interface Tape {
   succeeded(run: Run, call: ToolCall, transaction: Transaction): void;
   /** A transaction of the run's calls is about to end. undefined: nothing of it is outside the record. */
   committing(run: Run, transaction: Transaction): Promise<void> | undefined;
-  /** It has ended. */
+  /** The transaction has ended. */
   committed(run: Run, transaction: Transaction): Promise<void> | undefined;
   facts(): RunFacts;
   /** Ends the record, and returns what the evaluation came to. */
@@ -127,8 +127,8 @@ export interface Tape {
 /** A numbered event. */
 export interface NumberedEvent {
   readonly event: FrameworkEvent;
-  /** Whether listeners hear it: not where they heard it in an earlier attempt. */
-  readonly isTold: boolean;
+  /** Whether listeners receive it: not where they did in an earlier attempt. */
+  readonly isEmitted: boolean;
 }
 
 const opener = Symbol("open");
@@ -137,7 +137,7 @@ const beginning = Symbol("beginning");
 /** What a recorded run began with. */
 export interface RecordedBeginning {
   readonly prompt: string;
-  /** As JSON. */
+  /** The params as JSON. */
   readonly params: unknown;
   /** The name of the adapter. */
   readonly adapter: string;

@@ -18,8 +18,6 @@ export class EffectRecord {
   readonly #known = new Set<string>();
   readonly #keys = new Map<string, string>();
   readonly #held = new Map<Transaction, string[]>();
-  /** Some text of the answer whose calls are run now was hidden. */
-  answerIsRedacted = false;
 
   constructor(unknown: readonly UnknownCall[], keeper: Keeper) {
     this.#unknown = unknown;

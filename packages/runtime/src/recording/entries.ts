@@ -22,7 +22,7 @@ export type RecordedOptions = Pick<EvaluateOptions, "maxTurns" | "maxRepairs" | 
 
 /** What every entry has. */
 export interface EntryBase {
-  /** Its place in the run, from 0. */
+  /** The place of the entry in the run, from 0. */
   readonly index: number;
   /** The number of the attempt that made it, from 1. */
   readonly attempt: number;
@@ -30,7 +30,7 @@ export interface EntryBase {
   readonly at: number;
   /** The evaluation that it belongs to: the run's own, or one inside it. */
   readonly evaluationId: string;
-  /** It is followed by an attempt that did not go on from it. */
+  /** Whether a later attempt did not go on from it. */
   readonly isVoid: boolean;
 }
 
@@ -78,14 +78,14 @@ export type EntryContent =
       readonly turn: number;
       readonly try: number;
       readonly text: string;
-      /** Left out: it is text of the answer. */ readonly of?: "reasoning" | "reset";
+      /** The kind of the delta. Default: text of the answer. */ readonly of?: "reasoning" | "reset";
     }
   | {
       readonly kind: "answered";
       readonly turn: number;
       readonly try: number;
       readonly answer: Omit<ModelResponse, "payload"> | Omit<ModelFailure, "payload">;
-      /** Some of its text was hidden. Left out: none. */
+      /** Whether some of its text was hidden. Default false. */
       readonly isRedacted?: true;
     }
   | { readonly kind: "waited"; readonly value?: unknown }
@@ -173,7 +173,7 @@ export interface UnknownCall {
   readonly turn: number;
   readonly callId: string;
   readonly name: string;
-  /** Its handler had ended, and what it changed in a resource that outlives the process may have been committed. */
+  /** Whether its handler had ended: what it changed in a resource that outlives the process may have been committed. */
   readonly isFinished: boolean;
 }
 

@@ -1,4 +1,4 @@
-// Hashes of what a request holds: they tell that it is not what was recorded, where the record has no text of it.
+// Hashes of what a request holds: they show that it is not what was recorded, where the record has no text of it.
 import type { Message, ModelRequest } from "@proviso/core";
 import { canonicalJson } from "@proviso/core/internal";
 

@@ -12,10 +12,10 @@ import type { Prefix } from "./prefix.ts";
 import { restoredFailure } from "./tape-limits.ts";
 
 /** How entries of the record reach session and listeners. */
-export interface Telling {
+export interface Delivery {
   readonly run: Pick<Run, "core" | "watch">;
-  /** Whether listeners hear them. */
-  readonly isTold: boolean;
+  /** Whether listeners receive them. */
+  readonly isEmitted: boolean;
   /** Events of the application that the record has already. */
   readonly delivering: WeakSet<object>;
   timed(at: number): void;
@@ -41,7 +41,7 @@ export async function keptCalls(
   run: Run,
   calls: readonly ToolCall[],
   prefix: Prefix,
-  telling: Telling,
+  delivery: Delivery,
 ): Promise<KeptCalls | LostChanges | undefined> {
   const entries = entriesOf(run, calls, prefix);
   const ends = endsIn(entries, run, calls);
@@ -52,10 +52,10 @@ export async function keptCalls(
   let stop: Failure | undefined;
   for (const [place, entry] of entries.entries()) {
     if (entry.kind === "resumed") continue;
-    telling.timed(entry.at);
+    delivery.timed(entry.at);
     if (entry.kind === "stopped") stop ??= restoredFailure(entry.failure);
     if (entry.kind === "changed" && entry.evaluationId === run.evaluationId) {
-      const fault = await broughtBack(run, entry, telling);
+      const fault = await broughtBack(run, entry, delivery);
       if (fault !== undefined) return { fault };
     }
     if (entry.kind === "event") {
@@ -64,11 +64,11 @@ export async function keptCalls(
         blocks.set(event.callId, [...(blocks.get(event.callId) ?? []), event.provider, event.text]);
       }
       const isEnd = event.type === "tool.invoked" && ends.get(event.callId) === event;
-      if (isEnd && event.result.success) tellSuccess(event, entries.slice(place + 1), telling);
-      else tell(event, telling, !undone.has(entry));
+      if (isEnd && event.result.success) emitSuccess(event, entries.slice(place + 1), delivery);
+      else emitAgain(event, delivery, !undone.has(entry));
       if (isEnd) run.toolResults.push(event);
     }
-    if (entry.kind === "dispatched" && entry.callId === undefined) tellEntry(entry, telling);
+    if (entry.kind === "dispatched" && entry.callId === undefined) emitEntry(entry, delivery);
   }
   sortResults(run, calls, ends.size);
   const answers = calls.map((call): ToolMessage | undefined => {
@@ -153,61 +153,61 @@ function undoneAmong(entries: readonly JournalEntry[]): ReadonlySet<JournalEntry
 }
 
 /** What a successful call had dispatched was reduced before its end, and is delivered after it. */
-function tellSuccess(event: ToolInvoked, after: readonly JournalEntry[], telling: Telling): void {
-  const { core } = telling.run;
+function emitSuccess(event: ToolInvoked, after: readonly JournalEntry[], delivery: Delivery): void {
+  const { core } = delivery.run;
   const dispatched: AppEvent[] = [];
   for (const entry of after) {
     if (entry.kind !== "dispatched" || entry.callId !== event.callId) break;
     dispatched.push(frozenInDepth(entry.event));
   }
   for (const each of dispatched) core.reduce(each, { evaluationId: event.evaluationId, callId: event.callId });
-  tell(event, telling, true);
+  emitAgain(event, delivery, true);
   for (const each of dispatched) {
-    telling.delivering.add(each);
-    if (!telling.isTold) continue;
+    delivery.delivering.add(each);
+    if (!delivery.isEmitted) continue;
     core.notify(each);
-    telling.run.watch?.({ type: "app", event: each });
+    delivery.run.watch?.({ type: "app", event: each });
   }
 }
 
-function tell(event: FrameworkEvent, { run, isTold }: Telling, isReduced: boolean): void {
+function emitAgain(event: FrameworkEvent, { run, isEmitted }: Delivery, isReduced: boolean): void {
   const { core, watch } = run;
   core.renumber(event.seq);
   core.passOver();
   const whole = frozenJson(event);
   if (isReduced) core.reduce(whole);
-  if (!isTold) return;
+  if (!isEmitted) return;
   core.notify(whole);
   watch?.(whole as never);
 }
 
 /** An entry that stands apart from the calls: an event of the application, or of an evaluation that outlived its call. */
-export function tellEntry(entry: JournalEntry, telling: Telling): void {
-  if (entry.kind === "event") tell(entry.event, telling, true);
+export function emitEntry(entry: JournalEntry, delivery: Delivery): void {
+  if (entry.kind === "event") emitAgain(entry.event, delivery, true);
   if (entry.kind !== "dispatched" || entry.callId !== undefined) return;
   const event = frozenInDepth(entry.event);
-  const { core } = telling.run;
+  const { core } = delivery.run;
   core.reduceConcurrent(event);
-  telling.delivering.add(event);
-  if (telling.isTold) core.notify(event);
+  delivery.delivering.add(event);
+  if (delivery.isEmitted) core.notify(event);
 }
 
 /** Reduces a whole record, or the beginning of one. */
-export function tellAll(entries: readonly JournalEntry[], core: Run["core"]): void {
-  const telling: Telling = {
+export function reduceAll(entries: readonly JournalEntry[], core: Run["core"]): void {
+  const delivery: Delivery = {
     run: { core, watch: undefined },
-    isTold: false,
+    isEmitted: false,
     delivering: new WeakSet(),
     timed: () => {},
   };
   const undone = undoneAmong(entries);
   for (const [place, entry] of entries.entries()) {
-    if (entry.kind === "dispatched") tellEntry(entry, telling);
+    if (entry.kind === "dispatched") emitEntry(entry, delivery);
     if (entry.kind !== "event") continue;
     const { event } = entry;
     const isSuccess = event.type === "tool.invoked" && event.result.success && !undone.has(entry);
-    if (isSuccess) tellSuccess(event, entries.slice(place + 1), telling);
-    else tell(event, telling, !undone.has(entry));
+    if (isSuccess) emitSuccess(event, entries.slice(place + 1), delivery);
+    else emitAgain(event, delivery, !undone.has(entry));
   }
 }
 
@@ -215,10 +215,10 @@ export function tellAll(entries: readonly JournalEntry[], core: Run["core"]): vo
 async function broughtBack(
   run: Run,
   { resource: name, changes, callId }: EntryOf<"changed">,
-  { isTold }: Telling,
+  { isEmitted }: Delivery,
 ): Promise<string | undefined> {
   // A replay has no resources.
-  if (isTold) return undefined;
+  if (isEmitted) return undefined;
   const of = `what the call ${callId} changed in "${name}" cannot be brought back`;
   if (changes === undefined) {
     return `${of}: the resource has neither changes and apply nor durable. Give it them, or declare what the tool uses.`;

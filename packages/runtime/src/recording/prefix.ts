@@ -8,7 +8,7 @@ function isMet(entry: JournalEntry): boolean {
   return met.has(entry.kind) && !isResumption(entry);
 }
 
-/** That a run goes on is nothing that the evaluation comes to. */
+/** Whether an entry says that the run goes on, which the evaluation itself does not come to. */
 function isResumption(entry: JournalEntry): boolean {
   return entry.kind === "resumed" || (entry.kind === "event" && entry.event.type === "run.resumed");
 }

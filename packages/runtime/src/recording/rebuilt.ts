@@ -5,7 +5,7 @@ import { coreOf } from "../session/session-core.ts";
 import { sessionFormat } from "../session/session-json.ts";
 import { restoreSession } from "../session/session.ts";
 import type { JournalEntry } from "./entries.ts";
-import { tellAll } from "./kept-calls.ts";
+import { reduceAll } from "./kept-calls.ts";
 
 /**
  * Returns the session as it was after these entries: the one that the run began with, and what was emitted and dispatched
@@ -19,6 +19,6 @@ export function sessionAfter(entries: readonly JournalEntry[], slices: readonly 
   const state = (begun.session.state as readonly { readonly name: string }[]).filter(({ name }) => known.has(name));
   const { id, seq } = begun.session;
   const session = restoreSession({ format: sessionFormat, version: 1, id, seq, slices: state }, { slices });
-  tellAll(entries.slice(1), coreOf(session));
+  reduceAll(entries.slice(1), coreOf(session));
   return session;
 }

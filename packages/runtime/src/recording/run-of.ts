@@ -1,9 +1,4 @@
-import {
-  DefinitionError,
-  JournalError,
-  RunError,
-  type JournalRun,
-} from "@proviso/core";
+import { DefinitionError, JournalError, RunError, type JournalRun } from "@proviso/core";
 import { describeValue, noUsage } from "@proviso/core/internal";
 import { journalRun, type OpenTape, type RecordedBeginning } from "./contract.ts";
 import type { RunSource } from "./entries.ts";
@@ -34,7 +29,8 @@ async function beginningOf(source: RunSource): Promise<RecordedBeginning> {
   throw new JournalError(`The run "${source.id}" has not begun.`, { reason: "not_found", run: source.id });
 }
 
-async function open(source: RunSource, setup: Setup, prompt: Prompt, options: EvaluateOptions): Promise<RecordedTape> {
+async function open(source: RunSource, ...given: Parameters<OpenTape>): Promise<RecordedTape> {
+  const [setup, prompt, options, evaluationId] = given;
   const nothing = {
     promptName: prompt?.template?.name ?? "(no prompt)",
     usage: noUsage,

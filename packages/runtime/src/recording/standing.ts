@@ -14,7 +14,7 @@ export function standingEntries(entries: readonly JournalEntry[]): readonly Jour
   return standing;
 }
 
-/** Without what open calls, and evaluations inside them, had done: they are run again. */
+/** Leaves out what open calls, and evaluations inside them, had done: they are run again. */
 function keptOf(entries: readonly JournalEntry[]): JournalEntry[] {
   const open = openCalls(entries);
   if (open.length === 0) return [...entries];

@@ -7,7 +7,6 @@ import {
   type NestedOptions,
   type Prompt,
   type ResourceKey,
-  type Resources,
   type SessionState,
   type Tool,
   type ToolCall,
@@ -20,6 +19,7 @@ import type { Run } from "../run.ts";
 import { checkAppEvent } from "../session/session-core.ts";
 import { noting } from "../observing/observed-calls.ts";
 import { keyOfCall } from "./idempotency-key.ts";
+import { liveResources } from "./live-resources.ts";
 import { reportProgress } from "./progress.ts";
 import { nestedEvaluations, type NestedEvaluations } from "../nested/nested-evaluations.ts";
 import type { Transaction } from "../transactions/transaction.ts";
@@ -296,30 +296,4 @@ function watchedResult(errors: readonly unknown[]): { readonly result: DispatchR
   };
   /* oxlint-enable proviso/no-accessors-in-literals */
   return { result, isRead: () => read };
-}
-
-function liveResources(resources: () => Resources, { assertLive }: CallGuard): Resources {
-  return {
-    get(key) {
-      assertLive();
-      return resources().get(key);
-    },
-    find(key) {
-      assertLive();
-      return resources().find(key);
-    },
-    open(key) {
-      const opening = openLive(resources, key, assertLive);
-      // The handler may not await it, and it may reject after the call.
-      opening.catch(() => {});
-      return opening;
-    },
-  };
-}
-
-async function openLive<T>(resources: () => Resources, key: ResourceKey<T>, assertLive: () => void): Promise<T> {
-  assertLive();
-  const opened = await resources().open(key);
-  assertLive();
-  return opened;
 }

@@ -1,0 +1,40 @@
+import { type EvaluateOptions, type PromptOverride } from "@proviso/core";
+import { toJsonValue } from "@proviso/core/internal";
+import type { Run } from "../run.ts";
+import type { EntryContent } from "./entries.ts";
+import type { RecordedSession } from "./session.ts";
+
+type Begun = Extract<EntryContent, { readonly kind: "begun" }>;
+
+/** What a run begins with: all that a replay needs beside the prompt itself. */
+export function begunEntry(
+  run: Run,
+  { core, state, seq }: RecordedSession,
+  options: EvaluateOptions,
+  override: PromptOverride | undefined,
+): Begun {
+  const { promptName, prompt, model, adapter, nativeOutput, maxTurns, maxRepairs, toolChoice } = run;
+  const params = toJsonValue(run.files?.params(prompt.params) ?? prompt.params)?.value ?? {};
+  const hidden = run.redaction.value({ params, state });
+  return {
+    kind: "begun",
+    prompt: promptName,
+    params: hidden.params,
+    adapter: adapter.name,
+    model,
+    nativeOutput,
+    options: { maxTurns, maxRepairs, ...(toolChoice === undefined ? {} : { toolChoice }) },
+    ...historyOf(run, options),
+    session: { id: core.session.id, seq, state: hidden.state },
+    ...(override === undefined ? {} : { override }),
+  };
+}
+
+/** The history that the evaluation was given; a replay is given none. */
+function historyOf(run: Run, { messages, continueFrom }: EvaluateOptions): Pick<Begun, "history"> {
+  if (messages === undefined && continueFrom === undefined) return {};
+  const { question } = run.conversation;
+  const all = run.conversation.messages();
+  const { messages: shown } = run.redaction.details({ messages: all } as never) as { readonly messages: typeof all };
+  return { history: question === undefined ? { messages: shown } : { messages: shown, question } };
+}

@@ -1,0 +1,108 @@
+// What comes from outside of a recorded evaluation: answers of the model, ends of waits, texts of checkers, prices.
+import type { ModelFailure, ModelResponse } from "@proviso/core";
+import type { Run } from "../run.ts";
+import { answerFrom, recordedAnswer, RequestHashes } from "./answers.ts";
+import type { RecordedRequest } from "./contract.ts";
+import { TapeFault } from "./fault.ts";
+import { TapeEvents } from "./tape-events.ts";
+
+export class TapeAnswers extends TapeEvents {
+  /** Whether some text of the answer whose calls are run now was hidden. */
+  answerIsRedacted = false;
+  readonly #hashes = new RequestHashes();
+
+  async answer(run: Run, of: RecordedRequest): Promise<ModelResponse | ModelFailure> {
+    this.assertNoFault();
+    const asked = this.#hashes.of(run, of.request);
+    if (!this.isLive && !run.isInside) {
+      const kept = this.#keptAnswer(run, of, asked);
+      if (kept !== undefined) return kept;
+      this.goLive();
+    }
+    const { evaluationId, turn } = run;
+    const at = { turn, try: of.attempt };
+    this.append(evaluationId, { kind: "asked", ...at, ...asked });
+    const deltas = run.world.secrets === undefined ? of.onDelta : undefined;
+    const answer = await of.ask(
+      deltas &&
+        ((delta) => {
+          const text = delta.kind === "reset" ? "" : delta.text;
+          const of = delta.kind === "text" ? {} : { of: delta.kind };
+          this.append(evaluationId, { kind: "delta", ...at, text, ...of });
+          deltas(delta);
+        }),
+    );
+    this.assertNoFault();
+    if (answer.failure === undefined && answer.generated !== undefined) {
+      const why = "the model made a file, and files that a model makes cannot be recorded yet";
+      this.fail(new TapeFault("journal", `The run "${this.runId}" cannot be kept: ${why}.`));
+    }
+    this.append(evaluationId, { kind: "answered", ...at, ...recordedAnswer(run, answer, this.source.payloads) });
+    return answer;
+  }
+
+  #keptAnswer(
+    run: Run,
+    { onDelta }: RecordedRequest,
+    now: ReturnType<RequestHashes["of"]>,
+  ): Promise<ModelResponse | ModelFailure> | undefined {
+    const next = this.prefix.peek();
+    if (next === undefined) return undefined;
+    const asked = this.prefix.take("asked");
+    if (asked === undefined) this.diverge({ what: "extra", path: "", recorded: next.kind, now: "a request" });
+    const found = this.#hashes.difference(asked, now);
+    if (found !== undefined && this.source.mode !== "fork") this.diverge({ what: "request", ...found });
+    for (const { text, of = "text" } of this.prefix.deltas()) {
+      onDelta?.(of === "reset" ? { kind: of } : { kind: of, text });
+    }
+    const answered = this.prefix.take("answered");
+    if (answered !== undefined) {
+      this.answerIsRedacted = answered.isRedacted === true;
+      return Promise.resolve(answerFrom(answered.answer));
+    }
+    // What ended the evaluation meanwhile is next.
+    if (this.prefix.peek()?.kind === "stopped") return new Promise(() => {});
+    return this.diverge({ what: "missing", path: "", recorded: undefined, now: `an answer in turn ${run.turn}` });
+  }
+
+  isKept(): boolean {
+    return !this.isLive && this.prefix.peek() !== undefined;
+  }
+
+  cost(run: Run, compute: () => number | undefined): number | undefined {
+    if (!this.isLive && !run.isInside) {
+      const entry = this.prefix.peek();
+      const value = entry?.kind === "drew" ? (entry.value as { readonly costUsd?: number } | undefined) : undefined;
+      if (typeof value === "object" && value !== null && value.costUsd !== undefined) {
+        this.prefix.take("drew");
+        return value.costUsd;
+      }
+      if (entry !== undefined) return undefined;
+    }
+    const costUsd = compute();
+    if (costUsd !== undefined && this.isLive && this.fault === undefined) {
+      this.append(run.evaluationId, { kind: "drew", value: { costUsd } });
+    }
+    return costUsd;
+  }
+
+  async waited(run: Run, wait: () => Promise<unknown>): Promise<unknown> {
+    if (!this.isLive && !run.isInside && this.prefix.take("waited") !== undefined) return undefined;
+    if (!this.isLive && this.prefix.peek()?.kind === "stopped") return new Promise(() => {});
+    const ended = await wait();
+    if (this.isLive && this.fault === undefined) this.append(run.evaluationId, { kind: "waited" });
+    return ended;
+  }
+
+  async checked(run: Run, check: () => Promise<string | undefined>): Promise<string | undefined> {
+    if (!this.isLive && !run.isInside) {
+      const entry = this.prefix.take("checked");
+      if (entry !== undefined) return entry.missing;
+      if (this.prefix.peek()?.kind === "stopped") return new Promise(() => {});
+      this.goLive();
+    }
+    const missing = await check();
+    this.append(run.evaluationId, { kind: "checked", missing: run.redaction.value(missing) });
+    return missing;
+  }
+}

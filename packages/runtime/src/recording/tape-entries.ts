@@ -1,0 +1,173 @@
+// 1. First all is answered from what stands; from the first thing that is not there on, what happens is appended.
+// 2. The time of a run moves with its entries: it is read from the clock when one is made, and from the entry when one is
+//    taken.
+// 3. After a fault nothing is emitted and nothing is appended any more.
+import { JournalError, type EvaluateOptions } from "@proviso/core";
+import { messageOf } from "@proviso/core/internal";
+import type { World } from "../environment.ts";
+import type { Run } from "../run.ts";
+import type { SessionCore } from "../session/session-core.ts";
+import type { Difference, EntryContent, JournalEntry, OpenedSource, RunSource } from "./entries.ts";
+import { divergedFault, TapeFault } from "./fault.ts";
+import { emitEntry, type Delivery } from "./kept-calls.ts";
+import { Prefix } from "./prefix.ts";
+import { stepsIn } from "./standing.ts";
+
+/** What an evaluation brings to its record. */
+export interface TapeOptions {
+  readonly options: EvaluateOptions;
+  /** The id that was made for it; undefined: none was. */
+  readonly evaluationId: string | undefined;
+}
+
+/** The entries of one run, while it is evaluated: those that stand, and those that are appended. */
+export class TapeEntries {
+  readonly runId: string;
+  readonly attempt: number;
+  readonly isReplay: boolean;
+  readonly clock: World["clock"];
+  readonly evaluationId: string;
+  readonly signal: AbortSignal;
+  readonly source: RunSource;
+  readonly opened: OpenedSource;
+  readonly prefix: Prefix;
+  /** Events of the application that the record has already. */
+  readonly delivering = new WeakSet<object>();
+  /** The time of the run, in epoch milliseconds. */
+  now: number;
+  /** Whether what happens is appended. */
+  isLive: boolean;
+  fault: TapeFault | undefined;
+  /** The run's own evaluation; undefined: it has not begun. */
+  main: Run | undefined;
+  protected core: SessionCore | undefined;
+  readonly #world: World;
+  #next: number;
+
+  constructor(source: RunSource, opened: OpenedSource, world: World, evaluationId: string | undefined) {
+    const begun = opened.entries[0];
+    this.runId = source.id;
+    this.attempt = opened.attempt;
+    this.isReplay = source.mode === "replay";
+    this.clock = world.clock;
+    this.signal = source.signal;
+    this.source = source;
+    this.opened = opened;
+    this.#world = world;
+    this.isLive = opened.entries.length === 0;
+    this.now = begun?.at ?? world.clock.now();
+    this.#next = opened.next;
+    this.evaluationId = begun?.evaluationId ?? evaluationId ?? world.newId();
+    this.prefix = new Prefix(opened.entries, {
+      pass: (entry) => this.#pass(entry),
+      timed: (at) => (this.now = at),
+    });
+    this.prefix.own.add(this.evaluationId);
+    if (!this.isLive) this.prefix.at = 1;
+  }
+
+  /** The clock, the ids and the randomness of the record. */
+  recordedWorld(world: World): World {
+    const { random, newId } = this.#world;
+    return {
+      ...world,
+      clock: { now: () => this.now, sleep: world.clock.sleep.bind(world.clock) },
+      random: () => this.#drawn(random),
+      newId: () => this.#drawn(newId),
+    };
+  }
+
+  newSessionId(): string {
+    return this.#world.newId();
+  }
+
+  /** Appends what happens now. */
+  append(evaluationId: string, content: EntryContent): void {
+    if (this.fault !== undefined) return;
+    this.tick();
+    this.appendAt(evaluationId, content);
+  }
+
+  /** Appends without a look at the clock. */
+  appendAt(evaluationId: string, content: EntryContent): void {
+    const base = { index: this.#next++, attempt: this.attempt, at: this.now, evaluationId, isVoid: false };
+    this.source.append({ ...base, ...content } as JournalEntry);
+  }
+
+  /** Resolves when all that was appended is kept. @throws {TapeFault} */
+  flushed(): Promise<void> | undefined {
+    return this.source.flush()?.catch((error: unknown) => this.fail(this.faultOf(error)));
+  }
+
+  /** @throws the fault, which is the run's from now on. */
+  fail(fault: TapeFault): never {
+    this.fault ??= fault;
+    throw this.fault;
+  }
+
+  faultOf(error: unknown): TapeFault {
+    if (error instanceof TapeFault) return error;
+    const cause = error instanceof JournalError ? error : undefined;
+    const reason = cause?.reason === "fenced" ? "fenced" : "journal";
+    const message =
+      reason === "fenced"
+        ? `The run "${this.runId}" was taken over by another process.`
+        : `The run "${this.runId}" cannot be kept: ${messageOf(error)}`;
+    return new TapeFault(reason, message, { cause });
+  }
+
+  /** @throws {TapeFault} for a record that cannot be gone on with. */
+  assertNoFault(): void {
+    if (this.fault !== undefined) throw this.fault;
+  }
+
+  diverge(difference: Difference): never {
+    const step = stepsIn(this.prefix.entries.slice(0, this.prefix.at));
+    return this.fail(divergedFault(this.runId, { step, evaluationId: this.evaluationId, ...difference }));
+  }
+
+  /** Begins to append: what is not in the record happens now. */
+  goLive(): void {
+    this.assertNoFault();
+    if (this.isLive) return;
+    if (this.isReplay || this.opened.isEnded) {
+      this.diverge({ what: "missing", path: "", recorded: undefined, now: "more than was recorded" });
+    }
+    this.isLive = true;
+    const { core, opened, runId, attempt, source } = this;
+    core?.renumber(Math.max(opened.lastSeq + 1, core.nextSeq));
+    if (source.mode === "fork") return;
+    const unknown = opened.unknown.map(({ callId, name }) => ({ callId, name }));
+    const keptSteps = stepsIn(opened.entries);
+    this.main?.emit({ type: "run.resumed", runId, attempt, keptSteps, unknown });
+  }
+
+  /** Goes on at once where the calls were the last step that stands: the time of the next turn is not that of the record. */
+  goLiveUnlessEnded(): void {
+    if (!this.isReplay && !this.opened.isEnded) this.goLive();
+  }
+
+  tick(): number {
+    return (this.now = Math.max(this.now, this.clock.now()));
+  }
+
+  deliveryTo(run: Run): Delivery {
+    return { run, isEmitted: this.isReplay, delivering: this.delivering, timed: (at) => (this.now = at) };
+  }
+
+  #drawn<T>(draw: () => T): T {
+    if (!this.isLive) {
+      const entry = this.prefix.take("drew");
+      if (entry !== undefined) return entry.value as T;
+      this.goLive();
+    }
+    const value = draw();
+    this.append(this.evaluationId, { kind: "drew", value });
+    return value;
+  }
+
+  /** Takes an entry that the evaluation does not come to itself. */
+  #pass(entry: JournalEntry): void {
+    if (this.main !== undefined) emitEntry(entry, this.deliveryTo(this.main));
+  }
+}

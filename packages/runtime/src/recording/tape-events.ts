@@ -1,0 +1,70 @@
+// The events of a recorded evaluation: compared with those of the record, then numbered and appended.
+import type { AppEvent } from "@proviso/core";
+import { frozenJson, toJsonValue } from "@proviso/core/internal";
+import type { Run } from "../run.ts";
+import type { UnnumberedEvent } from "../session/session-core.ts";
+import { differenceIn } from "./compare.ts";
+import type { NumberedEvent } from "./contract.ts";
+import type { JournalEntry, RecordedEvent } from "./entries.ts";
+import { TapeEntries } from "./tape-entries.ts";
+
+/** Events that a record does not hold: they follow from its deltas. */
+const derived = new Set(["text.delta", "text.reset", "output.delta", "reasoning.delta"]);
+
+/** What an event says of the surroundings of its attempt: it may differ in the next one. */
+const ofAttempt: Readonly<Record<string, readonly string[]>> = { "prompt.rendered": ["limits"] };
+
+export class TapeEvents extends TapeEntries {
+  /** Whether a limit was met. Before the end of what stands nothing more is emitted then: the record stays as it is. */
+  isStopped = false;
+
+  number(run: Pick<Run, "core" | "evaluationId" | "isInside">, filled: object): NumberedEvent | undefined {
+    if (this.fault !== undefined || (this.isStopped && !this.isLive && !this.isReplay)) return undefined;
+    const event = filled as UnnumberedEvent & { at: number };
+    const isDerived = derived.has(event.type);
+    if (!this.isLive && !run.isInside) {
+      if (isDerived) {
+        event.at = this.now;
+        return { event: run.core.number(event), isEmitted: this.isReplay };
+      }
+      const recorded = this.prefix.peek();
+      if (recorded !== undefined) return this.#keptEvent(run, event, recorded);
+      this.goLive();
+    }
+    event.at = isDerived ? this.now : this.tick();
+    const numbered = run.core.number(event);
+    if (!isDerived) this.appendAt(run.evaluationId, { kind: "event", event: numbered as RecordedEvent });
+    return { event: numbered, isEmitted: true };
+  }
+
+  #keptEvent(run: Pick<Run, "core">, now: UnnumberedEvent & { at: number }, recorded: JournalEntry): NumberedEvent {
+    if (recorded.kind !== "event") {
+      this.diverge({ what: "event", path: "type", recorded: recorded.kind, now: now.type });
+    }
+    const { event } = recorded;
+    const isForkedPrompt = this.source.mode === "fork" && event.type === "prompt.rendered" && now.type === event.type;
+    // A fork may have another prompt, model or override on purpose.
+    const found = isForkedPrompt ? undefined : differenceIn(comparable(event), comparable(toJsonValue(now)?.value));
+    if (found !== undefined) this.diverge({ what: "event", ...found, path: `${event.type}: ${found.path}` });
+    this.prefix.take("event");
+    run.core.renumber(event.seq);
+    now.at = event.at;
+    const isSame = event.sessionId === run.core.session.id;
+    const numbered = run.core.number(now);
+    return { event: isSame ? frozenJson(event) : numbered, isEmitted: this.isReplay };
+  }
+
+  dispatched(run: Run, event: AppEvent, callId: string): void {
+    this.delivering.add(event);
+    if (this.fault !== undefined || !this.isLive) return;
+    this.append(run.evaluationId, { kind: "dispatched", event, callId });
+  }
+}
+
+/** Returns the fields of an event that have to be the recorded ones. */
+function comparable(event: unknown): unknown {
+  const { seq: _seq, sessionId: _session, at: _at, ...fields } = event as Readonly<Record<string, unknown>>;
+  const others = ofAttempt[String(fields["type"])];
+  if (others === undefined) return fields;
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => !others.includes(name)));
+}
