@@ -171,7 +171,7 @@ describe("effects of a run", () => {
     expect(await files.exists("a")).toBe(false);
   });
 
-  it("EFF-7 what kept calls changed of files in memory is changed again, byte for byte", async () => {
+  it("RSM-2 what kept calls changed of files in memory is changed again, byte for byte", async () => {
     const { entries } = await recordedFiles(memoryFilesystem({ a: "before " }));
     const second = entries.findLastIndex(({ kind }) => kind === "committed") + 1;
     const journal = await cut(entries, second);
@@ -183,7 +183,7 @@ describe("effects of a run", () => {
 
   it("RSM-2 EFF-5 a host folder finds what kept calls wrote, and a call between finish and commit is not repeated blindly", async () => {
     const root = await folder();
-    const files = await hostFilesystem(root);
+    const files = hostFilesystem(root);
     const { entries } = await recordedFiles(files);
     expect(entries.filter(({ kind }) => kind === "finished")).toHaveLength(2);
     const committed = await cut(

@@ -100,7 +100,7 @@ export class RecordedTape extends TapeAnswers implements Tape {
     }
     this.#stopListening = run.core.session.on("*", (event) => {
       if (isFrameworkEventType(event.type) || this.delivering.has(event) || !this.isLive) return;
-      // It comes when it comes: the time of the run does not move with it.
+      // The time of the run does not move with what the application does.
       if (this.fault !== undefined) return;
       this.appendAt(run.evaluationId, { kind: "dispatched", event: event as AppEvent, callId: undefined });
     });
