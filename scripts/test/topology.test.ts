@@ -20,7 +20,7 @@ const arrows: Record<string, string[]> = {
   "@proviso/cli": ["@proviso/core", "@proviso/node"],
   "@proviso/core": [],
   "@proviso/estimation": ["@proviso/core", "@proviso/runtime"],
-  "@proviso/journal": ["@proviso/core", "@proviso/node"],
+  "@proviso/journal": ["@proviso/core", "@proviso/node", "@proviso/runtime"],
   "@proviso/mcp": ["@proviso/adapter-kit", "@proviso/core", "@proviso/node", "@proviso/runtime"],
   "@proviso/node": ["@proviso/core", "@proviso/estimation", "@proviso/runtime"],
   "@proviso/primitive": [
@@ -43,11 +43,11 @@ const entries: Record<string, string[]> = {
   "@proviso/cli": [],
   "@proviso/core": [".", "./internal", "./provider"],
   "@proviso/estimation": ["."],
-  "@proviso/journal": [".", "./internal"],
+  "@proviso/journal": [".", "./internal", "./node", "./testing"],
   "@proviso/mcp": [".", "./internal", "./server"],
   "@proviso/node": [".", "./internal"],
   "@proviso/primitive": ["."],
-  "@proviso/runtime": [".", "./internal", "./routing", "./testing"],
+  "@proviso/runtime": [".", "./internal", "./recording", "./routing", "./testing"],
   "@proviso/simulator": ["."],
   "@proviso/toolkit": ["."],
 };

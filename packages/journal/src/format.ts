@@ -1,6 +1,6 @@
 // How entries are written into frames. Each frame names the version of the format and the attempt that made it.
 import { JournalError } from "@proviso/core";
-import { isRecord } from "@proviso/core/provider";
+import { isRecord, parseJson } from "@proviso/core/provider";
 import type { EntryContent, JournalEntry } from "@proviso/runtime/recording";
 import type { Frame } from "./store.ts";
 
@@ -46,12 +46,9 @@ function parsed(frame: Frame, store: string): Body {
     const message = `The record of the run "${frame.run}" in ${store} cannot be read from entry ${frame.first} on: ${why}.`;
     return new JournalError(message, { reason, run: frame.run });
   };
-  let body: unknown;
-  try {
-    body = JSON.parse(frame.body);
-  } catch {
-    throw fail("damaged", "it is no JSON");
-  }
+  const read = parseJson(frame.body, { maxLength: Infinity, maxDepth: Infinity });
+  if (!read.ok) throw fail("damaged", read.error);
+  const body = read.value;
   if (!isRecord(body) || typeof body["v"] !== "number") throw fail("damaged", "it has no version");
   if (body["v"] > version)
     throw fail("newer", `it has version ${body["v"]} of the format, and this release reads ${version}`);

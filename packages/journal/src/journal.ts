@@ -97,6 +97,7 @@ export interface ForkOptions {
 
 /** The runs that a list has. */
 export interface RunFilter {
+  /** The states that are wanted. Default: all. */
   readonly state?: RunState | readonly RunState[] | undefined;
   /** `namespace/key` of the prompt. */
   readonly prompt?: string | undefined;
@@ -111,18 +112,23 @@ export type RunState = "open" | "suspended" | "executed" | "failed" | "cancelled
 
 /** What a list shows of a run. */
 export interface RunSummary {
+  /** The id of the run. */
   readonly id: string;
   /** `namespace/key` of the prompt. */
   readonly prompt: string;
+  /** The model that it began with. */
   readonly model: string;
+  /** How far it is. */
   readonly state: RunState;
   /** How often it was begun or continued. */
   readonly attempts: number;
   /** Answers of the model and tool calls that stand. */
   readonly steps: number;
+  /** When it began. */
   readonly startedAt: Date;
   /** The time of the last entry. */
   readonly updatedAt: Date;
+  /** What its requests spent. */
   readonly usage: Usage;
   /** What a suspended run waits for. */
   readonly pending: Pending | undefined;
@@ -134,6 +140,7 @@ export interface RunSummary {
 export interface RunDescription extends RunSummary {
   /** The params that the prompt was bound with, as JSON. */
   readonly params: unknown;
+  /** The steps, in order. */
   readonly timeline: readonly RunStep[];
   /** Bytes at its end that a crash left half written, and that were passed over. */
   readonly tornBytes: number;
@@ -143,24 +150,33 @@ export interface RunDescription extends RunSummary {
 export type RunStep = {
   /** The number of the step, from 1. */
   readonly step: number;
+  /** The turn of its evaluation, from 1. */
   readonly turn: number;
+  /** When it ended. */
   readonly at: Date;
 } & (
   | {
       readonly kind: "answer";
+      /** The model that answered, as the provider names it; empty: it does not. */
       readonly model: string;
+      /** The text of the answer. */
       readonly text: string;
       /** The ids of the calls that the model asked for. */
       readonly calls: readonly string[];
+      /** What the request spent. */
       readonly usage: Usage;
     }
   | {
       readonly kind: "call";
+      /** The id of the call. */
       readonly callId: string;
+      /** The name of the tool. */
       readonly name: string;
+      /** The input of the handler; the arguments as a text where there is no end. */
       readonly input: unknown;
       /** undefined: it has no end in the record. */
       readonly result: ToolResult | undefined;
+      /** What is known of its effect. */
       readonly effect: Effect;
       /** How many evaluations it had inside. */
       readonly nested: number;

@@ -1,6 +1,7 @@
 // What can be asked of a journal: lists, descriptions, entries.
 import { systemClock } from "@proviso/core";
 import { noUsage } from "@proviso/core/internal";
+import { parseJson } from "@proviso/core/provider";
 import { standingEntries, stepsOf, type EntryOf, type JournalEntry } from "@proviso/runtime/recording";
 import type { Effect, RunDescription, RunFilter, RunStep, RunSummary } from "./journal.ts";
 import type { ReadRun } from "./reading.ts";
@@ -23,11 +24,8 @@ export async function* listRuns(store: JournalStore, filter: RunFilter): AsyncGe
 
 /** A summary that cannot be read is passed over: `describe` says what is wrong with its run. */
 function readSummary(text: string): SavedSummary | undefined {
-  try {
-    return JSON.parse(text) as SavedSummary;
-  } catch {
-    return undefined;
-  }
+  const read = parseJson(text);
+  return read.ok ? (read.value as SavedSummary) : undefined;
 }
 
 /** Returns all entries; those that no attempt went on from are marked. */

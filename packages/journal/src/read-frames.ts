@@ -8,7 +8,11 @@ import { frameSum } from "./sum.ts";
  * and has the sum of what it holds. It ends where another process removed the run meanwhile.
  * @throws {JournalError} "damaged" with the run and the entry, at the first frame that is not so.
  */
-export async function* readFrames(store: JournalStore, run: string, from = 0): AsyncGenerator<Frame, void, undefined> {
+export function readFrames(store: JournalStore, run: string, from = 0): AsyncGenerator<Frame, void, undefined> {
+  return checkedFrames(store, run, from);
+}
+
+async function* checkedFrames(store: JournalStore, run: string, from: number): AsyncGenerator<Frame, void, undefined> {
   let next: number | undefined;
   for await (const frame of store.read(run, from)) {
     const entry = next ?? from;

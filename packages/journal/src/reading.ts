@@ -1,4 +1,5 @@
 // A run as it is read: all of its entries, and the last writer.
+import { parseJson } from "@proviso/core/provider";
 import type { JournalEntry } from "@proviso/runtime/recording";
 import { standingEntries } from "@proviso/runtime/recording";
 import { entriesOf } from "./format.ts";
@@ -48,9 +49,6 @@ export async function readRun(store: JournalStore, id: string): Promise<ReadRun>
 }
 
 function forkIn(text: string): SavedSummary["forkOf"] {
-  try {
-    return (JSON.parse(text) as Partial<SavedSummary>).forkOf;
-  } catch {
-    return undefined;
-  }
+  const read = parseJson(text);
+  return read.ok ? (read.value as SavedSummary).forkOf : undefined;
 }

@@ -20,7 +20,9 @@ export interface Replayed<Output> {
   readonly response: PromptResponse<Output> | undefined;
   /** What the recorded evaluation rejected with. */
   readonly failure: Error | undefined;
+  /** The events of the session, in order. */
   readonly events: readonly SessionEvent[];
+  /** The session as it is in the end. */
   readonly session: Session;
 }
 

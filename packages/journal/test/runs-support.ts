@@ -7,8 +7,6 @@ import {
   type SessionEvent,
   type Session,
 } from "@proviso/core";
-import { type Frame, type JournalStore } from "@proviso/journal";
-import { memoryStore } from "@proviso/journal/internal";
 import type { ScriptedStep } from "@proviso/runtime/testing";
 import { z } from "zod";
 
@@ -92,21 +90,6 @@ export const script: readonly ScriptedStep[] = [
   (request) => ({ text: `Seen ${request.messages.at(-1)?.text}` }),
   { text: "Done." },
 ];
-
-/** A store whose frames can be cut off, as a process that ends would leave them. */
-export function cuttableStore(): JournalStore & { readonly frames: Frame[] } {
-  const inner = memoryStore();
-  const frames: Frame[] = [];
-  return {
-    ...inner,
-    frames,
-    async append(given) {
-      const kept = await inner.append(given);
-      for (const [place, frame] of given.entries()) if (kept[place] === "kept") frames.push(frame);
-      return kept;
-    },
-  };
-}
 
 /** All events of a session from now on. */
 export function heard(session: Session): SessionEvent[] {

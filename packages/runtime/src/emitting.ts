@@ -4,7 +4,7 @@ import { messageOf, type PromptDescriptor } from "@proviso/core/internal";
 import type { World } from "./environment.ts";
 import { logSafely, type Logger } from "./logging.ts";
 import type { Observing } from "./observing/contract.ts";
-import type { Tape } from "./recording/contract.ts";
+import type { TapeNumbers } from "./recording/contract.ts";
 import { redactionOf, type Redaction } from "./secrets/structure.ts";
 import type { Origin } from "./session/concurrent-changes.ts";
 import type { BareEvent, SessionCore } from "./session/session-core.ts";
@@ -43,7 +43,7 @@ interface Emitting {
   /** The transaction in whose body it was begun. */
   readonly enclosing: { readonly parent: { readonly id: string } | undefined };
   readonly watch: ((event: StreamEvent) => void) | undefined;
-  readonly tape: Tape | undefined;
+  readonly tape: TapeNumbers | undefined;
   readonly isInside: boolean;
 }
 

@@ -2,7 +2,7 @@ import { DefinitionError, type EvaluateOptions, type Prompt, type ToolChoice } f
 import { checkOptionNames, isRecord, type OptionNames } from "@proviso/core/provider";
 import { describeValue, isDeadline, textPrompt } from "@proviso/core/internal";
 import { optionFault } from "./failures.ts";
-import { openerOf } from "./recording/contract.ts";
+import { openerOf } from "./recording/run-value.ts";
 import { checkSettings } from "./request/settings.ts";
 
 /** Each says what the option must be; undefined is as if left out. */

@@ -126,7 +126,7 @@ export interface Run extends Emitter, Showing {
   /** Whether `prompt.executed` or `prompt.failed` has been numbered: no other one follows. */
   ended: boolean;
   /** The record that it is kept in, and answered from; undefined: it has no run. */
-  readonly tape: Tape | undefined;
+  readonly tape: Tape<Run> | undefined;
   /** Whether it is inside a call of a recorded evaluation: that is answered as a whole. */
   readonly isInside: boolean;
   /** The calls of the turn, in the model's order. */
@@ -207,7 +207,7 @@ export function newRun(
   options: EvaluateOptions,
   of: Omit<Run, Own>,
 ): Run {
-  const { policies = noPolicies, maxTurns = defaultMaxTurns, maxRepairs = 0, expect, settings } = options;
+  const { policies = nothing, maxTurns = defaultMaxTurns, maxRepairs = 0, expect, settings } = options;
   const behind = new Set<Promise<unknown>>();
   const { emit, publish, announce } = emitter(of, () => run);
   // One spread, and in front: V8 makes an object with one behind other fields many times slower.
@@ -238,7 +238,7 @@ export function newRun(
     announced: undefined,
     observing: undefined,
     chains: undefined,
-    calls: noCalls,
+    calls: nothing,
     emit,
     publish,
     announce,
@@ -249,8 +249,7 @@ export function newRun(
   return run;
 }
 
-const noPolicies: Run["policies"] = Object.freeze([]);
-const noCalls: Run["calls"] = Object.freeze([]);
+const nothing: readonly never[] = Object.freeze([]);
 
 function spend(run: Run, ...given: Parameters<Run["spend"]>): Usage {
   const usage = withCost(run, countUsage(...given));
@@ -265,11 +264,9 @@ function withCost(run: Run, usage: Usage): Usage {
   return costUsd === undefined ? usage : { ...usage, costUsd };
 }
 
-/** The price of the tokens; undefined: it is not known. */
 function costOf({ prices, world: { clock } }: Run, usage: Usage): number | undefined {
   const current = prices.current();
-  if (current?.known !== true) return undefined;
-  const costUsd = current.priceOf(usage, clock.now());
+  const costUsd = current?.known === true ? current.priceOf(usage, clock.now()) : NaN;
   return Number.isFinite(costUsd) ? costUsd : undefined;
 }
 

@@ -204,7 +204,7 @@ async function resolveOverrides(
   { store, tag }: NonNullable<EvaluateOptions["overrides"]>,
   { template }: Prompt,
   limits: Limits,
-  tape: Tape | undefined,
+  tape: Tape<Run> | undefined,
 ): Promise<PromptOverride | undefined> {
   const resolve = (): Promise<PromptOverride | undefined> => store.resolve(template.descriptor, tag ?? defaultTag);
   const resolving = tape === undefined ? resolve() : tape.override(resolve);

@@ -4,8 +4,8 @@ import type { PromptDescriptor } from "../prompt/descriptor.ts";
 import type { RenderedSection } from "../prompt/rendered-sections.ts";
 import type { EventBase } from "./event-base.ts";
 
+/* oxlint-disable proviso/plain-words -- a public name */
 /** The limits that an evaluation began with. */
-// oxlint-disable-next-line proviso/plain-words -- a public name
 export interface ToldLimits {
   /** Epoch milliseconds: the earliest of all deadlines that hold for it; left out: there is none. */
   readonly deadline?: number | undefined;
@@ -14,6 +14,7 @@ export interface ToldLimits {
   /** The most turns. */
   readonly maxTurns: number;
 }
+/* oxlint-enable proviso/plain-words */
 
 /** An evaluation begins: what the model will be shown. */
 export interface PromptRendered extends EventBase<"prompt.rendered"> {

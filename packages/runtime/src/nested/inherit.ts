@@ -26,7 +26,7 @@ export interface Surroundings {
   /** Makes what calls the observers; left out: there are none. */
   readonly observe?: ((run: Run) => Observing) | undefined;
   /** The record of the run that it is, or is part of; undefined: nothing is recorded. */
-  readonly tape?: Tape | undefined;
+  readonly tape?: Tape<Run> | undefined;
 }
 
 /**

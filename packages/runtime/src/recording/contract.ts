@@ -4,7 +4,6 @@ import type {
   EvaluateOptions,
   EvaluationFailure,
   FrameworkEvent,
-  JournalRun,
   ModelFailure,
   ModelRequest,
   ModelResponse,
@@ -12,17 +11,16 @@ import type {
   PromptOverride,
   PromptResponse,
   RunFacts,
+  Tool,
   ToolCall,
+  ToolContext,
   ToolMessage,
 } from "@proviso/core";
 import type { ModelDelta } from "@proviso/core/provider";
 import type { World } from "../environment.ts";
 import type { Failure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
-import type { Run, Setup } from "../run.ts";
 import type { SessionCore } from "../session/session-core.ts";
-import type { CallContext } from "../tools/context.ts";
-import type { Accepted, Invocation } from "../tools/invocation.ts";
 import type { Transaction } from "../transactions/transaction.ts";
 
 /** What came of an evaluation. */
@@ -48,13 +46,34 @@ export interface RecordedRequest {
 }
 
 /** A handler that is about to begin. */
-export interface HandlerParts {
-  readonly calling: CallContext;
+export interface HandlerParts<Invocation> {
+  readonly call: ToolCall;
+  readonly tool: Tool;
+  readonly input: unknown;
+  readonly calling: { readonly context: ToolContext; idempotencyKey(): string; beginReconcile(): void };
   execute(): Invocation | Promise<Invocation>;
   /** The result that a returned value makes. */
   checked(value: unknown): Invocation | Promise<Invocation>;
-  /** Why it may not begin any more. */
-  whyTooLate(): Omit<Invocation, "params"> | undefined;
+  /** The result of a call whose handler does not begin; its message is what the model reads. */
+  refused(message: string): Invocation;
+  /** Why it may not begin any more; undefined: it may. */
+  whyTooLate(): Invocation | undefined;
+  /** The result of a call that threw. */
+  thrown(error: unknown): Invocation;
+}
+
+/** The part of a record that numbers events. */
+export interface TapeNumbers {
+  /** Returns the event with its number, and whether listeners receive it; undefined: nothing is emitted any more. */
+  number(run: NumberingRun, filled: object): NumberedEvent | undefined;
+}
+
+/** What a record needs of an evaluation that emits. */
+export interface NumberingRun {
+  readonly core: SessionCore;
+  readonly evaluationId: string;
+  /** Whether it is inside a call. */
+  readonly isInside: boolean;
 }
 
 /**
@@ -62,14 +81,14 @@ export interface HandlerParts {
  * appended. Evaluations inside calls share it and append alone. A difference is thrown, and counts more than what the
  * evaluation comes to.
  */
-export interface Tape {
+export interface Tape<Run> extends TapeNumbers {
   readonly runId: string;
   /** The number of the attempt, from 1. */
   readonly attempt: number;
   /** Whether nothing is run and nothing is opened: all comes from the record. */
   readonly isReplay: boolean;
   /** Returns the setup with the clock, the ids and the randomness of the record. */
-  setup<S extends Pick<Setup, "world">>(setup: S): S;
+  setup<S extends { readonly world: World }>(setup: S): S;
   /** The time and the timers outside the record. */
   readonly clock: World["clock"];
   /** Makes or finds the session of the run. @throws {DefinitionError} for one that is not the recorded one. */
@@ -83,8 +102,6 @@ export interface Tape {
   override(resolve: () => Promise<PromptOverride | undefined>): Promise<PromptOverride | undefined>;
   /** Called before the first event of an evaluation that is not inside a call. */
   begin(run: Run): void;
-  /** Returns the event with its number, and whether listeners receive it; undefined: nothing is emitted any more. */
-  number(run: Pick<Run, "core" | "evaluationId" | "isInside">, filled: object): NumberedEvent | undefined;
   /** An application's event that a call had dispatched counts now, and is about to be delivered. */
   dispatched(run: Run, event: AppEvent, callId: string): void;
   answer(run: Run, request: RecordedRequest): Promise<ModelResponse | ModelFailure>;
@@ -105,12 +122,7 @@ export interface Tape {
    * Runs a handler when it is kept that it begins. A call that may have been done by a process that ended is run again only
    * where its tool allows that; else its `reconcile` is asked.
    */
-  handler(
-    run: Run,
-    accepted: Accepted,
-    parts: HandlerParts,
-    thrown: (error: unknown) => Invocation,
-  ): Invocation | Promise<Invocation>;
+  handler<Invocation>(run: Run, parts: HandlerParts<Invocation>): Invocation | Promise<Invocation>;
   /** A call has succeeded: it counts, or will when its transaction has ended. */
   succeeded(run: Run, call: ToolCall, transaction: Transaction): void;
   /** A transaction of the run's calls is about to end. undefined: nothing of it is outside the record. */
@@ -129,54 +141,4 @@ export interface NumberedEvent {
   readonly event: FrameworkEvent;
   /** Whether listeners receive it: not where they did in an earlier attempt. */
   readonly isEmitted: boolean;
-}
-
-const opener = Symbol("open");
-const beginning = Symbol("beginning");
-
-/** What a recorded run began with. */
-export interface RecordedBeginning {
-  readonly prompt: string;
-  /** The params as JSON. */
-  readonly params: unknown;
-  /** The name of the adapter. */
-  readonly adapter: string;
-  readonly model: string;
-  /** Whether the model was given the schema of the output. */
-  readonly nativeOutput: boolean;
-  readonly session: { readonly id: string };
-}
-
-/** Opens the record of a run. @throws {EvaluationFailure} */
-export type OpenTape = (
-  setup: Setup,
-  prompt: Prompt,
-  options: EvaluateOptions,
-  /** The id that was made for the evaluation; undefined: none was. */
-  evaluationId: string | undefined,
-) => Promise<Tape>;
-
-/** Makes the value of the option `run`, which brings its code along. */
-export function journalRun(id: string, open: OpenTape, read: () => Promise<RecordedBeginning>): JournalRun {
-  const run = Object.defineProperties({ id }, { [opener]: { value: open }, [beginning]: { value: read } });
-  return Object.freeze(run) as unknown as JournalRun;
-}
-
-/** Reads what a run began with. @throws {JournalError} for one that has not begun. */
-export function recordedBeginning(run: JournalRun): Promise<RecordedBeginning> {
-  return (run as unknown as { readonly [beginning]: () => Promise<RecordedBeginning> })[beginning]();
-}
-
-/** undefined: the options have no run, or none that can be read, which the evaluation refuses later. */
-export function openerIn(options: EvaluateOptions | undefined): OpenTape | undefined {
-  try {
-    return openerOf(options?.run);
-  } catch {
-    return undefined;
-  }
-}
-
-/** undefined: it is not a run that a journal made. */
-export function openerOf(run: unknown): OpenTape | undefined {
-  return typeof run === "object" && run !== null ? (run as { readonly [opener]?: OpenTape })[opener] : undefined;
 }

@@ -6,8 +6,6 @@ import type {
   Message,
   ModelFailure,
   ModelResponse,
-  Pending,
-  PolicyDecision,
   PromptOverride,
 } from "@proviso/core";
 
@@ -44,79 +42,138 @@ export type EntryContent =
       readonly params: unknown;
       /** The name of the adapter. */
       readonly adapter: string;
+      /** The model. */
       readonly model: string;
       /** Whether the model is given the schema of the output. */
       readonly nativeOutput: boolean;
       /** The session as it was. `state`: the slices of its JSON. */
       readonly session: { readonly id: string; readonly seq: number; readonly state: unknown };
-      /** Options that the evaluation had: what its loop depends on. */
+      /** The options that its loop depends on. */
       readonly options: RecordedOptions;
       /** The history that it went on with; left out: none. */
       readonly history?: { readonly messages: readonly Message[]; readonly question?: number | undefined } | undefined;
       /** The override that was found; left out: none was asked for, or there was none. */
       readonly override?: PromptOverride | undefined;
     }
-  | { readonly kind: "resumed"; /** How many entries of earlier attempts stand. */ readonly kept: number }
-  | { readonly kind: "event"; readonly event: RecordedEvent }
+  | {
+      readonly kind: "resumed";
+      /** How many entries of earlier attempts stand. */
+      readonly kept: number;
+    }
+  | {
+      readonly kind: "event";
+      /** The event as it was emitted. */
+      readonly event: RecordedEvent;
+    }
   | {
       readonly kind: "dispatched";
+      /** The event as it was dispatched, without secrets. */
       readonly event: AppEvent;
-      /** undefined: the application dispatched it, beside the run's calls. */
+      /** The call that dispatched it; undefined: the application did, beside the run's calls. */
       readonly callId: string | undefined;
     }
   | {
       readonly kind: "asked";
+      /** The turn, from 1. */
       readonly turn: number;
+      /** The attempt of the turn, from 1. */
       readonly try: number;
       /** How many messages of the request before it begins with. */
       readonly same: number;
-      /** A hash of each other message, then of the tools, the choice and the output. */
+      /** A hash of each other message, then of the tools, the choice and the output where they are others. */
       readonly hashes: readonly string[];
     }
   | {
       readonly kind: "delta";
+      /** The turn, from 1. */
       readonly turn: number;
+      /** The attempt of the turn, from 1. */
       readonly try: number;
+      /** What was added. */
       readonly text: string;
-      /** The kind of the delta. Default: text of the answer. */ readonly of?: "reasoning" | "reset";
+      /** The kind of the delta. Default: text of the answer. */
+      readonly of?: "reasoning" | "reset";
     }
   | {
       readonly kind: "answered";
+      /** The turn, from 1. */
       readonly turn: number;
+      /** The attempt of the turn, from 1. */
       readonly try: number;
-      readonly answer: Omit<ModelResponse, "payload"> | Omit<ModelFailure, "payload">;
+      /** The answer, or why there was none. */
+      readonly answer: ModelResponse | ModelFailure;
       /** Whether some of its text was hidden. Default false. */
       readonly isRedacted?: true;
     }
-  | { readonly kind: "waited"; readonly value?: unknown }
-  | { readonly kind: "drew"; readonly value?: unknown }
   | {
-      readonly kind: "decided";
-      readonly turn: number;
-      readonly callId: string;
-      readonly policy: string;
-      readonly decision: PolicyDecision;
+      readonly kind: "waited";
+      /** What came of the wait; left out: nothing. */
+      readonly value?: unknown;
     }
-  | { readonly kind: "started"; readonly turn: number; readonly callId: string; readonly idempotencyKey: string }
-  | { readonly kind: "finished"; readonly turn: number; readonly callId: string; readonly idempotencyKey: string }
+  | {
+      readonly kind: "drew";
+      /** An id, a random number, or a price. */
+      readonly value?: unknown;
+    }
+  | {
+      readonly kind: "started";
+      /** The turn, from 1. */
+      readonly turn: number;
+      /** The call whose handler began. */
+      readonly callId: string;
+      /** The key of the call. */
+      readonly idempotencyKey: string;
+    }
+  | {
+      readonly kind: "finished";
+      /** The turn, from 1. */
+      readonly turn: number;
+      /** The call whose handler ended, and whose changes are about to be committed. */
+      readonly callId: string;
+      /** The key of the call. */
+      readonly idempotencyKey: string;
+    }
   | {
       readonly kind: "changed";
+      /** The turn, from 1. */
       readonly turn: number;
+      /** The call that changed it. */
       readonly callId: string;
+      /** The name of the resource's key. */
       readonly resource: string;
-      /** What the resource made of it; left out: the resource cannot say. */
+      /** What its `changes` returned; left out: the resource cannot say. */
       readonly changes?: unknown;
     }
-  | { readonly kind: "committed"; readonly turn: number; readonly callIds: readonly string[] }
-  | { readonly kind: "checked"; readonly missing: string | undefined }
-  | { readonly kind: "stopped"; readonly by: string; readonly failure: unknown }
-  | { readonly kind: "suspended"; readonly pending: Omit<Pending, "token"> }
-  | { readonly kind: "resolved"; readonly decision: unknown }
-  | { readonly kind: "cancelled"; readonly reason: string | undefined }
+  | {
+      readonly kind: "committed";
+      /** The turn, from 1. */
+      readonly turn: number;
+      /** The calls that count from here on. */
+      readonly callIds: readonly string[];
+    }
+  | {
+      readonly kind: "checked";
+      /** What the checker found missing; undefined: nothing. */
+      readonly missing: string | undefined;
+    }
+  | {
+      readonly kind: "stopped";
+      /** The question of the loop that met the limit. */
+      readonly by: string;
+      /** The limit, as plain JSON. */
+      readonly failure: unknown;
+    }
+  | {
+      readonly kind: "cancelled";
+      /** Why it was cancelled; undefined: no reason was given. */
+      readonly reason: string | undefined;
+    }
   | {
       readonly kind: "ended";
+      /** How the evaluation ended. */
       readonly outcome: "executed" | "failed";
-      /** Whether its run goes on when it is evaluated again. */ readonly goesOn?: boolean;
+      /** Whether its run goes on when it is evaluated again. Default false. */
+      readonly goesOn?: boolean;
     };
 
 /** One thing that came from outside, or was emitted. */
@@ -170,8 +227,11 @@ export interface OpenedSource {
 
 /** A call that may have been done. */
 export interface UnknownCall {
+  /** The turn, from 1. */
   readonly turn: number;
+  /** The id of the call. */
   readonly callId: string;
+  /** The name of the tool. */
   readonly name: string;
   /** Whether its handler had ended: what it changed in a resource that outlives the process may have been committed. */
   readonly isFinished: boolean;

@@ -2,8 +2,6 @@
 import type { Tool } from "@proviso/core";
 import type { Run } from "../run.ts";
 import { ownInput } from "../tools/arguments.ts";
-import type { Accepted, Invocation } from "../tools/invocation.ts";
-import { failed, jsonOf } from "../tools/result.ts";
 import type { HandlerParts } from "./contract.ts";
 import type { EffectRecord } from "./effects.ts";
 import { TapeFault } from "./fault.ts";
@@ -11,32 +9,24 @@ import { TapeFault } from "./fault.ts";
 /** Milliseconds that `reconcile` may take where the tool has no limit of its own. */
 const reconcileMs = 30_000;
 
-export function recordedHandler(
+export function recordedHandler<Invocation>(
   effects: EffectRecord,
   run: Run,
-  accepted: Accepted,
-  parts: HandlerParts,
-  thrown: (error: unknown) => Invocation,
+  parts: HandlerParts<Invocation>,
 ): Invocation | Promise<Invocation> {
-  const { call, tool, input } = accepted;
+  const { call, tool } = parts;
   const begin = (): Invocation | Promise<Invocation> => {
     const starting = effects.starting(run, call, tool, parts.calling.idempotencyKey());
     if (starting === undefined) return parts.execute();
-    return starting
-      .then(() => {
-        const late = parts.whyTooLate();
-        return late === undefined ? parts.execute() : { params: jsonOf(input), ...late };
-      })
-      .catch((error: unknown) => thrown(error));
+    return starting.then(() => parts.whyTooLate() ?? parts.execute()).catch((error: unknown) => parts.thrown(error));
   };
   if (run.isInside || !effects.isUnknown(run.turn, call.id, tool)) return begin();
-  return reconciled(run, accepted, parts).then(
+  return reconciled(run, parts).then(
     (known) => {
       if (known === "not-started") return begin();
-      if (known !== "unknown") return parts.checked(known.value);
-      return { params: jsonOf(input), result: failed(unsettled(tool)) };
+      return known === "unknown" ? parts.refused(unsettled(tool)) : parts.checked(known.value);
     },
-    (error: unknown) => thrown(error),
+    (error: unknown) => parts.thrown(error),
   );
 }
 
@@ -47,7 +37,10 @@ function unsettled({ name }: Tool): string {
 type Known = "not-started" | "unknown" | { readonly value: unknown };
 
 /** Asks the tool what became of the call; it may change nothing. What throws or takes too long is not known. */
-async function reconciled(run: Run, { call, tool, input }: Accepted, { calling }: HandlerParts): Promise<Known> {
+async function reconciled<Invocation>(
+  run: Run,
+  { call, tool, input, calling }: HandlerParts<Invocation>,
+): Promise<Known> {
   if (tool.reconcile === undefined) return "unknown";
   const over = new AbortController();
   try {

@@ -1,6 +1,6 @@
 import { DefinitionError, JournalError, RunError, type JournalRun } from "@proviso/core";
 import { describeValue, noUsage } from "@proviso/core/internal";
-import { journalRun, type OpenTape, type RecordedBeginning } from "./contract.ts";
+import { journalRun, type OpenTape, type RecordedBeginning } from "./run-value.ts";
 import type { RunSource } from "./entries.ts";
 import { RecordedTape } from "./tape.ts";
 

@@ -15,7 +15,6 @@ import type { Failure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
 import type { Run, Setup } from "../run.ts";
 import type { SessionCore } from "../session/session-core.ts";
-import type { Accepted, Invocation } from "../tools/invocation.ts";
 import type { Transaction } from "../transactions/transaction.ts";
 import { begunEntry } from "./begun.ts";
 import type { EvaluationOutcome, HandlerParts, KeptCalls, Tape } from "./contract.ts";
@@ -31,7 +30,7 @@ import type { TapeOptions } from "./tape-entries.ts";
 import { RecordedLimits, restoredFailure, savedFailure, type Asked } from "./tape-limits.ts";
 
 /** The record of one run, as its evaluation goes through it. */
-export class RecordedTape extends TapeAnswers implements Tape {
+export class RecordedTape extends TapeAnswers implements Tape<Run> {
   readonly effects: EffectRecord;
   readonly #options: EvaluateOptions;
   #session: RecordedSession | undefined;
@@ -158,13 +157,8 @@ export class RecordedTape extends TapeAnswers implements Tape {
     return kept;
   }
 
-  handler(
-    run: Run,
-    accepted: Accepted,
-    parts: HandlerParts,
-    thrown: (error: unknown) => Invocation,
-  ): Invocation | Promise<Invocation> {
-    return recordedHandler(this.effects, run, accepted, parts, thrown);
+  handler<Invocation>(run: Run, parts: HandlerParts<Invocation>): Invocation | Promise<Invocation> {
+    return recordedHandler(this.effects, run, parts);
   }
 
   succeeded(run: Run, call: ToolCall, transaction: Transaction): void {

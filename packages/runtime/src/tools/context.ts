@@ -249,7 +249,8 @@ function callGuard({ run, call, tool }: CallParts, state: CallState): CallGuard 
 
 /** A policy may dispatch, also for a tool that is read-only. */
 function assertMayDispatch({ phase, guard }: CallState): void {
-  if (phase !== "policies") guard.assertMayChange("the session");
+  if (phase === "handler") guard.assertMayChange("the session");
+  if (phase === "reconcile") guard.assertMayChange("the session");
 }
 
 function callSession(run: Run, { id: callId }: ToolCall, transaction: Transaction, state: CallState): SessionState {

@@ -1,4 +1,5 @@
 import type { ToolCall } from "@proviso/core";
+import { parseJson } from "@proviso/core/provider";
 import { shortHash } from "@proviso/core/internal";
 import type { Run } from "../run.ts";
 
@@ -19,9 +20,6 @@ function placeOf({ nesting, tape, evaluationId }: Run): string {
 
 /** The arguments as JSON; a text that is none as it is. */
 function argumentsOf({ arguments: given }: ToolCall): unknown {
-  try {
-    return JSON.parse(given);
-  } catch {
-    return given;
-  }
+  const parsed = parseJson(given, { maxLength: Infinity, maxDepth: Infinity });
+  return parsed.ok ? parsed.value : given;
 }

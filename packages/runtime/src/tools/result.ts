@@ -1,4 +1,4 @@
-import type { Schema, ToolResult } from "@proviso/core";
+import type { Schema, ToolCall, ToolResult } from "@proviso/core";
 import {
   asJson,
   describeIssues,
@@ -79,4 +79,10 @@ export function stackOf(error: Error): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Why a call of a tool that is not there fails, with the names of those that are. */
+export function unknownTool(tools: Iterable<string>, { name }: Pick<ToolCall, "name">): string {
+  const names = [...tools].join(", ");
+  return `There is no tool "${name}". ${names === "" ? "There are none." : `The tools are: ${names}.`}`;
 }

@@ -22,7 +22,7 @@ import { callContext, type CallContext } from "./context.ts";
 import { openingOf } from "../disclosure/opening.ts";
 import type { Accepted, Invocation, Watched } from "./invocation.ts";
 import { checkPolicies } from "./policies.ts";
-import { failed, jsonOf, resultOf, stackOf } from "./result.ts";
+import { failed, jsonOf, resultOf, stackOf, unknownTool } from "./result.ts";
 
 /** The call with its arguments read, or why it cannot be run; at once where its schema validates at once. */
 export function prepare(run: Run, call: ToolCall): Accepted | Invocation | Promise<Accepted | Invocation> {
@@ -40,7 +40,7 @@ function unforeseenResult(run: Run, call: ToolCall, cause: unknown): Invocation 
 
 function prepared(run: Run, call: ToolCall): Accepted | Invocation | Promise<Accepted | Invocation> {
   const tool = run.tools.get(call.name);
-  if (tool === undefined) return rejected(run, call, unknownTool(run, call));
+  if (tool === undefined) return rejected(run, call, unknownTool(run.tools.keys(), call));
   const parsing = parseArguments(tool, call);
   if (!isThenable(parsing)) return accepted(run, call, tool, parsing);
   return run.limits.race(parsing, "tool").then((parsed) => {
@@ -225,8 +225,21 @@ function runHandler(run: Run, accepted: Accepted, handling: Handling): Invocatio
       .catch((error: unknown) => thrown(run, accepted, calling, error));
   };
   if (run.tape === undefined) return execute();
-  const parts = { calling, execute, checked, whyTooLate: () => whyTooLate(run, handling) };
-  return run.tape.handler(run, accepted, parts, (error) => thrown(run, accepted, calling, error));
+  const params = jsonOf(input);
+  return run.tape.handler(run, {
+    call,
+    tool,
+    input,
+    calling,
+    execute,
+    checked,
+    refused: (message) => ({ params, result: failed(message) }),
+    whyTooLate() {
+      const late = whyTooLate(run, handling);
+      return late && { params, ...late };
+    },
+    thrown: (error) => thrown(run, accepted, calling, error),
+  });
 }
 
 function thrown(run: Run, { call, tool, input }: Accepted, calling: CallContext, error: unknown): Invocation {
@@ -282,9 +295,4 @@ function rejected(run: Run, call: ToolCall, error: string): Invocation {
   run.log("warn", { tool: call.name, callId: call.id, error }, "tool.rejected");
   const params: RejectedParams = { rawArguments: String(call.arguments ?? ""), error };
   return { params, result: failed(error) };
-}
-
-function unknownTool(run: Run, call: ToolCall): string {
-  const names = [...run.tools.keys()].join(", ");
-  return `There is no tool "${call.name}". ${names === "" ? "There are none." : `The tools are: ${names}.`}`;
 }
