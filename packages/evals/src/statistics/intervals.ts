@@ -1,0 +1,135 @@
+import { DefinitionError } from "@proviso/core";
+import { clustersOf, squaresAround, type Clusters } from "./clusters.ts";
+import { levelOf, requireFinite, type Estimate, type Level, type Observation } from "./estimate.ts";
+import { studentCritical } from "./quantiles.ts";
+
+/**
+ * The mean of the rows with Student's interval on clusters (STA-1). With a range, one more cluster of average size stands
+ * at either end of it, so that answers that are all alike still leave room for others.
+ *
+ * @param options `confidence` is 0.95 unless set. `range` has the least and the greatest value, in any order; without it
+ *   the interval is unbounded and has no added clusters.
+ * @throws {DefinitionError} for fewer than 2 clusters, a value that is not finite or is outside the range, or a confidence
+ *   that is not between 0 and 1.
+ */
+export function meanInterval(
+  rows: readonly Observation[],
+  options: { readonly confidence?: number; readonly range?: readonly [number, number] } = {},
+): Estimate {
+  return meanWithin(rows, levelOf(options.confidence), options.range);
+}
+
+/**
+ * The mean of paired differences, variant less baseline, with Student's interval on clusters (STA-1). With a span, one more
+ * cluster of average size stands at either side of zero, as far from it as the cluster that differs most, or by the whole
+ * span where none differs. For scores of 0 and 1 without groups that is the interval of Bonett and Price, "Adjusted Wald
+ * confidence interval for a difference of binomial proportions based on paired data", Journal of Educational and Behavioral
+ * Statistics 37 (2012), with t in place of z.
+ *
+ * @param options `confidence` is 0.95 unless set. `span` is the largest difference that there can be; without it the
+ *   interval is unbounded and has no added clusters.
+ * @throws {DefinitionError} for fewer than 2 clusters, a value that is not finite or is beyond the span, or a confidence
+ *   that is not between 0 and 1.
+ */
+export function differenceInterval(
+  rows: readonly Observation[],
+  options: { readonly confidence?: number; readonly span?: number } = {},
+): Estimate {
+  return differenceWithin(rows, levelOf(options.confidence), options.span);
+}
+
+/** Like `meanInterval`, at the level of a look. */
+export function meanWithin(
+  rows: readonly Observation[],
+  level: Level,
+  range: readonly [number, number] | undefined,
+): Estimate {
+  const clusters = enough(clustersOf(rows));
+  if (range === undefined) return unbounded(clusters, level);
+  const least = Math.min(...range);
+  const greatest = Math.max(...range);
+  requireRange(rows, least, greatest);
+  return adjusted(clusters, level, { added: [least, greatest], least, greatest, isBinary: false });
+}
+
+/** Like `differenceInterval`, at the level of a look. */
+export function differenceWithin(rows: readonly Observation[], level: Level, span: number | undefined): Estimate {
+  const clusters = enough(clustersOf(rows));
+  if (span === undefined) return unbounded(clusters, level);
+  requireRange(rows, -span, span);
+  const { sums, sizes, rows: count } = clusters;
+  const largest = sums.reduce((most, sum, place) => Math.max(most, Math.abs(sum) / sizes[place]!), 0);
+  const added = largest === 0 ? span : largest;
+  const isBinary = sums.length === count && sums.every((sum) => sum === 0 || Math.abs(sum) === span);
+  return adjusted(clusters, level, { added: [-added, added], least: -span, greatest: span, isBinary });
+}
+
+interface Adjustment {
+  /** The means of the two clusters that are added. */
+  readonly added: readonly [number, number];
+  readonly least: number;
+  readonly greatest: number;
+  /** Differences of scores of 0 and 1 without groups: Bonett and Price divide by the number of rows, not by one less. */
+  readonly isBinary: boolean;
+}
+
+function adjusted(clusters: Clusters, level: Level, { added, least, greatest, isBinary }: Adjustment): Estimate {
+  const size = clusters.rows / clusters.sums.length;
+  const more = {
+    rows: clusters.rows + 2 * size,
+    sums: [...clusters.sums, added[0] * size, added[1] * size],
+    sizes: [...clusters.sizes, size, size],
+    mean: (clusters.mean * clusters.rows + (added[0] + added[1]) * size) / (clusters.rows + 2 * size),
+  };
+  const half = halfWidth(more, level, isBinary);
+  return {
+    value: clusters.mean,
+    // The plain mean is inside its interval, whatever the confidence.
+    low: Math.min(clusters.mean, Math.max(least, more.mean - half)),
+    high: Math.max(clusters.mean, Math.min(greatest, more.mean + half)),
+    confidence: level.confidence,
+    method: "adjusted-t",
+    rows: clusters.rows,
+    clusters: clusters.sums.length,
+  };
+}
+
+function unbounded(clusters: Clusters, level: Level): Estimate {
+  const half = halfWidth(clusters, level, false);
+  return {
+    value: clusters.mean,
+    low: clusters.mean - half,
+    high: clusters.mean + half,
+    confidence: level.confidence,
+    method: "cluster-t",
+    rows: clusters.rows,
+    clusters: clusters.sums.length,
+  };
+}
+
+/** Half the width by the variance that holds when the rows of a cluster are alike. */
+function halfWidth(clusters: Clusters, { error }: Level, isBinary: boolean): number {
+  const count = clusters.sums.length;
+  const correction = isBinary ? 1 : count / (count - 1);
+  const variance = (correction * squaresAround(clusters.mean, clusters)) / clusters.rows ** 2;
+  return variance === 0 ? 0 : studentCritical(error, count - 1) * Math.sqrt(variance);
+}
+
+function enough(clusters: Clusters): Clusters {
+  const count = clusters.sums.length;
+  if (count < 2) throw new DefinitionError(`An interval needs at least 2 clusters, not ${count}.`);
+  return clusters;
+}
+
+function requireRange(rows: readonly Observation[], least: number, greatest: number): void {
+  requireFinite(least, "The low end of a range");
+  requireFinite(greatest, "The high end of a range");
+  if (least >= greatest) throw new DefinitionError("A range needs two different ends, and a span must be above 0.");
+  for (const { value } of rows) {
+    // A mean of repetitions may be off by what floating point rounds.
+    const slack = 1e-9 * (greatest - least);
+    if (value < least - slack || value > greatest + slack) {
+      throw new DefinitionError(`The value ${value} of a row is outside its range, ${least} to ${greatest}.`);
+    }
+  }
+}

@@ -1,0 +1,107 @@
+import { fakeEnvironment } from "@proviso/runtime/testing";
+import type { Observation } from "../../../src/statistics/index.ts";
+
+/** Rows whose true mean is known. */
+export interface World {
+  readonly name: string;
+  readonly truth: number;
+  /** Paired differences, or scores of one variant. */
+  rows(random: () => number): Observation[];
+}
+
+/** Random numbers that are the same on every machine. */
+export function randomFrom(seed: number): () => number {
+  return fakeEnvironment(seed).random!;
+}
+
+export interface PairedOptions {
+  /** How many groups there are; the number of rows where `groupSize` is 1. */
+  readonly groups: number;
+  /** Rows of a group; "uneven" is from 1 to 10. */
+  readonly groupSize?: number | "uneven";
+  /** The shares that the baseline and the variant answer correctly. */
+  readonly rates: readonly [baseline: number, variant: number];
+  /** The share of answers for which both variants find the row equally hard. */
+  readonly pairing: number;
+  /** The share of answers that depend on the group alone. */
+  readonly groupShare?: number;
+  readonly repetitions?: number;
+}
+
+/** Differences of two variants that answer each row correctly or not. Each answer's rate is exact, whatever is shared. */
+export function pairedWorld(options: PairedOptions): World {
+  const { rates, pairing, groups, groupSize = 1, groupShare = 0.5, repetitions = 1 } = options;
+  const times = repetitions === 1 ? "" : `, ${repetitions} repetitions`;
+  const name = `${sized(groups, groupSize)}, ${rates.join(" and ")} correct, pairing ${pairing}${times}`;
+  const difference = (ofGroup: readonly [number, number], random: () => number): number => {
+    const own = [random(), random()] as const;
+    let sum = 0;
+    for (let repetition = 0; repetition < repetitions; repetition++) {
+      const ofRow = repetitions === 1 || random() < 0.5 ? own : ([random(), random()] as const);
+      const hard = groupSize !== 1 && random() < groupShare ? ofGroup : ofRow;
+      const [first, other] = hard;
+      const second = random() < pairing ? first : other;
+      sum += Number(second < rates[1]) - Number(first < rates[0]);
+    }
+    return sum / repetitions;
+  };
+  return {
+    name,
+    truth: rates[1] - rates[0],
+    rows: (random) => grouped(groups, groupSize, random, difference),
+  };
+}
+
+/** The differences of grades between 0 and 1, which lean to the upper end. */
+export function gradedWorld(groups: number, groupSize: number | "uneven"): World {
+  return {
+    name: `${sized(groups, groupSize)}, grades`,
+    truth: 1 / 1.2 - 1 / 1.25,
+    rows: (random) =>
+      grouped(groups, groupSize, random, ([first, other]) => {
+        const isShared = groupSize !== 1 && random() < 0.5;
+        const [a, b] = isShared ? [first, other] : [random(), random()];
+        return (random() < 0.5 ? a : b) ** 0.2 - a ** 0.25;
+      }),
+  };
+}
+
+/** A few rows, 6 of 100, differ greatly; the others hardly. */
+export function rareWorld(groups: number, groupSize: number | "uneven"): World {
+  return {
+    name: `${sized(groups, groupSize)}, 6 % of rows differ greatly`,
+    truth: 0.06 * 0.9,
+    rows: (random) => grouped(groups, groupSize, random, () => (random() < 0.06 ? 0.9 : (random() - 0.5) / 25)),
+  };
+}
+
+/** Scores of one variant. */
+export function scoreWorld(groups: number, groupSize: number | "uneven", rate: number): World {
+  return {
+    name: `${sized(groups, groupSize)}, rate ${rate}`,
+    truth: rate,
+    rows: (random) =>
+      grouped(groups, groupSize, random, ([ofGroup]) =>
+        Number((groupSize !== 1 && random() < 0.5 ? ofGroup : random()) < rate),
+      ),
+  };
+}
+
+function sized(groups: number, groupSize: number | "uneven"): string {
+  if (groupSize === 1) return `${groups} rows`;
+  return `${groups} groups of ${groupSize === "uneven" ? "1 to 10" : groupSize}`;
+}
+
+function grouped(
+  groups: number,
+  groupSize: number | "uneven",
+  random: () => number,
+  valueOf: (ofGroup: readonly [number, number], random: () => number) => number,
+): Observation[] {
+  if (groupSize === 1) return Array.from({ length: groups }, () => ({ value: valueOf([0, 0], random) }));
+  return Array.from({ length: groups }, (_, group) => {
+    const ofGroup = [random(), random()] as const;
+    const size = groupSize === "uneven" ? 1 + Math.floor(random() * 10) : groupSize;
+    return Array.from({ length: size }, () => ({ value: valueOf(ofGroup, random), cluster: `${group}` }));
+  }).flat();
+}
