@@ -15,6 +15,7 @@ export interface Estimate {
    * and Price's interval where scores are 0 or 1; "cluster-t" has no added clusters.
    */
   readonly method: "adjusted-t" | "cluster-t" | "prediction-powered" | "jackknife";
+  /** The number of rows that have a value. */
   readonly rows: number;
   /** The number of groups where rows have one, else of rows. Fewer than 15 are few for an interval. */
   readonly clusters: number;

@@ -31,6 +31,8 @@ if (!Number.isSafeInteger(runs) || runs < 1 || !Number.isSafeInteger(seed) || se
   console.error("simulate:statistics: --runs and --seed take whole numbers.");
   process.exit(2);
 }
+// Bounds of looks and of numbers of rows lie within one percent point of what is true, so their cells have more runs.
+const manyRuns = 5 * runs;
 const failures: string[] = [];
 const startedAt = performance.now();
 
@@ -56,13 +58,13 @@ part("coverage", () => {
 part("looks", () => {
   heading("Early stopping, nothing differs", "wrongly proven | without looks | rows run");
   equalCells.forEach((world, place) => {
-    const { proven, provenAtEnd, rows } = withLooks([world], runs, seed + 5_000 + place);
+    const { proven, provenAtEnd, rows } = withLooks([world], manyRuns, seed + 5_000 + place);
     requireBetween("false verdicts", proven, 0, 0.055);
     line(world.name, percent(proven), percent(provenAtEnd), percent(rows));
   });
   heading("Early stopping, a difference is there", "proven | without looks | rows run");
   differentCells.forEach((world, place) => {
-    const { proven, provenAtEnd, rows } = withLooks([world], runs, seed + 6_000 + place);
+    const { proven, provenAtEnd, rows } = withLooks([world], manyRuns, seed + 6_000 + place);
     requireBetween("the power that looks cost", provenAtEnd - proven, -1, 0.03);
     line(world.name, percent(proven), percent(provenAtEnd), percent(rows));
   });
@@ -81,18 +83,18 @@ part("variants", () => {
 part("rows", () => {
   heading("Rows by `rowsNeeded` for a power of 80 %", "groups | found");
   plannedCells.forEach((world, place) => {
-    const { share, groups } = foundWithRowsNeeded(world, runs, seed + 8_000 + 2 * place);
+    const { share, groups } = foundWithRowsNeeded(world, manyRuns, seed + 8_000 + 2 * place);
     requireBetween("the power of rowsNeeded", share, 0.78, 0.83);
     line(world(groups).name, `${groups}`, percent(share));
   });
-  heading("`rowsNeeded` of 100 rows beside that of 20,000", "1 in 20 below | 1 in 20 above");
+  heading("`rowsNeeded` of 100 rows beside that of a large pilot", "1 in 20 below | 1 in 20 above");
   [plannedCells[0]!, plannedCells[1]!, plannedCells[2]!].forEach((world, place) => {
-    const { low, high } = pilotSpread(world, 100, runs, seed + 8_700 + 2 * place);
+    const { low, high } = pilotSpread(world, 100, manyRuns, seed + 8_700 + 2 * place);
     line(world(100).name, percent(low), percent(high));
   });
   heading("Rows by `rowsNeeded`, few clusters and for grades (no bound)", "groups | found");
   plannedFewCells.forEach((world, place) => {
-    const { share, groups } = foundWithRowsNeeded(world, runs, seed + 8_500 + 2 * place);
+    const { share, groups } = foundWithRowsNeeded(world, manyRuns, seed + 8_500 + 2 * place);
     line(world(groups).name, `${groups}`, percent(share));
   });
 });
@@ -118,7 +120,9 @@ part("judges", () => {
   });
 });
 
-console.log(`\n${runs} runs a cell, seed ${seed}, ${((performance.now() - startedAt) / 1_000).toFixed(0)} s`);
+console.log(
+  `\n${runs} runs a cell (${manyRuns} for looks and numbers of rows), seed ${seed}, ${((performance.now() - startedAt) / 1_000).toFixed(0)} s`,
+);
 for (const failure of failures) console.error(`simulate:statistics: ${failure}`);
 process.exitCode = failures.length === 0 ? 0 : 1;
 

@@ -64,15 +64,18 @@ export function withLooks(worlds: readonly World[], runs: number, seed: number):
   return { proven: proven / runs, rows: share / runs, provenAtEnd: atEnd / runs };
 }
 
+/** Groups of a pilot whose variance is nearly the true one. */
+const pilotGroups = 100_000;
+
 /** The share of runs that find the true difference with the rows that a large pilot asks for (STA-6). */
 export function foundWithRowsNeeded(
   world: (groups: number) => World,
   runs: number,
   seed: number,
 ): { share: number; groups: number } {
-  const pilot = world(20_000);
+  const pilot = world(pilotGroups);
   const rows = pilot.rows(randomFrom(seed));
-  const perGroup = rows.length / 20_000;
+  const perGroup = rows.length / pilotGroups;
   const groups = Math.round(rowsNeeded(rows, pilot.truth) / perGroup);
   const planned = world(groups);
   const share = shareOf(runs, seed + 1, (random) => isProven(differenceInterval(planned.rows(random), { span: 1 })));
@@ -87,7 +90,7 @@ export function pilotSpread(
   seed: number,
 ): { low: number; high: number } {
   const random = randomFrom(seed);
-  const { truth, rows } = world(20_000);
+  const { truth, rows } = world(pilotGroups);
   const large = rowsNeeded(rows(random), truth);
   const ratios = Array.from({ length: runs }, () => rowsNeeded(world(pilotRows).rows(random), truth) / large);
   ratios.sort((a, b) => a - b);
