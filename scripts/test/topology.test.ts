@@ -24,6 +24,7 @@ const arrows: Record<string, string[]> = {
   "@proviso/journal": ["@proviso/core", "@proviso/node", "@proviso/runtime"],
   "@proviso/mcp": ["@proviso/adapter-kit", "@proviso/core", "@proviso/node", "@proviso/runtime"],
   "@proviso/node": ["@proviso/core", "@proviso/estimation", "@proviso/runtime"],
+  "@proviso/otel": ["@proviso/core"],
   "@proviso/primitive": [
     "@proviso/adapter-ai-sdk",
     "@proviso/adapter-kit",
@@ -48,6 +49,7 @@ const entries: Record<string, string[]> = {
   "@proviso/journal": [".", "./internal", "./node", "./testing"],
   "@proviso/mcp": [".", "./internal", "./server"],
   "@proviso/node": [".", "./internal"],
+  "@proviso/otel": ["."],
   "@proviso/primitive": ["."],
   "@proviso/runtime": [".", "./internal", "./recording", "./routing", "./testing"],
   "@proviso/simulator": ["."],

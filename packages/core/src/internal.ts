@@ -39,6 +39,8 @@ export type { ReturnedResult } from "./tool/result.ts";
 export { returnedResult } from "./tool/result.ts";
 export { eventKeys, filterKey } from "./state/event.ts";
 export { isFrameworkEventType } from "./state/events.ts";
+export { isIdle } from "./state/idle-observer.ts";
+export type { IdleObserver } from "./state/idle-observer.ts";
 export { frozenInDepth, frozenState, pathText } from "./state/frozen.ts";
 export { isGuardable } from "./resources/guard.ts";
 export type { BudgetAmounts, BudgetReservation } from "./limits/budget.ts";

@@ -38,7 +38,7 @@ import { openerIn, type OpenTape } from "./recording/run-value.ts";
 import { outputLimits } from "./request/output-limits.ts";
 import { announceRendering } from "./observing/rendered.ts";
 import type * as ObserveEvaluation from "./observing/observe-evaluation.ts";
-import type { Observers } from "./observing/observers.ts";
+import { activeObservers, type Observers } from "./observing/observers.ts";
 import { responseOf, type Answer } from "./response.ts";
 import type { Nesting, Run, Setup } from "./run.ts";
 import { startRun } from "./start-run.ts";
@@ -188,7 +188,7 @@ function evaluate<Output>(
   around: Surroundings,
 ): Promise<PromptResponse<Output>> {
   const prompt = promptOf(given);
-  const { observers } = setup.world;
+  const observers = activeObservers(setup.world.observers);
   const own = around.nesting?.run.tape === undefined ? setup : recordedSetup(setup, around.nesting);
   return observers === undefined
     ? evaluateHere(own, prompt, options, around)

@@ -4,7 +4,7 @@ import type { PromptDescriptor } from "../prompt/descriptor.ts";
 import type { RenderedSection } from "../prompt/rendered-sections.ts";
 import type { EventBase } from "./event-base.ts";
 
-/* oxlint-disable proviso/plain-words -- a public name */
+/* oxlint-disable proviso/plain-words -- ToldLimits is a public name */
 /** The limits that an evaluation began with. */
 export interface ToldLimits {
   /** Epoch milliseconds: the earliest of all deadlines that hold for it; left out: there is none. */
@@ -39,7 +39,7 @@ export interface PromptRendered extends EventBase<"prompt.rendered"> {
   /** The parts of the text in its order: only an empty line is between two of them. */
   readonly sections: readonly RenderedSection[];
   /** The limits that the evaluation began with. */
-  readonly limits: ToldLimits; // oxlint-disable-line proviso/plain-words -- a public name
+  readonly limits: ToldLimits;
   /** "json" where the prompt has an output schema. */
   readonly output: "text" | "json";
   /** How many messages of earlier evaluations go before those of this one. */

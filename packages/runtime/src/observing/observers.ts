@@ -1,5 +1,6 @@
 // The observers of an adapter, checked; `load.ts` loads what calls them.
 import { DefinitionError, type Observer } from "@proviso/core";
+import { isIdle, type IdleObserver } from "@proviso/core/internal";
 
 /** The observers of an adapter. */
 export interface Observers {
@@ -30,8 +31,10 @@ export function openObservers(given: readonly Observer[] | undefined): Observers
       if (member !== undefined && typeof member !== "function") refuse(`${name} must be a function`, member);
     }
   }
-  if (given.length === 0) return undefined;
-  const all: readonly Observer[] = [...given];
+  return given.length === 0 ? undefined : observersOf([...given]);
+}
+
+function observersOf(all: readonly Observer[]): Observers {
   const has = (name: keyof Observer): boolean => all.some((one) => one[name] !== undefined);
   return {
     all,
@@ -40,6 +43,14 @@ export function openObservers(given: readonly Observer[] | undefined): Observers
     takesChanges: has("changed"),
     surrounds: has("around"),
   };
+}
+
+/** Returns the observers that take something of an evaluation that begins now; undefined: there are none. */
+export function activeObservers(observers: Observers | undefined): Observers | undefined {
+  if (observers === undefined) return undefined;
+  const active = observers.all.filter((one) => (one as Partial<IdleObserver>)[isIdle]?.() !== true);
+  if (active.length === observers.all.length) return observers;
+  return active.length === 0 ? undefined : observersOf(active);
 }
 
 function kindOf(value: unknown): string {

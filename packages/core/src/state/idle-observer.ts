@@ -1,0 +1,9 @@
+import type { Observer } from "./observer.ts";
+
+/** The key of a member with which an observer of ours says that it takes nothing of the evaluation that begins. */
+export const isIdle: unique symbol = Symbol.for("@proviso/core observer is idle");
+
+/** An observer that has nothing to do as long as the process has not set up what it passes things on to. */
+export interface IdleObserver extends Observer {
+  [isIdle](): boolean;
+}

@@ -1,0 +1,268 @@
+// 1. Every span that begins ends with its evaluation at the latest.
+// 2. Model and usage stand on chat spans alone: their sum is what the evaluation spent.
+import { context, SpanKind, trace, type Attributes, type Context, type Span, type Tracer } from "@opentelemetry/api";
+import { systemClock, type CallChanges, type FrameworkEvent, type Step, type Usage } from "@proviso/core";
+import { addUsage } from "@proviso/core/internal";
+import { Chat, failSpan } from "./chat.ts";
+import { valueJson } from "./content.ts";
+import type { Metrics } from "./metrics.ts";
+import { attribute, metric, operation, providerName, spanEvent } from "./names.ts";
+import { usageBeyond } from "./usage.ts";
+
+type EvaluationStep = Extract<Step, { kind: "evaluation" }>;
+type RequestStep = Extract<Step, { kind: "request" }>;
+type ToolStep = Extract<Step, { kind: "tool" }>;
+type EventOf<T extends FrameworkEvent["type"]> = Extract<FrameworkEvent, { type: T }>;
+
+/** What spans and metrics are made with. */
+export interface Telemetry {
+  readonly tracer: Tracer | undefined;
+  readonly metrics: Metrics | undefined;
+  /** undefined: no content. */
+  readonly maxContentBytes: number | undefined;
+}
+
+interface Call {
+  readonly name: string;
+  readonly span: Span | undefined;
+  readonly inside: Context;
+  readonly startedAt: number;
+  /** The event of a success, which a veto may follow. */
+  succeededAt: number | undefined;
+}
+
+/** The spans of one evaluation. */
+export class TracedEvaluation {
+  readonly #telemetry: Telemetry;
+  readonly #step: EvaluationStep;
+  readonly #span: Span | undefined;
+  readonly #inside: Context;
+  readonly #startedAt = systemClock.now();
+  readonly #calls = new Map<string, Call>();
+  #chat: Chat | undefined;
+  #ids: Attributes = {};
+  #tools: readonly string[] = [];
+  #output = "text";
+  #inferences = 0;
+  #toolCalls = 0;
+  /** What the chat spans that have ended say. */
+  #counted: Usage | undefined;
+  #failure: { readonly code: string; readonly message: string } | undefined;
+
+  constructor(telemetry: Telemetry, step: EvaluationStep, around: Context, more: Attributes) {
+    this.#telemetry = telemetry;
+    this.#step = step;
+    this.#span = this.#start(`${operation.agent} ${step.promptName}`, SpanKind.INTERNAL, around, {
+      [attribute.operation]: operation.agent,
+      [attribute.agent]: step.promptName,
+      ...more,
+    });
+    this.#inside = this.#span === undefined ? around : trace.setSpan(around, this.#span);
+  }
+
+  get inside(): Context {
+    return this.#inside;
+  }
+  /** The surroundings of a call, for an evaluation inside it. */
+  insideCall(callId: string): Context | undefined {
+    return this.#calls.get(callId)?.inside;
+  }
+
+  /** Returns the surroundings of an attempt; the first one of a turn begins its chat span. */
+  beginRequest(step: RequestStep, more: Attributes): Context {
+    const { turn } = step;
+    if (this.#chat?.turn === turn) return this.#chat.inside;
+    this.#endChat();
+    const { model, provider, promptName, streamed } = this.#step;
+    const around = this.#around();
+    const span = this.#start(`${operation.chat} ${model}`, SpanKind.CLIENT, around, {
+      [attribute.operation]: operation.chat,
+      [attribute.provider]: providerName(provider),
+      [attribute.requestModel]: model,
+      [attribute.requestStream]: streamed,
+      [attribute.prompt]: promptName,
+      [attribute.outputType]: this.#output,
+      ...this.#ids,
+      ...more,
+    });
+    const inside = span === undefined ? around : trace.setSpan(around, span);
+    this.#chat = new Chat(turn, span, inside);
+    this.#chat.showInput(step, this.#tools, this.#telemetry.maxContentBytes);
+    this.#inferences += 1;
+    return inside;
+  }
+
+  /** Returns the surroundings of a call, whose span begins. */
+  beginCall({ callId, name }: ToolStep, more: Attributes): Context {
+    const known = this.#calls.get(callId);
+    if (known !== undefined) return known.inside;
+    return this.#beginCall(callId, name, more).inside;
+  }
+
+  event(event: FrameworkEvent): void {
+    switch (event.type) {
+      case "prompt.rendered":
+        return this.#rendered(event);
+      case "text.delta":
+      case "reasoning.delta":
+        return this.#chat?.received();
+      case "provider.throttled":
+        return this.#chat?.throttled(event);
+      case "provider.responded":
+        return this.#chat?.responded(event, this.#telemetry.maxContentBytes);
+      case "tool.invoked":
+        return this.#invoked(event);
+      case "prompt.executed":
+        return this.#settle(event.usage);
+      case "prompt.failed":
+        this.#failure = { code: event.code, message: event.message };
+        return this.#settle(event.usage);
+      case "provider.requested":
+      case "tool.requested":
+      case "provider.tool":
+      case "text.reset":
+      case "output.delta":
+      case "tool.progress":
+      case "transaction.failed":
+      case "sections.opened":
+      case "feedback.given":
+      case "history.compacted":
+      case "evaluation.restarted":
+    }
+  }
+
+  changed({ callIds, undone, slices, touched }: CallChanges): void {
+    for (const callId of callIds) {
+      const call = this.#calls.get(callId);
+      if (call === undefined) continue;
+      if (!undone) this.#endCall(callId, call, "committed");
+      else if (call.span?.isRecording() === true) {
+        call.span.addEvent(spanEvent.undone, {
+          [attribute.slices]: slices().flatMap(({ name, kind }) => (kind === "state" ? [name] : [])),
+          [attribute.resources]: touched().map(({ name }) => name),
+        });
+      }
+    }
+  }
+
+  /** The evaluation is over; `error` is what it rejects with. */
+  end(error?: unknown): void {
+    const code = codeOf(error) ?? this.#failure?.code;
+    for (const [callId, call] of this.#calls) {
+      this.#endCall(callId, call, call.succeededAt === undefined ? "undone" : "committed");
+    }
+    this.#endChat(code);
+    if (code !== undefined) failSpan(this.#span, code, this.#shown(this.#failure?.message));
+    this.#span?.end();
+    const { metrics } = this.#telemetry;
+    if (metrics === undefined) return;
+    const of = this.#dimensions(operation.agent, code);
+    metrics.seconds(metric.agentSeconds, systemClock.now() - this.#startedAt, of);
+    metrics.count(metric.agentInferences, this.#inferences, of);
+    metrics.count(metric.agentCalls, this.#toolCalls, of);
+  }
+
+  #rendered({ sessionId, tools, output, params }: EventOf<"prompt.rendered">): void {
+    this.#ids = { [attribute.conversation]: sessionId, [attribute.session]: sessionId };
+    this.#tools = tools;
+    this.#output = output;
+    const { maxContentBytes } = this.#telemetry;
+    if (this.#span?.isRecording() !== true) return;
+    this.#span.setAttributes(this.#ids);
+    if (maxContentBytes === undefined) return;
+    for (const [name, value] of Object.entries(params)) {
+      this.#span.setAttribute(attribute.variable + name, valueJson(value, maxContentBytes));
+    }
+  }
+
+  #invoked({ callId, name, params, result, ran }: EventOf<"tool.invoked">): void {
+    this.#toolCalls += this.#calls.get(callId)?.succeededAt === undefined ? 1 : 0;
+    const call = this.#calls.get(callId) ?? this.#beginCall(callId, name, {});
+    const { maxContentBytes } = this.#telemetry;
+    if (maxContentBytes !== undefined && call.span?.isRecording() === true) {
+      const shown = result.success && result.hideValue !== true ? (result.value ?? result.message) : result.message;
+      call.span.setAttribute(attribute.toolArguments, valueJson(params, maxContentBytes));
+      call.span.setAttribute(attribute.toolResult, valueJson(shown, maxContentBytes));
+    }
+    if (result.success) call.succeededAt = systemClock.now();
+    else this.#endCall(callId, call, ran ? "undone" : "not_run", result.message);
+  }
+
+  /** Requests that were refused have cost something too: what no chat span says yet is the last one's. */
+  #settle(whole: Usage): void {
+    const chat = this.#chat;
+    if (chat === undefined) return;
+    const rest = usageBeyond(whole, this.#counted);
+    if (rest.totalTokens > 0 || (rest.costUsd ?? 0) > 0) chat.usage = rest;
+  }
+
+  #start(name: string, kind: SpanKind, around: Context, attributes: Attributes): Span | undefined {
+    return this.#telemetry.tracer?.startSpan(name, { kind, attributes }, around);
+  }
+
+  /** Calls and requests stand beside each other, below the evaluation, wherever they were begun. */
+  #around(): Context {
+    return this.#span === undefined ? context.active() : trace.setSpan(context.active(), this.#span);
+  }
+
+  #beginCall(callId: string, name: string, more: Attributes): Call {
+    const around = this.#around();
+    const span = this.#start(`${operation.tool} ${name}`, SpanKind.INTERNAL, around, {
+      [attribute.operation]: operation.tool,
+      [attribute.tool]: name,
+      [attribute.toolCall]: callId,
+      [attribute.toolType]: "function",
+      ...this.#ids,
+      ...more,
+    });
+    const inside = span === undefined ? around : trace.setSpan(around, span);
+    const call: Call = { name, span, inside, startedAt: systemClock.now(), succeededAt: undefined };
+    this.#calls.set(callId, call);
+    return call;
+  }
+
+  #endCall(callId: string, { span, name, startedAt }: Call, outcome: string, message?: string): void {
+    this.#calls.delete(callId);
+    const failed = outcome !== "committed";
+    span?.setAttribute(attribute.outcome, outcome);
+    if (failed) failSpan(span, "tool_error", this.#shown(message));
+    span?.end();
+    const { metrics } = this.#telemetry;
+    if (metrics === undefined) return;
+    const of = { ...this.#dimensions(operation.tool, failed ? "tool_error" : undefined), [attribute.tool]: name };
+    metrics.seconds(metric.toolSeconds, systemClock.now() - startedAt, of);
+    if (outcome === "undone") metrics.add(metric.undone, 1, of);
+  }
+
+  /** The last chat span waits for the evaluation's end, which says what was spent in all. */
+  #endChat(code = "error"): void {
+    const chat = this.#chat;
+    if (chat === undefined) return;
+    this.#chat = undefined;
+    const { usage } = chat;
+    if (usage !== undefined) this.#counted = this.#counted === undefined ? usage : addUsage(this.#counted, usage);
+    chat.end({ type: code, message: this.#shown(this.#failure?.message) }, this.#telemetry.metrics, this.#dimensions());
+  }
+
+  /** Messages of errors may hold anything that a prompt or an answer holds. */
+  #shown(message: string | undefined): string | undefined {
+    return this.#telemetry.maxContentBytes === undefined ? undefined : message;
+  }
+
+  #dimensions(of: string = operation.chat, errorType?: string): Attributes {
+    const { promptName, provider, model } = this.#step;
+    return {
+      [attribute.operation]: of,
+      [attribute.agent]: promptName,
+      [attribute.provider]: providerName(provider),
+      [attribute.requestModel]: model,
+      ...(errorType === undefined ? {} : { [attribute.errorType]: errorType }),
+    };
+  }
+}
+
+function codeOf(error: unknown): string | undefined {
+  if (error === undefined) return undefined;
+  const code: unknown = (error as { readonly code?: unknown } | null)?.code;
+  return typeof code === "string" ? code : "error";
+}
