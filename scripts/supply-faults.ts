@@ -32,7 +32,7 @@ export const toolsOnly: readonly { readonly name: RegExp; readonly license: stri
 
 const lifecycle = ["preinstall", "install", "postinstall"] as const;
 
-/** `builds`: the dependencies whose scripts the workspace lets run. */
+/** `builds`: the dependencies whose scripts the workspace has decided on. */
 export function packageFaults({ name, version, license, scripts }: Installed, builds: readonly string[]): string[] {
   const faults: string[] = [];
   const own = lifecycle.filter((script) => scripts?.[script] !== undefined);
@@ -64,10 +64,10 @@ export function workspaceFaults(workspace: string): string[] {
   return faults;
 }
 
-/** What the workspace lets run scripts. */
+/** The dependencies whose scripts the workspace lets run (true), or keeps from running (false). */
 export function buildsIn(workspace: string): readonly string[] {
   const block = /^allowBuilds:\n((?: .*\n)+)/m.exec(workspace)?.[1] ?? "";
-  return [...block.matchAll(/^\s+"?([^":]+)"?: true$/gm)].map((match) => match[1] ?? "");
+  return [...block.matchAll(/^\s+"?([^":]+)"?: (?:true|false)$/gm)].map((match) => match[1] ?? "");
 }
 
 /** Every package comes from a registry, with a hash. */

@@ -26,7 +26,7 @@ describe("SEC-6 what others wrote", () => {
     expect(packageFaults({ ...server, license: "GPL-3.0" }, [])).toHaveLength(1);
   });
 
-  test("SEC-6 a script that would run where it is installed is a fault, unless the workspace allows it", () => {
+  test("SEC-6 a script that would run where it is installed is a fault, unless the workspace has decided on it", () => {
     for (const script of ["preinstall", "install", "postinstall"]) {
       const running = { ...fine, scripts: { [script]: "node evil.js", test: "x" } };
       expect(packageFaults(running, [])).toEqual([`fine@1.0.0 runs ${script}`]);
@@ -44,6 +44,7 @@ test("SEC-6 a workspace waits a day, and says who may run scripts", () => {
   expect(buildsIn('allowBuilds:\n  esbuild: true\n  "@a/b": true\n  other: false\nnext: 1\n')).toEqual([
     "esbuild",
     "@a/b",
+    "other",
   ]);
 });
 

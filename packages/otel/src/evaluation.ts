@@ -128,6 +128,7 @@ export class TracedEvaluation {
       case "feedback.given":
       case "history.compacted":
       case "evaluation.restarted":
+      case "run.resumed":
     }
   }
 

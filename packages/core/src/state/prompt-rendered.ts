@@ -39,7 +39,7 @@ export interface PromptRendered extends EventBase<"prompt.rendered"> {
   /** The parts of the text in its order: only an empty line is between two of them. */
   readonly sections: readonly RenderedSection[];
   /** The limits that the evaluation began with. */
-  readonly limits: ToldLimits;
+  readonly limits: ToldLimits; // oxlint-disable-line proviso/plain-words -- a public name
   /** "json" where the prompt has an output schema. */
   readonly output: "text" | "json";
   /** How many messages of earlier evaluations go before those of this one. */
