@@ -50,7 +50,8 @@ export const others: readonly Carried[] = [
     package: `@deno/${platform}-${arch}${platform === "linux" ? "-glibc" : ""}`,
     version: "2.9.6",
     file: "deno",
-    args: ["run", "--allow-all"],
+    // The mathematics under @proviso/evals/statistics use `__proto__`, which Deno has with this flag alone.
+    args: ["run", "--allow-all", "--unstable-unsafe-proto"],
   },
 ];
 
