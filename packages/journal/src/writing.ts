@@ -89,12 +89,14 @@ export class WriteQueue {
     this.#waiting.add(writer);
     this.#count += 1;
     if (this.#count >= mostWaiting) void this.#writeAll();
-    else if (this.#writing === undefined) {
-      this.#stopAlarm ??= setAlarm(this.#clock, this.#flushMs, () => {
-        this.#stopAlarm = undefined;
-        void this.#writeAll();
-      });
-    }
+    else if (this.#writing === undefined) this.#writeSoon();
+  }
+
+  #writeSoon(): void {
+    this.#stopAlarm ??= setAlarm(this.#clock, this.#flushMs, () => {
+      this.#stopAlarm = undefined;
+      void this.#writeAll();
+    });
   }
 
   /** Resolves when all that the run has appended is kept; undefined: it is already. */
@@ -120,7 +122,11 @@ export class WriteQueue {
     this.#waiting.clear();
     this.#count = 0;
     if (writers.length === 0) return Promise.resolve();
-    const writing = this.#write(writers).finally(() => (this.#writing = undefined));
+    const writing = this.#write(writers).finally(() => {
+      this.#writing = undefined;
+      // What came meanwhile, and nothing waits for.
+      if (this.#waiting.size > 0) this.#writeSoon();
+    });
     this.#writing = writing;
     return writing;
   }

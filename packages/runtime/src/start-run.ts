@@ -37,6 +37,7 @@ export async function startRun(
   let limits: Limits | undefined;
   try {
     checkEvaluateOptions(options);
+    if (around.nesting !== undefined && "run" in options && options.run !== undefined) throw noRunInside();
     readOption(undefined, () => checkPrompt(prompt));
     limits = readOption("budget", () => limitsOf(setup, options, around));
     const stop = limits.check("render");
@@ -63,6 +64,11 @@ export async function startRun(
     limits?.close();
     return stop ?? beginFailure(cause);
   }
+}
+
+function noRunInside(): unknown {
+  const message = "An evaluation inside a call is part of the run around it: leave out the option run.";
+  return optionFault("run", new DefinitionError(message));
 }
 
 /** The limits of a recorded evaluation are met again where the record says it; time passes outside the record. */

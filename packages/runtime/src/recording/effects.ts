@@ -80,11 +80,15 @@ export class EffectRecord {
     for (const { resource, name, snapshot } of snapshots) {
       if (resource.durable === true) continue;
       const of = { kind: "changed", turn: run.turn, callId, resource: name } as const;
-      if (resource.changes === undefined) this.#keeper.append(run.evaluationId, of);
-      else {
-        const changes = resource.changes(snapshot);
-        if (changes !== undefined) this.#keeper.append(run.evaluationId, { ...of, changes });
-      }
+      const changes = resource.changes?.(snapshot);
+      if (resource.changes !== undefined && changes === undefined) continue;
+      // What had to be hidden cannot be done again.
+      const isShown = run.world.secrets === undefined || isSame(run.redaction.value(changes), changes);
+      this.#keeper.append(run.evaluationId, changes === undefined || !isShown ? of : { ...of, changes });
     }
   }
+}
+
+function isSame(hidden: unknown, shown: unknown): boolean {
+  return JSON.stringify(hidden) === JSON.stringify(shown);
 }

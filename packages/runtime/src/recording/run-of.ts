@@ -1,5 +1,13 @@
-import { DefinitionError, JournalError, RunError, type JournalRun } from "@proviso/core";
-import { describeValue, noUsage } from "@proviso/core/internal";
+import {
+  DefinitionError,
+  JournalError,
+  OptionError,
+  RunError,
+  type JournalRun,
+  type Prompt,
+  type RunFault,
+} from "@proviso/core";
+import { describeValue, messageOf, noUsage } from "@proviso/core/internal";
 import { journalRun, type OpenTape, type RecordedBeginning } from "./run-value.ts";
 import type { RunSource } from "./entries.ts";
 import { RecordedTape } from "./tape.ts";
@@ -31,26 +39,38 @@ async function beginningOf(source: RunSource): Promise<RecordedBeginning> {
 
 async function open(source: RunSource, ...given: Parameters<OpenTape>): Promise<RecordedTape> {
   const [setup, prompt, options, evaluationId] = given;
-  const nothing = {
-    promptName: prompt?.template?.name ?? "(no prompt)",
+  const { id } = source;
+  const details = {
+    promptName: nameOf(prompt),
     usage: noUsage,
     messages: [],
     toolResults: [],
+    phase: "render" as const,
   };
-  const refuse = (reason: RunError["reason"], message: string, cause?: unknown): RunError =>
-    new RunError(message, { ...nothing, phase: "render", reason, runId: source.id, cause });
+  const refuse = (reason: RunFault, message: string, cause?: unknown): RunError =>
+    new RunError(message, { ...details, reason, runId: id, cause });
   if (!setup.isModel) {
-    const what = `${setup.provider.name} runs its own loop: the run "${source.id}" cannot be recorded. Leave out the option run.`;
+    const what = `${setup.provider.name} runs its own loop: the run "${id}" cannot be recorded. Leave out the option run.`;
     throw refuse("agent", what);
   }
   try {
     const opened = await source.open();
     return new RecordedTape(source, opened, setup.world, { options, evaluationId });
   } catch (cause) {
-    if (cause instanceof JournalError) {
-      const reason = cause.reason === "busy" || cause.reason === "fenced" ? cause.reason : "journal";
-      throw refuse(reason, `The run "${source.id}" cannot be used: ${cause.message}`, cause);
-    }
-    throw cause;
+    const reason = cause instanceof JournalError ? cause.reason : "failed";
+    // A run that is in use stays with the evaluation that has it.
+    if (reason !== "busy") await source.close().catch(() => {});
+    const message = `The run "${id}" cannot be used: ${messageOf(cause)}`;
+    if (cause instanceof DefinitionError) throw new OptionError(message, { ...details, option: "run", cause });
+    throw refuse(reason === "busy" || reason === "fenced" ? reason : "journal", message, cause);
+  }
+}
+
+/** A prompt that cannot be read has no name: the evaluation refuses it later. */
+function nameOf(prompt: Prompt): string {
+  try {
+    return prompt.template.name;
+  } catch {
+    return "(no prompt)";
   }
 }

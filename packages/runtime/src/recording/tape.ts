@@ -101,7 +101,8 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
       if (isFrameworkEventType(event.type) || this.delivering.has(event) || !this.isLive) return;
       // The time of the run does not move with what the application does.
       if (this.fault !== undefined) return;
-      this.appendAt(run.evaluationId, { kind: "dispatched", event: event as AppEvent, callId: undefined });
+      const shown = run.redact(event as AppEvent);
+      this.appendAt(run.evaluationId, { kind: "dispatched", event: shown, callId: undefined });
     });
   }
 
@@ -212,6 +213,7 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
   }
 
   async notBegun(error: EvaluationFailure): Promise<EvaluationFailure> {
+    this.#stopListening?.();
     await this.source.close().catch(() => {});
     const fault = this.fault;
     if (fault === undefined) return error;

@@ -15,6 +15,7 @@ import { isRecord } from "@proviso/core/provider";
 import type { Failure } from "../failures.ts";
 import { isChainProvider } from "../request/chain.ts";
 import type { Run } from "../run.ts";
+import { liveClock } from "./live-clock.ts";
 import { mayRepeat, type Attempts, type Next } from "./begin-again.ts";
 import { cannotTake, inputOf, sumOfCosts, tryMember, type Member } from "./member.ts";
 import type { RouteCandidate, RouteOrder } from "./orders.ts";
@@ -178,7 +179,7 @@ export class Fallback implements Generate, Attempts {
     const { provider } = asked;
     const { name } = provider;
     if (cannotTake(this.#run, provider, messages)) return true;
-    const now = this.#run.world.clock.now();
+    const now = liveClock(this.#run).now();
     if (breaker === undefined || breaker.mayAsk(now)) return false;
     const waitMs = breaker.waitMs(now);
     const retryAfterMs = waitMs === 0 ? undefined : Math.ceil(waitMs);
@@ -205,7 +206,7 @@ export class Fallback implements Generate, Attempts {
   }
 
   async #candidate({ index, asked, breaker, record }: Member, request: ModelRequest): Promise<RouteCandidate> {
-    const { clock } = this.#run.world;
+    const clock = liveClock(this.#run);
     const { name, model } = asked.provider;
     const pricing = asked.prices.current() ?? (await asked.prices.load());
     const tokens = { inputTokens: inputOf(this.#run, request), outputTokens: expectedOutput(this.#run) };

@@ -8,6 +8,7 @@ import { onAbort } from "../abort.ts";
 import { elapsedMs } from "../elapsed.ts";
 import { isChainProvider } from "../request/chain.ts";
 import type { Run } from "../run.ts";
+import { liveClock } from "./live-clock.ts";
 import { textOf } from "../streaming/deltas.ts";
 import { estimatedTokens } from "../tokens.ts";
 import { atPrice, inputOf, reported, sumOfCosts, tryMember, type Member, type Tried } from "./member.ts";
@@ -35,7 +36,7 @@ class Try {
   constructor(member: Member, run: Run, signal: AbortSignal) {
     this.member = member;
     this.provider = member.asked.providerFor(run);
-    this.startedAt = run.world.clock.now();
+    this.startedAt = liveClock(run).now();
     this.#stopListening = onAbort(signal, (reason) => this.#controller.abort(reason));
   }
 
@@ -167,10 +168,12 @@ export class HedgedRequest {
     const waitMs = this.#winner === undefined && this.#next() !== undefined ? this.#waitMs() : undefined;
     if (waitMs === undefined) return Promise.race(ends);
     const timer = new AbortController();
-    const sleeping = this.#run.world.clock.sleep(waitMs, timer.signal).then(
-      () => "late" as const,
-      () => undefined,
-    );
+    const sleeping = liveClock(this.#run)
+      .sleep(waitMs, timer.signal)
+      .then(
+        () => "late" as const,
+        () => undefined,
+      );
     const first = await Promise.race([...ends, sleeping]);
     timer.abort();
     if (first !== "late") return first;
@@ -183,7 +186,7 @@ export class HedgedRequest {
     const last = [...this.#running.keys()].at(-1);
     if (last === undefined) return undefined;
     const afterMs = this.#afterMs(last.member);
-    return afterMs && Math.max(0, afterMs - elapsedMs(this.#run.world.clock, last.startedAt));
+    return afterMs && Math.max(0, afterMs - elapsedMs(liveClock(this.#run), last.startedAt));
   }
 
   #take(one: Try, delta: ModelDelta, show: (delta: ModelDelta) => void): void {
@@ -217,7 +220,7 @@ export class HedgedRequest {
     const { member, provider, streamed } = one;
     const inside = costInside(provider);
     one.loses();
-    const durationMs = elapsedMs(run.world.clock, one.startedAt);
+    const durationMs = elapsedMs(liveClock(run), one.startedAt);
     const { name, model } = provider;
     const step: RouteStep = { provider: name, model, outcome: "cancelled", durationMs };
     one.steps = [step];

@@ -21,6 +21,7 @@ import type { Asked } from "../request/chain.ts";
 import { asData } from "../request/model-answer.ts";
 import { paceOf, paceOutcome } from "../request/paced.ts";
 import type { Run } from "../run.ts";
+import { liveClock } from "./live-clock.ts";
 import { textOf } from "../streaming/deltas.ts";
 import { estimatedTokens } from "../tokens.ts";
 import { answerTokensOf, inputTokensOf } from "../usage.ts";
@@ -71,7 +72,7 @@ export interface Asking {
 /** Asks once, at the member's own pace. Rejects only with the reason of the request's signal. */
 export async function tryMember(member: Member, asking: Asking): Promise<Tried> {
   const { run, provider, request, onDelta } = asking;
-  const { clock } = run.world;
+  const clock = liveClock(run);
   const { asked, breaker, record } = member;
   const isOver = breaker?.begin();
   let service: ServiceState = { state: "unknown" };
@@ -245,7 +246,7 @@ class TryEstimate {
 export function atPrice(run: Run, prices: Asked["prices"], usage: Usage): Usage {
   const pricing = prices.current();
   if (usage.costUsd !== undefined || pricing?.known !== true) return usage;
-  const costUsd = pricing.priceOf(usage, run.world.clock.now());
+  const costUsd = pricing.priceOf(usage, liveClock(run).now());
   return Number.isFinite(costUsd) ? { ...usage, costUsd } : usage;
 }
 
