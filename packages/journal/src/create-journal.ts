@@ -12,7 +12,7 @@ import { describeRun, followEntries, listRuns, markedEntries } from "./queries.t
 import { readRun, type ReadRun } from "./reading.ts";
 import { sessionOf } from "./session-of.ts";
 import { notFound, runSource, type Shared, type SourceOptions } from "./source.ts";
-import type { JournalStore } from "./store.ts";
+import { tornBytes, type JournalStore } from "./store.ts";
 import { frameSum } from "./sum.ts";
 import type { Summary } from "./summary.ts";
 import { WriteQueue } from "./writing.ts";
@@ -123,7 +123,7 @@ function queriesOf(shared: Shared): Pick<Journal, "describe" | "list" | "entries
   return {
     async describe(id) {
       const run = await read(shared, id);
-      return run.length === 0 ? undefined : describeRun(id, run);
+      return run.length === 0 ? undefined : describeRun(id, run, shared.store[tornBytes]?.(id) ?? 0);
     },
     async *list(filter = {}) {
       shared.assertOpen();

@@ -1,2 +1,3 @@
+export { folderJournal } from "./folder-journal.ts";
 export { sqliteJournal } from "./sqlite-journal.ts";
 export type { SqliteJournal, SqliteJournalOptions } from "./sqlite-journal.ts";

@@ -61,7 +61,7 @@ export async function* followEntries(
 }
 
 /** Describes a run with its steps. */
-export function describeRun(id: string, run: ReadRun): RunDescription {
+export function describeRun(id: string, run: ReadRun, tornBytes: number): RunDescription {
   const standing = standingEntries(run.entries);
   const begun = standing.find((entry): entry is EntryOf<"begun"> => entry.kind === "begun");
   const { saved } = run.summary();
@@ -69,7 +69,7 @@ export function describeRun(id: string, run: ReadRun): RunDescription {
     ...summaryOf(id, { ...saved, attempts: Math.max(1, run.attempt) }),
     params: begun?.params,
     timeline: Object.freeze(timelineOf(standing)),
-    tornBytes: 0,
+    tornBytes,
   });
 }
 

@@ -16,6 +16,9 @@ export interface Frame {
   readonly summary: string;
 }
 
+/** Where a store says how many bytes a crash left half written at the end of a run. */
+export const tornBytes = Symbol("tornBytes");
+
 /**
  * Where frames are kept. Appending is the lock: a frame is kept only where its run is exactly as long as its writer
  * believes, so a writer that another one took over from is refused with its next frame. Each method happens as a whole or
@@ -39,4 +42,6 @@ export interface JournalStore {
   remove(runs: readonly string[]): Promise<void>;
   /** Ends the use of the store; a second time it does nothing. */
   close(): Promise<void>;
+  /** How many bytes a crash left half written at the end of a run, which are passed over. Left out: none. */
+  [tornBytes]?(run: string): number;
 }

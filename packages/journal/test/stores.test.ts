@@ -1,5 +1,5 @@
 import type { JournalStore } from "@proviso/journal";
-import { memoryStore, sqliteStore } from "@proviso/journal/internal";
+import { folderStore, memoryStore, sqliteStore } from "@proviso/journal/internal";
 import { DefinitionError } from "@proviso/core";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -7,6 +7,7 @@ import { folder, frame, framesOf, listed } from "./support.ts";
 
 const makers: readonly (readonly [string, () => Promise<JournalStore>])[] = [
   ["memory", async () => memoryStore()],
+  ["folder", async () => folderStore(join(await folder(), "made"))],
   ["sqlite", async () => sqliteStore(join(await folder(), "made", "runs.sqlite"))],
 ];
 

@@ -72,7 +72,8 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
 
   async override(resolve: () => Promise<PromptOverride | undefined>): Promise<PromptOverride | undefined> {
     const begun = this.opened.entries[0];
-    if (begun?.kind === "begun") return begun.override;
+    // A fork may have another one on purpose.
+    if (begun?.kind === "begun" && this.source.mode !== "fork") return begun.override;
     this.#override = await resolve();
     return this.#override;
   }

@@ -1,0 +1,172 @@
+// 1. A run is one file: each line is a frame, and what is written of a frame is the whole line or is cut off again.
+// 2. A last line that a crash tore is passed over, and cut off with the next append; a damaged one before it is not hidden.
+import { DefinitionError, JournalError } from "@proviso/core";
+import { isRecord, parseJson } from "@proviso/core/provider";
+import { describeValue, messageOf } from "@proviso/core/internal";
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { join, resolve } from "node:path";
+import { checkFrames, faultOf, runId } from "./check-frames.ts";
+import { tornBytes, type Frame, type JournalStore } from "./store.ts";
+import { frameSum } from "./sum.ts";
+
+const ending = ".jsonl";
+
+/** A run's file, as it was read. */
+interface RunFile {
+  readonly frames: readonly Frame[];
+  /** Bytes of whole lines: what comes after them was torn. */
+  readonly bytes: number;
+  readonly torn: number;
+}
+
+/**
+ * Keeps each run in a file of JSON Lines in one folder, `<id>.jsonl` with `/` as `%2F`: to read, to compare, to commit. It
+ * serves one process at a time, and an append is in the file when it resolves.
+ * @throws {DefinitionError} for what is no path.
+ */
+export function folderStore(path: string): JournalStore {
+  const folder = folderAt(path);
+  let isClosed = false;
+  const check = (): void => {
+    if (isClosed) throw new JournalError(`The journal ${folder} is closed.`, { reason: "closed" });
+  };
+  const failing = <T>(doing: string, work: () => T): T => {
+    try {
+      return work();
+    } catch (cause) {
+      const reason = (cause as { readonly code?: unknown }).code === "ENOSPC" ? "full" : "failed";
+      throw new JournalError(`${doing} the journal ${folder} failed: ${messageOf(cause)}`, { reason, cause });
+    }
+  };
+  const fileOf = (run: string): string => join(folder, `${nameOf(run)}${ending}`);
+  const append = (frame: Frame): "kept" | "fenced" => {
+    const file = fileOf(frame.run);
+    const { frames, bytes } = readRun(file, frame.run);
+    const last = frames.at(-1);
+    const length = last === undefined ? 0 : last.first + last.count;
+    if (frame.first !== length) return stands(frames, frame) ? "kept" : "fenced";
+    writeLine(file, bytes, lineOf(frame));
+    return "kept";
+  };
+  return Object.freeze<JournalStore>({
+    name: `folder ${folder}`,
+    async append(frames) {
+      check();
+      checkFrames(frames);
+      return failing("Writing", () => {
+        mkdirSync(folder, { recursive: true });
+        return frames.map(append);
+      });
+    },
+    async *read(run, from = 0) {
+      check();
+      const { frames } = failing("Reading", () => readRun(fileOf(runId(run)), run));
+      // A line without numbers is not passed over: its reader finds the damage.
+      yield* frames.filter(({ first, count }) => !(first + count <= from));
+    },
+    async *list() {
+      check();
+      const found = failing("Reading", () => newestFirst(folder));
+      for (const { run, file } of found) {
+        const last = failing("Reading", () => readRun(file, run)).frames.at(-1);
+        if (last !== undefined) yield { run, summary: last.summary };
+      }
+    },
+    async remove(runs) {
+      check();
+      const files = runs.map((run) => fileOf(runId(run)));
+      failing("Writing", () => files.forEach((file) => rmSync(file, { force: true })));
+    },
+    async close() {
+      isClosed = true;
+    },
+    [tornBytes]: (run: string) => failing("Reading", () => readRun(fileOf(run), run)).torn,
+  });
+}
+
+/** The whole path: the process may go elsewhere later. */
+function folderAt(path: unknown): string {
+  if (typeof path === "string" && path !== "" && !path.includes("\0")) return resolve(path);
+  throw new DefinitionError(`A journal in a folder takes its path, not ${describeValue(path)}.`);
+}
+
+/** What a file's name may not have, on any system, is written as an address has it; so is a dot in front. */
+function nameOf(run: string): string {
+  return run.replaceAll(
+    /[%/\\:*?"<>|]|^\./gu,
+    (odd) => `%${odd.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`,
+  );
+}
+
+function newestFirst(folder: string): readonly { readonly run: string; readonly file: string }[] {
+  if (!existsSync(folder)) return [];
+  const names = readdirSync(folder).filter((name) => name.endsWith(ending));
+  return names
+    .map((name) => ({ run: decodeURIComponent(name.slice(0, -ending.length)), file: join(folder, name) }))
+    .map((found) => ({ ...found, changedAt: statSync(found.file).mtimeMs }))
+    .toSorted((a, b) => b.changedAt - a.changedAt);
+}
+
+function lineOf({ first, count, writer, sum, summary, body }: Frame): string {
+  return `${JSON.stringify({ first, count, writer, sum, summary, body })}\n`;
+}
+
+function readRun(file: string, run: string): RunFile {
+  if (!existsSync(file)) return { frames: [], bytes: 0, torn: 0 };
+  const text = readFileSync(file, "utf8");
+  const lines = text.split("\n");
+  // What stands behind the last line break is no whole line.
+  let torn = Buffer.byteLength(lines.pop() ?? "");
+  const frames = lines.map((line) => frameIn(line, run));
+  const last = frames.at(-1);
+  if (last !== undefined && torn === 0 && !isWhole(last)) {
+    torn = Buffer.byteLength(lines.at(-1) ?? "") + 1;
+    frames.pop();
+  }
+  return { frames, bytes: statSync(file).size - torn, torn };
+}
+
+function isWhole(frame: Frame): boolean {
+  return faultOf(frame) === undefined && frame.sum === frameSum(frame);
+}
+
+/** A line that is no frame has a sum that no text has: its reader says that the run is damaged. */
+function frameIn(line: string, run: string): Frame {
+  const read = parseJson(line, { maxLength: Infinity, maxDepth: Infinity });
+  const fields =
+    read.ok && isRecord(read.value) ? read.value : { first: 0, count: 1, writer: "", body: line, sum: -1, summary: "" };
+  return { ...(fields as unknown as Frame), run };
+}
+
+/** Writes behind the whole lines; a part of a line is taken away again. */
+function writeLine(file: string, bytes: number, line: string): void {
+  const descriptor = openSync(file, "a", 0o600);
+  try {
+    if (fstatSync(descriptor).size > bytes) ftruncateSync(descriptor, bytes);
+    const wanted = Buffer.from(line);
+    try {
+      for (let written = 0; written < wanted.length;) written += writeSync(descriptor, wanted, written);
+    } catch (error) {
+      ftruncateSync(descriptor, bytes);
+      throw error;
+    }
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function stands(frames: readonly Frame[], { first, writer, sum }: Frame): boolean {
+  return frames.some((kept) => kept.first === first && kept.writer === writer && kept.sum === sum);
+}
