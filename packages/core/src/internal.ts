@@ -5,6 +5,7 @@ export { cleanName, isFileLike, isPlatformFile, labelOf } from "./content/file.t
 export { keepBytes, keptBytes } from "./content/kept-bytes.ts";
 export { describeValue } from "./describe-value.ts";
 export { textFinder } from "./find-text.ts";
+export { hostModule } from "./host-module.ts";
 export { messageOf } from "./message-of.ts";
 export { isThenable } from "./thenable.ts";
 export {
@@ -17,6 +18,7 @@ export {
   toJsonValue,
   whyNoJson,
 } from "./json.ts";
+export { hostSha256, ownSha256 } from "./sha256.ts";
 export { asJson, oddInJson } from "./odd-in-json.ts";
 export type { OddInJson } from "./odd-in-json.ts";
 export { containerOf, describeIssues, jsonSchemaOf, parseWithSchema, parseWithSchemaSync } from "./schema.ts";

@@ -1,6 +1,5 @@
-import { sha256 } from "@noble/hashes/sha2.js";
-import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { isRecord } from "./is-record.ts";
+import { sha256 } from "./sha256.ts";
 
 /** What `parseJson` answers with; `error` says what is wrong with the text. */
 export type JsonResult =
@@ -95,16 +94,18 @@ export function canonicalJson(value: unknown): string {
   );
 }
 
+const base64url = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
 /** The first 128 bits of the SHA-256 over canonical JSON, in base64url: 22 characters. */
 export function shortHash(value: unknown): string {
-  const bytes = sha256(utf8ToBytes(canonicalJson(value))).subarray(0, 16);
-  const text = btoa(String.fromCharCode(...bytes));
-  return text.replaceAll("+", "-").replaceAll("/", "_").slice(0, 22);
+  const text = sha256(canonicalJson(value), "base64url");
+  // 22 characters hold 132 bits: the last four are cleared.
+  return text.slice(0, 21) + base64url.charAt(base64url.indexOf(text.charAt(21)) & 0b110000);
 }
 
 /** SHA-256 over canonical JSON, in hexadecimal. */
 export function contentHash(value: unknown): string {
-  return bytesToHex(sha256(utf8ToBytes(canonicalJson(value))));
+  return sha256(canonicalJson(value), "hex");
 }
 
 /** UTF-16 units of the texts and keys of a value; each item and each key counts as some more. */

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { canonicalJson, contentHash, toJsonValue } from "@proviso/core/internal";
+import { canonicalJson, contentHash, hostSha256, ownSha256, shortHash, toJsonValue } from "@proviso/core/internal";
+import fc from "fast-check";
 
 describe("PRM-10 canonical JSON", () => {
   test.each([
@@ -22,6 +23,25 @@ describe("PRM-10 canonical JSON", () => {
   test("PRM-10 the hash is the SHA-256 of its UTF-8, in hexadecimal", () => {
     const expected = createHash("sha256").update('{"a":"ü👋"}', "utf8").digest("hex");
     expect(contentHash({ a: "ü👋" })).toBe(expected);
+  });
+
+  test("PRM-10 hosts with a SHA-256 of their own and those without give the same hashes", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), fc.constantFrom("hex" as const, "base64url" as const), (text, as) => {
+        const own = ownSha256(text, as);
+        expect(own).toBe(createHash("sha256").update(text, "utf8").digest(as));
+        expect(hostSha256()?.(text, as)).toBe(own);
+      }),
+    );
+  });
+
+  test("EFF-1 a short hash is the first 128 bits in base64url", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const digest = createHash("sha256").update(canonicalJson(value), "utf8").digest();
+        expect(shortHash(value)).toBe(digest.subarray(0, 16).toString("base64url"));
+      }),
+    );
   });
 });
 

@@ -11,6 +11,7 @@ import { unknownProcesses, type Processes } from "./process-name.ts";
 import { describeRun, followEntries, listRuns, markedEntries } from "./queries.ts";
 import { readRun, type ReadRun } from "./reading.ts";
 import { sessionOf } from "./session-of.ts";
+import type { AppendNow } from "./memory-store.ts";
 import { notFound, runSource, type Shared, type SourceOptions } from "./source.ts";
 import { tornBytes, type JournalStore } from "./store.ts";
 import { frameSum } from "./sum.ts";
@@ -22,6 +23,8 @@ export interface JournalSurroundings {
   readonly processes?: Processes | undefined;
   /** The file that it is in, where it is in one. */
   readonly file?: string | undefined;
+  /** Keeps a frame at once; left out: the store's `append` is awaited. */
+  readonly appendNow?: AppendNow | undefined;
 }
 
 export const journalOptionNames = { secrets: true, flushMs: true, payloads: true } as const;
@@ -40,14 +43,14 @@ export function createJournal(store: JournalStore, options: JournalOptions = {})
 export function makeJournal(
   store: JournalStore,
   options: JournalOptions,
-  { processes = unknownProcesses, file }: JournalSurroundings = {},
+  { processes = unknownProcesses, file, appendNow }: JournalSurroundings = {},
 ): Journal {
   checkOptionNames("createJournal", options, journalOptionNames);
   const { flushMs = 5, secrets, payloads = false } = options;
   if (typeof flushMs !== "number" || !(flushMs >= 0)) {
     throw new DefinitionError(`flushMs has to be a number of milliseconds from 0, not ${describeValue(flushMs)}.`);
   }
-  const queue = new WriteQueue(store, flushMs);
+  const queue = new WriteQueue(store, flushMs, { appendNow });
   const redaction = redactionOf(openSecrets(secrets));
   let isClosed = false;
   const shared: Shared = {

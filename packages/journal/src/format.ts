@@ -1,43 +1,77 @@
-// How entries are written into frames. Each frame names the version of the format and the attempt that made it.
+// How entries are written into frames. Each frame names the version of the format and the attempt that made it. What
+// another entry of the frame says already is written as a number: whole texts are written once.
 import { JournalError } from "@proviso/core";
 import { isRecord, parseJson } from "@proviso/core/provider";
-import type { EntryContent, JournalEntry } from "@proviso/runtime/recording";
+import type { EntryContent, JournalEntry, RecordedEvent } from "@proviso/runtime/recording";
+import { FrameMemory, longEvent, shortEvent, type ShortEvent } from "./format-events.ts";
 import type { Frame } from "./store.ts";
 
 const version = 1;
 
-/** What a frame's body is: a list of entries without what the frame or their event says already. */
+/** An entry without what its frame says: `at` counts from the frame's time, and is left out where it is 0. */
+interface ShortEntry {
+  readonly at?: number | undefined;
+  /** The place of the evaluation in the frame's list; left out: the first. */
+  readonly evaluationId?: number | undefined;
+  /** The whole entry of an event. */
+  readonly event?: ShortEvent | undefined;
+}
+
+/** What a frame's body is. */
 interface Body {
   readonly v: number;
   /** The number of the attempt. */
   readonly a: number;
-  readonly e: readonly (Omit<JournalEntry, "index" | "attempt" | "isVoid" | "at" | "evaluationId"> & {
-    readonly at?: number;
-    readonly evaluationId?: string;
-  })[];
+  /** The time of its first entry, in epoch milliseconds. */
+  readonly t: number;
+  /** The ids of its evaluations. */
+  readonly i: readonly string[];
+  /** The id of the session of its first event; null: it has none. */
+  readonly s: string | null;
+  readonly e: readonly ShortEntry[];
 }
 
 /** Returns the body of a frame. */
 export function bodyOf(attempt: number, entries: readonly JournalEntry[]): string {
-  const e = entries.map((entry) => {
-    const { index: _index, attempt: _attempt, isVoid: _isVoid, ...rest } = entry;
-    if (rest.kind !== "event") return rest;
-    // The event has both.
-    return { kind: rest.kind, event: rest.event };
+  const t = entries[0]?.at ?? 0;
+  const i: string[] = [];
+  const memory = new FrameMemory();
+  const e = entries.map((entry): ShortEntry => {
+    let evaluation = i.indexOf(entry.evaluationId);
+    if (evaluation === -1) evaluation = i.push(entry.evaluationId) - 1;
+    if (entry.kind === "answered") memory.answered(entry);
+    const base = {
+      at: entry.at === t ? undefined : entry.at - t,
+      evaluationId: evaluation === 0 ? undefined : evaluation,
+    };
+    if (entry.kind === "event") return { ...base, event: shortEvent(entry, memory) };
+    // The time and the evaluation are written shorter, and the frame says the rest.
+    const rest = { ...entry, index: undefined, attempt: undefined, isVoid: undefined, ...base };
+    return rest as unknown as ShortEntry;
   });
   // JSON escapes what a database would change: a NUL, and half of a surrogate pair.
-  return JSON.stringify({ v: version, a: attempt, e } satisfies Body);
+  return JSON.stringify({ v: version, a: attempt, t, i, s: memory.sessionId ?? null, e } satisfies Body);
 }
 
 /** Returns the entries of a frame. @throws {JournalError} "newer" for a later format, "damaged" for text that is no body of a frame. */
 export function entriesOf(frame: Frame, store: string): readonly JournalEntry[] {
-  const body = parsed(frame, store);
-  return body.e.map((entry, at): JournalEntry => {
-    const base = { index: frame.first + at, attempt: body.a, isVoid: false };
-    const rest = entry as unknown as EntryContent & { readonly at: number; readonly evaluationId: string };
-    if (rest.kind !== "event") return { ...base, ...rest };
-    const { event } = rest;
-    return { ...base, at: event.at, evaluationId: event.evaluationId, kind: "event", event };
+  const { a, t, i, s, e } = parsed(frame, store);
+  const memory = new FrameMemory(s ?? undefined);
+  return e.map((short, place): JournalEntry => {
+    const { at = 0, evaluationId = 0, ...rest } = short;
+    const base = {
+      index: frame.first + place,
+      attempt: a,
+      at: t + at,
+      evaluationId: i[evaluationId] ?? "",
+      isVoid: false,
+    };
+    if (short.event === undefined || "kind" in short) {
+      const entry = { ...base, ...(rest as unknown as EntryContent) };
+      if (entry.kind === "answered") memory.answered(entry);
+      return entry;
+    }
+    return { ...base, kind: "event", event: longEvent(short.event, base, memory) as unknown as RecordedEvent };
   });
 }
 
@@ -52,7 +86,8 @@ function parsed(frame: Frame, store: string): Body {
   if (!isRecord(body) || typeof body["v"] !== "number") throw fail("damaged", "it has no version");
   if (body["v"] > version)
     throw fail("newer", `it has version ${body["v"]} of the format, and this release reads ${version}`);
-  if (!Array.isArray(body["e"]) || body["e"].length !== frame.count)
-    throw fail("damaged", "its entries are not as many as it says");
+  const { e, i, t } = body;
+  if (!Array.isArray(e) || e.length !== frame.count) throw fail("damaged", "its entries are not as many as it says");
+  if (!Array.isArray(i) || typeof t !== "number" || !e.every(isRecord)) throw fail("damaged", "it has another form");
   return body as unknown as Body;
 }

@@ -5,4 +5,4 @@ export { folderStore } from "./folder-store.ts";
 export { memoryStore } from "./memory-store.ts";
 export { readFrames } from "./read-frames.ts";
 export { sqliteStore, type SqliteStoreOptions } from "./sqlite-store.ts";
-export { frameSum } from "./sum.ts";
+export { frameSum, ownCrc32 } from "./sum.ts";

@@ -2,8 +2,16 @@ import { JournalError } from "@proviso/core";
 import { checkFrames, runId } from "./check-frames.ts";
 import type { Frame, JournalStore } from "./store.ts";
 
+/** Keeps a frame at once. @throws {JournalError} "closed". */
+export type AppendNow = (frame: Frame) => "kept" | "fenced";
+
 /** Keeps frames in memory, for tests and programs of one process; they are gone with it. */
 export function memoryStore(): JournalStore {
+  return memoryFrames().store;
+}
+
+/** A store in memory, and how a journal of this process keeps frames in it: nothing has to be waited for or checked. */
+export function memoryFrames(): { readonly store: JournalStore; readonly appendNow: AppendNow } {
   // The run that was changed last stands last.
   const runs = new Map<string, Frame[]>();
   let isClosed = false;
@@ -15,22 +23,26 @@ export function memoryStore(): JournalStore {
     const last = frames.at(-1);
     const length = last === undefined ? 0 : last.first + last.count;
     if (frame.first !== length) return stands(frames, frame) ? "kept" : "fenced";
-    frames.push(Object.freeze({ ...frame }));
+    frames.push(frame);
     runs.delete(frame.run);
     runs.set(frame.run, frames);
     return "kept";
   };
-  return Object.freeze<JournalStore>({
+  const appendNow: AppendNow = (frame) => {
+    check();
+    return append(frame);
+  };
+  const store = Object.freeze<JournalStore>({
     name: "memory",
     async append(frames) {
       check();
       checkFrames(frames);
-      return frames.map(append);
+      return frames.map((frame) => append(plain(frame)));
     },
     async *read(run, from = 0) {
       check();
       const frames = runs.get(runId(run)) ?? [];
-      yield* frames.filter(({ first, count }) => first + count > from);
+      yield* frames.filter(({ first, count }) => first + count > from).map(plain);
     },
     async *list() {
       check();
@@ -45,6 +57,12 @@ export function memoryStore(): JournalStore {
       isClosed = true;
     },
   });
+  return { store, appendNow };
+}
+
+/** A frame as plain data: some make their texts when they are read. */
+function plain({ run, first, count, writer, body, sum, summary }: Frame): Frame {
+  return Object.freeze({ run, first, count, writer, body, sum, summary });
 }
 
 function stands(frames: readonly Frame[], { first, writer, sum }: Frame): boolean {

@@ -1,7 +1,7 @@
 // What a list shows of a run; kept with each frame, so that no record has to be read for it.
 import type { Usage } from "@proviso/core";
 import { addUsage, noUsage } from "@proviso/core/internal";
-import type { JournalEntry } from "@proviso/runtime/recording";
+import type { JournalEntry, RecordedEvent } from "@proviso/runtime/recording";
 import type { RunState, RunSummary } from "./journal.ts";
 
 /** A summary as it is written. Times are epoch milliseconds. */
@@ -19,11 +19,12 @@ export interface SavedSummary {
 
 /** Follows the entries of a run. */
 export class Summary {
-  #saved: SavedSummary;
+  /** What they come to so far. */
+  readonly saved: { -readonly [K in keyof SavedSummary]: SavedSummary[K] };
   #own: string | undefined;
 
   constructor(forkOf?: SavedSummary["forkOf"]) {
-    this.#saved = {
+    this.saved = {
       prompt: "",
       model: "",
       state: "open",
@@ -36,53 +37,45 @@ export class Summary {
     };
   }
 
-  get saved(): SavedSummary {
-    return this.#saved;
-  }
-
   /** Begins again with what stands: an attempt goes on from there. */
   restart(entries: readonly JournalEntry[]): void {
-    const { attempts, startedAt, forkOf } = this.#saved;
+    const { attempts, startedAt, forkOf } = this.saved;
     const fresh = new Summary(forkOf);
     for (const entry of entries) fresh.add(entry);
     this.#own ??= fresh.#own;
-    this.#saved = { ...fresh.#saved, attempts, startedAt: startedAt === 0 ? fresh.#saved.startedAt : startedAt };
+    Object.assign(this.saved, fresh.saved, { attempts, startedAt: startedAt === 0 ? fresh.saved.startedAt : startedAt });
   }
 
   add(entry: JournalEntry): void {
-    const saved = this.#saved;
-    const base = { ...saved, updatedAt: entry.at, attempts: Math.max(saved.attempts, entry.attempt) };
+    const { saved } = this;
+    saved.updatedAt = entry.at;
+    if (entry.attempt > saved.attempts) saved.attempts = entry.attempt;
     if (entry.kind === "begun") {
       this.#own ??= entry.evaluationId;
-      this.#saved = { ...base, prompt: entry.prompt, model: entry.model, startedAt: entry.at };
-      return;
-    }
-    const isOwn = entry.evaluationId === this.#own;
-    this.#saved = { ...base, state: stateAfter(entry, isOwn, saved.state), ...added(entry, isOwn, saved) };
+      saved.prompt = entry.prompt;
+      saved.model = entry.model;
+      saved.startedAt = entry.at;
+    } else if (entry.kind === "resumed") saved.state = "open";
+    else if (entry.kind === "cancelled") saved.state = "cancelled";
+    else if (entry.evaluationId === this.#own) this.#addOwn(entry);
   }
-}
 
-function stateAfter(entry: JournalEntry, isOwn: boolean, state: RunState): RunState {
-  if (entry.kind === "resumed") return "open";
-  if (entry.kind === "cancelled") return "cancelled";
-  if (entry.kind === "ended" && isOwn && state !== "cancelled") return entry.outcome;
-  return state;
-}
+  #addOwn(entry: JournalEntry): void {
+    const { saved } = this;
+    if (entry.kind === "ended") {
+      if (saved.state !== "cancelled") saved.state = entry.outcome;
+    } else if (entry.kind === "answered") {
+      if (entry.answer.failure === undefined) saved.steps += 1;
+    } else if (entry.kind === "committed") saved.steps += entry.callIds.length;
+    else if (entry.kind === "event") this.#addEvent(entry.event);
+  }
 
-function added(
-  entry: JournalEntry,
-  isOwn: boolean,
-  { steps, usage }: SavedSummary,
-): Pick<SavedSummary, "steps" | "usage"> {
-  if (!isOwn) return { steps, usage };
-  if (entry.kind === "answered") return { steps: entry.answer.failure === undefined ? steps + 1 : steps, usage };
-  if (entry.kind === "committed") return { steps: steps + entry.callIds.length, usage };
-  if (entry.kind !== "event") return { steps, usage };
-  const { event } = entry;
-  if (event.type === "tool.invoked" && !event.result.success) return { steps: steps + 1, usage };
-  if (event.type === "provider.responded") return { steps, usage: addUsage(usage, event.usage) };
-  if (event.type === "prompt.executed" || event.type === "prompt.failed") return { steps, usage: event.usage };
-  return { steps, usage };
+  #addEvent(event: RecordedEvent): void {
+    const { saved } = this;
+    if (event.type === "tool.invoked" && !event.result.success) saved.steps += 1;
+    else if (event.type === "provider.responded") saved.usage = addUsage(saved.usage, event.usage);
+    else if (event.type === "prompt.executed" || event.type === "prompt.failed") saved.usage = event.usage;
+  }
 }
 
 /** A summary for users. */

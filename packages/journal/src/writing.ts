@@ -3,15 +3,13 @@
 import { JournalError, systemClock, type Clock } from "@proviso/core";
 import { messageOf, setAlarm } from "@proviso/core/internal";
 import type { JournalEntry } from "@proviso/runtime/recording";
-import { bodyOf } from "./format.ts";
+import { FrameToWrite } from "./frame-to-write.ts";
+import type { AppendNow } from "./memory-store.ts";
 import type { Frame, JournalStore } from "./store.ts";
-import { frameSum } from "./sum.ts";
 import type { Summary } from "./summary.ts";
 
 /** Entries that wait before they are written without a reason. */
 const mostWaiting = 256;
-/** Bytes of one entry, nearly: UTF-16 units of its JSON. */
-const longestEntry = 64 * 1024 * 1024;
 
 /** The frames of one attempt of a run. */
 export class RunWriter {
@@ -55,23 +53,20 @@ export class RunWriter {
   }
 
   /** Takes what waits as a frame; undefined: nothing does. */
-  frame(): Frame | undefined {
-    const { entries, run, first, attempt, writer } = this;
+  frame(): FrameToWrite | undefined {
+    const { entries, first } = this;
     if (entries.length === 0 || this.failed !== undefined) return undefined;
-    const body = bodyOf(attempt, entries);
-    if (body.length > longestEntry * entries.length || (entries.length === 1 && body.length > longestEntry)) {
-      throw new JournalError(`An entry of the run "${run}" is larger than 64 MiB.`, { reason: "full", run });
-    }
     this.first += entries.length;
     this.entries = [];
-    const summary = JSON.stringify(this.summary.saved);
-    return { run, first, count: entries.length, writer, body, sum: frameSum({ run, first, body }), summary };
+    return new FrameToWrite(this, first, entries, { ...this.summary.saved });
   }
 }
 
 /** What the runs of a journal write, together. */
 export class WriteQueue {
   readonly #store: JournalStore;
+  /** undefined: the store is awaited. */
+  readonly #appendNow: AppendNow | undefined;
   readonly #flushMs: number;
   readonly #clock: Clock;
   readonly #waiting = new Set<RunWriter>();
@@ -79,14 +74,20 @@ export class WriteQueue {
   #writing: Promise<void> | undefined;
   #stopAlarm: (() => void) | undefined;
 
-  constructor(store: JournalStore, flushMs: number, clock: Clock = systemClock) {
+  constructor(
+    store: JournalStore,
+    flushMs: number,
+    { clock = systemClock, appendNow }: { readonly clock?: Clock; readonly appendNow?: AppendNow | undefined } = {},
+  ) {
     this.#store = store;
+    this.#appendNow = appendNow;
     this.#flushMs = flushMs;
     this.#clock = clock;
   }
 
   waits(writer: RunWriter): void {
     this.#waiting.add(writer);
+    if (this.#appendNow !== undefined) return;
     this.#count += 1;
     if (this.#count >= mostWaiting) void this.#writeAll();
     else if (this.#writing === undefined) this.#writeSoon();
@@ -101,14 +102,28 @@ export class WriteQueue {
 
   /** Resolves when all that the run has appended is kept; undefined: it is already. */
   flush(writer: RunWriter): Promise<void> | undefined {
+    if (this.#appendNow !== undefined) return this.#keepNow(writer);
     if (!this.#waiting.has(writer) && this.#writing === undefined) return undefined;
     return this.#writeAll().then(() => {
       if (writer.failed !== undefined) throw writer.failed;
     });
   }
 
+  #keepNow(writer: RunWriter): Promise<void> | undefined {
+    this.#waiting.delete(writer);
+    const frame = writer.frame();
+    if (frame === undefined) return undefined;
+    try {
+      if (this.#appendNow?.(frame) === "fenced") writer.failed = fenced(writer.run);
+    } catch (error) {
+      writer.failed = journalError(error, writer.run);
+    }
+    return writer.failed && Promise.reject(writer.failed);
+  }
+
   /** Waits for all that is written. */
   async idle(): Promise<void> {
+    if (this.#appendNow !== undefined) for (const writer of [...this.#waiting]) await this.#keepNow(writer)?.catch(() => {});
     while (this.#waiting.size > 0 || this.#writing !== undefined) await this.#writeAll();
   }
 
@@ -136,7 +151,7 @@ export class WriteQueue {
     const writing: RunWriter[] = [];
     for (const writer of writers) {
       try {
-        const frame = writer.frame();
+        const frame = writer.frame()?.written();
         if (frame === undefined) continue;
         frames.push(frame);
         writing.push(writer);
@@ -147,14 +162,17 @@ export class WriteQueue {
     try {
       const kept = await this.#store.append(frames);
       for (const [place, writer] of writing.entries()) {
-        if (kept[place] === "kept") continue;
-        const message = `The run "${writer.run}" was taken over, removed or cancelled by another writer.`;
-        writer.failed = new JournalError(message, { reason: "fenced", run: writer.run });
+        if (kept[place] !== "kept") writer.failed = fenced(writer.run);
       }
     } catch (error) {
       for (const writer of writing) writer.failed = journalError(error, writer.run);
     }
   }
+}
+
+function fenced(run: string): JournalError {
+  const message = `The run "${run}" was taken over, removed or cancelled by another writer.`;
+  return new JournalError(message, { reason: "fenced", run });
 }
 
 function journalError(error: unknown, run: string): JournalError {

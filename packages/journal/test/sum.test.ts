@@ -1,4 +1,4 @@
-import { frameSum } from "@proviso/journal/internal";
+import { frameSum, ownCrc32 } from "@proviso/journal/internal";
 import fc from "fast-check";
 import { crc32 } from "node:zlib";
 import { expect, test } from "vitest";
@@ -7,6 +7,14 @@ test("JST-5 the sum of a frame is the CRC-32 of its run, first and body", () => 
   fc.assert(
     fc.property(fc.string({ unit: "grapheme" }), fc.nat(), fc.string({ unit: "grapheme" }), (run, first, body) => {
       expect(frameSum({ run, first, body })).toBe(crc32(`${run}\n${first}\n${body}`));
+    }),
+  );
+});
+
+test("JST-5 a host without a CRC-32 of its own comes to the same sum", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary" }), (text) => {
+      expect(ownCrc32(text)).toBe(crc32(text));
     }),
   );
 });

@@ -22,7 +22,7 @@ export class RequestHashes {
     if (request === undefined) return { same: 0, hashes: [] };
     const { messages, tools } = request;
     const last = this.#last.get(run.evaluationId);
-    const hide = (text: string): string => (run.world.secrets === undefined ? text : run.redaction.value(text));
+    const hide = run.world.secrets === undefined ? undefined : (text: string): string => run.redaction.value(text);
     const same = last === undefined ? 0 : sameMessages(last.messages, messages);
     const hashes = messages.slice(same).map((message) => messageHash(message, hide));
     const isSameRest = last !== undefined && last.tools === tools;
@@ -62,7 +62,7 @@ export function recordedAnswer(
   const { payload, ...bare } = given;
   const answer = payloads && payload !== undefined ? { ...bare, payload: toJsonValue(payload)?.value } : bare;
   const shown = "cause" in answer && answer.cause !== undefined ? { ...answer, cause: causeOf(answer.cause) } : answer;
-  if (run.world.secrets === undefined) return { answer: shown };
+  if (run.world.secrets === undefined) return { answer: (toJsonValue(shown)?.value ?? shown) as typeof shown };
   const hidden = run.redaction.value(shown);
   return JSON.stringify(hidden) === JSON.stringify(shown) ? { answer: hidden } : { answer: hidden, isRedacted: true };
 }

@@ -64,7 +64,7 @@ export class EffectRecord {
         idempotencyKey: this.#keys.get(callId) ?? "",
       });
     }
-    return this.#keeper.flushed();
+    return this.#keeper.flushed() ?? Promise.resolve();
   }
 
   committed(run: Run, transaction: Transaction): Promise<void> | undefined {

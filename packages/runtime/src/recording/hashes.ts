@@ -20,7 +20,7 @@ function textHash(text: string): string {
 }
 
 /** The hash of a message: of its role and text, calls and files, and of nothing that a provider alone knows. */
-export function messageHash(message: Message, hide: Hide): string {
+export function messageHash(message: Message, hide: Hide | undefined): string {
   const parts: string[] = [message.role, message.text];
   if (message.role === "assistant") {
     for (const { id, name, arguments: given } of message.toolCalls) parts.push(id, name, given);
@@ -28,13 +28,30 @@ export function messageHash(message: Message, hide: Hide): string {
   if (message.role === "tool") parts.push(message.callId, message.name, String(message.isError));
   for (const { at, file } of message.files ?? [])
     parts.push(String(at), "hash" in file ? String(file.hash) : canonicalJson(file));
-  return textHash(hide(parts.join("\u0000")));
+  const text = parts.join("\u0000");
+  return textHash(hide === undefined ? text : hide(text));
 }
 
+/** The hashes of what many requests share, as it is without secrets. */
+const sharedHashes = new WeakMap<object, string>();
+
 /** The hash of the tools, of the choice and of the output of a request. */
-export function restHashes({ tools, toolChoice, output }: ModelRequest, hide: Hide): readonly string[] {
-  return [tools, toolChoice ?? null, output ?? null].map((part) => textHash(hide(canonicalJson(part))));
+export function restHashes({ tools, toolChoice, output }: ModelRequest, hide: Hide | undefined): readonly string[] {
+  return [tools, toolChoice ?? null, output ?? null].map((part) => partHash(part, hide));
 }
+
+function partHash(part: unknown, hide: Hide | undefined): string {
+  if (part === null) return hashOfNull;
+  const isShared = hide === undefined && typeof part === "object" && Object.isFrozen(part);
+  const known = isShared ? sharedHashes.get(part) : undefined;
+  if (known !== undefined) return known;
+  const json = canonicalJson(part);
+  const hash = textHash(hide === undefined ? json : hide(json));
+  if (isShared) sharedHashes.set(part, hash);
+  return hash;
+}
+
+const hashOfNull = textHash("null");
 
 /** The names of what `restHashes` returns, in its order. */
 export const restNames = ["tools", "toolChoice", "output"] as const;

@@ -3,9 +3,6 @@ import type { EvaluateOptions, JournalRun, Prompt } from "@proviso/core";
 import type { Run, Setup } from "../run.ts";
 import type { Tape } from "./contract.ts";
 
-const opener = Symbol("open");
-const beginning = Symbol("beginning");
-
 /** What a recorded run began with. */
 export interface RecordedBeginning {
   /** `namespace/key` of the prompt. */
@@ -31,15 +28,35 @@ export type OpenTape = (
   evaluationId: string | undefined,
 ) => Promise<Tape<Run>>;
 
-/** Makes the value of the option `run`, which brings its code along. */
+/** The value of the option `run`, which brings its code along. */
+class RecordedRun {
+  readonly id: string;
+  readonly #open: OpenTape;
+  readonly #read: () => Promise<RecordedBeginning>;
+
+  constructor(id: string, open: OpenTape, read: () => Promise<RecordedBeginning>) {
+    this.id = id;
+    this.#open = open;
+    this.#read = read;
+  }
+
+  static openerOf(run: RecordedRun): OpenTape {
+    return run.#open;
+  }
+
+  static read(run: RecordedRun): Promise<RecordedBeginning> {
+    return run.#read();
+  }
+}
+
+/** Makes the value of the option `run`. */
 export function journalRun(id: string, open: OpenTape, read: () => Promise<RecordedBeginning>): JournalRun {
-  const run = Object.defineProperties({ id }, { [opener]: { value: open }, [beginning]: { value: read } });
-  return Object.freeze(run) as unknown as JournalRun;
+  return Object.freeze(new RecordedRun(id, open, read)) as unknown as JournalRun;
 }
 
 /** Reads what a run began with. @throws {JournalError} for one that has not begun. */
 export function recordedBeginning(run: JournalRun): Promise<RecordedBeginning> {
-  return (run as unknown as { readonly [beginning]: () => Promise<RecordedBeginning> })[beginning]();
+  return RecordedRun.read(run as unknown as RecordedRun);
 }
 
 /** undefined: the options have no run, or none that can be read, which the evaluation refuses later. */
@@ -53,5 +70,5 @@ export function openerIn(options: EvaluateOptions | undefined): OpenTape | undef
 
 /** undefined: it is not a run that a journal made. */
 export function openerOf(run: unknown): OpenTape | undefined {
-  return typeof run === "object" && run !== null ? (run as { readonly [opener]?: OpenTape })[opener] : undefined;
+  return run instanceof RecordedRun ? RecordedRun.openerOf(run) : undefined;
 }

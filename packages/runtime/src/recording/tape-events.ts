@@ -6,6 +6,7 @@ import type { UnnumberedEvent } from "../session/session-core.ts";
 import { differenceIn } from "./compare.ts";
 import type { NumberedEvent } from "./contract.ts";
 import type { JournalEntry, RecordedEvent } from "./entries.ts";
+import { TapeFault } from "./fault.ts";
 import { TapeEntries } from "./tape-entries.ts";
 
 /** Events that a record does not hold: they follow from its deltas. */
@@ -57,7 +58,19 @@ export class TapeEvents extends TapeEntries {
   dispatched(run: Run, event: AppEvent, callId: string): void {
     this.delivering.add(event);
     if (this.fault !== undefined || !this.isLive) return;
-    this.append(run.evaluationId, { kind: "dispatched", event, callId });
+    this.tick();
+    this.keepDispatched(run.evaluationId, event, callId);
+  }
+
+  /** Keeps a copy: an application's event may hold what changes later. */
+  keepDispatched(evaluationId: string, event: AppEvent, callId: string | undefined): void {
+    const copy = toJsonValue(event);
+    if (copy === undefined) {
+      const message = `The run "${this.runId}" cannot be kept: the event "${event.type}" cannot be written as JSON.`;
+      this.fault ??= new TapeFault("journal", message);
+      return;
+    }
+    this.appendAt(evaluationId, { kind: "dispatched", event: copy.value as AppEvent, callId });
   }
 }
 

@@ -102,8 +102,7 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
       if (isFrameworkEventType(event.type) || this.delivering.has(event) || !this.isLive) return;
       // The time of the run does not move with what the application does.
       if (this.fault !== undefined) return;
-      const shown = run.redact(event as AppEvent);
-      this.appendAt(run.evaluationId, { kind: "dispatched", event: shown, callId: undefined });
+      this.keepDispatched(run.evaluationId, run.redact(event as AppEvent), undefined);
     });
   }
 

@@ -1,0 +1,31 @@
+import { sha256 as portableSha256 } from "@noble/hashes/sha2.js";
+import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
+import { hostModule } from "./host-module.ts";
+
+type Encoding = "hex" | "base64url";
+
+/** What hashes a text in UTF-8. */
+export type Sha256 = (text: string, encoding: Encoding) => string;
+
+interface HostCrypto {
+  hash(algorithm: string, text: string, encoding: Encoding): string;
+}
+
+/** Returns the host's own SHA-256, which takes an eighth of the time; undefined where it has none. */
+export function hostSha256(): Sha256 | undefined {
+  const hash = hostModule<HostCrypto>("node:crypto")?.hash;
+  return hash && ((text, encoding) => hash("sha256", text, encoding));
+}
+
+/** SHA-256 where the host has none. */
+export function ownSha256(text: string, encoding: Encoding): string {
+  const bytes = portableSha256(utf8ToBytes(text));
+  if (encoding === "hex") return bytesToHex(bytes);
+  return btoa(String.fromCharCode(...bytes))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "");
+}
+
+/** Returns the SHA-256 of a text in UTF-8, where half of a surrogate pair counts as U+FFFD. */
+export const sha256: Sha256 = hostSha256() ?? ownSha256;

@@ -1,0 +1,142 @@
+// Events in frames, without what the frame and the answer before them say.
+import type { Usage } from "@proviso/core";
+import type { EntryOf, RecordedEvent } from "@proviso/runtime/recording";
+
+type Fields = { readonly [name: string]: unknown };
+type Answered = Pick<EntryOf<"answered">, "evaluationId" | "answer">;
+type AskedCall = { readonly id: string; readonly name: string; readonly arguments: string };
+
+/** An event without the fields that stand at its end, unless they are others than its frame says. */
+export type ShortEvent = Fields;
+
+/** What the entries of a frame before an event say of it. */
+export class FrameMemory {
+  sessionId: string | undefined;
+  /** The number that the next event has. */
+  seq = -1;
+  #answered: Answered | undefined;
+
+  constructor(sessionId?: string) {
+    this.sessionId = sessionId;
+  }
+
+  answered(entry: Answered): void {
+    this.#answered = entry;
+  }
+
+  /** The last answer, where it is one of this evaluation. */
+  answerOf(evaluationId: string): { readonly text: string; readonly toolCalls: readonly AskedCall[] } | undefined {
+    const { evaluationId: of, answer } = this.#answered ?? {};
+    return of === evaluationId && answer?.failure === undefined ? answer?.message : undefined;
+  }
+}
+
+/** The fields that stand at the end of an event, in this order. */
+const lastFields = ["evaluationId", "at", "sessionId", "seq"] as const;
+
+/** Returns the event as a frame has it; one that is not made as events are is written whole. */
+export function shortEvent(
+  { event, evaluationId, at }: Pick<EntryOf<"event">, "event" | "evaluationId" | "at">,
+  memory: FrameMemory,
+): ShortEvent {
+  memory.sessionId ??= event.sessionId;
+  const names = Object.keys(event);
+  const isUsual =
+    lastFields.every((name, place) => names[names.length - lastFields.length + place] === name) &&
+    event.evaluationId === evaluationId &&
+    event.at === at &&
+    event.sessionId === memory.sessionId;
+  if (!isUsual) return { whole: event };
+  const expected = memory.seq;
+  memory.seq = event.seq + 1;
+  return {
+    ...withoutAnswer(event, memory.answerOf(evaluationId)),
+    ...("usage" in event ? { usage: shortUsage(event.usage) } : undefined),
+    evaluationId: undefined,
+    at: undefined,
+    sessionId: undefined,
+    seq: event.seq === expected ? undefined : event.seq,
+  };
+}
+
+/** The opposite of `shortEvent`. */
+export function longEvent(
+  short: ShortEvent,
+  { evaluationId, at }: Pick<EntryOf<"event">, "evaluationId" | "at">,
+  memory: FrameMemory,
+): Fields {
+  if ("whole" in short) {
+    const { sessionId } = short["whole"] as RecordedEvent;
+    memory.sessionId ??= sessionId;
+    return short["whole"] as Fields;
+  }
+  const { seq = memory.seq, ...fields } = short;
+  memory.seq = Number(seq) + 1;
+  return {
+    ...withAnswer(fields, memory.answerOf(evaluationId)),
+    ...("usage" in fields ? { usage: longUsage(fields["usage"]) } : undefined),
+    evaluationId,
+    at,
+    sessionId: memory.sessionId,
+    seq,
+  };
+}
+
+/** What an event repeats of the answer is 0, or the place of the call. */
+function withoutAnswer(event: RecordedEvent, answer: ReturnType<FrameMemory["answerOf"]>): object {
+  if (answer === undefined) return event;
+  if (event.type === "provider.responded") {
+    const text = event.text === answer.text ? 0 : event.text;
+    const toolCalls = isSame(event.toolCalls, answer.toolCalls) ? 0 : event.toolCalls;
+    return { ...event, text, toolCalls };
+  }
+  if (event.type !== "tool.requested") return event;
+  const place = answer.toolCalls.findIndex(({ id }) => id === event.callId);
+  return answer.toolCalls[place]?.arguments === event.arguments ? { ...event, arguments: place } : event;
+}
+
+function withAnswer(fields: Fields, answer: ReturnType<FrameMemory["answerOf"]>): Fields {
+  if (answer === undefined) return fields;
+  if (fields["type"] === "provider.responded") {
+    const text = fields["text"] === 0 ? answer.text : fields["text"];
+    const calls = answer.toolCalls.map(({ id, name, arguments: given }) => ({ id, name, arguments: given }));
+    return { ...fields, text, toolCalls: fields["toolCalls"] === 0 ? calls : fields["toolCalls"] };
+  }
+  const { arguments: place } = fields;
+  if (fields["type"] !== "tool.requested" || typeof place !== "number") return fields;
+  return { ...fields, arguments: answer.toolCalls[place]?.arguments };
+}
+
+/** Whether the event names exactly the calls of the answer, with id, name and arguments in this order and nothing else. */
+function isSame(calls: readonly AskedCall[], asked: readonly AskedCall[]): boolean {
+  return (
+    calls.length === asked.length &&
+    calls.every((call, place) => {
+      const other = asked[place];
+      const isCall = Object.keys(call).join() === "id,name,arguments";
+      return isCall && call.id === other?.id && call.name === other.name && call.arguments === other.arguments;
+    })
+  );
+}
+
+const usageNames = [
+  "inputTokens",
+  "outputTokens",
+  "totalTokens",
+  "cachedInputTokens",
+  "cacheWriteTokens",
+  "reasoningTokens",
+  "estimated",
+] as const satisfies readonly (keyof Usage)[];
+
+/** The values of a usage in their usual order; one with other fields as it is. */
+function shortUsage(usage: Usage): readonly unknown[] | Usage {
+  const names = Object.keys(usage);
+  const isUsual = names.length === usageNames.length && usageNames.every((name, place) => names[place] === name);
+  return isUsual ? usageNames.map((name) => usage[name]) : usage;
+}
+
+function longUsage(written: unknown): unknown {
+  if (!Array.isArray(written)) return written;
+  return Object.fromEntries(usageNames.map((name, place) => [name, written[place] as unknown]));
+}
