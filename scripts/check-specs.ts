@@ -12,7 +12,7 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 const prefixes =
-  "PRM VIS OVR FILE BLOB TOOL TX LOOP SET CCH CTX RSN SRC PTL OUT THR PAC RTE LIM STR BAT EVT OBS OTEL SES CNV JST JRN RPL RSM EFF FRK FLT RES FS ERR PRO SEC OPT SIM OAI KIT MCP SRV SKL AIS CMD EST BLK LLC DEMO DOC AGT CHT RSH STA".split(
+  "PRM VIS OVR FILE BLOB TOOL TX LOOP SET CCH CTX RSN SRC PTL OUT THR PAC RTE LIM STR BAT EVT OBS OTEL SES CNV JST JRN RPL RSM EFF SUS FRK FLT RES FS ERR PRO SEC OPT SIM OAI KIT MCP SRV SKL AIS CMD EST BLK LLC DEMO DOC AGT CHT RSH STA".split(
     " ",
   );
 const idPattern = new RegExp(`\\b(?:${prefixes.join("|")})-\\d+\\b`, "g");

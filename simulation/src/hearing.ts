@@ -151,6 +151,8 @@ function detailOf(event: FrameworkEvent): string {
       return ` ${event.operation} ${event.message}`;
     case "history.compacted":
       return ` ${event.why} ${event.before} to ${event.after}`;
+    case "run.suspended":
+      return ` ${event.runId} ${event.callId}`;
     case "run.resumed":
       return ` ${event.runId} ${event.attempt}`;
     case "evaluation.restarted":

@@ -18,7 +18,7 @@ export {
   toJsonValue,
   whyNoJson,
 } from "./json.ts";
-export { hostSha256, ownSha256 } from "./sha256.ts";
+export { hostSha256, ownSha256, sha256 } from "./sha256.ts";
 export { asJson, oddInJson } from "./odd-in-json.ts";
 export type { OddInJson } from "./odd-in-json.ts";
 export { containerOf, describeIssues, jsonSchemaOf, parseWithSchema, parseWithSchemaSync } from "./schema.ts";
@@ -38,7 +38,7 @@ export { textPrompt } from "./prompt/text-prompt.ts";
 export { openedSections } from "./prompt/disclosure/visibility.ts";
 export type { OpenedSections } from "./prompt/disclosure/visibility.ts";
 export type { ReturnedResult } from "./tool/result.ts";
-export { returnedResult } from "./tool/result.ts";
+export { restoredResult, returnedResult } from "./tool/result.ts";
 export { eventKeys, filterKey } from "./state/event.ts";
 export { isFrameworkEventType } from "./state/events.ts";
 export { isIdle } from "./state/idle-observer.ts";

@@ -28,4 +28,4 @@ export function ownSha256(text: string, encoding: Encoding): string {
 }
 
 /** Returns the SHA-256 of a text in UTF-8, where half of a surrogate pair counts as U+FFFD. */
-export const sha256: Sha256 = hostSha256() ?? ownSha256;
+export const sha256: Sha256 = /* @__PURE__ */ hostSha256() ?? ownSha256;

@@ -16,7 +16,7 @@ describe("PRM-6 a definition that lacks what it needs says what", () => {
     [
       "check",
       () => definePolicy({ ...policy, check: undefined as never }),
-      '"open" needs check or approve: a function',
+      '"open" needs check, approve or unknown: a function',
     ],
     ["a slice's name", () => defineSlice({ ...slice, name: "" }), "A slice needs a name"],
     ["an initial state", () => defineSlice({ name: "seen" } as never), '"seen" needs an initial state'],

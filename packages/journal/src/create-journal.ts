@@ -1,20 +1,19 @@
 // A journal over a store. What a run is, and what stands of it, is the runtime's affair.
-import { DefinitionError, JournalError, NotSupportedError, systemClock, type JournalRun } from "@proviso/core";
+import { DefinitionError, JournalError, NotSupportedError, type JournalRun } from "@proviso/core";
 import { checkOptionNames } from "@proviso/core/provider";
 import { describeValue } from "@proviso/core/internal";
 import { openSecrets, redactionOf, systemId } from "@proviso/runtime/internal";
-import { runOf, type JournalEntry } from "@proviso/runtime/recording";
+import { runOf } from "@proviso/runtime/recording";
 import { runId } from "./check-frames.ts";
-import { bodyOf } from "./format.ts";
 import type { ForkOptions, Journal, JournalOptions, ReplayOptions, RunOptions } from "./journal.ts";
 import { unknownProcesses, type Processes } from "./process-name.ts";
 import { describeRun, followEntries, listRuns, markedEntries } from "./queries.ts";
 import { readRun, type ReadRun } from "./reading.ts";
 import { sessionOf } from "./session-of.ts";
 import type { AppendNow } from "./memory-store.ts";
+import { appendAfter, resolveRun } from "./resolving.ts";
 import { notFound, runSource, type Shared, type SourceOptions } from "./source.ts";
 import { tornBytes, type JournalStore } from "./store.ts";
-import { frameSum } from "./sum.ts";
 import type { Summary } from "./summary.ts";
 import { WriteQueue } from "./writing.ts";
 
@@ -142,9 +141,7 @@ function queriesOf(shared: Shared): Pick<Journal, "describe" | "list" | "entries
     async session(id, { slices, at }) {
       return sessionOf(id, await readBegun(shared, id), slices, at);
     },
-    async resolve() {
-      throw new JournalError("The token is unknown, used or expired.", { reason: "token" });
-    },
+    resolve: (token, decision) => resolveRun(shared, token, decision),
   };
 }
 
@@ -202,27 +199,13 @@ const removedAtOnce = 20;
 
 /** A process that works on the run is refused with its next frame. Where it writes meanwhile, this is tried again behind that. */
 async function appendCancelled(
-  { store, processes }: Shared,
+  shared: Shared,
   id: string,
-  first: Awaited<ReturnType<typeof readRun>>,
+  first: ReadRun,
   summary: Summary,
   reason: string | undefined,
 ): Promise<void> {
-  for (let run = first; ; run = await readRun(store, id)) {
-    const evaluationId = run.entries[0]?.evaluationId ?? "";
-    const base = { index: run.length, attempt: run.attempt, at: systemClock.now(), evaluationId, isVoid: false };
-    const entry: JournalEntry = { ...base, kind: "cancelled", reason };
-    summary.add(entry);
-    const body = bodyOf(run.attempt, [entry]);
-    const of = { run: id, first: run.length, body };
-    const frame = {
-      ...of,
-      count: 1,
-      writer: processes.newWriter(),
-      sum: frameSum(of),
-      summary: JSON.stringify(summary.saved),
-    };
-    const [kept] = await store.append([frame]);
-    if (kept === "kept") return;
+  for (let run = first; ; run = await readRun(shared.store, id)) {
+    if (await appendAfter(shared, id, { run, summary }, { kind: "cancelled", reason })) return;
   }
 }

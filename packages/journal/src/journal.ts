@@ -43,8 +43,10 @@ export interface Journal extends AsyncDisposable {
     options: { readonly slices: readonly Slice[]; readonly at?: number | undefined },
   ): Promise<Session>;
   /**
-   * Decides what a suspended run waits for. No run is suspended yet, so every token is unknown.
-   * @throws {JournalError} "token".
+   * Decides what a suspended run waits for: `allow`, with another input if need be, `deny`, or the result that the call
+   * came to elsewhere. The run goes on when it is evaluated again.
+   * @throws {JournalError} "token" for one that is unknown, used or expired; "busy" where the run is being evaluated.
+   * {DefinitionError} for what is no decision.
    */
   resolve(token: string, decision: PolicyDecision | { readonly result: ToolReturn<unknown> }): Promise<RunSummary>;
   /**
@@ -130,7 +132,7 @@ export interface RunSummary {
   readonly updatedAt: Date;
   /** What its requests spent. */
   readonly usage: Usage;
-  /** What a suspended run waits for. */
+  /** What a suspended run waits for. Its token is empty: only the error of `evaluate` has it. */
   readonly pending: Pending | undefined;
   /** The run and step that it was forked from. */
   readonly forkOf: { readonly id: string; readonly at: number } | undefined;

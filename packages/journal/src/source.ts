@@ -2,8 +2,10 @@
 import { DefinitionError, JournalError, systemClock, type ToolReturn } from "@proviso/core";
 import {
   cutAfterLastStep,
+  isAtRest,
   lastingEnd,
   standingEntries,
+  suspendedCalls,
   type JournalEntry,
   type OpenedSource,
   type RunSource,
@@ -112,13 +114,22 @@ class JournalSource implements RunSource {
     if (lastingEnd(standing) !== undefined) {
       return { entries: standing, attempt: read.attempt, lastSeq, next: read.length, isEnded: true, unknown: [] };
     }
-    if (last?.kind !== "ended") this.#assertGone(read.writer);
+    if (!isAtRest(read.entries)) this.#assertGone(read.writer);
     const cut = cutAfterLastStep(standing);
     const attempt = read.attempt + 1;
     const summary = read.summary();
     this.#begin(attempt, read.length, summary);
     await this.#takeOver(cut.kept, cut.entries, summary, last?.at ?? 0);
-    return { entries: cut.entries, attempt, lastSeq, next: this.#next, isEnded: false, unknown: cut.unknown };
+    const suspended = suspendedCalls(read.entries);
+    return {
+      entries: cut.entries,
+      attempt,
+      lastSeq,
+      next: this.#next,
+      isEnded: false,
+      unknown: cut.unknown,
+      suspended,
+    };
   }
 
   #toBegin(summary: Summary): OpenedSource {

@@ -11,7 +11,7 @@ const remainders = Uint32Array.from({ length: 256 }, (_, byte) => {
 const encoder = new TextEncoder();
 
 /** Returns the host's own CRC-32 of a text, which takes a small part of the time; undefined where it has none. */
-export function hostCrc32(): ((text: string) => number) | undefined {
+function hostCrc32(): ((text: string) => number) | undefined {
   const crc32 = hostModule<{ crc32(text: string): number }>("node:zlib")?.crc32;
   return crc32 && ((text) => crc32(text));
 }
@@ -25,7 +25,7 @@ export function ownCrc32(text: string): number {
   return (sum ^ 0xffffffff) >>> 0;
 }
 
-const crc32 = hostCrc32() ?? ownCrc32;
+const crc32 = /* @__PURE__ */ hostCrc32() ?? ownCrc32;
 
 /** Returns the CRC-32 of a frame's run, first and body, in UTF-8, a line break between two of them. */
 export function frameSum({ run, first, body }: Pick<Frame, "run" | "first" | "body">): number {

@@ -1,7 +1,7 @@
 // What a list shows of a run; kept with each frame, so that no record has to be read for it.
 import type { Usage } from "@proviso/core";
 import { addUsage, noUsage } from "@proviso/core/internal";
-import type { JournalEntry, RecordedEvent } from "@proviso/runtime/recording";
+import { pendingOf, type EntryOf, type JournalEntry, type RecordedEvent } from "@proviso/runtime/recording";
 import type { RunState, RunSummary } from "./journal.ts";
 
 /** A summary as it is written. Times are epoch milliseconds. */
@@ -15,6 +15,8 @@ export interface SavedSummary {
   readonly updatedAt: number;
   readonly usage: Usage;
   readonly forkOf?: { readonly id: string; readonly at: number } | undefined;
+  /** What a suspended run waits for. */
+  readonly pending?: EntryOf<"suspended">["pending"] | undefined;
 }
 
 /** Follows the entries of a run. */
@@ -43,7 +45,10 @@ export class Summary {
     const fresh = new Summary(forkOf);
     for (const entry of entries) fresh.add(entry);
     this.#own ??= fresh.#own;
-    Object.assign(this.saved, fresh.saved, { attempts, startedAt: startedAt === 0 ? fresh.saved.startedAt : startedAt });
+    Object.assign(this.saved, fresh.saved, {
+      attempts,
+      startedAt: startedAt === 0 ? fresh.saved.startedAt : startedAt,
+    });
   }
 
   add(entry: JournalEntry): void {
@@ -55,13 +60,20 @@ export class Summary {
       saved.prompt = entry.prompt;
       saved.model = entry.model;
       saved.startedAt = entry.at;
-    } else if (entry.kind === "resumed") saved.state = "open";
-    else if (entry.kind === "cancelled") saved.state = "cancelled";
+    } else if (entry.kind === "resumed" || entry.kind === "resolved") this.#standsAs("open");
+    else if (entry.kind === "cancelled") this.#standsAs("cancelled");
     else if (entry.evaluationId === this.#own) this.#addOwn(entry);
+  }
+
+  #standsAs(state: RunState, pending?: SavedSummary["pending"]): void {
+    this.saved.state = state;
+    // A field that is not there is not written.
+    this.saved.pending = pending;
   }
 
   #addOwn(entry: JournalEntry): void {
     const { saved } = this;
+    if (entry.kind === "suspended") return this.#standsAs("suspended", entry.pending);
     if (entry.kind === "ended") {
       if (saved.state !== "cancelled") saved.state = entry.outcome;
     } else if (entry.kind === "answered") {
@@ -79,13 +91,13 @@ export class Summary {
 }
 
 /** A summary for users. */
-export function summaryOf(id: string, { startedAt, updatedAt, forkOf, ...saved }: SavedSummary): RunSummary {
+export function summaryOf(id: string, { startedAt, updatedAt, forkOf, pending, ...saved }: SavedSummary): RunSummary {
   return Object.freeze({
     id,
     ...saved,
     startedAt: new Date(startedAt),
     updatedAt: new Date(updatedAt),
-    pending: undefined,
+    pending: pending && pendingOf(pending, ""),
     forkOf,
   });
 }

@@ -123,7 +123,8 @@ export class WriteQueue {
 
   /** Waits for all that is written. */
   async idle(): Promise<void> {
-    if (this.#appendNow !== undefined) for (const writer of [...this.#waiting]) await this.#keepNow(writer)?.catch(() => {});
+    if (this.#appendNow !== undefined)
+      for (const writer of Array.from(this.#waiting)) await this.#keepNow(writer)?.catch(() => {});
     while (this.#waiting.size > 0 || this.#writing !== undefined) await this.#writeAll();
   }
 

@@ -129,6 +129,7 @@ export class TracedEvaluation {
       case "history.compacted":
       case "evaluation.restarted":
       case "run.resumed":
+      case "run.suspended":
     }
   }
 

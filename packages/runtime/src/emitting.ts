@@ -118,7 +118,7 @@ export function emitter(of: Emitting, current: () => Shown): Emitter {
 }
 
 function isLast(type: FrameworkEvent["type"]): boolean {
-  return type === "prompt.executed" || type === "prompt.failed";
+  return type === "prompt.executed" || type === "prompt.failed" || type === "run.suspended";
 }
 
 const noErrors: readonly never[] = Object.freeze([]);

@@ -43,6 +43,9 @@ export interface World {
 /** An id of the system's own making, for what is made outside a run. */
 export const systemId = (): string => globalThis.crypto.randomUUID();
 
+/** 128 random bits of the system's own, for secrets: they follow from no seed and stand in no record. */
+export const systemSecret = (): Uint8Array => globalThis.crypto.getRandomValues(new Uint8Array(16));
+
 /** An id that is no text would not be found again: a call could not be undone by it. */
 function textFrom(newId: () => unknown): () => string {
   return () => {

@@ -23,6 +23,7 @@ import {
   failedEvaluation,
   faultsOf,
   notStarted,
+  recordFault,
   restoreError,
   spent,
   unforeseenFailure,
@@ -255,10 +256,12 @@ async function outcomeOf(setup: DrivenSetup, run: Run): Promise<EvaluationOutcom
     phase = "request";
     const again = setup.beginAgain;
     const answer = await (again === undefined ? answerOf(setup, run) : again(run, () => answerOf(setup, run)));
-    if (isFailure(answer)) return { error: failedEvaluation(run, answer) };
+    if (isFailure(answer)) return recordFault(run) ?? { error: failedEvaluation(run, answer) };
     phase = "response";
     return executed(run, setup, answer);
   } catch (cause) {
+    const fault = recordFault(run);
+    if (fault !== undefined) return fault;
     return { error: unforeseenFailure(run, internalFailure(cause, phase)) };
   }
 }

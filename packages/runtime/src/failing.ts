@@ -123,6 +123,14 @@ export function unforeseenFailure(run: Run, why: Failure): EvaluationFailure {
   }
 }
 
+/** What a run cannot go on after counts more than what its evaluation came to; undefined: there is nothing of the kind. */
+export function recordFault(run: Run): { readonly error: EvaluationFailure } | undefined {
+  const error = run.isInside ? undefined : run.tape?.error(run);
+  if (error === undefined) return undefined;
+  run.log("error", errorFields(error), "prompt.error");
+  return { error };
+}
+
 /** Emits `prompt.failed`, logs it, and returns the error. */
 export function emitFailed(run: Run, error: EvaluationFailure): EvaluationFailure {
   rememberHistory(error, run.prompt, run.conversation);

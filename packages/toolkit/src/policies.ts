@@ -5,6 +5,7 @@ import {
   deny,
   Filesystem,
   FilesystemError,
+  suspend,
   type PolicyDecision,
   type Resources,
   type Slice,
@@ -158,6 +159,12 @@ export type Approval =
       readonly approved: false;
       /** Why not; the model reads it. */
       readonly reason?: string | undefined;
+    }
+  | {
+      /** The question that is to be decided later: the run is suspended, see `suspend`. */
+      readonly later: string;
+      /** Milliseconds after which it counts as denied. Left out: it waits for as long as it takes. */
+      readonly expiresInMs?: number | undefined;
     };
 
 /** A call that waits for its approval. */
@@ -201,6 +208,10 @@ export function requireApproval(
     async approve({ tool, input }, { callId, signal }): Promise<PolicyDecision> {
       if (tools === undefined && tool.readOnly === true) return allow();
       const approval: Approval | undefined = await ask({ tool, input, callId, signal });
+      if (approval !== undefined && "later" in approval) {
+        const { later, expiresInMs } = approval;
+        return suspend(later, { expiresInMs });
+      }
       if (approval?.approved === true) return allow(approval.input);
       const why = approval?.reason?.trim().replace(/[.]+$/u, "");
       return deny(why ? `${tool.name} was not approved: ${why}.` : `${tool.name} was not approved.`);

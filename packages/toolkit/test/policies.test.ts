@@ -84,6 +84,11 @@ test.each<readonly [string, Approval, object]>([
   ["approved", { approved: true }, { success: true, value: "deploy prod" }],
   ["approved with other arguments", { approved: true, input: { to: "test" } }, { success: true, value: "deploy test" }],
   ["denied", { approved: false, reason: "not on Fridays" }, { message: "deploy was not approved: not on Fridays." }],
+  [
+    "to be decided later, without a run,",
+    { later: "Deploy?" },
+    { message: "Not run: this has to be decided first, and there is no run to wait in: Deploy?" },
+  ],
   ["answered with nothing", undefined as never, { message: "deploy was not approved." }],
 ])("KIT-8 a call that was %s", async (_, approval, result) => {
   expect(await deploying(async () => approval)).toMatchObject(result);

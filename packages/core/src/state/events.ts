@@ -186,6 +186,17 @@ export interface RunResumed extends EventBase<"run.resumed"> {
   /** The calls that may have been done: they had begun, and their end was not kept. */
   readonly unknown: readonly { readonly callId: string; readonly name: string }[];
 }
+/** A run waits for a decision: the last event of its attempt. */
+export interface RunSuspended extends EventBase<"run.suspended"> {
+  /** The id of the run. */
+  readonly runId: string;
+  /** The call that is to be decided on. */
+  readonly callId: string;
+  /** The name of its tool. */
+  readonly name: string;
+  /** The question that is to be decided. */
+  readonly question: string;
+}
 /** The events that the framework emits: every step of an evaluation. */
 export type FrameworkEvent =
   | PromptRendered
@@ -206,6 +217,7 @@ export type FrameworkEvent =
   | HistoryCompacted
   | EvaluationRestarted
   | RunResumed
+  | RunSuspended
   | PromptExecuted
   | PromptFailed;
 
@@ -228,6 +240,7 @@ const types: Record<FrameworkEvent["type"], true> = {
   "history.compacted": true,
   "evaluation.restarted": true,
   "run.resumed": true,
+  "run.suspended": true,
   "prompt.executed": true,
   "prompt.failed": true,
 };

@@ -38,6 +38,12 @@ export interface ToolPolicy {
    * `timeoutMs`; the evaluation's limits end the wait. Every `check` runs after it, on the input that was approved.
    */
   approve?(call: PolicyCall, context: ApprovalContext): PolicyDecision | Promise<PolicyDecision>;
+  /**
+   * Decides on a call of a run whose effect is not known, because its process ended while the handler ran; asked after the
+   * tool's `reconcile`. `allow` runs it again, `deny` gives the model the reason, `suspend` waits for a decision; undefined:
+   * the next policy is asked, and where none decides the call is denied.
+   */
+  unknown?(call: PolicyCall, context: ToolContext): PolicyDecision | undefined | Promise<PolicyDecision | undefined>;
 }
 
 /** What `approve` may use: it runs outside the call's transaction, so it changes nothing. */
@@ -53,21 +59,25 @@ export interface ApprovalContext extends Pick<
 
 /**
  * Infers the input's type from the tools it watches.
- * @throws {DefinitionError} without a name, without `check` and `approve`, or for `uses` that holds no resource keys.
+ * @throws {DefinitionError} without a name, without `check`, `approve` and `unknown`, or for `uses` that holds no resource keys.
  */
 export function definePolicy<const T extends readonly Tool[] = readonly Tool[]>(
-  policy: Omit<ToolPolicy, "tools" | "check" | "approve"> & {
+  policy: Omit<ToolPolicy, "tools" | "check" | "approve" | "unknown"> & {
     readonly tools?: T | undefined;
     check?(call: PolicyCall<T[number]>, context: ToolContext): PolicyDecision | Promise<PolicyDecision>;
     approve?(call: PolicyCall<T[number]>, context: ApprovalContext): PolicyDecision | Promise<PolicyDecision>;
+    unknown?(
+      call: PolicyCall<T[number]>,
+      context: ToolContext,
+    ): PolicyDecision | undefined | Promise<PolicyDecision | undefined>;
   },
 ): ToolPolicy {
-  const { name, check, approve, uses } = policy as { readonly [K in keyof typeof policy]: unknown };
+  const { name, check, approve, unknown, uses } = policy as { readonly [K in keyof typeof policy]: unknown };
   if (typeof name !== "string" || name === "") throw new DefinitionError("A policy needs a name.");
   checkOptionNames(`The policy "${name}"`, policy, policyNames);
-  const steps = [check, approve].filter((step) => step !== undefined);
+  const steps = [check, approve, unknown].filter((step) => step !== undefined);
   if (steps.length === 0 || steps.some((step) => typeof step !== "function")) {
-    throw new DefinitionError(`The policy "${name}" needs check or approve: a function.`);
+    throw new DefinitionError(`The policy "${name}" needs check, approve or unknown: a function.`);
   }
   if (uses !== undefined && !(Array.isArray(uses) && uses.every(isResourceKey))) {
     throw new DefinitionError(`The uses of policy "${name}" must be a list of resource keys.`);
@@ -82,15 +92,28 @@ const policyNames = {
   uses: true,
   check: true,
   approve: true,
+  unknown: true,
 } as const satisfies OptionNames<ToolPolicy>;
 
-/** What a policy answers with; made by `allow` and `deny`. */
+/** A decision that comes later. */
+export interface Suspension {
+  /** The question that is to be decided. */
+  readonly question: string;
+  /** Milliseconds after which it counts as denied. Left out: it waits for as long as it takes. */
+  readonly expiresInMs?: number | undefined;
+  /** Plain JSON for the one who decides. */
+  readonly details?: unknown;
+}
+
+/** What a policy answers with; made by `allow`, `deny` and `suspend`. */
 export type PolicyDecision =
   | { readonly allowed: true; /** Replaces what the model sent; validated again. */ readonly input?: unknown }
   | {
       readonly allowed: false;
       /** Why not; the model reads it. */
       readonly reason: string;
+      /** Where it is set, the call is not denied: the run waits for this decision. Without a run it is denied. */
+      readonly later?: Suspension | undefined;
     };
 
 /** Lets the call go on; with an input, that takes the place of the arguments and is validated again. */
@@ -101,4 +124,24 @@ export function allow(input?: unknown): PolicyDecision {
 /** Keeps the tool from running; the model reads the reason. An empty one becomes a text that names the policy. */
 export function deny(reason: string): PolicyDecision {
   return { allowed: false, reason };
+}
+
+/**
+ * Decides later, perhaps in another process: what the call did is undone, `evaluate` rejects with a RunError "suspended" that
+ * has a token, and `journal.resolve(token, decision)` lets the run go on. Without a run to wait in the call is denied.
+ * @throws {DefinitionError} for a question that is no text, and for `expiresInMs` that is no positive number.
+ */
+export function suspend(question: string, options: Omit<Suspension, "question"> = {}): PolicyDecision {
+  if (typeof question !== "string" || question.trim() === "") throw new DefinitionError("suspend needs a question.");
+  checkOptionNames("suspend", options, { expiresInMs: true, details: true });
+  const { expiresInMs, details } = options;
+  if (expiresInMs !== undefined && !(typeof expiresInMs === "number" && expiresInMs > 0)) {
+    throw new DefinitionError(`expiresInMs has to be a number of milliseconds above 0, not ${String(expiresInMs)}.`);
+  }
+  const later = {
+    question,
+    ...(expiresInMs === undefined ? {} : { expiresInMs }),
+    ...(details === undefined ? {} : { details }),
+  };
+  return { allowed: false, reason: `This has to be decided first: ${question}`, later };
 }

@@ -74,6 +74,11 @@ function messageTextOf(given: unknown): string {
   return given instanceof Error ? given.message : describeValue(given);
 }
 
+/** The opposite of `returnedResult`, for a result that was kept as plain JSON. */
+export function restoredResult(result: ToolResult): ToolReturn<unknown> {
+  return brand<unknown>(result);
+}
+
 /** What toolOk or toolError made; undefined for everything else. */
 export function returnedResult(value: unknown): ReturnedResult | undefined {
   return typeof value === "object" && value !== null ? results.get(value) : undefined;

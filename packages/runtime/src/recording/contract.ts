@@ -8,13 +8,16 @@ import type {
   ModelRequest,
   ModelResponse,
   Prompt,
+  PolicyDecision,
   PromptOverride,
   PromptResponse,
   RunFacts,
+  Suspension,
   Tool,
   ToolCall,
   ToolContext,
   ToolMessage,
+  ToolPolicy,
 } from "@proviso/core";
 import type { ModelDelta } from "@proviso/core/provider";
 import type { World } from "../environment.ts";
@@ -22,6 +25,7 @@ import type { Failure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
 import type { SessionCore } from "../session/session-core.ts";
 import type { Transaction } from "../transactions/transaction.ts";
+import type { PolicyStep } from "./entries.ts";
 
 /** What came of an evaluation. */
 export type EvaluationOutcome = { readonly response: PromptResponse<unknown> } | { readonly error: EvaluationFailure };
@@ -50,7 +54,12 @@ export interface HandlerParts<Invocation> {
   readonly call: ToolCall;
   readonly tool: Tool;
   readonly input: unknown;
-  readonly calling: { readonly context: ToolContext; idempotencyKey(): string; beginReconcile(): void };
+  readonly calling: {
+    readonly context: ToolContext;
+    idempotencyKey(): string;
+    beginReconcile(): void;
+    beginCheck(policy: ToolPolicy): void;
+  };
   execute(): Invocation | Promise<Invocation>;
   /** The result that a returned value makes. */
   checked(value: unknown): Invocation | Promise<Invocation>;
@@ -60,6 +69,17 @@ export interface HandlerParts<Invocation> {
   whyTooLate(): Invocation | undefined;
   /** The result of a call that threw. */
   thrown(error: unknown): Invocation;
+  /** The policies that watch the tool. */
+  readonly policies: readonly ToolPolicy[];
+}
+
+/** A policy that is asked about a call. */
+export interface PolicyQuestion {
+  readonly call: ToolCall;
+  readonly tool: Tool;
+  readonly input: unknown;
+  readonly policy: ToolPolicy;
+  readonly step: PolicyStep;
 }
 
 /** The part of a record that numbers events. */
@@ -123,6 +143,12 @@ export interface Tape<Run> extends TapeNumbers {
    * where its tool allows that; else its `reconcile` is asked.
    */
   handler<Invocation>(run: Run, parts: HandlerParts<Invocation>): Invocation | Promise<Invocation>;
+  /** What was decided on this question in another attempt; undefined: the policy is asked. */
+  decided(run: Run, question: PolicyQuestion): PolicyDecision | undefined;
+  /** The run waits for this decision: it is suspended when the call is undone. @throws always. */
+  suspend(run: Run, question: PolicyQuestion, later: Suspension): never;
+  /** The fault that the evaluation ends with, whatever it comes to; undefined: there is none. */
+  error(run: Run): EvaluationFailure | undefined;
   /** A call has succeeded: it counts, or will when its transaction has ended. */
   succeeded(run: Run, call: ToolCall, transaction: Transaction): void;
   /** A transaction of the run's calls is about to end. undefined: nothing of it is outside the record. */

@@ -2,7 +2,8 @@
 import type { Tool, ToolCall } from "@proviso/core";
 import type { Run } from "../run.ts";
 import type { Transaction } from "../transactions/transaction.ts";
-import type { EntryContent, UnknownCall } from "./entries.ts";
+import type { EntryContent } from "./entries.ts";
+import type { UnknownCall } from "./run-source.ts";
 
 /** How effects are kept. */
 interface Keeper {

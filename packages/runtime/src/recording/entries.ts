@@ -6,7 +6,10 @@ import type {
   Message,
   ModelFailure,
   ModelResponse,
+  Pending,
+  PolicyDecision,
   PromptOverride,
+  ToolResult,
 } from "@proviso/core";
 
 /** The framework's events that a record holds: those of a stream are derived from its deltas. */
@@ -17,6 +20,29 @@ export type RecordedEvent = Exclude<
 
 /** The options of an evaluation that its loop depends on. */
 export type RecordedOptions = Pick<EvaluateOptions, "maxTurns" | "maxRepairs" | "toolChoice">;
+
+/** The question of a policy that a call waits for. */
+export type PolicyStep = "check" | "approve" | "unknown";
+
+/** What was decided: on the call, or what came of it. */
+export type Resolution =
+  | PolicyDecision
+  | {
+      /** The result of the call, which was done elsewhere. */
+      readonly result: ToolResult;
+    };
+
+/** A question of a policy about one call. */
+export interface AskedOf {
+  /** The turn of the call, from 1. */
+  readonly turn: number;
+  /** The id of the call. */
+  readonly callId: string;
+  /** The name of the policy. */
+  readonly policy: string;
+  /** What the policy was asked. */
+  readonly step: PolicyStep;
+}
 
 /** What every entry has. */
 export interface EntryBase {
@@ -164,6 +190,32 @@ export type EntryContent =
       readonly failure: unknown;
     }
   | {
+      readonly kind: "suspended";
+      /** The turn of the call, from 1. */
+      readonly turn: number;
+      /** What is waited for. `expiresAt`: epoch milliseconds. */
+      readonly pending: Omit<Pending, "token" | "expiresAt"> & { readonly expiresAt?: number };
+      /** The policy that asks. */
+      readonly policy: string;
+      /** What the policy was asked. */
+      readonly step: PolicyStep;
+      /** The SHA-256 of the token that decides, in base64url. */
+      readonly tokenHash: string;
+    }
+  | {
+      readonly kind: "resolved";
+      /** The turn of the call, from 1. */
+      readonly turn: number;
+      /** The call that was waited for. */
+      readonly callId: string;
+      /** The policy that asked. */
+      readonly policy: string;
+      /** What the policy was asked. */
+      readonly step: PolicyStep;
+      /** What was decided. */
+      readonly decision: Resolution;
+    }
+  | {
       readonly kind: "cancelled";
       /** Why it was cancelled; undefined: no reason was given. */
       readonly reason: string | undefined;
@@ -182,59 +234,14 @@ export type JournalEntry = EntryBase & EntryContent;
 /** The entries of one kind. */
 export type EntryOf<Kind extends EntryContent["kind"]> = EntryBase & Extract<EntryContent, { readonly kind: Kind }>;
 
-/** What the runtime needs of a journal for one run: a list that only grows. */
-export interface RunSource {
-  /** The id of the run. */
-  readonly id: string;
-  /** "run" begins or continues, "replay" only reads, "fork" begins with entries of another run. */
-  readonly mode: "run" | "replay" | "fork";
-  /** Whether providers' raw payloads are kept too. Default false. */
-  readonly payloads?: boolean | undefined;
-  /**
-   * Returns what stands, and the number of the attempt that goes on from it; of a run that is continued, after it was
-   * appended that it is.
-   * @throws {JournalError}
-   */
-  open(): Promise<OpenedSource>;
-  /** Takes the entry over; it never waits and never throws. */
-  append(entry: JournalEntry): void;
-  /**
-   * Resolves when all that was appended would survive; undefined: it does already. Rejects with a JournalError, and from
-   * then on always.
-   */
-  flush(): Promise<void> | undefined;
-  /** Fires when the run was cancelled, or taken over. */
-  readonly signal: AbortSignal;
-  /** Ends the use of the run, so that another evaluation can have it. */
-  close(): Promise<void>;
-}
-
-/** What a source holds when it is opened. */
-export interface OpenedSource {
-  /** The entries that stand, in order. */
-  readonly entries: readonly JournalEntry[];
-  /** The number of the attempt, from 1. */
-  readonly attempt: number;
-  /** The highest `seq` that was ever kept; -1: none. */
-  readonly lastSeq: number;
-  /** The index of the next entry. */
-  readonly next: number;
-  /** Whether the run has an end that is given again: nothing is appended then. */
-  readonly isEnded: boolean;
-  /** Calls that had begun, and whose end was not kept. */
-  readonly unknown: readonly UnknownCall[];
-}
-
-/** A call that may have been done. */
-export interface UnknownCall {
-  /** The turn, from 1. */
-  readonly turn: number;
-  /** The id of the call. */
-  readonly callId: string;
-  /** The name of the tool. */
-  readonly name: string;
-  /** Whether its handler had ended: what it changed in a resource that outlives the process may have been committed. */
-  readonly isFinished: boolean;
+/** A call that waited, or waits, for a decision. */
+export interface SuspendedCall extends AskedOf {
+  /** What is waited for, as the record has it. */
+  readonly pending: EntryOf<"suspended">["pending"];
+  /** The hashes of its tokens: each time that the run is evaluated before it is decided, there is another one. */
+  readonly tokens: readonly string[];
+  /** undefined: it is not decided. */
+  readonly decision: Resolution | undefined;
 }
 
 /** A difference, as a tape finds it. */

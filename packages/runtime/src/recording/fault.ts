@@ -1,4 +1,4 @@
-import { RunError, type Divergence, type JournalError, type RunFault } from "@proviso/core";
+import { RunError, type Divergence, type JournalError, type Pending, type RunFault } from "@proviso/core";
 import { spent } from "../failing.ts";
 import type { Run } from "../run.ts";
 import { shownValue } from "./compare.ts";
@@ -8,14 +8,25 @@ export class TapeFault extends Error {
   override readonly name = "TapeFault";
   readonly reason: RunFault;
   readonly divergence: Divergence | undefined;
+  /** What is waited for has a token, which no log shows. */
+  readonly #pending: Pending | undefined;
   constructor(
     reason: RunFault,
     message: string,
-    more: { readonly divergence?: Divergence; readonly cause?: JournalError | undefined } = {},
+    more: {
+      readonly divergence?: Divergence;
+      readonly pending?: Pending;
+      readonly cause?: JournalError | undefined;
+    } = {},
   ) {
     super(message, more.cause === undefined ? undefined : { cause: more.cause });
     this.reason = reason;
     this.divergence = more.divergence;
+    this.#pending = more.pending;
+  }
+
+  get pending(): Pending | undefined {
+    return this.#pending;
   }
 }
 
@@ -28,7 +39,14 @@ export function divergedFault(runId: string, divergence: Divergence): TapeFault 
 }
 
 /** Makes the error of a fault, with what the evaluation came to so far. */
-export function runError(run: Run, runId: string, { reason, message, divergence, cause }: TapeFault): RunError {
-  const details = run.redaction.details({ ...spent(run), phase: "request" as const, cause });
-  return new RunError(run.redaction.value(message), { ...details, reason, runId, divergence });
+export function runError(run: Run, runId: string, fault: TapeFault): RunError {
+  const { reason, message, divergence, pending, cause } = fault;
+  const phase = reason === "suspended" ? "tool" : "request";
+  const { toolResults, ...rest } = spent(run);
+  // What ended after the fault was not emitted, and counts as not done.
+  const emitted = toolResults.filter(({ sessionId }) => sessionId !== "");
+  const details = run.redaction.details({ ...rest, toolResults: Object.freeze(emitted), phase, cause });
+  const error = new RunError(run.redaction.value(message), { ...details, reason, runId, divergence, pending });
+  // Printing the error does not print the token.
+  return pending === undefined ? error : Object.defineProperty(error, "pending", { enumerable: false });
 }

@@ -1,33 +1,74 @@
 // A handler of a recorded run: kept before it begins, and not begun where its call may have been done already.
-import type { Tool } from "@proviso/core";
+import type { PolicyDecision, Tool, ToolCall, ToolReturn } from "@proviso/core";
 import type { Run } from "../run.ts";
 import { ownInput } from "../tools/arguments.ts";
-import type { HandlerParts } from "./contract.ts";
+import { decidedBy, decideLater, isLater, type Denied } from "../tools/policies.ts";
+import type { HandlerParts, PolicyQuestion } from "./contract.ts";
 import type { EffectRecord } from "./effects.ts";
 import { TapeFault } from "./fault.ts";
 
 /** Milliseconds that `reconcile` may take where the tool has no limit of its own. */
 const reconcileMs = 30_000;
 
+/** What a record knows of calls. */
+interface CallRecord {
+  readonly effects: EffectRecord;
+  /** What came of the call, where that was decided; undefined: nothing was. */
+  decidedResult(run: Run, call: ToolCall): ToolReturn<unknown> | undefined;
+  decided(run: Run, question: PolicyQuestion): PolicyDecision | undefined;
+}
+
 export function recordedHandler<Invocation>(
-  effects: EffectRecord,
+  record: CallRecord,
   run: Run,
   parts: HandlerParts<Invocation>,
 ): Invocation | Promise<Invocation> {
   const { call, tool } = parts;
+  const { effects } = record;
+  const given = run.isInside ? undefined : record.decidedResult(run, call);
+  if (given !== undefined) return parts.checked(given);
   const begin = (): Invocation | Promise<Invocation> => {
     const starting = effects.starting(run, call, tool, parts.calling.idempotencyKey());
     if (starting === undefined) return parts.execute();
     return starting.then(() => parts.whyTooLate() ?? parts.execute()).catch((error: unknown) => parts.thrown(error));
   };
   if (run.isInside || !effects.isUnknown(run.turn, call.id, tool)) return begin();
-  return reconciled(run, parts).then(
+  return settled(record, run, parts).then(
     (known) => {
       if (known === "not-started") return begin();
-      return known === "unknown" ? parts.refused(unsettled(tool)) : parts.checked(known.value);
+      return "denied" in known ? parts.refused(known.denied) : parts.checked(known.value);
     },
     (error: unknown) => parts.thrown(error),
   );
+}
+
+/** Settles a call whose effect is not known: by what was decided, by its tool, or by the policies; else it is denied. */
+async function settled<Invocation>(
+  record: CallRecord,
+  run: Run,
+  parts: HandlerParts<Invocation>,
+): Promise<"not-started" | Denied | { readonly value: unknown }> {
+  const { call, tool, input, policies, calling } = parts;
+  const asked = policies.filter(({ unknown }) => unknown !== undefined);
+  const questions = asked.map((policy) => ({ call, tool, input, policy, step: "unknown" as const }));
+  for (const question of questions) {
+    const decision = record.decided(run, question);
+    if (decision !== undefined) return allowed(question, decision);
+  }
+  const known = await reconciled(run, parts);
+  if (known !== "unknown") return known;
+  for (const question of questions) {
+    calling.beginCheck(question.policy);
+    const decision = await question.policy.unknown?.({ tool, input: ownInput(input) }, calling.context);
+    if (decision === undefined) continue;
+    return isLater(decision) ? decideLater(run, question, decision.later) : allowed(question, decision);
+  }
+  return { denied: unsettled(tool) };
+}
+
+function allowed({ policy, tool }: PolicyQuestion, decision: PolicyDecision): "not-started" | Denied {
+  const decided = decidedBy(policy, tool, decision);
+  return decided.denied === undefined ? "not-started" : decided;
 }
 
 function unsettled({ name }: Tool): string {

@@ -51,7 +51,7 @@ function partHash(part: unknown, hide: Hide | undefined): string {
   return hash;
 }
 
-const hashOfNull = textHash("null");
+const hashOfNull = /* @__PURE__ */ textHash("null");
 
 /** The names of what `restHashes` returns, in its order. */
 export const restNames = ["tools", "toolChoice", "output"] as const;

@@ -2,15 +2,17 @@ export { sessionAfter } from "./rebuilt.ts";
 export { recordedBeginning } from "./run-value.ts";
 export type { RecordedBeginning } from "./run-value.ts";
 export { runOf } from "./run-of.ts";
-export { cutAfterLastStep, entriesToStep, lastingEnd, standingEntries, stepsOf } from "./standing.ts";
+export { cutAfterLastStep, entriesToStep, isAtRest, lastingEnd, standingEntries, stepsOf } from "./standing.ts";
 export type { Cut } from "./standing.ts";
+export { hashOfToken, isExpired, pendingOf, runOfToken, suspendedCalls } from "./suspension.ts";
 export type {
   EntryBase,
   EntryContent,
   EntryOf,
   JournalEntry,
-  OpenedSource,
+  PolicyStep,
   RecordedEvent,
-  RunSource,
-  UnknownCall,
+  Resolution,
+  SuspendedCall,
 } from "./entries.ts";
+export type { OpenedSource, RunSource, UnknownCall } from "./run-source.ts";

@@ -9,7 +9,7 @@ import {
 } from "@proviso/core";
 import { describeValue, messageOf, noUsage } from "@proviso/core/internal";
 import { journalRun, type OpenTape, type RecordedBeginning } from "./run-value.ts";
-import type { RunSource } from "./entries.ts";
+import type { RunSource } from "./run-source.ts";
 import { RecordedTape } from "./tape.ts";
 
 const modes = new Set<unknown>(["run", "replay", "fork"]);

@@ -5,7 +5,8 @@ import { readOption } from "../failures.ts";
 import { coreOf, type SessionCore } from "../session/session-core.ts";
 import { sessionFormat } from "../session/session-json.ts";
 import { createSession, restoreSession } from "../session/session.ts";
-import type { JournalEntry, RunSource } from "./entries.ts";
+import type { JournalEntry } from "./entries.ts";
+import type { RunSource } from "./run-source.ts";
 
 /** A session, and what it held when the run began. */
 export interface RecordedSession {

@@ -1,5 +1,6 @@
 // What of a record stands: the entries that the last attempt went on from, and where the next one may go on.
-import type { EntryOf, JournalEntry, UnknownCall } from "./entries.ts";
+import type { EntryOf, JournalEntry } from "./entries.ts";
+import type { UnknownCall } from "./run-source.ts";
 
 /**
  * Returns the entries that stand, in order: those that an attempt did not go on from are left out, and so is what a call
@@ -100,6 +101,13 @@ export interface Cut {
   readonly kept: number;
   /** Calls that had begun, and whose end was not kept. */
   readonly unknown: readonly UnknownCall[];
+}
+
+/** Whether nothing more comes of the last attempt: it has ended, or waits for a decision. */
+export function isAtRest(entries: readonly JournalEntry[]): boolean {
+  const last = entries.at(-1);
+  if (last?.kind === "event") return last.event.type === "run.suspended";
+  return last?.kind === "ended" || last?.kind === "suspended" || last?.kind === "resolved";
 }
 
 /** Whether a record has an end that is given again; undefined: none, or one that its run goes on after. */

@@ -4,10 +4,13 @@ import {
   type AppEvent,
   type EvaluateOptions,
   type EvaluationFailure,
+  type PolicyDecision,
   type Prompt,
   type PromptOverride,
   type RunFacts,
+  type Suspension,
   type ToolCall,
+  type ToolReturn,
 } from "@proviso/core";
 import { isFrameworkEventType } from "@proviso/core/internal";
 import type { World } from "../environment.ts";
@@ -17,12 +20,13 @@ import type { Run, Setup } from "../run.ts";
 import type { SessionCore } from "../session/session-core.ts";
 import type { Transaction } from "../transactions/transaction.ts";
 import { begunEntry } from "./begun.ts";
-import type { EvaluationOutcome, HandlerParts, KeptCalls, Tape } from "./contract.ts";
+import type { EvaluationOutcome, HandlerParts, KeptCalls, PolicyQuestion, Tape } from "./contract.ts";
+import { Decisions, suspendedFault } from "./decisions.ts";
 import { EffectRecord } from "./effects.ts";
-import type { OpenedSource, RunSource } from "./entries.ts";
+import type { OpenedSource, RunSource } from "./run-source.ts";
 import { runError, TapeFault } from "./fault.ts";
 import { recordedHandler } from "./handler.ts";
-import { keptCalls } from "./kept-calls.ts";
+import { emitEntry, keptCalls, type Delivery } from "./kept-calls.ts";
 import { recordedSession, type RecordedSession } from "./session.ts";
 import { goesOn, stepsIn } from "./standing.ts";
 import { TapeAnswers } from "./tape-answers.ts";
@@ -32,6 +36,7 @@ import { RecordedLimits, restoredFailure, savedFailure, type Asked } from "./tap
 /** The record of one run, as its evaluation goes through it. */
 export class RecordedTape extends TapeAnswers implements Tape<Run> {
   readonly effects: EffectRecord;
+  readonly #decisions: Decisions;
   readonly #options: EvaluateOptions;
   #session: RecordedSession | undefined;
   #override: PromptOverride | undefined;
@@ -41,6 +46,7 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
     super(source, opened, world, evaluationId);
     this.#options = options;
     this.effects = new EffectRecord(opened.unknown, this);
+    this.#decisions = new Decisions(this.runId, opened.suspended ?? [], () => this.clock.now());
   }
 
   setup<S extends Pick<Setup, "world">>(setup: S): S {
@@ -142,6 +148,7 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
     if (this.prefix.isEmpty()) this.goLiveUnlessEnded();
     else this.prefix.passResumption();
     if (kept === undefined || kept.answers.includes(undefined)) {
+      if (this.isReplay) this.#suspendedAgain(delivery);
       if (this.prefix.peek() === undefined) this.goLive();
       else
         this.diverge({
@@ -158,8 +165,37 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
     return kept;
   }
 
+  /** A replay ends where the run was suspended. */
+  #suspendedAgain(delivery: Delivery): void {
+    const rest = this.prefix.entries.slice(this.prefix.at);
+    const suspended = rest.find((entry) => entry.kind === "suspended");
+    if (suspended === undefined) return;
+    for (const entry of rest) {
+      delivery.timed(entry.at);
+      emitEntry(entry, delivery);
+    }
+    this.fail(suspendedFault(this.runId, suspended.pending, ""));
+  }
+
   handler<Invocation>(run: Run, parts: HandlerParts<Invocation>): Invocation | Promise<Invocation> {
-    return recordedHandler(this.effects, run, parts);
+    return recordedHandler(this, run, parts);
+  }
+
+  decided(run: Run, question: PolicyQuestion): PolicyDecision | undefined {
+    return this.#decisions.decided(run, question);
+  }
+
+  decidedResult(run: Run, call: ToolCall): ToolReturn<unknown> | undefined {
+    return this.#decisions.result(run, call);
+  }
+
+  suspend(run: Run, question: PolicyQuestion, later: Suspension): never {
+    this.assertNoFault();
+    return this.fail(this.#decisions.suspend(run, question, later));
+  }
+
+  error(run: Run): EvaluationFailure | undefined {
+    return this.fault && runError(run, this.runId, this.fault);
   }
 
   succeeded(run: Run, call: ToolCall, transaction: Transaction): void {
@@ -185,6 +221,7 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
   async end(run: Run, outcome: EvaluationOutcome): Promise<EvaluationOutcome> {
     this.#stopListening?.();
     try {
+      await this.#suspended(run);
       await this.#ended(run, outcome);
     } catch (error) {
       this.fault ??= this.faultOf(error);
@@ -194,6 +231,19 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
     const error = runError(run, this.runId, this.fault);
     const response = "response" in outcome ? outcome.response : undefined;
     return { error: Object.defineProperty(error, "response", { value: response, enumerable: false }) };
+  }
+
+  /** The last that is kept of an attempt that waits: the question, and the event that says so. */
+  async #suspended(run: Run): Promise<void> {
+    const { fault } = this;
+    const { waitsFor } = this.#decisions;
+    if (fault?.reason !== "suspended" || waitsFor === undefined || !this.isLive) return;
+    this.fault = undefined;
+    this.append(run.evaluationId, waitsFor);
+    const { callId, tool: name, question } = waitsFor.pending;
+    run.emit({ type: "run.suspended", runId: this.runId, callId, name, question });
+    await this.flushed();
+    this.fault = fault;
   }
 
   async #ended(run: Run, outcome: EvaluationOutcome): Promise<void> {

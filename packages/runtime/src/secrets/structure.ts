@@ -106,7 +106,8 @@ const events: { readonly [E in FrameworkEvent as E["type"]]: ShapeOf<E, OfEveryE
     logprobs: data,
     route: data,
   },
-  // Redacted before it is cut into events: a secret may come in pieces.
+  "run.suspended": { runId: kept, callId: kept, name: kept, question: data },
+  // Deltas are redacted before they are cut: a secret may come in pieces.
   "text.delta": { turn: kept, text: kept },
   "reasoning.delta": { turn: kept, text: kept },
   "provider.tool": { turn: kept, callId: kept, name: "tool", input: data, output: data, isError: kept },
@@ -274,16 +275,15 @@ export function redactionOf(secrets: Secrets | undefined, tools: object = {}): R
       return (copy as BareEvent | undefined) ?? event;
     },
     appEvent: (event) => fields(event, appEvent, same),
-    failure: (given) => marked(given, fields(given, failure, same)),
+    failure(given) {
+      const shown = fields(given, failure, same);
+      // The copy has the brand of a failure, too.
+      return given !== shown && isFailure(given) ? { ...given, ...shown } : shown;
+    },
     details: (given) => fields(given, details, same),
     log: (record) => fields(record, logFields, same),
     value: redact,
   };
-}
-
-/** The copy with the brand of a failure. */
-function marked<T extends object>(given: T, shown: T): T {
-  return given !== shown && isFailure(given) ? ({ ...given, ...shown } as T) : shown;
 }
 
 /** What has to be looked at in an event. */
@@ -296,5 +296,5 @@ const dataOf: ReadonlyMap<string, readonly (readonly [string, Treatment])[]> = /
 
 function listOf(list: readonly unknown[], each: (item: unknown) => unknown): readonly unknown[] {
   const items = list.map(each);
-  return items.some((item, index) => item !== list[index]) ? items : list;
+  return items.every((item, index) => item === list[index]) ? list : items;
 }

@@ -1,6 +1,7 @@
-import type { ApprovalContext, Tool, ToolPolicy } from "@proviso/core";
+import type { ApprovalContext, Suspension, Tool, ToolPolicy } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 import { isFailure, type Failure } from "../failures.ts";
+import type { PolicyQuestion } from "../recording/contract.ts";
 import type { Run } from "../run.ts";
 import { ownInput, validateInput } from "./arguments.ts";
 import type { Accepted } from "./invocation.ts";
@@ -34,8 +35,9 @@ export function policiesFor(run: Pick<Run, "rendered" | "policies">, tool: Tool)
  * more.
  */
 export async function checkPolicies(
+  run: Run,
   policies: readonly ToolPolicy[],
-  { tool, input: given }: Pick<Accepted, "tool" | "input">,
+  { call, tool, input: given }: Pick<Accepted, "call" | "tool" | "input">,
   calling: Pick<CallContext, "context" | "beginCheck">,
   approved: { readonly input: unknown } | undefined,
 ): Promise<Denied | Allowed> {
@@ -43,7 +45,7 @@ export async function checkPolicies(
   for (const policy of policies) {
     if (policy.check === undefined) continue;
     calling.beginCheck(policy);
-    const decision = await decide(policy, tool, async () =>
+    const decision = await decide(run, { call, tool, input, policy, step: "check" }, async () =>
       policy.check?.({ tool, input: ownInput(input) }, calling.context),
     );
     if (decision.denied !== undefined) return decision;
@@ -75,7 +77,10 @@ export async function askForApproval(
       if (approved.has(policy) && isSameInput(approved.get(policy), input)) continue;
       const instance = instanceIn(input);
       if (instance !== undefined) return { denied: unapprovable(tool, instance) };
-      const decision = await run.limits.race(askOne(policy, tool, input, context), "tool");
+      const decision = await run.limits.race(
+        askOne(run, { call, tool, input, policy, step: "approve" }, context),
+        "tool",
+      );
       if (isFailure(decision)) {
         return { ...decision, message: `${decision.message} ${policy.name} had not decided on ${tool.name}.` };
       }
@@ -96,13 +101,9 @@ function unapprovable({ name }: Tool, instance: string): string {
 }
 
 /** What one policy decides, with its input validated where it gave one. */
-async function askOne(
-  policy: ToolPolicy,
-  tool: Tool,
-  input: unknown,
-  context: ApprovalContext,
-): Promise<Denied | Allowed> {
-  const decision = await decide(policy, tool, async () => policy.approve?.({ tool, input: ownInput(input) }, context));
+async function askOne(run: Run, question: PolicyQuestion, context: ApprovalContext): Promise<Denied | Allowed> {
+  const { policy, tool, input } = question;
+  const decision = await decide(run, question, async () => policy.approve?.({ tool, input: ownInput(input) }, context));
   if (decision.denied !== undefined) return decision;
   if (decision.input === undefined) return { input };
   const checked = await validateInput(tool, decision.input);
@@ -116,15 +117,53 @@ function approvalContext(run: Run, callId: string): ApprovalContext {
   return Object.freeze({ callId, turn, evaluationId, prompt, rendered, adapter, deadline, budget, session, signal });
 }
 
-/** Only `{ allowed: true }` lets the call go on. */
-async function decide(policy: ToolPolicy, tool: Tool, ask: () => Promise<unknown>): Promise<Denied | Allowed> {
+type Decided = Denied | Allowed;
+
+/** What a policy may have answered. */
+interface Answered {
+  readonly allowed?: unknown;
+  readonly reason?: unknown;
+  readonly input?: unknown;
+  readonly later?: unknown;
+}
+
+/**
+ * Asks a policy, unless its decision came in another attempt of the run. A decision that comes later suspends the run.
+ * @throws where the run is suspended.
+ */
+async function decide(run: Run, question: PolicyQuestion, ask: () => Promise<unknown>): Promise<Decided> {
+  const known = run.tape?.decided(run, question);
+  const { policy, tool } = question;
+  let decision: Answered | null | undefined;
   try {
-    const decision = (await ask()) as { allowed?: unknown; reason?: unknown; input?: unknown } | null | undefined;
-    if (decision?.allowed === true) return { input: decision.input };
-    const reason: unknown = decision?.allowed === false ? decision.reason : undefined;
-    if (typeof reason === "string" && reason.trim() !== "") return { denied: reason };
-    return { denied: `The policy ${policy.name} did not allow ${tool.name}.` };
+    decision = (known ?? (await ask())) as Answered | null | undefined;
+    if (!isLater(decision)) return decidedBy(policy, tool, decision);
   } catch (error) {
     return { denied: `The policy ${policy.name} failed: ${messageOf(error)}` };
   }
+  return decideLater(run, question, decision.later);
+}
+
+/** Only `{ allowed: true }` lets the call go on. */
+export function decidedBy({ name }: ToolPolicy, tool: Tool, decision: Answered | null | undefined): Decided {
+  if (decision?.allowed === true) return { input: decision.input };
+  const reason: unknown = decision?.allowed === false ? decision.reason : undefined;
+  if (typeof reason === "string" && reason.trim() !== "") return { denied: reason };
+  return { denied: `The policy ${name} did not allow ${tool.name}.` };
+}
+
+/** Whether a policy answered with a decision that `suspend` made. */
+export function isLater(
+  decision: Answered | null | undefined,
+): decision is { readonly allowed: false; readonly later: Suspension } {
+  const later: unknown = decision?.allowed === false ? decision.later : undefined;
+  return typeof later === "object" && later !== null && typeof (later as Suspension).question === "string";
+}
+
+/** Suspends the run, or denies where there is none that can wait. @throws where the run is suspended. */
+export function decideLater(run: Run, question: PolicyQuestion, later: Suspension): Denied {
+  const { tape } = run;
+  if (tape !== undefined && !run.isInside) return tape.suspend(run, question, later);
+  const why = tape === undefined ? "there is no run to wait in" : "a call inside of another one cannot wait";
+  return { denied: `Not run: this has to be decided first, and ${why}: ${later.question}` };
 }

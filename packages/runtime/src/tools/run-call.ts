@@ -1,21 +1,19 @@
 import {
-  AbortedError,
-  BudgetExceededError,
-  DeadlineExceededError,
   VisibilityExpansionRequired,
   type RejectedParams,
   type Tool,
   type ToolCall,
+  type ToolPolicy,
   type ToolResult,
 } from "@proviso/core";
 import { isThenable, messageOf, returnedResult } from "@proviso/core/internal";
 import { after } from "../at-once.ts";
 import { resultWithFiles } from "../content/files-of.ts";
-import { failure, failureBehind, isFailure, type Failure } from "../failures.ts";
+import { isFailure, type Failure } from "../failures.ts";
 import { isA } from "../is-a.ts";
 import type { Run } from "../run.ts";
 import { runAsPartOf } from "../transactions/async-context.ts";
-import { LockFault, type Transaction } from "../transactions/transaction.ts";
+import type { Transaction } from "../transactions/transaction.ts";
 import { ownInput, parseArguments, type Arguments } from "./arguments.ts";
 import { startCallTime, type CallTime } from "./call-timeout.ts";
 import { callContext, type CallContext } from "./context.ts";
@@ -23,6 +21,7 @@ import { openingOf } from "../disclosure/opening.ts";
 import type { Accepted, Invocation, Watched } from "./invocation.ts";
 import { checkPolicies } from "./policies.ts";
 import { failed, jsonOf, resultOf, stackOf, unknownTool } from "./result.ts";
+import { stopBehind } from "./stop-behind.ts";
 
 /** The call with its arguments read, or why it cannot be run; at once where its schema validates at once. */
 export function prepare(run: Run, call: ToolCall): Accepted | Invocation | Promise<Accepted | Invocation> {
@@ -168,7 +167,7 @@ function handle(run: Run, accepted: Accepted, handling: Handling, watched: Watch
     const before = whyTooLate(run, handling);
     if (before !== undefined) return { params: jsonOf(accepted.input), ...before };
     if (watched.checksOnly === true) return accepted;
-    return runHandler(run, accepted, handling);
+    return runHandler(run, accepted, handling, watched.policies);
   } catch (error) {
     return thrown(run, accepted, handling.calling, error);
   }
@@ -188,7 +187,7 @@ async function handleLater(
     const before = whyTooLate(run, handling);
     if (before !== undefined) return { params: jsonOf(input), ...before };
     if (policies.length > 0) {
-      const verdict = await checkPolicies(policies, accepted, calling, approved);
+      const verdict = await checkPolicies(run, policies, accepted, calling, approved);
       if (verdict.denied !== undefined) return { params: jsonOf(input), result: failed(verdict.denied) };
       const refused = calling.refused();
       if (refused !== undefined) return { params: jsonOf(input), result: failed(refused) };
@@ -196,14 +195,19 @@ async function handleLater(
       const after = whyTooLate(run, handling);
       if (after !== undefined) return { params: jsonOf(input), ...after };
     }
-    return checksOnly ? { ...accepted, input } : await runHandler(run, { ...accepted, input }, handling);
+    return checksOnly ? { ...accepted, input } : await runHandler(run, { ...accepted, input }, handling, policies);
   } catch (error) {
     return thrown(run, { ...accepted, input }, calling, error);
   }
 }
 
 /** Runs the handler, synchronously if it is synchronous. @throws what a synchronous handler throws. */
-function runHandler(run: Run, accepted: Accepted, handling: Handling): Invocation | Promise<Invocation> {
+function runHandler(
+  run: Run,
+  accepted: Accepted,
+  handling: Handling,
+  policies: readonly ToolPolicy[],
+): Invocation | Promise<Invocation> {
   const { call, tool, input } = accepted;
   const { calling } = handling;
   const ended = (result: ToolResult): Invocation => {
@@ -239,6 +243,7 @@ function runHandler(run: Run, accepted: Accepted, handling: Handling): Invocatio
       return late && { params, ...late };
     },
     thrown: (error) => thrown(run, accepted, calling, error),
+    policies,
   });
 }
 
@@ -256,31 +261,6 @@ function whyTooLate(run: Run, { calling, time }: Handling): Omit<Invocation, "pa
   if (stop !== undefined) return { result: failed(`Not run: ${stop.message}`), stop };
   if (calling.isLive() && !time.isUp()) return undefined;
   return { result: failed("Not run: the call is over.") };
-}
-
-/**
- * What ends the evaluation: a wait for a lock that ended badly, the evaluation's own budget that a nested evaluation found
- * spent, or a limit that the handler keeps itself. A narrower limit that a nested evaluation set for itself ends nothing.
- */
-function stopBehind(run: Run, error: unknown): Failure | undefined {
-  if (isA(error, LockFault)) return error.failure;
-  const behind = failureBehind(error);
-  if (behind === undefined) return ownLimitBehind(error);
-  if (behind.stop !== "budget" || behind.tracker === undefined || !run.limits.spendsFrom(behind.tracker))
-    return undefined;
-  return { ...behind, phase: "tool" };
-}
-
-/** An error of a limit that no evaluation rejected with: the handler made it. */
-function ownLimitBehind(error: unknown): Failure | undefined {
-  const why = { phase: "tool", message: messageOf(error), cause: error } as const;
-  if (isA(error, DeadlineExceededError)) return failure({ stop: "deadline", expiresAt: error.expiresAt, ...why });
-  if (isA(error, AbortedError)) return failure({ stop: "aborted", ...why });
-  if (isA(error, BudgetExceededError)) {
-    const { dimension, limit, spent, reserved, wanted, text } = error;
-    return failure({ stop: "budget", dimension, limit, spent, reserved, wanted, text, tracker: undefined, ...why });
-  }
-  return undefined;
 }
 
 /** The record has the thrown error itself, as `err`, where loggers look for it, and its stack as a text. */

@@ -1,0 +1,120 @@
+// Decisions on suspended runs.
+import {
+  DefinitionError,
+  JournalError,
+  systemClock,
+  toolOk,
+  type PolicyDecision,
+  type ToolResult,
+  type ToolReturn,
+} from "@proviso/core";
+import { describeValue, returnedResult, toJsonValue } from "@proviso/core/internal";
+import {
+  hashOfToken,
+  isAtRest,
+  isExpired,
+  runOfToken,
+  suspendedCalls,
+  type EntryContent,
+  type JournalEntry,
+  type Resolution,
+  type SuspendedCall,
+} from "@proviso/runtime/recording";
+import { FrameToWrite } from "./frame-to-write.ts";
+import type { RunSummary } from "./journal.ts";
+import { readRun, type ReadRun } from "./reading.ts";
+import type { Shared } from "./source.ts";
+import { summaryOf, type Summary } from "./summary.ts";
+
+/** Appends an entry of a process that evaluates nothing; false: another one has written meanwhile. */
+export async function appendAfter(
+  { store, processes }: Shared,
+  id: string,
+  { run, summary }: { readonly run: ReadRun; readonly summary: Summary },
+  content: EntryContent,
+): Promise<boolean> {
+  const evaluationId = run.entries[0]?.evaluationId ?? "";
+  const at = Math.max(run.entries.at(-1)?.at ?? 0, systemClock.now());
+  const base = { index: run.length, attempt: run.attempt, at, evaluationId, isVoid: false };
+  const entry: JournalEntry = { ...base, ...content };
+  summary.add(entry);
+  const writer = { run: id, attempt: run.attempt, writer: processes.newWriter() };
+  const frame = new FrameToWrite(writer, run.length, [entry], summary.saved).written();
+  return (await store.append([frame]))[0] === "kept";
+}
+
+/** Decides what the run of a token waits for. @throws {JournalError} "token", "busy". */
+export async function resolveRun(
+  shared: Shared,
+  token: string,
+  decision: PolicyDecision | { readonly result: ToolReturn<unknown> },
+): Promise<RunSummary> {
+  shared.assertOpen();
+  const resolution = resolutionOf(decision);
+  const id = runOfToken(token);
+  if (id === undefined) throw wrongToken();
+  await shared.queue.idle();
+  for (;;) {
+    const run = await readRun(shared.store, id);
+    const { turn, callId, policy, step } = waitingCall(run, token);
+    if (!isAtRest(run.entries) || shared.open.has(id)) {
+      throw new JournalError(`The run "${id}" is being evaluated: decide when that has ended.`, {
+        reason: "busy",
+        run: id,
+      });
+    }
+    const summary = run.summary();
+    const resolved: EntryContent = { kind: "resolved", turn, callId, policy, step, decision: resolution };
+    if (await appendAfter(shared, id, { run, summary }, resolved)) return summaryOf(id, summary.saved);
+  }
+}
+
+function waitingCall(run: ReadRun, token: string): SuspendedCall {
+  const hash = hashOfToken(token);
+  const call = suspendedCalls(run.entries).find(({ tokens }) => tokens.includes(hash));
+  const isCancelled = run.entries.some(({ kind }) => kind === "cancelled");
+  if (call === undefined || call.decision !== undefined || isExpired(call, systemClock.now()) || isCancelled) {
+    throw wrongToken();
+  }
+  return call;
+}
+
+function wrongToken(): JournalError {
+  return new JournalError("The token is unknown, used or expired.", { reason: "token" });
+}
+
+/** A decision as plain JSON. @throws {DefinitionError} for a value that is no decision, and for a decision that comes later again. */
+function resolutionOf(given: PolicyDecision | { readonly result: ToolReturn<unknown> }): Resolution {
+  const decision = given as Partial<{
+    allowed: unknown;
+    reason: unknown;
+    input: unknown;
+    later: unknown;
+    result: unknown;
+  }>;
+  if (typeof decision === "object" && decision !== null) {
+    if (decision.allowed === true) {
+      const { input } = decision;
+      return input === undefined ? { allowed: true } : { allowed: true, input: plainValue("input", input) };
+    }
+    if (decision.allowed === false && decision.later === undefined && typeof decision.reason === "string") {
+      return { allowed: false, reason: decision.reason };
+    }
+    if ("result" in decision) return { result: resultOf(decision.result) };
+  }
+  throw new DefinitionError(`resolve needs allow(), deny(reason) or { result }, not ${describeValue(given)}.`);
+}
+
+function resultOf(given: unknown): ToolResult {
+  const made = returnedResult(given) ?? returnedResult(toolOk(given));
+  if (made?.success !== true) return { success: false, message: made?.message ?? "" };
+  if (made.files !== undefined) throw new DefinitionError("The result of a decision cannot have files.");
+  const { message, hideValue, value } = made;
+  return { success: true, message, value: plainValue("result", value) ?? null, hideValue };
+}
+
+function plainValue(name: string, value: unknown): unknown {
+  const plain = toJsonValue(value);
+  if (plain === undefined) throw new DefinitionError(`The ${name} of a decision has to be plain JSON.`);
+  return plain.value;
+}

@@ -1,0 +1,58 @@
+import type { JournalEntry, SuspendedCall } from "./entries.ts";
+
+/** What the runtime needs of a journal for one run: a list that only grows. */
+export interface RunSource {
+  /** The id of the run. */
+  readonly id: string;
+  /** "run" begins or continues, "replay" only reads, "fork" begins with entries of another run. */
+  readonly mode: "run" | "replay" | "fork";
+  /** Whether providers' raw payloads are kept too. Default false. */
+  readonly payloads?: boolean | undefined;
+  /**
+   * Returns what stands, and the number of the attempt that goes on from it; of a run that is continued, after it was
+   * appended that it is.
+   * @throws {JournalError}
+   */
+  open(): Promise<OpenedSource>;
+  /** Takes the entry over; it never waits and never throws. */
+  append(entry: JournalEntry): void;
+  /**
+   * Resolves when all that was appended would survive; undefined: it does already. Rejects with a JournalError, and from
+   * then on always.
+   */
+  flush(): Promise<void> | undefined;
+  /** Fires when the run was cancelled, or taken over. */
+  readonly signal: AbortSignal;
+  /** Ends the use of the run, so that another evaluation can have it. */
+  close(): Promise<void>;
+}
+
+/** What a source holds when it is opened. */
+export interface OpenedSource {
+  /** The entries that stand, in order. */
+  readonly entries: readonly JournalEntry[];
+  /** The number of the attempt, from 1. */
+  readonly attempt: number;
+  /** The highest `seq` that was ever kept; -1: none. */
+  readonly lastSeq: number;
+  /** The index of the next entry. */
+  readonly next: number;
+  /** Whether the run has an end that is given again: nothing is appended then. */
+  readonly isEnded: boolean;
+  /** Calls that had begun, and whose end was not kept. */
+  readonly unknown: readonly UnknownCall[];
+  /** Calls that wait for a decision, or whose decision is known. Left out: none. */
+  readonly suspended?: readonly SuspendedCall[] | undefined;
+}
+
+/** A call that may have been done. */
+export interface UnknownCall {
+  /** The turn, from 1. */
+  readonly turn: number;
+  /** The id of the call. */
+  readonly callId: string;
+  /** The name of the tool. */
+  readonly name: string;
+  /** Whether its handler had ended: what it changed in a resource that outlives the process may have been committed. */
+  readonly isFinished: boolean;
+}

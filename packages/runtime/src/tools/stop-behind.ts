@@ -1,0 +1,31 @@
+import { AbortedError, BudgetExceededError, DeadlineExceededError } from "@proviso/core";
+import { messageOf } from "@proviso/core/internal";
+import { failure, failureBehind, type Failure } from "../failures.ts";
+import { isA } from "../is-a.ts";
+import type { Run } from "../run.ts";
+import { LockFault } from "../transactions/transaction.ts";
+
+/**
+ * What ends the evaluation: a wait for a lock that ended badly, the evaluation's own budget that a nested evaluation found
+ * spent, or a limit that the handler keeps itself. A narrower limit that a nested evaluation set for itself ends nothing.
+ */
+export function stopBehind(run: Run, error: unknown): Failure | undefined {
+  if (isA(error, LockFault)) return error.failure;
+  const behind = failureBehind(error);
+  if (behind === undefined) return ownLimitBehind(error);
+  if (behind.stop !== "budget" || behind.tracker === undefined || !run.limits.spendsFrom(behind.tracker))
+    return undefined;
+  return { ...behind, phase: "tool" };
+}
+
+/** An error of a limit that no evaluation rejected with: the handler made it. */
+function ownLimitBehind(error: unknown): Failure | undefined {
+  const why = { phase: "tool", message: messageOf(error), cause: error } as const;
+  if (isA(error, DeadlineExceededError)) return failure({ stop: "deadline", expiresAt: error.expiresAt, ...why });
+  if (isA(error, AbortedError)) return failure({ stop: "aborted", ...why });
+  if (isA(error, BudgetExceededError)) {
+    const { dimension, limit, spent, reserved, wanted, text } = error;
+    return failure({ stop: "budget", dimension, limit, spent, reserved, wanted, text, tracker: undefined, ...why });
+  }
+  return undefined;
+}
