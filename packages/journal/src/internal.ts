@@ -4,7 +4,6 @@ export { checkFrames, runId } from "./check-frames.ts";
 export { folderStore } from "./folder-store.ts";
 export type { SavedSummary } from "./summary.ts";
 export { machineProcesses } from "./node-processes.ts";
-export { frameRows } from "./sqlite-rows.ts";
 export { memoryStore } from "./memory-store.ts";
 export { readFrames } from "./read-frames.ts";
 export { sqliteStore, type SqliteStoreOptions } from "./sqlite-store.ts";

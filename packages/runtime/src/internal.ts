@@ -39,7 +39,6 @@ export { redactionOf } from "./secrets/structure.ts";
 export { coreOf, joinSlices } from "./session/session-core.ts";
 export type { SessionCore } from "./session/session-core.ts";
 export type { SessionMark } from "./session/concurrent-changes.ts";
-export { sessionFormat } from "./session/session-json.ts";
 export { atEvaluationEnd } from "./tools/context.ts";
 export { charactersOf, tokensBeside, tokensOf } from "./usage.ts";
 export { tokensOfFile } from "./content/file-tokens.ts";

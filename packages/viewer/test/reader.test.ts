@@ -1,12 +1,13 @@
-import { definePrompt, type RunRecord } from "@proviso/core";
+import { definePrompt, defineTool, type RunRecord } from "@proviso/core";
 import { createJournal, memoryJournal, type Journal } from "@proviso/journal";
 import { bodyOf, frameSum, memoryStore } from "@proviso/journal/internal";
 import { folderJournal, sqliteJournal } from "@proviso/journal/node";
 import { modelAdapter } from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
-import { journalRuns } from "@proviso/viewer";
+import { journalRuns, openRuns } from "@proviso/viewer";
 import { runRows } from "@proviso/viewer/runs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
@@ -133,4 +134,66 @@ it("VIEW-5 a damaged record is a row that says so, behind what was read before i
     status: "failed",
     title: expect.stringContaining("damaged"),
   });
+});
+
+it("VIEW-5 a file is read as it is: it stays byte-equal, also while another process would write to it", async () => {
+  const file = join(await folder(), "runs.db");
+  const journal = sqliteJournal(file);
+  await answered(journal, "one", "first", "Four.");
+  await journal.close();
+  const bytes = await readFile(file);
+  {
+    await using reader = openRuns(file);
+    expect((await reader.list()).runs.map(({ runId }) => runId)).toEqual(["one"]);
+    expect(await listed(reader.records("one"))).toHaveLength(4);
+  }
+  expect(Buffer.compare(await readFile(file), bytes)).toBe(0);
+});
+
+it("VIEW-5 what is no journal is refused with one sentence", async () => {
+  const path = await folder();
+  expect(() => openRuns(join(path, "none.db"))).toThrow(/^There is no journal at .*none\.db\.$/);
+  await writeFile(
+    join(path, "text.db"),
+    "This is no database at all, but it is long enough to be looked at as one.".repeat(20),
+  );
+  expect(() => openRuns(join(path, "text.db"))).toThrow(expect.objectContaining({ reason: "foreign" }));
+  await writeFile(join(path, "empty.db"), "");
+  expect(() => openRuns(join(path, "empty.db"))).toThrow(/is no journal: it is empty/);
+});
+
+it("VIEW-5 a run whose process is gone without an end is stopped, one of a living process is running", async () => {
+  const file = join(await folder(), "runs.db");
+  const program = `
+    import { definePrompt, defineTool } from "@proviso/core";
+    import { sqliteJournal } from "@proviso/journal/node";
+    import { modelAdapter } from "@proviso/runtime";
+    import { scriptedModel } from "@proviso/runtime/testing";
+    import { z } from "zod";
+    const end = defineTool({ name: "end", description: "Ends.", input: z.object({}), execute: () => process.exit(3) });
+    const prompt = definePrompt({ key: "gone", sections: [{ key: "task", text: "Go.", tools: [end] }] });
+    const model = scriptedModel([{ toolCalls: [{ name: "end", arguments: {} }] }]);
+    await modelAdapter(model).evaluate(prompt.bind(), { run: sqliteJournal(${JSON.stringify(file)}).run("gone") });
+  `;
+  const args = ["--conditions=@proviso/source", "--input-type=module-typescript", "--eval", program];
+  await new Promise<void>((done) => void execFile(process.execPath, args, { cwd: import.meta.dirname }, () => done()));
+  const journal = sqliteJournal(file);
+  onTestFinished(() => journal.close());
+  let release: (() => void) | undefined;
+  const waiting = new Promise<void>((done) => (release = done));
+  const wait = defineTool({
+    name: "wait",
+    description: "Waits.",
+    input: z.object({}),
+    execute: () => waiting.then(() => "over"),
+  });
+  const alive = definePrompt({ ns: "app", key: "alive", sections: [{ key: "task", text: "Wait.", tools: [wait] }] });
+  const model = scriptedModel([{ toolCalls: [{ name: "wait", arguments: {} }] }, { text: "Now." }]);
+  const evaluating = modelAdapter(model).evaluate(alive.bind(), { run: journal.run("alive") });
+  await using reader = openRuns(file);
+  await expect.poll(async () => (await reader.summary("alive"))?.status).toBe("running");
+  expect((await reader.summary("gone"))?.status).toBe("stopped");
+  release?.();
+  await evaluating;
+  expect((await reader.summary("alive"))?.status).toBe("executed");
 });

@@ -18,7 +18,7 @@ import { z } from "zod";
 
 export const noted = defineEvent("noted", z.object({ text: z.string() }));
 /** Dispatched inside a call: a slice that reduces events of the framework, too, may have seen both in another order. */
-export const kept = defineEvent("kept", z.object({ text: z.string() }));
+const kept = defineEvent("kept", z.object({ text: z.string() }));
 export const notes = defineSlice({
   name: "notes",
   initial: [] as readonly string[],
@@ -28,7 +28,7 @@ export const notes = defineSlice({
     on("tool.invoked", (draft, { name }) => void draft.push(`ended ${name}`));
   },
 });
-export const counts = defineSlice({
+const counts = defineSlice({
   name: "counts",
   initial: {} as Readonly<Record<string, number>>,
   reducers: ({ on }) => {
@@ -36,7 +36,7 @@ export const counts = defineSlice({
     on(kept, (draft, { text }) => void (draft[text] = (draft[text] ?? 0) + 1));
   },
 });
-export const trail = defineSlice({
+const trail = defineSlice({
   name: "trail",
   kind: "log",
   initial: [] as readonly string[],

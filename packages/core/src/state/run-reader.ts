@@ -102,12 +102,33 @@ export interface RunSummary {
   readonly origin?: { readonly runId: string; readonly at: number; readonly kind: "replay" | "fork" } | undefined;
 }
 
-/** A record of a run. `n` grows with each record of its run, so it is a place to go on from. */
-export type RunRecord = { readonly n: number; readonly runId: string; readonly at: number } & (
-  | { readonly kind: "event"; readonly event: FrameworkEvent }
-  | { readonly kind: "app"; readonly event: AppEvent; readonly callId: string | undefined }
+/** A record of a run. */
+export type RunRecord = {
+  /** Grows with each record of its run, so it is a place to go on from. */
+  readonly n: number;
+  /** The id of the run. */
+  readonly runId: string;
+  /** Epoch milliseconds. */
+  readonly at: number;
+} & (
+  | {
+      readonly kind: "event";
+      /** The event as it was emitted. */
+      readonly event: FrameworkEvent;
+    }
+  | {
+      readonly kind: "app";
+      /** The event as it was dispatched. */
+      readonly event: AppEvent;
+      /** The call that dispatched it; undefined: the application did, beside the calls. */
+      readonly callId: string | undefined;
+    }
   | StateRecord
-  | { readonly kind: "unreadable"; readonly problem: string }
+  | {
+      readonly kind: "unreadable";
+      /** Why the record cannot be read. */
+      readonly problem: string;
+    }
 );
 
 /** How the session's state moved since the state record before. */
