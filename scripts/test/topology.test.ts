@@ -35,6 +35,7 @@ const arrows: Record<string, string[]> = {
   "@proviso/runtime": ["@proviso/core"],
   "@proviso/simulator": [],
   "@proviso/toolkit": ["@proviso/core", "@proviso/runtime"],
+  "@proviso/viewer": ["@proviso/core", "@proviso/journal", "@proviso/runtime"],
 };
 
 const entries: Record<string, string[]> = {
@@ -54,6 +55,7 @@ const entries: Record<string, string[]> = {
   "@proviso/runtime": [".", "./internal", "./recording", "./routing", "./testing"],
   "@proviso/simulator": ["."],
   "@proviso/toolkit": ["."],
+  "@proviso/viewer": [".", "./runs"],
 };
 
 interface Manifest {

@@ -93,6 +93,16 @@ export type { ProviderRequested, ProviderResponded, ProviderThrottled } from "./
 export type { RenderedSection } from "./prompt/rendered-sections.ts";
 export type { DispatchResult, Session, SessionSnapshot, SessionState } from "./state/session.ts";
 export type { JournalRun, RunFacts } from "./state/run.ts";
+export type {
+  JsonPatch,
+  RecordQuery,
+  RunQuery,
+  RunReader,
+  RunRecord,
+  RunSummary,
+  SlicePatch,
+  StateRecord,
+} from "./state/run-reader.ts";
 export { defineSlice } from "./state/slice.ts";
 export type { Draft, LogDraft, Slice, SliceDraft, SliceReducers } from "./state/slice.ts";
 

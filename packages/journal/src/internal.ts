@@ -1,7 +1,9 @@
 // What a journal is made of. It is not for users: names here change without notice.
-export { bodyOf } from "./format.ts";
+export { bodyOf, entriesOf } from "./format.ts";
 export { checkFrames, runId } from "./check-frames.ts";
 export { folderStore } from "./folder-store.ts";
+export type { SavedSummary } from "./summary.ts";
+export { machineProcesses } from "./node-processes.ts";
 export { memoryStore } from "./memory-store.ts";
 export { readFrames } from "./read-frames.ts";
 export { sqliteStore, type SqliteStoreOptions } from "./sqlite-store.ts";

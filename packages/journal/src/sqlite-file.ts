@@ -14,7 +14,8 @@ export interface FrameFile {
 }
 
 /** @throws {JournalError} "foreign", "newer", "damaged"; SQLite's own error where another process prepares the file now. */
-export function openFrameFile(file: string, durability: "process" | "power"): FrameFile {
+export function openFrameFile(file: string, durability: "process" | "power" | "read-only"): FrameFile {
+  if (durability === "read-only") return openToRead(file);
   makePrivate(file);
   const database = new (sqliteModule().DatabaseSync)(file);
   try {
@@ -23,6 +24,20 @@ export function openFrameFile(file: string, durability: "process" | "power"): Fr
     // The first change to a file that was there already.
     const synchronous = durability === "power" ? "FULL" : "NORMAL";
     database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous};`);
+    return { rows: frameRows(database), close: () => database.close() };
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** Opens a file that is there already; nothing is written to it. */
+function openToRead(file: string): FrameFile {
+  const database = new (sqliteModule().DatabaseSync)(file, { readOnly: true });
+  try {
+    if (!isPrepared(database, file)) {
+      throw new JournalError(`The file ${file} is no journal: it is empty.`, { reason: "foreign" });
+    }
     return { rows: frameRows(database), close: () => database.close() };
   } catch (error) {
     database.close();

@@ -20,9 +20,9 @@ export interface SqliteStoreOptions {
   readonly busyTimeoutMs?: number | undefined;
   /**
    * What an append survives: "process", the end of the process; "power", that of the machine too, for an fsync with each.
-   * Default "process".
+   * "read-only": the file has to be there, nothing is written to it, and an append fails. Default "process".
    */
-  readonly durability?: "process" | "power" | undefined;
+  readonly durability?: "process" | "power" | "read-only" | undefined;
   /** Time and timers. Default: the system's. */
   readonly clock?: Clock | undefined;
 }
@@ -93,7 +93,7 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Jou
 }
 
 /** undefined: another process prepares the file now. @throws {JournalError} */
-function opened(file: string, durability: "process" | "power"): FrameFile | undefined {
+function opened(file: string, durability: "process" | "power" | "read-only"): FrameFile | undefined {
   try {
     return openFrameFile(file, durability);
   } catch (cause) {

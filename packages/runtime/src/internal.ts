@@ -36,7 +36,9 @@ export { decodeText, grepFiles, readLines, selectLines } from "./resources/readi
 export type { SearchedFile } from "./resources/reading.ts";
 export { isSecret, openSecrets } from "./secrets.ts";
 export { redactionOf } from "./secrets/structure.ts";
-export { joinSlices } from "./session/session-core.ts";
+export { coreOf, joinSlices } from "./session/session-core.ts";
+export type { SessionCore } from "./session/session-core.ts";
+export type { SessionMark } from "./session/concurrent-changes.ts";
 export { atEvaluationEnd } from "./tools/context.ts";
 export { charactersOf, tokensBeside, tokensOf } from "./usage.ts";
 export { tokensOfFile } from "./content/file-tokens.ts";

@@ -69,7 +69,7 @@ export function withCore(session: Session, core: SessionCore): Session {
   return Object.freeze(Object.defineProperty(session, coreKey, { value: core }));
 }
 
-/** @throws {DefinitionError} for a session that `createSession` did not make. */
+/** Returns what the runtime does with a session. @throws {DefinitionError} for one that `createSession` did not make. */
 export function coreOf(session: Session): SessionCore {
   const core = (session as { readonly [coreKey]?: SessionCore } | undefined)?.[coreKey];
   if (core === undefined) throw new DefinitionError(whyNoSession(session));

@@ -1,0 +1,3 @@
+export { journalRuns } from "./journal/journal-runs.ts";
+export type { ReadOptions } from "./journal/journal-runs.ts";
+export { openRuns } from "./journal/open-runs.ts";

@@ -1,0 +1,206 @@
+import {
+  DefinitionError,
+  systemClock,
+  type RunQuery,
+  type RunReader,
+  type RunRecord,
+  type RunSummary,
+  type Slice,
+} from "@proviso/core";
+import { checkOptionNames } from "@proviso/core/provider";
+import type { Journal } from "@proviso/journal";
+import { journalSource, type EntrySource, type ListedRun } from "./entry-source.ts";
+import { RunRecords } from "./run-records.ts";
+import { summarise, type Summarised } from "./summarise.ts";
+
+/** How recorded runs are read. */
+export interface ReadOptions {
+  /**
+   * The slices of the sessions: the states are reduced again with them, as a journal keeps events and no states. Left out:
+   * no states are shown.
+   */
+  readonly slices?: readonly Slice[] | undefined;
+}
+
+/** Milliseconds between two looks at what was kept. */
+const followMs = 150;
+/** Runs whose records stay in memory. */
+const mostRuns = 3;
+/** Runs whose summaries stay in memory. */
+const mostSummaries = 20_000;
+
+/**
+ * Reads the runs of a journal, to look at. `n` of a record grows within its run. Whether the process behind an open run
+ * lives is not known: it is "running".
+ * @throws {DefinitionError} for options that cannot be.
+ */
+export function journalRuns(journal: Journal, options: ReadOptions = {}): RunReader {
+  checkReadOptions("journalRuns", options);
+  return readerOf(journalSource(journal), options);
+}
+
+export function checkReadOptions(name: string, options: ReadOptions): void {
+  checkOptionNames(name, options, { slices: true });
+  if (options.slices !== undefined && !Array.isArray(options.slices)) {
+    throw new DefinitionError(`The option slices of ${name} has to be a list of slices.`);
+  }
+}
+
+export function readerOf(source: EntrySource, { slices }: ReadOptions): RunReader {
+  const open = new Map<string, RunRecords>();
+  const summaries = new Map<string, Summarised & { readonly version: string }>();
+
+  const recordsOf = async (id: string): Promise<RunRecords> => {
+    const known = open.get(id) ?? new RunRecords(id, source, slices);
+    open.delete(id);
+    open.set(id, known);
+    for (const oldest of open.keys()) if (open.size > mostRuns) open.delete(oldest);
+    await known.refresh();
+    return known;
+  };
+  const summarised = async (listed: ListedRun): Promise<Summarised> => {
+    const { id, version, state } = listed;
+    const known = summaries.get(id);
+    // Whether an open run's process lives changes without an entry.
+    if (known?.version === version && state !== "open") return known;
+    const run = open.has(id) ? await recordsOf(id) : new RunRecords(id, source, undefined);
+    await run.refresh();
+    const isGone = run.writer !== undefined && source.isGone(run.writer);
+    const made = { ...summarise(listed, run.records, isGone), version };
+    summaries.delete(id);
+    summaries.set(id, made);
+    for (const oldest of summaries.keys()) if (summaries.size > mostSummaries) summaries.delete(oldest);
+    return made;
+  };
+  return Object.freeze<RunReader>({
+    async list(query = {}) {
+      return page(source, summarised, query);
+    },
+    async summary(runId) {
+      for await (const listed of source.list()) if (listed.id === runId) return (await summarised(listed)).summary;
+      return undefined;
+    },
+    async *records(runId, query = {}) {
+      yield* (await recordsOf(runId)).select(query);
+    },
+    follow: ({ runId, after, signal }) =>
+      runId === undefined ? followAll(source, recordsOf, signal) : followOne(() => recordsOf(runId), after, signal),
+  });
+}
+
+async function* followOne(
+  read: () => Promise<RunRecords>,
+  after: number,
+  signal: AbortSignal,
+): AsyncGenerator<RunRecord, void, undefined> {
+  let last = after;
+  while (!signal.aborted) {
+    for (const record of (await read()).select({ after: last })) {
+      if (signal.aborted) return;
+      last = record.n;
+      yield record;
+    }
+    await systemClock.sleep(followMs, signal).catch(() => {});
+  }
+}
+
+/** Follows all runs: what is kept from now on. */
+async function* followAll(
+  source: EntrySource,
+  read: (id: string) => Promise<RunRecords>,
+  signal: AbortSignal,
+): AsyncGenerator<RunRecord, void, undefined> {
+  const versions = new Map<string, string>();
+  const places = new Map<string, number>();
+  for await (const { id, version } of source.list()) versions.set(id, version);
+  for (const id of versions.keys()) places.set(id, (await read(id)).records.at(-1)?.n ?? -1);
+  while (!signal.aborted) {
+    await systemClock.sleep(followMs, signal).catch(() => {});
+    const changed: string[] = [];
+    for await (const { id, version } of source.list()) {
+      if (versions.get(id) !== version) changed.push(id);
+      versions.set(id, version);
+    }
+    for (const id of changed) {
+      for (const record of (await read(id)).select({ after: places.get(id) ?? -1 })) {
+        if (signal.aborted) return;
+        places.set(id, record.n);
+        yield record;
+      }
+    }
+  }
+}
+
+type Key = readonly [number, string];
+
+async function page(
+  source: EntrySource,
+  summarised: (listed: ListedRun) => Promise<Summarised>,
+  query: RunQuery,
+): Promise<{ runs: readonly RunSummary[]; cursor: string | undefined }> {
+  const { order = "newest", limit = 50, cursor } = query;
+  if (!Number.isSafeInteger(limit) || limit < 1 || limit > 500) {
+    throw new DefinitionError(`The limit of a list has to be a whole number from 1 to 500, not ${String(limit)}.`);
+  }
+  const listed: { readonly run: ListedRun; readonly key: Key }[] = [];
+  for await (const run of source.list()) {
+    if (mayFit(run, query)) listed.push({ run, key: [keyOf(run, order), run.id] });
+  }
+  listed.sort((one, other) => compareKeys(one.key, other.key));
+  const after = cursor === undefined ? undefined : keyIn(cursor);
+  const runs: RunSummary[] = [];
+  let last: Key | undefined;
+  for (const { run, key } of listed) {
+    if (after !== undefined && compareKeys(key, after) <= 0) continue;
+    if (runs.length === limit) return { runs, cursor: last === undefined ? undefined : `${last[0]} ${last[1]}` };
+    const found = await summarised(run);
+    if (!fits(found, query)) continue;
+    runs.push(found.summary);
+    last = key;
+  }
+  return { runs, cursor: undefined };
+}
+
+/** Whether a run fits, by what its list says. */
+function mayFit({ prompt, startedAt, state }: ListedRun, { promptName, from, to, status }: RunQuery): boolean {
+  if (promptName !== undefined && prompt !== promptName) return false;
+  if ((from !== undefined && startedAt < from) || (to !== undefined && startedAt > to)) return false;
+  return status !== "executed" && status !== "failed" ? true : state === status;
+}
+
+function fits({ summary, tools, text }: Summarised, query: RunQuery): boolean {
+  const { status, model, tool, sessionId, undone } = query;
+  if (status !== undefined && summary.status !== status) return false;
+  if (model !== undefined && summary.model !== model) return false;
+  if (sessionId !== undefined && summary.sessionId !== sessionId) return false;
+  if (tool !== undefined && !tools.has(tool)) return false;
+  if (undone !== undefined && summary.undone > 0 !== undone) return false;
+  return query.text === undefined || text.includes(query.text.toLowerCase());
+}
+
+/** What runs are sorted by, the smallest first. */
+function keyOf({ startedAt, updatedAt, usage }: ListedRun, order: NonNullable<RunQuery["order"]>): number {
+  switch (order) {
+    case "newest":
+      return -startedAt;
+    case "oldest":
+      return startedAt;
+    case "slowest":
+      return startedAt - updatedAt;
+    case "costliest":
+      return usage.costUsd === undefined ? 0 : -usage.costUsd;
+  }
+}
+
+function compareKeys([a, one]: Key, [b, other]: Key): number {
+  if (a !== b) return a - b;
+  return one < other ? -1 : one > other ? 1 : 0;
+}
+
+/** @throws {DefinitionError} for what is no cursor. */
+function keyIn(cursor: string): Key {
+  const space = cursor.indexOf(" ");
+  const value = Number(cursor.slice(0, space));
+  if (space < 1 || Number.isNaN(value)) throw new DefinitionError("The cursor is none of an answer before.");
+  return [value, cursor.slice(space + 1)];
+}

@@ -1,0 +1,245 @@
+// 1. A record of the state stands behind each entry that changed it, so the state is known after every entry.
+// 2. What a call dispatched was reduced before its end, and is recorded behind it: an end is held back until it is whole.
+// 3. Undoing is the runtime's own: a mark is opened before a call, and rolled back where the call failed.
+import type { AppEvent, FrameworkEvent, RunRecord, Session, Slice, SlicePatch, TouchedResource } from "@proviso/core";
+import { frozenInDepth, frozenJson, messageOf, openedSections } from "@proviso/core/internal";
+import { statePatch } from "@proviso/runtime";
+import { coreOf, joinSlices, type SessionCore, type SessionMark } from "@proviso/runtime/internal";
+import { sessionAfter, type EntryOf, type JournalEntry } from "@proviso/runtime/recording";
+
+type Content = RunRecord extends infer R ? (R extends RunRecord ? Omit<R, "n" | "runId" | "at"> : never) : never;
+interface CallEnd {
+  readonly evaluationId: string;
+  readonly callIds: readonly string[];
+  readonly undone: boolean;
+}
+
+/** Makes the records of a run from its entries that stand, as they come. */
+export class RecordMaker {
+  readonly records: RunRecord[] = [];
+  readonly #runId: string;
+  readonly #slices: readonly Slice[] | undefined;
+  #session: Session | undefined;
+  #core: SessionCore | undefined;
+  #seq = 0;
+  #sessionId = "";
+  readonly #marks = new Map<string, SessionMark>();
+  /** Taken before the end of a call that succeeded: a veto takes its entries out of logs, too. */
+  readonly #ends = new Map<string, SessionMark>();
+  readonly #touched = new Map<string, TouchedResource[]>();
+  /** The states of the last record of them. */
+  #states: Readonly<Record<string, unknown>> = {};
+  #weight = 0;
+  #keyframe = 0;
+  /** The end of a call, and what it had dispatched so far. */
+  #held: JournalEntry[] = [];
+
+  constructor(runId: string, slices: readonly Slice[] | undefined) {
+    this.#runId = runId;
+    this.#slices = slices;
+  }
+
+  /** Takes the next entry. */
+  add(entry: JournalEntry): void {
+    const [end] = this.#held;
+    if (end !== undefined) {
+      const callId = end.kind === "event" && end.event.type === "tool.invoked" ? end.event.callId : undefined;
+      if (entry.kind === "dispatched" && entry.callId === callId) return void this.#held.push(entry);
+      this.flush();
+    }
+    if (entry.kind === "event" && entry.event.type === "tool.invoked" && entry.event.result.success) {
+      this.#held.push(entry);
+    } else this.#take(entry);
+  }
+
+  /** Makes records of what was held back: no more entries come. */
+  flush(): void {
+    const [end, ...dispatched] = this.#held;
+    if (end?.kind !== "event") return;
+    this.#held = [];
+    const { event, evaluationId, at } = end;
+    const apps = dispatched.filter((entry) => entry.kind === "dispatched");
+    this.#record(end.index, at, { kind: "event", event });
+    const callId = "callId" in event ? event.callId : "";
+    for (const app of apps) this.#reduce(frozenInDepth(app.event), { evaluationId, callId });
+    this.#openEnd(evaluationId, callId);
+    this.#reduce(frozenJson(event));
+    this.#state(end, { evaluationId, callIds: [callId], undone: false });
+    for (const app of apps) this.#record(app.index, app.at, { kind: "app", event: app.event, callId });
+  }
+
+  #take(entry: JournalEntry): void {
+    switch (entry.kind) {
+      case "begun":
+        return this.#begun(entry);
+      case "event":
+        return this.#event(entry);
+      case "dispatched":
+        this.#record(entry.index, entry.at, { kind: "app", event: entry.event, callId: entry.callId });
+        this.#core?.reduceConcurrent(frozenInDepth(entry.event) as never);
+        return this.#state(entry);
+      case "delta":
+        return this.#delta(entry);
+      case "changed": {
+        const key = keyOf(entry.evaluationId, entry.callId);
+        const touched = this.#touched.get(key) ?? [];
+        this.#touched.set(key, [...touched, { name: entry.resource }]);
+        return;
+      }
+      case "committed":
+        for (const callId of entry.callIds) this.#committed(entry, callId);
+        return;
+      case "resumed":
+      case "asked":
+      case "answered":
+      case "waited":
+      case "drew":
+      case "started":
+      case "finished":
+      case "checked":
+      case "stopped":
+      case "suspended":
+      case "resolved":
+      case "cancelled":
+      case "ended":
+        return;
+    }
+  }
+
+  #begun(entry: EntryOf<"begun">): void {
+    const { id, seq } = entry.session;
+    this.#sessionId = id;
+    this.#seq = seq;
+    if (this.#slices === undefined) return;
+    try {
+      this.#session = sessionAfter([entry], this.#slices);
+      this.#core = coreOf(this.#session);
+    } catch (error) {
+      const problem = `The slices do not fit this run, so its states are not shown: ${messageOf(error)}`;
+      this.#record(entry.index, entry.at, { kind: "unreadable", problem });
+      return;
+    }
+    this.#states = statesOf(this.#session);
+    this.#keyframe = weightOf(this.#states);
+    const content = { kind: "state", slices: [], keyframe: this.#states } as const;
+    this.records.push({ n: 2 * entry.index + 1, runId: this.#runId, at: entry.at, ...content });
+  }
+
+  #event(entry: EntryOf<"event">): void {
+    const { event, evaluationId } = entry;
+    this.#seq = event.seq + 1;
+    this.#record(entry.index, entry.at, { kind: "event", event });
+    if (this.#core === undefined || this.#session === undefined) return;
+    if (event.type === "sections.opened") joinSlices(this.#session, [openedSections]);
+    if (event.type === "tool.requested") this.#open(evaluationId, event.callId);
+    const isFailure = event.type === "tool.invoked" && !event.result.success;
+    if (isFailure) this.#undo(evaluationId, event.callId);
+    this.#reduce(frozenJson(event));
+    const { callId } = event as { readonly callId?: string };
+    const end = { evaluationId, callIds: [callId ?? ""], undone: true };
+    this.#state(entry, isFailure && event.ran ? end : undefined);
+    if (event.type === "prompt.executed" || event.type === "prompt.failed") this.#closeAll(evaluationId);
+  }
+
+  #reduce(event: AppEvent | FrameworkEvent, by?: { readonly evaluationId: string; readonly callId: string }): void {
+    if (by === undefined) this.#core?.reduce(event as never);
+    else this.#core?.reduce(event as never, by);
+  }
+
+  #open(evaluationId: string, callId: string): void {
+    const core = this.#core as SessionCore;
+    const key = keyOf(evaluationId, callId);
+    this.#close(key);
+    const mark = core.mark();
+    core.open(mark, evaluationId);
+    this.#marks.set(key, mark);
+  }
+
+  #openEnd(evaluationId: string, callId: string): void {
+    const mark = this.#core?.mark("all");
+    if (mark === undefined) return;
+    this.#core?.open(mark, evaluationId);
+    this.#ends.set(keyOf(evaluationId, callId), mark);
+  }
+
+  #undo(evaluationId: string, callId: string): void {
+    const key = keyOf(evaluationId, callId);
+    for (const mark of [this.#ends.get(key), this.#marks.get(key)]) {
+      if (mark !== undefined) this.#core?.rollback(mark, new Set([callId]));
+    }
+    this.#close(key);
+  }
+
+  #close(key: string): void {
+    for (const marks of [this.#ends, this.#marks]) {
+      const mark = marks.get(key);
+      if (mark !== undefined) this.#core?.close(mark);
+      marks.delete(key);
+    }
+  }
+
+  #closeAll(evaluationId: string): void {
+    for (const key of this.#marks.keys()) if (key.startsWith(`${evaluationId} `)) this.#close(key);
+  }
+
+  #committed(entry: EntryOf<"committed">, callId: string): void {
+    const key = keyOf(entry.evaluationId, callId);
+    this.#close(key);
+    const touched = this.#touched.get(key);
+    this.#touched.delete(key);
+    if (touched === undefined) return;
+    // What it changed of resources is recorded behind its end.
+    this.#state(entry, { evaluationId: entry.evaluationId, callIds: [callId], undone: false }, touched);
+  }
+
+  /** Text that was streamed: the event is made again from what was recorded. Its `seq` is that of the event before, plus one. */
+  #delta({ index, at, evaluationId, turn, text, of }: EntryOf<"delta">): void {
+    const base = { sessionId: this.#sessionId, evaluationId, seq: this.#seq, at, turn };
+    if (of === "reset") this.#record(index, at, { kind: "event", event: { ...base, type: "text.reset" } });
+    else {
+      const type = of === "reasoning" ? "reasoning.delta" : "text.delta";
+      this.#record(index, at, { kind: "event", event: { ...base, type, text } });
+    }
+  }
+
+  #state({ index, at }: JournalEntry, call?: CallEnd, touched?: readonly TouchedResource[]): void {
+    if (this.#session === undefined) return;
+    const slices: SlicePatch[] = [];
+    let states = this.#states;
+    for (const slice of this.#session.slices()) {
+      const { name, kind } = slice;
+      const now = this.#session.get(slice);
+      if (Object.is(now, states[name])) continue;
+      const patch = Object.hasOwn(states, name)
+        ? statePatch(states[name], now)
+        : [{ op: "add", path: "", value: now } as const];
+      states = { ...states, [name]: now };
+      if (patch.length > 0) slices.push({ name, kind, patch });
+    }
+    if (slices.length === 0 && call === undefined) return;
+    this.#states = states;
+    this.#weight += slices.length === 0 ? 0 : weightOf(slices);
+    const content = { kind: "state", slices, ...(call && { call }), ...(touched && { touched }) } as const;
+    const record = { n: 2 * index + 1, runId: this.#runId, at, ...content };
+    if (this.#weight <= this.#keyframe) return void this.records.push(record);
+    this.#weight = 0;
+    this.#keyframe = weightOf(states);
+    this.records.push({ ...record, keyframe: states });
+  }
+
+  #record(index: number, at: number, content: Content): void {
+    this.records.push({ n: 2 * index, runId: this.#runId, at, ...content } as RunRecord);
+  }
+}
+
+function statesOf(session: Session): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(session.slices().map((slice) => [slice.name, session.get(slice)]));
+}
+
+function weightOf(value: unknown): number {
+  return JSON.stringify(value)?.length ?? 0;
+}
+
+function keyOf(evaluationId: string, callId: string): string {
+  return `${evaluationId} ${callId}`;
+}

@@ -1,0 +1,90 @@
+// The records of one run, as far as they were read.
+import type { RecordQuery, RunRecord, Slice } from "@proviso/core";
+import { standingEntries, type JournalEntry } from "@proviso/runtime/recording";
+import type { EntrySource } from "./entry-source.ts";
+import { RecordMaker } from "./record-maker.ts";
+
+export class RunRecords {
+  readonly #id: string;
+  readonly #source: EntrySource;
+  readonly #slices: readonly Slice[] | undefined;
+  #entries: JournalEntry[] = [];
+  #maker: RecordMaker;
+  #problem: string | undefined;
+  #reading: Promise<void> | undefined;
+  writer: string | undefined;
+
+  constructor(id: string, source: EntrySource, slices: readonly Slice[] | undefined) {
+    this.#id = id;
+    this.#source = source;
+    this.#slices = slices;
+    this.#maker = new RecordMaker(id, slices);
+  }
+
+  get entries(): readonly JournalEntry[] {
+    return this.#entries;
+  }
+
+  /** All records so far. */
+  get records(): readonly RunRecord[] {
+    return this.#maker.records;
+  }
+
+  /** Reads what was kept since; one look at a time. */
+  refresh(): Promise<void> {
+    return (this.#reading ??= this.#read().finally(() => (this.#reading = undefined)));
+  }
+
+  async #read(): Promise<void> {
+    if (this.#problem !== undefined) return;
+    const next = (this.#entries.at(-1)?.index ?? -1) + 1;
+    const { entries, problem, writer } = await this.#source.read(this.#id, next);
+    this.writer = writer ?? this.writer;
+    for (const entry of entries) this.#entries.push(entry);
+    // A later attempt leaves out what it did not go on from.
+    if (entries.some(({ kind }) => kind === "resumed")) {
+      this.#maker = new RecordMaker(this.#id, this.#slices);
+      for (const entry of standingEntries(this.#entries)) this.#maker.add(entry);
+    } else for (const entry of entries) this.#maker.add(entry);
+    const last = this.#entries.at(-1);
+    const isOver = last?.kind === "ended" || last?.kind === "cancelled";
+    if (isOver || problem !== undefined) this.#maker.flush();
+    if (problem === undefined) return;
+    this.#problem = problem;
+    const n = 2 * ((last?.index ?? -1) + 1);
+    this.#maker.records.push({ n, runId: this.#id, at: last?.at ?? 0, kind: "unreadable", problem });
+  }
+
+  /** Whether it ended, or was cancelled. */
+  isOver(): boolean {
+    const kind = this.#entries.at(-1)?.kind;
+    return kind === "ended" || kind === "cancelled";
+  }
+
+  /** Returns the records that a query asks for. */
+  select({ after = -1, until = Infinity, kinds, limit = Infinity, descending = false }: RecordQuery): RunRecord[] {
+    const { records } = this;
+    const first = placeAfter(records, after);
+    const end = placeAfter(records, until);
+    const found: RunRecord[] = [];
+    const step = descending ? -1 : 1;
+    for (let at = descending ? end - 1 : first; at >= first && at < end; at += step) {
+      const record = records[at] as RunRecord;
+      if (found.length >= limit) break;
+      if (kinds === undefined || kinds.includes(record.kind)) found.push(record);
+    }
+    return found;
+  }
+}
+
+/** The place of the first record with a larger number. */
+function placeAfter(records: readonly RunRecord[], n: number): number {
+  let low = 0;
+  let high = records.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((records[middle] as RunRecord).n <= n) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

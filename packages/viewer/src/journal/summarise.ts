@@ -1,0 +1,74 @@
+import type { RunRecord, RunSummary } from "@proviso/core";
+import { addUsage, noUsage } from "@proviso/core/internal";
+import { runRows } from "../runs/rows.ts";
+import type { ListedRun } from "./entry-source.ts";
+
+/** A summary, with what a search looks at. */
+export interface Summarised {
+  readonly summary: RunSummary;
+  /** The names of the tools that were called. */
+  readonly tools: ReadonlySet<string>;
+  /** What a search for a text looks at, in small letters. */
+  readonly text: string;
+}
+
+/** Makes the summary of a run from its records. */
+export function summarise(listed: ListedRun, records: readonly RunRecord[], isGone: boolean): Summarised {
+  const rows = runRows();
+  const tools = new Set<string>();
+  let usage = noUsage;
+  let [turns, toolCalls, waits] = [0, 0, 0];
+  let [sessionId, provider, model, own, answer] = ["", "", listed.model, "", ""];
+  let error: RunSummary["error"];
+  let endedAt: number | undefined;
+  for (const record of records) {
+    rows.add(record);
+    if (record.kind === "unreadable") error ??= { code: "journal", message: record.problem };
+    if (record.kind !== "event") continue;
+    const { event } = record;
+    if (event.type === "prompt.rendered" && own === "") {
+      [sessionId, provider, own] = [event.sessionId, event.adapter, event.evaluationId];
+      model = event.model === "" ? model : event.model;
+    }
+    const isOwn = event.evaluationId === own;
+    if (event.type === "provider.requested" && isOwn) turns = Math.max(turns, event.turn);
+    if (event.type === "provider.throttled" && event.delayMs !== undefined) waits += 1;
+    if (event.type === "provider.responded") usage = addUsage(usage, event.usage);
+    if (event.type === "tool.invoked") {
+      toolCalls += 1;
+      tools.add(event.name);
+    }
+    // A run that goes on has an end before it.
+    if (event.type === "run.resumed") [error, endedAt, answer] = [undefined, undefined, ""];
+    if (!isOwn) continue;
+    if (event.type === "prompt.failed") error = { code: event.code, message: event.message };
+    if (event.type === "prompt.executed") answer = event.text ?? JSON.stringify(event.output) ?? "";
+    if (["prompt.failed", "prompt.executed", "run.suspended"].includes(event.type)) endedAt = event.at;
+  }
+  const undone = rows.rows.filter(({ kind, status }) => kind === "call" && status === "undone").length;
+  const { id, prompt, startedAt, forkOf } = listed;
+  const summary: RunSummary = {
+    runId: id,
+    sessionId,
+    promptName: prompt,
+    provider,
+    model,
+    startedAt,
+    endedAt,
+    status: statusOf(listed, isGone),
+    ...(error === undefined ? {} : { error }),
+    turns,
+    toolCalls,
+    undone,
+    waits,
+    usage,
+    ...(forkOf === undefined ? {} : { origin: { runId: forkOf.id, at: forkOf.at, kind: "fork" as const } }),
+  };
+  const text = [prompt, id, sessionId, own, error?.code, error?.message, answer, ...tools].join("\n").toLowerCase();
+  return { summary, tools, text };
+}
+
+function statusOf({ state }: ListedRun, isGone: boolean): RunSummary["status"] {
+  if (state === "executed" || state === "failed") return state;
+  return state === "open" && !isGone ? "running" : "stopped";
+}

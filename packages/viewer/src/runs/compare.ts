@@ -1,0 +1,218 @@
+import type { FrameworkEvent, RunRecord, Usage } from "@proviso/core";
+import { addUsage, canonicalJson, noUsage } from "@proviso/core/internal";
+import { parseJson } from "@proviso/core/provider";
+import { runRows, type RunRow } from "./rows.ts";
+
+/** Two runs, side by side. */
+export interface RunComparison {
+  /** The first step that differs; undefined: none does. */
+  readonly parted:
+    | { readonly at: number; readonly what: "prompt" | "params" | "answer" | "call" | "result" | "end" | "length" }
+    | undefined;
+  /** The steps of both; after the first that differs matched by kind and name as far as they can be. */
+  readonly steps: readonly {
+    readonly a: RunRow | undefined;
+    readonly b: RunRow | undefined;
+    readonly same: boolean;
+  }[];
+  /** What each of them spent. */
+  readonly usage: { readonly a: Usage; readonly b: Usage };
+}
+
+type What = NonNullable<RunComparison["parted"]>["what"];
+
+/** A row with what has to be equal: each part with the word for what differs. */
+interface Step {
+  readonly row: RunRow;
+  /** What steps are matched by. */
+  readonly key: string;
+  parts: readonly (readonly [What, string])[];
+}
+
+/** Compares two runs step by step. Ids, times, durations and waits make no difference. */
+export function compareRuns(a: Iterable<RunRecord>, b: Iterable<RunRecord>): RunComparison {
+  const left = stepsOf(a);
+  const right = stepsOf(b);
+  const steps: { a: RunRow | undefined; b: RunRow | undefined; same: boolean }[] = [];
+  const shorter = Math.min(left.steps.length, right.steps.length);
+  let parted: RunComparison["parted"];
+  for (let at = 0; at < shorter && parted === undefined; at++) {
+    const [one, other] = [left.steps[at] as Step, right.steps[at] as Step];
+    const what = difference(one, other);
+    if (what === undefined) steps.push({ a: one.row, b: other.row, same: true });
+    else parted = { at, what };
+  }
+  const longer = Math.max(left.steps.length, right.steps.length);
+  if (parted === undefined && longer > shorter) parted = { at: shorter, what: "length" };
+  const from = steps.length;
+  for (const [one, other] of matched(left.steps.slice(from), right.steps.slice(from))) {
+    const same = one !== undefined && other !== undefined && difference(one, other) === undefined;
+    steps.push({ a: one?.row, b: other?.row, same });
+  }
+  return { parted, steps, usage: { a: left.usage, b: right.usage } };
+}
+
+function stepsOf(records: Iterable<RunRecord>): { readonly steps: readonly Step[]; readonly usage: Usage } {
+  const rows = runRows();
+  const steps = new Map<RunRow, Step>();
+  const parts = new Map<RunRow, Map<What, string>>();
+  const calls = new Map<string, RunRow>();
+  let usage = noUsage;
+  for (const record of records) {
+    const before = rows.rows.length;
+    rows.add(record);
+    const added = rows.rows[before];
+    if (record.kind === "app" && added !== undefined) parts.set(added, new Map([["result", text(record.event)]]));
+    if (record.kind !== "event") continue;
+    const { event } = record;
+    if (event.type === "provider.responded") usage = addUsage(usage, event.usage);
+    const row =
+      "callId" in event && event.type !== "feedback.given"
+        ? callRow(event, added, calls)
+        : rowOf(event, added, rows.rows);
+    if (row === undefined) continue;
+    const own = parts.get(row) ?? new Map<What, string>();
+    for (const [what, part] of partsOf(event)) own.set(what, part);
+    parts.set(row, own);
+  }
+  for (const row of rows.rows) {
+    if (row.kind === "wait" || (row.kind === "turn" && row.status === "undone")) continue;
+    const name = row.kind === "call" ? row.title.split(" ", 1)[0] : "";
+    const own = parts.get(row) ?? new Map<What, string>([[row.kind === "app" ? "result" : "prompt", row.title]]);
+    steps.set(row, { row, key: `${row.kind} ${row.depth} ${name}`, parts: [...own] });
+  }
+  return { steps: [...steps.values()], usage };
+}
+
+function callRow(
+  event: FrameworkEvent & { readonly callId: string },
+  added: RunRow | undefined,
+  calls: Map<string, RunRow>,
+): RunRow | undefined {
+  const key = JSON.stringify([event.evaluationId, event.callId]);
+  if (added !== undefined) calls.set(key, added);
+  return calls.get(key);
+}
+
+/** The row that an event belongs to: a turn's answer belongs to the row of its request. */
+function rowOf(event: FrameworkEvent, added: RunRow | undefined, rows: readonly RunRow[]): RunRow | undefined {
+  if (event.type !== "provider.responded") return added;
+  return rows.findLast(
+    ({ kind, evaluationId, status }) => kind === "turn" && evaluationId === event.evaluationId && status === "done",
+  );
+}
+
+/** What of an event has to be equal, in the order in which it is compared. */
+function partsOf(event: FrameworkEvent): readonly (readonly [What, string])[] {
+  switch (event.type) {
+    case "prompt.rendered": {
+      const { descriptor, params, text: rendered, tools, promptName } = event;
+      const differsBy = text([promptName, descriptor, tools]);
+      // The text follows from both, so it differs by itself only through a state or an override.
+      return [
+        ["prompt", differsBy],
+        ["params", text(params)],
+        ["answer", rendered],
+      ];
+    }
+    case "provider.requested":
+      return [["prompt", text([event.prompt?.text, event.prompt?.tools, event["said"]])]];
+    case "provider.responded":
+      return [["answer", text([event.text, event.finishReason])]];
+    case "tool.requested":
+      return [["call", text([event.name, argumentsText(event.arguments)])]];
+    case "tool.invoked":
+      return [["result", text([event.result, event.ran, event.params])]];
+    case "feedback.given":
+      return [["prompt", text([event.provider, event.text])]];
+    case "sections.opened":
+      return [["prompt", text([event.keys, event.closed, event.reason])]];
+    case "prompt.executed":
+      return [["end", text([event.output, event.text])]];
+    case "prompt.failed":
+      return [["end", text([event.code, event.message])]];
+    case "run.suspended":
+      return [["end", text([event.name, event.question])]];
+    case "provider.throttled":
+    case "provider.tool":
+    case "text.delta":
+    case "text.reset":
+    case "output.delta":
+    case "reasoning.delta":
+    case "tool.progress":
+    case "transaction.failed":
+    case "history.compacted":
+    case "evaluation.restarted":
+    case "run.resumed":
+      return [];
+  }
+}
+
+function difference(a: Step, b: Step): What | undefined {
+  if (a.row.kind !== b.row.kind || a.row.depth !== b.row.depth) {
+    if (a.row.kind === "end" || b.row.kind === "end") return "end";
+    return a.row.kind === "call" || b.row.kind === "call" ? "call" : "prompt";
+  }
+  const length = Math.max(a.parts.length, b.parts.length);
+  for (let at = 0; at < length; at++) {
+    const [what, one] = a.parts[at] ?? [];
+    const [otherWhat, other] = b.parts[at] ?? [];
+    if (what === otherWhat && one === other) continue;
+    // The text of a prompt is compared last, for its own name.
+    const found = what ?? otherWhat;
+    return a.row.kind === "prompt" && found === "answer" ? "prompt" : found;
+  }
+  return undefined;
+}
+
+/** How many pairs are looked at to match what comes after the parting. */
+const mostPairs = 4_000_000;
+
+/** Matches steps by kind and name: the longest common list; of very long ones place by place. */
+function matched(
+  left: readonly Step[],
+  right: readonly Step[],
+): readonly (readonly [Step | undefined, Step | undefined])[] {
+  if (left.length * right.length > mostPairs) {
+    return Array.from({ length: Math.max(left.length, right.length) }, (_, at) => [left[at], right[at]] as const);
+  }
+  const width = right.length + 1;
+  const common = new Uint32Array((left.length + 1) * width);
+  for (let i = left.length - 1; i >= 0; i--) {
+    for (let j = right.length - 1; j >= 0; j--) {
+      const next = common[(i + 1) * width + j + 1] as number;
+      const skipped = Math.max(common[(i + 1) * width + j] as number, common[i * width + j + 1] as number);
+      common[i * width + j] = left[i]?.key === right[j]?.key ? next + 1 : skipped;
+    }
+  }
+  const pairs: (readonly [Step | undefined, Step | undefined])[] = [];
+  let [i, j] = [0, 0];
+  while (i < left.length || j < right.length) {
+    const [one, other] = [left[i], right[j]];
+    if (one !== undefined && other !== undefined && one.key === other.key) {
+      pairs.push([one, other]);
+      i++;
+      j++;
+    } else if (
+      other === undefined ||
+      (one !== undefined && (common[(i + 1) * width + j] as number) >= (common[i * width + j + 1] as number))
+    ) {
+      pairs.push([one, undefined]);
+      i++;
+    } else {
+      pairs.push([undefined, other]);
+      j++;
+    }
+  }
+  return pairs;
+}
+
+function text(value: unknown): string {
+  return canonicalJson(value ?? null);
+}
+
+/** Arguments that mean the same are the same, whatever the order of their keys. */
+function argumentsText(raw: string): string {
+  const read = parseJson(raw);
+  return read.ok ? text(read.value) : raw;
+}

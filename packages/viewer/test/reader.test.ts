@@ -1,0 +1,199 @@
+import { definePrompt, defineTool, type RunRecord } from "@proviso/core";
+import { createJournal, memoryJournal, type Journal } from "@proviso/journal";
+import { bodyOf, frameSum, memoryStore } from "@proviso/journal/internal";
+import { folderJournal, sqliteJournal } from "@proviso/journal/node";
+import { modelAdapter } from "@proviso/runtime";
+import { scriptedModel } from "@proviso/runtime/testing";
+import { journalRuns, openRuns } from "@proviso/viewer";
+import { runRows } from "@proviso/viewer/runs";
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
+import { z } from "zod";
+import { evaluated, listed, slices } from "./support.ts";
+
+const ask = (key: string) => definePrompt({ ns: "app", key, params: z.object({}), text: "What is it?" }).bind({});
+
+async function folder(): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), "proviso-viewer-"));
+  onTestFinished(() => rm(path, { recursive: true, force: true }));
+  return path;
+}
+
+async function answered(journal: Journal, id: string, key: string, text: string): Promise<void> {
+  const adapter = modelAdapter(
+    scriptedModel([text === "" ? { failure: "provider", reason: "bad_request", message: "Broken." } : { text }]),
+  );
+  await adapter.evaluate(ask(key), { run: journal.run(id) }).catch(() => {});
+}
+
+it.each(["memory", "folder", "sqlite"])("VIEW-5 runs of a journal in a %s are listed and read", async (kind) => {
+  const path = await folder();
+  const journal =
+    kind === "memory"
+      ? memoryJournal()
+      : kind === "folder"
+        ? folderJournal(path)
+        : sqliteJournal(join(path, "runs.db"));
+  onTestFinished(() => journal.close());
+  await answered(journal, "one", "first", "Four.");
+  await answered(journal, "two", "second", "");
+  const reader = journalRuns(journal);
+  const { runs, cursor } = await reader.list();
+  expect(cursor).toBeUndefined();
+  expect(runs.map(({ runId, status, promptName, turns }) => [runId, status, promptName, turns]).reverse()).toEqual([
+    ["one", "executed", "app/first", 1],
+    ["two", "failed", "app/second", 1],
+  ]);
+  expect(runs.find(({ runId }) => runId === "two")?.error?.message).toBe("Broken.");
+  const kinds = (await listed(reader.records("one"))).map((record) =>
+    record.kind === "event" ? record.event.type : record.kind,
+  );
+  expect(kinds).toEqual(["prompt.rendered", "provider.requested", "provider.responded", "prompt.executed"]);
+  expect(await reader.summary("none")).toBeUndefined();
+  expect(await listed(reader.records("none"))).toEqual([]);
+});
+
+it("VIEW-6 a list is searched, sorted and paged", async () => {
+  const journal = memoryJournal();
+  for (let n = 0; n < 7; n++)
+    await answered(journal, `run ${n}`, n % 2 === 0 ? "even" : "odd", n === 3 ? "" : `It is ${n}.`);
+  const reader = journalRuns(journal);
+  const ids = async (query: Parameters<typeof reader.list>[0]) =>
+    (await reader.list(query)).runs.map(({ runId }) => runId);
+  expect(await ids({ text: "IT IS 4" })).toEqual(["run 4"]);
+  expect(await ids({ text: "broken" })).toEqual(["run 3"]);
+  expect(await ids({ status: "failed" })).toEqual(["run 3"]);
+  expect((await ids({ promptName: "app/odd", order: "oldest" })).toSorted()).toEqual(["run 1", "run 3", "run 5"]);
+  expect(await ids({ undone: true })).toEqual([]);
+  for (const order of ["newest", "oldest", "slowest", "costliest"] as const) {
+    const all: string[] = [];
+    for (let cursor: string | undefined; ;) {
+      const page = await reader.list({ limit: 3, order, cursor });
+      all.push(...page.runs.map(({ runId }) => runId));
+      ({ cursor } = page);
+      if (cursor === undefined) break;
+    }
+    expect(all.toSorted()).toEqual(Array.from({ length: 7 }, (_, n) => `run ${n}`));
+  }
+  await expect(reader.list({ limit: 0 })).rejects.toThrow("from 1 to 500");
+  await expect(reader.list({ cursor: "odd" })).rejects.toThrow("cursor");
+});
+
+it("VIEW-9 records come as they are written, each once", async () => {
+  const journal = memoryJournal();
+  const reader = journalRuns(journal, { slices });
+  const ending = new AbortController();
+  const seen: RunRecord[] = [];
+  const following = (async () => {
+    for await (const record of reader.follow({ runId: "r", after: -1, signal: ending.signal })) {
+      seen.push(record);
+      if (record.kind === "event" && record.event.type === "prompt.executed" && record.event.parent === undefined) {
+        ending.abort();
+      }
+    }
+  })();
+  const turns = [
+    {
+      throttles: 1,
+      text: "Now.",
+      calls: (["deep", "write", "fail"] as const).map((tool) => ({ tool, id: undefined })),
+    },
+  ];
+  const random = { turns, isStreamed: true, denies: false, vetoes: false, maxTurns: 5, budget: undefined };
+  await evaluated(random, journal);
+  await following;
+  const all = await listed(journalRuns(journal, { slices }).records("r"));
+  expect(seen).toEqual(all.slice(0, seen.length));
+  expect(all.length - seen.length).toBeLessThanOrEqual(1);
+});
+
+it("VIEW-5 a damaged record is a row that says so, behind what was read before it", async () => {
+  const journal = memoryJournal();
+  await answered(journal, "r", "first", "Four.");
+  const entries = await listed(journal.entries("r"));
+  const store = memoryStore();
+  const half = Math.ceil(entries.length / 2);
+  for (const [first, part] of [
+    [0, entries.slice(0, half)],
+    [half, entries.slice(half)],
+  ] as const) {
+    const body = bodyOf(1, part);
+    const of = { run: "r", first, body };
+    const sum = first === 0 ? frameSum(of) : (frameSum(of) ^ 1) >>> 0;
+    await store.append([
+      { ...of, count: part.length, writer: "w", sum, summary: '{"prompt":"app/first","state":"open"}' },
+    ]);
+  }
+  const rows = runRows();
+  for (const record of await listed(journalRuns(createJournal(store)).records("r"))) rows.add(record);
+  expect(rows.rows.at(-1)).toMatchObject({
+    kind: "unreadable",
+    status: "failed",
+    title: expect.stringContaining("damaged"),
+  });
+});
+
+it("VIEW-5 a file is read as it is: it stays byte-equal, also while another process would write to it", async () => {
+  const file = join(await folder(), "runs.db");
+  const journal = sqliteJournal(file);
+  await answered(journal, "one", "first", "Four.");
+  await journal.close();
+  const bytes = await readFile(file);
+  {
+    await using reader = openRuns(file);
+    expect((await reader.list()).runs.map(({ runId }) => runId)).toEqual(["one"]);
+    expect(await listed(reader.records("one"))).toHaveLength(4);
+  }
+  expect(Buffer.compare(await readFile(file), bytes)).toBe(0);
+});
+
+it("VIEW-5 what is no journal is refused with one sentence", async () => {
+  const path = await folder();
+  expect(() => openRuns(join(path, "none.db"))).toThrow(/^There is no journal at .*none\.db\.$/);
+  await writeFile(
+    join(path, "text.db"),
+    "This is no database at all, but it is long enough to be looked at as one.".repeat(20),
+  );
+  expect(() => openRuns(join(path, "text.db"))).toThrow(expect.objectContaining({ reason: "foreign" }));
+  await writeFile(join(path, "empty.db"), "");
+  expect(() => openRuns(join(path, "empty.db"))).toThrow(/is no journal: it is empty/);
+});
+
+it("VIEW-5 a run whose process is gone without an end is stopped, one of a living process is running", async () => {
+  const file = join(await folder(), "runs.db");
+  const program = `
+    import { definePrompt, defineTool } from "@proviso/core";
+    import { sqliteJournal } from "@proviso/journal/node";
+    import { modelAdapter } from "@proviso/runtime";
+    import { scriptedModel } from "@proviso/runtime/testing";
+    import { z } from "zod";
+    const end = defineTool({ name: "end", description: "Ends.", input: z.object({}), execute: () => process.exit(3) });
+    const prompt = definePrompt({ key: "gone", sections: [{ key: "task", text: "Go.", tools: [end] }] });
+    const model = scriptedModel([{ toolCalls: [{ name: "end", arguments: {} }] }]);
+    await modelAdapter(model).evaluate(prompt.bind(), { run: sqliteJournal(${JSON.stringify(file)}).run("gone") });
+  `;
+  const args = ["--conditions=@proviso/source", "--input-type=module-typescript", "--eval", program];
+  await new Promise<void>((done) => void execFile(process.execPath, args, { cwd: import.meta.dirname }, () => done()));
+  const journal = sqliteJournal(file);
+  onTestFinished(() => journal.close());
+  let release: (() => void) | undefined;
+  const waiting = new Promise<void>((done) => (release = done));
+  const wait = defineTool({
+    name: "wait",
+    description: "Waits.",
+    input: z.object({}),
+    execute: () => waiting.then(() => "over"),
+  });
+  const alive = definePrompt({ ns: "app", key: "alive", sections: [{ key: "task", text: "Wait.", tools: [wait] }] });
+  const model = scriptedModel([{ toolCalls: [{ name: "wait", arguments: {} }] }, { text: "Now." }]);
+  const evaluating = modelAdapter(model).evaluate(alive.bind(), { run: journal.run("alive") });
+  await using reader = openRuns(file);
+  await expect.poll(async () => (await reader.summary("alive"))?.status).toBe("running");
+  expect((await reader.summary("gone"))?.status).toBe("stopped");
+  release?.();
+  await evaluating;
+  expect((await reader.summary("alive"))?.status).toBe("executed");
+});

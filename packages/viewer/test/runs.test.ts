@@ -1,0 +1,159 @@
+import { definePrompt, defineSection, defineTool, type RunRecord } from "@proviso/core";
+import { memoryJournal } from "@proviso/journal";
+import { createSession, modelAdapter } from "@proviso/runtime";
+import { scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
+import { journalRuns } from "@proviso/viewer";
+import { compareRuns, limitsAt, runRows, stateChange } from "@proviso/viewer/runs";
+import { expect, it } from "vitest";
+import { z } from "zod";
+import { listed, noted, notes } from "./support.ts";
+
+function reviewed(text = "Review {{file}}.") {
+  const note = defineTool({
+    name: "note",
+    description: "Takes a note.",
+    input: z.object({ text: z.string() }),
+    execute({ text: taken }, { session }) {
+      session.dispatch(noted({ text: taken }));
+      if (taken === "b.ts") throw new Error("b.ts does not exist.");
+      return taken.length;
+    },
+  });
+  return definePrompt({
+    ns: "app",
+    key: "review",
+    params: z.object({ file: z.string() }),
+    slices: [notes],
+    sections: [defineSection({ key: "task", text, tools: [note] })],
+  });
+}
+
+const script: readonly ScriptedStep[] = [
+  {
+    text: "Let me note that.\nAnd more.",
+    toolCalls: [
+      { id: "c1", name: "note", arguments: { text: "a.ts" } },
+      { id: "c2", name: "note", arguments: { text: "b.ts" } },
+      { id: "c3", name: "nothing", arguments: {} },
+      { id: "c4", name: "note", arguments: { wrong: 1 } },
+    ],
+  },
+  { failure: "throttle", kind: "rate_limit", message: "Later.", retryAfterMs: 5 },
+  { text: "Done." },
+];
+
+async function recorded(
+  steps: readonly ScriptedStep[] = script,
+  given: {
+    readonly id?: string;
+    readonly text?: string;
+    readonly file?: string;
+    readonly maxTotalTokens?: number;
+  } = {},
+) {
+  const { id = "r", text, file = "a.ts", maxTotalTokens } = given;
+  const journal = memoryJournal();
+  let now = 0;
+  const clock = { now: () => (now += 1), sleep: async (ms: number) => void (now += ms) };
+  const adapter = modelAdapter(scriptedModel([...steps]), { clock });
+  const session = createSession({ slices: [notes] });
+  const budget = maxTotalTokens === undefined ? {} : { budget: { maxTotalTokens } };
+  const run = { session, run: journal.run(id), ...budget };
+  await adapter.evaluate(reviewed(text).bind({ file }), run).catch(() => {});
+  const reader = journalRuns(journal, { slices: [notes] });
+  return { journal, reader, records: await listed(reader.records(id)) };
+}
+
+function rowsOf(records: readonly RunRecord[]) {
+  const made = runRows();
+  for (const record of records) made.add(record);
+  return made.rows;
+}
+
+it("VIEW-6 a call is one line: undone, not run and done are shown apart, and a wait is a line of its own", async () => {
+  const { records } = await recorded();
+  expect(rowsOf(records).map(({ kind, status, title }) => `${kind} ${status} ${title}`)).toEqual([
+    "prompt done app/review, 1 section",
+    "turn done Let me note that.",
+    'call done note {"text":"a.ts"}',
+    'app done noted {"text":"a.ts"}',
+    'call undone note {"text":"b.ts"}',
+    "call not-run nothing {}",
+    'call not-run note {"wrong":1}',
+    "turn done Done.",
+    expect.stringMatching(/^wait done rate_limit, [\d.]+ s \(Retry-After 0\)$/),
+    "end done Done.",
+  ]);
+});
+
+it("VIEW-6 rows come the same from records one by one, and each record is in one of them", async () => {
+  const { records } = await recorded();
+  const growing = runRows();
+  const sizes = records.map((record) => {
+    growing.add(record);
+    return growing.rows.length;
+  });
+  expect(sizes.toSorted((a, b) => a - b)).toEqual(sizes);
+  expect(growing.rows).toEqual(rowsOf(records));
+  for (const row of growing.rows) expect(row.from).toBeLessThanOrEqual(row.until);
+});
+
+it("VIEW-7 what a call changed is shown before and after, and an undone call left the state as it was", async () => {
+  const { reader, records } = await recorded();
+  const change = await stateChange(reader, "r", "c1");
+  expect(change?.undone).toBe(false);
+  expect(change?.slices.map(({ name, before, after }) => ({ name, before, after }))).toEqual([
+    { name: "notes", before: [], after: ["asked note", "a.ts", "ended note"] },
+  ]);
+  const undone = await stateChange(reader, "r", "c2");
+  expect(undone).toEqual({ undone: true, slices: [], touched: [] });
+  expect(await stateChange(reader, "r", "c9")).toBeUndefined();
+  const marked = records.filter((record) => record.kind === "state" && record.call?.undone === true);
+  expect(marked).toHaveLength(1);
+});
+
+it("VIEW-8 limits are those at the selected record", async () => {
+  const { records } = await recorded(script, { maxTotalTokens: 1_000_000 });
+  const spent = records.map(({ n }) => limitsAt(records, n).budget[0]?.spent ?? -1).filter((each) => each >= 0);
+  expect(spent.toSorted((a, b) => a - b)).toEqual(spent);
+  expect(spent[0]).toBe(0);
+  const total = records.reduce(
+    (sum, record) =>
+      record.kind === "event" && record.event.type === "provider.responded"
+        ? sum + record.event.usage.totalTokens
+        : sum,
+    0,
+  );
+  expect(limitsAt(records, Infinity)).toEqual({
+    budget: [{ name: "maxTotalTokens", limit: 1_000_000, spent: total }],
+  });
+});
+
+it("VIEW-10 two runs of the same are the same, whatever their ids and times", async () => {
+  const one = await recorded();
+  const other = await recorded(script, { id: "other" });
+  const { parted, steps, usage } = compareRuns(one.records, other.records);
+  expect(parted).toBeUndefined();
+  expect(steps.every(({ same }) => same)).toBe(true);
+  expect(usage.a).toEqual(usage.b);
+});
+
+it.each([
+  ["prompt", 0, script, { text: "Look at {{file}}." }],
+  ["params", 0, script, { file: "z.ts" }],
+  ["answer", 1, [{ ...(script[0] as object), text: "Other." }, ...script.slice(1)], {}],
+  [
+    "call",
+    2,
+    [{ text: "Let me note that.\nAnd more.", toolCalls: [{ id: "x", name: "note", arguments: { text: "c.ts" } }] }],
+    {},
+  ],
+  ["end", 7, [...script.slice(0, 2), { failure: "provider", reason: "bad_request", message: "Broken." }], {}],
+] as const)("VIEW-10 the first step that differs is named: %s", async (what, at, steps, given) => {
+  const one = await recorded();
+  const other = await recorded(steps as readonly ScriptedStep[], { ...given, id: "other" });
+  const { parted, steps: compared } = compareRuns(one.records, other.records);
+  if (what === "end") expect(parted?.at).toBeGreaterThan(5);
+  else expect(parted).toEqual({ what, at });
+  expect(compared.slice(0, parted?.at).every(({ same }) => same)).toBe(true);
+});
