@@ -82,8 +82,16 @@ export async function goBack(stage: Stage, scope: Scope): Promise<void> {
   const { clock } = environment;
   const stores = [...cells.map(({ store }) => store), sessions.get(scope.session) as Store];
   try {
-    const snapshot = await createSnapshot({ ...scope, tag: "back" });
-    const marks = stores.map((store) => [store, record.texts(store)] as const);
+    let marks: readonly (readonly [Store, readonly string[]])[] = [];
+    // The tag is read when the snapshot is made. A call that waited for it works before its promise has resolved.
+    const tagged = {
+      ...scope,
+      get tag(): string {
+        marks = stores.map((store) => [store, record.texts(store)] as const);
+        return "back";
+      },
+    };
+    const snapshot = await createSnapshot(tagged);
     for (let times = 1 + random.int(2); times > 0; times--) {
       await clock.sleep(random.int(400));
       // The session is restored first, at once; what the application dispatches from then on stands.
