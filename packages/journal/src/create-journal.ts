@@ -3,7 +3,7 @@ import { DefinitionError, JournalError, NotSupportedError, type JournalRun } fro
 import { checkOptionNames } from "@proviso/core/provider";
 import { describeValue } from "@proviso/core/internal";
 import { openSecrets, redactionOf, systemId } from "@proviso/runtime/internal";
-import { runOf } from "@proviso/runtime/recording";
+import { lastingEnd, runOf, standingEntries } from "@proviso/runtime/recording";
 import { runId } from "./check-frames.ts";
 import type { ForkOptions, Journal, JournalOptions, ReplayOptions, RunOptions } from "./journal.ts";
 import { unknownProcesses, type Processes } from "./process-name.ts";
@@ -14,7 +14,6 @@ import type { AppendNow } from "./memory-store.ts";
 import { appendAfter, resolveRun } from "./resolving.ts";
 import { notFound, runSource, type Shared, type SourceOptions } from "./source.ts";
 import { tornBytes, type JournalStore } from "./store.ts";
-import type { Summary } from "./summary.ts";
 import { WriteQueue } from "./writing.ts";
 
 /** What a journal needs of the machine beside its store. */
@@ -149,11 +148,13 @@ function changesOf(shared: Shared): Pick<Journal, "cancel" | "copy" | "remove" |
   const { store, queue } = shared;
   return {
     async cancel(id, reason) {
-      const run = await readBegun(shared, id);
-      const summary = run.summary();
-      const { state } = summary.saved;
-      if (state === "executed" || state === "failed" || state === "cancelled") return false;
-      await appendCancelled(shared, id, run, summary, reason);
+      for (let run = await readBegun(shared, id); ; run = await readRun(store, id)) {
+        const standing = standingEntries(run.entries);
+        // A run that a limit ended goes on when it is evaluated again: it can be cancelled, too.
+        if (lastingEnd(standing) !== undefined || standing.some(({ kind }) => kind === "cancelled")) return false;
+        // A process that works on the run is refused with its next frame. Where it writes meanwhile, this is tried again.
+        if (await appendAfter(shared, id, { run, summary: run.summary() }, { kind: "cancelled", reason })) break;
+      }
       shared.open.get(id)?.(reason);
       return true;
     },
@@ -196,16 +197,3 @@ function existsAlready(id: string): JournalError {
 
 /** Runs that are removed in one step: other work goes on between two. */
 const removedAtOnce = 20;
-
-/** A process that works on the run is refused with its next frame. Where it writes meanwhile, this is tried again behind that. */
-async function appendCancelled(
-  shared: Shared,
-  id: string,
-  first: ReadRun,
-  summary: Summary,
-  reason: string | undefined,
-): Promise<void> {
-  for (let run = first; ; run = await readRun(shared.store, id)) {
-    if (await appendAfter(shared, id, { run, summary }, { kind: "cancelled", reason })) return;
-  }
-}

@@ -31,6 +31,47 @@ interface RunFile {
   readonly torn: number;
 }
 
+/** The end of a run's file. */
+interface RunEnd {
+  /** Bytes of whole lines. */
+  readonly bytes: number;
+  /** How many entries the run has. */
+  readonly length: number;
+}
+
+/** Appends, and remembers where the runs end: what only grows is not read again. */
+class RunEnds {
+  readonly #ends = new Map<string, RunEnd>();
+  readonly #fileOf: (run: string) => string;
+
+  constructor(fileOf: (run: string) => string) {
+    this.#fileOf = fileOf;
+  }
+
+  append(frame: Frame): "kept" | "fenced" {
+    const { run, first, count } = frame;
+    const file = this.#fileOf(run);
+    const { bytes, length } = this.#endOf(run, file);
+    if (first !== length) return stands(readRun(file, run).frames, frame) ? "kept" : "fenced";
+    this.#ends.delete(run);
+    const written = writeLine(file, bytes, lineOf(frame));
+    this.#ends.set(run, { bytes: bytes + written, length: first + count });
+    return "kept";
+  }
+
+  forget(run: string): void {
+    this.#ends.delete(run);
+  }
+
+  #endOf(run: string, file: string): RunEnd {
+    const known = this.#ends.get(run);
+    if (known !== undefined && existsSync(file) && statSync(file).size === known.bytes) return known;
+    const { frames, bytes } = readRun(file, run);
+    const last = frames.at(-1);
+    return { bytes, length: last === undefined ? 0 : last.first + last.count };
+  }
+}
+
 /**
  * Keeps each run in a file of JSON Lines in one folder, `<id>.jsonl` with `/` as `%2F`: to read, to compare, to commit. It
  * serves one process at a time, and an append is in the file when it resolves.
@@ -51,23 +92,16 @@ export function folderStore(path: string): JournalStore {
     }
   };
   const fileOf = (run: string): string => join(folder, `${nameOf(run)}${ending}`);
-  const append = (frame: Frame): "kept" | "fenced" => {
-    const file = fileOf(frame.run);
-    const { frames, bytes } = readRun(file, frame.run);
-    const last = frames.at(-1);
-    const length = last === undefined ? 0 : last.first + last.count;
-    if (frame.first !== length) return stands(frames, frame) ? "kept" : "fenced";
-    writeLine(file, bytes, lineOf(frame));
-    return "kept";
-  };
+  const ends = new RunEnds(fileOf);
   return Object.freeze<JournalStore>({
     name: `folder ${folder}`,
     async append(frames) {
       check();
       checkFrames(frames);
+      for (const { run } of frames) checkName(run);
       return failing("Writing", () => {
         mkdirSync(folder, { recursive: true });
-        return frames.map(append);
+        return frames.map((frame) => ends.append(frame));
       });
     },
     async *read(run, from = 0) {
@@ -87,6 +121,7 @@ export function folderStore(path: string): JournalStore {
     async remove(runs) {
       check();
       const files = runs.map((run) => fileOf(runId(run)));
+      runs.forEach((run) => ends.forget(run));
       failing("Writing", () => files.forEach((file) => rmSync(file, { force: true })));
     },
     async close() {
@@ -110,13 +145,39 @@ function nameOf(run: string): string {
   );
 }
 
+/** Bytes of a file's name, on the usual file systems. */
+const longestName = 255;
+
+/** @throws {DefinitionError} for a run whose file cannot be named. */
+function checkName(run: string): void {
+  const bytes = Buffer.byteLength(nameOf(run)) + ending.length;
+  if (bytes <= longestName) return;
+  throw new DefinitionError(
+    `The id of the run "${run.slice(0, 20)}…" makes a file name of ${bytes} bytes: a journal in a folder takes ${longestName}.`,
+  );
+}
+
 function newestFirst(folder: string): readonly { readonly run: string; readonly file: string }[] {
   if (!existsSync(folder)) return [];
-  const names = readdirSync(folder).filter((name) => name.endsWith(ending));
-  return names
-    .map((name) => ({ run: decodeURIComponent(name.slice(0, -ending.length)), file: join(folder, name) }))
+  return readdirSync(folder)
+    .flatMap((name) => {
+      const run = runNamed(name);
+      // Files of others are passed over.
+      return run === undefined ? [] : [{ run, file: join(folder, name) }];
+    })
     .map((found) => ({ ...found, changedAt: statSync(found.file).mtimeMs }))
     .toSorted((a, b) => b.changedAt - a.changedAt);
+}
+
+/** The run of a file; undefined: it is no file of a run. */
+function runNamed(name: string): string | undefined {
+  if (!name.endsWith(ending)) return undefined;
+  try {
+    const run = runId(decodeURIComponent(name.slice(0, -ending.length)));
+    return `${nameOf(run)}${ending}` === name ? run : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function lineOf({ first, count, writer, sum, summary, body }: Frame): string {
@@ -150,8 +211,8 @@ function frameIn(line: string, run: string): Frame {
   return { ...(fields as unknown as Frame), run };
 }
 
-/** Writes behind the whole lines; a part of a line is taken away again. */
-function writeLine(file: string, bytes: number, line: string): void {
+/** Writes behind the whole lines, and returns how many bytes; a part of a line is taken away again. */
+function writeLine(file: string, bytes: number, line: string): number {
   const descriptor = openSync(file, "a", 0o600);
   try {
     if (fstatSync(descriptor).size > bytes) ftruncateSync(descriptor, bytes);
@@ -162,6 +223,7 @@ function writeLine(file: string, bytes: number, line: string): void {
       ftruncateSync(descriptor, bytes);
       throw error;
     }
+    return wanted.length;
   } finally {
     closeSync(descriptor);
   }

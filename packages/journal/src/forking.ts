@@ -19,11 +19,13 @@ export function forkedEntries(
   { id, at, result }: ForkPoint,
 ): readonly JournalEntry[] {
   const kept = entriesToStep(standing, at);
-  if (kept === undefined) {
-    throw new JournalError(`The run "${id}" has no step ${at}.`, { reason: "not_found", run: id });
-  }
+  if (kept === undefined) throw noStep(id, at);
   const entries = result === undefined ? kept : withResult(kept, { id, at, result });
   return entries.map((entry, index) => ({ ...entry, index, attempt: 1 }));
+}
+
+export function noStep(id: string, step: number | undefined): JournalError {
+  return new JournalError(`The run "${id}" has no step ${step}.`, { reason: "not_found", run: id });
 }
 
 /** Puts another result in place of what the last step, a call, came to. */

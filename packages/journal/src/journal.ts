@@ -50,8 +50,8 @@ export interface Journal extends AsyncDisposable {
    */
   resolve(token: string, decision: PolicyDecision | { readonly result: ToolReturn<unknown> }): Promise<RunSummary>;
   /**
-   * Ends a run for good, also one that another process works on: nothing of it begins any more, and it rejects with an AbortedError. false: it
-   * had ended.
+   * Ends a run for good, also one that another process works on: nothing of it begins any more, and it rejects with an
+   * AbortedError; one that a limit ended does not go on. false: it had ended with an answer or for good.
    */
   cancel(id: string, reason?: string): Promise<boolean>;
   /** Copies a run under the same id. @throws {JournalError} "exists", "not_found". */
@@ -109,7 +109,10 @@ export interface RunFilter {
   readonly prefix?: string | undefined;
 }
 
-/** open: begun, and nothing has ended it; its process may live or be gone. */
+/**
+ * open: begun, and nothing has ended it; its process may live or be gone. failed: where a limit ended it, or a failure that
+ * may pass, it goes on when it is evaluated again.
+ */
 export type RunState = "open" | "suspended" | "executed" | "failed" | "cancelled";
 
 /** What a list shows of a run. */

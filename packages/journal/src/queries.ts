@@ -1,12 +1,11 @@
 // What can be asked of a journal: lists, descriptions, entries.
 import { systemClock } from "@proviso/core";
 import { noUsage } from "@proviso/core/internal";
-import { parseJson } from "@proviso/core/provider";
 import { standingEntries, stepsOf, type EntryOf, type JournalEntry } from "@proviso/runtime/recording";
 import type { Effect, RunDescription, RunFilter, RunStep, RunSummary } from "./journal.ts";
 import type { ReadRun } from "./reading.ts";
 import type { JournalStore } from "./store.ts";
-import { summaryOf, type SavedSummary } from "./summary.ts";
+import { readSummary, summaryOf } from "./summary.ts";
 
 /** Lists runs, those changed last first. */
 export async function* listRuns(store: JournalStore, filter: RunFilter): AsyncGenerator<RunSummary, void, undefined> {
@@ -20,12 +19,6 @@ export async function* listRuns(store: JournalStore, filter: RunFilter): AsyncGe
     if (filter.since !== undefined && saved.updatedAt < filter.since.getTime()) continue;
     yield summaryOf(run, saved);
   }
-}
-
-/** A summary that cannot be read is passed over: `describe` says what is wrong with its run. */
-function readSummary(text: string): SavedSummary | undefined {
-  const read = parseJson(text);
-  return read.ok ? (read.value as SavedSummary) : undefined;
 }
 
 /** Returns all entries; those that no attempt went on from are marked. */

@@ -1,11 +1,10 @@
 // A run as it is read: all of its entries, and the last writer.
-import { parseJson } from "@proviso/core/provider";
 import type { JournalEntry } from "@proviso/runtime/recording";
 import { standingEntries } from "@proviso/runtime/recording";
 import { entriesOf } from "./format.ts";
 import { readFrames } from "./read-frames.ts";
 import type { JournalStore } from "./store.ts";
-import { Summary, type SavedSummary } from "./summary.ts";
+import { readSummary, Summary, type SavedSummary } from "./summary.ts";
 
 /** The record of a run. */
 export interface ReadRun {
@@ -32,7 +31,7 @@ export async function readRun(store: JournalStore, id: string): Promise<ReadRun>
     for (const entry of read) entries.push(entry);
     ({ writer } = frame);
     attempt = read.at(-1)?.attempt ?? attempt;
-    forkOf ??= forkIn(frame.summary);
+    forkOf ??= readSummary(frame.summary)?.forkOf;
   }
   return {
     entries,
@@ -46,9 +45,4 @@ export async function readRun(store: JournalStore, id: string): Promise<ReadRun>
       return summary;
     },
   };
-}
-
-function forkIn(text: string): SavedSummary["forkOf"] {
-  const read = parseJson(text);
-  return read.ok ? (read.value as SavedSummary).forkOf : undefined;
 }

@@ -28,7 +28,7 @@ import { summaryOf, type Summary } from "./summary.ts";
 
 /** Appends an entry of a process that evaluates nothing; false: another one has written meanwhile. */
 export async function appendAfter(
-  { store, processes }: Shared,
+  { store, processes, hide }: Shared,
   id: string,
   { run, summary }: { readonly run: ReadRun; readonly summary: Summary },
   content: EntryContent,
@@ -36,7 +36,7 @@ export async function appendAfter(
   const evaluationId = run.entries[0]?.evaluationId ?? "";
   const at = Math.max(run.entries.at(-1)?.at ?? 0, systemClock.now());
   const base = { index: run.length, attempt: run.attempt, at, evaluationId, isVoid: false };
-  const entry: JournalEntry = { ...base, ...content };
+  const entry: JournalEntry = hide({ ...base, ...content });
   summary.add(entry);
   const writer = { run: id, attempt: run.attempt, writer: processes.newWriter() };
   const frame = new FrameToWrite(writer, run.length, [entry], summary.saved).written();

@@ -1,5 +1,6 @@
 // What a list shows of a run; kept with each frame, so that no record has to be read for it.
 import type { Usage } from "@proviso/core";
+import { isRecord, parseJson } from "@proviso/core/provider";
 import { addUsage, noUsage } from "@proviso/core/internal";
 import { pendingOf, type EntryOf, type JournalEntry, type RecordedEvent } from "@proviso/runtime/recording";
 import type { RunState, RunSummary } from "./journal.ts";
@@ -88,6 +89,15 @@ export class Summary {
     else if (event.type === "provider.responded") saved.usage = addUsage(saved.usage, event.usage);
     else if (event.type === "prompt.executed" || event.type === "prompt.failed") saved.usage = event.usage;
   }
+}
+
+/** Reads a summary. undefined: it is not one, and is passed over; `describe` says what is wrong with its run. */
+export function readSummary(text: string): SavedSummary | undefined {
+  const read = parseJson(text);
+  if (!read.ok || !isRecord(read.value)) return undefined;
+  const { state, startedAt, updatedAt, usage } = read.value;
+  const isWhole = typeof state === "string" && typeof startedAt === "number" && typeof updatedAt === "number";
+  return isWhole && isRecord(usage) ? (read.value as unknown as SavedSummary) : undefined;
 }
 
 /** A summary for users. */

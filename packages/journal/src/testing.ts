@@ -29,7 +29,7 @@ export interface Replayed<Output> {
 /**
  * Replays a recorded run, for a test: no adapter, key, network or clock is needed. A template is bound with the recorded
  * params.
- * @throws {RunError} "diverged" at the first difference; "journal", whose cause is a JournalError "not_found" or "damaged".
+ * @throws {DefinitionError} for anything but what `journal.replay` returns. {RunError} "diverged" at the first difference; "journal", whose cause is a JournalError "not_found" or "damaged".
  */
 export async function replay<Output>(
   prompt: Prompt<Output> | PromptTemplate<never, Output>,
@@ -46,7 +46,9 @@ export async function replay<Output>(
     const response = await adapter.evaluate(bound, { ...options, run, session });
     return { response, failure: undefined, events, session };
   } catch (failure) {
-    if (!isEvaluationFailure(failure) || failure instanceof RunError) throw failure;
+    if (!isEvaluationFailure(failure)) throw failure;
+    // A run that waited for a decision has ended so.
+    if (failure instanceof RunError && failure.reason !== "suspended") throw failure;
     return { response: undefined, failure, events, session };
   }
 }

@@ -1,4 +1,4 @@
-declare const mode: unique symbol;
+declare const brand: unique symbol;
 
 /**
  * One run of a journal, for the option `run` of `evaluate` and `stream`: made by `journal.run`, `journal.replay` or
@@ -7,8 +7,8 @@ declare const mode: unique symbol;
 export interface JournalRun {
   /** The id of the run in its journal. */
   readonly id: string;
-  /** Separates the three kinds for the compiler alone: no such field exists. */
-  readonly [mode]: "run" | "replay" | "fork";
+  /** A mark for the compiler alone, so that no other object is taken for a run: no such field exists. */
+  readonly [brand]: true;
 }
 
 /** How much of a response came from the record of its run. */

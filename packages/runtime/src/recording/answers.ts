@@ -7,6 +7,12 @@ import { messageHash, restHashes, restNames } from "./hashes.ts";
 
 type Asked = Pick<EntryOf<"asked">, "same" | "hashes">;
 
+/** What a request has now. */
+interface AskedNow extends Asked {
+  /** How many of the hashes are of messages; the others are those of `restNames`. */
+  readonly messages: number;
+}
+
 /** The last request of an evaluation. */
 interface LastRequest {
   readonly messages: readonly Message[];
@@ -18,8 +24,8 @@ interface LastRequest {
 export class RequestHashes {
   readonly #last = new Map<string, LastRequest>();
 
-  of(run: Run, request: ModelRequest | undefined): Asked {
-    if (request === undefined) return { same: 0, hashes: [] };
+  of(run: Run, request: ModelRequest | undefined): AskedNow {
+    if (request === undefined) return { same: 0, hashes: [], messages: 0 };
     const { messages, tools } = request;
     const last = this.#last.get(run.evaluationId);
     const hide = run.world.secrets === undefined ? undefined : (text: string): string => run.redaction.value(text);
@@ -28,20 +34,22 @@ export class RequestHashes {
     const isSameRest = last !== undefined && last.tools === tools;
     const rest = isSameRest ? last.rest : restHashes(request, hide);
     this.#last.set(run.evaluationId, { messages, tools, rest });
-    return { same, hashes: isSameRest ? hashes : [...hashes, ...rest] };
+    return { same, hashes: isSameRest ? hashes : [...hashes, ...rest], messages: hashes.length };
   }
 
   /** Returns where a request differs from the recorded one. */
-  difference(recorded: Asked, now: Asked): Omit<Difference, "what"> | undefined {
-    const at = recorded.hashes.findIndex((hash, index) => hash !== now.hashes[index]);
-    const isLonger = now.hashes.length > recorded.hashes.length;
-    if (at === -1 && !isLonger && recorded.same === now.same) return undefined;
+  difference(recorded: Asked, now: AskedNow): Omit<Difference, "what"> | undefined {
     if (recorded.same !== now.same) return { path: "messages", recorded: recorded.same, now: now.same };
-    const index = at === -1 ? recorded.hashes.length : at;
-    const messages = Math.max(recorded.hashes.length, now.hashes.length) - restNames.length;
-    const path =
-      index < messages || now.same > 0 ? `messages[${now.same + index}]` : (restNames[index - messages] ?? "messages");
-    return { path, recorded: recorded.hashes[index], now: now.hashes[index] };
+    const length = Math.max(recorded.hashes.length, now.hashes.length);
+    for (let at = 0; at < length; at++) {
+      const [before, after] = [recorded.hashes[at], now.hashes[at]];
+      if (before === after) continue;
+      // Three more hashes than messages are those of the rest; any other number are more messages.
+      const isRest = at >= now.messages && length - now.messages === restNames.length;
+      const path = isRest ? restNames[at - now.messages] : undefined;
+      return { path: path ?? `messages[${now.same + at}]`, recorded: before, now: after };
+    }
+    return undefined;
   }
 }
 

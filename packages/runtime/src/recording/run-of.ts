@@ -23,7 +23,7 @@ export function runOf(source: RunSource): JournalRun {
     throw new DefinitionError(`runOf needs a RunSource, not ${describeValue(source)}.`);
   }
   return journalRun(
-    source.id,
+    source,
     (...given) => open(source, ...given),
     () => beginningOf(source),
   );

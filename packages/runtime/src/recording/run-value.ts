@@ -1,7 +1,11 @@
 // The value of the option `run`: it brings the code of recording along.
-import type { EvaluateOptions, JournalRun, Prompt } from "@proviso/core";
+import { DefinitionError, type EvaluateOptions, type JournalRun, type Prompt } from "@proviso/core";
+import { describeValue } from "@proviso/core/internal";
 import type { Run, Setup } from "../run.ts";
 import type { Tape } from "./contract.ts";
+
+/** "run" begins or continues, "replay" only reads, "fork" begins with entries of another run. */
+export type RunMode = "run" | "replay" | "fork";
 
 /** What a recorded run began with. */
 export interface RecordedBeginning {
@@ -31,11 +35,13 @@ export type OpenTape = (
 /** The value of the option `run`, which brings its code along. */
 class RecordedRun {
   readonly id: string;
+  readonly #mode: RunMode;
   readonly #open: OpenTape;
   readonly #read: () => Promise<RecordedBeginning>;
 
-  constructor(id: string, open: OpenTape, read: () => Promise<RecordedBeginning>) {
+  constructor(id: string, mode: RunMode, open: OpenTape, read: () => Promise<RecordedBeginning>) {
     this.id = id;
+    this.#mode = mode;
     this.#open = open;
     this.#read = read;
   }
@@ -44,19 +50,30 @@ class RecordedRun {
     return run.#open;
   }
 
+  /** @throws {DefinitionError} for a run that is not replayed: reading it would begin or continue it. */
   static read(run: RecordedRun): Promise<RecordedBeginning> {
-    return run.#read();
+    if (run.#mode === "replay") return run.#read();
+    throw new DefinitionError(`The run "${run.id}" cannot be replayed so: give journal.replay("${run.id}").`);
   }
 }
 
 /** Makes the value of the option `run`. */
-export function journalRun(id: string, open: OpenTape, read: () => Promise<RecordedBeginning>): JournalRun {
-  return Object.freeze(new RecordedRun(id, open, read)) as unknown as JournalRun;
+export function journalRun(
+  { id, mode }: { readonly id: string; readonly mode: RunMode },
+  open: OpenTape,
+  read: () => Promise<RecordedBeginning>,
+): JournalRun {
+  return Object.freeze(new RecordedRun(id, mode, open, read)) as unknown as JournalRun;
 }
 
-/** Reads what a run began with. @throws {JournalError} for one that has not begun. */
-export function recordedBeginning(run: JournalRun): Promise<RecordedBeginning> {
-  return RecordedRun.read(run as unknown as RecordedRun);
+/**
+ * Reads what a run began with.
+ * @throws {DefinitionError} for anything but what `journal.replay` returns. {JournalError} for a run that has not begun.
+ */
+export async function recordedBeginning(run: JournalRun): Promise<RecordedBeginning> {
+  const given: unknown = run;
+  if (given instanceof RecordedRun) return RecordedRun.read(given);
+  throw new DefinitionError(`replay needs journal.replay(id), not ${describeValue(given)}.`);
 }
 
 /** undefined: the options have no run, or none that can be read, which the evaluation refuses later. */

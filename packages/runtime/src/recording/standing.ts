@@ -1,4 +1,5 @@
 // What of a record stands: the entries that the last attempt went on from, and where the next one may go on.
+import type { EvaluationFailure } from "@proviso/core";
 import type { EntryOf, JournalEntry } from "./entries.ts";
 import type { UnknownCall } from "./run-source.ts";
 
@@ -75,22 +76,27 @@ function callIdOf(entry: JournalEntry): string | undefined {
   return "callId" in entry ? entry.callId : undefined;
 }
 
-/** Why a run that has ended cannot be answered from its record: its end was a limit or a failure that may pass. */
-const goesOnAfter = new Set([
-  "deadline",
-  "budget",
-  "turns",
-  "aborted",
-  "throttled",
-  "process",
-  "render",
-  "listener",
-  "internal",
-]);
+/** Whether a run that failed with this code goes on when it is evaluated again: a limit ended it, or what may pass. */
+const mayPass: Readonly<Record<EvaluationFailure["code"], boolean>> = {
+  deadline: true,
+  budget: true,
+  turns: true,
+  aborted: true,
+  throttled: true,
+  process: true,
+  render: true,
+  listener: true,
+  internal: true,
+  deadlock: false,
+  option: false,
+  output: false,
+  provider: false,
+  restore: false,
+  run: false,
+};
 
-/** Whether a failure with this code lets its run go on when it is evaluated again. */
-export function goesOn(code: string): boolean {
-  return goesOnAfter.has(code);
+export function goesOn(code: EvaluationFailure["code"]): boolean {
+  return mayPass[code];
 }
 
 /** Where the next attempt goes on. */

@@ -73,8 +73,8 @@ export class TapeEntries {
     return {
       ...world,
       clock: { now: () => this.now, sleep: world.clock.sleep.bind(world.clock) },
-      random: () => this.#drawn(random),
-      newId: () => this.#drawn(newId),
+      random: () => this.#drawn("number", random),
+      newId: () => this.#drawn("string", newId),
     };
   }
 
@@ -156,8 +156,12 @@ export class TapeEntries {
     return { run, isEmitted: this.isReplay, delivering: this.delivering, timed: (at) => (this.now = at) };
   }
 
-  #drawn<T>(draw: () => T): T {
+  #drawn<T>(type: "number" | "string", draw: () => T): T {
     if (!this.isLive) {
+      const next = this.prefix.peek();
+      if (next !== undefined && (next.kind !== "drew" || typeof next.value !== type)) {
+        this.diverge({ what: "extra", path: "", recorded: next.kind, now: `a ${type} that is drawn` });
+      }
       const entry = this.prefix.take("drew");
       if (entry !== undefined) return entry.value as T;
       this.goLive();
