@@ -177,6 +177,7 @@ function makeAdapter(
       files: provider.capabilities?.files,
       clock: setup.world.clock,
       prices,
+      reportsCost: of.reportsCost,
     },
   });
   return adapter;

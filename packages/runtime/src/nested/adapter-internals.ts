@@ -19,6 +19,8 @@ export interface AdapterFacts {
   readonly files: FileSupport | undefined;
   readonly clock: Clock;
   readonly prices: Prices;
+  /** Whether its answers say what they cost. */
+  readonly reportsCost: boolean;
 }
 
 /** Evaluates inside the tool call that `nesting` describes; undefined: an evaluation of its own. */

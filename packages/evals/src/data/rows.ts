@@ -1,0 +1,88 @@
+import { DefinitionError } from "@proviso/core";
+import { contentHash } from "@proviso/core/internal";
+import { isRecord } from "@proviso/core/provider";
+import type { Data } from "../definition.ts";
+
+/** A row with its names. */
+export interface NamedRow<Row> {
+  readonly row: Row;
+  readonly id: string;
+  /** undefined: rows have no groups. */
+  readonly group: string | undefined;
+  /** The hash of its content. */
+  readonly hash: string;
+}
+
+/** Digits of a hash that name a row. */
+const digits = 16;
+/** Faults that an error lists. */
+const mostListed = 20;
+
+/** Names a row by its content where nothing else does. */
+export function idOf<Row extends object>(row: Row, hash: string, given?: (row: Row) => string): string {
+  if (given !== undefined) return given(row);
+  const { id } = row as { readonly id?: unknown };
+  return typeof id === "string" || typeof id === "number" ? String(id) : hash.slice(0, digits);
+}
+
+/** Reads all of the data. A generator is read once. */
+export async function readData<Row extends object>(data: Data<Row>): Promise<readonly Row[]> {
+  if (Array.isArray(data)) return data as readonly Row[];
+  const rows: Row[] = [];
+  for await (const row of data) rows.push(row);
+  return rows;
+}
+
+/**
+ * Reads the rows and names them.
+ * @throws {DefinitionError} for rows that are no objects or have no id, two of one id, and no rows at all; all of them at once.
+ */
+export async function namedRows<Row extends object>(
+  data: Data<Row>,
+  {
+    id,
+    group,
+  }: { readonly id?: ((row: Row) => string) | undefined; readonly group?: ((row: Row) => string) | undefined },
+): Promise<readonly NamedRow<Row>[]> {
+  const rows = await readData(data);
+  if (rows.length === 0) throw new DefinitionError("The data of an eval have no rows.");
+  const named: NamedRow<Row>[] = [];
+  const faults: string[] = [];
+  const places = new Map<string, number>();
+  for (const [place, row] of rows.entries()) {
+    if (!isRecord(row)) {
+      faults.push(`row ${place + 1} is no object`);
+      continue;
+    }
+    const hash = contentHash(row);
+    const names = { id: idOf(row, hash, id), group: group?.(row) };
+    if (typeof names.id !== "string" || names.id === "") faults.push(`row ${place + 1} has no id`);
+    if (group !== undefined && typeof names.group !== "string") faults.push(`row ${place + 1} has no group`);
+    const before = places.get(names.id);
+    if (before !== undefined) faults.push(`rows ${before + 1} and ${place + 1} have the id "${names.id}"`);
+    places.set(names.id, place);
+    named.push({ row, hash, ...names });
+  }
+  if (faults.length > 0) throw new DefinitionError(`The data cannot be used: ${listed(faults)}.`);
+  return named;
+}
+
+function listed(faults: readonly string[]): string {
+  const shown = faults.slice(0, mostListed).join("; ");
+  return faults.length > mostListed ? `${shown}; and ${faults.length - mostListed} more` : shown;
+}
+
+/**
+ * Orders rows by the hash of seed and group, then of seed and id: the same on every machine, and adding a row moves no
+ * others.
+ */
+export function ordered<Row>(rows: readonly NamedRow<Row>[], seed: number): readonly NamedRow<Row>[] {
+  return rows
+    .map((row) => ({ row, of: contentHash([seed, row.group ?? row.id]), by: contentHash([seed, row.id]) }))
+    .toSorted((a, b) => compared(a.of, b.of) || compared(a.by, b.by))
+    .map(({ row }) => row);
+}
+
+function compared(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

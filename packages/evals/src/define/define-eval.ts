@@ -1,0 +1,159 @@
+import { DefinitionError, type ProviderAdapter } from "@proviso/core";
+import { describeValue } from "@proviso/core/internal";
+import { checkOptionNames } from "@proviso/core/provider";
+import type {
+  Eval,
+  EvalDefinition,
+  Gate,
+  Scorer,
+  ScorerLike,
+  TaskContext,
+  Variant,
+  VariantSettings,
+} from "../definition.ts";
+import type { Prompt } from "@proviso/core";
+
+/** A definition whose types do not matter any more: its functions are called with its own rows. */
+export type AnyDefinition = EvalDefinition<object, unknown>;
+
+/** A variant with nothing left out. */
+export interface ReadyVariant {
+  readonly name: string;
+  readonly adapter: ProviderAdapter;
+  readonly settings: VariantSettings;
+  readonly subject:
+    | { readonly prompt: (row: object) => Prompt }
+    | { readonly task: (row: object, context: TaskContext) => Promise<unknown> };
+}
+
+const definitions = new WeakMap<object, AnyDefinition>();
+
+const names = {
+  name: true,
+  data: true,
+  id: true,
+  group: true,
+  prompt: true,
+  task: true,
+  adapter: true,
+  variants: true,
+  scorers: true,
+  gates: true,
+  repetitions: true,
+  messages: true,
+  session: true,
+  resources: true,
+  timeoutMs: true,
+} as const;
+
+/**
+ * Makes an eval: rows, a subject in several variants, scorers, gates.
+ * @throws {DefinitionError} for neither or both of `prompt` and `task`, a variant without an adapter, a gate without its
+ * scorer, a bad name or number.
+ */
+export function defineEval<Row extends object, Output>(definition: EvalDefinition<Row, Output>): Eval {
+  const { name } = definition;
+  if (typeof name !== "string" || !/^[a-z0-9][a-z0-9._-]{0,63}$/u.test(name)) {
+    throw new DefinitionError(
+      `The name of an eval has small letters, digits, ".", "_" and "-": not ${describeValue(name)}.`,
+    );
+  }
+  const refuse = (why: string): DefinitionError => new DefinitionError(`The eval "${name}" ${why}.`);
+  checkOptionNames(`The eval "${name}"`, definition, names);
+  const any = Object.freeze({ ...definition }) as unknown as AnyDefinition;
+  if ((any.prompt === undefined) === (any.task === undefined)) throw refuse("needs exactly one of prompt and task");
+  const scorers = Object.keys(any.scorers ?? {});
+  if (scorers.length === 0) throw refuse("needs a scorer");
+  for (const scorer of scorers) checkScorer(any.scorers[scorer], (why) => refuse(`has a scorer "${scorer}" ${why}`));
+  const variants = variantsOf(any);
+  if (variants.length === 0) throw refuse("needs a variant");
+  for (const [scorer, gate] of Object.entries(any.gates ?? {})) {
+    if (!scorers.includes(scorer)) throw refuse(`has a gate on "${scorer}", which is no scorer of it`);
+    checkGate(gate, (why) => refuse(`has a gate on "${scorer}" ${why}`));
+  }
+  const { repetitions = 1, timeoutMs = 600_000 } = any;
+  if (!Number.isSafeInteger(repetitions) || repetitions < 1) {
+    throw refuse(`needs repetitions from 1, not ${repetitions}`);
+  }
+  if (!(typeof timeoutMs === "number" && timeoutMs > 0)) throw refuse(`needs a timeoutMs above 0, not ${timeoutMs}`);
+  const made = Object.freeze({ name });
+  definitions.set(made, any);
+  return made as unknown as Eval;
+}
+
+/** @throws {DefinitionError} for anything but what `defineEval` made. */
+export function definitionOf(of: Eval): AnyDefinition {
+  const definition = typeof of === "object" && of !== null ? definitions.get(of) : undefined;
+  if (definition === undefined)
+    throw new DefinitionError(`An eval is made by defineEval: this is ${describeValue(of)}.`);
+  return definition;
+}
+
+/** Returns the variants of a definition; the first one is the baseline. @throws {DefinitionError} */
+export function variantsOf(definition: AnyDefinition): readonly ReadyVariant[] {
+  const given: Readonly<Record<string, Variant<object, unknown>>> = definition.variants ?? { default: {} };
+  return Object.entries(given).map(([name, variant]): ReadyVariant => {
+    const { prompt, task, ...settings } = variant;
+    const refuse = (why: string): DefinitionError =>
+      new DefinitionError(`The variant "${name}" of the eval "${definition.name}" ${why}.`);
+    checkOptionNames(`The variant "${name}"`, variant, {
+      version: true,
+      adapter: true,
+      overrides: true,
+      options: true,
+      prompt: true,
+      task: true,
+    });
+    if (prompt !== undefined && task !== undefined) throw refuse("has both of prompt and task");
+    const adapter = settings.adapter ?? definition.adapter;
+    if (typeof adapter?.evaluate !== "function") throw refuse("has no adapter, and neither has the definition");
+    const own = prompt ?? (task === undefined ? definition.prompt : undefined);
+    if (own !== undefined) return { name, adapter, settings, subject: { prompt: own } };
+    return { name, adapter, settings, subject: { task: task ?? (definition.task as NonNullable<typeof task>) } };
+  });
+}
+
+/** A scorer with its defaults. */
+export interface ReadyScorer extends Omit<Scorer<object, unknown>, "range" | "version"> {
+  readonly range: readonly [worst: number, best: number];
+  readonly version: string;
+}
+
+export function scorerOf(given: ScorerLike<object, unknown>): ReadyScorer {
+  const scorer = typeof given === "function" ? { score: given } : given;
+  return { ...scorer, range: scorer.range ?? [0, 1], version: scorer.version ?? "1" };
+}
+
+function checkScorer(given: unknown, refuse: (why: string) => DefinitionError): void {
+  const scorer: Partial<Pick<Scorer, "range">> & { readonly score?: unknown } =
+    typeof given === "function" ? { score: given } : ((given ?? {}) as Partial<Scorer>);
+  if (typeof scorer.score !== "function") throw refuse("that is neither a function nor an object with score");
+  const [worst, best] = scorer.range ?? [0, 1];
+  if (!Number.isFinite(worst) || !Number.isFinite(best) || worst === best) {
+    throw refuse("whose range does not have two different numbers");
+  }
+}
+
+function checkGate({ atLeast, noWorseBy }: Gate, refuse: (why: string) => DefinitionError): void {
+  if (atLeast === undefined && noWorseBy === undefined) throw refuse("with neither atLeast nor noWorseBy");
+  if (atLeast !== undefined && !Number.isFinite(atLeast)) throw refuse("whose atLeast is no number");
+  if (noWorseBy !== undefined && !(Number.isFinite(noWorseBy) && noWorseBy >= 0)) {
+    throw refuse("whose noWorseBy is no number from 0");
+  }
+}
+
+/**
+ * Returns every combination of the factors, named by its parts: `cross({ small: { adapter } }, { brief: { overrides } })`
+ * makes "small brief". What a later factor gives replaces what an earlier one gave.
+ */
+export function cross(
+  ...factors: readonly Readonly<Record<string, VariantSettings>>[]
+): Readonly<Record<string, VariantSettings>> {
+  let all: readonly (readonly [string, VariantSettings])[] = [["", {}]];
+  for (const factor of factors) {
+    all = all.flatMap(([name, settings]) =>
+      Object.entries(factor).map(([part, more]) => [`${name} ${part}`.trim(), { ...settings, ...more }] as const),
+    );
+  }
+  return Object.freeze(Object.fromEntries(all));
+}

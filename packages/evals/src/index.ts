@@ -1,0 +1,41 @@
+export { sample, split } from "./data/sample.ts";
+export { cross, defineEval } from "./define/define-eval.ts";
+export type {
+  Attempt,
+  Data,
+  Eval,
+  EvalDefinition,
+  FailedAttempt,
+  Gate,
+  Score,
+  Scorer,
+  ScorerLike,
+  TaskContext,
+  Variant,
+  VariantSettings,
+} from "./definition.ts";
+export { formatReport } from "./report/format.ts";
+export type { FormatOptions } from "./report/format.ts";
+export { saveRun } from "./report/saved.ts";
+export type {
+  AttemptKey,
+  AttemptRecord,
+  Counts,
+  Difference,
+  EvalReport,
+  EvalStore,
+  Fingerprint,
+  GateReport,
+  Measure,
+  SavedRun,
+  VariantReport,
+} from "./results.ts";
+export { memoryEvalStore } from "./run/memory-store.ts";
+export type { Progress, RunOptions } from "./run/options.ts";
+export { runEval } from "./run/run-eval.ts";
+export { calls, callsOf } from "./scores/calls.ts";
+export type { ExpectedCall } from "./scores/calls.ts";
+export { outsideReasons } from "./scores/outside.ts";
+export { closeTo, contains, exact, fits } from "./scores/values.ts";
+export type { Estimate, Observation } from "./statistics/estimate.ts";
+export type { Verdict } from "./statistics/gates.ts";

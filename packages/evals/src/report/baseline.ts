@@ -1,0 +1,31 @@
+// What variants are compared with: the first of them, or a saved run.
+import type { EvalReport } from "../results.ts";
+import type { ReadyVariant } from "../define/define-eval.ts";
+import { rowValues, scoreOf, type Outside, type Pick, type RowValues, type View } from "./view.ts";
+
+/** A score that is compared. */
+interface Compared {
+  readonly variant: string;
+  readonly scorer: string;
+  readonly range: readonly [number, number];
+  readonly outside: Outside;
+}
+
+/** One side of all comparisons. */
+export interface Baseline {
+  readonly shown: EvalReport["baseline"];
+  isComparedWith(variant: string): boolean;
+  valuesOf(view: View, of: Compared): RowValues;
+  /** undefined: it has no such measure. */
+  measuresOf(view: View, variant: string, pick: Pick): RowValues | undefined;
+}
+
+export function firstVariant(variants: readonly ReadyVariant[]): Baseline {
+  const name = variants[0]?.name ?? "";
+  return {
+    shown: { variant: name },
+    isComparedWith: (variant) => variant !== name,
+    valuesOf: (view, { scorer, range, outside }) => rowValues(view, name, scoreOf(scorer, range, outside)),
+    measuresOf: (view, _variant, pick) => rowValues(view, name, pick),
+  };
+}

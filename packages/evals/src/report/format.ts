@@ -1,0 +1,115 @@
+// The report as a table for people.
+import { DefinitionError } from "@proviso/core";
+import { isProven } from "../statistics/gates.ts";
+import type { Estimate } from "../statistics/estimate.ts";
+import type { AttemptRecord, Difference, EvalReport, GateReport, VariantReport } from "../results.ts";
+
+/** How a report is shown. */
+export interface FormatOptions {
+  /** Columns of the terminal. Default 100. */
+  readonly width?: number;
+  /** Attempts that failed or could not be scored, at most. Default 10. */
+  readonly examples?: number;
+}
+
+/** Characters of a message in an example. */
+const longestMessage = 200;
+
+/** Returns a table with intervals, gates and examples of what failed. Control characters of data are not printed. */
+export function formatReport(report: EvalReport, options: FormatOptions = {}): string {
+  const { width = 100, examples = 10 } = options;
+  if (!(width >= 40)) throw new DefinitionError(`The width of a report has to be at least 40, not ${width}.`);
+  const lines = [headline(report), ...scoreLines(report), ...gateLines(report), ...endLines(report)];
+  return `${[...lines, ...exampleLines(report, examples)].map((line) => cut(line, width)).join("\n")}\n`;
+}
+
+function headline({ name, rows, groups, variants, repetitions, attempts }: EvalReport): string {
+  const counts = Object.values(variants).map((variant) => variant.counts);
+  const failed = attempts.filter(({ status }) => status === "failed").length;
+  const unscored = counts.reduce((sum, each) => sum + each.unscored, 0);
+  const of = groups === undefined ? "" : ` in ${groups} groups`;
+  const made = `${attempts.length} attempts, ${failed} failed, ${unscored} unscored`;
+  return `${name}   ${rows} rows${of} · ${plural(counts.length, "variant")} · ${plural(repetitions, "repetition")} · ${made}`;
+}
+
+function scoreLines({ variants, differences, baseline, fingerprint }: EvalReport): readonly string[] {
+  const names = Object.keys(variants);
+  const scorers = Object.keys(fingerprint.scorers);
+  const lines: string[] = [];
+  for (const scorer of scorers) {
+    for (const name of names) {
+      const estimate = (variants[name] as VariantReport).scores[scorer];
+      const difference = differences[name]?.[scorer];
+      const against = "saved" in baseline ? "the saved run" : baseline.variant;
+      lines.push(`${scorer.padEnd(12)} ${name.padEnd(16)} ${estimateText(estimate)}`);
+      if (difference !== undefined)
+        lines.push(`${" ".repeat(13)}${`less ${against}`.padEnd(16)} ${differenceText(difference)}`);
+    }
+  }
+  return lines;
+}
+
+function estimateText(estimate: Estimate | undefined): string {
+  if (estimate === undefined) return "too few rows for an interval";
+  const few = estimate.clusters < fewClusters ? ` (${estimate.clusters} only)` : "";
+  return `${number(estimate.value)}  ${number(estimate.low)} … ${number(estimate.high)}${few}`;
+}
+
+/** Clusters below which an interval says how few they are. */
+const fewClusters = 15;
+
+function differenceText(difference: Difference): string {
+  const { value, low, high, wins, losses, rowsToSettle } = difference;
+  const sign = value >= 0 ? "+" : "−";
+  const found = isProven(difference) ? "proven" : "not settled";
+  const more = rowsToSettle === undefined ? "" : `: about ${rowsToSettle.toLocaleString("en-US")} rows would`;
+  return `${sign}${number(Math.abs(value))}  ${number(low)} … ${number(high)}   ${wins} won, ${losses} lost; ${found}${more}`;
+}
+
+function gateLines({ gates }: EvalReport): readonly string[] {
+  return gates.map((gate) => `gate         ${gateText(gate)}`);
+}
+
+/** A gate and its verdict in one line. */
+function gateText({ scorer, variant, gate, bound, verdict, on }: GateReport): string {
+  const wanted = gate === "atLeast" ? `at least ${number(bound)}` : `no worse by ${number(bound)}`;
+  const seen = on === undefined ? "too few rows" : `${number(on.low)} … ${number(on.high)}`;
+  return `${scorer} ${wanted}   ${variant}  ${verdict}: ${seen}`;
+}
+
+function endLines({ ended, spent, lost }: EvalReport): readonly string[] {
+  const cost = spent.costUsd === undefined ? "" : `, ${spent.costUsd.toFixed(4)} US dollars`;
+  const gone = lost.totalTokens === 0 ? "" : `, of which about ${lost.totalTokens} were lost with a killed run`;
+  const end = ended === undefined ? [] : [`ended        ${ended.why}: ${ended.message}`];
+  return [...end, `spent        ${spent.totalTokens.toLocaleString("en-US")} tokens${cost}${gone}`];
+}
+
+function exampleLines({ attempts }: EvalReport, most: number): readonly string[] {
+  const odd = attempts.flatMap((record) => {
+    const why = oddityOf(record);
+    return why === undefined ? [] : [`  ${record.rowId} ${record.variant}: ${why}`];
+  });
+  return odd.length > most ? [...odd.slice(0, most), `  and ${odd.length - most} more`] : odd;
+}
+
+function oddityOf({ failure, scores }: AttemptRecord): string | undefined {
+  if (failure !== undefined) return `${failure.reason}: ${failure.message.slice(0, longestMessage)}`;
+  for (const [scorer, score] of Object.entries(scores)) {
+    if ("unscored" in score) return `${scorer} is unscored: ${score.unscored.slice(0, longestMessage)}`;
+  }
+  return undefined;
+}
+
+function number(value: number): string {
+  const rounded = Math.round(value * 1000) / 1000;
+  return String(rounded === 0 ? 0 : rounded).replace("-", "−");
+}
+
+function plural(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
+}
+
+function cut(line: string, width: number): string {
+  const shown = line.replaceAll(/\p{C}/gu, "�");
+  return shown.length > width ? `${shown.slice(0, width - 1)}…` : shown;
+}

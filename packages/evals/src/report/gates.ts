@@ -1,0 +1,111 @@
+// Gates: each score and difference that decides, at a level that all of them share.
+import { scorerOf, type AnyDefinition, type ReadyVariant } from "../define/define-eval.ts";
+import type { Level } from "../statistics/estimate.ts";
+import { atLeastVerdict, familyConfidence, noWorseVerdict, passesGate, sharedVerdict } from "../statistics/gates.ts";
+import type { Ends } from "../statistics/gates.ts";
+import type { GateReport } from "../results.ts";
+import { differenceOf, estimateOf, type Sides } from "./numbers.ts";
+import type { Baseline } from "./baseline.ts";
+import { rowValues, scoreOf, type Outside, type RowValues, type View } from "./view.ts";
+
+/** The share of rows without a score from which on no gate on that scorer is settled. */
+const mostUnscored = 1 / 20;
+
+/** One interval that decides. */
+interface Decision {
+  readonly scorer: string;
+  readonly variant: string;
+  readonly gate: "atLeast" | "noWorseBy";
+  readonly bound: number;
+  readonly unsettled: "pass" | "fail";
+}
+
+/** What is decided: every gate for every variant that it concerns. */
+export function decisionsOf(
+  definition: AnyDefinition,
+  variants: readonly ReadyVariant[],
+  baseline: Baseline,
+): readonly Decision[] {
+  return Object.entries(definition.gates ?? {}).flatMap(([scorer, { atLeast, noWorseBy, unsettled = "pass" }]) =>
+    variants.flatMap(({ name: variant }) => {
+      const of = { scorer, variant, unsettled };
+      const decisions: Decision[] = [];
+      if (atLeast !== undefined) decisions.push({ ...of, gate: "atLeast", bound: atLeast });
+      if (noWorseBy !== undefined && baseline.isComparedWith(variant)) {
+        decisions.push({ ...of, gate: "noWorseBy", bound: noWorseBy });
+      }
+      return decisions;
+    }),
+  );
+}
+
+/** The level of each gate's interval. */
+export function gateConfidence(decisions: readonly Decision[], confidence: number): number {
+  return familyConfidence(confidence, decisions.length);
+}
+
+/** Returns the numbers of a scorer for a comparison. */
+export function sidesOf(
+  view: View,
+  baseline: Baseline,
+  {
+    variant,
+    scorer,
+    range,
+  }: { readonly variant: string; readonly scorer: string; readonly range: readonly [number, number] },
+): Sides {
+  const own = (outside: Outside): RowValues => rowValues(view, variant, scoreOf(scorer, range, outside));
+  const other = (outside: Outside): RowValues => baseline.valuesOf(view, { variant, scorer, range, outside });
+  return {
+    scored: { variant: own("scored"), baseline: other("scored") },
+    worst: { variant: own("worst"), baseline: other("best") },
+    best: { variant: own("best"), baseline: other("worst") },
+  };
+}
+
+/** Decides all gates at one level. */
+export function decided(
+  decisions: readonly Decision[],
+  view: View,
+  of: { readonly definition: AnyDefinition; readonly baseline: Baseline; readonly level: Level },
+): readonly GateReport[] {
+  return decisions.map((decision) => {
+    const { scorer, variant, gate, bound, unsettled } = decision;
+    const { range } = scorerOf(of.definition.scorers[scorer] as never);
+    const lessIsBetter = range[0] > range[1];
+    const own = rowValues(view, variant, scoreOf(scorer, range, "scored"));
+    const isKnown = own.unscored.size <= mostUnscored * (own.unscored.size + own.values.size);
+    const { on, verdicts } =
+      gate === "atLeast"
+        ? atLeastOn(view, { variant, scorer, range, bound, lessIsBetter }, of.level)
+        : noWorseOn(sidesOf(view, of.baseline, { variant, scorer, range }), { range, bound, lessIsBetter }, of.level);
+    const verdict = isKnown && on !== undefined ? sharedVerdict(verdicts) : "unsettled";
+    return { scorer, variant, gate, bound, verdict, passes: passesGate(verdict, unsettled), on };
+  });
+}
+
+interface Bounded {
+  readonly range: readonly [number, number];
+  readonly bound: number;
+  readonly lessIsBetter: boolean;
+}
+
+function atLeastOn(
+  view: View,
+  { variant, scorer, range, bound, lessIsBetter }: Bounded & { readonly variant: string; readonly scorer: string },
+  level: Level,
+) {
+  const estimates = (["scored", "worst", "best"] as const).map((outside) =>
+    estimateOf(rowValues(view, variant, scoreOf(scorer, range, outside)), level, range),
+  );
+  return {
+    on: estimates[0],
+    verdicts: estimates.map((each) => (each ? atLeastVerdict(each, bound, lessIsBetter) : "unsettled")),
+  };
+}
+
+function noWorseOn(sides: Sides, { range, bound, lessIsBetter }: Bounded, level: Level) {
+  const on = differenceOf(sides, level, { range, lessIsBetter });
+  const ends: readonly Ends[] = on === undefined ? [] : [on, on.bounds.worst, on.bounds.best];
+  return { on, verdicts: ends.map((each) => noWorseVerdict(each, bound, lessIsBetter)) };
+}

@@ -1,0 +1,92 @@
+// Estimates and differences of one number a row.
+import type { Level } from "../statistics/estimate.ts";
+import type { Estimate } from "../statistics/estimate.ts";
+import { isProven } from "../statistics/gates.ts";
+import { differenceWithin, meanWithin } from "../statistics/intervals.ts";
+import { rowsNeeded } from "../statistics/rows-needed.ts";
+import type { Difference } from "../results.ts";
+import type { RowValue, RowValues } from "./view.ts";
+
+/** undefined: fewer than two clusters have a number. */
+export function estimateOf(
+  { values }: RowValues,
+  level: Level,
+  range: readonly [number, number] | undefined,
+): Estimate | undefined {
+  const rows = [...values.values()];
+  return hasClusters(rows) ? meanWithin(rows, level, range) : undefined;
+}
+
+function hasClusters(rows: readonly RowValue[]): boolean {
+  const [first] = rows;
+  return rows.length > 1 && (first?.cluster === undefined || rows.some(({ cluster }) => cluster !== first.cluster));
+}
+
+/** The numbers of both sides, as they are and with failures of the surroundings counted for and against the variant. */
+export interface Sides {
+  readonly scored: { readonly variant: RowValues; readonly baseline: RowValues };
+  readonly worst: { readonly variant: RowValues; readonly baseline: RowValues };
+  readonly best: { readonly variant: RowValues; readonly baseline: RowValues };
+}
+
+/** undefined: fewer than two clusters have both numbers. */
+export function differenceOf(
+  sides: Sides,
+  level: Level,
+  of: { readonly range?: readonly [number, number] | undefined; readonly lessIsBetter: boolean },
+): Difference | undefined {
+  const span = of.range === undefined ? undefined : Math.abs(of.range[1] - of.range[0]);
+  const { variant, baseline } = sides.scored;
+  const rows = paired(variant, baseline);
+  const worst = estimated(sides.worst, level, span);
+  const best = estimated(sides.best, level, span);
+  if (!hasClusters(rows) || worst === undefined || best === undefined) return undefined;
+  const estimate = differenceWithin(rows, level, span);
+  const sign = of.lessIsBetter ? -1 : 1;
+  const wins = rows.filter(({ value }) => value * sign > 0).length;
+  const losses = rows.filter(({ value }) => value * sign < 0).length;
+  return {
+    ...estimate,
+    wins,
+    losses,
+    ties: rows.length - wins - losses,
+    rowsToSettle:
+      isProven(estimate) || estimate.value === 0
+        ? undefined
+        : rowsNeeded(rows, estimate.value, { confidence: level.confidence }),
+    unpaired: unpaired(variant, baseline),
+    bounds: { worst, best },
+  };
+}
+
+function estimated(
+  { variant, baseline }: Sides["scored"],
+  level: Level,
+  span: number | undefined,
+): Estimate | undefined {
+  const rows = paired(variant, baseline);
+  return hasClusters(rows) ? differenceWithin(rows, level, span) : undefined;
+}
+
+function paired(variant: RowValues, baseline: RowValues): readonly RowValue[] {
+  const rows: RowValue[] = [];
+  for (const [id, { value, hash, cluster }] of variant.values) {
+    const other = baseline.values.get(id);
+    if (other !== undefined && other.hash === hash) rows.push({ value: value - other.value, hash, cluster });
+  }
+  return rows;
+}
+
+function unpaired(variant: RowValues, baseline: RowValues): Difference["unpaired"] {
+  const counts = { changed: 0, onlyBaseline: 0, onlyVariant: 0, unscored: 0 };
+  for (const [id, { hash }] of variant.values) {
+    const other = baseline.values.get(id);
+    if (other === undefined) counts[baseline.unscored.has(id) ? "unscored" : "onlyVariant"] += 1;
+    else if (other.hash !== hash) counts.changed += 1;
+  }
+  for (const id of baseline.values.keys()) {
+    if (!variant.values.has(id)) counts[variant.unscored.has(id) ? "unscored" : "onlyBaseline"] += 1;
+  }
+  for (const id of variant.unscored) if (baseline.unscored.has(id)) counts.unscored += 1;
+  return counts;
+}

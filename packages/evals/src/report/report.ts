@@ -1,0 +1,152 @@
+import type { ErrorReason, Usage } from "@proviso/core";
+import { addUsage, noUsage } from "@proviso/core/internal";
+import type { NamedRow } from "../data/rows.ts";
+import { scorerOf, type AnyDefinition, type ReadyVariant } from "../define/define-eval.ts";
+import type { EarlyLooks } from "../run/early-looks.ts";
+import { levelOf, type Estimate, type Level } from "../statistics/estimate.ts";
+import type { AttemptRecord, Counts, Difference, EvalReport, Fingerprint, Measure, VariantReport } from "../results.ts";
+import { firstVariant, type Baseline } from "./baseline.ts";
+import { decided, decisionsOf, gateConfidence, sidesOf } from "./gates.ts";
+import { differenceOf, estimateOf } from "./numbers.ts";
+import { savedAsBaseline, type savedBaseline } from "./saved.ts";
+import { attemptsOf, rowValues, scoreOf, type Pick as PickNumber, type View } from "./view.ts";
+
+/** What a report is made of. */
+export interface Reported {
+  readonly definition: AnyDefinition;
+  readonly variants: readonly ReadyVariant[];
+  readonly rows: readonly NamedRow<object>[];
+  readonly fingerprint: Fingerprint;
+  readonly baseline: ReturnType<typeof savedBaseline>;
+  readonly options: { readonly confidence?: number | undefined };
+  readonly records: ReadonlyMap<string, AttemptRecord>;
+  readonly ended: EvalReport["ended"];
+  readonly spent: Usage;
+  readonly lost: Usage;
+  readonly runId: string;
+  readonly startedAt: string;
+  /** undefined: the run had no looks. */
+  readonly looks: EarlyLooks | undefined;
+}
+
+const measures: Readonly<Record<Measure, PickNumber>> = {
+  costUsd: ({ usage }) => usage.costUsd,
+  inputTokens: ({ usage }) => usage.inputTokens,
+  outputTokens: ({ usage }) => usage.outputTokens,
+  turns: ({ turns }) => turns,
+  durationMs: ({ durationMs }) => durationMs,
+};
+const measureNames = Object.keys(measures) as readonly Measure[];
+
+/** What the numbers of a report share. */
+interface Making {
+  readonly of: Reported;
+  readonly view: View;
+  readonly baseline: Baseline;
+  readonly level: Level;
+}
+
+export function baselineOf({
+  baseline,
+  variants,
+  fingerprint,
+}: Pick<Reported, "baseline" | "variants" | "fingerprint">): Baseline {
+  return baseline === undefined ? firstVariant(variants) : savedAsBaseline(baseline, fingerprint);
+}
+
+/** Makes the report of a run, as plain JSON. */
+export function reportOf(of: Reported): EvalReport {
+  const { definition, variants, rows, records, looks, ended } = of;
+  const settled = ended?.why === "settled" ? looks?.settled() : undefined;
+  const repetitions = definition.repetitions ?? 1;
+  const view: View = { rows: settled === undefined ? rows : rows.slice(0, settled.rows), repetitions, records };
+  const baseline = baselineOf(of);
+  const confidence = of.options.confidence ?? 0.95;
+  const decisions = decisionsOf(definition, variants, baseline);
+  const making: Making = { of, view, baseline, level: settled?.level ?? levelOf(confidence) };
+  const gateLevel = settled?.gateLevel ?? looks?.lastLevel() ?? levelOf(gateConfidence(decisions, confidence));
+  const gates = decided(decisions, view, { definition, baseline, level: gateLevel });
+  const groups = new Set(rows.map(({ group }) => group));
+  return {
+    name: definition.name,
+    runId: of.runId,
+    startedAt: of.startedAt,
+    fingerprint: of.fingerprint,
+    rows: rows.length,
+    groups: definition.group === undefined ? undefined : groups.size,
+    repetitions,
+    baseline: baseline.shown,
+    variants: Object.fromEntries(variants.map((variant) => [variant.name, variantReport(making, variant)])),
+    differences: Object.fromEntries(
+      variants
+        .filter(({ name }) => baseline.isComparedWith(name))
+        .map(({ name }) => [name, differencesOf(making, name)]),
+    ),
+    gates,
+    passes: gates.every(({ passes }) => passes) && ended?.why !== "systemic",
+    family: decisions.length,
+    ended,
+    spent: of.spent,
+    lost: of.lost,
+    attempts: rows.flatMap(({ id }) => variants.flatMap(({ name }) => recordsOf(of, id, name))),
+  };
+}
+
+function recordsOf({ records, definition }: Reported, rowId: string, variant: string): readonly AttemptRecord[] {
+  const one: View = { rows: [], repetitions: 1, records };
+  const whole = attemptsOf({ ...one, repetitions: definition.repetitions ?? 1 }, rowId, variant);
+  if (whole !== undefined) return whole;
+  return [...records.values()].filter((record) => record.rowId === rowId && record.variant === variant);
+}
+
+function variantReport({ of, view, level }: Making, { name, adapter }: ReadyVariant): VariantReport {
+  const own = [...of.records.values()].filter(({ variant }) => variant === name);
+  const scores: Record<string, Estimate> = {};
+  for (const [scorer, given] of Object.entries(of.definition.scorers)) {
+    const { range } = scorerOf(given);
+    const estimate = estimateOf(rowValues(view, name, scoreOf(scorer, range, "scored")), level, range);
+    if (estimate !== undefined) scores[scorer] = estimate;
+  }
+  const measured = measureNames.map((measure) => [
+    measure,
+    estimateOf(rowValues(view, name, measures[measure]), level, undefined),
+  ]);
+  const models = new Set(own.flatMap(({ model }) => (model === undefined ? [] : [model])));
+  return {
+    adapter: adapter.name,
+    models: [...models].toSorted(),
+    counts: countsOf(own, of.rows.length * view.repetitions),
+    scores,
+    measures: Object.fromEntries(measured) as VariantReport["measures"],
+    spent: {
+      subject: own.reduce((sum, { usage }) => addUsage(sum, usage), noUsage),
+      judges: own.reduce((sum, { judgeUsage }) => addUsage(sum, judgeUsage), noUsage),
+    },
+  };
+}
+
+function countsOf(own: readonly AttemptRecord[], planned: number): Counts {
+  const failed: Partial<Record<ErrorReason, number>> = {};
+  for (const { failure } of own) if (failure !== undefined) failed[failure.reason] = (failed[failure.reason] ?? 0) + 1;
+  const answered = own.filter(({ status }) => status === "answered");
+  const unscored = answered.filter(({ scores }) => Object.values(scores).some((score) => "unscored" in score));
+  return { planned, answered: answered.length, failed, unscored: unscored.length, notRun: planned - own.length };
+}
+
+function differencesOf({ of, view, baseline, level }: Making, variant: string): Readonly<Record<string, Difference>> {
+  const differences: Record<string, Difference> = {};
+  for (const [scorer, given] of Object.entries(of.definition.scorers)) {
+    const { range } = scorerOf(given);
+    const sides = sidesOf(view, baseline, { variant, scorer, range });
+    const difference = differenceOf(sides, level, { range, lessIsBetter: range[0] > range[1] });
+    if (difference !== undefined) differences[scorer] = difference;
+  }
+  for (const measure of measureNames) {
+    const other = baseline.measuresOf(view, variant, measures[measure]);
+    if (other === undefined || measure in differences) continue;
+    const side = { variant: rowValues(view, variant, measures[measure]), baseline: other };
+    const difference = differenceOf({ scored: side, worst: side, best: side }, level, { lessIsBetter: true });
+    if (difference !== undefined) differences[measure] = difference;
+  }
+  return differences;
+}

@@ -1,0 +1,123 @@
+// Runs as they are committed: ids, hashes and scores, one row a line.
+import { DefinitionError } from "@proviso/core";
+import { describeValue } from "@proviso/core/internal";
+import { isRecord } from "@proviso/core/provider";
+import { outsideReasons } from "../scores/outside.ts";
+import type { AttemptRecord, EvalReport, Fingerprint, SavedRun } from "../results.ts";
+import type { Baseline } from "./baseline.ts";
+import type { RowValue, RowValues } from "./view.ts";
+
+const format = "proviso-eval/1";
+
+/** A saved row of one variant: its mean score by scorer. */
+interface SavedRow {
+  readonly id: string;
+  readonly hash: string;
+  readonly variant: string;
+  /** The mean scores, by scorer; null: not known, because the scorer failed. */
+  readonly scores: Readonly<Record<string, number | null>>;
+  /** The share of its attempts that failed because of their surroundings. Left out: none. */
+  readonly outside?: number;
+}
+
+interface Saved extends SavedRun {
+  readonly name: string;
+  readonly runId: string;
+  readonly startedAt: string;
+  readonly fingerprint: Fingerprint;
+  readonly repetitions: number;
+  readonly rows: readonly SavedRow[];
+}
+
+/** Returns a run without the texts of rows and answers, sorted by id, for a file that is committed. */
+export function saveRun(report: EvalReport): SavedRun {
+  const rows = new Map<string, AttemptRecord[]>();
+  for (const record of report.attempts) {
+    const key = JSON.stringify([record.rowId, record.variant]);
+    rows.set(key, [...(rows.get(key) ?? []), record]);
+  }
+  const saved: Saved = {
+    format,
+    name: report.name,
+    runId: report.runId,
+    startedAt: report.startedAt,
+    fingerprint: report.fingerprint,
+    repetitions: report.repetitions,
+    rows: [...rows.values()].map(savedRow).toSorted((a, b) => compared(a.id, b.id) || compared(a.variant, b.variant)),
+  };
+  return Object.freeze(saved);
+}
+
+function compared(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function savedRow(attempts: readonly AttemptRecord[]): SavedRow {
+  const [{ rowId, rowHash, variant, scores }] = attempts as [AttemptRecord];
+  const means = Object.keys(scores).map((scorer) => [scorer, meanOf(attempts, scorer)] as const);
+  const outside = attempts.filter(({ failure }) => failure !== undefined && outsideReasons.includes(failure.reason));
+  return {
+    id: rowId,
+    hash: rowHash,
+    variant,
+    scores: Object.fromEntries(means),
+    ...(outside.length === 0 ? {} : { outside: outside.length / attempts.length }),
+  };
+}
+
+function meanOf(attempts: readonly AttemptRecord[], scorer: string): number | null {
+  let sum = 0;
+  for (const { scores } of attempts) {
+    const score = scores[scorer];
+    if (score === undefined || "unscored" in score) return null;
+    sum += score.value;
+  }
+  return sum / attempts.length;
+}
+
+/** Reads a saved run to compare with. @throws {DefinitionError} for one of another eval, of a newer form, or damaged. */
+export function savedBaseline(name: string, given: SavedRun | undefined): Saved | undefined {
+  if (given === undefined) return undefined;
+  const saved = given as Partial<Saved>;
+  if (!isRecord(given) || saved.format !== format) {
+    throw new DefinitionError(
+      `compareWith takes what saveRun returns, of the form ${format}: not ${describeValue(given)}.`,
+    );
+  }
+  if (saved.name !== name)
+    throw new DefinitionError(`compareWith is a run of the eval "${String(saved.name)}", not of "${name}".`);
+  const { rows, fingerprint } = saved;
+  const isWhole =
+    Array.isArray(rows) && isRecord(fingerprint) && rows.every((row) => isRecord(row) && isRecord(row.scores));
+  if (!isWhole) throw new DefinitionError(`The saved run of "${name}" in compareWith is damaged: save it again.`);
+  return saved as Saved;
+}
+
+/** Compares each variant with the saved one of its name, or else with the first one that was saved. */
+export function savedAsBaseline(saved: Saved, fingerprint: Fingerprint): Baseline {
+  const names = Object.keys(saved.fingerprint.variants);
+  const nameFor = (variant: string): string => (names.includes(variant) ? variant : (names[0] ?? ""));
+  return {
+    shown: { saved: saved.runId },
+    isComparedWith: () => true,
+    valuesOf(view, { variant, scorer, range: [worst, best], outside }): RowValues {
+      const values = new Map<string, RowValue>();
+      const unscored = new Set<string>();
+      // Scores of another version are not compared.
+      if (saved.fingerprint.scorers[scorer] !== fingerprint.scorers[scorer]) return { values, unscored };
+      const groups = new Map(view.rows.map(({ id, group }) => [id, group]));
+      for (const { id, hash, variant: of, scores, outside: share = 0 } of saved.rows) {
+        const score = scores[scorer];
+        if (of !== nameFor(variant) || score === undefined) continue;
+        if (score === null) unscored.add(id);
+        else {
+          const end = outside === "best" ? best : worst;
+          const value = outside === "scored" ? score : score + share * (end - worst);
+          values.set(id, { value, hash, cluster: groups.get(id) });
+        }
+      }
+      return { values, unscored };
+    },
+    measuresOf: () => undefined,
+  };
+}

@@ -1,0 +1,184 @@
+// What a run of an eval comes to, as plain JSON.
+import type { ErrorReason, Usage } from "@proviso/core";
+import type { Estimate } from "./statistics/estimate.ts";
+import type { Verdict } from "./statistics/gates.ts";
+
+/** A variant less the baseline, on the rows that both have. */
+export interface Difference extends Estimate {
+  /** Rows on which the variant is better. */
+  readonly wins: number;
+  /** Rows on which it is worse. */
+  readonly losses: number;
+  /** Rows on which both are the same. */
+  readonly ties: number;
+  /** Rows in all that would find this difference in 80 % of runs, if it is there. undefined: it is proven, or zero. */
+  readonly rowsToSettle: number | undefined;
+  /** How many rows are left out, and why. */
+  readonly unpaired: {
+    readonly changed: number;
+    readonly onlyBaseline: number;
+    readonly onlyVariant: number;
+    readonly unscored: number;
+  };
+  /** The difference with each failure of the surroundings counted against the variant, and for it. */
+  readonly bounds: { readonly worst: Estimate; readonly best: Estimate };
+}
+
+/** What became of the attempts: answered, failed and not run are planned. */
+export interface Counts {
+  /** Attempts in all. */
+  readonly planned: number;
+  /** Attempts with an answer. */
+  readonly answered: number;
+  /** Attempts that failed, by reason. */
+  readonly failed: Readonly<Partial<Record<ErrorReason, number>>>;
+  /** The answered ones of which a scorer failed. */
+  readonly unscored: number;
+  /** Attempts that the run ended before. */
+  readonly notRun: number;
+}
+
+/** What is measured of an attempt, and not scored. */
+export type Measure = "costUsd" | "inputTokens" | "outputTokens" | "turns" | "durationMs";
+
+/** What is known of a variant. */
+export interface VariantReport {
+  /** The name of the adapter. */
+  readonly adapter: string;
+  /** The models that answered. */
+  readonly models: readonly string[];
+  /** What became of its attempts. */
+  readonly counts: Counts;
+  /** The scores, by scorer; left out where fewer than two groups of rows have a score, for which there is no interval. */
+  readonly scores: Readonly<Record<string, Estimate>>;
+  /** What one attempt takes; undefined: not known, or of fewer than two groups of rows. */
+  readonly measures: Readonly<Record<Measure, Estimate | undefined>>;
+  /** What its attempts spent. */
+  readonly spent: { readonly subject: Usage; readonly judges: Usage };
+}
+
+/** A gate and its verdict. */
+export interface GateReport {
+  /** The name of the scorer. */
+  readonly scorer: string;
+  /** The name of the variant. */
+  readonly variant: string;
+  /** The kind of the gate. */
+  readonly gate: "atLeast" | "noWorseBy";
+  /** The bound that was set. */
+  readonly bound: number;
+  /** "unsettled": the interval, or failures of the surroundings, allow both. */
+  readonly verdict: Verdict;
+  /** Whether that counts as a pass. */
+  readonly passes: boolean;
+  /** What it was decided on, widened so that all gates together err no more often than one; undefined: too few rows. */
+  readonly on: Estimate | Difference | undefined;
+}
+
+/** What a run came to. */
+export interface EvalReport {
+  /** The name of the eval. */
+  readonly name: string;
+  /** The id of the run. */
+  readonly runId: string;
+  /** When it began, as ISO 8601. */
+  readonly startedAt: string;
+  /** What two results have to share to be about the same thing. */
+  readonly fingerprint: Fingerprint;
+  /** How many rows there are. */
+  readonly rows: number;
+  /** How many groups; undefined: rows have none. */
+  readonly groups: number | undefined;
+  /** Attempts of each row and variant. */
+  readonly repetitions: number;
+  /** What the variants are compared with. */
+  readonly baseline: { readonly variant: string } | { readonly saved: string };
+  /** The variants, by name. */
+  readonly variants: Readonly<Record<string, VariantReport>>;
+  /** The differences, by variant, then by scorer or measure. */
+  readonly differences: Readonly<Record<string, Readonly<Record<string, Difference>>>>;
+  /** The gates, in order. */
+  readonly gates: readonly GateReport[];
+  /** Whether all gates pass. */
+  readonly passes: boolean;
+  /** How many intervals share the error rate. */
+  readonly family: number;
+  /** Why the run ended early; undefined: all rows ran. "settled" keeps the error rate. */
+  readonly ended: { readonly why: "settled" | "budget" | "aborted" | "systemic"; readonly message: string } | undefined;
+  /** What was spent in this run. */
+  readonly spent: Usage;
+  /** Estimates of what a killed run had begun and not ended; part of `spent`. */
+  readonly lost: Usage;
+  /** The attempts, in the order of rows. */
+  readonly attempts: readonly AttemptRecord[];
+}
+
+/** Hashes of what has to be equal for two results to be about the same thing. */
+export interface Fingerprint {
+  /** The hash of all rows. */
+  readonly data: string;
+  /** A hash of the version and range of each scorer. */
+  readonly scorers: Readonly<Record<string, string>>;
+  /** A hash of the adapter, model, options and version of each variant; for a task, of its source text too. */
+  readonly variants: Readonly<Record<string, string>>;
+}
+
+/** Names an attempt within a run. */
+export interface AttemptKey {
+  /** The id of the row. */
+  readonly rowId: string;
+  /** The name of the variant. */
+  readonly variant: string;
+  /** The number of the attempt of both, from 1. */
+  readonly repetition: number;
+}
+
+/** One attempt as it is kept, as plain JSON. */
+export interface AttemptRecord extends AttemptKey {
+  /** The hash of the row's content. */
+  readonly rowHash: string;
+  /** The hash of what the model is shown first, and of the variant. */
+  readonly subjectHash: string;
+  /** Whether the subject came to an answer. */
+  readonly status: "answered" | "failed";
+  /** The answer. Left out where it failed. */
+  readonly output?: unknown;
+  /** Why it failed. Left out where it answered. */
+  readonly failure?: { readonly reason: ErrorReason; readonly message: string };
+  /** The scores, by scorer that applies to the row. */
+  readonly scores: Readonly<
+    Record<string, { readonly value: number; readonly reason?: string } | { readonly unscored: string }>
+  >;
+  /** What the subject spent. */
+  readonly usage: Usage;
+  /** What its judges spent. */
+  readonly judgeUsage: Usage;
+  /** The model that answered; undefined: none did. */
+  readonly model: string | undefined;
+  /** The turns of all its evaluations. */
+  readonly turns: number;
+  /** Milliseconds. */
+  readonly durationMs: number;
+}
+
+/** A run as it is committed: ids, hashes and scores, no text of a row or an answer. Made by `saveRun`. */
+export interface SavedRun {
+  /** The version of the form. */
+  readonly format: "proviso-eval/1";
+}
+
+/** Where attempts are kept: one writer at a time, readers at any time. */
+export interface EvalStore {
+  /** Returns the attempts of this eval that have ended, and estimates of those that began and never ended. */
+  open(run: {
+    readonly name: string;
+    readonly runId: string;
+    readonly fingerprint: Fingerprint;
+  }): Promise<{ readonly finished: AsyncIterable<AttemptRecord>; readonly lost: readonly Usage[] }>;
+  /** Keeps that an attempt begins, before it is paid for. */
+  begin(key: AttemptKey, worstCase: Usage): Promise<void>;
+  /** Keeps an attempt; it stands, whatever happens next, when this resolves. */
+  finish(record: AttemptRecord): Promise<void>;
+  /** Ends the use of the store. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,231 @@
+// One attempt: a row, answered by one variant in a session and resources of its own, then scored.
+import {
+  deadlineIn,
+  errorReason,
+  InternalError,
+  isEvaluationFailure,
+  type BudgetTracker,
+  type Clock,
+  type ErrorReason,
+  type EvaluateOptions,
+  type EvaluationFailure,
+  type Prompt,
+  type PromptResponse,
+  type Session,
+  type SessionEvent,
+  type Usage,
+} from "@proviso/core";
+import { addUsage, asJson, contentHash, messageOf, noUsage } from "@proviso/core/internal";
+import { createSession, openResources } from "@proviso/runtime";
+import type { NamedRow } from "../data/rows.ts";
+import type { AnyDefinition, ReadyVariant } from "../define/define-eval.ts";
+import type { Attempt, FailedAttempt } from "../definition.ts";
+import type { AttemptKey, AttemptRecord } from "../results.ts";
+import { scoresOf } from "./scoring.ts";
+
+/** What all attempts of a run share. */
+export interface AttemptWorld {
+  readonly clock: Clock;
+  readonly newId: () => string;
+  readonly budget: BudgetTracker | undefined;
+  readonly signal: AbortSignal;
+  readonly pacing: EvaluateOptions["pacing"];
+}
+
+/** An attempt that is to be made. */
+export interface PlannedAttempt extends AttemptKey {
+  readonly row: NamedRow<object>;
+  readonly of: ReadyVariant;
+  /** The hash of what the model is shown first, and of the variant. */
+  readonly subjectHash: string;
+}
+
+/** Milliseconds of an attempt where the definition says nothing. */
+const defaultTimeoutMs = 600_000;
+
+/** What one attempt works with. */
+interface Stage {
+  readonly session: Session;
+  readonly resources: Awaited<ReturnType<typeof openResources>>;
+  readonly events: SessionEvent[];
+  readonly options: EvaluateOptions;
+}
+
+/** What the subject came to, and what it spent. */
+interface Ended {
+  readonly output?: unknown;
+  readonly failure?: EvaluationFailure;
+  readonly reason?: ErrorReason;
+}
+
+/** Makes an attempt and scores it. "not run": the run's own end or budget cut it short. Never rejects. */
+export async function attempted(
+  definition: AnyDefinition,
+  planned: PlannedAttempt,
+  world: AttemptWorld,
+): Promise<AttemptRecord | { readonly notRun: "budget" | "aborted"; readonly usage: Usage }> {
+  const startedAt = world.clock.now();
+  const spent = new Spent();
+  let stage: Stage | undefined;
+  try {
+    let ended: Ended;
+    try {
+      stage = await staged(definition, planned, world);
+      ended = { output: await answered(planned, stage, spent) };
+      ended = jsonOutput(ended.output);
+    } catch (error) {
+      ended = failed(error, planned, spent);
+    }
+    if (ended.reason === "budget_error" && world.budget !== undefined) return { notRun: "budget", usage: spent.usage };
+    if (world.signal.aborted) return { notRun: "aborted", usage: spent.usage };
+    const durationMs = Math.max(0, world.clock.now() - startedAt);
+    return await recorded(definition, planned, { stage, ended, spent, durationMs });
+  } finally {
+    await closed(stage);
+  }
+}
+
+/** Adds up what all evaluations of an attempt spend. */
+class Spent {
+  usage: Usage = noUsage;
+  turns = 0;
+  model: string | undefined;
+
+  async add<Output>(evaluating: Promise<PromptResponse<Output>>): Promise<PromptResponse<Output>> {
+    try {
+      const response = await evaluating;
+      this.usage = addUsage(this.usage, response.usage);
+      this.model = response.model;
+      return response;
+    } catch (error) {
+      if (isEvaluationFailure(error)) this.usage = addUsage(this.usage, error.usage);
+      throw error;
+    }
+  }
+}
+
+async function staged(definition: AnyDefinition, { row, of }: PlannedAttempt, world: AttemptWorld): Promise<Stage> {
+  const { budget, signal, pacing, clock, newId } = world;
+  const session = definition.session?.(row.row) ?? createSession({ id: newId() });
+  const resources = await openResources(definition.resources?.(row.row) ?? []);
+  const events: SessionEvent[] = [];
+  session.on("*", (event) => void events.push(event));
+  const { overrides, options } = of.settings;
+  const given: EvaluateOptions = {
+    ...options,
+    session,
+    resources,
+    signal,
+    deadline: deadlineIn(definition.timeoutMs ?? defaultTimeoutMs, clock),
+    ...(overrides === undefined ? {} : { overrides }),
+    ...(budget === undefined ? {} : { budget }),
+    ...(pacing === undefined ? {} : { pacing }),
+    ...(definition.messages === undefined ? {} : { messages: definition.messages(row.row) }),
+  };
+  return { session, resources, events, options: given };
+}
+
+async function answered({ row, of }: PlannedAttempt, stage: Stage, spent: Spent): Promise<unknown> {
+  const { session, resources, options } = stage;
+  const evaluate = <Output>(
+    prompt: Prompt<Output>,
+    more: Partial<EvaluateOptions> = {},
+  ): Promise<PromptResponse<Output>> => spent.add(of.adapter.evaluate(prompt, { ...options, ...more }));
+  if ("prompt" in of.subject) return (await evaluate(of.subject.prompt(row.row))).output;
+  const { messages: _first, ...later } = options;
+  const signal = options.signal as AbortSignal;
+  return of.subject.task(row.row, {
+    session,
+    resources,
+    signal,
+    evaluate: (prompt, more) => spent.add(of.adapter.evaluate(prompt, { ...later, ...more })),
+  });
+}
+
+/** An output that is no JSON could not be kept: the attempt failed. */
+function jsonOutput(output: unknown): Ended {
+  if (output === undefined) return { output: null };
+  const json = asJson(output);
+  if ("value" in json) return { output: json.value };
+  const message = `The output cannot be kept as JSON: ${json.odd.path.map(String).join(".")} ${json.odd.problem}`;
+  return { failure: unforeseen(message, undefined, noUsage), reason: "invalid_response_error" };
+}
+
+function failed(error: unknown, planned: PlannedAttempt, { usage }: Spent): Ended {
+  if (isEvaluationFailure(error)) return { failure: error, reason: errorReason(error) ?? "unknown_error" };
+  const message = `The attempt ${planned.rowId} of ${planned.variant} threw: ${messageOf(error)}`;
+  return { failure: unforeseen(message, error, usage), reason: "unknown_error" };
+}
+
+function unforeseen(message: string, cause: unknown, usage: Usage): EvaluationFailure {
+  return new InternalError(message, { phase: "render", promptName: "", usage, messages: [], toolResults: [], cause });
+}
+
+async function recorded(
+  definition: AnyDefinition,
+  planned: PlannedAttempt,
+  of: { readonly stage: Stage | undefined; readonly ended: Ended; readonly spent: Spent; readonly durationMs: number },
+): Promise<AttemptRecord> {
+  const { stage, ended, spent, durationMs } = of;
+  const { rowId, variant, repetition, row, subjectHash } = planned;
+  const events = stage?.events ?? [];
+  const turns = events.filter((event) => event.type === "provider.responded").length;
+  const session = stage?.session ?? createSession();
+  const resources = stage?.resources ?? (await openResources([]));
+  const base = {
+    variant,
+    row: row.row,
+    rowId,
+    repetition,
+    events,
+    session,
+    resources,
+    usage: spent.usage,
+    turns,
+    durationMs,
+  };
+  const attempt: Attempt | FailedAttempt =
+    ended.failure === undefined ? { ...base, output: ended.output } : { ...base, failure: ended.failure };
+  const scores = await scoresOf(definition, attempt);
+  return {
+    rowId,
+    variant,
+    repetition,
+    rowHash: row.hash,
+    subjectHash,
+    ...(ended.failure === undefined
+      ? { status: "answered", output: ended.output }
+      : {
+          status: "failed",
+          failure: { reason: ended.reason ?? "unknown_error", message: ended.failure.message },
+        }),
+    scores,
+    usage: spent.usage,
+    judgeUsage: noUsage,
+    model: spent.model,
+    turns,
+    durationMs,
+  };
+}
+
+/** What a close throws changes nothing: the attempt is over. */
+async function closed(stage: Stage | undefined): Promise<void> {
+  try {
+    await stage?.resources[Symbol.asyncDispose]();
+  } catch {
+    // What was answered and scored stands.
+  }
+}
+
+/** The hash of what a variant is, and of what it shows the model first for this row. */
+export function subjectHashOf(variantHash: string, of: ReadyVariant, row: NamedRow<object>): string {
+  if (!("prompt" in of.subject)) return contentHash([variantHash, String(of.subject.task)]);
+  try {
+    const prompt = of.subject.prompt(row.row);
+    const { text } = prompt.render();
+    return contentHash([variantHash, text, prompt.template.descriptor]);
+  } catch {
+    // A prompt that cannot be rendered fails when it is evaluated.
+    return contentHash([variantHash, row.hash]);
+  }
+}

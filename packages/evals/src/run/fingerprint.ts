@@ -1,0 +1,36 @@
+import { contentHash } from "@proviso/core/internal";
+import { internalsOf } from "@proviso/runtime/internal";
+import type { NamedRow } from "../data/rows.ts";
+import { scorerOf, type AnyDefinition, type ReadyVariant } from "../define/define-eval.ts";
+import type { Fingerprint } from "../results.ts";
+
+/** Hashes what two results have to share to be about the same thing. */
+export function fingerprintOf(
+  definition: AnyDefinition,
+  rows: readonly NamedRow<object>[],
+  variants: readonly ReadyVariant[],
+): Fingerprint {
+  const content = rows.map(({ id, hash }) => [id, hash]).toSorted(([a = ""], [b = ""]) => (a < b ? -1 : a > b ? 1 : 0));
+  const scorers = Object.entries(definition.scorers).map(([name, given]) => {
+    const { version, range } = scorerOf(given);
+    return [name, contentHash({ version, range })] as const;
+  });
+  return {
+    data: contentHash(content),
+    scorers: Object.fromEntries(scorers),
+    variants: Object.fromEntries(variants.map((variant) => [variant.name, variantHashOf(variant)])),
+  };
+}
+
+function variantHashOf({ adapter, settings, subject }: ReadyVariant): string {
+  const { version = "1", options = {}, overrides } = settings;
+  const { policies = [], ...plain } = options;
+  return contentHash({
+    adapter: adapter.name,
+    model: internalsOf(adapter)?.facts.model ?? "",
+    version,
+    options: { ...plain, policies: policies.map(({ name }) => name) },
+    overrides: overrides === undefined ? null : (overrides.tag ?? "latest"),
+    ...("task" in subject ? { task: String(subject.task) } : {}),
+  });
+}

@@ -1,0 +1,52 @@
+import { messageOf } from "@proviso/core/internal";
+import { scorerOf, type AnyDefinition, type ReadyScorer } from "../define/define-eval.ts";
+import type { Attempt, FailedAttempt } from "../definition.ts";
+import type { AttemptRecord } from "../results.ts";
+
+type Scores = AttemptRecord["scores"];
+
+/** Scores an attempt by each scorer that applies to its row. What a scorer throws leaves the attempt unscored by it. */
+export async function scoresOf(definition: AnyDefinition, attempt: Attempt | FailedAttempt): Promise<Scores> {
+  const scores: Record<string, Scores[string]> = {};
+  for (const [name, given] of Object.entries(definition.scorers)) {
+    const scorer = scorerOf(given);
+    try {
+      if (scorer.appliesTo?.(attempt.row as object) === false) continue;
+      const { range } = scorer;
+      scores[name] = scoreIn(range, await scored(scorer, attempt, range[0]));
+    } catch (error) {
+      scores[name] = { unscored: messageOf(error) };
+    }
+  }
+  return scores;
+}
+
+function scored(scorer: ReadyScorer, attempt: Attempt | FailedAttempt, worst: number): unknown {
+  if ("failure" in attempt) {
+    const failed = attempt as FailedAttempt<object>;
+    return scorer.scoreFailure === undefined ? worst : scorer.scoreFailure(failed);
+  }
+  return scorer.score(attempt as Attempt<object>);
+}
+
+/** Reads a score. @throws for what is no score, or outside of the range. */
+function scoreIn(
+  range: readonly [number, number],
+  given: unknown,
+): { readonly value: number; readonly reason?: string } {
+  const isPlain = typeof given === "boolean" || typeof given === "number";
+  const { value, reason } = isPlain ? { value: given, reason: undefined } : fieldsOf(given);
+  const [worst, best] = range;
+  const number = value === true ? best : value === false ? worst : value;
+  if (typeof number !== "number" || !Number.isFinite(number))
+    throw new Error(`It returned no score: ${String(number)}.`);
+  if (number < Math.min(...range) || number > Math.max(...range)) {
+    throw new Error(`It returned ${number}, which is not between ${worst} and ${best}.`);
+  }
+  return typeof reason === "string" ? { value: number, reason } : { value: number };
+}
+
+function fieldsOf(given: unknown): { readonly value: unknown; readonly reason: unknown } {
+  const { value, reason } = (given ?? {}) as { readonly value?: unknown; readonly reason?: unknown };
+  return { value, reason };
+}

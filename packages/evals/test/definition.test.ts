@@ -1,0 +1,130 @@
+import { cross, defineEval, runEval, sample, split } from "@proviso/evals";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { mails, triage, wordList } from "./support.ts";
+
+const base = {
+  name: "spam",
+  data: mails(4),
+  prompt: ({ text }: { readonly text: string }) => triage.bind({ text }),
+  adapter: wordList(["Win"]),
+  scorers: { correct: () => true },
+};
+
+async function collected<T>(from: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const one of from) all.push(one);
+  return all;
+}
+
+describe("the definition of an eval", () => {
+  it.each<[string, object, string]>([
+    ["a bad name", { name: "Spam!" }, "The name of an eval"],
+    ["neither prompt nor task", { prompt: undefined }, "exactly one of prompt and task"],
+    ["both of them", { task: async () => 1 }, "exactly one of prompt and task"],
+    ["no scorer", { scorers: {} }, "needs a scorer"],
+    ["a scorer that is none", { scorers: { a: 1 } }, 'scorer "a"'],
+    ["a range of one number", { scorers: { a: { score: () => 1, range: [1, 1] } } }, "two different numbers"],
+    ["no adapter", { adapter: undefined }, 'The variant "default" of the eval "spam" has no adapter'],
+    ["a variant with both", { variants: { a: { prompt: () => 1, task: () => 1 } } }, "both of prompt and task"],
+    ["a gate without scorer", { gates: { other: { atLeast: 1 } } }, 'a gate on "other"'],
+    ["an empty gate", { gates: { correct: {} } }, "neither atLeast nor noWorseBy"],
+    ["repetitions of 0", { repetitions: 0 }, "repetitions from 1"],
+    ["an unknown option", { colour: 1 }, 'has no option "colour"'],
+  ])("EVL-5 is refused with %s", (_name, more, message) => {
+    expect(() => defineEval({ ...base, ...more } as never)).toThrow(
+      message.replaceAll('"', message.includes("option") ? "" : '"'),
+    );
+  });
+
+  it("EVL-5 needs something to compare with where a gate says noWorseBy", async () => {
+    const of = defineEval({ ...base, gates: { correct: { noWorseBy: 0 } } });
+    await expect(runEval(of)).rejects.toThrow("needs a second variant, or a saved run");
+  });
+
+  it.each<[string, unknown, string]>([
+    ["no rows", [], "have no rows"],
+    ["two of one id", [{ id: "a" }, { id: "b" }, { id: "a" }], 'rows 1 and 3 have the id "a"'],
+    ["two of one content", [{ text: "x" }, { text: "x" }], "rows 1 and 2 have the id"],
+    ["what is no object", [{ id: "a" }, 7, null], "row 2 is no object; row 3 is no object"],
+  ])("EVL-1 EVL-2 data with %s are refused before anything is asked", async (_name, data, message) => {
+    const asked: string[] = [];
+    const of = defineEval({ ...base, data: data as never, adapter: wordList([], asked) });
+    await expect(runEval(of)).rejects.toThrow(message);
+    expect(asked).toEqual([]);
+  });
+
+  it("EVL-1 all faults of the data come at once, twenty of them with a count", async () => {
+    const data = Array.from({ length: 50 }, () => 1);
+    await expect(runEval(defineEval({ ...base, data: data as never }))).rejects.toThrow(
+      "row 20 is no object; and 30 more",
+    );
+  });
+
+  it("EVL-3 the order is drawn by the seed, rows of a group stand together, and adding a row moves no others", async () => {
+    const orderOf = async (data: readonly object[], seed: number): Promise<readonly string[]> => {
+      const of = defineEval({
+        ...base,
+        data: data as never,
+        group: (row) => (row as { text: string }).text.slice(0, 5),
+      });
+      const { attempts } = await runEval(of, { seed });
+      return attempts.map(({ rowId }) => rowId);
+    };
+    const some = await orderOf(mails(20), 1);
+    expect(await orderOf(mails(20).toReversed(), 1)).toEqual(some);
+    expect(await orderOf(mails(20), 2)).not.toEqual(some);
+    const more = await orderOf(mails(24), 1);
+    expect(more.filter((id) => some.includes(id))).toEqual(some);
+    const groups = some.map((id) =>
+      mails(20)
+        .find((mail) => mail.id === id)
+        ?.text.slice(0, 5),
+    );
+    expect(groups.filter((group, at) => group !== groups[at - 1])).toHaveLength(new Set(groups).size);
+  });
+
+  it("EVL-4 a sample is a prefix of a larger one, and the parts of a split share no key and keep their rows", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 2, max: 60 }), fc.integer({ min: 1, max: 9 }), async (count, seed) => {
+        const all = mails(count);
+        const smaller = await collected(sample(all, { size: Math.ceil(count / 2), seed }));
+        const larger = await collected(sample(all, { size: count, seed }));
+        expect(larger.slice(0, smaller.length)).toEqual(smaller);
+        const { train, test } = split(all, { test: 0.3, seed });
+        const [trained, tested] = [await collected(train), await collected(test)];
+        expect([...trained, ...tested].map(({ id }) => id).toSorted()).toEqual(all.map(({ id }) => id).toSorted());
+        const before = split(all.slice(1), { test: 0.3, seed });
+        for (const row of await collected(before.test)) expect(tested).toContainEqual(row);
+        for (const row of await collected(before.train)) expect(trained).toContainEqual(row);
+      }),
+      { numRuns: 30 },
+    );
+    await expect(collected(sample(mails(3), { size: 4 }))).rejects.toThrow(
+      "A sample of 4 cannot be drawn from 3 rows.",
+    );
+    expect(() => split(mails(3), { test: 1 })).toThrow("between 0 and 1");
+  });
+
+  it("EVL-4 a generator is read once for both parts", async () => {
+    let reads = 0;
+    const { train, test } = split(
+      (async function* () {
+        reads += 1;
+        yield* mails(10);
+      })(),
+      { test: 0.5 },
+    );
+    expect((await collected(train)).length + (await collected(test)).length).toBe(10);
+    expect(reads).toBe(1);
+  });
+
+  it("EVL-5 cross makes every combination", () => {
+    const all = cross(
+      { small: { version: "1" }, large: { version: "2" } },
+      { now: {}, brief: { options: { maxTurns: 2 } } },
+    );
+    expect(Object.keys(all)).toEqual(["small now", "small brief", "large now", "large brief"]);
+    expect(all["large brief"]).toEqual({ version: "2", options: { maxTurns: 2 } });
+  });
+});

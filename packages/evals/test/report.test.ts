@@ -1,0 +1,177 @@
+import { defineEval, formatReport, runEval, saveRun } from "@proviso/evals";
+import { describe, expect, it } from "vitest";
+import { answering, mails, triage, wordList, type Mail } from "./support.ts";
+
+const base = {
+  name: "spam",
+  prompt: ({ text }: Mail) => triage.bind({ text }),
+  scorers: {
+    correct: ({ row, output }: { readonly row: Mail; readonly output: { readonly label: string } }) =>
+      output.label === row.label,
+  },
+};
+const variants = { money: { adapter: wordList(["money"]) }, win: { adapter: wordList(["Win"]) } };
+const onlySome = (share: number) =>
+  answering((text) =>
+    JSON.stringify({ label: Number(/number (\d+)/u.exec(text)?.[1]) % 100 < share ? "spam" : "ham" }),
+  );
+
+describe("the report of an eval", () => {
+  it("STA-2 STA-4 differences and gates are decided by intervals of the same numbers", async () => {
+    const of = defineEval({
+      ...base,
+      data: mails(120),
+      variants,
+      gates: { correct: { atLeast: 0.9, noWorseBy: 0.02 } },
+    });
+    const { gates, differences, variants: reported, family, passes } = await runEval(of);
+    expect(family).toBe(3);
+    expect(gates.map(({ variant, gate, verdict }) => [variant, gate, verdict])).toEqual([
+      ["money", "atLeast", "unsettled"],
+      ["win", "atLeast", "passed"],
+      ["win", "noWorseBy", "passed"],
+    ]);
+    expect(passes).toBe(true);
+    const difference = differences["win"]?.["correct"];
+    expect(difference).toMatchObject({ wins: 20, losses: 0, ties: 100, rowsToSettle: undefined });
+    expect(difference?.value).toBeCloseTo(
+      (reported["win"]?.scores["correct"]?.value ?? 0) - (reported["money"]?.scores["correct"]?.value ?? 0),
+    );
+    expect(difference?.low).toBeGreaterThan(0);
+    // Gated intervals are wider, for three of them share the error rate.
+    const gated = gates[1]?.on;
+    expect(gated?.confidence).toBeCloseTo(1 - 0.05 / 3);
+    expect(gated?.low).toBeLessThan(reported["win"]?.scores["correct"]?.low ?? 0);
+  });
+
+  it("STA-4 an unsettled gate fails where it is to fail", async () => {
+    const gates = { correct: { atLeast: 0.9, unsettled: "fail" } } as const;
+    const { passes, gates: made } = await runEval(
+      defineEval({ ...base, data: mails(60), adapter: wordList(["money"]), gates }),
+    );
+    expect(made).toMatchObject([{ verdict: "unsettled", passes: false }]);
+    expect(passes).toBe(false);
+  });
+
+  it("STA-1 STA-8 intervals count groups, and a single group has none and settles nothing", async () => {
+    const of = (group: (row: Mail) => string) =>
+      defineEval({
+        ...base,
+        data: mails(40),
+        adapter: wordList(["money"]),
+        group,
+        gates: { correct: { atLeast: 0.1 } },
+      });
+    const grouped = await runEval(of(({ id }) => String(Number(id.slice(1)) % 8)));
+    expect(grouped.groups).toBe(8);
+    expect(grouped.variants["default"]?.scores["correct"]).toMatchObject({ rows: 40, clusters: 8 });
+    const single = await runEval(of(() => "one"));
+    expect(single.variants["default"]?.scores).toEqual({});
+    expect(single.gates).toMatchObject([{ verdict: "unsettled", on: undefined }]);
+    expect(formatReport(single)).toContain("too few rows for an interval");
+  });
+
+  it("EVL-12 more than one unscored row in twenty settles no gate on that scorer", async () => {
+    const scorer = (every: number) => ({
+      correct: ({ row }: { readonly row: Mail }) => {
+        if (Number(row.id.slice(1)) % every === 0) throw new Error("down");
+        return true;
+      },
+    });
+    const verdict = async (every: number) => {
+      const of = defineEval({
+        ...base,
+        data: mails(200),
+        adapter: wordList([]),
+        scorers: scorer(every),
+        gates: { correct: { atLeast: 0.5 } },
+      });
+      return (await runEval(of)).gates[0]?.verdict;
+    };
+    expect(await verdict(10)).toBe("unsettled");
+    expect(await verdict(50)).toBe("passed");
+  });
+
+  it("EVL-14 a verdict that failures of the surroundings could change is unsettled", async () => {
+    const failing = (count: number) =>
+      answering((text) => {
+        const at = Number(/number (\d+)/u.exec(text)?.[1]);
+        return at < count ? new Error("no key") : JSON.stringify({ label: text.includes("Win") ? "spam" : "ham" });
+      });
+    const verdict = async (count: number) => {
+      const of = defineEval({
+        ...base,
+        data: mails(100),
+        adapter: failing(count),
+        gates: { correct: { atLeast: 0.8 } },
+      });
+      return (await runEval(of, { concurrency: 1, seed: 3 })).gates[0]?.verdict;
+    };
+    expect(await verdict(0)).toBe("passed");
+    expect(await verdict(30)).toBe("unsettled");
+  });
+
+  it("STA-5 a run ends when all gates are settled, over a beginning of the order", async () => {
+    const asked: string[] = [];
+    const adapter = wordList(["Win"], asked);
+    const of = defineEval({ ...base, data: mails(400), adapter, gates: { correct: { atLeast: 0.5 } } });
+    const early = await runEval(of, { stopEarly: true, concurrency: 1 });
+    expect(early.ended?.why).toBe("settled");
+    expect(asked.length).toBeLessThan(200);
+    expect(early.variants["default"]?.counts.notRun).toBeGreaterThan(200);
+    expect(early.gates[0]).toMatchObject({ verdict: "passed" });
+    // The interval is that of the look: wider than one of as many rows without looks.
+    const rows = early.gates[0]?.on?.rows ?? 0;
+    expect(rows).toBeLessThanOrEqual(asked.length);
+    const whole = await runEval(
+      defineEval({ ...base, data: mails(400).slice(0, rows), adapter, gates: { correct: { atLeast: 0.5 } } }),
+    );
+    expect(early.gates[0]?.on?.low).toBeLessThan(whole.gates[0]?.on?.low ?? 0);
+    const undecided = await runEval(
+      defineEval({ ...base, data: mails(100), adapter: onlySome(50), gates: { correct: { atLeast: 0.5 } } }),
+      { stopEarly: true },
+    );
+    expect(undecided.ended).toBeUndefined();
+  });
+
+  it("STA-7 EVL-51 a saved run has no texts, and rows are paired with it by id and content", async () => {
+    const data = mails(60);
+    const first = await runEval(defineEval({ ...base, data, adapter: wordList(["money"]) }));
+    const saved = JSON.parse(JSON.stringify(saveRun(first))) as ReturnType<typeof saveRun>;
+    expect(JSON.stringify(saved)).not.toMatch(/Win money|label/u);
+    const changed = data.slice(5).map((mail) => (mail.id === "m7" ? { ...mail, text: "Win, number 7." } : mail));
+    const rows = [...changed, { id: "new", text: "Hello, number 1000.", label: "ham" } as Mail];
+    const of = defineEval({ ...base, data: rows, adapter: wordList(["Win"]), gates: { correct: { noWorseBy: 0 } } });
+    const report = await runEval(of, { compareWith: saved });
+    expect(report.baseline).toEqual({ saved: first.runId });
+    expect(report.differences["default"]?.["correct"]).toMatchObject({
+      unpaired: { changed: 1, onlyBaseline: 5, onlyVariant: 1, unscored: 0 },
+      losses: 0,
+    });
+    expect(report.gates).toMatchObject([{ verdict: "passed" }]);
+    const others = { ...base, scorers: { correct: { score: () => true, version: "2" } } };
+    const other = await runEval(defineEval({ ...others, data, adapter: wordList([]) }), { compareWith: saved });
+    expect(other.differences["default"]).toEqual({});
+  });
+
+  it.each<[string, unknown, string]>([
+    ["another eval's", { format: "proviso-eval/1", name: "other" }, 'a run of the eval "other"'],
+    ["a newer one", { format: "proviso-eval/2", name: "spam" }, "of the form proviso-eval/1"],
+    ["a damaged one", { format: "proviso-eval/1", name: "spam", rows: 7 }, "is damaged"],
+  ])("EVL-51 a saved run that is %s is refused", async (_name, saved, message) => {
+    const of = defineEval({ ...base, data: mails(4), adapter: wordList([]) });
+    await expect(runEval(of, { compareWith: saved as never })).rejects.toThrow(message);
+  });
+
+  it("EVL-29 the table shows intervals, gates and what failed, and no control characters of data", async () => {
+    const adapter = answering((text) =>
+      text.includes("number 3.") ? new Error("no\u001B[31m key") : '{"label":"ham"}',
+    );
+    const of = defineEval({ ...base, data: mails(30), adapter, gates: { correct: { atLeast: 0.9 } } });
+    const text = formatReport(await runEval(of), { width: 120 });
+    expect(text).toContain("spam   30 rows · 1 variant · 1 repetition · 30 attempts, 1 failed, 0 unscored");
+    expect(text).toContain("correct at least 0.9   default  failed: ");
+    expect(text).toContain("m3 default: api_key_error: no�[31m key");
+    expect(text.split("\n").every((line) => line.length <= 120)).toBe(true);
+  });
+});

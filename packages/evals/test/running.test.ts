@@ -1,0 +1,343 @@
+import { defineEvent, definePrompt, defineSlice, defineTool, errorReason, Filesystem, provide } from "@proviso/core";
+import {
+  calls,
+  callsOf,
+  closeTo,
+  contains,
+  defineEval,
+  exact,
+  fits,
+  memoryEvalStore,
+  runEval,
+  type Progress,
+} from "@proviso/evals";
+import { createSession, memoryFilesystem, modelAdapter } from "@proviso/runtime";
+import { fakeClock, scriptedModel } from "@proviso/runtime/testing";
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import { answering, mails, triage, wordList, type Mail } from "./support.ts";
+
+const correct = ({ row, output }: { readonly row: Mail; readonly output: { readonly label: string } }): boolean =>
+  output.label === row.label;
+const spam = (count: number, asked: string[] = []) => ({
+  name: "spam",
+  data: mails(count),
+  prompt: ({ text }: Mail) => triage.bind({ text }),
+  adapter: wordList(["Win"], asked),
+  scorers: { correct },
+});
+
+describe("running an eval", () => {
+  it("EVL-3 EVL-10 runs every row on every variant, and says what became of each attempt", async () => {
+    const asked: string[] = [];
+    const of = defineEval({
+      ...spam(10, asked),
+      repetitions: 2,
+      variants: { words: {}, all: { adapter: answering(() => '{"label":"spam"}') } },
+    });
+    const { variants, attempts, passes, ended, rows, family } = await runEval(of);
+    expect(asked).toHaveLength(20);
+    expect(attempts).toHaveLength(40);
+    expect({ passes, ended, rows, family }).toEqual({ passes: true, ended: undefined, rows: 10, family: 0 });
+    expect(variants["words"]?.counts).toEqual({ planned: 20, answered: 20, failed: {}, unscored: 0, notRun: 0 });
+    expect(variants["words"]?.scores["correct"]?.value).toBe(1);
+    expect(variants["all"]?.scores["correct"]?.value).toBe(0.5);
+    expect(variants["words"]?.models).toEqual(["words-1"]);
+    expect(variants["words"]?.spent.subject).toMatchObject({ inputTokens: 200, outputTokens: 60 });
+    expect(variants["words"]?.measures.inputTokens?.value).toBe(10);
+    expect(attempts.slice(0, 4).map(({ variant, repetition }) => `${variant} ${repetition}`)).toEqual([
+      "words 1",
+      "words 2",
+      "all 1",
+      "all 2",
+    ]);
+  });
+
+  it("EVL-6 EVL-15 each attempt has a session and resources of its own, open while it is scored", async () => {
+    const noted = defineEvent("noted", z.object({ path: z.string() }));
+    const notes = defineSlice({
+      name: "notes",
+      initial: [] as readonly string[],
+      reducers: ({ on }) => on(noted, (draft, { path }) => void draft.push(path)),
+    });
+    const write = defineTool({
+      name: "write",
+      description: "Writes a file.",
+      input: z.object({ path: z.string(), text: z.string() }),
+      async execute({ path, text }, { resources, session }) {
+        await resources.get(Filesystem).write(path, text);
+        session.dispatch(noted({ path }));
+      },
+    });
+    const tidy = definePrompt({
+      key: "tidy",
+      params: z.object({ goal: z.string() }),
+      slices: [notes],
+      sections: [{ key: "task", text: "{{goal}}", tools: [write] }],
+    });
+    const call = { toolCalls: [{ name: "write", arguments: { path: "README.md", text: "Hi" } }] };
+    const done = { text: "Done." };
+    const report = await runEval(
+      defineEval({
+        name: "tidy",
+        data: [
+          { id: "a", goal: "Write a README.", path: "README.md", files: { "a.ts": "1" } },
+          { id: "b", goal: "Write a README.", path: "README.md", files: {} },
+        ] as readonly { id: string; goal: string; path: string; files: Readonly<Record<string, string>> }[],
+        prompt: ({ goal }) => tidy.bind({ goal }),
+        adapter: modelAdapter(scriptedModel([call, done, call, done])),
+        session: () => createSession({ slices: [notes] }),
+        resources: ({ files }) => [provide(Filesystem, memoryFilesystem(files))],
+        scorers: {
+          wrote: (attempt) => calls(attempt, [{ tool: write, input: { path: attempt.row.path } }], "exact"),
+          noted: ({ row, session }) => exact(session.get(notes), [row.path]),
+          left: ({ row, resources }) => resources.get(Filesystem).exists(row.path),
+          nothingUndone: (attempt) => callsOf(attempt).every(({ result }) => result.success),
+          cheap: ({ usage, turns }) => usage.totalTokens < 1_000 && turns === 2,
+        },
+      }),
+      { concurrency: 1 },
+    );
+    for (const { scores } of report.attempts) {
+      expect(Object.values(scores)).toEqual(Array.from({ length: 5 }, () => ({ value: 1 })));
+    }
+  });
+
+  it("EVL-6 EVL-10 a fixture that throws is a failed attempt, and so is an output that is no JSON", async () => {
+    const broken = await runEval(
+      defineEval({
+        ...spam(2),
+        session() {
+          throw new Error("no session today");
+        },
+      }),
+    );
+    expect(broken.variants["default"]?.counts.failed).toEqual({ unknown_error: 2 });
+    expect(broken.attempts[0]?.failure?.message).toContain("no session today");
+    const { prompt: _prompt, ...rest } = spam(2);
+    const odd = await runEval(
+      defineEval({ ...rest, scorers: { any: () => true }, task: async () => new Map([["a", 1]]) as unknown }),
+    );
+    expect(odd.variants["default"]?.counts.failed).toEqual({ invalid_response_error: 2 });
+  });
+
+  it("EVL-7 a task evaluates with the variant's adapter, in the session of its attempt, and all of it is counted", async () => {
+    const asked: string[] = [];
+    const { prompt: _prompt, ...rest } = spam(2, asked);
+    const report = await runEval(
+      defineEval({
+        ...rest,
+        scorers: { correct, twice: ({ events, turns }) => events.length > 4 && turns === 2 },
+        async task({ text }, { evaluate, session }) {
+          await evaluate(triage.bind({ text: "first" }));
+          const { output } = await evaluate(triage.bind({ text }));
+          return { ...output, session: session.id };
+        },
+      }),
+    );
+    expect(asked).toHaveLength(4);
+    expect(report.attempts.map(({ usage, turns }) => [usage.inputTokens, turns])).toEqual([
+      [20, 2],
+      [20, 2],
+    ]);
+    expect(report.variants["default"]?.scores["twice"]?.value).toBe(1);
+  });
+
+  it("EVL-11 EVL-13 a failure counts as the worst value, unless a scorer says otherwise", async () => {
+    const adapter = answering((text) => (text.includes("Win") ? new Error("no key") : '{"label":"ham"}'));
+    const { attempts, variants } = await runEval(
+      defineEval({
+        ...spam(4),
+        adapter,
+        scorers: {
+          correct,
+          refuses: {
+            appliesTo: ({ label }) => label === "spam",
+            score: () => false,
+            scoreFailure: ({ failure }) => errorReason(failure) === "api_key_error",
+          },
+          short: { score: ({ usage }) => usage.outputTokens, range: [100, 0] },
+        },
+      }),
+    );
+    expect(variants["default"]?.counts.failed).toEqual({ api_key_error: 2 });
+    const failed = attempts.find(({ status }) => status === "failed");
+    expect(failed?.scores).toEqual({ correct: { value: 0 }, refuses: { value: 1 }, short: { value: 100 } });
+    const answered = attempts.find(({ status }) => status === "answered");
+    expect(answered?.scores).toEqual({ correct: { value: 1 }, short: { value: 3 } });
+  });
+
+  it("EVL-12 what a scorer throws, and what is no score, leaves the attempt unscored and never a zero", async () => {
+    const given: readonly unknown[] = [Number.NaN, 1.2, "yes", undefined, { value: 7 }];
+    const { attempts, variants } = await runEval(
+      defineEval({
+        ...spam(8),
+        scorers: {
+          odd: ({ row }) => {
+            const at = Number(row.id.slice(1));
+            if (at === 7) throw new Error("The judge is down.");
+            return at === 5 ? { value: 0.5, reason: "half" } : at === 6 ? true : (given[at] as number);
+          },
+        },
+      }),
+    );
+    const scores = Object.fromEntries(attempts.map(({ rowId, scores: { odd } }) => [rowId, odd]));
+    expect(scores["m5"]).toEqual({ value: 0.5, reason: "half" });
+    expect(scores["m6"]).toEqual({ value: 1 });
+    expect(scores["m7"]).toEqual({ unscored: "The judge is down." });
+    expect(scores["m1"]).toEqual({ unscored: "It returned 1.2, which is not between 0 and 1." });
+    expect(variants["default"]?.counts).toMatchObject({ answered: 8, unscored: 6 });
+    expect(variants["default"]?.scores["odd"]).toMatchObject({ value: 0.75, rows: 2 });
+  });
+
+  it("EVL-20 no more attempts are made at once than allowed", async () => {
+    let [inFlight, most] = [0, 0];
+    const adapter = answering(async () => {
+      most = Math.max(most, (inFlight += 1));
+      await new Promise((resolve) => setImmediate(resolve));
+      inFlight -= 1;
+      return '{"label":"ham"}';
+    });
+    await runEval(defineEval({ ...spam(30), adapter }), { concurrency: 3, pacing: "off" });
+    expect(most).toBe(3);
+  });
+
+  it("EVL-21 a budget in dollars needs a price for every model, before anything is asked", async () => {
+    const asked: string[] = [];
+    const budget = { maxCostUsd: 1 };
+    await expect(runEval(defineEval(spam(4, asked)), { budget })).rejects.toThrow("no price is known for words-1");
+    expect(asked).toEqual([]);
+    const adapter = modelAdapter(scriptedModel([{ text: '{"label":"ham"}' }]), {
+      pricing: { input: 1_000, output: 1_000 },
+    });
+    const report = await runEval(defineEval({ ...spam(1), adapter }), { budget });
+    expect(report.spent.costUsd).toBeGreaterThan(0);
+    expect(report.spent.costUsd).toBe(report.attempts[0]?.usage.costUsd);
+  });
+
+  it("EVL-22 a run ends before its budget is passed, and what did not run is not counted against a variant", async () => {
+    const asked: string[] = [];
+    const report = await runEval(defineEval(spam(40, asked)), { budget: { maxTotalTokens: 200 }, concurrency: 2 });
+    expect(report.ended).toMatchObject({ why: "budget" });
+    expect(report.spent.totalTokens).toBeLessThanOrEqual(200);
+    const { counts, scores } = report.variants["default"] as NonNullable<(typeof report.variants)[string]>;
+    expect(counts.notRun).toBeGreaterThan(0);
+    expect(counts.answered + counts.notRun).toBe(40);
+    expect(scores["correct"]?.value).toBe(1);
+  });
+
+  it("EVL-23 EVL-25 what is kept is not asked again, unless its row, prompt, variant or scorer is another", async () => {
+    const store = memoryEvalStore();
+    const count = async (more: object, options: object = {}): Promise<number> => {
+      const asked: string[] = [];
+      await runEval(defineEval({ ...spam(6, asked), ...more }), { store, ...options });
+      return asked.length;
+    };
+    expect(await count({})).toBe(6);
+    expect(await count({})).toBe(0);
+    expect(await count({ data: mails(8) })).toBe(2);
+    expect(await count({ data: mails(6).map((mail) => ({ ...mail, more: mail.id === "m1" })) })).toBe(6);
+    const other: string[] = [];
+    await runEval(defineEval({ ...spam(6), variants: { default: { version: "2", adapter: wordList([], other) } } }), {
+      store,
+    });
+    expect(other).toHaveLength(6);
+    expect(await count({ scorers: { correct: { score: () => true, version: "2" } } })).toBe(6);
+    expect(await count({ scorers: { correct: { score: () => true, version: "2" } } }, { resume: "fresh" })).toBe(6);
+  });
+
+  it("EVL-26 failures of the surroundings are tried again where that is asked for", async () => {
+    const store = memoryEvalStore();
+    let isDown = true;
+    const adapter = answering((text) =>
+      isDown && text.includes("number 1.") ? new Error("no key") : '{"label":"ham"}',
+    );
+    const of = defineEval({ ...spam(4), adapter });
+    expect((await runEval(of, { store })).variants["default"]?.counts.failed).toEqual({ api_key_error: 1 });
+    isDown = false;
+    expect((await runEval(of, { store })).variants["default"]?.counts.failed).toEqual({ api_key_error: 1 });
+    const { variants } = await runEval(of, { store, resume: "retry-failed" });
+    expect(variants["default"]?.counts.failed).toEqual({});
+  });
+
+  it("EVL-27 a run in which nothing can work ends after five attempts, and does not pass", async () => {
+    const asked: string[] = [];
+    const adapter = answering(() => new Error("The key is wrong."), asked);
+    const report = await runEval(defineEval({ ...spam(40), adapter }), { concurrency: 1 });
+    expect(report.ended).toEqual({
+      why: "systemic",
+      message: 'The first 5 attempts of "default" failed with api_key_error: The key is wrong.',
+    });
+    expect(asked).toHaveLength(5);
+    expect(report.passes).toBe(false);
+  });
+
+  it("EVL-28 a run that is aborted reports what there is", async () => {
+    const controller = new AbortController();
+    const progress: Progress[] = [];
+    const report = await runEval(defineEval(spam(40)), {
+      concurrency: 1,
+      signal: controller.signal,
+      onProgress(each) {
+        progress.push(each);
+        if (each.done === 3) controller.abort();
+      },
+    });
+    expect(report.ended?.why).toBe("aborted");
+    expect(report.variants["default"]?.counts).toMatchObject({ answered: 3, notRun: 37 });
+    expect(progress.map(({ done, total, failed }) => [done, total, failed])).toEqual([
+      [1, 40, 0],
+      [2, 40, 0],
+      [3, 40, 0],
+    ]);
+  });
+
+  it("EVL-30 two runs with the same model, clock and ids give the same report, byte for byte", async () => {
+    const once = async (): Promise<string> => {
+      let next = 0;
+      const newId = (): string => `id${(next += 1)}`;
+      const report = await runEval(defineEval(spam(12)), { clock: fakeClock(), newId, concurrency: 1, pacing: "off" });
+      return JSON.stringify({ ...report, attempts: report.attempts.map((each) => ({ ...each, durationMs: 0 })) });
+    };
+    expect(await once()).toBe(await once());
+  });
+});
+
+describe("what scorers call", () => {
+  it("EVL-15 calls compares in four ways, and names the first that differs", () => {
+    const event = (name: string, input: object, success = true) =>
+      ({ type: "tool.invoked", name, params: input, result: { success } }) as never;
+    const attempt = { events: [event("a", { x: 1, y: 2 }), event("b", {}, false), event("c", {})] };
+    expect(callsOf(attempt)).toHaveLength(3);
+    expect(calls(attempt, ["a", "c"])).toBe(true);
+    expect(calls(attempt, [{ tool: "a", input: { x: 1 } }, "c"])).toBe(true);
+    expect(calls(attempt, [{ tool: "a", input: { x: 2 } }, "c"])).toEqual({
+      value: false,
+      reason: 'call 1 is a {"x":1,"y":2}, not a {"x":2}',
+    });
+    expect(calls(attempt, ["a"])).toEqual({ value: false, reason: "superfluous: c {}" });
+    expect(calls(attempt, ["a", "c", "d"])).toEqual({ value: false, reason: "missing: d" });
+    expect(calls(attempt, ["c"], "in-order")).toBe(true);
+    expect(calls(attempt, ["c", "a"], "in-order")).toEqual({ value: false, reason: "missing: a" });
+    expect(calls(attempt, ["c", "a"], "includes")).toBe(true);
+    expect(calls(attempt, ["a"], "only")).toEqual({ value: false, reason: "superfluous: c {}" });
+    expect(calls(attempt, ["a", "c", "z"], "only")).toBe(true);
+  });
+
+  it("EVL-12 values are compared by what they are", async () => {
+    expect(exact({ a: 1, b: [2] }, { b: [2], a: 1 })).toBe(true);
+    expect(exact({ a: 1 }, { a: 2 })).toBe(false);
+    expect(closeTo(100.5, 100, { relative: 0.01 })).toBe(true);
+    expect(closeTo(0.05, 0, { absolute: 0.1 })).toBe(true);
+    expect(closeTo(Number.NaN, Number.NaN)).toBe(false);
+    expect(closeTo(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY)).toBe(true);
+    expect(contains("A Day in March", ["day", "March"])).toBe(0.5);
+    expect(contains("A Day in March", ["day", "march"], { fold: true })).toBe(1);
+    expect(() => contains("x", [])).toThrow("needs a text");
+    expect(await fits({ a: 1 }, z.object({ a: z.number() }))).toBe(true);
+    expect(await fits({ a: "1" }, z.object({ a: z.number() }))).toMatchObject({
+      value: false,
+      reason: expect.stringContaining("a") as string,
+    });
+  });
+});
