@@ -40,9 +40,11 @@ function recordDifference(
 function listDifference(before: readonly unknown[], after: readonly unknown[], path: string, patch: Operation[]): void {
   const shorter = Math.min(before.length, after.length);
   let start = 0;
-  while (start < shorter && Object.is(before[start], after[start])) start++;
+  while (start < shorter && before[start] === after[start]) start++;
   let same = 0;
-  while (same < shorter - start && Object.is(before.at(-1 - same), after.at(-1 - same))) same++;
+  const lastBefore = before.length - 1;
+  const lastAfter = after.length - 1;
+  while (same < shorter - start && before[lastBefore - same] === after[lastAfter - same]) same++;
   const removed = before.length - same;
   const added = after.length - same;
   const both = Math.min(removed, added);
@@ -78,8 +80,8 @@ function applied(
   const copy = own.has(at) ? at : copied(at, operation);
   own.add(copy);
   const isLast = depth === keys.length - 1;
-  if (Array.isArray(copy)) inList(copy as unknown[], key, operation, isLast, (item) => inside(item));
-  else inRecord(copy as Record<string, unknown>, key, operation, isLast, (item) => inside(item));
+  if (Array.isArray(copy)) inList(copy as unknown[], key, operation, isLast, inside);
+  else inRecord(copy as Record<string, unknown>, key, operation, isLast, inside);
   return copy;
   function inside(item: unknown): unknown {
     return applied(item, keys, depth + 1, operation, own);
