@@ -4,6 +4,7 @@
  */
 import { isAbsolute, join } from "node:path";
 import { rolldown } from "rolldown";
+import { buildPage } from "./page.ts";
 import { lowestNode, manifestIn, packagesIn, root } from "./packages.ts";
 
 /** Writes the package's entries to `to`. */
@@ -36,5 +37,5 @@ function isOwn(id: string): boolean {
 }
 
 if (process.argv[1] === import.meta.filename) {
-  await Promise.all(packagesIn(root).map(({ folder }) => bundle(folder)));
+  await Promise.all([...packagesIn(root).map(({ folder }) => bundle(folder)), buildPage()]);
 }

@@ -1,0 +1,176 @@
+import type { RunRecord, RunSummary } from "@proviso/core";
+import type { RunComparison, RunRow } from "@proviso/viewer/runs";
+import { diffWordsWithSpace } from "diff";
+import { useEffect, useState } from "preact/hooks";
+import { get, pathOf } from "./api.ts";
+import { Fault, useLoading } from "./parts.tsx";
+import { hrefOf } from "./route.ts";
+import { clockTime, count, duration, oneLine, pretty, visible } from "./shown.ts";
+
+interface Compared extends RunComparison {
+  readonly runs: { readonly a: RunSummary; readonly b: RunSummary };
+}
+
+const whats: Readonly<Record<NonNullable<RunComparison["parted"]>["what"], string>> = {
+  prompt: "the prompt",
+  params: "the params",
+  answer: "an answer",
+  call: "a call",
+  result: "the result of a call",
+  end: "the end",
+  length: "one has more steps",
+};
+
+/** Two runs side by side: equal steps are folded, the first that differs is in view. */
+export function Compare({ query }: { readonly query: URLSearchParams }) {
+  const [a, b] = [query.get("a") ?? "", query.get("b") ?? ""];
+  const [compared, setCompared] = useState<Compared | undefined>(undefined);
+  const [isOpen, open] = useState(false);
+  const fault = useLoading(async (signal) => setCompared(await get(pathOf("compare", { a, b }), signal)), [a, b]);
+  useEffect(() => void (document.title = "Compare · Proviso"), []);
+  useEffect(() => document.querySelector(".first")?.scrollIntoView({ block: "center" }), [compared]);
+  if (compared === undefined)
+    return (
+      <main class="compare">
+        <Fault of={fault} />
+      </main>
+    );
+  const { parted, steps, usage, runs } = compared;
+  const same = parted?.at ?? steps.length;
+  const shown = isOpen ? steps : steps.slice(same);
+  const more =
+    usage.a.totalTokens === 0 ? 0 : (100 * (usage.b.totalTokens - usage.a.totalTokens)) / usage.a.totalTokens;
+  return (
+    <main class="compare">
+      <header>
+        <a href={hrefOf("runs")}>‹ Runs</a>
+        <h1>Compare</h1>
+        <RunName run={runs.a} /> ⇄ <RunName run={runs.b} />
+        <span>
+          tokens {count(usage.a.totalTokens)} ⇄ {count(usage.b.totalTokens)} ({more >= 0 ? "+" : "−"}
+          {Math.abs(more).toFixed(0)} %)
+        </span>
+        <span>
+          took {tookOf(runs.a)} ⇄ {tookOf(runs.b)}
+        </span>
+      </header>
+      <p class="folded" role="status">
+        {parted === undefined
+          ? `All ${steps.length} steps are the same.`
+          : `Same for ${same} steps. They part at step ${parted.at + 1}: ${whats[parted.what]}.`}{" "}
+        {same > 0 && (
+          <button aria-expanded={isOpen} onClick={() => open(!isOpen)}>
+            {isOpen ? "fold equal steps" : `show ${same} equal steps`}
+          </button>
+        )}
+      </p>
+      <div class="side-by-side" role="table" aria-label="Steps">
+        {shown.slice(0, 2_000).map((step, n) => {
+          const place = isOpen ? n : n + same;
+          const isFirst = place === parted?.at;
+          return (
+            <div key={place} class={`pair${step.same ? "" : " differs"}${isFirst ? " first-pair" : ""}`} role="row">
+              <Cell row={step.a} other={step.b} isFirst={isFirst} />
+              <Cell row={step.b} other={step.a} isFirst={false} />
+            </div>
+          );
+        })}
+      </div>
+      {parted !== undefined && steps[parted.at] !== undefined && (
+        <Difference a={a} b={b} rows={steps[parted.at] as Compared["steps"][number]} what={parted.what} />
+      )}
+    </main>
+  );
+}
+
+function RunName({ run }: { readonly run: RunSummary }) {
+  return (
+    <a href={hrefOf({ run: run.runId })}>
+      {clockTime(run.startedAt)} {oneLine(run.runId)}
+    </a>
+  );
+}
+
+function tookOf({ startedAt, endedAt }: RunSummary): string {
+  return endedAt === undefined ? "…" : duration(endedAt - startedAt);
+}
+
+function Cell(props: {
+  readonly row: RunRow | undefined;
+  readonly other: RunRow | undefined;
+  readonly isFirst: boolean;
+}) {
+  const { row, other, isFirst } = props;
+  if (row === undefined) return <div class="cell none" role="cell" />;
+  const mark = isFirst ? "▶ " : "";
+  const word = row.status === "done" ? "" : ` ${row.status === "not-run" ? "not run" : row.status}`;
+  return (
+    <div class={isFirst ? "cell first" : "cell"} role="cell" title={oneLine(row.title)}>
+      {mark}
+      <small>{row.kind === "turn" ? `turn ${row.turn}` : row.kind}</small>{" "}
+      <span class={row.status === "undone" ? "undone-text" : ""}>{oneLine(row.title)}</span>
+      <b>{word}</b> {other === undefined && <small>only here</small>}
+    </div>
+  );
+}
+
+/** The texts of the step at which they part, as a diff. */
+function Difference(props: {
+  readonly a: string;
+  readonly b: string;
+  readonly rows: Compared["steps"][number];
+  readonly what: NonNullable<RunComparison["parted"]>["what"];
+}) {
+  const { a, b, rows, what } = props;
+  const [texts, setTexts] = useState<readonly [string, string] | undefined>(undefined);
+  const fault = useLoading(
+    async (signal) => setTexts([await textOf(a, rows.a, what, signal), await textOf(b, rows.b, what, signal)]),
+    [a, b],
+  );
+  if (texts === undefined) return <Fault of={fault} />;
+  const [before, after] = texts;
+  const isLong = before.length + after.length > 100_000;
+  return (
+    <section class="texts" aria-label="What differs">
+      <h2>What differs</h2>
+      <pre>
+        {isLong ? (
+          <>
+            <del>{visible(before.slice(0, 20_000))}</del>
+            <ins>{visible(after.slice(0, 20_000))}</ins>
+          </>
+        ) : (
+          diffWordsWithSpace(before, after).map(({ value, added, removed }, place) =>
+            added ? (
+              <ins key={place}>{visible(value)}</ins>
+            ) : removed ? (
+              <del key={place}>{visible(value)}</del>
+            ) : (
+              <span key={place}>{visible(value)}</span>
+            ),
+          )
+        )}
+      </pre>
+    </section>
+  );
+}
+
+async function textOf(id: string, row: RunRow | undefined, what: string, signal: AbortSignal): Promise<string> {
+  if (row === undefined) return "";
+  const own = `run/${encodeURIComponent(id)}/records`;
+  const records = [
+    ...(await get<readonly RunRecord[]>(pathOf(own, { from: row.from, until: row.from }), signal)),
+    ...(await get<readonly RunRecord[]>(pathOf(own, { from: row.until, until: row.until }), signal)),
+  ];
+  for (const record of records.toReversed()) {
+    if (record.kind !== "event") continue;
+    const { event } = record;
+    if (event.type === "prompt.rendered") return what === "params" ? pretty(event.params) : event.text;
+    if (event.type === "provider.responded") return event.text;
+    if (event.type === "tool.invoked")
+      return what === "call" ? pretty(event.params) : event.result.message || pretty(event.result);
+    if (event.type === "prompt.executed") return pretty(event.output);
+    if (event.type === "prompt.failed") return `${event.code}: ${event.message}`;
+  }
+  return row.title;
+}

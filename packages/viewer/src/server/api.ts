@@ -1,0 +1,129 @@
+// What the page asks for. Each is read from the store when it is asked.
+import type { RecordQuery, RunQuery, RunReader, RunRecord } from "@proviso/core";
+import { compareRuns } from "../runs/compare.ts";
+import { limitsAt } from "../runs/limits.ts";
+import { stateAt, stateChange } from "../runs/state.ts";
+import type { RunViews } from "./run-views.ts";
+
+/** A request that cannot be answered: 400 or 404. */
+export class ApiFault extends Error {
+  readonly status: 400 | 404;
+  constructor(status: 400 | 404, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+const mostRows = 5_000;
+const mostRecords = 500;
+
+/** Answers `/api/…`; undefined: there is no such thing. */
+export async function answerApi(
+  reader: RunReader,
+  views: RunViews,
+  path: readonly string[],
+  query: URLSearchParams,
+): Promise<unknown> {
+  const [area, id, part] = path;
+  if (area === "runs" && id === undefined) return listed(reader, query);
+  if (area === "compare" && id === undefined) return compared(reader, query);
+  if (area !== "run" || id === undefined || path.length > 3) return undefined;
+  switch (part) {
+    case undefined:
+      return found(await reader.summary(id), id);
+    case "rows": {
+      const view = await views.of(id);
+      const from = numberIn(query, "from") ?? 0;
+      const rows = view.rows.slice(from, from + Math.min(mostRows, numberIn(query, "limit") ?? mostRows));
+      return { rows, from, total: view.rows.length, last: view.last, version: view.version };
+    }
+    case "records":
+      return records(reader, id, { after: before(query), until: numberIn(query, "until"), limit: mostRecords });
+    case "state":
+      return stateAt(reader, id, needed(query, "n"));
+    case "change":
+      return changed(reader, id, query);
+    case "limits":
+      return limitsAt(await records(reader, id, { until: numberIn(query, "n"), kinds: ["event"] }), Infinity);
+    case "prompt":
+      return prompts(reader, id, needed(query, "n"));
+    default:
+      return undefined;
+  }
+}
+
+async function listed(reader: RunReader, query: URLSearchParams): Promise<unknown> {
+  const text = (name: string): string | undefined => query.get(name) ?? undefined;
+  const undone = query.get("undone");
+  const asked: RunQuery = {
+    text: text("text"),
+    status: text("status") as RunQuery["status"],
+    promptName: text("promptName"),
+    model: text("model"),
+    tool: text("tool"),
+    sessionId: text("sessionId"),
+    order: text("order") as RunQuery["order"],
+    cursor: text("cursor"),
+    limit: numberIn(query, "limit"),
+    undone: undone === null ? undefined : undone === "true",
+  };
+  return reader.list(asked);
+}
+
+async function compared(reader: RunReader, query: URLSearchParams): Promise<unknown> {
+  const [a, b] = [query.get("a") ?? "", query.get("b") ?? ""];
+  const runs = { a: found(await reader.summary(a), a), b: found(await reader.summary(b), b) };
+  return { runs, ...compareRuns(await records(reader, a, {}), await records(reader, b, {})) };
+}
+
+/** What a call changed. A model may use the id of a call again: what comes behind the row is not looked at. */
+async function changed(reader: RunReader, id: string, query: URLSearchParams): Promise<unknown> {
+  const behind = needed(query, "until");
+  const cutOff: RunReader = {
+    ...reader,
+    records: (runId, asked = {}) => reader.records(runId, { ...asked, until: Math.min(asked.until ?? behind, behind) }),
+  };
+  return (await stateChange(cutOff, id, query.get("call") ?? "")) ?? null;
+}
+
+/** The prompt of an evaluation as it was sent last, up to a record, and how it changed. */
+async function prompts(reader: RunReader, id: string, n: number): Promise<unknown> {
+  const all = await records(reader, id, { until: n, kinds: ["event"] });
+  return all.filter(
+    (record) =>
+      record.kind === "event" &&
+      (record.event.type === "prompt.rendered" ||
+        record.event.type === "sections.opened" ||
+        (record.event.type === "provider.requested" && record.event.prompt !== undefined)),
+  );
+}
+
+async function records(reader: RunReader, id: string, query: RecordQuery): Promise<readonly RunRecord[]> {
+  const all: RunRecord[] = [];
+  for await (const record of reader.records(id, query)) all.push(record);
+  return all;
+}
+
+function found<T>(value: T | undefined, id: string): T {
+  if (value === undefined) throw new ApiFault(404, `There is no run "${id}".`);
+  return value;
+}
+
+/** The number in front of `from`, which is included. */
+function before(query: URLSearchParams): number | undefined {
+  const from = numberIn(query, "from");
+  return from === undefined ? undefined : from - 1;
+}
+
+function needed(query: URLSearchParams, name: string): number {
+  const value = numberIn(query, name);
+  if (value === undefined) throw new ApiFault(400, `${name} is missing.`);
+  return value;
+}
+
+function numberIn(query: URLSearchParams, name: string): number | undefined {
+  const text = query.get(name);
+  if (text === null) return undefined;
+  if (!/^\d{1,15}$/.test(text)) throw new ApiFault(400, `${name} has to be a whole number.`);
+  return Number(text);
+}

@@ -1,0 +1,82 @@
+// The rows of the runs that are looked at, as far as their records were read.
+import type { RunReader, RunRecord } from "@proviso/core";
+import { runRows, type RunRows } from "../runs/rows.ts";
+
+/** A row with its place in the list. */
+export type PlacedRow = readonly [place: number, row: RunRows["rows"][number]];
+
+/** Runs whose rows stay in memory. */
+const mostViews = 4;
+
+export class RunViews {
+  readonly #reader: RunReader;
+  readonly #views = new Map<string, RunView>();
+
+  constructor(reader: RunReader) {
+    this.#reader = reader;
+  }
+
+  /** Returns the rows of a run, up to its last record. */
+  async of(runId: string): Promise<RunView> {
+    const view = this.#views.get(runId) ?? new RunView(this.#reader, runId);
+    this.#views.delete(runId);
+    this.#views.set(runId, view);
+    for (const oldest of this.#views.keys()) if (this.#views.size > mostViews) this.#views.delete(oldest);
+    await view.refresh();
+    return view;
+  }
+}
+
+export class RunView {
+  readonly #reader: RunReader;
+  readonly #runId: string;
+  #made = runRows();
+  #reading: Promise<void> | undefined;
+  /** The number of the last record. */
+  last = -1;
+  /** Grows where the rows were made anew: an attempt left out what was shown before. */
+  version = 0;
+
+  constructor(reader: RunReader, runId: string) {
+    this.#reader = reader;
+    this.#runId = runId;
+  }
+
+  get rows(): RunRows["rows"] {
+    return this.#made.rows;
+  }
+
+  refresh(): Promise<void> {
+    return (this.#reading ??= this.#read().finally(() => (this.#reading = undefined)));
+  }
+
+  async #read(): Promise<void> {
+    const before = this.last;
+    let isResumed = false;
+    for await (const record of this.#reader.records(this.#runId, { after: before })) {
+      isResumed ||= record.kind === "event" && record.event.type === "run.resumed";
+      this.#add(record);
+    }
+    if (!isResumed || before < 0) return;
+    // The attempt left out what it did not go on from.
+    this.version += 1;
+    this.#made = runRows();
+    for await (const record of this.#reader.records(this.#runId)) this.#add(record);
+  }
+
+  /** Returns the rows that changed, and those that are new, since the rows ended with record `n`. */
+  changedSince(n: number): readonly PlacedRow[] {
+    const changed: PlacedRow[] = [];
+    // Only the last rows of a long run change.
+    for (let at = this.rows.length - 1; at >= 0; at--) {
+      const row = this.rows[at] as RunRows["rows"][number];
+      if (row.until > n) changed.push([at, row]);
+    }
+    return changed.reverse();
+  }
+
+  #add(record: RunRecord): void {
+    this.last = record.n;
+    this.#made.add(record);
+  }
+}
