@@ -10,7 +10,7 @@ export function takeToken(): void {
   history.replaceState(null, "", "#/");
 }
 
-export class ApiError extends Error {
+class ApiError extends Error {
   readonly status: number;
   constructor(status: number, message: string) {
     super(message);

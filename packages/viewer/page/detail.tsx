@@ -171,7 +171,7 @@ export function Change(props: {
   );
 }
 
-export function SliceChange(props: {
+function SliceChange(props: {
   readonly name: string;
   readonly patch: JsonPatch;
   readonly before: unknown;

@@ -8,7 +8,7 @@ export interface Route {
   readonly query: URLSearchParams;
 }
 
-export function parseRoute(hash: string): Route {
+function parseRoute(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?");
   const [view, id] = path.split("/");
   const params = new URLSearchParams(query);
