@@ -10,18 +10,25 @@ type EventRecord = Extract<RunRecord, { readonly kind: "event" }>;
 export type EventOf<Type extends EventRecord["event"]["type"]> = Extract<EventRecord["event"], { readonly type: Type }>;
 
 /** The records of a row. */
-export function useRecords(own: string, row: RunRow): { records: readonly RunRecord[]; fault: string | undefined } {
+export function useRecords(
+  own: string,
+  row: RunRow,
+  states = false,
+): { records: readonly RunRecord[]; fault: string | undefined } {
   const [records, setRecords] = useState<readonly RunRecord[]>([]);
   const { from, until } = row;
   const fault = useLoading(
     async (signal) => {
       // What ends a row may stand far behind what begins it.
-      const begin = get<readonly RunRecord[]>(pathOf(`${own}/records`, { from, until }), signal);
-      const end = get<readonly RunRecord[]>(pathOf(`${own}/records`, { from: until, until: until + 1 }), signal);
+      const begin = get<readonly RunRecord[]>(pathOf(`${own}/records`, { from, until, states }), signal);
+      const end = get<readonly RunRecord[]>(
+        pathOf(`${own}/records`, { from: until, until: until + 1, states }),
+        signal,
+      );
       const known = new Map([...(await begin), ...(await end)].map((record) => [record.n, record]));
       setRecords([...known.values()]);
     },
-    [own, from, until],
+    [own, from, until, states],
   );
   return { records, fault };
 }

@@ -145,7 +145,7 @@ function TokenLine({ row, usage }: { readonly row: RunRow; readonly usage: Usage
 }
 
 export function Raw({ own, row }: { readonly own: string; readonly row: RunRow }) {
-  const { records, fault } = useRecords(own, row);
+  const { records, fault } = useRecords(own, row, true);
   return (
     <>
       <h1>

@@ -23,6 +23,8 @@ export interface RunReader {
     readonly runId?: string | undefined;
     readonly after: number;
     readonly signal: AbortSignal;
+    /** The kinds that are wanted; a reader may return others, too. Default: all. */
+    readonly kinds?: readonly RunRecord["kind"][] | undefined;
   }): AsyncIterable<RunRecord>;
 }
 

@@ -40,9 +40,10 @@ function recordDifference(
 function listDifference(before: readonly unknown[], after: readonly unknown[], path: string, patch: Operation[]): void {
   const shorter = Math.min(before.length, after.length);
   let start = 0;
-  while (start < shorter && Object.is(before[start], after[start])) start++;
+  while (start < shorter && before[start] === after[start]) start++;
   let same = 0;
-  while (same < shorter - start && Object.is(before.at(-1 - same), after.at(-1 - same))) same++;
+  const [lastBefore, lastAfter] = [before.length - 1, after.length - 1];
+  while (same < shorter - start && before[lastBefore - same] === after[lastAfter - same]) same++;
   const removed = before.length - same;
   const added = after.length - same;
   const both = Math.min(removed, added);

@@ -83,19 +83,21 @@ export function readerOf(source: EntrySource, { slices }: ReadOptions): RunReade
     async *records(runId, query = {}) {
       yield* (await recordsOf(runId)).select(query);
     },
-    follow: ({ runId, after, signal }) =>
-      runId === undefined ? followAll(source, recordsOf, signal) : followOne(() => recordsOf(runId), after, signal),
+    follow: (query) =>
+      query.runId === undefined ? followAll(source, recordsOf, query) : followOne(recordsOf, query.runId, query),
   });
 }
 
+type Follow = Parameters<RunReader["follow"]>[0];
+
 async function* followOne(
-  read: () => Promise<RunRecords>,
-  after: number,
-  signal: AbortSignal,
+  read: (id: string) => Promise<RunRecords>,
+  runId: string,
+  { after, signal, kinds }: Follow,
 ): AsyncGenerator<RunRecord, void, undefined> {
   let last = after;
   while (!signal.aborted) {
-    for (const record of (await read()).select({ after: last })) {
+    for (const record of (await read(runId)).select({ after: last, kinds })) {
       if (signal.aborted) return;
       last = record.n;
       yield record;
@@ -108,22 +110,24 @@ async function* followOne(
 async function* followAll(
   source: EntrySource,
   read: (id: string) => Promise<RunRecords>,
-  signal: AbortSignal,
+  { signal, kinds }: Follow,
 ): AsyncGenerator<RunRecord, void, undefined> {
-  const versions = new Map<string, string>();
+  const known = new Map<string, ListedRun>();
   const places = new Map<string, number>();
-  for await (const { id, version } of source.list()) versions.set(id, version);
-  for (const id of versions.keys()) places.set(id, (await read(id)).records.at(-1)?.n ?? -1);
+  for await (const run of source.list()) known.set(run.id, run);
+  const since = new Map([...known].map(([id, { updatedAt }]) => [id, updatedAt]));
   while (!signal.aborted) {
     await systemClock.sleep(followMs, signal).catch(() => {});
     const changed: string[] = [];
-    for await (const { id, version } of source.list()) {
-      if (versions.get(id) !== version) changed.push(id);
-      versions.set(id, version);
+    for await (const run of source.list()) {
+      if (known.get(run.id)?.version !== run.version) changed.push(run.id);
+      known.set(run.id, run);
     }
     for (const id of changed) {
-      for (const record of (await read(id)).select({ after: places.get(id) ?? -1 })) {
+      for (const record of (await read(id)).select({ after: places.get(id) ?? -1, kinds })) {
         if (signal.aborted) return;
+        const isKnown = !places.has(id) && record.at <= (since.get(id) ?? -Infinity);
+        if (isKnown) continue;
         places.set(id, record.n);
         yield record;
       }

@@ -19,6 +19,7 @@ export class RecordMaker {
   readonly records: RunRecord[] = [];
   readonly #runId: string;
   readonly #slices: readonly Slice[] | undefined;
+  readonly #isWithStates: boolean;
   #session: Session | undefined;
   #core: SessionCore | undefined;
   #seq = 0;
@@ -34,9 +35,11 @@ export class RecordMaker {
   /** The end of a call, and what it had dispatched so far. */
   #held: JournalEntry[] = [];
 
-  constructor(runId: string, slices: readonly Slice[] | undefined) {
+  /** Without states each record costs little; slices that do not fit are reported all the same. */
+  constructor(runId: string, slices: readonly Slice[] | undefined, isWithStates: boolean) {
     this.#runId = runId;
     this.#slices = slices;
+    this.#isWithStates = isWithStates;
   }
 
   /** Takes the next entry. */
@@ -61,10 +64,12 @@ export class RecordMaker {
     const apps = dispatched.filter((entry) => entry.kind === "dispatched");
     this.#record(end.index, at, { kind: "event", event });
     const callId = "callId" in event ? event.callId : "";
-    for (const app of apps) this.#reduce(frozenInDepth(app.event), { evaluationId, callId });
-    this.#openEnd(evaluationId, callId);
-    this.#reduce(frozenJson(event));
-    this.#state(end, { evaluationId, callIds: [callId], undone: false });
+    if (this.#core !== undefined) {
+      for (const app of apps) this.#reduce(frozenInDepth(app.event), { evaluationId, callId });
+      this.#openEnd(evaluationId, callId);
+      this.#reduce(frozenJson(event));
+      this.#state(end, { evaluationId, callIds: [callId], undone: false });
+    }
     for (const app of apps) this.#record(app.index, app.at, { kind: "app", event: app.event, callId });
   }
 
@@ -112,8 +117,10 @@ export class RecordMaker {
     this.#seq = seq;
     if (this.#slices === undefined) return;
     try {
-      this.#session = sessionAfter([entry], this.#slices);
-      this.#core = coreOf(this.#session);
+      const session = sessionAfter([entry], this.#slices);
+      if (!this.#isWithStates) return;
+      this.#session = session;
+      this.#core = coreOf(session);
     } catch (error) {
       const problem = `The slices do not fit this run, so its states are not shown: ${messageOf(error)}`;
       this.#record(entry.index, entry.at, { kind: "unreadable", problem });

@@ -9,7 +9,10 @@ export class RunRecords {
   readonly #source: EntrySource;
   readonly #slices: readonly Slice[] | undefined;
   #entries: JournalEntry[] = [];
-  #maker: RecordMaker;
+  /** Without states, which cost the most: a list of rows needs none. */
+  #plain: RecordMaker;
+  /** Made when states are asked for. */
+  #full: RecordMaker | undefined;
   #problem: string | undefined;
   #reading: Promise<void> | undefined;
   writer: string | undefined;
@@ -18,16 +21,12 @@ export class RunRecords {
     this.#id = id;
     this.#source = source;
     this.#slices = slices;
-    this.#maker = new RecordMaker(id, slices);
+    this.#plain = this.#maker(false);
   }
 
-  get entries(): readonly JournalEntry[] {
-    return this.#entries;
-  }
-
-  /** All records so far. */
+  /** All records so far but for those of states. */
   get records(): readonly RunRecord[] {
-    return this.#maker.records;
+    return this.#plain.records;
   }
 
   /** Reads what was kept since; one look at a time. */
@@ -43,27 +42,55 @@ export class RunRecords {
     for (const entry of entries) this.#entries.push(entry);
     // A later attempt leaves out what it did not go on from.
     if (entries.some(({ kind }) => kind === "resumed")) {
-      this.#maker = new RecordMaker(this.#id, this.#slices);
-      for (const entry of standingEntries(this.#entries)) this.#maker.add(entry);
-    } else for (const entry of entries) this.#maker.add(entry);
-    const last = this.#entries.at(-1);
-    const isOver = last?.kind === "ended" || last?.kind === "cancelled";
-    if (isOver || problem !== undefined) this.#maker.flush();
+      this.#plain = this.#maker(false);
+      if (this.#full !== undefined) this.#full = this.#maker(true);
+      this.#add(standingEntries(this.#entries));
+    } else this.#add(entries);
     if (problem === undefined) return;
     this.#problem = problem;
-    const n = 2 * ((last?.index ?? -1) + 1);
-    this.#maker.records.push({ n, runId: this.#id, at: last?.at ?? 0, kind: "unreadable", problem });
+    for (const maker of this.#makers()) this.#close(maker);
   }
 
-  /** Whether it ended, or was cancelled. */
-  isOver(): boolean {
-    const kind = this.#entries.at(-1)?.kind;
-    return kind === "ended" || kind === "cancelled";
+  #maker(isWithStates: boolean): RecordMaker {
+    return new RecordMaker(this.#id, this.#slices, isWithStates);
+  }
+
+  #makers(): readonly RecordMaker[] {
+    return this.#full === undefined ? [this.#plain] : [this.#plain, this.#full];
+  }
+
+  #add(entries: readonly JournalEntry[]): void {
+    for (const maker of this.#makers()) this.#addTo(maker, entries);
+  }
+
+  #addTo(maker: RecordMaker, entries: readonly JournalEntry[]): void {
+    for (const entry of entries) maker.add(entry);
+    const last = this.#entries.at(-1);
+    if (last?.kind === "ended" || last?.kind === "cancelled") maker.flush();
+  }
+
+  /** What comes behind cannot be read. */
+  #close(maker: RecordMaker): void {
+    maker.flush();
+    const last = this.#entries.at(-1);
+    const n = 2 * ((last?.index ?? -1) + 1);
+    const problem = this.#problem ?? "";
+    maker.records.push({ n, runId: this.#id, at: last?.at ?? 0, kind: "unreadable", problem });
+  }
+
+  #withStates(): RecordMaker {
+    if (this.#full === undefined) {
+      this.#full = this.#maker(true);
+      this.#addTo(this.#full, standingEntries(this.#entries));
+      if (this.#problem !== undefined) this.#close(this.#full);
+    }
+    return this.#full;
   }
 
   /** Returns the records that a query asks for. */
   select({ after = -1, until = Infinity, kinds, limit = Infinity, descending = false }: RecordQuery): RunRecord[] {
-    const { records } = this;
+    const isWithStates = this.#slices !== undefined && (kinds === undefined || kinds.includes("state"));
+    const { records } = isWithStates ? this.#withStates() : this.#plain;
     const first = placeAfter(records, after);
     const end = placeAfter(records, until);
     const found: RunRecord[] = [];

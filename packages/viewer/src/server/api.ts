@@ -3,7 +3,7 @@ import type { RecordQuery, RunQuery, RunReader, RunRecord } from "@proviso/core"
 import { compareRuns } from "../runs/compare.ts";
 import { limitsAt } from "../runs/limits.ts";
 import { stateAt, stateChange } from "../runs/state.ts";
-import type { RunViews } from "./run-views.ts";
+import { rowKinds, type RunViews } from "./run-views.ts";
 
 /** A request that cannot be answered: 400 or 404. */
 export class ApiFault extends Error {
@@ -38,7 +38,12 @@ export async function answerApi(
       return { rows, from, total: view.rows.length, last: view.last, version: view.version };
     }
     case "records":
-      return records(reader, id, { after: before(query), until: numberIn(query, "until"), limit: mostRecords });
+      return records(reader, id, {
+        after: before(query),
+        until: numberIn(query, "until"),
+        limit: mostRecords,
+        kinds: query.get("states") === "true" ? undefined : rowKinds,
+      });
     case "state":
       return stateAt(reader, id, needed(query, "n"));
     case "change":
@@ -73,7 +78,10 @@ async function listed(reader: RunReader, query: URLSearchParams): Promise<unknow
 async function compared(reader: RunReader, query: URLSearchParams): Promise<unknown> {
   const [a, b] = [query.get("a") ?? "", query.get("b") ?? ""];
   const runs = { a: found(await reader.summary(a), a), b: found(await reader.summary(b), b) };
-  return { runs, ...compareRuns(await records(reader, a, {}), await records(reader, b, {})) };
+  return {
+    runs,
+    ...compareRuns(await records(reader, a, { kinds: rowKinds }), await records(reader, b, { kinds: rowKinds })),
+  };
 }
 
 /** What a call changed. A model may use the id of a call again: what comes behind the row is not looked at. */

@@ -4,7 +4,7 @@ import type { Clock } from "@proviso/core";
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { headers } from "./guard.ts";
-import type { RunViews } from "./run-views.ts";
+import { rowKinds, type RunViews } from "./run-views.ts";
 
 /** Milliseconds that records are gathered for one message. */
 const gatherMs = 50;
@@ -25,7 +25,7 @@ export async function streamRun(
 ): Promise<void> {
   const { reader, views, clock, runId, after, signal } = of;
   let shown = after;
-  const news = reader.follow({ runId, after, signal });
+  const news = reader.follow({ runId, after, signal, kinds: rowKinds });
   await sending(response, { news, clock, signal }, async () => {
     const view = await views.of(runId);
     if (view.last <= shown) return undefined;
@@ -42,7 +42,7 @@ export async function streamRuns(
 ): Promise<void> {
   const { reader, clock, signal } = of;
   const changed = new Set<string>();
-  const news = reader.follow({ after: Number.MAX_SAFE_INTEGER, signal });
+  const news = reader.follow({ after: Number.MAX_SAFE_INTEGER, signal, kinds: rowKinds });
   const noting = (async function* () {
     for await (const record of news) {
       changed.add(record.runId);

@@ -5,6 +5,8 @@ import { runRows, type RunRows } from "../runs/rows.ts";
 /** A row with its place in the list. */
 export type PlacedRow = readonly [place: number, row: RunRows["rows"][number]];
 
+/** What rows are made of. */
+export const rowKinds: readonly RunRecord["kind"][] = ["event", "app", "unreadable"];
 /** Runs whose rows stay in memory. */
 const mostViews = 4;
 
@@ -53,7 +55,7 @@ export class RunView {
   async #read(): Promise<void> {
     const before = this.last;
     let isResumed = false;
-    for await (const record of this.#reader.records(this.#runId, { after: before })) {
+    for await (const record of this.#reader.records(this.#runId, { after: before, kinds: rowKinds })) {
       isResumed ||= record.kind === "event" && record.event.type === "run.resumed";
       this.#add(record);
     }
@@ -61,7 +63,7 @@ export class RunView {
     // The attempt left out what it did not go on from.
     this.version += 1;
     this.#made = runRows();
-    for await (const record of this.#reader.records(this.#runId)) this.#add(record);
+    for await (const record of this.#reader.records(this.#runId, { kinds: rowKinds })) this.#add(record);
   }
 
   /** Returns the rows that changed, and those that are new, since the rows ended with record `n`. */
