@@ -2,6 +2,7 @@ import { render } from "preact";
 import { useState } from "preact/hooks";
 import { takeToken } from "./api.ts";
 import { Compare } from "./compare.tsx";
+import { Matrix } from "./matrix.tsx";
 import { go, hrefOf, useKeys, useRoute } from "./route.ts";
 import { Run } from "./run.tsx";
 import { Runs } from "./runs.tsx";
@@ -28,6 +29,8 @@ function App() {
     <>
       {route.view === "run" ? (
         <Run key={route.id} id={route.id} query={route.query} />
+      ) : route.view === "eval" ? (
+        <Matrix key={route.id} id={route.id} query={route.query} />
       ) : route.view === "compare" ? (
         <Compare key={route.query.toString()} query={route.query} />
       ) : (

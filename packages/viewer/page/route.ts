@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { pathOf } from "./api.ts";
 
 export interface Route {
-  readonly view: "runs" | "run" | "compare";
+  readonly view: "runs" | "run" | "compare" | "eval";
   readonly id: string;
   readonly query: URLSearchParams;
 }
@@ -12,15 +12,31 @@ function parseRoute(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?");
   const [view, id] = path.split("/");
   const params = new URLSearchParams(query);
-  if (view === "run" && id !== undefined) return { view: "run", id: decodeURIComponent(id), query: params };
+  if ((view === "run" || view === "eval") && id !== undefined) return { view, id: decoded(id), query: params };
   return { view: view === "compare" ? "compare" : "runs", id: "", query: params };
 }
 
+/** An address that was written by hand may have a sign of percent that escapes nothing. */
+function decoded(id: string): string {
+  try {
+    return decodeURIComponent(id);
+  } catch {
+    return id;
+  }
+}
+
 export function hrefOf(
-  view: "runs" | "compare" | { readonly run: string },
+  view: "runs" | "compare" | { readonly run: string } | { readonly eval: string },
   query: Readonly<Record<string, string | number | undefined>> = {},
 ): string {
-  const path = typeof view === "string" ? (view === "runs" ? "" : view) : `run/${encodeURIComponent(view.run)}`;
+  const path =
+    typeof view === "string"
+      ? view === "runs"
+        ? ""
+        : view
+      : "run" in view
+        ? `run/${encodeURIComponent(view.run)}`
+        : `eval/${encodeURIComponent(view.eval)}`;
   return `#/${pathOf(path, query)}`;
 }
 

@@ -90,7 +90,7 @@ export function Run({ id, query }: { readonly id: string; readonly query: URLSea
     change({ row: place + 1 });
   };
   useEffect(() => {
-    document.title = `${run?.promptName ?? id} · Proviso`;
+    document.title = `${oneLine(run?.promptName ?? id)} · Proviso`;
   }, [run?.promptName, id]);
   const until = row?.until;
   useEffect(() => {

@@ -1,4 +1,5 @@
 import type { RunSummary } from "@proviso/core";
+import type { EvalSummary } from "@proviso/viewer";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get, live, pathOf } from "./api.ts";
 import { go, hrefOf, useKeys } from "./route.ts";
@@ -34,6 +35,8 @@ export function Runs({ query }: { readonly query: URLSearchParams }) {
     },
     [path],
   );
+  const [evals, setEvals] = useState<readonly EvalSummary[]>([]);
+  useLoading(async (signal) => setEvals(await get<readonly EvalSummary[]>("evals", signal)), []);
   const current = useRef(path);
   current.current = path;
   useEffect(
@@ -144,6 +147,11 @@ export function Runs({ query }: { readonly query: URLSearchParams }) {
         <span>
           {marked.length === 0 ? "c marks a run to compare" : "one run is marked: c on another one compares them"}
         </span>
+        {evals.map(({ runId, name, rows, variants }) => (
+          <a key={runId} href={hrefOf({ eval: runId })}>
+            Eval {oneLine(name)}: {rows} rows × {variants.length} variants
+          </a>
+        ))}
         <span>? keys</span>
       </footer>
     </main>

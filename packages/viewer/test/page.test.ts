@@ -201,6 +201,33 @@ describe.runIf(executable !== undefined)("in a browser", () => {
     await expect.poll(() => page.locator(".folded").innerText()).toContain("steps are the same");
   });
 
+  it("VIEW-11 VIEW-4 a matrix has failures first, is filtered, and a cell opens its run", async () => {
+    const { viewer } = await viewed();
+    const { page, faults } = await shown(viewer.url);
+    await page.getByRole("link", { name: /^Eval review/ }).click();
+    await page.waitForSelector(".matrix tbody tr");
+    const names = () => page.locator(".matrix tbody th").allInnerTexts();
+    expect(await names()).toEqual(["row-3", "row-4", "row-2", "row-5", "row-1", "row-6"]);
+    expect(await page.locator(".matrix tbody tr").first().innerText()).toMatch(/^row-3\s+✗ 1 rate_limit\s+✓ 1 1$/);
+    const head = (await page.locator(".matrix thead").innerText()).replaceAll(/\s+/g, " ");
+    expect(head).toContain("brief 0.80 +0.30 [+0.20, +0.40] at least 0.7: unsettled");
+    await page.getByRole("button", { name: "failures first" }).click();
+    expect((await names())[0]).toBe("row-1");
+    await page.selectOption("select[aria-label=status]", "failed");
+    expect(await names()).toEqual(["row-3"]);
+    await page.selectOption("select[aria-label=status]", "");
+    await page.fill("input[type=number]", "0.4");
+    // What failed counts as 0.
+    expect(await names()).toEqual(["row-2", "row-3"]);
+    expect(page.url()).toContain("differ=0.4");
+    expect(await page.evaluate("inPage.oddThings()")).toEqual({ elements: 0, hidden: false, isTaken: false });
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".row");
+    expect(page.url()).toContain("#/run/first");
+    expect(faults).toEqual([]);
+  });
+
   it("VIEW-9 a record is on the page soon after it is written; follow keeps to the end and lets go", async () => {
     const { viewer, journal } = await viewed();
     const { page } = await shown(viewer.url);
@@ -221,7 +248,13 @@ describe.runIf(executable !== undefined)("in a browser", () => {
     const { viewer } = await viewed();
     const { page } = await shown(viewer.url, scheme);
     const views = ["#/", "#/run/first?row=7", "#/run/first?row=3&tab=state", "#/run/first?row=1&tab=prompt"];
-    for (const view of [...views, "#/run/first?tab=tokens", "#/run/third?row=3", "#/compare?a=first&b=second"]) {
+    for (const view of [
+      ...views,
+      "#/run/first?tab=tokens",
+      "#/run/third?row=3",
+      "#/compare?a=first&b=second",
+      "#/eval/eval%201",
+    ]) {
       await at(page, view);
       await page.waitForTimeout(300);
       expect(await page.evaluate("inPage.faintTexts()"), view).toEqual([]);

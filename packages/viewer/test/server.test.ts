@@ -153,6 +153,9 @@ it("VIEW-3 every answer has the headers", async () => {
     ["/page.js", 200],
     ["/page.css", 200],
     ["/api/runs", 200],
+    ["/api/evals", 200],
+    ["/api/eval/eval%201", 200],
+    ["/api/eval/none", 404],
     ["/api/run/none", 404],
     ["/api/run/first/rows?from=x", 400],
     ["/api/run/%E0%A4%A", 400],
@@ -239,5 +242,6 @@ it("VIEW-1 a port that is taken, out of range, and runs that are no reader are D
     await expect(startViewer({ runs, port: wrong as number })).rejects.toThrow(/The port has to be/);
   }
   await expect(startViewer({ runs: {} as RunReader })).rejects.toThrow(/no reader of runs/);
+  await expect(startViewer({ runs, evals: {} as never })).rejects.toThrow(/no reader of evals/);
   await expect(startViewer({ runs, prot: 1 } as never)).rejects.toThrow(DefinitionError);
 });

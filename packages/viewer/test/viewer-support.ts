@@ -3,7 +3,15 @@ import { definePrompt, defineSection, defineTool, type RunReader } from "@provis
 import { memoryJournal, type Journal } from "@proviso/journal";
 import { modelAdapter } from "@proviso/runtime";
 import { scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
-import { journalRuns, startViewer, type Viewer, type ViewerOptions } from "@proviso/viewer";
+import {
+  journalRuns,
+  startViewer,
+  type AttemptView,
+  type EvalReader,
+  type EvalView,
+  type Viewer,
+  type ViewerOptions,
+} from "@proviso/viewer";
 import { onTestFinished } from "vitest";
 import { z } from "zod";
 import { noted, notes } from "./support.ts";
@@ -85,6 +93,78 @@ export async function opened(
   return { ...viewer, token: viewer.url.split("#t=")[1] ?? "" };
 }
 
+const usage = {
+  inputTokens: 10,
+  outputTokens: 5,
+  totalTokens: 15,
+  cachedInputTokens: 0,
+  cacheWriteTokens: 0,
+  reasoningTokens: 0,
+  estimated: false,
+};
+
+/** An eval of six rows with two variants, twice each. */
+export function evalResults(): EvalReader {
+  const interval = (value: number) => ({ value, low: value - 0.1, high: value + 0.1, confidence: 0.95 });
+  const report: EvalView = {
+    name: `review ${hostile}`,
+    runId: "eval 1",
+    startedAt: "2026-11-23T12:00:00Z",
+    status: "done",
+    rows: 6,
+    variants: ["now", "brief"],
+    repetitions: 2,
+    baseline: { variant: "now" },
+    scores: { now: { correct: interval(0.5) }, brief: { correct: interval(0.8) } },
+    differences: { brief: { correct: interval(0.3) } },
+    gates: [{ scorer: "correct", variant: "brief", gate: "at least", bound: 0.7, verdict: "unsettled" }],
+  };
+  // Scores by row, variant and repetition; undefined: it failed.
+  const scores: readonly (readonly (readonly (number | undefined)[])[])[] = [
+    [
+      [1, 1],
+      [1, 1],
+    ],
+    [
+      [0, 1],
+      [1, 1],
+    ],
+    [
+      [1, undefined],
+      [1, 1],
+    ],
+    [
+      [0, 0],
+      [0, 0],
+    ],
+    [
+      [1, 1],
+      [0.9, 1],
+    ],
+    [
+      [1, 1],
+      [1, 1],
+    ],
+  ];
+  const attempts = scores.flatMap((row, at) =>
+    row.flatMap((cell, place) =>
+      cell.map((value, n): AttemptView => {
+        const variant = report.variants[place] ?? "";
+        const of = { rowId: `row-${at + 1}`, variant, repetition: n + 1, usage, durationMs: 5, runIds: ["first"] };
+        if (value === undefined) return { ...of, status: "failed", scores: { correct: { unscored: "rate_limit" } } };
+        return { ...of, status: "answered", scores: { correct: { value } } };
+      }),
+    ),
+  );
+  return {
+    list: async () => [report],
+    report: async (id) => (id === report.runId ? report : undefined),
+    async *attempts() {
+      yield* attempts;
+    },
+  };
+}
+
 /** A viewer over three runs: the first, one like it with another answer, and one that failed. */
 export async function viewed(isWithSlices = true) {
   const journal = memoryJournal();
@@ -93,5 +173,5 @@ export async function viewed(isWithSlices = true) {
   await record(journal, "second", { steps: other.toSpliced(3, 1), at: Date.now() - 300_000 });
   await record(journal, "third", { steps: [{ failure: "provider", reason: "bad_request", message: hostile }] });
   const reader = journalRuns(journal, isWithSlices ? { slices: [notes] } : {});
-  return { journal, reader, viewer: await opened(reader) };
+  return { journal, reader, viewer: await opened(reader, { evals: evalResults() }) };
 }

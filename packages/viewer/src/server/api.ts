@@ -1,5 +1,6 @@
 // What the page asks for. Each is read from the store when it is asked.
 import type { RecordQuery, RunQuery, RunReader, RunRecord } from "@proviso/core";
+import type { AttemptView, EvalReader } from "../evals.ts";
 import { compareRuns } from "../runs/compare.ts";
 import { limitsAt } from "../runs/limits.ts";
 import { stateAt, stateChange } from "../runs/state.ts";
@@ -19,12 +20,14 @@ const mostRecords = 500;
 
 /** Answers `/api/…`; undefined: there is no such thing. */
 export async function answerApi(
-  reader: RunReader,
-  views: RunViews,
+  of: { readonly runs: RunReader; readonly evals: EvalReader | undefined; readonly views: RunViews },
   path: readonly string[],
   query: URLSearchParams,
 ): Promise<unknown> {
+  const { runs: reader, evals, views } = of;
   const [area, id, part] = path;
+  if (area === "evals" && id === undefined) return (await evals?.list()) ?? [];
+  if (area === "eval" && id !== undefined && part === undefined) return evaluation(evals, id);
   if (area === "runs" && id === undefined) return listed(reader, query);
   if (area === "compare" && id === undefined) return compared(reader, query);
   if (area !== "run" || id === undefined || path.length > 3) return undefined;
@@ -104,6 +107,14 @@ async function prompts(reader: RunReader, id: string, n: number): Promise<unknow
         record.event.type === "sections.opened" ||
         (record.event.type === "provider.requested" && record.event.prompt !== undefined)),
   );
+}
+
+async function evaluation(evals: EvalReader | undefined, id: string): Promise<unknown> {
+  const report = await evals?.report(id);
+  if (evals === undefined || report === undefined) throw new ApiFault(404, `There is no eval "${id}".`);
+  const attempts: AttemptView[] = [];
+  for await (const attempt of evals.attempts(id)) attempts.push(attempt);
+  return { report, attempts };
 }
 
 async function records(reader: RunReader, id: string, query: RecordQuery): Promise<readonly RunRecord[]> {

@@ -6,6 +6,7 @@ import { describeValue, messageOf } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { EvalReader } from "../evals.ts";
 import { answerApi, ApiFault } from "./api.ts";
 import { pageAsset } from "./assets.ts";
 import { answer, answerJson, refusal } from "./guard.ts";
@@ -17,6 +18,8 @@ import { hasToken, newToken } from "./secret.ts";
 export interface ViewerOptions {
   /** The runs. */
   readonly runs: RunReader;
+  /** The results of evals. Default: none are shown. */
+  readonly evals?: EvalReader | undefined;
   /** The port, from 0 to 65,535. Default 0: a free one. */
   readonly port?: number | undefined;
   /** Time and timers. Default: the system's. */
@@ -38,11 +41,11 @@ export interface Viewer extends AsyncDisposable {
  * @throws {DefinitionError} for a port that is taken or out of range, and for runs that are no reader.
  */
 export async function startViewer(options: ViewerOptions): Promise<Viewer> {
-  const { runs, port = 0, clock = systemClock } = checked(options);
+  const { runs, evals, port = 0, clock = systemClock } = checked(options);
   const token = newToken();
   const closing = new AbortController();
   const views = new RunViews(runs);
-  const parts: Parts = { runs, views, clock, token, signal: closing.signal, port: () => bound };
+  const parts: Parts = { runs, evals, views, clock, token, signal: closing.signal, port: () => bound };
   const server = createServer((request, response) => void handle(request, response, parts));
   server.on("clientError", (_error, socket) => socket.destroy());
   for (const event of ["upgrade", "connect"] as const) server.on(event, (_request, socket) => socket.destroy());
@@ -64,6 +67,7 @@ export async function startViewer(options: ViewerOptions): Promise<Viewer> {
 
 interface Parts {
   readonly runs: RunReader;
+  readonly evals: EvalReader | undefined;
   readonly views: RunViews;
   readonly clock: Clock;
   readonly token: string;
@@ -72,16 +76,24 @@ interface Parts {
 }
 
 function checked(options: ViewerOptions): ViewerOptions {
-  checkOptionNames("startViewer", options, { runs: true, port: true, clock: true });
-  const { runs, port = 0 } = options;
-  for (const name of ["list", "summary", "records", "follow"] as const) {
-    if (typeof (runs as Partial<RunReader> | undefined)?.[name] === "function") continue;
-    throw new DefinitionError(`The option runs of startViewer is no reader of runs: it has no function "${name}".`);
-  }
+  checkOptionNames("startViewer", options, { runs: true, evals: true, port: true, clock: true });
+  const { runs, evals, port = 0 } = options;
+  checkReader("runs", runs, ["list", "summary", "records", "follow"]);
+  if (evals !== undefined) checkReader("evals", evals, ["list", "report", "attempts"]);
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
     throw new DefinitionError(`The port has to be a whole number from 0 to 65535, not ${describeValue(port)}.`);
   }
   return options;
+}
+
+function checkReader(option: string, reader: unknown, names: readonly string[]): void {
+  const missing = names.find(
+    (name) => typeof (reader as Readonly<Record<string, unknown>> | undefined)?.[name] !== "function",
+  );
+  if (missing === undefined) return;
+  throw new DefinitionError(
+    `The option ${option} of startViewer is no reader of ${option}: it has no function "${missing}".`,
+  );
 }
 
 async function listening(server: Server, port: number): Promise<number> {
@@ -109,7 +121,7 @@ async function handle(request: IncomingMessage, response: ServerResponse, parts:
     }
     const path = pathname.slice("/api/".length).split("/").map(decodeURIComponent);
     if (path[0] === "follow") return await follow(response, searchParams, parts);
-    const value = await answerApi(parts.runs, parts.views, path, searchParams);
+    const value = await answerApi(parts, path, searchParams);
     return value === undefined ? answer(response, 404) : answerJson(response, value);
   } catch (error) {
     failed(response, error);

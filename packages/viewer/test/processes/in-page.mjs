@@ -42,8 +42,8 @@ function oddThings() {
   return {
     elements: document.querySelectorAll("#app script, #app img, #app iframe, #app a[href^='javascript']").length,
     // oxlint-disable-next-line no-control-regex -- these are what must not be there
-    hidden: /[\u202a-\u202e\u2066-\u2069\u0007]/.test(document.body.innerText),
-    isTaken: document.title.includes("taken"),
+    hidden: /[\u202a-\u202e\u2066-\u2069\u0007]/.test(document.title + document.body.innerText),
+    isTaken: document.title === "taken",
   };
 }
 
