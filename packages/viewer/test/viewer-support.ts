@@ -104,7 +104,7 @@ const usage = {
 };
 
 /** An eval of six rows with two variants, twice each. */
-export function evalResults(): EvalReader {
+function evalResults(): EvalReader {
   const interval = (value: number) => ({ value, low: value - 0.1, high: value + 0.1, confidence: 0.95 });
   const report: EvalView = {
     name: `review ${hostile}`,

@@ -42,7 +42,8 @@ function listDifference(before: readonly unknown[], after: readonly unknown[], p
   let start = 0;
   while (start < shorter && before[start] === after[start]) start++;
   let same = 0;
-  const [lastBefore, lastAfter] = [before.length - 1, after.length - 1];
+  const lastBefore = before.length - 1;
+  const lastAfter = after.length - 1;
   while (same < shorter - start && before[lastBefore - same] === after[lastAfter - same]) same++;
   const removed = before.length - same;
   const added = after.length - same;
@@ -79,8 +80,8 @@ function applied(
   const copy = own.has(at) ? at : copied(at, operation);
   own.add(copy);
   const isLast = depth === keys.length - 1;
-  if (Array.isArray(copy)) inList(copy as unknown[], key, operation, isLast, (item) => inside(item));
-  else inRecord(copy as Record<string, unknown>, key, operation, isLast, (item) => inside(item));
+  if (Array.isArray(copy)) inList(copy as unknown[], key, operation, isLast, inside);
+  else inRecord(copy as Record<string, unknown>, key, operation, isLast, inside);
   return copy;
   function inside(item: unknown): unknown {
     return applied(item, keys, depth + 1, operation, own);

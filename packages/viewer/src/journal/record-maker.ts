@@ -35,7 +35,7 @@ export class RecordMaker {
   /** The end of a call, and what it had dispatched so far. */
   #held: JournalEntry[] = [];
 
-  /** Without states each record costs little; slices that do not fit are reported all the same. */
+  /** A maker without states costs little for each record; it reports slices that do not fit all the same. */
   constructor(runId: string, slices: readonly Slice[] | undefined, isWithStates: boolean) {
     this.#runId = runId;
     this.#slices = slices;

@@ -9,7 +9,7 @@ export class RunRecords {
   readonly #source: EntrySource;
   readonly #slices: readonly Slice[] | undefined;
   #entries: JournalEntry[] = [];
-  /** Without states, which cost the most: a list of rows needs none. */
+  /** The maker of records without states, which cost the most: rows need none. */
   #plain: RecordMaker;
   /** Made when states are asked for. */
   #full: RecordMaker | undefined;
