@@ -5,14 +5,15 @@ import { folderJournal, sqliteJournal } from "@proviso/journal/node";
 import { modelAdapter } from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
 import { journalRuns, openRuns } from "@proviso/viewer";
-import { runRows } from "@proviso/viewer/runs";
+import { runRows, stateAt } from "@proviso/viewer/runs";
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
-import { evaluated, listed, slices } from "./support.ts";
+import { RunViews } from "../src/server/run-views.ts";
+import { evaluated, listed, noted, slices } from "./support.ts";
 
 const ask = (key: string) => definePrompt({ ns: "app", key, params: z.object({}), text: "What is it?" }).bind({});
 
@@ -196,4 +197,58 @@ it("VIEW-5 a run whose process is gone without an end is stopped, one of a livin
   release?.();
   await evaluating;
   expect((await reader.summary("alive"))?.status).toBe("executed");
+});
+
+it("VIEW-5 VIEW-9 a run that goes on: what the attempt did not go on from is left out, also for one that has read it", async () => {
+  const journal = memoryJournal();
+  const note = defineTool({
+    name: "note",
+    description: "Notes.",
+    input: z.object({}),
+    execute: (_input, { session }) => session.dispatch(noted({ text: "once" })).ok,
+  });
+  const prompt = definePrompt({ key: "on", slices, sections: [{ key: "task", text: "Go.", tools: [note] }] });
+  const call = { toolCalls: [{ id: "c1", name: "note", arguments: {} }] };
+  const broken = { failure: "throttle", kind: "network", message: "The line is cut." } as const;
+  const model = scriptedModel([call, broken, { text: "Done." }]);
+  const adapter = modelAdapter(model, { throttle: { maxAttempts: 1 } });
+  const early = journalRuns(journal, { slices });
+  const views = new RunViews(early);
+  await expect(adapter.evaluate(prompt.bind(), { run: journal.run("r") })).rejects.toThrow();
+  const before = await listed(early.records("r"));
+  const { version } = await views.of("r");
+  expect((await early.summary("r"))?.status).toBe("failed");
+  await adapter.evaluate(prompt.bind(), { run: journal.run("r") });
+  const fresh = journalRuns(journal, { slices });
+  const after = await listed(fresh.records("r"));
+  expect(await listed(early.records("r"))).toEqual(after);
+  expect(after.map(({ n }) => n)).not.toEqual(expect.arrayContaining(before.map(({ n }) => n)));
+  const view = await views.of("r");
+  expect(view.rows).toEqual((await new RunViews(fresh).of("r")).rows);
+  expect(view.version).toBe(version + 1);
+  expect(view.rows.map(({ kind, status }) => `${kind} ${status}`)).toContain("said done");
+  expect(view.rows.filter(({ kind }) => kind === "end").map(({ status }) => status)).toEqual(["done"]);
+  expect(await early.summary("r")).toMatchObject({ status: "executed", toolCalls: 1 });
+  expect(await stateAt(early, "r", Infinity)).toMatchObject({ counts: { once: 1 } });
+});
+
+it("VIEW-9 the follower of all runs has what is kept from now on, of each run", async () => {
+  const journal = memoryJournal();
+  for (let n = 0; n < 40; n++) await answered(journal, `old ${n}`, "old", "Old.");
+  const reader = journalRuns(journal);
+  const ending = new AbortController();
+  const seen: string[] = [];
+  const following = (async () => {
+    for await (const record of reader.follow({ after: 0, signal: ending.signal })) {
+      if (record.kind === "event") seen.push(`${record.runId} ${record.event.type}`);
+    }
+  })();
+  await new Promise((done) => setTimeout(done, 250));
+  await answered(journal, "new 1", "new", "New.");
+  await answered(journal, "new 2", "new", "New.");
+  await expect.poll(() => seen.length).toBe(8);
+  ending.abort();
+  await following;
+  expect(new Set(seen).size).toBe(8);
+  expect(seen.every((each) => each.startsWith("new"))).toBe(true);
 });

@@ -1,4 +1,4 @@
-import { definePrompt, defineSection, defineTool, type RunRecord } from "@proviso/core";
+import { definePrompt, defineSection, defineTool, type FrameworkEvent, type RunRecord } from "@proviso/core";
 import { memoryJournal } from "@proviso/journal";
 import { createSession, modelAdapter } from "@proviso/runtime";
 import { scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
@@ -156,4 +156,29 @@ it.each([
   if (what === "end") expect(parted?.at).toBeGreaterThan(5);
   else expect(parted).toEqual({ what, at });
   expect(compared.slice(0, parted?.at).every(({ same }) => same)).toBe(true);
+});
+
+it("VIEW-6 streamed text is shown once, as it stands; text that was taken back is a line of its own", () => {
+  const made = runRows();
+  let n = 0;
+  const add = (event: object): void => {
+    const base = { sessionId: "s", evaluationId: "e", seq: n, at: 100 * n, turn: 1 };
+    made.add({ n, runId: "r", at: 100 * n, kind: "event", event: { ...base, ...event } as FrameworkEvent });
+    n += 1;
+  };
+  const titles = () => made.rows.map(({ kind, status, title }) => `${kind} ${status} ${title}`);
+  add({ type: "provider.requested", attempt: 1, messages: 1 });
+  add({ type: "text.delta", text: "Half " });
+  add({ type: "text.delta", text: "an answer" });
+  expect(titles()).toEqual(["turn running Half an answer"]);
+  expect(made.rows[0]?.firstTextMs).toBe(100);
+  add({ type: "provider.throttled", attempt: 1, kind: "network", delayMs: 10, retryAfterMs: undefined });
+  add({ type: "text.reset" });
+  expect(titles()).toEqual(["turn running ", "wait done network, 0 s", "turn undone Half an answer"]);
+  add({ type: "provider.requested", attempt: 2, messages: 1 });
+  add({ type: "text.delta", text: "Whole." });
+  const usage = { inputTokens: 1, outputTokens: 1, totalTokens: 2 };
+  add({ type: "provider.responded", usage, durationMs: 9, text: "Whole.", toolCalls: [] });
+  expect(titles()[0]).toBe("turn done Whole.");
+  expect(made.rows[0]).toMatchObject({ from: 0, until: 7, firstTextMs: 600, durationMs: 9 });
 });

@@ -1,4 +1,4 @@
-import { DefinitionError, type RunReader } from "@proviso/core";
+import { DefinitionError, type RunReader, type RunRecord, type RunSummary } from "@proviso/core";
 import { memoryJournal } from "@proviso/journal";
 import { journalRuns, startViewer } from "@proviso/viewer";
 import { createServer, connect } from "node:net";
@@ -244,4 +244,26 @@ it("VIEW-1 a port that is taken, out of range, and runs that are no reader are D
   await expect(startViewer({ runs: {} as RunReader })).rejects.toThrow(/no reader of runs/);
   await expect(startViewer({ runs, evals: {} as never })).rejects.toThrow(/no reader of evals/);
   await expect(startViewer({ runs, prot: 1 } as never)).rejects.toThrow(DefinitionError);
+});
+
+it("VIEW-9 any store can be shown: one whose follower has nothing to say keeps the page connected", async () => {
+  const inMemory = (runs: readonly RunSummary[], records: readonly RunRecord[]): RunReader => ({
+    list: async ({ text = "" } = {}) => ({
+      runs: runs.filter((run) => run.promptName.includes(text)),
+      cursor: undefined,
+    }),
+    summary: async (runId) => runs.find((run) => run.runId === runId),
+    async *records(runId, { after = -1 } = {}) {
+      yield* records.filter((record) => record.runId === runId && record.n > after);
+    },
+    async *follow() {},
+  });
+  const viewer = await opened(inMemory([], []));
+  const headers = { authorization: `Bearer ${viewer.token}` };
+  const stream = await fetch(`http://127.0.0.1:${viewer.port}/api/follow`, { headers });
+  const reader = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
+  expect((await reader.read()).value).toBe(": alive\n\n");
+  const more = reader.read().then(() => "more");
+  expect(await Promise.race([more, new Promise((done) => setTimeout(() => done("quiet"), 300))])).toBe("quiet");
+  await reader.cancel();
 });

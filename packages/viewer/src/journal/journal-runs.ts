@@ -24,6 +24,8 @@ export interface ReadOptions {
 
 /** Milliseconds between two looks at what was kept. */
 const followMs = 150;
+/** Unchanged runs after which a look for changes ends. */
+const mostUnchanged = 20;
 /** Runs whose records stay in memory. */
 const mostRuns = 3;
 /** Runs whose summaries stay in memory. */
@@ -119,9 +121,13 @@ async function* followAll(
   while (!signal.aborted) {
     await systemClock.sleep(followMs, signal).catch(() => {});
     const changed: string[] = [];
+    let unchanged = 0;
     for await (const run of source.list()) {
-      if (known.get(run.id)?.version !== run.version) changed.push(run.id);
+      unchanged = known.get(run.id)?.version === run.version ? unchanged + 1 : 0;
+      if (unchanged === 0) changed.push(run.id);
       known.set(run.id, run);
+      // What changed last comes first. A few more are looked at: a folder may have several times at once.
+      if (unchanged === mostUnchanged) break;
     }
     for (const id of changed) {
       for (const record of (await read(id)).select({ after: places.get(id) ?? -1, kinds })) {

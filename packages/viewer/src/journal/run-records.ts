@@ -14,7 +14,7 @@ export class RunRecords {
   /** Made when states are asked for. */
   #full: RecordMaker | undefined;
   #problem: string | undefined;
-  #reading: Promise<void> | undefined;
+  #reading: Promise<void> = Promise.resolve();
   writer: string | undefined;
 
   constructor(id: string, source: EntrySource, slices: readonly Slice[] | undefined) {
@@ -29,9 +29,11 @@ export class RunRecords {
     return this.#plain.records;
   }
 
-  /** Reads what was kept since; one look at a time. */
+  /** Reads what was kept by now: one look after the other, as one that is under way may have passed over the last entry. */
   refresh(): Promise<void> {
-    return (this.#reading ??= this.#read().finally(() => (this.#reading = undefined)));
+    const reading = this.#reading.catch(() => {}).then(() => this.#read());
+    this.#reading = reading;
+    return reading;
   }
 
   async #read(): Promise<void> {

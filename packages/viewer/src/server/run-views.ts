@@ -33,7 +33,7 @@ export class RunView {
   readonly #reader: RunReader;
   readonly #runId: string;
   #made = runRows();
-  #reading: Promise<void> | undefined;
+  #reading: Promise<void> = Promise.resolve();
   /** The number of the last record. */
   last = -1;
   /** Grows where the rows were made anew: an attempt left out what was shown before. */
@@ -49,7 +49,9 @@ export class RunView {
   }
 
   refresh(): Promise<void> {
-    return (this.#reading ??= this.#read().finally(() => (this.#reading = undefined)));
+    const reading = this.#reading.catch(() => {}).then(() => this.#read());
+    this.#reading = reading;
+    return reading;
   }
 
   async #read(): Promise<void> {
