@@ -21,6 +21,9 @@ it("VIEW-12 the script of the page has at most 50 KB, gzipped", () => {
   expect(gzipSync(script, { level: 9 }).length).toBeLessThan(50 * 1024);
 });
 
+/** A busy machine takes its time. */
+const poll = <T>(read: () => T | Promise<T>, { timeout = 15_000 } = {}) => expect.poll(read, { timeout });
+
 interface Shown {
   readonly page: Page;
   /** What the policy forbade, and errors of the page. */
@@ -63,7 +66,7 @@ describe.runIf(executable !== undefined && inject("exhaustive"))("in a browser",
     await page.reload();
     await page.waitForSelector("tbody tr");
     const other = await shown(`http://127.0.0.1:${viewer.port}/`);
-    await expect.poll(() => other.page.locator("[role=alert]").textContent()).toContain("Open the whole address");
+    await poll(() => other.page.locator("[role=alert]").textContent()).toContain("Open the whole address");
   });
 
   it("VIEW-4 texts of a run are text in every view: nothing runs, nothing is loaded, nothing is hidden or turned", async () => {
@@ -71,7 +74,7 @@ describe.runIf(executable !== undefined && inject("exhaustive"))("in a browser",
     await record(journal, `odd ${hostile.replaceAll(/\p{Cc}/gu, "")}`, { text: `${hostile} {{file}}` });
     const { page, faults, requests } = await shown(viewer.url);
     await page.waitForSelector("tbody tr");
-    await expect.poll(() => page.locator("tbody tr").count()).toBe(4);
+    await poll(() => page.locator("tbody tr").count()).toBe(4);
     const ids = ["first", "third", `odd ${hostile.replaceAll(/\p{Cc}/gu, "")}`];
     for (const id of ids) {
       for (const tab of ["transcript", "prompt", "state", "raw", "tokens"]) {
@@ -84,7 +87,7 @@ describe.runIf(executable !== undefined && inject("exhaustive"))("in a browser",
       }
     }
     await at(page, "#/run/first?row=7");
-    await expect.poll(() => detail(page).innerText()).toContain("<script>document.title='taken'</script> \\u{202e}");
+    await poll(() => detail(page).innerText()).toContain("<script>document.title='taken'</script> \\u{202e}");
     await at(page, "#/compare?a=first&b=third");
     await page.waitForSelector(".first");
     for (const url of requests)
@@ -115,14 +118,14 @@ describe.runIf(executable !== undefined && inject("exhaustive"))("in a browser",
     const { viewer } = await viewed();
     const { page } = await shown(viewer.url);
     await at(page, "#/run/first?row=3");
-    await expect.poll(() => detail(page).innerText()).toContain("a.ts");
-    await expect.poll(() => page.locator(".patch li").allInnerTexts()).toContain("+ /1  a.ts");
-    await expect.poll(() => page.locator(".limits").innerText()).toContain("15 of 100,000");
+    await poll(() => detail(page).innerText()).toContain("a.ts");
+    await poll(() => page.locator(".patch li").allInnerTexts()).toContain("+ /1  a.ts");
+    await poll(() => page.locator(".limits").innerText()).toContain("15 of 100,000");
     await at(page, "#/run/first?row=7");
-    await expect.poll(() => detail(page).innerText()).toContain("Undone: the state after it is the state before");
-    await expect.poll(() => page.locator(".limits").innerText()).toContain("30 of 100,000");
+    await poll(() => detail(page).innerText()).toContain("Undone: the state after it is the state before");
+    await poll(() => page.locator(".limits").innerText()).toContain("30 of 100,000");
     await at(page, "#/run/first?row=14&tab=state");
-    await expect.poll(() => detail(page).innerText()).toContain("ended summarise");
+    await poll(() => detail(page).innerText()).toContain("ended summarise");
     await at(page, "#/run/first?row=14&tab=prompt");
     await expect
       .poll(() => page.locator(".section").allInnerTexts())
@@ -136,7 +139,7 @@ describe.runIf(executable !== undefined && inject("exhaustive"))("in a browser",
     const { viewer } = await viewed(false);
     const { page } = await shown(viewer.url);
     await at(page, "#/run/first?row=3&tab=state");
-    await expect.poll(() => detail(page).innerText()).toContain("No states are known");
+    await poll(() => detail(page).innerText()).toContain("No states are known");
   });
 
   it("VIEW-12 everything can be done with the keyboard, and every view has an address", async () => {
@@ -149,25 +152,25 @@ describe.runIf(executable !== undefined && inject("exhaustive"))("in a browser",
     const address = (): string => page.url().slice(page.url().indexOf("#"));
     const selected = () => page.locator("tr[aria-selected=true] small").first().innerText();
     await press("j", "j");
-    await expect.poll(selected).toBe("first");
+    await poll(selected).toBe("first");
     await press("k");
-    await expect.poll(selected).toBe("second");
+    await poll(selected).toBe("second");
     await press("u");
-    await expect.poll(selected).toBe("first");
+    await poll(selected).toBe("first");
     await press("e");
-    await expect.poll(selected).toBe("third");
+    await poll(selected).toBe("third");
     await press("u", "Enter");
     await page.waitForSelector(".row");
     expect(address()).toBe("#/run/first");
     await press("u");
-    await expect.poll(address).toBe("#/run/first?row=7");
+    await poll(address).toBe("#/run/first?row=7");
     await press("j", "j", "k");
-    await expect.poll(address).toBe("#/run/first?row=8");
+    await poll(address).toBe("#/run/first?row=8");
     await press("g");
-    await expect.poll(address).toBe("#/run/first?row=14");
+    await poll(address).toBe("#/run/first?row=14");
     await press("/");
     await page.keyboard.type("summarise");
-    await expect.poll(() => page.locator(".row").count()).toBe(1);
+    await poll(() => page.locator(".row").count()).toBe(1);
     await press("Escape");
     await press("?");
     await page.waitForSelector("[role=dialog]");
@@ -185,7 +188,7 @@ describe.runIf(executable !== undefined && inject("exhaustive"))("in a browser",
     // The same address in another tab of the browser is the same view.
     await page.goto(`http://127.0.0.1:${viewer.port}/#/run/first?row=7&tab=raw`);
     await page.reload();
-    await expect.poll(() => detail(page).innerText()).toContain('"callId": "call_2"');
+    await poll(() => detail(page).innerText()).toContain('"callId": "call_2"');
   });
 
   it("VIEW-10 runs are compared: equal steps are folded, the first that differs is in view and named", async () => {
@@ -195,11 +198,11 @@ describe.runIf(executable !== undefined && inject("exhaustive"))("in a browser",
     await page.waitForSelector(".first");
     expect(await page.locator(".folded").innerText()).toContain("Same for 4 steps. They part at step 5: an answer.");
     expect(await page.locator(".pair").count()).toBe(10);
-    await expect.poll(() => page.locator(".texts del").allInnerTexts()).toEqual(["note that"]);
+    await poll(() => page.locator(".texts del").allInnerTexts()).toEqual(["note that"]);
     await page.getByRole("button", { name: "show 4 equal steps" }).click();
     expect(await page.locator(".pair").count()).toBe(14);
     await at(page, "#/compare?a=first&b=first");
-    await expect.poll(() => page.locator(".folded").innerText()).toContain("steps are the same");
+    await poll(() => page.locator(".folded").innerText()).toContain("steps are the same");
   });
 
   it("VIEW-11 VIEW-4 a matrix has failures first, is filtered, and a cell opens its run", async () => {
@@ -232,15 +235,15 @@ describe.runIf(executable !== undefined && inject("exhaustive"))("in a browser",
   it("VIEW-9 a record is on the page soon after it is written; follow keeps to the end and lets go", async () => {
     const { viewer, journal } = await viewed();
     const { page } = await shown(viewer.url);
-    await expect.poll(() => page.locator(".live").innerText()).toContain("live");
+    await poll(() => page.locator(".live").innerText()).toContain("live");
     await page.waitForTimeout(400);
     await record(journal, "fourth");
     const line = page.locator("tbody tr", { hasText: "fourth" });
     await line.waitFor({ timeout: 5_000 });
-    await expect.poll(() => line.innerText()).toContain("executed");
+    await poll(() => line.innerText()).toContain("executed");
     await at(page, "#/run/first");
     await page.getByRole("button", { name: "follow" }).click();
-    await expect.poll(() => page.locator(".row[aria-selected=true] .place").innerText()).toBe("14");
+    await poll(() => page.locator(".row[aria-selected=true] .place").innerText()).toBe("14");
     await page.keyboard.press("k");
     expect(await page.getByRole("button", { name: "follow" }).getAttribute("aria-pressed")).toBe("false");
   });
@@ -270,7 +273,7 @@ describe.runIf(executable !== undefined && inject("exhaustive"))("in a browser",
     await at(page, "#/run/long");
     await page.waitForSelector(".row");
     const first = performance.now() - begun;
-    await expect.poll(() => heightOfRows(page), { timeout: 20_000 }).toBeGreaterThan(700_000);
+    await poll(() => heightOfRows(page), { timeout: 20_000 }).toBeGreaterThan(700_000);
     const whole = performance.now() - begun;
     expect(await page.locator("*").count()).toBeLessThan(1_000);
     const client = await page.context().newCDPSession(page);
@@ -285,7 +288,7 @@ describe.runIf(executable !== undefined && inject("exhaustive"))("in a browser",
     const frame = ((await cpu()) - before) / frames;
     const searching = await cpu();
     await page.fill(".bar input[type=search]", "write 777");
-    await expect.poll(() => heightOfRows(page)).toBeLessThan(10_000);
+    await poll(() => heightOfRows(page)).toBeLessThan(10_000);
     const search = (await cpu()) - searching;
     const { metrics } = await client.send("Performance.getMetrics");
     const heap = metrics.find(({ name }) => name === "JSHeapUsedSize")!.value / 1e6;
