@@ -36,6 +36,7 @@ export { runEval } from "./run/run-eval.ts";
 export { calls, callsOf } from "./scores/calls.ts";
 export type { ExpectedCall } from "./scores/calls.ts";
 export { outsideReasons } from "./scores/outside.ts";
+export { similar } from "./scores/similar.ts";
 export { closeTo, contains, exact, fits } from "./scores/values.ts";
 export type { Estimate, Observation } from "./statistics/estimate.ts";
 export type { Verdict } from "./statistics/gates.ts";

@@ -1,0 +1,129 @@
+import { definePrompt, defineTool, toolError, type SessionEvent, type ToolInvoked } from "@proviso/core";
+import { createSession, modelAdapter } from "@proviso/runtime";
+import { recordEvents, scriptedModel } from "@proviso/runtime/testing";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { calls, callsOf, type ExpectedCall, type Score } from "@proviso/evals";
+
+const write = defineTool({
+  name: "write",
+  description: "Writes a file.",
+  input: z.object({ path: z.string(), text: z.string() }),
+  execute: ({ path }) => (path === "/" ? toolError("That is a folder.") : path),
+});
+const read = defineTool({
+  name: "read",
+  description: "Reads a file.",
+  input: z.object({ path: z.string() }),
+  execute: ({ path }) => path,
+});
+const inner = definePrompt({ key: "inner", sections: [{ key: "task", text: "Read.", tools: [read] }] });
+const ask = defineTool({
+  name: "ask",
+  description: "Asks another prompt.",
+  input: z.object({}),
+  execute: async (_input, { evaluate }) => (await evaluate(inner.bind())).output,
+});
+const outer = definePrompt({ key: "outer", sections: [{ key: "task", text: "Work.", tools: [write, ask] }] });
+
+/** The events of an evaluation that writes twice, of which the first fails, and asks a nested prompt, which reads. */
+async function evaluated(): Promise<{ readonly events: readonly SessionEvent[] }> {
+  const session = createSession();
+  const events = recordEvents(session);
+  const adapter = modelAdapter(
+    scriptedModel([
+      { toolCalls: [{ name: "write", arguments: { path: "/", text: "Hi" } }] },
+      { toolCalls: [{ name: "write", arguments: { path: "a.md", text: "Hi" } }] },
+      { toolCalls: [{ name: "ask", arguments: {} }] },
+      { toolCalls: [{ name: "read", arguments: { path: "b.md" } }] },
+      { text: "Read." },
+      { text: "Done." },
+    ]),
+  );
+  await adapter.evaluate(outer.bind(), { session });
+  return { events };
+}
+
+test("EVL-15 the calls that succeeded count, with those of nested evaluations", async () => {
+  const attempt = await evaluated();
+  expect(calls(attempt, [{ tool: write, input: { path: "a.md" } }, read, "ask"], "exact")).toBe(true);
+  expect(callsOf(attempt).map(({ name, result }) => [name, result.success])).toEqual([
+    ["write", false],
+    ["write", true],
+    ["read", true],
+    ["ask", true],
+  ]);
+});
+
+/** Events of calls that succeeded, in this order: a name, or a name and its input. */
+function made(...list: readonly (string | readonly [string, object])[]): { readonly events: readonly SessionEvent[] } {
+  return {
+    events: list.map((one): ToolInvoked => {
+      const [name, params] = typeof one === "string" ? [one, {}] : one;
+      const result = { success: true, message: "", value: undefined, hideValue: false } as const;
+      return { type: "tool.invoked", name, params, result } as ToolInvoked;
+    }),
+  };
+}
+
+const reasonOf = (score: Score): string | undefined => (typeof score === "object" ? score.reason : undefined);
+type Match = Parameters<typeof calls>[2];
+
+test.each<[string, ReturnType<typeof made>, readonly ExpectedCall[], Match, string | undefined]>([
+  ["no calls at all", made(), [], "exact", undefined],
+  ["the default match", made("a", "b"), ["a"], undefined, "call 2 is superfluous: b({})"],
+  ["a missing call", made("a"), ["a", "b"], "exact", "call 2 is missing: b"],
+  ["another call", made("a", "c"), ["a", "b"], "exact", "call 2 is c({}); expected is b"],
+  [
+    "another input",
+    made(["a", { n: 1 }]),
+    [{ tool: "a", input: { n: 2 } }],
+    "exact",
+    'call 1 is a({"n":1}); expected is a({"n":2})',
+  ],
+  ["calls between", made("a", "x", "b"), ["a", "b"], "in-order", undefined],
+  ["the wrong order", made("b", "a"), ["a", "b"], "in-order", "out of place: b is call 1, and expected after call 2"],
+  ["a call that never came", made("a"), ["b", "a"], "in-order", "missing: b"],
+  [
+    "one call for two expected",
+    made("a"),
+    ["a", "a"],
+    "in-order",
+    "out of place: a is call 1, and expected after call 1",
+  ],
+  ["any order", made("c", "b", "a"), ["a", "b"], "includes", undefined],
+  ["a call expected twice and made once", made("a", "b"), ["a", "a"], "includes", "missing: a"],
+  [
+    "calls made room for",
+    made(["a", { n: 1 }], ["a", { n: 2 }]),
+    ["a", { tool: "a", input: { n: 1 } }],
+    "includes",
+    undefined,
+  ],
+  ["not every allowed call", made("a", "a"), ["a", "b"], "only", undefined],
+  ["a call beside the allowed", made("a", "c"), ["a", "b"], "only", "call 2 is superfluous: c({})"],
+  ["no calls where none is allowed", made(), [], "only", undefined],
+])("EVL-15 the reason names the first difference: %s", (_title, attempt, expected, match, reason) => {
+  const score = calls(attempt, expected, match);
+  expect(score).toEqual(reason === undefined ? true : { value: false, reason });
+});
+
+test("EVL-15 an expected input is what the call's has at least, at every depth", () => {
+  const attempt = made(["a", { at: { x: 1, y: 2 }, list: [{ n: 1, m: 2 }] }]);
+  const fitting = (input: object): Score => calls(attempt, [{ tool: "a", input }]);
+  expect(fitting({})).toBe(true);
+  expect(fitting({ at: { y: 2 }, list: [{ n: 1 }] })).toBe(true);
+  expect(fitting({ at: { y: 3 } })).toMatchObject({ value: false });
+  expect(fitting({ list: [] })).toMatchObject({ value: false });
+  expect(fitting({ other: 1 })).toMatchObject({ value: false });
+});
+
+test("EVL-15 a long input is cut in the reason", () => {
+  const reason = reasonOf(calls(made(["a", { text: "x".repeat(1_000) }]), [], "exact"));
+  expect(reason).toMatch(/^call 1 is superfluous: a\(\{"text":"x+…\)$/);
+  expect(reason?.length).toBeLessThan(250);
+});
+
+test("EVL-15 an unknown match is an error", () => {
+  expect(() => calls(made(), [], "unordered" as Match)).toThrow('calls has no match "unordered"');
+});
