@@ -253,7 +253,7 @@ function assertMayDispatch({ phase, guard }: CallState): void {
   if (phase === "reconcile") guard.assertMayChange("the session");
 }
 
-function callSession(run: Run, { id: callId }: ToolCall, transaction: Transaction, state: CallState): SessionState {
+function callSession(run: Run, call: ToolCall, transaction: Transaction, state: CallState): SessionState {
   const { assertLive } = state.guard;
   return {
     id: run.core.session.id,
@@ -263,11 +263,15 @@ function callSession(run: Run, { id: callId }: ToolCall, transaction: Transactio
       checkAppEvent(event);
       assertMayDispatch(state);
       const redacted = run.redact(event);
-      const errors = run.core.reduce(redacted, { evaluationId: run.evaluationId, callId });
-      transaction.pendingEvents.push({ event: redacted, by: run, callId });
+      const errors = run.core.reduce(redacted, { evaluationId: run.evaluationId, callId: call.id });
+      transaction.pendingEvents.push({ event: redacted, by: run, callId: call.id });
       if (errors.length === 0) return { ok: true, errors };
       for (const error of errors)
-        run.log("error", { type: event.type, callId, error: messageOf(error) }, "session.reducer.failed");
+        run.log(
+          "error",
+          { type: event.type, tool: call.name, callId: call.id, error: messageOf(error) },
+          "session.reducer.failed",
+        );
       const why = `The event "${event.type}" could not be reduced: ${errors.map(messageOf).join("; ")}`;
       const { result, isRead } = watchedResult(errors);
       (state.unread ??= []).push({ isRead, why });
