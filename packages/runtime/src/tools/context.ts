@@ -249,8 +249,7 @@ function callGuard({ run, call, tool }: CallParts, state: CallState): CallGuard 
 
 /** A policy may dispatch, also for a tool that is read-only. */
 function assertMayDispatch({ phase, guard }: CallState): void {
-  if (phase === "handler") guard.assertMayChange("the session");
-  if (phase === "reconcile") guard.assertMayChange("the session");
+  if (phase === "handler" || phase === "reconcile") guard.assertMayChange("the session");
 }
 
 function callSession(run: Run, call: ToolCall, transaction: Transaction, state: CallState): SessionState {
@@ -266,12 +265,9 @@ function callSession(run: Run, call: ToolCall, transaction: Transaction, state: 
       const errors = run.core.reduce(redacted, { evaluationId: run.evaluationId, callId: call.id });
       transaction.pendingEvents.push({ event: redacted, by: run, callId: call.id });
       if (errors.length === 0) return { ok: true, errors };
+      const of = { tool: call.name, callId: call.id };
       for (const error of errors)
-        run.log(
-          "error",
-          { type: event.type, tool: call.name, callId: call.id, error: messageOf(error) },
-          "session.reducer.failed",
-        );
+        run.log("error", { type: event.type, ...of, error: messageOf(error) }, "session.reducer.failed");
       const why = `The event "${event.type}" could not be reduced: ${errors.map(messageOf).join("; ")}`;
       const { result, isRead } = watchedResult(errors);
       (state.unread ??= []).push({ isRead, why });
