@@ -254,6 +254,7 @@ function assertMayDispatch({ phase, guard }: CallState): void {
 
 function callSession(run: Run, call: ToolCall, transaction: Transaction, state: CallState): SessionState {
   const { assertLive } = state.guard;
+  const { id: callId, name: tool } = call;
   return {
     id: run.core.session.id,
     dispatch(event: AppEvent) {
@@ -262,12 +263,11 @@ function callSession(run: Run, call: ToolCall, transaction: Transaction, state: 
       checkAppEvent(event);
       assertMayDispatch(state);
       const redacted = run.redact(event);
-      const errors = run.core.reduce(redacted, { evaluationId: run.evaluationId, callId: call.id });
-      transaction.pendingEvents.push({ event: redacted, by: run, callId: call.id });
+      const errors = run.core.reduce(redacted, { evaluationId: run.evaluationId, callId });
+      transaction.pendingEvents.push({ event: redacted, by: run, callId });
       if (errors.length === 0) return { ok: true, errors };
-      const of = { tool: call.name, callId: call.id };
       for (const error of errors)
-        run.log("error", { type: event.type, ...of, error: messageOf(error) }, "session.reducer.failed");
+        run.log("error", { type: event.type, tool, callId, error: messageOf(error) }, "session.reducer.failed");
       const why = `The event "${event.type}" could not be reduced: ${errors.map(messageOf).join("; ")}`;
       const { result, isRead } = watchedResult(errors);
       (state.unread ??= []).push({ isRead, why });
