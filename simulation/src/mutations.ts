@@ -169,7 +169,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a read-only handler may change the session",
     file: runtime("tools/context.ts"),
-    find: 'if (phase === "handler") guard.assertMayChange("the session");',
+    find: 'if (phase === "handler" || phase === "reconcile") guard.assertMayChange("the session");',
     replace: "void [phase, guard];",
   },
   {

@@ -53,3 +53,15 @@ test("DOC-22 the links of README and of the demo's README exist", () => {
     expect(targets.filter((target) => !existsSync(join(root, folder, target)))).toEqual([]);
   }
 });
+
+test("LOG-2 docs/logs.md lists each record that the code makes, and no other", () => {
+  const named = /(?:\blog|\blogSafely|\.warn)\([^;]*?"([a-z]+(?:\.[a-z_]+)+)",?(?:\s|error)*\)/g;
+  const isName = (name: string): boolean => !/\.(?:txt|json|md|ts)$/.test(name);
+  const sources = globSync("packages/{runtime,adapter-*,mcp}/src/**/*.ts", { cwd: root }).map(read);
+  const made = new Set(
+    sources.flatMap((text) => [...text.matchAll(named)].map(([, name = ""]) => name)).filter(isName),
+  );
+  const listed = [...read("docs/logs.md").matchAll(/^\| `([\w.]+)` \|/gm)].map(([, name = ""]) => name);
+  expect(made.size).toBeGreaterThan(20);
+  expect(listed.toSorted()).toEqual([...made].toSorted());
+});

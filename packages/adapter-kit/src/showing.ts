@@ -1,5 +1,5 @@
 import type { ModelFailure } from "@proviso/core";
-import type { Environment, Logger } from "@proviso/runtime";
+import type { Environment, LogLevel } from "@proviso/runtime";
 import { logSafely, openSecrets, redactionOf } from "@proviso/runtime/internal";
 
 /**
@@ -11,11 +11,8 @@ export function failureRedactor(secrets: readonly string[]): (failure: ModelFail
 }
 
 /** A logger's records without the secrets; one that fails changes nothing. */
-export function logOf({
-  logger,
-  secrets,
-}: Environment): (level: keyof Logger, fields: object, message: string) => void {
+export function logOf({ logger, secrets }: Environment): (level: LogLevel, fields: object, message: string) => void {
   if (logger === undefined) return () => {};
   const redaction = redactionOf(openSecrets(secrets));
-  return (level, fields, message) => logSafely(logger, level, redaction.log(fields), message);
+  return (level, fields, message) => logSafely(logger, level, () => redaction.log(fields), message);
 }

@@ -2,7 +2,7 @@
 import type { AppEvent, FrameworkEvent, Prompt, StreamEvent } from "@proviso/core";
 import { messageOf, type PromptDescriptor } from "@proviso/core/internal";
 import type { World } from "./environment.ts";
-import { logSafely, type Logger } from "./logging.ts";
+import { logSafely, type LogLevel } from "./logging.ts";
 import type { Observing } from "./observing/contract.ts";
 import type { TapeNumbers } from "./recording/contract.ts";
 import { redactionOf, type Redaction } from "./secrets/structure.ts";
@@ -27,7 +27,7 @@ export interface Showing {
   redaction: Redaction;
   /** An application's event without the secrets in it. */
   redact: <T extends AppEvent>(event: T) => T;
-  log: (level: keyof Logger, fields: object, message: string) => void;
+  log: (level: LogLevel, fields: object, message: string) => void;
 }
 
 /** What an emitter needs of its evaluation. */
@@ -135,12 +135,17 @@ function namesIn({ tools, providerTools }: PromptDescriptor): object {
 }
 
 /** Makes the ways in which an evaluation is shown. Where there is no logger, nothing is redacted for it. */
-export function showingOf({ logger, secrets }: World, { template }: Prompt, evaluationId: string): Showing {
+export function showingOf(
+  { logger, secrets }: World,
+  { template }: Prompt,
+  evaluationId: string,
+  sessionId: string,
+): Showing {
   const redaction = redactionOf(secrets, namesIn(template.descriptor));
-  const of = { promptName: template.name, evaluationId };
+  const of = { promptName: template.name, evaluationId, sessionId };
   const log: Showing["log"] =
     logger === undefined
       ? () => {}
-      : (level, fields, message) => logSafely(logger, level, redaction.log({ ...of, ...fields }), message);
+      : (level, fields, message) => logSafely(logger, level, () => redaction.log({ ...of, ...fields }), message);
   return { redaction, redact: redaction.appEvent, log };
 }

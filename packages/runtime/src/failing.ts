@@ -32,7 +32,7 @@ export function notStarted(
     const error = errorFor(redaction.failure(why), redaction.details({ ...spentNothing, promptName, messages }));
     if (given !== undefined) rememberGiven(error, given);
     const { logger } = world;
-    if (logger !== undefined) logSafely(logger, "error", redaction.log(errorFields(error)), "prompt.error");
+    if (logger !== undefined) logSafely(logger, "error", () => redaction.log(errorFields(error)), "prompt.error");
     return error;
   } catch (cause) {
     return errorFor(internalFailure(cause, "render"), { promptName: "(no prompt)", ...spentNothing });

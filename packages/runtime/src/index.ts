@@ -1,5 +1,5 @@
 export type { Environment } from "./environment.ts";
-export type { Logger } from "./logging.ts";
+export type { Logger, LogLevel } from "./logging.ts";
 export type { AgentDriver, AgentRun } from "./agent.ts";
 export { agentAdapter, modelAdapter } from "./evaluate.ts";
 export { evaluateAll } from "./evaluate-all.ts";

@@ -8,12 +8,31 @@ export interface Logger {
   warn(fields: object, message: string): void;
   /** Takes an entry about what failed. */
   error(fields: object, message: string): void;
+  /** Returns whether entries of a level are kept: those of another one are not even made. Default: all of them are. */
+  isLevelEnabled?(level: LogLevel): boolean;
 }
 
-/** A logger that throws, or whose promise rejects, is no reason to fail: there is nowhere left to say so. */
-export function logSafely(logger: Logger, level: keyof Logger, fields: object, message: string): void {
+/** How much an entry in the log matters. */
+export type LogLevel = "debug" | "info" | "warn" | "error";
+
+/** Says whether the logger keeps entries of the level; one that throws when it is asked keeps none. */
+export function keepsLevel(logger: Logger, level: LogLevel): boolean {
   try {
-    const logged: unknown = logger[level](fields, message);
+    return logger.isLevelEnabled === undefined || logger.isLevelEnabled(level);
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Logs an entry, whose fields are made where the level is kept. A logger that throws, or whose promise rejects, is no
+ * reason to fail: there is nowhere left to say so.
+ */
+export function logSafely(logger: Logger, level: LogLevel, fields: () => object, message: string): void {
+  if (!keepsLevel(logger, level)) return;
+  const made = fields();
+  try {
+    const logged: unknown = logger[level](made, message);
     ignoreRejection(logged);
   } catch {
     // A logger that throws must not end the evaluation, as above.

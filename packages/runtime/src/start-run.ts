@@ -97,8 +97,8 @@ async function buildRun(
   const startedAt = world.clock.now();
   const evaluationId = own?.evaluationId ?? given ?? world.newId();
   const promptName = prompt.template.name;
-  const showing = showingOf(world, prompt, evaluationId);
   const core = joinSession(options, prompt, world, { nesting, tape: own });
+  const showing = showingOf(world, prompt, evaluationId, core.session.id);
   const overrides = options.overrides && (await resolveOverrides(options.overrides, prompt, limits, own));
   const renderInputs = { overrides, nativeOutput: setup.nativeOutput, core, context };
   const opened = openedOf(core, promptName);

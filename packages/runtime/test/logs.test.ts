@@ -1,11 +1,11 @@
 import { deadlineAt, definePrompt, type EvaluateOptions, type Prompt } from "@proviso/core";
-import { createSession, modelAdapter, type Logger } from "@proviso/runtime";
+import { createSession, modelAdapter, type Logger, type LogLevel } from "@proviso/runtime";
 import { fakeClock, fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { call, promptWith, rejection, writes, writing } from "./support.ts";
 
-type Level = keyof Logger;
+type Level = LogLevel;
 interface Entry {
   readonly level: Level;
   readonly message: string;
@@ -146,4 +146,55 @@ test("SEC-3 EVT-4 a logger whose promise rejects changes nothing, and nothing is
     process.off("unhandledRejection", hear);
   }
   expect(rejections).toEqual([]);
+});
+
+test("LOG-1 each record of an evaluation names session, evaluation and prompt, and those of a request turn and attempt", async () => {
+  const logger = recordingLogger();
+  const environment = fakeEnvironment();
+  const session = createSession();
+  const model = scriptedModel([
+    { failure: "throttle", kind: "rate_limit", message: "slow down", retryAfterMs: 10 },
+    { toolCalls: [call("write", "{"), writing("x", "throw"), call("nope")] },
+    { text: "done" },
+  ]);
+  const evaluating = modelAdapter(model, { ...environment, logger }).evaluate(promptWith(writes), { session });
+  await environment.clock.advance(1_000);
+  const { evaluationId } = await evaluating;
+  expect(logger.entries).toHaveLength(12);
+  for (const { fields } of logger.entries) {
+    expect(fields).toMatchObject({ sessionId: session.id, evaluationId, promptName: "tests/prompt" });
+  }
+  for (const { message, fields } of logger.entries) {
+    if (/^prompt\.(call|throttled)/.test(message)) {
+      expect(fields, message).toMatchObject({ turn: expect.any(Number), attempt: expect.any(Number) });
+    }
+    if (message.startsWith("tool.")) {
+      expect(fields, message).toMatchObject({ tool: expect.any(String), callId: expect.any(String) });
+    }
+  }
+});
+
+test("LOG-2 no record is made of a level that is off, and a logger that throws when asked changes nothing", async () => {
+  const steps = [{ toolCalls: [writing("x", "throw")] }, { text: "done" }];
+  const kept = async (isLevelEnabled: (level: LogLevel) => boolean): Promise<readonly string[]> => {
+    const recording = recordingLogger();
+    // As pino's: it needs its own object.
+    const logger = {
+      ...recording,
+      isOn: isLevelEnabled,
+      isLevelEnabled(level: LogLevel) {
+        return this.isOn(level);
+      },
+    };
+    const { output } = await modelAdapter(scriptedModel(steps), { logger }).evaluate(promptWith(writes));
+    expect(output).toBe("done");
+    return recording.entries.map(({ level }) => level);
+  };
+  expect(new Set(await kept(() => true))).toEqual(new Set(["debug", "warn"]));
+  expect(new Set(await kept((level) => level !== "debug"))).toEqual(new Set(["warn"]));
+  expect(await kept(() => false)).toEqual([]);
+  const broken = (): never => {
+    throw new Error("no levels");
+  };
+  expect(await kept(broken)).toEqual([]);
 });

@@ -11,6 +11,7 @@ import {
 import type { ModelFailure, ModelResponse } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
 import type { AgentRun } from "@proviso/runtime";
+import { logSafely } from "@proviso/runtime/internal";
 import { resolve } from "node:path";
 import { toPrompt } from "../to-prompt.ts";
 import { within } from "@proviso/node/internal";
@@ -110,7 +111,10 @@ async function converse(
   const sessionId = textOr(session?.sessionId, "opened a session without an id");
   state.sessionId = sessionId;
   const response = await agent.request(methods.agent.session.prompt, { sessionId, prompt });
-  if (tools?.asked() === false) options.logger?.warn({ command: options.command }, "acp.tools.unseen");
+  const { command, logger } = options;
+  if (tools?.asked() === false && logger !== undefined) {
+    logSafely(logger, "warn", () => ({ command }), "acp.tools.unseen");
+  }
   return response;
 }
 

@@ -28,7 +28,7 @@ export async function shownAnswer(
     return { ...answer, text: bothEnds(answer.text, most, full.hash), full };
   } catch (error) {
     // The call is done, whatever becomes of its text.
-    run.log("warn", { callId: answer.callId, error: messageOf(error) }, "history.result.not_kept");
+    run.log("warn", { tool: answer.name, callId: answer.callId, error: messageOf(error) }, "history.result.not_kept");
     return { ...answer, text: bothEnds(answer.text, most) };
   }
 }

@@ -40,7 +40,7 @@ export function hidingBoth<S extends Pick<Setup, "world">>(setup: S, nesting: Ne
     const both = joinSecrets(run.world.secrets, own);
     if (both === run.world.secrets) continue;
     run.world = { ...run.world, secrets: both };
-    Object.assign(run, showingOf(run.world, run.prompt, run.evaluationId));
+    Object.assign(run, showingOf(run.world, run.prompt, run.evaluationId, run.core.session.id));
   }
   return secrets === own ? setup : { ...setup, world: { ...setup.world, secrets } };
 }

@@ -26,7 +26,7 @@ export function aroundEvaluation<T>(
   const observed: Observed = {
     log(level, fields, message) {
       if (world.logger === undefined) return;
-      logSafely(world.logger, level, redaction.log({ promptName, evaluationId, ...fields }), message);
+      logSafely(world.logger, level, () => redaction.log({ promptName, evaluationId, ...fields }), message);
     },
     hide: redaction.value,
   };

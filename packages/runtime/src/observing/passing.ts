@@ -2,12 +2,12 @@
 // 2. The work of a step is run once, whatever the observers around it do.
 import type { Observer, Step } from "@proviso/core";
 import { isThenable, messageOf } from "@proviso/core/internal";
-import type { Logger } from "../logging.ts";
+import type { LogLevel } from "../logging.ts";
 import type { Observers } from "./observers.ts";
 
 /** What the observers of an evaluation need of it. */
 export interface Observed {
-  log(level: keyof Logger, fields: object, message: string): void;
+  log(level: LogLevel, fields: object, message: string): void;
   /** Returns the value without the secrets. */
   hide<T>(value: T): T;
 }

@@ -7,6 +7,7 @@ import type { Wanted } from "../budget-room.ts";
 import type { Granted } from "../budgets.ts";
 import { elapsedMs } from "../elapsed.ts";
 import { isFailure, type Failure } from "../failures.ts";
+import { keepsLevel } from "../logging.ts";
 import { announceRequest } from "../observing/rendered.ts";
 import type { Run } from "../run.ts";
 import type { TurnDeltas } from "../streaming/deltas.ts";
@@ -169,7 +170,8 @@ function priced<T>({ prices }: Run, answering: Promise<T>): Promise<T> {
 }
 
 function logEnd(run: Run, attempt: number, askedAt: number, outcome: Outcome): void {
-  if (run.world.logger === undefined) return;
+  const { logger } = run.world;
+  if (logger === undefined || !keepsLevel(logger, "debug")) return;
   const of = { turn: run.turn, attempt, durationMs: elapsedMs(run.world.clock, askedAt) };
   const how =
     isFailure(outcome) || outcome.failure !== undefined ? { error: outcome.message } : { usage: outcome.usage };

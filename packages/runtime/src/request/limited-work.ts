@@ -50,7 +50,7 @@ export function limitedWork(run: Run, provider: ModelProvider, request: ModelReq
       if (sent === undefined || refusal.failure !== "provider") return false;
       if (refusal.reason !== "bad_request" && refusal.reason !== "context_length") return false;
       lifted = sent.limit;
-      run.log("warn", { maxOutputTokens: lifted, reason: refusal.message }, "budget.limit.refused");
+      run.log("warn", { turn: run.turn, maxOutputTokens: lifted, reason: refusal.message }, "budget.limit.refused");
       return true;
     },
   };

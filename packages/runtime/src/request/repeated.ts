@@ -97,7 +97,7 @@ export function reportThrottle(
   const tried = route === undefined ? undefined : { route };
   run.publish({ type: "provider.throttled", turn: run.turn, attempt, kind, delayMs, retryAfterMs, ...tried });
   const level = kind === "quota_exhausted" && !quotaReported ? "error" : "warn";
-  run.log(level, { attempt, kind, delayMs, retryAfterMs, reason: message }, "prompt.throttled");
+  run.log(level, { turn: run.turn, attempt, kind, delayMs, retryAfterMs, reason: message }, "prompt.throttled");
 }
 
 /** The failure after the last attempt. */

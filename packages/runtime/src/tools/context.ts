@@ -249,12 +249,12 @@ function callGuard({ run, call, tool }: CallParts, state: CallState): CallGuard 
 
 /** A policy may dispatch, also for a tool that is read-only. */
 function assertMayDispatch({ phase, guard }: CallState): void {
-  if (phase === "handler") guard.assertMayChange("the session");
-  if (phase === "reconcile") guard.assertMayChange("the session");
+  if (phase === "handler" || phase === "reconcile") guard.assertMayChange("the session");
 }
 
-function callSession(run: Run, { id: callId }: ToolCall, transaction: Transaction, state: CallState): SessionState {
+function callSession(run: Run, call: ToolCall, transaction: Transaction, state: CallState): SessionState {
   const { assertLive } = state.guard;
+  const { id: callId, name: tool } = call;
   return {
     id: run.core.session.id,
     dispatch(event: AppEvent) {
@@ -267,7 +267,7 @@ function callSession(run: Run, { id: callId }: ToolCall, transaction: Transactio
       transaction.pendingEvents.push({ event: redacted, by: run, callId });
       if (errors.length === 0) return { ok: true, errors };
       for (const error of errors)
-        run.log("error", { type: event.type, callId, error: messageOf(error) }, "session.reducer.failed");
+        run.log("error", { type: event.type, tool, callId, error: messageOf(error) }, "session.reducer.failed");
       const why = `The event "${event.type}" could not be reduced: ${errors.map(messageOf).join("; ")}`;
       const { result, isRead } = watchedResult(errors);
       (state.unread ??= []).push({ isRead, why });

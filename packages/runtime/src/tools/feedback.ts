@@ -27,7 +27,7 @@ export async function withFeedback(
     return await withBlocks(run, call, message, transaction);
   } catch (error) {
     // The call has been recorded: what comes after it cannot fail it.
-    run.log("warn", { callId: call.id, error: messageOf(error) }, "feedback.failed");
+    run.log("warn", { tool: call.name, callId: call.id, error: messageOf(error) }, "feedback.failed");
     return message;
   }
 }
@@ -105,10 +105,14 @@ function ask(run: Run, call: ToolCall, provider: FeedbackProvider, transaction: 
     if (typeof text === "string") return text;
     ignoreRejection(text);
     const error = `provide must return a text or undefined, and at once: not ${describeValue(text)}.`;
-    run.log("warn", { provider: provider.name, error }, "feedback.failed");
+    run.log("warn", { tool: call.name, callId: call.id, provider: provider.name, error }, "feedback.failed");
     return undefined;
   } catch (error) {
-    run.log("warn", { provider: provider.name, error: messageOf(error) }, "feedback.failed");
+    run.log(
+      "warn",
+      { tool: call.name, callId: call.id, provider: provider.name, error: messageOf(error) },
+      "feedback.failed",
+    );
     return undefined;
   } finally {
     void calling.end();
