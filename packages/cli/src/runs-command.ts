@@ -7,7 +7,7 @@ import { UsageError } from "./usage.ts";
 export interface Printing {
   /** Takes a part of the result. */
   out(text: string): void;
-  /** Takes what is said beside the result. */
+  /** Takes a message that is no part of the result. */
   err(text: string): void;
 }
 

@@ -65,7 +65,7 @@ test.each(["sqlite", "folder"] as const)(
     expect(listed).toMatchObject({ code: 0, stderr: "" });
     const [head, ...rows] = listed.stdout.trimEnd().split("\n");
     expect(head).toMatch(/^started +run +prompt +model +turns +calls +undone +waits +tokens +\$ +took +status$/);
-    expect(rows.map((row) => row.split(/ {2,}/)[1]).toSorted()).toEqual(["again", "first"]);
+    expect(rows.map((row) => row.split(/ {2,}/)[1] ?? "").toSorted()).toEqual(["again", "first"]);
 
     const shown = await run("runs", "show", "first");
     expect(shown).toMatchObject({ code: 0, stderr: "" });
