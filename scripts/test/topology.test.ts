@@ -17,7 +17,7 @@ const arrows: Record<string, string[]> = {
     "@proviso/node",
     "@proviso/runtime",
   ],
-  "@proviso/cli": ["@proviso/core", "@proviso/node"],
+  "@proviso/cli": ["@proviso/core", "@proviso/node", "@proviso/viewer"],
   "@proviso/core": [],
   "@proviso/estimation": ["@proviso/core", "@proviso/runtime"],
   "@proviso/evals": ["@proviso/core", "@proviso/runtime"],

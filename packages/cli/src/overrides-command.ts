@@ -11,6 +11,8 @@ import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { inspect, parseArgs } from "node:util";
 import { fileOverrides } from "@proviso/node";
+import { printable } from "./terminal.ts";
+import { didYouMean, UsageError } from "./usage.ts";
 
 const help = `proviso overrides <command> <module>: the overrides of the prompts that a module exports
 
@@ -26,9 +28,6 @@ const help = `proviso overrides <command> <module>: the overrides of the prompts
   --help
 
 Exit codes: 0 fine; 1 something is missing, stale or damaged (not list); 2 wrong usage.`;
-
-/** A usage error: one line for the person at the terminal. */
-export class UsageError extends Error {}
 
 const commands = ["list", "seed", "check", "diff", "accept"] as const;
 type Command = (typeof commands)[number];
@@ -187,19 +186,14 @@ function marked(sign: string, text: string | undefined): readonly string[] {
   return text === undefined ? [] : text.split("\n").map((line) => `  ${sign} ${line}`);
 }
 
-/** Texts come from files: no escape sequence of theirs reaches the terminal. */
-function printable(text: string): string {
-  return text.replaceAll(
-    /[^\P{Cc}\n\t]/gu,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
-}
-
 function readArguments(args: readonly string[]): Request | "help" {
   const { values, positionals } = parsed(args);
   if (values.help === true) return "help";
   const [area, name, module, ...rest] = positionals;
-  if (area !== "overrides") throw new UsageError(`there is no ${area ?? "command"}: try "proviso overrides --help"`);
+  if (area !== "overrides") {
+    const near = area === undefined ? "" : didYouMean(area, ["overrides", "runs"]);
+    throw new UsageError(`there is no ${area ?? "command"}${near}: try "proviso --help"`);
+  }
   const command = commands.find((known) => known === name);
   if (command === undefined) throw new UsageError(`overrides takes ${commands.join(", ")}, not ${name ?? "nothing"}`);
   if (module === undefined) throw new UsageError(`overrides ${command} needs the module that exports the prompts`);

@@ -174,7 +174,7 @@ test("OVR-6 a folder that cannot be written is one line and exit 1", async () =>
 test("OVR-7 wrong usage is one line and exit 2", async () => {
   const { run } = await commandLine();
   const wrong: readonly (readonly [readonly string[], string])[] = [
-    [[], "proviso overrides --help"],
+    [[], "proviso --help"],
     [["nope"], "there is no nope"],
     [["overrides", "nope", module], "not nope"],
     [["overrides", "check"], "needs the module"],
@@ -191,7 +191,7 @@ test("OVR-7 wrong usage is one line and exit 2", async () => {
     expect(stderr).toMatch(/^proviso: [^\n]+\n$/);
     expect(stderr).toContain(says);
   }
-  const { code, stdout } = await run(["--help"]);
+  const { code, stdout } = await run(["overrides", "--help"]);
   expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining("Exit codes: 0 fine; 1") });
 });
 

@@ -1,0 +1,110 @@
+import type { RunQuery } from "@proviso/core";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { didYouMean, UsageError } from "./usage.ts";
+
+export const runsHelp = `proviso runs <command>: the runs that a journal holds
+
+  list             the newest runs
+  show RUN         what a run did, line by line, and what it came to
+  diff RUN RUN     the step at which two runs part; exits 1 where they do
+
+  --runs PATH      the journal: a file or a folder. Default .proviso/runs.db
+  --json           one JSON document instead of lines
+  --help
+
+For list:
+  --text TEXT      part of a name, an id, an error's message or the answer
+  --status STATUS  running, executed, failed or stopped
+  --prompt NS/KEY  --model MODEL  --tool TOOL  --session ID
+  --undone         with at least one call that was undone
+  --order ORDER    newest (default), oldest, slowest or costliest
+  --limit N        1 to 500, default 50
+
+Example: proviso runs list --status failed --undone
+
+Exit codes: 0 done; 1 there is no such run, or two runs differ; 2 wrong usage, or no journal.`;
+
+const commands = ["list", "show", "diff"] as const;
+const statuses = ["running", "executed", "failed", "stopped"] as const;
+const orders = ["newest", "oldest", "slowest", "costliest"] as const;
+
+/** What a command line asks for. */
+export interface RunsRequest {
+  readonly command: (typeof commands)[number];
+  readonly ids: readonly string[];
+  readonly path: string;
+  readonly isJson: boolean;
+  readonly query: RunQuery;
+}
+
+const text = { type: "string" } as const;
+const flag = { type: "boolean" } as const;
+const forAll = { runs: text, json: flag, help: flag } as const;
+const forList = {
+  text,
+  status: text,
+  prompt: text,
+  model: text,
+  tool: text,
+  session: text,
+  undone: flag,
+  order: text,
+  limit: text,
+} as const;
+const options = { ...forAll, ...forList };
+
+/** @throws {UsageError} for an unknown command, flag or value, and for too many or too few arguments. */
+export function readRunsArguments(args: readonly string[]): RunsRequest | "help" {
+  const { values, positionals } = parsed(args);
+  if (values.help === true) return "help";
+  const [name, ...ids] = positionals;
+  const command = oneOf("runs takes", name ?? "nothing", commands);
+  const wanted = { list: 0, show: 1, diff: 2 }[command];
+  if (ids.length !== wanted) {
+    const takes = ["no argument", "the id of one run", "the ids of two runs"][wanted];
+    throw new UsageError(`runs ${command} takes ${takes}, not ${ids.length === 0 ? "none" : ids.join(" ")}`);
+  }
+  const { status, order, limit, prompt: promptName, session: sessionId } = values;
+  const others = Object.keys(values).find((given) => Object.hasOwn(forList, given));
+  if (command !== "list" && others !== undefined) throw new UsageError(`--${others} is for runs list`);
+  const query: RunQuery = {
+    text: values.text,
+    promptName,
+    model: values.model,
+    tool: values.tool,
+    sessionId,
+    undone: values.undone,
+    status: status === undefined ? undefined : oneOf("--status takes", status, statuses),
+    order: order === undefined ? undefined : oneOf("--order takes", order, orders),
+    limit: limit === undefined ? undefined : limitIn(limit),
+  };
+  return { command, ids, path: values.runs ?? join(".proviso", "runs.db"), isJson: values.json === true, query };
+}
+
+function parsed(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], allowPositionals: true, options });
+  } catch (error) {
+    const { message } = error as Error;
+    const [, unknown] = /^Unknown option '(--?[^']*)'/.exec(message) ?? [];
+    if (unknown === undefined) throw new UsageError(message);
+    const near = didYouMean(
+      unknown,
+      Object.keys(options).map((name) => `--${name}`),
+    );
+    throw new UsageError(`there is no flag ${unknown}${near}`);
+  }
+}
+
+function oneOf<Name extends string>(takes: string, given: string, known: readonly Name[]): Name {
+  const found = known.find((name) => name === given);
+  if (found !== undefined) return found;
+  throw new UsageError(`${takes} ${known.join(", ")}, not ${given}${didYouMean(given, known)}`);
+}
+
+function limitIn(given: string): number {
+  const limit = /^\d{1,3}$/.test(given) ? Number(given) : 0;
+  if (limit >= 1 && limit <= 500) return limit;
+  throw new UsageError(`--limit takes a whole number from 1 to 500, not ${given}`);
+}

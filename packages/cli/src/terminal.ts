@@ -1,0 +1,26 @@
+/** Shows a text that others wrote: no escape sequence of it reaches the terminal. Line ends and tabs stay. */
+export function printable(text: string): string {
+  return text.replaceAll(/[^\P{Cc}\n\t]|\p{Bidi_Control}/gu, escaped);
+}
+
+/** Like `printable`, in one line. */
+export function inOneLine(text: string): string {
+  return printable(text).replaceAll(/[\n\t]/g, escaped);
+}
+
+function escaped(character: string): string {
+  return `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`;
+}
+
+/** Returns lines with columns below each other; numbers stand at the right. */
+export function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): readonly string[] {
+  const cells = [head, ...rows.map((row) => row.map((cell) => inOneLine(String(cell))))];
+  const widths = head.map((_, at) => Math.max(...cells.map((row) => row[at]?.length ?? 0)));
+  const isNumber = head.map((_, at) => rows.every((row) => typeof row[at] === "number"));
+  return cells.map((row) =>
+    row
+      .map((cell, at) => (isNumber[at] === true ? cell.padStart(widths[at] ?? 0) : cell.padEnd(widths[at] ?? 0)))
+      .join("  ")
+      .trimEnd(),
+  );
+}

@@ -1,0 +1,173 @@
+import { definePrompt, defineTool } from "@proviso/core";
+import { folderJournal, sqliteJournal } from "@proviso/journal/node";
+import { modelAdapter } from "@proviso/runtime";
+import { scriptedModel } from "@proviso/runtime/testing";
+import { execFile, spawn } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { z } from "zod";
+import { fromSources } from "../../../scripts/from-sources.ts";
+
+const cli = new URL("../src/cli.ts", import.meta.url).pathname;
+
+interface Ended {
+  readonly code: unknown;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+const note = defineTool({
+  name: "note",
+  description: "Notes a finding.",
+  input: z.object({ path: z.string() }),
+  execute({ path }) {
+    if (path === "b.ts") throw new Error("b.ts is \u001b[2Jnot there.");
+    return "noted";
+  },
+});
+const review = definePrompt({ ns: "app", key: "review", sections: [{ key: "task", text: "Review.", tools: [note] }] });
+
+/** A folder with the journal of three runs, and the command line in a process of its own there. */
+async function recorded(kind: "folder" | "sqlite" = "sqlite") {
+  const folder = await mkdtemp(join(tmpdir(), "runs-cli-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const path = join(folder, ".proviso", "runs.db");
+  const journal = kind === "folder" ? folderJournal(path) : sqliteJournal(path);
+  const call = (id: string, given: string) => ({ id, name: "note", arguments: { path: given } });
+  for (const [id, paths] of [
+    ["first", ["a.ts", "b.ts"]],
+    ["again", ["a.ts", "b.ts"]],
+    ["second", ["a.ts", "c.ts"]],
+  ] as const) {
+    const toolCalls = paths.map((given, n) => call(`c${n + 1}`, given));
+    const model = scriptedModel([{ text: "I note that.", toolCalls }, { text: "Done.\n\u001b[31mAll of it." }]);
+    await modelAdapter(model).evaluate(review.bind(), { run: journal.run(id) });
+  }
+  await journal.close();
+  const run = (...args: readonly string[]): Promise<Ended> =>
+    new Promise((ended) => {
+      execFile(process.execPath, [...fromSources, cli, ...args], { cwd: folder, env }, (error, stdout, stderr) =>
+        ended({ code: error === null ? 0 : error.code, stdout, stderr }),
+      );
+    });
+  return { folder, path, run };
+}
+
+const env = { PATH: process.env["PATH"], NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] };
+
+test.each(["sqlite", "folder"] as const)(
+  "CLI-8 runs of a %s are listed and shown, the undone call as undone",
+  async (kind) => {
+    const { run } = await recorded(kind);
+    const listed = await run("runs", "list", "--undone");
+    expect(listed).toMatchObject({ code: 0, stderr: "" });
+    const [head, ...rows] = listed.stdout.trimEnd().split("\n");
+    expect(head).toMatch(/^started +run +prompt +model +turns +calls +undone +waits +tokens +\$ +took +status$/);
+    expect(rows.map((row) => row.split(/ {2,}/)[1] ?? "").toSorted()).toEqual(["again", "first"]);
+
+    const shown = await run("runs", "show", "first");
+    expect(shown).toMatchObject({ code: 0, stderr: "" });
+    expect(shown.stdout).toContain('call      done     note {"path":"a.ts"}\n');
+    expect(shown.stdout).toContain('call      undone   note {"path":"b.ts"}\n');
+    expect(shown.stdout).toMatch(/app\/review on \S+: 2 turns, 2 calls, 1 undone, 0 waits, \d+ tokens, .* executed\n$/);
+  },
+);
+
+test("CLI-8 runs diff names the step where two runs part and exits 1 there, and 0 where they are the same", async () => {
+  const { run } = await recorded();
+  expect(await run("runs", "diff", "first", "again")).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^The same for all \d+ steps; tokens \d+ and \d+\.\n$/),
+  });
+  const { code, stdout } = await run("runs", "diff", "first", "second");
+  expect({ code, stdout }).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(
+      /^They part at step \d+, the call; tokens [^\n]*\n- call undone note .*b\.ts.*\n\+ call done note .*c\.ts.*\n$/,
+    ),
+  });
+});
+
+test("CLI-2 --json is exactly one document, also where it failed, and a query finds the same runs", async () => {
+  const { run } = await recorded();
+  const list = JSON.parse((await run("runs", "list", "--json", "--text", "SECOND")).stdout) as {
+    readonly runs: object[];
+  };
+  expect(list.runs).toMatchObject([{ runId: "second", promptName: "app/review", status: "executed", undone: 0 }]);
+  expect(JSON.parse((await run("runs", "show", "first", "--json")).stdout)).toMatchObject({
+    summary: { runId: "first", undone: 1 },
+    rows: expect.arrayContaining([expect.objectContaining({ kind: "call", status: "undone" })]),
+  });
+  const differing = await run("runs", "diff", "first", "second", "--json");
+  expect(differing.code).toBe(1);
+  expect(JSON.parse(differing.stdout)).toMatchObject({ parted: { what: "call" } });
+  const none = await run("runs", "show", "nobody", "--json");
+  expect(none).toMatchObject({ code: 1, stderr: "proviso: There is no run nobody.\n" });
+  expect(JSON.parse(none.stdout)).toEqual({ error: { code: "not_found", message: "There is no run nobody." } });
+});
+
+test("CLI-1 CLI-4 wrong usage, and a journal that cannot be read, are one line with the nearest name and exit 2", async () => {
+  const { folder, run } = await recorded();
+  await writeFile(join(folder, "notes.txt"), "no journal");
+  const wrong: readonly (readonly [readonly string[], string])[] = [
+    [["runs"], "runs takes list, show, diff, not nothing"],
+    [["runs", "lst"], "did you mean list?"],
+    [["runs", "list", "--jsn"], "there is no flag --jsn; did you mean --json?"],
+    [["runs", "list", "--status", "fialed"], "did you mean failed?"],
+    [["runs", "list", "--limit", "501"], "from 1 to 500, not 501"],
+    [["runs", "list", "more"], "takes no argument, not more"],
+    [["runs", "show"], "takes the id of one run, not none"],
+    [["runs", "show", "first", "--undone"], "--undone is for runs list"],
+    [["runs", "diff", "first"], "takes the ids of two runs, not first"],
+    [["runs", "list", "--runs", "nowhere.db"], "There is no journal at"],
+    [["runs", "list", "--runs", "notes.txt"], "notes.txt"],
+    [["rnus", "list"], "did you mean runs?"],
+  ];
+  const ended = await Promise.all(wrong.map(async ([args, says]) => ({ ...(await run(...args)), says })));
+  for (const { code, stdout, stderr, says } of ended) {
+    expect({ says, code, stdout }).toEqual({ says, code: 2, stdout: "" });
+    expect(stderr).toMatch(/^proviso: [^\n]+\n$/);
+    expect(stderr).toContain(says);
+  }
+});
+
+test("CLI-3 texts of a run cannot steer a terminal, and the journal stays as it is", async () => {
+  const { folder, path, run } = await recorded();
+  const before = await readFile(path);
+  // A pseudo-terminal: script of util-linux runs the command in one.
+  const command = [process.execPath, ...fromSources, cli, "runs", "show", "first"].map((arg) => `'${arg}'`).join(" ");
+  const inTerminal = await new Promise<string>((ended, fail) => {
+    const child = spawn("script", ["-qec", command, "/dev/null"], { cwd: folder, env: { ...env, SHELL: "/bin/sh" } });
+    let all = "";
+    child.stdout.on("data", (chunk: Buffer) => void (all += chunk.toString()));
+    child.on("error", fail);
+    child.on("close", () => ended(all));
+  });
+  const { stdout } = await run("runs", "show", "first");
+  expect(inTerminal.replaceAll("\r\n", "\n")).toBe(stdout);
+  expect(stdout).not.toContain("\u001b");
+  expect(stdout).toContain("| \\u001b[31mAll of it.");
+  expect(stdout).toContain("b.ts is \\u001b[2Jnot there.");
+  expect((await readFile(path)).equals(before)).toBe(true);
+});
+
+test("CLI-2 a reader that leaves is no error", async () => {
+  const { folder } = await recorded();
+  const command = [process.execPath, ...fromSources, cli, "runs", "show", "first", "--json"].map((arg) => `'${arg}'`);
+  const ended = await new Promise<Ended>((done) => {
+    const line = `set -o pipefail; ${command.join(" ")} | true; echo "$?"`;
+    execFile("bash", ["--norc", "-c", line], { cwd: folder, env }, (error, stdout, stderr) =>
+      done({ code: error === null ? 0 : error.code, stdout, stderr }),
+    );
+  });
+  expect(ended).toEqual({ code: 0, stdout: "0\n", stderr: "" });
+});
+
+test("CLI-1 the help of the command and of runs has an example, and exits 0", async () => {
+  const { run } = await recorded();
+  expect(await run("--help")).toMatchObject({ code: 0, stdout: expect.stringContaining("  runs ") });
+  const help = await run("runs", "--help");
+  expect(help).toMatchObject({ code: 0, stderr: "", stdout: expect.stringContaining("Example: proviso runs list") });
+});
