@@ -28,6 +28,17 @@ export const notes = defineSlice({
   },
 });
 
+/** A log of the same: what is undone stays in it. */
+export const log = defineSlice({
+  name: "log",
+  kind: "log",
+  initial: [] as readonly string[],
+  reducers: ({ on }) => {
+    on("tool.requested", (draft, { name }) => void draft.push(`asked ${name}`));
+    on("tool.invoked", (draft, { name, result }) => void draft.push(`ended ${name} ${result.success}`));
+  },
+});
+
 /** A prompt whose tools take notes, fail, look, and evaluate. */
 export function reviewPrompt(world: World, text = "Review {{file}}.") {
   const note = defineTool({
@@ -63,7 +74,7 @@ export function reviewPrompt(world: World, text = "Review {{file}}.") {
     ns: "test",
     key: "review",
     params: z.object({ file: z.string() }),
-    slices: [notes],
+    slices: [notes, log],
     sections: [defineSection({ key: "task", text, tools: [note, fail, look] })],
   }).bind({ file: "a.ts" });
 }

@@ -65,7 +65,7 @@ export async function keptCalls(
       }
       const isEnd = event.type === "tool.invoked" && ends.get(event.callId) === event;
       if (isEnd && event.result.success) emitSuccess(event, entries.slice(place + 1), delivery);
-      else emitAgain(event, delivery, !undone.has(entry));
+      else emitAgain(event, delivery, undone.get(entry));
       if (isEnd) run.toolResults.push(event);
     }
     if (entry.kind === "dispatched" && entry.callId === undefined) emitEntry(entry, delivery);
@@ -119,14 +119,20 @@ function endsIn(
   return ends;
 }
 
-/** Events that a failed call had emitted, itself or in evaluations inside it: no state has them. */
-function undoneAmong(entries: readonly JournalEntry[]): ReadonlySet<JournalEntry> {
+/**
+ * What became of an event: "undone" with a failed call, which had emitted it itself or in an evaluation inside it, so that
+ * logs alone have it; "vetoed", so that no state has it; undefined: it stands.
+ */
+type Fate = "undone" | "vetoed" | undefined;
+
+/** The events that do not stand. */
+function undoneAmong(entries: readonly JournalEntry[]): ReadonlyMap<JournalEntry, Fate> {
   const keyOf = (evaluationId: string, callId: string): string => JSON.stringify([evaluationId, callId]);
   const parents = new Map<string, { readonly evaluationId: string; readonly callId: string }>();
   for (const entry of entries) {
     if (entry.kind === "event" && entry.event.parent !== undefined) parents.set(entry.evaluationId, entry.event.parent);
   }
-  const undone = new Set<JournalEntry>();
+  const undone = new Map<JournalEntry, Fate>();
   /** Whether the call whose events come before this place succeeds, by call. */
   const succeeds = new Map<string, boolean>();
   const isUndone = (evaluationId: string, callId: string | undefined): boolean => {
@@ -142,11 +148,12 @@ function undoneAmong(entries: readonly JournalEntry[]): ReadonlySet<JournalEntry
       const key = keyOf(evaluationId, event.callId);
       // A success that could not be recorded is followed by its failure.
       const isVetoed = succeeds.has(key);
-      if (isVetoed || isUndone(evaluationId, undefined)) undone.add(entry);
+      if (isVetoed) undone.set(entry, "vetoed");
+      else if (isUndone(evaluationId, undefined)) undone.set(entry, "undone");
       if (!isVetoed) succeeds.set(key, event.result.success);
       continue;
     }
-    if (isUndone(evaluationId, event.type === "feedback.given" ? undefined : callId)) undone.add(entry);
+    if (isUndone(evaluationId, event.type === "feedback.given" ? undefined : callId)) undone.set(entry, "undone");
     if (event.type === "tool.requested" && callId !== undefined) succeeds.delete(keyOf(evaluationId, callId));
   }
   return undone;
@@ -161,7 +168,7 @@ function emitSuccess(event: ToolInvoked, after: readonly JournalEntry[], deliver
     dispatched.push(frozenInDepth(entry.event));
   }
   for (const each of dispatched) core.reduce(each, { evaluationId: event.evaluationId, callId: event.callId });
-  emitAgain(event, delivery, true);
+  emitAgain(event, delivery);
   for (const each of dispatched) {
     delivery.delivering.add(each);
     if (!delivery.isEmitted) continue;
@@ -170,20 +177,30 @@ function emitSuccess(event: ToolInvoked, after: readonly JournalEntry[], deliver
   }
 }
 
-function emitAgain(event: FrameworkEvent, { run, isEmitted }: Delivery, isReduced: boolean): void {
+function emitAgain(event: FrameworkEvent, { run, isEmitted }: Delivery, fate?: Fate): void {
   const { core, watch } = run;
   core.renumber(event.seq);
   core.passOver();
   const whole = frozenJson(event);
-  if (isReduced) core.reduce(whole);
+  if (fate === undefined) core.reduce(whole);
+  else if (fate === "undone") reduceInLogs(core, whole);
   if (!isEmitted) return;
   core.notify(whole);
   watch?.(whole as never);
 }
 
+/** Reduces an event and takes it back: logs keep what is rolled back. */
+function reduceInLogs(core: Run["core"], event: FrameworkEvent): void {
+  const mark = core.mark();
+  core.open(mark, event.evaluationId);
+  core.reduce(event);
+  core.rollback(mark);
+  core.close(mark);
+}
+
 /** An entry that stands apart from the calls: an event of the application, or of an evaluation that outlived its call. */
 export function emitEntry(entry: JournalEntry, delivery: Delivery): void {
-  if (entry.kind === "event") emitAgain(entry.event, delivery, true);
+  if (entry.kind === "event") emitAgain(entry.event, delivery);
   if (entry.kind !== "dispatched" || entry.callId !== undefined) return;
   const event = frozenInDepth(entry.event);
   const { core } = delivery.run;
@@ -207,7 +224,7 @@ export function reduceAll(entries: readonly JournalEntry[], core: Run["core"]): 
     const { event } = entry;
     const isSuccess = event.type === "tool.invoked" && event.result.success && !undone.has(entry);
     if (isSuccess) emitSuccess(event, entries.slice(place + 1), delivery);
-    else emitAgain(event, delivery, !undone.has(entry));
+    else emitAgain(event, delivery, undone.get(entry));
   }
 }
 
