@@ -29,13 +29,13 @@ export const notes = defineSlice({
 });
 
 /** A log of the same: what is undone stays in it. */
-export const log = defineSlice({
+const log = defineSlice({
   name: "log",
   kind: "log",
   initial: [] as readonly string[],
   reducers: ({ on }) => {
-    on("tool.requested", (draft, { name }) => void draft.push(`asked ${name}`));
-    on("tool.invoked", (draft, { name, result }) => void draft.push(`ended ${name} ${result.success}`));
+    on("tool.requested", (draft, { name }) => draft.push(`asked ${name}`));
+    on("tool.invoked", (draft, { name, result }) => draft.push(`ended ${name} ${result.success}`));
   },
 });
 
