@@ -8,7 +8,7 @@ const script = join(import.meta.dirname, "../../.ci/totals.mjs");
 
 type Given = readonly [failedSteps: number, failedCommands: number, ...reports: readonly (object | undefined)[]];
 
-/** The last line and the exit code for these reports. */
+/** The lines and the exit code for these reports. */
 function totals([failedSteps, failedCommands, ...reports]: Given) {
   const folder = mkdtempSync(join(tmpdir(), "proviso-totals-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -19,7 +19,7 @@ function totals([failedSteps, failedCommands, ...reports]: Given) {
   });
   const args = [script, String(failedSteps), String(failedCommands), ...files];
   const { status, stdout } = spawnSync(process.execPath, args, { encoding: "utf8" });
-  return [stdout.trim(), status];
+  return { lines: stdout.trim().split("\n"), status };
 }
 
 const report = (numPassedTests: number, numFailedTests: number, testResults: readonly object[] = []) => ({
@@ -27,7 +27,7 @@ const report = (numPassedTests: number, numFailedTests: number, testResults: rea
   numFailedTests,
   testResults,
 });
-const unloaded = { status: "failed", assertionResults: [] };
+const unloaded = { name: "/a.test.ts", status: "failed", message: "It has a fault.", assertionResults: [] };
 
 test.each([
   ["both runs are added up", [0, 0, report(5, 0), report(7, 0)], "12 passed, 0 failed"],
@@ -50,7 +50,20 @@ test.each([
   ["a report that is lacking counts as one", [0, 1, report(5, 0), undefined], "5 passed, 1 failed"],
   ["after a failed installation there are no reports", [1, 0, undefined, undefined], "0 passed, 1 failed"],
 ] as const satisfies readonly (readonly [string, Given, string])[])("the last line of CI: %s", (_, given, expected) => {
-  const [line, status] = totals(given);
-  expect(line).toBe(expected);
+  const { lines, status } = totals(given);
+  expect(lines.at(-1)).toBe(expected);
   expect(status).toBe(expected.endsWith(" 0 failed") ? 0 : 1);
+});
+
+test("CI names each test that failed, and says why, right before its last line", () => {
+  const failed = { status: "failed", fullName: "a wish comes true", failureMessages: ["Error: it did not"] };
+  const passed = { status: "passed", fullName: "another", failureMessages: [] };
+  const file = { name: "/b.test.ts", status: "failed", message: "", assertionResults: [failed, passed] };
+  expect(totals([0, 1, report(5, 1, [file, unloaded])]).lines).toEqual([
+    "FAILED /b.test.ts › a wish comes true",
+    "Error: it did not",
+    "FAILED /a.test.ts",
+    "It has a fault.",
+    "5 passed, 2 failed",
+  ]);
 });

@@ -6,6 +6,7 @@ import {
   lastingEnd,
   standingEntries,
   suspendedCalls,
+  unknownCalls,
   type JournalEntry,
   type OpenedSource,
   type RunSource,
@@ -127,7 +128,7 @@ class JournalSource implements RunSource {
       lastSeq,
       next: this.#next,
       isEnded: false,
-      unknown: cut.unknown,
+      unknown: unknownCalls(read.entries),
       suspended,
     };
   }

@@ -8,7 +8,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { fromSources } from "../../../scripts/from-sources.ts";
 import { folder } from "./support.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 300_000 });
 
 const program = [...fromSources, join(import.meta.dirname, "processes", "runner.ts")];
 
@@ -34,7 +34,7 @@ async function run(path: string, killedAfterMs: number | undefined): Promise<str
 
 test("RSM-2 RSM-7 EFF-5 a run that is killed again and again ends with each row written once", async () => {
   const path = await folder();
-  const kills = Number(process.env["KILLS"] ?? 4);
+  const kills = Number(process.env["KILLS"] ?? 8);
   for (let kill = 0; kill < kills; kill++) await run(path, 5 + ((kill * 37) % 60));
   const wrote = await run(path, undefined);
   const { text, failed } = JSON.parse(wrote.split("\n").at(-2) ?? "{}") as {

@@ -2,7 +2,15 @@ export { sessionAfter } from "./rebuilt.ts";
 export { recordedBeginning } from "./run-value.ts";
 export type { RecordedBeginning } from "./run-value.ts";
 export { runOf } from "./run-of.ts";
-export { cutAfterLastStep, entriesToStep, isAtRest, lastingEnd, standingEntries, stepsOf } from "./standing.ts";
+export {
+  cutAfterLastStep,
+  entriesToStep,
+  isAtRest,
+  lastingEnd,
+  standingEntries,
+  stepsOf,
+  unknownCalls,
+} from "./standing.ts";
 export type { Cut } from "./standing.ts";
 export { hashOfToken, isExpired, pendingOf, runOfToken, suspendedCalls } from "./suspension.ts";
 export type {

@@ -37,11 +37,10 @@ function keptOf(entries: readonly JournalEntry[]): JournalEntry[] {
   return entries.filter((entry) => !dropped.has(entry));
 }
 
-interface OpenCall extends Omit<UnknownCall, "isFinished"> {
+interface OpenCall {
+  readonly callId: string;
   readonly from: number;
   readonly evaluationId: string;
-  isStarted: boolean;
-  isFinished: boolean;
 }
 
 /** The calls of the run's own evaluation that were announced and have no end. */
@@ -50,20 +49,11 @@ function openCalls(entries: readonly JournalEntry[]): readonly OpenCall[] {
   const open = new Map<string, OpenCall>();
   for (const [from, entry] of entries.entries()) {
     if (entry.evaluationId !== own) continue;
-    if (entry.kind === "started") {
-      const call = open.get(entry.callId);
-      if (call !== undefined) call.isStarted = true;
-    }
-    if (entry.kind === "finished") {
-      const call = open.get(entry.callId);
-      if (call !== undefined) call.isFinished = true;
-    }
     if (entry.kind === "committed") for (const id of entry.callIds) open.delete(id);
     if (entry.kind !== "event") continue;
     const { event } = entry;
     if (event.type === "tool.requested") {
-      const { turn, callId, name } = event;
-      open.set(callId, { turn, callId, name, from, evaluationId: own, isStarted: false, isFinished: false });
+      open.set(event.callId, { callId: event.callId, from, evaluationId: own });
     }
     if (event.type === "tool.invoked" && !event.result.success) open.delete(event.callId);
   }
@@ -105,8 +95,6 @@ export interface Cut {
   readonly entries: readonly JournalEntry[];
   /** How many entries of the record are before the cut. */
   readonly kept: number;
-  /** Calls that had begun, and whose end was not kept. */
-  readonly unknown: readonly UnknownCall[];
 }
 
 /** Whether nothing more comes of the last attempt: it has ended, or waits for a decision. */
@@ -133,11 +121,35 @@ export function cutAfterLastStep(standing: readonly JournalEntry[]): Cut {
   const last = before.findLastIndex((entry) => entry.evaluationId === own && stepsOf(entry) > 0);
   // What was begun without a step begins again, with its session.
   const entries = before.slice(0, Math.max(last, 0) + 1);
-  const kept = (entries.at(-1)?.index ?? -1) + 1;
-  const unknown = openCalls(standing)
-    .filter(({ isStarted }) => isStarted)
-    .map(({ turn, callId, name, isFinished }) => ({ turn, callId, name, isFinished }));
-  return { entries: keptOf(entries), kept, unknown };
+  return { entries: keptOf(entries), kept: (entries.at(-1)?.index ?? -1) + 1 };
+}
+
+/**
+ * The calls of the run's own evaluation that had begun in any attempt, and whose end was not kept. They are read from the
+ * whole record: what an attempt did not go on from may have been done all the same.
+ */
+export function unknownCalls(entries: readonly JournalEntry[]): readonly UnknownCall[] {
+  const own = entries[0]?.evaluationId;
+  // Ids of calls repeat from turn to turn.
+  const keyOf = (turn: number, callId: string): string => `${turn} ${callId}`;
+  const names = new Map<string, string>();
+  const begun = new Map<string, UnknownCall>();
+  for (const entry of entries) {
+    if (entry.evaluationId !== own) continue;
+    if (entry.kind === "started" || entry.kind === "finished") {
+      const { turn, callId } = entry;
+      const key = keyOf(turn, callId);
+      const isFinished = entry.kind === "finished" || begun.get(key)?.isFinished === true;
+      begun.set(key, { turn, callId, name: names.get(key) ?? "", isFinished });
+    } else if (entry.kind === "committed") {
+      for (const callId of entry.callIds) begun.delete(keyOf(entry.turn, callId));
+    } else if (entry.kind === "event") {
+      const { event } = entry;
+      if (event.type === "tool.requested") names.set(keyOf(event.turn, event.callId), event.name);
+      if (event.type === "tool.invoked" && !event.result.success) begun.delete(keyOf(event.turn, event.callId));
+    }
+  }
+  return [...begun.values()];
 }
 
 /** How many steps the run's own evaluation has: answers of the model and calls. */
