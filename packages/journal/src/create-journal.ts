@@ -10,6 +10,7 @@ import { unknownProcesses, type Processes } from "./process-name.ts";
 import { describeRun, followEntries, listRuns, markedEntries } from "./queries.ts";
 import { readRun, type ReadRun } from "./reading.ts";
 import { sessionOf } from "./session-of.ts";
+import type { LentFile } from "./lent-file.ts";
 import type { AppendNow } from "./memory-store.ts";
 import { appendAfter, resolveRun } from "./resolving.ts";
 import { notFound, runSource, type Shared, type SourceOptions } from "./source.ts";
@@ -19,8 +20,10 @@ import { WriteQueue } from "./writing.ts";
 /** What a journal needs of the machine beside its store. */
 export interface JournalSurroundings {
   readonly processes?: Processes | undefined;
-  /** The file that it is in, where it is in one. */
-  readonly file?: string | undefined;
+  /** What the journal has beside the methods of all. */
+  readonly properties?: object | undefined;
+  /** The file, where resources may be in it too. */
+  readonly lent?: LentFile | undefined;
   /** Keeps a frame at once; left out: the store's `append` is awaited. */
   readonly appendNow?: AppendNow | undefined;
 }
@@ -41,14 +44,14 @@ export function createJournal(store: JournalStore, options: JournalOptions = {})
 export function makeJournal(
   store: JournalStore,
   options: JournalOptions,
-  { processes = unknownProcesses, file, appendNow }: JournalSurroundings = {},
+  { processes = unknownProcesses, properties, lent, appendNow }: JournalSurroundings = {},
 ): Journal {
   checkOptionNames("createJournal", options, journalOptionNames);
   const { flushMs = 5, secrets, payloads = false } = options;
   if (typeof flushMs !== "number" || !(flushMs >= 0)) {
     throw new DefinitionError(`flushMs has to be a number of milliseconds from 0, not ${describeValue(flushMs)}.`);
   }
-  const queue = new WriteQueue(store, flushMs, { appendNow });
+  const queue = new WriteQueue(store, flushMs, { appendNow, lent });
   const redaction = redactionOf(openSecrets(secrets));
   let isClosed = false;
   const shared: Shared = {
@@ -56,6 +59,7 @@ export function makeJournal(
     queue,
     processes,
     payloads,
+    lent,
     hide: secrets === undefined ? (entry) => entry : (entry) => redaction.value(entry),
     open: new Map(),
     assertOpen() {
@@ -63,7 +67,7 @@ export function makeJournal(
     },
   };
   const journal: Journal = Object.freeze<Journal>({
-    ...(file === undefined ? {} : { file }),
+    ...properties,
     ...runsOf(shared),
     ...queriesOf(shared),
     ...changesOf(shared),
@@ -106,10 +110,10 @@ function runsOf(shared: Shared): Pick<Journal, "run" | "replay" | "fork"> {
   };
 }
 
-/** Reads a run when all that was appended here is written. */
+/** Reads a run when all that was appended here is written, but for what waits for a call that is under way. */
 async function read({ assertOpen, queue, store }: Shared, id: string): Promise<ReadRun> {
   assertOpen();
-  await queue.idle();
+  await queue.settled();
   return readRun(store, runId(id));
 }
 
@@ -128,7 +132,7 @@ function queriesOf(shared: Shared): Pick<Journal, "describe" | "list" | "entries
     },
     async *list(filter = {}) {
       shared.assertOpen();
-      await shared.queue.idle();
+      await shared.queue.settled();
       yield* listRuns(shared.store, filter);
     },
     async *entries(id, { after = -1, follow = false, signal } = {}) {

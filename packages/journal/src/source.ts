@@ -12,6 +12,7 @@ import {
   type RunSource,
 } from "@proviso/runtime/recording";
 import { forkedEntries } from "./forking.ts";
+import type { LentFile } from "./lent-file.ts";
 import { working, type Processes } from "./process-name.ts";
 import { readRun, type ReadRun } from "./reading.ts";
 import type { JournalStore } from "./store.ts";
@@ -24,6 +25,8 @@ export interface Shared {
   readonly queue: WriteQueue;
   readonly processes: Processes;
   readonly payloads: boolean;
+  /** The file, where resources may be in it too. */
+  readonly lent: LentFile | undefined;
   /** Hides what no entry shows. */
   readonly hide: (entry: JournalEntry) => JournalEntry;
   /** The runs that are evaluated here now, by id: what cancels one. */
@@ -50,6 +53,7 @@ class JournalSource implements RunSource {
   readonly id: string;
   readonly mode: RunSource["mode"];
   readonly payloads: boolean;
+  readonly together: RunSource["together"];
   readonly #shared: Shared;
   readonly #options: SourceOptions;
   #cancelling = new AbortController();
@@ -67,6 +71,8 @@ class JournalSource implements RunSource {
     this.id = options.id;
     this.mode = options.mode;
     this.payloads = shared.payloads;
+    const { lent } = shared;
+    this.together = lent && { file: lent, write: () => this.#writeInside() };
   }
 
   get signal(): AbortSignal {
@@ -197,6 +203,10 @@ class JournalSource implements RunSource {
   flush(): Promise<void> | undefined {
     if (this.#isCancelled) return undefined;
     return this.#writer?.flush();
+  }
+
+  #writeInside(): void {
+    if (!this.#isCancelled) this.#writer?.writeInside();
   }
 
   /** What this run has not written yet is lost with it: it was cancelled. */

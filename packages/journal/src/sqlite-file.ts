@@ -9,6 +9,7 @@ const version = 1;
 
 /** A file of frames that is open. */
 export interface FrameFile {
+  readonly database: DatabaseSync;
   readonly rows: FrameRows;
   close(): void;
 }
@@ -24,7 +25,7 @@ export function openFrameFile(file: string, durability: "process" | "power" | "r
     // The first change to a file that was there already.
     const synchronous = durability === "power" ? "FULL" : "NORMAL";
     database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous};`);
-    return { rows: frameRows(database), close: () => database.close() };
+    return { database, rows: frameRows(database), close: () => database.close() };
   } catch (error) {
     database.close();
     throw error;
@@ -38,7 +39,7 @@ function openToRead(file: string): FrameFile {
     if (!isPrepared(database, file)) {
       throw new JournalError(`The file ${file} is no journal: it is empty.`, { reason: "foreign" });
     }
-    return { rows: frameRows(database), close: () => database.close() };
+    return { database, rows: frameRows(database), close: () => database.close() };
   } catch (error) {
     database.close();
     throw error;

@@ -1,11 +1,12 @@
 import { DefinitionError } from "@proviso/core";
 import { checkOptionNames } from "@proviso/core/provider";
 import { describeValue } from "@proviso/core/internal";
+import { lentConnection, type SqliteLender } from "@proviso/node/internal";
 import { resolve } from "node:path";
 import { journalOptionNames, makeJournal } from "./create-journal.ts";
 import type { Journal, JournalOptions } from "./journal.ts";
 import { machineProcesses } from "./node-processes.ts";
-import { sqliteStore } from "./sqlite-store.ts";
+import { openSqliteStore } from "./sqlite-store.ts";
 
 /** What `sqliteJournal` takes beside the path. */
 export interface SqliteJournalOptions extends JournalOptions {
@@ -16,8 +17,8 @@ export interface SqliteJournalOptions extends JournalOptions {
   readonly durability?: "process" | "power" | undefined;
 }
 
-/** A journal in an SQLite file. */
-export interface SqliteJournal extends Journal {
+/** A journal in an SQLite file. `sqliteResource` takes it in place of a path, and both commit together. */
+export interface SqliteJournal extends Journal, SqliteLender {
   /** The whole path of the file. */
   readonly file: string;
 }
@@ -34,6 +35,7 @@ export function sqliteJournal(path: string, options: SqliteJournalOptions = {}):
   if (durability !== "process" && durability !== "power") {
     throw new DefinitionError(`durability has to be "process" or "power", not ${describeValue(durability)}.`);
   }
-  const store = sqliteStore(path, { durability });
-  return makeJournal(store, others, { processes: machineProcesses, file: resolve(path) }) as SqliteJournal;
+  const { store, lent } = openSqliteStore(path, { durability });
+  const properties = { file: resolve(path), [lentConnection]: lent };
+  return makeJournal(store, others, { processes: machineProcesses, properties, lent }) as SqliteJournal;
 }

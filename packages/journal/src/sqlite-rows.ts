@@ -1,4 +1,5 @@
-// Each function is one transaction.
+// 1. Each function is one transaction, but for what is appended inside one.
+// 2. Names of the tables begin with proviso_: tables of an application may be in the same file.
 import { inTransaction } from "@proviso/node/internal";
 import type { DatabaseSync } from "node:sqlite";
 import type { Frame } from "./store.ts";
@@ -6,6 +7,8 @@ import type { Frame } from "./store.ts";
 /** What a store of frames does to its file. Each function throws what SQLite throws. */
 export interface FrameRows {
   append(frames: readonly Frame[]): readonly ("kept" | "fenced")[];
+  /** Appends in the transaction that is open. */
+  appendInside(frame: Frame): "kept" | "fenced";
   /** The number that the file has for a run. A run that was removed and begun again has another one. */
   keyOf(run: string): number | undefined;
   /** Some frames of a run that end behind the entry, in order; none: there are no more. */
@@ -19,13 +22,13 @@ export interface FrameRows {
 
 /** The tables of a file. A run's number is never given again, so that a reader does not go on in another run of the same id. */
 export const tables = `
-  CREATE TABLE runs (
+  CREATE TABLE proviso_runs (
     key INTEGER PRIMARY KEY AUTOINCREMENT,
     run TEXT NOT NULL UNIQUE,
     length INTEGER NOT NULL,
     changed INTEGER NOT NULL UNIQUE
   ) STRICT;
-  CREATE TABLE frames (
+  CREATE TABLE proviso_frames (
     key INTEGER NOT NULL,
     first INTEGER NOT NULL,
     count INTEGER NOT NULL,
@@ -46,25 +49,27 @@ interface RunRow {
 }
 
 export function frameRows(database: DatabaseSync): FrameRows {
-  const found = database.prepare("SELECT key, length FROM runs WHERE run = ?");
-  const begin = database.prepare("INSERT INTO runs (run, length, changed) VALUES (?, 0, ?) RETURNING key, length");
-  const latest = database.prepare("SELECT coalesce(max(changed), 0) AS changed FROM runs");
-  const grow = database.prepare("UPDATE runs SET length = ?, changed = ? WHERE key = ?");
-  const insert = database.prepare(
-    "INSERT INTO frames (key, first, count, writer, body, sum, summary) VALUES (?, ?, ?, ?, ?, ?, ?)",
+  const found = database.prepare("SELECT key, length FROM proviso_runs WHERE run = ?");
+  const begin = database.prepare(
+    "INSERT INTO proviso_runs (run, length, changed) VALUES (?, 0, ?) RETURNING key, length",
   );
-  const same = database.prepare("SELECT 1 FROM frames WHERE key = ? AND first = ? AND writer = ? AND sum = ?");
+  const latest = database.prepare("SELECT coalesce(max(changed), 0) AS changed FROM proviso_runs");
+  const grow = database.prepare("UPDATE proviso_runs SET length = ?, changed = ? WHERE key = ?");
+  const insert = database.prepare(
+    "INSERT INTO proviso_frames (key, first, count, writer, body, sum, summary) VALUES (?, ?, ?, ?, ?, ?, ?)",
+  );
+  const same = database.prepare("SELECT 1 FROM proviso_frames WHERE key = ? AND first = ? AND writer = ? AND sum = ?");
   const page = database.prepare(
-    `SELECT first, count, writer, body, sum, summary FROM frames
-     WHERE key = ?1 AND first >= coalesce((SELECT max(first) FROM frames WHERE key = ?1 AND first <= ?2), 0)
+    `SELECT first, count, writer, body, sum, summary FROM proviso_frames
+     WHERE key = ?1 AND first >= coalesce((SELECT max(first) FROM proviso_frames WHERE key = ?1 AND first <= ?2), 0)
      AND first + count > ?2 ORDER BY first LIMIT ${pageSize}`,
   );
-  const keys = database.prepare("SELECT key FROM runs ORDER BY changed DESC");
+  const keys = database.prepare("SELECT key FROM proviso_runs ORDER BY changed DESC");
   const newest = database.prepare(
-    "SELECT run, summary FROM runs JOIN frames USING (key) WHERE key = ? ORDER BY first DESC LIMIT 1",
+    "SELECT run, summary FROM proviso_runs JOIN proviso_frames USING (key) WHERE key = ? ORDER BY first DESC LIMIT 1",
   );
-  const emptied = database.prepare("DELETE FROM frames WHERE key = ?");
-  const removed = database.prepare("DELETE FROM runs WHERE key = ?");
+  const emptied = database.prepare("DELETE FROM proviso_frames WHERE key = ?");
+  const removed = database.prepare("DELETE FROM proviso_runs WHERE key = ?");
 
   const runOf = (run: string): RunRow | undefined => found.get(run) as RunRow | undefined;
   const appendOne = ({ run, first, count, writer, body, sum, summary }: Frame): "kept" | "fenced" => {
@@ -80,6 +85,7 @@ export function frameRows(database: DatabaseSync): FrameRows {
   };
   return {
     append: (frames) => inTransaction(database, () => frames.map(appendOne)),
+    appendInside: appendOne,
     keyOf: (run) => runOf(run)?.key,
     page: (key, run, from) => page.all(key, from).map((row) => ({ run, ...row }) as unknown as Frame),
     keys: () => keys.all().map((row) => (row as unknown as RunRow).key),

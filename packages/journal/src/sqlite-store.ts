@@ -7,6 +7,7 @@ import { SqliteError } from "@proviso/node";
 import { isBusy, sqliteError, whenFree } from "@proviso/node/internal";
 import { resolve } from "node:path";
 import { checkFrames, runId } from "./check-frames.ts";
+import { LentFile } from "./lent-file.ts";
 import { openFrameFile, type FrameFile } from "./sqlite-file.ts";
 import type { FrameRows } from "./sqlite-rows.ts";
 import type { JournalStore } from "./store.ts";
@@ -35,6 +36,14 @@ export interface SqliteStoreOptions {
  * damaged; it is left alone.
  */
 export function sqliteStore(path: string, options: SqliteStoreOptions = {}): JournalStore {
+  return openSqliteStore(path, options).store;
+}
+
+/** The store, and its file for resources that are in it too. */
+export function openSqliteStore(
+  path: string,
+  options: SqliteStoreOptions,
+): { readonly store: JournalStore; readonly lent: LentFile } {
   checkOptionNames("sqliteStore", options, { busyTimeoutMs: true, clock: true, durability: true });
   const { busyTimeoutMs = 5_000, clock = systemClock, durability = "process" } = options;
   if (!Number.isSafeInteger(busyTimeoutMs) || busyTimeoutMs < 0) {
@@ -47,27 +56,23 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Jou
   const file = resolve(path);
   let open = opened(file, durability);
   let isClosed = false;
-  const run = async <T>(doing: string, work: (rows: FrameRows) => T): Promise<T> => {
-    const inFile = (): T => {
-      if (isClosed) throw new JournalError(`The journal ${file} is closed.`, { reason: "closed" });
-      // Another process prepared the file when this store was made.
-      open ??= openFrameFile(file, durability);
-      return work(open.rows);
-    };
-    return whenFree({ clock, busyTimeoutMs, doing: `${doing} the journal ${file}` }, inFile).catch((error: unknown) => {
-      throw journalError(error);
-    });
+  const openedFile = (): FrameFile => {
+    if (isClosed) throw new JournalError(`The journal ${file} is closed.`, { reason: "closed" });
+    // Another process prepared the file when this store was made.
+    return (open ??= openFrameFile(file, durability));
   };
-  return Object.freeze<JournalStore>({
+  const lent = new LentFile(openedFile);
+  const { read, write } = accessTo(file, lent, { clock, busyTimeoutMs });
+  const store = Object.freeze<JournalStore>({
     name: `sqlite ${file}`,
     async append(frames) {
       checkFrames(frames);
-      return run("Writing", (rows) => rows.append(frames));
+      return write((rows) => rows.append(frames));
     },
     async *read(id, from = 0) {
-      const key = await run("Reading", (rows) => rows.keyOf(runId(id)));
+      const key = await read((rows) => rows.keyOf(runId(id)));
       for (let next = from; key !== undefined;) {
-        const page = await run("Reading", (rows) => rows.page(key, id, next));
+        const page = await read((rows) => rows.page(key, id, next));
         yield* page;
         const last = page.at(-1);
         if (last === undefined) return;
@@ -75,14 +80,14 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Jou
       }
     },
     async *list() {
-      for (const key of await run("Reading", (rows) => rows.keys())) {
-        const summary = await run("Reading", (rows) => rows.summary(key));
+      for (const key of await read((rows) => rows.keys())) {
+        const summary = await read((rows) => rows.summary(key));
         if (summary !== undefined) yield summary;
       }
     },
     async remove(runs) {
       const ids = runs.map(runId);
-      await run("Writing", (rows) => rows.remove(ids));
+      await write((rows) => rows.remove(ids));
     },
     async close() {
       if (isClosed) return;
@@ -90,6 +95,56 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Jou
       open?.close();
     },
   });
+  return { store, lent };
+}
+
+interface Access {
+  read<T>(work: (rows: FrameRows) => T): Promise<T>;
+  write<T>(work: (rows: FrameRows) => T): Promise<T>;
+}
+
+/** Work on the rows of a file that others may have locked, or use now. */
+function accessTo(
+  file: string,
+  lent: LentFile,
+  { clock, busyTimeoutMs }: { readonly clock: Clock; readonly busyTimeoutMs: number },
+): Access {
+  const run = async <T>(doing: string, work: () => T): Promise<T> => {
+    const waiting = { clock, busyTimeoutMs, doing: `${doing} the journal ${file}` };
+    return whenFree(waiting, work).catch((error: unknown) => {
+      throw journalError(error);
+    });
+  };
+  return {
+    async read(work) {
+      // What may not be committed is not read.
+      for (let settled = lent.settled(); settled !== undefined; settled = lent.settled()) await settled;
+      return run("Reading", () => work(lent.rows()));
+    },
+    async write(work) {
+      await whenNotLent(lent, clock, busyTimeoutMs);
+      const attempt = lent.write(work);
+      return run("Writing", attempt).finally(() => lent.giveUp(attempt));
+    },
+  };
+}
+
+/** @throws {JournalError} "busy" where a call of this process has its transaction open for longer. */
+async function whenNotLent(lent: LentFile, clock: Clock, ms: number): Promise<void> {
+  if (!lent.isLent()) return;
+  const over = new AbortController();
+  let isLate = false;
+  const late = clock.sleep(ms, over.signal).then(
+    () => {
+      isLate = true;
+    },
+    () => {},
+  );
+  for (let free = lent.free(); free !== undefined && !isLate; free = lent.free()) await Promise.race([free, late]);
+  over.abort();
+  if (!lent.isLent()) return;
+  const message = "The journal cannot be written now: a call has its transaction open in the same file.";
+  throw new JournalError(message, { reason: "busy" });
 }
 
 /** undefined: another process prepares the file now. @throws {JournalError} */

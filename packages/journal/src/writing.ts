@@ -1,9 +1,11 @@
 // 1. Entries of all runs are written in the order in which they came, each run's in frames without a gap.
-// 2. A write that fails ends the use of each run in it: nothing is written after a gap.
+// 2. While a call has its own transaction in the file, nothing is written but the record of that call.
+// 3. A write that fails ends the use of each run in it: nothing is written after a gap.
 import { JournalError, systemClock, type Clock } from "@proviso/core";
 import { messageOf, setAlarm } from "@proviso/core/internal";
 import type { JournalEntry } from "@proviso/runtime/recording";
 import { FrameToWrite } from "./frame-to-write.ts";
+import type { LentFile } from "./lent-file.ts";
 import type { AppendNow } from "./memory-store.ts";
 import type { Frame, JournalStore } from "./store.ts";
 import type { Summary } from "./summary.ts";
@@ -52,6 +54,12 @@ export class RunWriter {
     return this.#queue.flush(this);
   }
 
+  /** Writes what waits into the transaction that a call has open in the file. @throws {JournalError} */
+  writeInside(): void {
+    if (this.failed === undefined) this.#queue.writeInside(this);
+    if (this.failed !== undefined) throw this.failed;
+  }
+
   /** Takes what waits as a frame; undefined: nothing does. */
   frame(): FrameToWrite | undefined {
     const { entries, first } = this;
@@ -62,6 +70,13 @@ export class RunWriter {
   }
 }
 
+interface QueueOptions {
+  readonly clock?: Clock;
+  readonly appendNow?: AppendNow | undefined;
+  /** The file, where calls have transactions in it. */
+  readonly lent?: LentFile | undefined;
+}
+
 /** What the runs of a journal write, together. */
 export class WriteQueue {
   readonly #store: JournalStore;
@@ -69,16 +84,14 @@ export class WriteQueue {
   readonly #appendNow: AppendNow | undefined;
   readonly #flushMs: number;
   readonly #clock: Clock;
+  readonly #lent: LentFile | undefined;
   readonly #waiting = new Set<RunWriter>();
   #count = 0;
   #writing: Promise<void> | undefined;
   #stopAlarm: (() => void) | undefined;
 
-  constructor(
-    store: JournalStore,
-    flushMs: number,
-    { clock = systemClock, appendNow }: { readonly clock?: Clock; readonly appendNow?: AppendNow | undefined } = {},
-  ) {
+  constructor(store: JournalStore, flushMs: number, { clock = systemClock, appendNow, lent }: QueueOptions = {}) {
+    this.#lent = lent;
     this.#store = store;
     this.#appendNow = appendNow;
     this.#flushMs = flushMs;
@@ -121,6 +134,24 @@ export class WriteQueue {
     return writer.failed && Promise.reject(writer.failed);
   }
 
+  writeInside(writer: RunWriter): void {
+    this.#waiting.delete(writer);
+    const { run } = writer;
+    try {
+      const frame = writer.frame()?.written();
+      if (frame === undefined) return;
+      const lost = (cause: unknown): void => void (writer.failed ??= journalError(cause, run));
+      if (this.#lent?.writeInside(frame, lost) !== "kept") writer.failed = fenced(run);
+    } catch (error) {
+      writer.failed = journalError(error, run);
+    }
+  }
+
+  /** Waits for all that can be written now. */
+  async settled(): Promise<void> {
+    if (this.#lent?.isLent() !== true) await this.idle();
+  }
+
   /** Waits for all that is written. */
   async idle(): Promise<void> {
     if (this.#appendNow !== undefined)
@@ -134,11 +165,8 @@ export class WriteQueue {
       return this.#writing.then(() => (this.#waiting.size > 0 ? this.#writeAll() : undefined));
     this.#stopAlarm?.();
     this.#stopAlarm = undefined;
-    const writers = [...this.#waiting];
-    this.#waiting.clear();
-    this.#count = 0;
-    if (writers.length === 0) return Promise.resolve();
-    const writing = this.#write(writers).finally(() => {
+    if (this.#waiting.size === 0) return Promise.resolve();
+    const writing = (this.#lent?.isLent() === true ? this.#writeLater() : this.#writeWaiting()).finally(() => {
       this.#writing = undefined;
       // What came meanwhile, and nothing waits for.
       if (this.#waiting.size > 0) this.#writeSoon();
@@ -147,7 +175,15 @@ export class WriteQueue {
     return writing;
   }
 
-  async #write(writers: readonly RunWriter[]): Promise<void> {
+  async #writeLater(): Promise<void> {
+    for (let free = this.#lent?.free(); free !== undefined; free = this.#lent?.free()) await free;
+    await this.#writeWaiting();
+  }
+
+  async #writeWaiting(): Promise<void> {
+    const writers = [...this.#waiting];
+    this.#waiting.clear();
+    this.#count = 0;
     const frames: Frame[] = [];
     const writing: RunWriter[] = [];
     for (const writer of writers) {
@@ -160,6 +196,7 @@ export class WriteQueue {
         writer.failed = journalError(error, writer.run);
       }
     }
+    if (frames.length === 0) return;
     try {
       const kept = await this.#store.append(frames);
       for (const [place, writer] of writing.entries()) {

@@ -47,8 +47,8 @@ test("JST-3 a removed run leaves nothing in the file", async () => {
   await store.append([frame({ first: 0 }), frame({ first: 1 }), frame({ run: "bob", first: 0 })]);
   await store.remove(["ada"]);
   const database = other(file);
-  expect(database.prepare("SELECT body FROM frames").all()).toEqual([{ body: "entry 0" }]);
-  expect(database.prepare("SELECT run FROM runs").all()).toEqual([{ run: "bob" }]);
+  expect(database.prepare("SELECT body FROM proviso_frames").all()).toEqual([{ body: "entry 0" }]);
+  expect(database.prepare("SELECT run FROM proviso_runs").all()).toEqual([{ run: "bob" }]);
 });
 
 test("JST-6 a call that fails in the middle keeps nothing", async () => {
@@ -57,7 +57,7 @@ test("JST-6 a call that fails in the middle keeps nothing", async () => {
   await store.append([frame({ first: 0 })]);
   const bob = frame({ run: "bob", first: 0, body: "bob" });
   const database = other(file);
-  database.exec(`CREATE TRIGGER fails BEFORE INSERT ON frames WHEN new.body = 'bob'
+  database.exec(`CREATE TRIGGER fails BEFORE INSERT ON proviso_frames WHEN new.body = 'bob'
     BEGIN SELECT RAISE(ABORT, 'the disk says no'); END`);
   const appending = store.append([frame({ first: 1 }), bob]);
   const why = expect.stringContaining("the disk says no");
@@ -143,7 +143,7 @@ test("JST-5 JST-7 a damaged row makes its own run unreadable and no other", asyn
   const file = join(await folder(), "runs.sqlite");
   const store = opened(file);
   await store.append([frame({ first: 0 }), frame({ first: 1 }), frame({ run: "bob", first: 0 })]);
-  other(file).exec("UPDATE frames SET body = 'entry 9' WHERE first = 1");
+  other(file).exec("UPDATE proviso_frames SET body = 'entry 9' WHERE first = 1");
   await expect(listed(readFrames(store, "ada"))).rejects.toMatchObject({ reason: "damaged", run: "ada" });
   expect(await listed(readFrames(store, "bob"))).toHaveLength(1);
 });

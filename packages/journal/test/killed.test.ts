@@ -12,9 +12,12 @@ vi.setConfig({ testTimeout: 300_000 });
 
 const program = [...fromSources, join(import.meta.dirname, "processes", "runner.ts")];
 
+/** Whether the rows are in a file of their own, or in the journal's. */
+type Place = "apart" | "together";
+
 /** Runs the program, and kills it after that many milliseconds of work; returns what it wrote. */
-async function run(path: string, killedAfterMs: number | undefined): Promise<string> {
-  const child = spawn(process.execPath, [...program, path, "12"], { stdio: ["ignore", "pipe", "inherit"] });
+async function run(path: string, place: Place, killedAfterMs: number | undefined): Promise<string> {
+  const child = spawn(process.execPath, [...program, path, "12", place], { stdio: ["ignore", "pipe", "inherit"] });
   onTestFinished(() => void child.kill("SIGKILL"));
   let wrote = "";
   const begun = Promise.withResolvers<void>();
@@ -32,29 +35,41 @@ async function run(path: string, killedAfterMs: number | undefined): Promise<str
   return wrote;
 }
 
-test("RSM-2 RSM-7 EFF-5 a run that is killed again and again ends with each row written once", async () => {
-  const path = await folder();
-  const kills = Number(process.env["KILLS"] ?? 8);
-  for (let kill = 0; kill < kills; kill++) await run(path, 5 + ((kill * 37) % 60));
-  const wrote = await run(path, undefined);
+const kills = Number(process.env["KILLS"] ?? 8);
+
+/** Kills the program again and again, lets it end, and returns the rows and how many calls failed. */
+async function killedAgainAndAgain(path: string, place: Place) {
+  for (let kill = 0; kill < kills; kill++) await run(path, place, 5 + ((kill * 37) % 60));
+  const wrote = await run(path, place, undefined);
   const { text, failed } = JSON.parse(wrote.split("\n").at(-2) ?? "{}") as {
     readonly text?: string;
     readonly failed?: number;
   };
   expect(text).toBe("Done.");
-  const rows = new DatabaseSync(join(path, "rows.db"));
-  const numbers = rows
+  const database = new DatabaseSync(join(path, place === "apart" ? "rows.db" : "runs.db"));
+  const rows = database
     .prepare("SELECT n FROM rows ORDER BY n")
     .all()
     .map(({ n }) => n);
-  rows.close();
-  // A call between its commit and the record of it is told as unknown, and not repeated.
-  expect(new Set(numbers).size).toBe(numbers.length);
-  expect(numbers.length).toBe(12);
-  expect(failed).toBeLessThanOrEqual(kills);
+  database.close();
   const journal = sqliteJournal(join(path, "runs.db"));
   const described = await journal.describe("r");
   await journal.close();
   expect(described?.state).toBe("executed");
   expect(described?.timeline.filter((step) => step.kind === "call")).toHaveLength(12);
+  return { rows, failed };
+}
+
+test("RSM-2 RSM-7 EFF-5 a run that is killed again and again ends with each row written once", async () => {
+  const { rows, failed } = await killedAgainAndAgain(await folder(), "apart");
+  // A call between its commit and the record of it is told as unknown, and not repeated.
+  expect(new Set(rows).size).toBe(rows.length);
+  expect(rows.length).toBe(12);
+  expect(failed).toBeLessThanOrEqual(kills);
+});
+
+test("EFF-7 where rows and record are in one file, each call is done exactly once, and none is unknown", async () => {
+  const { rows, failed } = await killedAgainAndAgain(await folder(), "together");
+  expect(rows).toEqual(Array.from({ length: 12 }, (_, n) => n));
+  expect(failed).toBe(0);
 });

@@ -10,5 +10,6 @@ export {
 export { SqliteDatabase } from "./sqlite-database.ts";
 export type { SqliteParameters, SqliteRow, SqliteStatement, SqliteValue } from "./sqlite-database.ts";
 export { SqliteError, type SqliteFault } from "./sqlite-error.ts";
+export type { SqliteLender } from "./sqlite-lent.ts";
 export { sqliteResource, type SqliteOptions } from "./sqlite-resource.ts";
 export { sqliteUsageStore, type SqliteUsageOptions, type SqliteUsageStore } from "./sqlite-usage-store.ts";

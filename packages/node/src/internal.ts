@@ -9,8 +9,10 @@ export { keptErrors, noExit, reapMs, started, withoutArguments } from "./process
 export type { Command, Exit } from "./processes/start.ts";
 export { variablesNamed } from "./processes/variables.ts";
 export { within } from "./processes/within.ts";
+export { lentConnection } from "./sqlite-lent.ts";
+export type { LentConnection, SqliteLender } from "./sqlite-lent.ts";
 export { makePrivate } from "./private-file.ts";
 export { sqliteError } from "./sqlite-error.ts";
 export { sqliteModule } from "./sqlite-module.ts";
-export { inTransaction, pragmaOf } from "./sqlite-rows.ts";
+export { inTransaction, pragmaOf, rollBack } from "./sqlite-rows.ts";
 export { isBusy, whenFree } from "./sqlite-waiting.ts";

@@ -3,7 +3,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { callOf, guardedBy } from "@proviso/runtime/internal";
 import { isReadOnlyFault, SqliteError, sqliteError } from "./sqlite-error.ts";
 import { pragmaOf } from "./sqlite-rows.ts";
-import { savepoints } from "./sqlite-savepoints.ts";
+import { savepoints, type Outermost } from "./sqlite-savepoints.ts";
 import { refusalOf } from "./sqlite-statements.ts";
 
 /** What SQLite can hold in a column. */
@@ -53,9 +53,23 @@ export const SqliteDatabase: ResourceKey<SqliteDatabase> = resourceKey<SqliteDat
 /** The guard of statements that run outside calls: everything is allowed. */
 const unguarded: CallGuard = { isReadOnly: () => false, assertLive() {}, assertMayChange() {}, fail() {} };
 
+/** What is special of a connection that someone else has, too. */
+export interface SharedConnection {
+  readonly outermost?: Outermost | undefined;
+  /** Says why a script may not run, beside what no call may run. */
+  readonly refusal?: ((sql: string) => string | undefined) | undefined;
+}
+
 /** The database that takes part in transactions: what a failed call ran of SQL is undone. */
-export function transactional(database: DatabaseSync): SqliteDatabase & Snapshotable<object> {
-  const points = savepoints(database);
+export function transactional(
+  database: DatabaseSync,
+  { outermost, refusal }: SharedConnection = {},
+): SqliteDatabase & Snapshotable<object> {
+  const points = savepoints(database, outermost);
+  const assertAllowed = (sql: string): void => {
+    const why = refusalOf(sql) ?? refusal?.(sql);
+    if (why !== undefined) throw new SqliteError(`The statement is refused: ${why}.`, { reason: "refused" });
+  };
   // The application may have turned on `query_only`: then it stays so.
   const isWritable = pragmaOf(database, "query_only") === 0;
   /** Calls that ran something in the transaction: when it is lost, none of them may succeed. */
@@ -74,7 +88,7 @@ export function transactional(database: DatabaseSync): SqliteDatabase & Snapshot
       throw lost ?? sqliteError(error);
     }
   };
-  const view = (guard: CallGuard): SqliteDatabase => viewOf(database, (work) => run(guard, work));
+  const view = (guard: CallGuard): SqliteDatabase => viewOf(database, (work) => run(guard, work), assertAllowed);
   const resource: SqliteDatabase & Snapshotable<object> = {
     ...view(unguarded),
     // A database in memory goes with the process.
@@ -98,7 +112,11 @@ function isInFile(database: DatabaseSync): boolean {
   return typeof main?.file === "string" && main.file !== "";
 }
 
-function viewOf(database: DatabaseSync, run: <T>(work: () => T) => T): SqliteDatabase {
+function viewOf(
+  database: DatabaseSync,
+  run: <T>(work: () => T) => T,
+  assertAllowed: (sql: string) => void,
+): SqliteDatabase {
   const prepared = <T>(sql: string, work: (statement: StatementSync) => T): T => {
     assertAllowed(sql);
     return run(() => work(database.prepare(sql)));
@@ -138,11 +156,6 @@ function get(statement: StatementSync, parameters: SqliteParameters): unknown {
 function change(statement: StatementSync, parameters: SqliteParameters): { changes: number; lastInsertRowid: number } {
   const { changes, lastInsertRowid } = statement.run(...(parameters as unknown as Inputs));
   return { changes: Number(changes), lastInsertRowid: Number(lastInsertRowid) };
-}
-
-function assertAllowed(sql: string): void {
-  const why = refusalOf(sql);
-  if (why !== undefined) throw new SqliteError(`The statement is refused: ${why}.`, { reason: "refused" });
 }
 
 function withoutWriting<T>(database: DatabaseSync, work: () => T): T {

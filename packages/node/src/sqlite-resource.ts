@@ -5,6 +5,7 @@ import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { SqliteDatabase, transactional } from "./sqlite-database.ts";
 import { SqliteError, sqliteError } from "./sqlite-error.ts";
+import { lentConnection, lentDatabase, type SqliteLender } from "./sqlite-lent.ts";
 import { sqliteModule } from "./sqlite-module.ts";
 import { columnsOf, pragmaOf, rollBack } from "./sqlite-rows.ts";
 import { schemaRefusal, transactionWordOf } from "./sqlite-statements.ts";
@@ -29,6 +30,10 @@ export interface SqliteOptions {
  * A SQLite database that takes part in transactions: what a failed call ran of SQL is undone, also when the process dies
  * in it. A path (or ":memory:") is opened and closed with the scope of the resources; a database that is open already is
  * never closed here, belongs to one scope at a time, and what is run on it past the resource is at one's own risk. It needs Node 22.13.
+ *
+ * A journal in a SQLite file (`sqliteJournal`) can be given in place of a path: the tables are in the journal's file then,
+ * and what a call changes is one commit with the record that the call was done. While such a call has a transaction open,
+ * other entries of the file wait in memory.
  * @example
  * ```ts
  * import { SqliteDatabase, sqliteResource } from "@proviso/node";
@@ -43,12 +48,17 @@ export interface SqliteOptions {
  * @throws {DefinitionError} for wrong options. A database that cannot take part is a SqliteError when it is opened.
  */
 export function sqliteResource(
-  pathOrDatabase: string | DatabaseSync,
+  pathOrDatabase: string | DatabaseSync | SqliteLender,
   options: SqliteOptions = {},
 ): Binding<SqliteDatabase> {
   checkOptionNames("sqliteResource", options, { key: true, migrate: true, busyTimeoutMs: true });
   const { key = SqliteDatabase, migrate = [], busyTimeoutMs = 50 } = options;
-  checkArguments(pathOrDatabase, migrate, busyTimeoutMs);
+  checkOptions(migrate, busyTimeoutMs);
+  if (isLender(pathOrDatabase)) {
+    const connection = pathOrDatabase[lentConnection];
+    return provideFactory(key, () => lentDatabase(connection, { busyTimeoutMs, migrate }), { eager: true });
+  }
+  checkDatabase(pathOrDatabase);
   // The process may go elsewhere later.
   const isFile = typeof pathOrDatabase === "string" && pathOrDatabase !== ":memory:";
   const source = isFile ? resolve(pathOrDatabase) : pathOrDatabase;
@@ -63,10 +73,11 @@ export function sqliteResource(
   return provideFactory(key, create, { eager: true, close: (resource) => opened.get(resource)?.() });
 }
 
-function checkArguments(pathOrDatabase: unknown, migrate: unknown, busyTimeoutMs: number): void {
-  if (!Number.isSafeInteger(busyTimeoutMs) || busyTimeoutMs < 0) {
-    throw new DefinitionError(`busyTimeoutMs has to be a whole number of milliseconds, not ${busyTimeoutMs}.`);
-  }
+function isLender(value: string | DatabaseSync | SqliteLender): value is SqliteLender {
+  return typeof value === "object" && value !== null && lentConnection in value;
+}
+
+function checkDatabase(pathOrDatabase: unknown): void {
   if (pathOrDatabase === "")
     throw new DefinitionError('The path of a database is missing; in memory it is ":memory:".');
   if (typeof pathOrDatabase === "string" && pathOrDatabase.includes("\0"))
@@ -74,8 +85,14 @@ function checkArguments(pathOrDatabase: unknown, migrate: unknown, busyTimeoutMs
   if (typeof pathOrDatabase !== "string" && typeof (pathOrDatabase as Partial<DatabaseSync>)?.prepare !== "function") {
     const given = describeValue(pathOrDatabase);
     throw new DefinitionError(
-      `sqliteResource takes the path of a file or a DatabaseSync of node:sqlite, not ${given}.`,
+      `sqliteResource takes the path of a file, a DatabaseSync of node:sqlite or a sqliteJournal, not ${given}.`,
     );
+  }
+}
+
+function checkOptions(migrate: unknown, busyTimeoutMs: number): void {
+  if (!Number.isSafeInteger(busyTimeoutMs) || busyTimeoutMs < 0) {
+    throw new DefinitionError(`busyTimeoutMs has to be a whole number of milliseconds, not ${busyTimeoutMs}.`);
   }
   if (!Array.isArray(migrate) || !migrate.every((script) => typeof script === "string"))
     throw new DefinitionError('migrate has to be a list of SQL scripts: ["CREATE TABLE …"].');

@@ -23,9 +23,30 @@ export interface Savepoints extends Snapshotable<object> {
   lost(cause: unknown): SqliteError | undefined;
 }
 
-export function savepoints(database: DatabaseSync): Savepoints {
+/** How the transaction around all savepoints begins and ends. */
+export interface Outermost {
+  /** @throws SQLite's error, also where another connection has the lock. */
+  begin(isReadOnly: boolean): void;
+  /** @throws SQLite's error. */
+  commit(): void;
+  /** Also where SQLite has ended it by itself. */
+  rollBack(): void;
+}
+
+/** The connection's own. */
+function outermostOf(database: DatabaseSync): Outermost {
+  return {
+    begin: (isReadOnly) => beginTransaction(database, isReadOnly),
+    commit: () => database.exec("COMMIT"),
+    rollBack() {
+      if (isInTransaction(database)) database.exec("ROLLBACK");
+    },
+  };
+}
+
+export function savepoints(database: DatabaseSync, outermost: Outermost = outermostOf(database)): Savepoints {
   const marks = new Set<SavepointMark>();
-  const levels = levelsOf(database);
+  const levels = levelsOf(database, outermost);
   let loss: SqliteError | undefined;
   let fault: SqliteError | undefined;
 
@@ -41,6 +62,7 @@ export function savepoints(database: DatabaseSync): Savepoints {
     lost(cause) {
       if (levels.count() === 0 || isInTransaction(database)) return undefined;
       levels.forget();
+      outermost.rollBack();
       const why = sqliteError(cause);
       const message = `SQLite has taken back all changes of the call. ${why.message}`;
       loss = new SqliteError(message, { reason: "undone", cause });
@@ -70,8 +92,8 @@ export function savepoints(database: DatabaseSync): Savepoints {
         levels.keepTo(highest(marks) + 1);
       } catch (cause) {
         fault = notCommitted(cause);
-        // The lock is let go at least; SQLite may have taken it back itself.
-        if (isInTransaction(database)) database.exec("ROLLBACK");
+        // The lock is let go at least.
+        outermost.rollBack();
         levels.forget();
         throw fault;
       }
@@ -89,25 +111,25 @@ interface Levels {
   forget(): void;
 }
 
-function levelsOf(database: DatabaseSync): Levels {
+function levelsOf(database: DatabaseSync, outermost: Outermost): Levels {
   let open = 0;
   return {
     count: () => open,
     openTo(count, isReadOnly) {
       for (; open < count; open++) {
-        if (open === 0) beginTransaction(database, isReadOnly);
+        if (open === 0) outermost.begin(isReadOnly);
         else database.exec(`SAVEPOINT ${nameOf(open)}`);
       }
     },
     undoTo(count) {
       if (count >= open) return;
-      if (count === 0) database.exec("ROLLBACK");
+      if (count === 0) outermost.rollBack();
       else database.exec(`ROLLBACK TO ${nameOf(count)}; RELEASE ${nameOf(count)}`);
       open = count;
     },
     keepTo(count) {
       if (count >= open) return;
-      if (count === 0) database.exec("COMMIT");
+      if (count === 0) outermost.commit();
       else database.exec(`RELEASE ${nameOf(count)}`);
       open = count;
     },

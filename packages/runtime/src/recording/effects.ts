@@ -4,12 +4,15 @@ import type { Run } from "../run.ts";
 import type { Transaction } from "../transactions/transaction.ts";
 import type { EntryContent } from "./entries.ts";
 import type { UnknownCall } from "./run-source.ts";
+import { isAllIn, isOpenIn, type Together } from "./together.ts";
 
 /** How effects are kept. */
 interface Keeper {
   append(evaluationId: string, content: EntryContent): void;
   assertNoFault(): void;
   flushed(): Promise<void> | undefined;
+  readonly together: Together | undefined;
+  writeTogether(): void;
 }
 
 /** Calls whose end the record has only when their transaction has ended, because a resource outlives the process. */
@@ -38,7 +41,17 @@ export class EffectRecord {
     this.#keeper.assertNoFault();
     this.#keys.set(call.id, idempotencyKey);
     this.#keeper.append(run.evaluationId, { kind: "started", turn: run.turn, callId: call.id, idempotencyKey });
-    return tool.readOnly === true ? undefined : this.#keeper.flushed();
+    return tool.readOnly === true || this.#isInOpenFile(run) ? undefined : this.#keeper.flushed();
+  }
+
+  /** Whether it is inside a call that has changed something in the file of the run: nothing is kept before that call is. */
+  #isInOpenFile({ nesting }: Run): boolean {
+    const { together } = this.#keeper;
+    if (together === undefined) return false;
+    for (let around = nesting?.transaction; around !== undefined; around = around.parent) {
+      if (isOpenIn(together, around)) return true;
+    }
+    return false;
   }
 
   succeeded(run: Run, call: ToolCall, transaction: Transaction): void {
@@ -56,24 +69,35 @@ export class EffectRecord {
   committing(run: Run, transaction: Transaction): Promise<void> | undefined {
     const held = this.#held.get(transaction);
     if (held === undefined) return undefined;
+    const { together } = this.#keeper;
+    const isOpen = isOpenIn(together, transaction);
+    const isTogether = isAllIn(together, transaction);
     for (const callId of held) {
       this.#changed(run, callId, transaction);
-      this.#keeper.append(run.evaluationId, {
-        kind: "finished",
-        turn: run.turn,
-        callId,
-        idempotencyKey: this.#keys.get(callId) ?? "",
-      });
+      if (isTogether) continue;
+      const idempotencyKey = this.#keys.get(callId) ?? "";
+      this.#keeper.append(run.evaluationId, { kind: "finished", turn: run.turn, callId, idempotencyKey });
     }
-    return this.#keeper.flushed() ?? Promise.resolve();
+    if (isTogether) this.#appendCommitted(run, transaction, held);
+    if (!isOpen) return this.#keeper.flushed() ?? Promise.resolve();
+    try {
+      this.#keeper.writeTogether();
+    } catch (fault) {
+      return Promise.reject(fault);
+    }
+    return Promise.resolve();
   }
 
   committed(run: Run, transaction: Transaction): Promise<void> | undefined {
     const callIds = this.#held.get(transaction);
     if (callIds === undefined) return undefined;
+    this.#appendCommitted(run, transaction, callIds);
+    return this.#keeper.flushed();
+  }
+
+  #appendCommitted(run: Run, transaction: Transaction, callIds: readonly string[]): void {
     this.#held.delete(transaction);
     this.#keeper.append(run.evaluationId, { kind: "committed", turn: run.turn, callIds });
-    return this.#keeper.flushed();
   }
 
   /** What the call changed of resources in memory, so that another process can do it again. */

@@ -23,4 +23,5 @@ export type {
   Resolution,
   SuspendedCall,
 } from "./entries.ts";
+export type { Together } from "./together.ts";
 export type { OpenedSource, RunSource, UnknownCall } from "./run-source.ts";

@@ -1,4 +1,5 @@
 import type { JournalEntry, SuspendedCall } from "./entries.ts";
+import type { Together } from "./together.ts";
 
 /** What the runtime needs of a journal for one run: a list that only grows. */
 export interface RunSource {
@@ -21,6 +22,8 @@ export interface RunSource {
    * then on always.
    */
   flush(): Promise<void> | undefined;
+  /** The file of the run, where resources may be in it too. Left out: none can. */
+  readonly together?: Together | undefined;
   /** Fires when the run was cancelled, or taken over. */
   readonly signal: AbortSignal;
   /** Ends the use of the run, so that another evaluation can have it. */

@@ -13,6 +13,7 @@ import { divergedFault, TapeFault } from "./fault.ts";
 import { emitEntry, type Delivery } from "./kept-calls.ts";
 import { Prefix } from "./prefix.ts";
 import { stepsIn } from "./standing.ts";
+import type { Together } from "./together.ts";
 
 /** What an evaluation brings to its record. */
 export interface TapeOptions {
@@ -98,6 +99,20 @@ export class TapeEntries {
   /** Resolves when all that was appended is kept. @throws {TapeFault} */
   flushed(): Promise<void> | undefined {
     return this.source.flush()?.catch((error: unknown) => this.fail(this.faultOf(error)));
+  }
+
+  /** The file of the run, where resources may be in it too. */
+  get together(): Together | undefined {
+    return this.source.together;
+  }
+
+  /** Writes what was appended into the transaction that is open in the file of the run. @throws {TapeFault} */
+  writeTogether(): void {
+    try {
+      this.source.together?.write();
+    } catch (error) {
+      this.fail(this.faultOf(error));
+    }
   }
 
   /** @throws the fault, which is the run's from now on. */

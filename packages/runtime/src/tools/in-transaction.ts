@@ -111,7 +111,7 @@ async function endAfter(
     if (calls.length > 1) orderResults(run.toolResults, before, calls);
     for (const each of own.values()) {
       run.observing?.changed(each, false);
-      await endTransaction(each);
+      await endRecorded(run, each);
     }
     run.observing?.changed(transaction, false);
     const ending = endRecorded(run, transaction);
@@ -204,7 +204,7 @@ async function endEarly(
     return { ...invocation, recorded: await recordCall(run, call, invocation, transaction, startedAt) };
   } finally {
     run.observing?.changed(transaction, false);
-    await endTransaction(transaction);
+    await endRecorded(run, transaction);
   }
 }
 

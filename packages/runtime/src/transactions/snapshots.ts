@@ -1,6 +1,7 @@
 // The snapshots that transactions take of resources, and the resources that could not be restored or committed.
 import { UnusableError, type Snapshotable } from "@proviso/core";
 import { isGuardable, isThenable, messageOf } from "@proviso/core/internal";
+import { committedWithOf } from "./committed-with.ts";
 import { createLock, holdOf, isSharedWithOthers, type Lock, type LockMode, type LockOwner } from "./lock.ts";
 
 /** A resource that takes part, with the name of its key. */
@@ -148,11 +149,18 @@ interface Ending {
   readonly host: Showing;
 }
 
+/** The last first; before them, what is committed with the record: other resources must not be ahead of that. */
+function inReleaseOrder(snapshots: readonly Taken[]): readonly Taken[] {
+  if (snapshots.length === 1) return snapshots;
+  const isFirst = ({ resource }: Taken): boolean => committedWithOf(resource) !== undefined;
+  return snapshots.toReversed().toSorted((a, b) => Number(isFirst(b)) - Number(isFirst(a)));
+}
+
 /** Releases the snapshots; synchronously where no release is asynchronous. Rejects with what a release threw. */
 export function releaseSnapshots({ snapshots, undone, host }: Ending): Promise<void> | undefined {
   if (snapshots.length === 0) return undefined;
   const releasing: Promise<void>[] = [];
-  for (const { resource, name, snapshot } of snapshots.toReversed()) {
+  for (const { resource, name, snapshot } of inReleaseOrder(snapshots)) {
     // A resource that outlives the process may restore it yet.
     if (unusable.has(resource)) continue;
     const failed = (cause: unknown): never => {
