@@ -1,4 +1,4 @@
-import { definePrompt, defineSection, defineTool, Filesystem, provide } from "@proviso/core";
+import { definePrompt, defineSection, defineTool, Filesystem, provide, type ModelRequest } from "@proviso/core";
 import { createJournal, memoryJournal, type Journal, type JournalEntry } from "@proviso/journal";
 import { bodyOf, frameSum, memoryStore } from "@proviso/journal/internal";
 import { hostFilesystem } from "@proviso/node";
@@ -35,9 +35,9 @@ async function evaluate(journal: Journal, root: string, transactional: boolean):
   const adapter = modelAdapter({
     ...scriptedModel([]),
     // Answers by the conversation, as a service does: an attempt asks only for what the record does not have.
-    generate: async (request, context) => {
+    generate: async (request: ModelRequest) => {
       const asked = request.messages.filter(({ role }) => role === "assistant").length;
-      return scriptedModel([calls[asked] ?? { text: "Done." }]).generate(request, context);
+      return scriptedModel([calls[asked] ?? { text: "Done." }]).generate(request);
     },
   });
   await adapter.evaluate(prompt, {
