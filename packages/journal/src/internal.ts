@@ -6,5 +6,5 @@ export type { SavedSummary } from "./summary.ts";
 export { machineProcesses } from "./node-processes.ts";
 export { memoryStore } from "./memory-store.ts";
 export { readFrames } from "./read-frames.ts";
-export { sqliteStore, type SqliteStoreOptions } from "./sqlite-store.ts";
+export { openSqliteStore, sqliteStore, type SqliteStoreOptions } from "./sqlite-store.ts";
 export { frameSum, ownCrc32 } from "./sum.ts";

@@ -122,7 +122,8 @@ function accessTo(
       return run("Reading", () => work(lent.rows()));
     },
     async write(work) {
-      await whenNotLent(lent, clock, busyTimeoutMs);
+      // A call may begin between the end of the wait and what follows it.
+      while (lent.isLent()) await whenNotLent(lent, clock, busyTimeoutMs);
       const attempt = lent.write(work);
       return run("Writing", attempt).finally(() => lent.giveUp(attempt));
     },
@@ -131,7 +132,6 @@ function accessTo(
 
 /** @throws {JournalError} "busy" where a call of this process has its transaction open for longer. */
 async function whenNotLent(lent: LentFile, clock: Clock, ms: number): Promise<void> {
-  if (!lent.isLent()) return;
   const over = new AbortController();
   let isLate = false;
   const late = clock.sleep(ms, over.signal).then(
