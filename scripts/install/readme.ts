@@ -39,5 +39,5 @@ export function programs(markdown: string): readonly Program[] {
 
 /** A program that is a file of tests: vitest runs it. */
 export function isTest({ text }: Program): boolean {
-  return text.includes('from "vitest"');
+  return /from "(?:@proviso\/evals\/)?vitest"/.test(text);
 }

@@ -46,7 +46,7 @@ const entries: Record<string, string[]> = {
   "@proviso/cli": [],
   "@proviso/core": [".", "./internal", "./provider"],
   "@proviso/estimation": ["."],
-  "@proviso/evals": [".", "./statistics"],
+  "@proviso/evals": [".", "./statistics", "./vitest"],
   "@proviso/journal": [".", "./internal", "./node", "./testing"],
   "@proviso/mcp": [".", "./internal", "./server"],
   "@proviso/node": [".", "./internal"],

@@ -16,6 +16,7 @@ export type {
 } from "./definition.ts";
 export { formatReport } from "./report/format.ts";
 export type { FormatOptions } from "./report/format.ts";
+export { formatJUnit } from "./report/junit.ts";
 export { saveRun } from "./report/saved.ts";
 export type {
   AttemptKey,

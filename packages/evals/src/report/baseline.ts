@@ -20,11 +20,16 @@ export interface Baseline {
   measuresOf(view: View, variant: string, pick: Pick): RowValues | undefined;
 }
 
+/** Each variant but the first one is compared where there is no saved run. */
+export function firstIsBaseline(variants: readonly ReadyVariant[]): Baseline["isComparedWith"] {
+  return (variant) => variant !== variants[0]?.name;
+}
+
 export function firstVariant(variants: readonly ReadyVariant[]): Baseline {
   const name = variants[0]?.name ?? "";
   return {
     shown: { variant: name },
-    isComparedWith: (variant) => variant !== name,
+    isComparedWith: firstIsBaseline(variants),
     valuesOf: (view, { scorer, range, outside }) => rowValues(view, name, scoreOf(scorer, range, outside)),
     measuresOf: (view, _variant, pick) => rowValues(view, name, pick),
   };

@@ -2,7 +2,8 @@
 import { DefinitionError } from "@proviso/core";
 import { isProven } from "../statistics/gates.ts";
 import type { Estimate } from "../statistics/estimate.ts";
-import type { AttemptRecord, Difference, EvalReport, GateReport, VariantReport } from "../results.ts";
+import type { AttemptRecord, Difference, EvalReport, VariantReport } from "../results.ts";
+import { gateLine, shownNumber as number } from "./gate-line.ts";
 
 /** How a report is shown. */
 export interface FormatOptions {
@@ -67,14 +68,7 @@ function differenceText(difference: Difference): string {
 }
 
 function gateLines({ gates }: EvalReport): readonly string[] {
-  return gates.map((gate) => `gate         ${gateText(gate)}`);
-}
-
-/** A gate and its verdict in one line. */
-function gateText({ scorer, variant, gate, bound, verdict, on }: GateReport): string {
-  const wanted = gate === "atLeast" ? `at least ${number(bound)}` : `no worse by ${number(bound)}`;
-  const seen = on === undefined ? "too few rows" : `${number(on.low)} … ${number(on.high)}`;
-  return `${scorer} ${wanted}   ${variant}  ${verdict}: ${seen}`;
+  return gates.map((gate) => `gate         ${gateLine(gate)}`);
 }
 
 function endLines({ ended, spent, lost }: EvalReport): readonly string[] {
@@ -98,11 +92,6 @@ function oddityOf({ failure, scores }: AttemptRecord): string | undefined {
     if ("unscored" in score) return `${scorer} is unscored: ${score.unscored.slice(0, longestMessage)}`;
   }
   return undefined;
-}
-
-function number(value: number): string {
-  const rounded = Math.round(value * 1000) / 1000;
-  return String(rounded === 0 ? 0 : rounded).replace("-", "−");
 }
 
 function plural(count: number, what: string): string {

@@ -24,7 +24,7 @@ interface Decision {
 export function decisionsOf(
   definition: AnyDefinition,
   variants: readonly ReadyVariant[],
-  baseline: Baseline,
+  baseline: Pick<Baseline, "isComparedWith">,
 ): readonly Decision[] {
   return Object.entries(definition.gates ?? {}).flatMap(([scorer, { atLeast, noWorseBy, unsettled = "pass" }]) =>
     variants.flatMap(({ name: variant }) => {

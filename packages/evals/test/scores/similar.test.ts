@@ -48,7 +48,35 @@ test("EVL-61 a text that is too long is an error that says its length, even wher
   expect(() => similar(`${most}a`, "a")).toThrow('"edit" takes texts of at most 20,000 UTF-16 units; one has 20,001');
   expect(() => similar("a", `${most}a`)).toThrow("one has 20,001");
   expect(() => similar(`${most}a`, `${most}a`)).toThrow("one has 20,001");
-  expect(() => similar("a".repeat(100_001), "a", "rouge-l")).toThrow("at most 100,000 UTF-16 units; one has 100,001");
+  for (const metric of ["rouge-1", "rouge-2", "rouge-l"] as const) {
+    expect(() => similar("a".repeat(2_001), "a", metric)).toThrow("at most 2,000 UTF-16 units; one has 2,001");
+  }
+});
+
+test("EVL-61 the longest texts that ROUGE takes cost no more than a few of the longest that edit takes, hostile ones too", () => {
+  const fastest = (work: () => unknown): number => {
+    const times = Array.from({ length: 3 }, () => {
+      const begun = performance.now();
+      work();
+      return performance.now() - begun;
+    });
+    return Math.min(...times);
+  };
+  const edit = fastest(() => similar("a b ".repeat(5_000), "b a ".repeat(5_000)));
+  for (const unit of ["''\n", "``\n", "([", '"', "A b. ", "a "]) {
+    const text = unit.repeat(2_000).slice(0, 2_000);
+    for (const metric of ["rouge-1", "rouge-2", "rouge-l"] as const) {
+      const spent = fastest(() => {
+        // Texts of very many sentences are refused (RangeError), which takes its time too.
+        try {
+          similar(text, `${text.slice(1)}b`, metric);
+        } catch (error) {
+          expect(error).toBeInstanceOf(RangeError);
+        }
+      });
+      expect(spent / edit, `${JSON.stringify(unit)} by ${metric}`).toBeLessThan(4);
+    }
+  }
 });
 
 test("EVL-61 what is no text and an unknown metric are errors", () => {

@@ -1,0 +1,45 @@
+// A gate in words: for the table, for JUnit and for the message of a test.
+import type { AttemptRecord, EvalReport, GateReport } from "../results.ts";
+
+type Asked = Pick<GateReport, "scorer" | "variant" | "gate" | "bound">;
+
+/** What a gate asks of which variant: "correct at least 0.85   prize". */
+export function gateName({ scorer, variant, gate, bound }: Asked): string {
+  const wanted = gate === "atLeast" ? `at least ${shownNumber(bound)}` : `no worse by ${shownNumber(bound)}`;
+  return `${scorer} ${wanted}   ${variant}`;
+}
+
+/** A gate, its verdict and the interval that it was decided on, in one line. */
+export function gateLine(gate: GateReport): string {
+  const { verdict, on } = gate;
+  const seen = on === undefined ? "too few rows" : `${shownNumber(on.low)} … ${shownNumber(on.high)}`;
+  return `${gateName(gate)}  ${verdict}: ${seen}`;
+}
+
+/** The name of the test that no gate has. */
+export const scoredName = "every attempt is scored";
+
+/** Why not every attempt has its scores, line by line; undefined: all have. An end whose gates are settled is whole. */
+export function unscoredText({ attempts, ended, variants }: EvalReport, most = 10): string | undefined {
+  const lines: string[] = [];
+  if (ended !== undefined && ended.why !== "settled") {
+    const notRun = Object.values(variants).reduce((sum, { counts }) => sum + counts.notRun, 0);
+    lines.push(`The run ended early (${ended.why}) with ${notRun} attempts not made: ${ended.message}`);
+  }
+  const faults = attempts.flatMap(unscoredLines);
+  lines.push(...faults.slice(0, most));
+  if (faults.length > most) lines.push(`and ${faults.length - most} more`);
+  return lines.length === 0 ? undefined : lines.join("\n");
+}
+
+function unscoredLines({ rowId, variant, scores }: AttemptRecord): readonly string[] {
+  return Object.entries(scores).flatMap(([scorer, score]) =>
+    "unscored" in score ? [`${rowId} ${variant}: ${scorer} is unscored: ${score.unscored}`] : [],
+  );
+}
+
+/** A number with at most three digits behind the point. */
+export function shownNumber(value: number): string {
+  const rounded = Math.round(value * 1000) / 1000;
+  return String(rounded === 0 ? 0 : rounded).replace("-", "−");
+}
