@@ -43,7 +43,7 @@ const entries: Record<string, string[]> = {
   "@proviso/adapter-kit": [".", "./conformance"],
   "@proviso/adapter-openai": [".", "./node"],
   "@proviso/adapter-process": ["."],
-  "@proviso/cli": [],
+  "@proviso/cli": ["."],
   "@proviso/core": [".", "./internal", "./provider"],
   "@proviso/estimation": ["."],
   "@proviso/evals": [".", "./statistics", "./vitest"],

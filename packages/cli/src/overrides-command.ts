@@ -9,10 +9,12 @@ import {
 import { access } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { inspect, parseArgs } from "node:util";
+import { inspect } from "node:util";
 import { fileOverrides } from "@proviso/node";
+import { flag, oneOf, readArguments, text } from "./read-arguments.ts";
 import { printable } from "./terminal.ts";
-import { didYouMean, UsageError } from "./usage.ts";
+import { UsageError } from "./usage.ts";
+import type { World } from "./world.ts";
 
 const help = `proviso overrides <command> <module>: the overrides of the prompts that a module exports
 
@@ -43,22 +45,22 @@ interface Request {
 }
 
 /**
- * Runs a command line and prints to `print`; answers with the exit code.
+ * Runs `proviso overrides …` and returns the exit code.
  * @throws {UsageError} for an unknown command or flag, a module that cannot be loaded or exports no prompt.
  */
-export async function overridesCommand(args: readonly string[], print: (text: string) => void): Promise<0 | 1> {
-  const request = readArguments(args);
+export async function overridesCommand(args: readonly string[], { out, cwd }: World): Promise<0 | 1> {
+  const request = requestIn(args);
   if (request === "help") {
-    print(help);
+    out(help);
     return 0;
   }
   const { command, folder, tag } = request;
-  const store = fileOverrides(folder);
+  const store = fileOverrides(resolve(cwd, folder));
   let fine = true;
-  for (const template of await templatesOf(request)) {
+  for (const template of await templatesOf(request, cwd)) {
     const where = { store, template, tag, file: join(folder, template.ns, template.key, `${tag}.json`) };
     const { text, ok } = await work[command](where);
-    print(printable(`${template.ns}/${template.key}: ${text}`));
+    out(printable(`${template.ns}/${template.key}: ${text}`));
     fine &&= ok;
   }
   return fine ? 0 : 1;
@@ -186,16 +188,11 @@ function marked(sign: string, text: string | undefined): readonly string[] {
   return text === undefined ? [] : text.split("\n").map((line) => `  ${sign} ${line}`);
 }
 
-function readArguments(args: readonly string[]): Request | "help" {
-  const { values, positionals } = parsed(args);
+function requestIn(args: readonly string[]): Request | "help" {
+  const { values, positionals } = readArguments(args, { folder: text, tag: text, prompt: text, help: flag });
   if (values.help === true) return "help";
-  const [area, name, module, ...rest] = positionals;
-  if (area !== "overrides") {
-    const near = area === undefined ? "" : didYouMean(area, ["overrides", "runs"]);
-    throw new UsageError(`there is no ${area ?? "command"}${near}: try "proviso --help"`);
-  }
-  const command = commands.find((known) => known === name);
-  if (command === undefined) throw new UsageError(`overrides takes ${commands.join(", ")}, not ${name ?? "nothing"}`);
+  const [name, module, ...rest] = positionals;
+  const command = oneOf("overrides takes", name ?? "nothing", commands);
   if (module === undefined) throw new UsageError(`overrides ${command} needs the module that exports the prompts`);
   if (rest.length > 0) throw new UsageError(`one module at a time, not ${[module, ...rest].join(" ")}`);
   return {
@@ -207,16 +204,6 @@ function readArguments(args: readonly string[]): Request | "help" {
   };
 }
 
-function parsed(args: readonly string[]) {
-  const text = { type: "string" } as const;
-  try {
-    const options = { folder: text, tag: text, prompt: text, help: { type: "boolean" } } as const;
-    return parseArgs({ args: [...args], allowPositionals: true, options });
-  } catch (error) {
-    throw new UsageError((error as Error).message);
-  }
-}
-
 function whyNotLoaded(error: unknown): string {
   if (!(error instanceof Error)) return inspect(error);
   if ((error as NodeJS.ErrnoException).code !== "ERR_UNKNOWN_FILE_EXTENSION") return error.message;
@@ -225,8 +212,8 @@ function whyNotLoaded(error: unknown): string {
 }
 
 /** The templates among a module's exports, and those of its bound prompts. */
-async function templatesOf({ module, prompt, tag }: Request): Promise<readonly Template[]> {
-  const path = resolve(module);
+async function templatesOf({ module, prompt, tag }: Request, cwd: string): Promise<readonly Template[]> {
+  const path = resolve(cwd, module);
   await access(path).catch(() => {
     throw new UsageError(`there is no module ${path}`);
   });

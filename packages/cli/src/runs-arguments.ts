@@ -1,7 +1,7 @@
 import type { RunQuery } from "@proviso/core";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
-import { didYouMean, UsageError } from "./usage.ts";
+import { flag, oneOf, readArguments, text, wholeNumber } from "./read-arguments.ts";
+import { UsageError } from "./usage.ts";
 
 export const runsHelp = `proviso runs <command>: the runs that a journal holds
 
@@ -38,8 +38,6 @@ export interface RunsRequest {
   readonly query: RunQuery;
 }
 
-const text = { type: "string" } as const;
-const flag = { type: "boolean" } as const;
 const forAll = { runs: text, json: flag, help: flag } as const;
 const forList = {
   text,
@@ -56,7 +54,7 @@ const options = { ...forAll, ...forList };
 
 /** @throws {UsageError} for an unknown command, flag or value, and for too many or too few arguments. */
 export function readRunsArguments(args: readonly string[]): RunsRequest | "help" {
-  const { values, positionals } = parsed(args);
+  const { values, positionals } = readArguments(args, options);
   if (values.help === true) return "help";
   const [name, ...ids] = positionals;
   const command = oneOf("runs takes", name ?? "nothing", commands);
@@ -77,34 +75,7 @@ export function readRunsArguments(args: readonly string[]): RunsRequest | "help"
     undone: values.undone,
     status: status === undefined ? undefined : oneOf("--status takes", status, statuses),
     order: order === undefined ? undefined : oneOf("--order takes", order, orders),
-    limit: limit === undefined ? undefined : limitIn(limit),
+    limit: limit === undefined ? undefined : wholeNumber("--limit", limit, 1, 500),
   };
   return { command, ids, path: values.runs ?? join(".proviso", "runs.db"), isJson: values.json === true, query };
-}
-
-function parsed(args: readonly string[]) {
-  try {
-    return parseArgs({ args: [...args], allowPositionals: true, options });
-  } catch (error) {
-    const { message } = error as Error;
-    const [, unknown] = /^Unknown option '(--?[^']*)'/.exec(message) ?? [];
-    if (unknown === undefined) throw new UsageError(message);
-    const near = didYouMean(
-      unknown,
-      Object.keys(options).map((name) => `--${name}`),
-    );
-    throw new UsageError(`there is no flag ${unknown}${near}`);
-  }
-}
-
-function oneOf<Name extends string>(takes: string, given: string, known: readonly Name[]): Name {
-  const found = known.find((name) => name === given);
-  if (found !== undefined) return found;
-  throw new UsageError(`${takes} ${known.join(", ")}, not ${given}${didYouMean(given, known)}`);
-}
-
-function limitIn(given: string): number {
-  const limit = /^\d{1,3}$/.test(given) ? Number(given) : 0;
-  if (limit >= 1 && limit <= 500) return limit;
-  throw new UsageError(`--limit takes a whole number from 1 to 500, not ${given}`);
 }

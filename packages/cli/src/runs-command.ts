@@ -1,15 +1,10 @@
 import { JournalError, type RunReader, type RunRecord, type RunSummary } from "@proviso/core";
+import { resolve } from "node:path";
+import { installed } from "./optional-packages.ts";
 import { readRunsArguments, runsHelp, type RunsRequest } from "./runs-arguments.ts";
 import { inOneLine, printable, table } from "./terminal.ts";
 import { UsageError } from "./usage.ts";
-
-/** Where a command writes. */
-export interface Printing {
-  /** Takes a part of the result. */
-  out(text: string): void;
-  /** Takes a message that is no part of the result. */
-  err(text: string): void;
-}
+import type { World } from "./world.ts";
 
 /** What was asked for, and did not come about. */
 interface Refused {
@@ -30,7 +25,7 @@ type Viewer = typeof import("@proviso/viewer/runs");
  * Runs `proviso runs …` and returns the exit code.
  * @throws {UsageError} for wrong usage, a journal that cannot be read, and where the viewer is not installed.
  */
-export async function runsCommand(args: readonly string[], { out, err }: Printing): Promise<0 | 1> {
+export async function runsCommand(args: readonly string[], { out, err, cwd }: World): Promise<0 | 1> {
   const request = readRunsArguments(args);
   if (request === "help") {
     out(runsHelp);
@@ -39,7 +34,7 @@ export async function runsCommand(args: readonly string[], { out, err }: Printin
   const { openRuns, viewer } = await loadViewer();
   let outcome: Outcome | Refused;
   try {
-    await using reader = openRuns(request.path);
+    await using reader = openRuns(resolve(cwd, request.path));
     outcome = await commands[request.command](reader, request, viewer);
   } catch (error) {
     if (error instanceof JournalError) throw new UsageError(error.message);
@@ -56,15 +51,10 @@ export async function runsCommand(args: readonly string[], { out, err }: Printin
 }
 
 async function loadViewer() {
-  try {
-    const [{ openRuns }, viewer] = await Promise.all([import("@proviso/viewer"), import("@proviso/viewer/runs")]);
-    return { openRuns, viewer };
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
-    throw new UsageError(
-      "proviso runs needs two packages more: npm install --save-dev @proviso/viewer @proviso/journal",
-    );
-  }
+  const loading = Promise.all([import("@proviso/viewer"), import("@proviso/viewer/runs")]);
+  const packages = ["@proviso/viewer", "@proviso/journal", "@proviso/runtime"];
+  const [{ openRuns }, viewer] = await installed("proviso runs", packages, loading);
+  return { openRuns, viewer };
 }
 
 type Command = (reader: RunReader, request: RunsRequest, viewer: Viewer) => Promise<Outcome | Refused>;

@@ -1,61 +1,8 @@
-import { definePrompt, defineTool } from "@proviso/core";
-import { folderJournal, sqliteJournal } from "@proviso/journal/node";
-import { modelAdapter } from "@proviso/runtime";
-import { scriptedModel } from "@proviso/runtime/testing";
-import { execFile, spawn } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { execFile } from "node:child_process";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
-import { z } from "zod";
-import { fromSources } from "../../../scripts/from-sources.ts";
-
-const cli = new URL("../src/cli.ts", import.meta.url).pathname;
-
-interface Ended {
-  readonly code: unknown;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-const note = defineTool({
-  name: "note",
-  description: "Notes a finding.",
-  input: z.object({ path: z.string() }),
-  execute({ path }) {
-    if (path === "b.ts") throw new Error("b.ts is \u001b[2Jnot there.");
-    return "noted";
-  },
-});
-const review = definePrompt({ ns: "app", key: "review", sections: [{ key: "task", text: "Review.", tools: [note] }] });
-
-/** A folder with the journal of three runs, and the command line in a process of its own there. */
-async function recorded(kind: "folder" | "sqlite" = "sqlite") {
-  const folder = await mkdtemp(join(tmpdir(), "runs-cli-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  const path = join(folder, ".proviso", "runs.db");
-  const journal = kind === "folder" ? folderJournal(path) : sqliteJournal(path);
-  const call = (id: string, given: string) => ({ id, name: "note", arguments: { path: given } });
-  for (const [id, paths] of [
-    ["first", ["a.ts", "b.ts"]],
-    ["again", ["a.ts", "b.ts"]],
-    ["second", ["a.ts", "c.ts"]],
-  ] as const) {
-    const toolCalls = paths.map((given, n) => call(`c${n + 1}`, given));
-    const model = scriptedModel([{ text: "I note that.", toolCalls }, { text: "Done.\n\u001b[31mAll of it." }]);
-    await modelAdapter(model).evaluate(review.bind(), { run: journal.run(id) });
-  }
-  await journal.close();
-  const run = (...args: readonly string[]): Promise<Ended> =>
-    new Promise((ended) => {
-      execFile(process.execPath, [...fromSources, cli, ...args], { cwd: folder, env }, (error, stdout, stderr) =>
-        ended({ code: error === null ? 0 : error.code, stdout, stderr }),
-      );
-    });
-  return { folder, path, run };
-}
-
-const env = { PATH: process.env["PATH"], NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] };
+import { expect, test } from "vitest";
+import { env, program, recorded, start, type Ended } from "./support.ts";
 
 test.each(["sqlite", "folder"] as const)(
   "CLI-8 runs of a %s are listed and shown, the undone call as undone",
@@ -136,15 +83,7 @@ test("CLI-1 CLI-4 wrong usage, and a journal that cannot be read, are one line w
 test("CLI-3 texts of a run cannot steer a terminal, and the journal stays as it is", async () => {
   const { folder, path, run } = await recorded();
   const before = await readFile(path);
-  // A pseudo-terminal: script of util-linux runs the command in one.
-  const command = [process.execPath, ...fromSources, cli, "runs", "show", "first"].map((arg) => `'${arg}'`).join(" ");
-  const inTerminal = await new Promise<string>((ended, fail) => {
-    const child = spawn("script", ["-qec", command, "/dev/null"], { cwd: folder, env: { ...env, SHELL: "/bin/sh" } });
-    let all = "";
-    child.stdout.on("data", (chunk: Buffer) => void (all += chunk.toString()));
-    child.on("error", fail);
-    child.on("close", () => ended(all));
-  });
+  const { stdout: inTerminal } = await start(folder, ["runs", "show", "first"], { inTerminal: true }).ended;
   const { stdout } = await run("runs", "show", "first");
   expect(inTerminal.replaceAll("\r\n", "\n")).toBe(stdout);
   expect(stdout).not.toContain("\u001b");
@@ -155,7 +94,7 @@ test("CLI-3 texts of a run cannot steer a terminal, and the journal stays as it 
 
 test("CLI-2 a reader that leaves is no error", async () => {
   const { folder } = await recorded();
-  const command = [process.execPath, ...fromSources, cli, "runs", "show", "first", "--json"].map((arg) => `'${arg}'`);
+  const command = [process.execPath, ...program, "runs", "show", "first", "--json"].map((arg) => `'${arg}'`);
   const ended = await new Promise<Ended>((done) => {
     const line = `set -o pipefail; ${command.join(" ")} | true; echo "$?"`;
     execFile("bash", ["--norc", "-c", line], { cwd: folder, env }, (error, stdout, stderr) =>

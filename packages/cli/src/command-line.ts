@@ -1,0 +1,73 @@
+import { interruptsOf, processInterrupts } from "./interrupts.ts";
+import { inOneLine } from "./terminal.ts";
+import { didYouMean, UsageError } from "./usage.ts";
+import { worldOf, type CommandWorld, type ExitCode, type World } from "./world.ts";
+
+const help = `proviso <command>: what a project does with its prompts at the terminal
+
+  overrides        the overrides of the prompts that a module exports
+  runs             the runs that a journal holds
+  view             a local page that shows recorded runs
+
+proviso <command> --help says more.`;
+
+type Command = (args: readonly string[], world: World) => Promise<ExitCode>;
+
+/** A command is loaded when it is called: what it needs costs the others nothing. */
+const commands: Readonly<Record<string, () => Promise<Command>>> = {
+  overrides: async () => (await import("./overrides-command.ts")).overridesCommand,
+  runs: async () => (await import("./runs-command.ts")).runsCommand,
+  view: async () => (await import("./view-command.ts")).viewCommand,
+};
+
+/**
+ * Runs one command line and returns its exit code. It never rejects and does not end the process; only a second SIGINT
+ * does, where no `signal` is given.
+ * @example
+ * ```ts
+ * import { runCommandLine } from "@proviso/cli";
+ *
+ * const printed: string[] = [];
+ * const stdout = { write: (text: string) => printed.push(text) };
+ * console.log(await runCommandLine(["runs", "--help"], { stdout, env: {} })); // 0
+ * ```
+ */
+export function runCommandLine(args: readonly string[], world: Partial<CommandWorld> = {}): Promise<ExitCode> {
+  return commandLine(args, world, endBySignal);
+}
+
+/** Like `runCommandLine`; `atSecondInterrupt` is called for a SIGINT after the first one. */
+export async function commandLine(
+  args: readonly string[],
+  given: Partial<CommandWorld>,
+  atSecondInterrupt: () => void,
+): Promise<ExitCode> {
+  const { signal } = given;
+  const interrupts = signal === undefined ? processInterrupts(atSecondInterrupt) : interruptsOf(signal);
+  const world = worldOf(given, interrupts);
+  try {
+    return await dispatched(args, world);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    world.err(inOneLine(message.replaceAll(/\s*\n\s*/g, " ")));
+    return error instanceof UsageError ? 2 : 1;
+  } finally {
+    interrupts.close();
+  }
+}
+
+async function dispatched([name, ...args]: readonly string[], world: World): Promise<ExitCode> {
+  if (name === "--help" || name === "help" || name === "-h") {
+    world.out(help);
+    return 0;
+  }
+  const command = name !== undefined && Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (command !== undefined) return (await command())(args, world);
+  const near = name === undefined ? "" : didYouMean(name, Object.keys(commands));
+  throw new UsageError(`there is no ${name ?? "command"}${near}: try "proviso --help"`);
+}
+
+function endBySignal(): void {
+  process.removeAllListeners("SIGINT");
+  process.kill(process.pid, "SIGINT");
+}

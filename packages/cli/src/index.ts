@@ -1,0 +1,2 @@
+export { runCommandLine } from "./command-line.ts";
+export type { CommandOutput, CommandWorld, ExitCode } from "./world.ts";

@@ -1,0 +1,44 @@
+// 1. SIGINT is listened to only while a command waits for something: else it ends the process, as it does by default.
+// 2. A SIGINT that no command waits for any more ends the process at once.
+
+/** The interruptions of one command line. */
+export interface Interrupts {
+  /** Returns a signal that fires at the next SIGINT. */
+  next(): AbortSignal;
+  /** Listens no more. */
+  close(): void;
+}
+
+/** The SIGINTs of this process. `atSecond` is called for one that comes while none is waited for. */
+export function processInterrupts(atSecond: () => void): Interrupts {
+  let waiting: AbortController | undefined;
+  const onInterrupt = (): void => {
+    if (waiting === undefined || waiting.signal.aborted) atSecond();
+    else waiting.abort(interrupted());
+  };
+  return {
+    next() {
+      if (waiting === undefined) process.on("SIGINT", onInterrupt);
+      waiting = new AbortController();
+      return waiting.signal;
+    },
+    close: () => void process.removeListener("SIGINT", onInterrupt),
+  };
+}
+
+/** Makes one interruption of a signal. */
+export function interruptsOf(signal: AbortSignal): Interrupts {
+  return { next: () => signal, close: () => {} };
+}
+
+function interrupted(): Error {
+  return new Error("It was interrupted.");
+}
+
+/** Waits until a signal fires. */
+export async function fired(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((done) => {
+    signal.addEventListener("abort", () => done(), { once: true });
+  });
+}
