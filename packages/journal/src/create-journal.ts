@@ -91,8 +91,11 @@ function runsOf(shared: Shared): Pick<Journal, "run" | "replay" | "fork"> {
   return {
     run(id = systemId(), run: RunOptions = {}) {
       checkOptionNames("run", run, { onChange: true, takeOver: true });
-      if (run.onChange === "adopt") throw new NotSupportedError('onChange: "adopt"');
-      return made({ id: runId(id), mode: "run", takeOver: run.takeOver === true });
+      const { onChange = "refuse", takeOver = false } = run;
+      if (onChange !== "refuse" && onChange !== "adopt") {
+        throw new DefinitionError(`onChange has to be "refuse" or "adopt", not ${describeValue(onChange)}.`);
+      }
+      return made({ id: runId(id), mode: "run", takeOver, adopts: onChange === "adopt" });
     },
     replay(id, replay: ReplayOptions = {}) {
       checkOptionNames("replay", replay, { tools: true });

@@ -68,7 +68,8 @@ export interface Journal extends AsyncDisposable {
 export interface RunOptions {
   /**
    * What is asked for now is not what the record was made of, another text or tool say. "refuse": a RunError "diverged"
-   * before anything is sent. Default "refuse"; "adopt" is not supported yet.
+   * before anything is sent. "adopt": the recorded steps stand, and what comes after them is today's; another prompt is
+   * refused all the same. Default "refuse".
    */
   readonly onChange?: "refuse" | "adopt" | undefined;
   /**

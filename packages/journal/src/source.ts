@@ -39,6 +39,8 @@ export interface SourceOptions {
   readonly id: string;
   readonly mode: RunSource["mode"];
   readonly takeOver: boolean;
+  /** Whether it goes on where what is asked for is not what was recorded. */
+  readonly adopts?: boolean | undefined;
   /** The step that a fork begins with; undefined: it is none. */
   readonly from?:
     | { readonly id: string; readonly at: number; readonly result: ToolReturn<unknown> | undefined }
@@ -53,6 +55,7 @@ class JournalSource implements RunSource {
   readonly id: string;
   readonly mode: RunSource["mode"];
   readonly payloads: boolean;
+  readonly adopts: boolean;
   readonly together: RunSource["together"];
   readonly #shared: Shared;
   readonly #options: SourceOptions;
@@ -71,6 +74,7 @@ class JournalSource implements RunSource {
     this.id = options.id;
     this.mode = options.mode;
     this.payloads = shared.payloads;
+    this.adopts = options.adopts === true;
     const { lent } = shared;
     this.together = lent && { file: lent, write: () => this.#writeInside() };
   }

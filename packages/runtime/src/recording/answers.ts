@@ -37,6 +37,12 @@ export class RequestHashes {
     return { same, hashes: isSameRest ? hashes : [...hashes, ...rest], messages: hashes.length };
   }
 
+  /** The hashes of all that a request has, whatever the one before had. */
+  whole(run: Run, request: ModelRequest | undefined): AskedNow {
+    this.#last.delete(run.evaluationId);
+    return this.of(run, request);
+  }
+
   /** Returns where a request differs from the recorded one. */
   difference(recorded: Asked, now: AskedNow): Omit<Difference, "what"> | undefined {
     if (recorded.same !== now.same) return { path: "messages", recorded: recorded.same, now: now.same };

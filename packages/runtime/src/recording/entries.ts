@@ -87,6 +87,12 @@ export type EntryContent =
       readonly kept: number;
     }
   | {
+      /** What is asked for is no longer what the entries before were made of: a replay does not compare them. */
+      readonly kind: "adopted";
+      /** The override that was found; left out: none was asked for, or there was none. */
+      readonly override?: PromptOverride | undefined;
+    }
+  | {
       readonly kind: "event";
       /** The event as it was emitted. */
       readonly event: RecordedEvent;

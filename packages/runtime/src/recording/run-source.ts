@@ -22,6 +22,8 @@ export interface RunSource {
    * then on always.
    */
   flush(): Promise<void> | undefined;
+  /** Whether the run goes on where what is asked for is not what was recorded. Default false; a fork always does. */
+  readonly adopts?: boolean | undefined;
   /** The file of the run, where resources may be in it too. Left out: none can. */
   readonly together?: Together | undefined;
   /** Fires when the run was cancelled, or taken over. */

@@ -3,6 +3,7 @@ import type { ModelFailure, ModelResponse } from "@proviso/core";
 import type { Run } from "../run.ts";
 import { answerFrom, recordedAnswer, RequestHashes } from "./answers.ts";
 import type { RecordedRequest } from "./contract.ts";
+import type { EntryOf } from "./entries.ts";
 import { TapeFault } from "./fault.ts";
 import { TapeEvents } from "./tape-events.ts";
 
@@ -21,7 +22,14 @@ export class TapeAnswers extends TapeEvents {
     }
     const { evaluationId, turn } = run;
     const at = { turn, try: of.attempt };
-    this.append(evaluationId, { kind: "asked", ...at, ...asked });
+    // What was compared with nothing is compared from here on.
+    const isFirstAdopted = this.differs && !run.isInside;
+    this.append(evaluationId, {
+      kind: "asked",
+      ...at,
+      ...(isFirstAdopted ? this.#hashes.whole(run, of.request) : asked),
+    });
+    if (isFirstAdopted) this.differs = false;
     const deltas = run.world.secrets === undefined ? of.onDelta : undefined;
     const answer = await of.ask(
       deltas &&
@@ -43,26 +51,37 @@ export class TapeAnswers extends TapeEvents {
 
   #keptAnswer(
     run: Run,
-    { onDelta }: RecordedRequest,
+    { onDelta, request }: RecordedRequest,
     now: ReturnType<RequestHashes["of"]>,
   ): Promise<ModelResponse | ModelFailure> | undefined {
     const next = this.prefix.peek();
     if (next === undefined) return undefined;
     const asked = this.prefix.take("asked");
     if (asked === undefined) this.diverge({ what: "extra", path: "", recorded: next.kind, now: "a request" });
-    const found = this.#hashes.difference(asked, now);
-    if (found !== undefined && this.source.mode !== "fork") this.diverge({ what: "request", ...found });
+    const isWhole = asked.same === 0 && now.same > 0;
+    const found = this.#hashes.difference(asked, isWhole ? this.#hashes.whole(run, request) : now);
+    if (found !== undefined) this.differ(asked, { what: "request", ...found });
     for (const { text, of = "text" } of this.prefix.deltas()) {
       onDelta?.(of === "reset" ? { kind: of } : { kind: of, text });
     }
     const answered = this.prefix.take("answered");
     if (answered !== undefined) {
       this.answerIsRedacted = answered.isRedacted === true;
-      return Promise.resolve(answerFrom(answered.answer));
+      return Promise.resolve(this.#answerFrom(run, answered));
     }
     // What ended the evaluation meanwhile is next.
     if (this.prefix.peek()?.kind === "stopped") return new Promise(() => {});
     return this.diverge({ what: "missing", path: "", recorded: undefined, now: `an answer in turn ${run.turn}` });
+  }
+
+  /** What a service keeps for itself in an answer is of no use to another one. */
+  #answerFrom(run: Run, entry: EntryOf<"answered">): ModelResponse | ModelFailure {
+    const answer = answerFrom(entry.answer);
+    const [begun] = this.opened.entries;
+    if (answer.failure !== undefined || !this.isAdopted(entry)) return answer;
+    if (begun?.kind !== "begun" || begun.adapter === run.adapter.name) return answer;
+    const { providerItems: _items, ...message } = answer.message;
+    return { ...answer, message };
   }
 
   isKept(): boolean {

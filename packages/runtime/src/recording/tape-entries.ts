@@ -7,7 +7,7 @@ import { messageOf } from "@proviso/core/internal";
 import type { World } from "../environment.ts";
 import type { Run } from "../run.ts";
 import type { SessionCore } from "../session/session-core.ts";
-import type { Difference, EntryContent, JournalEntry } from "./entries.ts";
+import type { Difference, EntryContent, EntryOf, JournalEntry } from "./entries.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
 import { divergedFault, TapeFault } from "./fault.ts";
 import { emitEntry, type Delivery } from "./kept-calls.ts";
@@ -33,6 +33,12 @@ export class TapeEntries {
   readonly source: RunSource;
   readonly opened: OpenedSource;
   readonly prefix: Prefix;
+  /** Whether the run goes on where what is asked for is not what was recorded. */
+  readonly adopts: boolean;
+  /** What the run was adopted with last; undefined: it was not. */
+  readonly adopted: EntryOf<"adopted"> | undefined;
+  /** Whether something was not as it was recorded, and that was let be. */
+  differs = false;
   /** Events of the application that the record has already. */
   readonly delivering = new WeakSet<object>();
   /** The time of the run, in epoch milliseconds. */
@@ -51,6 +57,8 @@ export class TapeEntries {
     this.runId = source.id;
     this.attempt = opened.attempt;
     this.isReplay = source.mode === "replay";
+    this.adopts = source.mode === "fork" || (source.mode === "run" && source.adopts === true);
+    this.adopted = opened.entries.findLast((entry) => entry.kind === "adopted");
     this.clock = world.clock;
     this.signal = source.signal;
     this.source = source;
@@ -152,6 +160,7 @@ export class TapeEntries {
     this.isLive = true;
     const { core, opened, runId, attempt, source } = this;
     core?.renumber(Math.max(opened.lastSeq + 1, core.nextSeq));
+    if (this.differs) this.append(this.evaluationId, { kind: "adopted", ...this.adoption() });
     if (source.mode === "fork") return;
     const unknown = opened.unknown.map(({ callId, name }) => ({ callId, name }));
     const keptSteps = stepsIn(opened.entries);
@@ -161,6 +170,22 @@ export class TapeEntries {
   /** Goes on at once where the calls were the last step that stands: the time of the next turn is not that of the record. */
   goLiveUnlessEnded(): void {
     if (!this.isReplay && !this.opened.isEnded) this.goLive();
+  }
+
+  /** What an adoption keeps beside what is in the entries. */
+  protected adoption(): Omit<Extract<EntryContent, { readonly kind: "adopted" }>, "kind"> {
+    return {};
+  }
+
+  /** Whether an entry may differ from what there is now. */
+  isAdopted({ index }: Pick<JournalEntry, "index">): boolean {
+    return this.adopts || index < (this.adopted?.index ?? 0);
+  }
+
+  /** Takes a difference from an entry of the record. @throws {TapeFault} where the run is not gone on with like that. */
+  differ(entry: Pick<JournalEntry, "index">, difference: Difference): void {
+    if (!this.isAdopted(entry)) this.diverge(difference);
+    this.differs = true;
   }
 
   tick(): number {

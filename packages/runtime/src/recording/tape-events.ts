@@ -43,10 +43,13 @@ export class TapeEvents extends TapeEntries {
       this.diverge({ what: "event", path: "type", recorded: recorded.kind, now: now.type });
     }
     const { event } = recorded;
-    const isForkedPrompt = this.source.mode === "fork" && event.type === "prompt.rendered" && now.type === event.type;
-    // A fork may have another prompt, model or override on purpose.
-    const found = isForkedPrompt ? undefined : differenceIn(comparable(event), comparable(toJsonValue(now)?.value));
-    if (found !== undefined) this.diverge({ what: "event", ...found, path: `${event.type}: ${found.path}` });
+    const found = differenceIn(comparable(event), comparable(toJsonValue(now)?.value));
+    if (found !== undefined) {
+      const difference = { what: "event", ...found, path: `${event.type}: ${found.path}` } as const;
+      // Another prompt, model or override may change what an event says, and not which one comes.
+      if (now.type === event.type) this.differ(recorded, difference);
+      else this.diverge(difference);
+    }
     this.prefix.take("event");
     run.core.renumber(event.seq);
     now.at = event.at;

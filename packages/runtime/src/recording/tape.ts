@@ -78,10 +78,16 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
 
   async override(resolve: () => Promise<PromptOverride | undefined>): Promise<PromptOverride | undefined> {
     const begun = this.opened.entries[0];
-    // A fork may have another one on purpose.
-    if (begun?.kind === "begun" && this.source.mode !== "fork") return begun.override;
+    // What goes on with another prompt may have another one.
+    if (begun?.kind === "begun" && !this.adopts) {
+      return this.adopted === undefined ? begun.override : this.adopted.override;
+    }
     this.#override = await resolve();
     return this.#override;
+  }
+
+  protected override adoption(): { readonly override?: PromptOverride } {
+    return this.#override === undefined ? {} : { override: this.#override };
   }
 
   begin(run: Run): void {

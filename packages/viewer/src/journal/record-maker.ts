@@ -95,6 +95,7 @@ export class RecordMaker {
         for (const callId of entry.callIds) this.#committed(entry, callId);
         return;
       case "resumed":
+      case "adopted":
       case "asked":
       case "answered":
       case "waited":
