@@ -1,11 +1,12 @@
 import { interruptsOf, processInterrupts } from "./interrupts.ts";
-import { inOneLine } from "./terminal.ts";
+import { document, inOneLine } from "./terminal.ts";
 import { didYouMean, UsageError } from "./usage.ts";
 import { worldOf, type CommandWorld, type ExitCode, type World } from "./world.ts";
 
 const help = `proviso <command>: what a project does with its prompts at the terminal
 
   overrides        the overrides of the prompts that a module exports
+  run              evaluates a prompt once
   runs             the runs that a journal holds
   view             a local page that shows recorded runs
 
@@ -16,6 +17,7 @@ type Command = (args: readonly string[], world: World) => Promise<ExitCode>;
 /** A command is loaded when it is called: what it needs costs the others nothing. */
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
   overrides: async () => (await import("./overrides-command.ts")).overridesCommand,
+  run: async () => (await import("./run-command.ts")).runCommand,
   runs: async () => (await import("./runs-command.ts")).runsCommand,
   view: async () => (await import("./view-command.ts")).viewCommand,
 };
@@ -49,8 +51,12 @@ export async function commandLine(
     return await dispatched(args, world);
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    world.err(inOneLine(message.replaceAll(/\s*\n\s*/g, " ")));
-    return error instanceof UsageError ? 2 : 1;
+    const line = message.replaceAll(/\s*\n\s*/g, " ");
+    const isUsage = error instanceof UsageError;
+    if (args.includes("--json"))
+      world.out(document({ error: { code: isUsage ? "usage" : "internal", message: line } }));
+    world.err(inOneLine(line));
+    return isUsage ? 2 : 1;
   } finally {
     interrupts.close();
   }

@@ -1,5 +1,4 @@
 import type { RunQuery } from "@proviso/core";
-import { join } from "node:path";
 import { flag, oneOf, readArguments, text, wholeNumber } from "./read-arguments.ts";
 import { UsageError } from "./usage.ts";
 
@@ -33,7 +32,8 @@ const orders = ["newest", "oldest", "slowest", "costliest"] as const;
 export interface RunsRequest {
   readonly command: (typeof commands)[number];
   readonly ids: readonly string[];
-  readonly path: string;
+  /** undefined: that of the config. */
+  readonly path: string | undefined;
   readonly isJson: boolean;
   readonly query: RunQuery;
 }
@@ -77,5 +77,5 @@ export function readRunsArguments(args: readonly string[]): RunsRequest | "help"
     order: order === undefined ? undefined : oneOf("--order takes", order, orders),
     limit: limit === undefined ? undefined : wholeNumber("--limit", limit, 1, 500),
   };
-  return { command, ids, path: values.runs ?? join(".proviso", "runs.db"), isJson: values.json === true, query };
+  return { command, ids, path: values.runs, isJson: values.json === true, query };
 }

@@ -1,8 +1,8 @@
 import { JournalError, type RunReader, type RunRecord, type RunSummary } from "@proviso/core";
-import { resolve } from "node:path";
+import { runsPath } from "./config.ts";
 import { installed } from "./optional-packages.ts";
 import { readRunsArguments, runsHelp, type RunsRequest } from "./runs-arguments.ts";
-import { inOneLine, printable, table } from "./terminal.ts";
+import { document, inOneLine, printable, table } from "./terminal.ts";
 import { UsageError } from "./usage.ts";
 import type { World } from "./world.ts";
 
@@ -32,20 +32,21 @@ export async function runsCommand(args: readonly string[], { out, err, cwd }: Wo
     return 0;
   }
   const { openRuns, viewer } = await loadViewer();
+  const path = await runsPath(request.path, cwd);
   let outcome: Outcome | Refused;
   try {
-    await using reader = openRuns(resolve(cwd, request.path));
+    await using reader = openRuns(path);
     outcome = await commands[request.command](reader, request, viewer);
   } catch (error) {
     if (error instanceof JournalError) throw new UsageError(error.message);
     throw error;
   }
   if ("message" in outcome) {
-    if (request.isJson) out(JSON.stringify({ error: outcome }, undefined, 2));
+    if (request.isJson) out(document({ error: outcome }));
     err(inOneLine(outcome.message));
     return 1;
   }
-  if (request.isJson) out(JSON.stringify(outcome.document, undefined, 2));
+  if (request.isJson) out(document(outcome.document));
   else for (const line of outcome.lines) out(line);
   return outcome.exitCode;
 }
@@ -122,11 +123,11 @@ async function show(reader: RunReader, { ids }: RunsRequest, { runRows }: Viewer
 async function diff(reader: RunReader, { ids }: RunsRequest, { compareRuns }: Viewer): Promise<Outcome | Refused> {
   const [one = "", other = ""] = ids;
   for (const id of ids) if ((await reader.summary(id)) === undefined) return noRun(id);
-  const document = compareRuns(await recordsOf(reader, one), await recordsOf(reader, other));
-  const { parted, steps, usage } = document;
+  const compared = compareRuns(await recordsOf(reader, one), await recordsOf(reader, other));
+  const { parted, steps, usage } = compared;
   const tokens = `tokens ${usage.a.totalTokens} and ${usage.b.totalTokens}`;
   if (parted === undefined) {
-    return { document, lines: [`The same for all ${steps.length} steps; ${tokens}.`], exitCode: 0 };
+    return { document: compared, lines: [`The same for all ${steps.length} steps; ${tokens}.`], exitCode: 0 };
   }
   const what = parted.what === "length" ? "where one of them ends" : `the ${parted.what}`;
   const { a, b } = steps[parted.at] ?? {};
@@ -135,7 +136,7 @@ async function diff(reader: RunReader, { ids }: RunsRequest, { compareRuns }: Vi
       ? `${mark} (nothing)`
       : `${mark} ${row.kind} ${row.status.replace("-", " ")} ${inOneLine(row.title)}`;
   const lines = [`They part at step ${parted.at}, ${what}; ${tokens}.`, side("-", a), side("+", b)];
-  return { document, lines, exitCode: 1 };
+  return { document: compared, lines, exitCode: 1 };
 }
 
 async function recordsOf(reader: RunReader, id: string): Promise<readonly RunRecord[]> {
