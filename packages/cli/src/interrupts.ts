@@ -2,6 +2,8 @@
 // 2. What a command waits for then keeps the process: a listener for SIGINT and the runtime's own timers do not.
 // 3. A SIGINT that no command waits for any more ends the process at once.
 
+import { MessageChannel } from "node:worker_threads";
+
 /** The interruptions of one command line. */
 export interface Interrupts {
   /** Returns a signal that fires at the next SIGINT. */

@@ -1,10 +1,13 @@
 import { DefinitionError, type Prompt } from "@proviso/core";
-import { isRecord } from "@proviso/core/provider";
+import { isRecord, parseJson } from "@proviso/core/provider";
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { FoundPrompt } from "./prompts.ts";
 import { UsageError } from "./usage.ts";
 import type { World } from "./world.ts";
+
+/** UTF-16 units of a file of params. */
+const longest = 64 * 1024 * 1024;
 
 /** The params as a command line gives them. */
 export interface GivenParams {
@@ -48,12 +51,9 @@ function namesIn(error: unknown): readonly string[] {
 }
 
 function jsonOf(name: string, text: string): readonly (readonly [string, unknown])[] {
-  try {
-    return [[name, JSON.parse(text)]];
-  } catch {
-    // The param stays a text, and is refused as one.
-    return [];
-  }
+  const parsed = parseJson(text);
+  // What is no JSON stays a text, and is refused as one.
+  return parsed.ok ? [[name, parsed.value]] : [];
 }
 
 function textsOf(pairs: readonly string[]): Readonly<Record<string, string>> {
@@ -70,12 +70,13 @@ function textsOf(pairs: readonly string[]): Readonly<Record<string, string>> {
 
 async function paramsIn(file: string, { stdin, cwd }: World): Promise<Readonly<Record<string, unknown>>> {
   const where = file === "-" ? "stdin" : resolve(cwd, file);
-  let params: unknown;
-  try {
-    params = JSON.parse(file === "-" ? await allOf(stdin) : await readFile(where, "utf8"));
-  } catch (error) {
-    throw new UsageError(`the params of ${where} cannot be read: ${(error as Error).message}`);
-  }
+  const unreadable = (why: string): UsageError => new UsageError(`the params of ${where} cannot be read: ${why}`);
+  const text = await (file === "-" ? allOf(stdin) : readFile(where, "utf8")).catch((error: Error) => {
+    throw unreadable(error.message);
+  });
+  const parsed = parseJson(text, { maxLength: longest });
+  if (!parsed.ok) throw unreadable(parsed.error);
+  const params = parsed.value;
   if (isRecord(params) && !Array.isArray(params)) return params;
   throw new UsageError(`the params of ${where} must be a JSON object`);
 }
