@@ -21,6 +21,7 @@ const arrows: Record<string, string[]> = {
     "@proviso/adapter-ai-sdk",
     "@proviso/adapter-openai",
     "@proviso/core",
+    "@proviso/evals",
     "@proviso/journal",
     "@proviso/node",
     "@proviso/runtime",

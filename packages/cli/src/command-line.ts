@@ -5,6 +5,8 @@ import { worldOf, type CommandWorld, type ExitCode, type World } from "./world.t
 
 const help = `proviso <command>: what a project does with its prompts at the terminal
 
+  chat             talks with a model, line by line
+  eval             runs evals and prints their reports
   overrides        the overrides of the prompts that a module exports
   run              evaluates a prompt once
   runs             the runs that a journal holds
@@ -16,6 +18,8 @@ type Command = (args: readonly string[], world: World) => Promise<ExitCode>;
 
 /** A command is loaded when it is called: what it needs costs the others nothing. */
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
+  chat: async () => (await import("./chat-command.ts")).chatCommand,
+  eval: async () => (await import("./eval-command.ts")).evalCommand,
   overrides: async () => (await import("./overrides-command.ts")).overridesCommand,
   run: async () => (await import("./run-command.ts")).runCommand,
   runs: async () => (await import("./runs-command.ts")).runsCommand,

@@ -18,10 +18,13 @@ export interface Limits {
 }
 
 /** @throws {UsageError} for a limit that cannot be. */
-export function limitsIn(values: { readonly [Name in keyof typeof limitFlags]?: string | undefined }): Limits {
+export function limitsIn(
+  values: { readonly [Name in keyof typeof limitFlags]?: string | undefined },
+  costFlag = "--max-cost",
+): Limits {
   const { deadline, "max-tokens": tokens, "max-cost": cost } = values;
   const maxTotalTokens = tokens === undefined ? undefined : wholeNumber("--max-tokens", tokens, 1, 1e12);
-  const maxCostUsd = cost === undefined ? undefined : dollarsIn(cost);
+  const maxCostUsd = cost === undefined ? undefined : dollarsIn(costFlag, cost);
   return {
     deadlineMs: deadline === undefined ? undefined : durationIn(deadline),
     budget: maxTotalTokens === undefined && maxCostUsd === undefined ? undefined : { maxTotalTokens, maxCostUsd },
@@ -43,8 +46,8 @@ function durationIn(given: string): number {
   throw new UsageError(`--deadline takes a time such as 90s, 5m or 500ms, not ${given}`);
 }
 
-function dollarsIn(given: string): number {
+function dollarsIn(name: string, given: string): number {
   const dollars = /^\d{1,9}(?:\.\d{1,9})?$/.test(given) ? Number(given) : 0;
   if (dollars > 0) return dollars;
-  throw new UsageError(`--max-cost takes US dollars such as 0.5, not ${given}`);
+  throw new UsageError(`${name} takes US dollars such as 0.5, not ${given}`);
 }

@@ -13,16 +13,18 @@ export interface FoundPrompt {
   readonly template: PromptTemplate<never, unknown>;
   /** The prompt with its params, where the module exports it so. */
   readonly bound: Prompt | undefined;
+  /** Whether it was read from a text file. */
+  readonly isText: boolean;
 }
 
 /** The prompts among a module's exports: templates, and prompts that are bound. */
 export function promptsAmong(exports: Exports): readonly FoundPrompt[] {
   return Object.entries(exports).flatMap(([exported, value]): readonly FoundPrompt[] => {
     const template = templateIn(() => value);
-    if (template !== undefined) return [{ exported, template, bound: undefined }];
+    if (template !== undefined) return [{ exported, template, bound: undefined, isText: false }];
     const bound = value as Prompt;
     const inside = templateIn(() => bound?.template);
-    return inside === undefined ? [] : [{ exported, template: inside, bound }];
+    return inside === undefined ? [] : [{ exported, template: inside, bound, isText: false }];
   });
 }
 
@@ -98,5 +100,5 @@ async function textAt(file: string, cwd: string): Promise<FoundPrompt> {
     .replaceAll(/[^a-z0-9._-]/g, "-");
   const isKey = /^[a-z0-9][a-z0-9._-]{0,63}$/.test(key);
   const template = definePrompt({ key: isKey ? key : "text", params, text: text.trimEnd() as never });
-  return { exported: file, template: template as PromptTemplate<never, unknown>, bound: undefined };
+  return { exported: file, template: template as PromptTemplate<never, unknown>, bound: undefined, isText: true };
 }

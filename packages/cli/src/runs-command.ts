@@ -25,18 +25,21 @@ type Viewer = typeof import("@proviso/viewer/runs");
  * Runs `proviso runs …` and returns the exit code.
  * @throws {UsageError} for wrong usage, a journal that cannot be read, and where the viewer is not installed.
  */
-export async function runsCommand(args: readonly string[], { out, err, cwd }: World): Promise<0 | 1> {
+export async function runsCommand(args: readonly string[], world: World): Promise<0 | 1> {
+  const { out, err, cwd } = world;
   const request = readRunsArguments(args);
   if (request === "help") {
     out(runsHelp);
     return 0;
   }
+  const { command } = request;
+  if (command === "replay") return (await import("./replay-command.ts")).replayCommand(request, world);
   const { openRuns, viewer } = await loadViewer();
   const path = await runsPath(request.path, cwd);
   let outcome: Outcome | Refused;
   try {
     await using reader = openRuns(path);
-    outcome = await commands[request.command](reader, request, viewer);
+    outcome = await commands[command](reader, request, viewer);
   } catch (error) {
     if (error instanceof JournalError) throw new UsageError(error.message);
     throw error;
@@ -60,7 +63,7 @@ async function loadViewer() {
 
 type Command = (reader: RunReader, request: RunsRequest, viewer: Viewer) => Promise<Outcome | Refused>;
 
-const commands: Readonly<Record<RunsRequest["command"], Command>> = { list, show, diff };
+const commands: Readonly<Record<Exclude<RunsRequest["command"], "replay">, Command>> = { list, show, diff };
 
 async function list(reader: RunReader, { query }: RunsRequest): Promise<Outcome> {
   const { runs, cursor } = await reader.list(query);

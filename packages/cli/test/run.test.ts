@@ -1,31 +1,13 @@
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { runCommandLine, type CommandWorld, type RunJson } from "@proviso/cli";
+import type { RunJson } from "@proviso/cli";
 import { openRuns } from "@proviso/viewer";
 import { startSimulator } from "@proviso/simulator";
 import { expect, test } from "vitest";
-import { run, start, temporaryFolder, without } from "./support.ts";
+import { inProcess, processes, project, run, start, without } from "./support.ts";
 
-const processes = new URL("processes/", import.meta.url).pathname;
 const greetings = join(processes, "greetings.ts");
-
-/** A folder with a config whose model answers by what it reads, and texts. */
-async function project(config = `export { default } from ${JSON.stringify(join(processes, "config.ts"))};\n`) {
-  const folder = await temporaryFolder();
-  await writeFile(join(folder, "proviso.config.ts"), config);
-  await writeFile(join(folder, "hello.prompt.md"), "Hello, {{name}}.\n");
-  await writeFile(join(folder, "slow.md"), "Please wait.\n");
-  return folder;
-}
-
-/** The command line in this process. */
-async function inProcess(folder: string, args: readonly string[], more: Partial<CommandWorld> = {}) {
-  const written = { stdout: "", stderr: "" };
-  const output = (name: keyof typeof written) => ({ write: (text: string) => (written[name] += text) });
-  const world = { stdout: output("stdout"), stderr: output("stderr"), env: {}, cwd: folder, ...more };
-  return { code: await runCommandLine(args, world), ...written };
-}
 
 const chunks = async function* (...parts: readonly string[]) {
   yield* parts;
