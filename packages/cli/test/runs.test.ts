@@ -59,7 +59,7 @@ test("CLI-1 CLI-4 wrong usage, and a journal that cannot be read, are one line w
   const { folder, run } = await recorded();
   await writeFile(join(folder, "notes.txt"), "no journal");
   const wrong: readonly (readonly [readonly string[], string])[] = [
-    [["runs"], "runs takes list, show, diff, not nothing"],
+    [["runs"], "runs takes list, show, diff, replay, not nothing"],
     [["runs", "lst"], "did you mean list?"],
     [["runs", "list", "--jsn"], "there is no flag --jsn; did you mean --json?"],
     [["runs", "list", "--status", "fialed"], "did you mean failed?"],
