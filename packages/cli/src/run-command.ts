@@ -151,6 +151,6 @@ function printForPeople({ runId, response, error }: Outcome, seen: Answered, isS
   if (usage === undefined) return;
   const { model, turns, durationMs } = seen.facts();
   const dollars = usage.costUsd === undefined ? "" : `, ${usage.costUsd.toFixed(4)} dollars`;
-  const spent = `${turns} turns, ${usage.totalTokens} tokens${dollars}, ${(durationMs / 1000).toFixed(1)} s`;
+  const spent = `${turns} ${turns === 1 ? "turn" : "turns"}, ${usage.totalTokens} tokens${dollars}, ${(durationMs / 1000).toFixed(1)} s`;
   world.err(inOneLine(`${model}: ${spent}${runId === undefined ? "" : `, run ${runId}`}`));
 }

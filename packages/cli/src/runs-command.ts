@@ -1,4 +1,5 @@
 import { JournalError, type RunReader, type RunRecord, type RunSummary } from "@proviso/core";
+import { paintFor, type Paint } from "./colours.ts";
 import { runsPath } from "./config.ts";
 import { installed } from "./optional-packages.ts";
 import { readRunsArguments, runsHelp, type RunsRequest } from "./runs-arguments.ts";
@@ -39,7 +40,7 @@ export async function runsCommand(args: readonly string[], world: World): Promis
   let outcome: Outcome | Refused;
   try {
     await using reader = openRuns(path);
-    outcome = await commands[command](reader, request, viewer);
+    outcome = await commands[command](reader, request, { viewer, paint: paintFor(world.stdout, world.env) });
   } catch (error) {
     if (error instanceof JournalError) throw new UsageError(error.message);
     throw error;
@@ -61,7 +62,13 @@ async function loadViewer() {
   return { openRuns, viewer };
 }
 
-type Command = (reader: RunReader, request: RunsRequest, viewer: Viewer) => Promise<Outcome | Refused>;
+/** What a command has beside the runs. */
+interface Tools {
+  readonly viewer: Viewer;
+  readonly paint: Paint;
+}
+
+type Command = (reader: RunReader, request: RunsRequest, tools: Tools) => Promise<Outcome | Refused>;
 
 const commands: Readonly<Record<Exclude<RunsRequest["command"], "replay">, Command>> = { list, show, diff };
 
@@ -89,7 +96,11 @@ async function list(reader: RunReader, { query }: RunsRequest): Promise<Outcome>
   return { document: { runs, cursor }, lines: runs.length === 0 ? ["No runs."] : [...lines, ...more], exitCode: 0 };
 }
 
-async function show(reader: RunReader, { ids }: RunsRequest, { runRows }: Viewer): Promise<Outcome | Refused> {
+async function show(
+  reader: RunReader,
+  { ids }: RunsRequest,
+  { viewer: { runRows }, paint }: Tools,
+): Promise<Outcome | Refused> {
   const [id = ""] = ids;
   const summary = await reader.summary(id);
   if (summary === undefined) return noRun(id);
@@ -105,7 +116,8 @@ async function show(reader: RunReader, { ids }: RunsRequest, { runRows }: Viewer
   const { rows } = outline;
   const lines = rows.flatMap(({ kind, status, title, depth, until }) => {
     const place = "  ".repeat(depth);
-    const line = `${place}${kind.padEnd(9)} ${status.replace("-", " ").padEnd(8)} ${inOneLine(title)}`;
+    const plain = `${place}${kind.padEnd(9)} ${status.replace("-", " ").padEnd(8)} ${inOneLine(title)}`;
+    const line = status === "undone" || status === "failed" ? paint(status, plain) : plain;
     // A text that the line holds already is not shown again.
     const text = kind === "turn" || kind === "call" ? (texts.get(until) ?? "").trim() : "";
     if (text === "" || text === title) return [line];
@@ -120,10 +132,14 @@ async function show(reader: RunReader, { ids }: RunsRequest, { runRows }: Viewer
   const counts = `${turns} turns, ${toolCalls} calls, ${undone} undone, ${waits} waits`;
   const spent = `${usage.totalTokens} tokens, ${dollars(summary)} dollars, ${took(summary)}, ${statusOf(summary)}`;
   const totals = inOneLine(`${summary.promptName} on ${summary.model}: ${counts}, ${spent}`);
-  return { document: { summary, rows }, lines: [...lines, "", totals], exitCode: 0 };
+  return { document: { summary, rows }, lines: [...lines, "", paint("beside", totals)], exitCode: 0 };
 }
 
-async function diff(reader: RunReader, { ids }: RunsRequest, { compareRuns }: Viewer): Promise<Outcome | Refused> {
+async function diff(
+  reader: RunReader,
+  { ids }: RunsRequest,
+  { viewer: { compareRuns }, paint }: Tools,
+): Promise<Outcome | Refused> {
   const [one = "", other = ""] = ids;
   for (const id of ids) if ((await reader.summary(id)) === undefined) return noRun(id);
   const compared = compareRuns(await recordsOf(reader, one), await recordsOf(reader, other));
@@ -138,7 +154,11 @@ async function diff(reader: RunReader, { ids }: RunsRequest, { compareRuns }: Vi
     row === undefined
       ? `${mark} (nothing)`
       : `${mark} ${row.kind} ${row.status.replace("-", " ")} ${inOneLine(row.title)}`;
-  const lines = [`They part at step ${parted.at}, ${what}; ${tokens}.`, side("-", a), side("+", b)];
+  const lines = [
+    `They part at step ${parted.at}, ${what}; ${tokens}.`,
+    paint("removed", side("-", a)),
+    paint("added", side("+", b)),
+  ];
   return { document: compared, lines, exitCode: 1 };
 }
 

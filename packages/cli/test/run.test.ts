@@ -23,7 +23,7 @@ test.each([false, true])(
     const printed = `${stdout}${stderr}`.replaceAll("\r", "");
     expect(code).toBe(0);
     expect(printed).toMatch(
-      /^You said: Hello, Ada\.\nproviso: test-1: 1 turns, 15 tokens, \d+\.\d s, run [0-9a-f-]{36}\n$/,
+      /^You said: Hello, Ada\.\nproviso: test-1: 1 turn, 15 tokens, \d+\.\d s, run [0-9a-f-]{36}\n$/,
     );
     if (!inTerminal) expect(stdout).toBe("You said: Hello, Ada.\n");
   },
