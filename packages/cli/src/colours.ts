@@ -1,7 +1,7 @@
 import { styleText } from "node:util";
 import type { CommandOutput, World } from "./world.ts";
 
-/** What is said by a colour too, never by the colour alone. */
+/** What a colour marks, beside the words that say it. */
 export type Style = "added" | "removed" | "undone" | "failed" | "beside";
 
 /** Returns a text in the colour of its style, or as it is. */
