@@ -29,6 +29,8 @@ const help = `proviso overrides <command> <module>: the overrides of the prompts
   --prompt NS/KEY  only this one
   --help
 
+Example: proviso overrides check ./prompts.ts
+
 Exit codes: 0 fine; 1 something is missing, stale or damaged (not list); 2 wrong usage.`;
 
 const commands = ["list", "seed", "check", "diff", "accept"] as const;

@@ -1,3 +1,4 @@
+import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -5,7 +6,7 @@ import type { RunJson } from "@proviso/cli";
 import { openRuns } from "@proviso/viewer";
 import { startSimulator } from "@proviso/simulator";
 import { expect, test } from "vitest";
-import { inProcess, processes, project, run, start, without } from "./support.ts";
+import { env, inProcess, processes, program, project, run, start, without } from "./support.ts";
 
 const greetings = join(processes, "greetings.ts");
 
@@ -198,6 +199,16 @@ test("CLI-2 run --stream prints the answer as it comes, with --json each event a
     .map((line) => (JSON.parse(line) as { readonly type: string }).type);
   expect([types[0], types.at(-1)]).toEqual(["prompt.rendered", "prompt.executed"]);
   expect(types).toContain("text.delta");
+});
+
+test("CLI-2 a reader of run that leaves is no error", async () => {
+  const folder = await project();
+  const command = [process.execPath, ...program, "run", `${greetings}#fixed`, "--stream", "--json"];
+  const line = `set -o pipefail; ${command.map((arg) => `'${arg}'`).join(" ")} | true; echo "$?"`;
+  const ended = await new Promise<string>((done) => {
+    execFile("bash", ["--norc", "-c", line], { cwd: folder, env }, (_error, stdout, stderr) => done(stdout + stderr));
+  });
+  expect(ended).toBe("0\n");
 });
 
 test("CLI-5 the deadline and the budget limit the evaluation, which then failed", async () => {
