@@ -2,11 +2,13 @@
 import { commandLine } from "./command-line.ts";
 
 let exitCode: number | undefined;
-// A module that ends the process, or waits for nothing, is not one whose prompts are fine.
+// A module that ends the process, or waits for nothing, leaves the command undone.
 process.once("exit", () => {
   if (exitCode !== undefined) return;
   process.exitCode = 2;
-  process.stderr.write("proviso: the module ended the process before its prompts could be read\n");
+  process.stderr.write(
+    "proviso: the process ended before the command was done: a module ended it, or waits for nothing\n",
+  );
 });
 // A reader that leaves, head say, has read what it wanted.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {

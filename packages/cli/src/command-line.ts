@@ -1,11 +1,14 @@
 import { interruptsOf, processInterrupts } from "./interrupts.ts";
-import { inOneLine } from "./terminal.ts";
+import { document, inOneLine } from "./terminal.ts";
 import { didYouMean, UsageError } from "./usage.ts";
 import { worldOf, type CommandWorld, type ExitCode, type World } from "./world.ts";
 
 const help = `proviso <command>: what a project does with its prompts at the terminal
 
+  chat             talks with a model, line by line
+  eval             runs evals and prints their reports
   overrides        the overrides of the prompts that a module exports
+  run              evaluates a prompt once
   runs             the runs that a journal holds
   view             a local page that shows recorded runs
 
@@ -15,7 +18,10 @@ type Command = (args: readonly string[], world: World) => Promise<ExitCode>;
 
 /** A command is loaded when it is called: what it needs costs the others nothing. */
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
+  chat: async () => (await import("./chat-command.ts")).chatCommand,
+  eval: async () => (await import("./eval-command.ts")).evalCommand,
   overrides: async () => (await import("./overrides-command.ts")).overridesCommand,
+  run: async () => (await import("./run-command.ts")).runCommand,
   runs: async () => (await import("./runs-command.ts")).runsCommand,
   view: async () => (await import("./view-command.ts")).viewCommand,
 };
@@ -49,8 +55,12 @@ export async function commandLine(
     return await dispatched(args, world);
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    world.err(inOneLine(message.replaceAll(/\s*\n\s*/g, " ")));
-    return error instanceof UsageError ? 2 : 1;
+    const line = message.replaceAll(/\s*\n\s*/g, " ");
+    const isUsage = error instanceof UsageError;
+    if (args.includes("--json"))
+      world.out(document({ error: { code: isUsage ? "usage" : "internal", message: line } }));
+    world.err(inOneLine(line));
+    return isUsage ? 2 : 1;
   } finally {
     interrupts.close();
   }

@@ -1,5 +1,8 @@
 // 1. SIGINT is listened to only while a command waits for something: else it ends the process, as it does by default.
-// 2. A SIGINT that no command waits for any more ends the process at once.
+// 2. What a command waits for then keeps the process: a listener for SIGINT and the runtime's own timers do not.
+// 3. A SIGINT that no command waits for any more ends the process at once.
+
+import { MessageChannel } from "node:worker_threads";
 
 /** The interruptions of one command line. */
 export interface Interrupts {
@@ -12,6 +15,7 @@ export interface Interrupts {
 /** The SIGINTs of this process. `atSecond` is called for one that comes while none is waited for. */
 export function processInterrupts(atSecond: () => void): Interrupts {
   let waiting: AbortController | undefined;
+  let kept: MessageChannel | undefined;
   const onInterrupt = (): void => {
     if (waiting === undefined || waiting.signal.aborted) atSecond();
     else waiting.abort(interrupted());
@@ -19,10 +23,15 @@ export function processInterrupts(atSecond: () => void): Interrupts {
   return {
     next() {
       if (waiting === undefined) process.on("SIGINT", onInterrupt);
+      kept ??= new MessageChannel();
+      kept.port1.ref();
       waiting = new AbortController();
       return waiting.signal;
     },
-    close: () => void process.removeListener("SIGINT", onInterrupt),
+    close() {
+      kept?.port1.close();
+      process.removeListener("SIGINT", onInterrupt);
+    },
   };
 }
 

@@ -6,11 +6,11 @@ import {
   type PromptOverride,
   type PromptTemplate,
 } from "@proviso/core";
-import { access } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
-import { inspect } from "node:util";
 import { fileOverrides } from "@proviso/node";
+import { configIn, defaultOverrides } from "./config.ts";
+import { importedModule } from "./load-module.ts";
+import { promptsAmong } from "./prompts.ts";
 import { flag, oneOf, readArguments, text } from "./read-arguments.ts";
 import { printable } from "./terminal.ts";
 import { UsageError } from "./usage.ts";
@@ -29,6 +29,8 @@ const help = `proviso overrides <command> <module>: the overrides of the prompts
   --prompt NS/KEY  only this one
   --help
 
+Example: proviso overrides check ./prompts.ts
+
 Exit codes: 0 fine; 1 something is missing, stale or damaged (not list); 2 wrong usage.`;
 
 const commands = ["list", "seed", "check", "diff", "accept"] as const;
@@ -39,7 +41,7 @@ type Template = PromptTemplate<never, unknown>;
 interface Request {
   readonly command: Command;
   readonly module: string;
-  readonly folder: string;
+  readonly folder: string | undefined;
   readonly tag: string;
   readonly prompt: string | undefined;
 }
@@ -54,7 +56,8 @@ export async function overridesCommand(args: readonly string[], { out, cwd }: Wo
     out(help);
     return 0;
   }
-  const { command, folder, tag } = request;
+  const { command, tag } = request;
+  const folder = request.folder ?? (await configIn(cwd)).overrides ?? defaultOverrides;
   const store = fileOverrides(resolve(cwd, folder));
   let fine = true;
   for (const template of await templatesOf(request, cwd)) {
@@ -198,36 +201,21 @@ function requestIn(args: readonly string[]): Request | "help" {
   return {
     command,
     module,
-    folder: values.folder ?? join(".proviso", "overrides"),
+    folder: values.folder,
     tag: values.tag ?? "latest",
     prompt: values.prompt,
   };
 }
 
-function whyNotLoaded(error: unknown): string {
-  if (!(error instanceof Error)) return inspect(error);
-  if ((error as NodeJS.ErrnoException).code !== "ERR_UNKNOWN_FILE_EXTENSION") return error.message;
-  const instead = "give the JavaScript that it is compiled to; TypeScript files run on Node 22.18 or newer";
-  return `${error.message}; ${instead}`;
-}
-
 /** The templates among a module's exports, and those of its bound prompts. */
 async function templatesOf({ module, prompt, tag }: Request, cwd: string): Promise<readonly Template[]> {
   const path = resolve(cwd, module);
-  await access(path).catch(() => {
-    throw new UsageError(`there is no module ${path}`);
-  });
-  let exported: Readonly<Record<string, unknown>>;
-  try {
-    exported = (await import(pathToFileURL(path).href)) as Readonly<Record<string, unknown>>;
-  } catch (error) {
-    throw new UsageError(`${path} could not be loaded: ${whyNotLoaded(error)}`);
-  }
-  const found = Object.values(exported).flatMap((value) => templateIn(value) ?? []);
+  const found = promptsAmong(await importedModule(module, cwd));
   if (found.length === 0) {
     throw new UsageError(`${path} exports no prompt that was made by this installation's definePrompt`);
   }
-  const templates = [...new Set(found)].filter(({ ns, key }) => prompt === undefined || prompt === `${ns}/${key}`);
+  const all = new Set(found.map(({ template }) => template));
+  const templates = [...all].filter(({ ns, key }) => prompt === undefined || prompt === `${ns}/${key}`);
   const [first] = templates;
   if (first === undefined) throw new UsageError(`${path} exports no prompt ${prompt}`);
   try {
@@ -236,19 +224,4 @@ async function templatesOf({ module, prompt, tag }: Request, cwd: string): Promi
     throw new UsageError((error as Error).message);
   }
   return templates;
-}
-
-/** undefined: no prompt; what throws when it is looked at, a proxy say, is none either. */
-function templateIn(value: unknown): Template | undefined {
-  const candidates = [() => value, () => (value as { readonly template?: unknown } | null | undefined)?.template];
-  for (const candidate of candidates) {
-    try {
-      const template = candidate() as Template;
-      overrideOf(template, "latest");
-      return template;
-    } catch {
-      // The next one, or none.
-    }
-  }
-  return undefined;
 }

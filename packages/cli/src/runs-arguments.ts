@@ -1,5 +1,4 @@
 import type { RunQuery } from "@proviso/core";
-import { join } from "node:path";
 import { flag, oneOf, readArguments, text, wholeNumber } from "./read-arguments.ts";
 import { UsageError } from "./usage.ts";
 
@@ -8,6 +7,8 @@ export const runsHelp = `proviso runs <command>: the runs that a journal holds
   list             the newest runs
   show RUN         what a run did, line by line, and what it came to
   diff RUN RUN     the step at which two runs part; exits 1 where they do
+  replay RUN PROMPT    a recorded run through the code of today: file.ts, file.ts#name or file.md; no model is asked, no
+                   tool runs; exits 1 at the first difference
 
   --runs PATH      the journal: a file or a folder. Default .proviso/runs.db
   --json           one JSON document instead of lines
@@ -23,9 +24,9 @@ For list:
 
 Example: proviso runs list --status failed --undone
 
-Exit codes: 0 done; 1 there is no such run, or two runs differ; 2 wrong usage, or no journal.`;
+Exit codes: 0 done; 1 there is no such run, or two runs differ, or a replay; 2 wrong usage, or no journal.`;
 
-const commands = ["list", "show", "diff"] as const;
+const commands = ["list", "show", "diff", "replay"] as const;
 const statuses = ["running", "executed", "failed", "stopped"] as const;
 const orders = ["newest", "oldest", "slowest", "costliest"] as const;
 
@@ -33,7 +34,8 @@ const orders = ["newest", "oldest", "slowest", "costliest"] as const;
 export interface RunsRequest {
   readonly command: (typeof commands)[number];
   readonly ids: readonly string[];
-  readonly path: string;
+  /** undefined: that of the config. */
+  readonly path: string | undefined;
   readonly isJson: boolean;
   readonly query: RunQuery;
 }
@@ -58,9 +60,14 @@ export function readRunsArguments(args: readonly string[]): RunsRequest | "help"
   if (values.help === true) return "help";
   const [name, ...ids] = positionals;
   const command = oneOf("runs takes", name ?? "nothing", commands);
-  const wanted = { list: 0, show: 1, diff: 2 }[command];
+  const wanted = { list: 0, show: 1, diff: 2, replay: 2 }[command];
   if (ids.length !== wanted) {
-    const takes = ["no argument", "the id of one run", "the ids of two runs"][wanted];
+    const takes = {
+      list: "no argument",
+      show: "the id of one run",
+      diff: "the ids of two runs",
+      replay: "the id of a run and the prompt that it is checked against",
+    }[command];
     throw new UsageError(`runs ${command} takes ${takes}, not ${ids.length === 0 ? "none" : ids.join(" ")}`);
   }
   const { status, order, limit, prompt: promptName, session: sessionId } = values;
@@ -77,5 +84,5 @@ export function readRunsArguments(args: readonly string[]): RunsRequest | "help"
     order: order === undefined ? undefined : oneOf("--order takes", order, orders),
     limit: limit === undefined ? undefined : wholeNumber("--limit", limit, 1, 500),
   };
-  return { command, ids, path: values.runs ?? join(".proviso", "runs.db"), isJson: values.json === true, query };
+  return { command, ids, path: values.runs, isJson: values.json === true, query };
 }

@@ -1,8 +1,9 @@
 import { JournalError, type RunReader, type RunRecord, type RunSummary } from "@proviso/core";
-import { resolve } from "node:path";
+import { paintFor, type Paint } from "./colours.ts";
+import { runsPath } from "./config.ts";
 import { installed } from "./optional-packages.ts";
 import { readRunsArguments, runsHelp, type RunsRequest } from "./runs-arguments.ts";
-import { inOneLine, printable, table } from "./terminal.ts";
+import { document, inOneLine, printable, table } from "./terminal.ts";
 import { UsageError } from "./usage.ts";
 import type { World } from "./world.ts";
 
@@ -25,27 +26,31 @@ type Viewer = typeof import("@proviso/viewer/runs");
  * Runs `proviso runs …` and returns the exit code.
  * @throws {UsageError} for wrong usage, a journal that cannot be read, and where the viewer is not installed.
  */
-export async function runsCommand(args: readonly string[], { out, err, cwd }: World): Promise<0 | 1> {
+export async function runsCommand(args: readonly string[], world: World): Promise<0 | 1> {
+  const { out, err, cwd } = world;
   const request = readRunsArguments(args);
   if (request === "help") {
     out(runsHelp);
     return 0;
   }
+  const { command } = request;
+  if (command === "replay") return (await import("./replay-command.ts")).replayCommand(request, world);
   const { openRuns, viewer } = await loadViewer();
+  const path = await runsPath(request.path, cwd);
   let outcome: Outcome | Refused;
   try {
-    await using reader = openRuns(resolve(cwd, request.path));
-    outcome = await commands[request.command](reader, request, viewer);
+    await using reader = openRuns(path);
+    outcome = await commands[command](reader, request, { viewer, paint: paintFor(world.stdout, world.env) });
   } catch (error) {
     if (error instanceof JournalError) throw new UsageError(error.message);
     throw error;
   }
   if ("message" in outcome) {
-    if (request.isJson) out(JSON.stringify({ error: outcome }, undefined, 2));
+    if (request.isJson) out(document({ error: outcome }));
     err(inOneLine(outcome.message));
     return 1;
   }
-  if (request.isJson) out(JSON.stringify(outcome.document, undefined, 2));
+  if (request.isJson) out(document(outcome.document));
   else for (const line of outcome.lines) out(line);
   return outcome.exitCode;
 }
@@ -57,9 +62,15 @@ async function loadViewer() {
   return { openRuns, viewer };
 }
 
-type Command = (reader: RunReader, request: RunsRequest, viewer: Viewer) => Promise<Outcome | Refused>;
+/** What a command has beside the runs. */
+interface Tools {
+  readonly viewer: Viewer;
+  readonly paint: Paint;
+}
 
-const commands: Readonly<Record<RunsRequest["command"], Command>> = { list, show, diff };
+type Command = (reader: RunReader, request: RunsRequest, tools: Tools) => Promise<Outcome | Refused>;
+
+const commands: Readonly<Record<Exclude<RunsRequest["command"], "replay">, Command>> = { list, show, diff };
 
 async function list(reader: RunReader, { query }: RunsRequest): Promise<Outcome> {
   const { runs, cursor } = await reader.list(query);
@@ -85,7 +96,11 @@ async function list(reader: RunReader, { query }: RunsRequest): Promise<Outcome>
   return { document: { runs, cursor }, lines: runs.length === 0 ? ["No runs."] : [...lines, ...more], exitCode: 0 };
 }
 
-async function show(reader: RunReader, { ids }: RunsRequest, { runRows }: Viewer): Promise<Outcome | Refused> {
+async function show(
+  reader: RunReader,
+  { ids }: RunsRequest,
+  { viewer: { runRows }, paint }: Tools,
+): Promise<Outcome | Refused> {
   const [id = ""] = ids;
   const summary = await reader.summary(id);
   if (summary === undefined) return noRun(id);
@@ -101,7 +116,8 @@ async function show(reader: RunReader, { ids }: RunsRequest, { runRows }: Viewer
   const { rows } = outline;
   const lines = rows.flatMap(({ kind, status, title, depth, until }) => {
     const place = "  ".repeat(depth);
-    const line = `${place}${kind.padEnd(9)} ${status.replace("-", " ").padEnd(8)} ${inOneLine(title)}`;
+    const plain = `${place}${kind.padEnd(9)} ${status.replace("-", " ").padEnd(8)} ${inOneLine(title)}`;
+    const line = status === "undone" || status === "failed" ? paint(status, plain) : plain;
     // A text that the line holds already is not shown again.
     const text = kind === "turn" || kind === "call" ? (texts.get(until) ?? "").trim() : "";
     if (text === "" || text === title) return [line];
@@ -116,17 +132,21 @@ async function show(reader: RunReader, { ids }: RunsRequest, { runRows }: Viewer
   const counts = `${turns} turns, ${toolCalls} calls, ${undone} undone, ${waits} waits`;
   const spent = `${usage.totalTokens} tokens, ${dollars(summary)} dollars, ${took(summary)}, ${statusOf(summary)}`;
   const totals = inOneLine(`${summary.promptName} on ${summary.model}: ${counts}, ${spent}`);
-  return { document: { summary, rows }, lines: [...lines, "", totals], exitCode: 0 };
+  return { document: { summary, rows }, lines: [...lines, "", paint("beside", totals)], exitCode: 0 };
 }
 
-async function diff(reader: RunReader, { ids }: RunsRequest, { compareRuns }: Viewer): Promise<Outcome | Refused> {
+async function diff(
+  reader: RunReader,
+  { ids }: RunsRequest,
+  { viewer: { compareRuns }, paint }: Tools,
+): Promise<Outcome | Refused> {
   const [one = "", other = ""] = ids;
   for (const id of ids) if ((await reader.summary(id)) === undefined) return noRun(id);
-  const document = compareRuns(await recordsOf(reader, one), await recordsOf(reader, other));
-  const { parted, steps, usage } = document;
+  const compared = compareRuns(await recordsOf(reader, one), await recordsOf(reader, other));
+  const { parted, steps, usage } = compared;
   const tokens = `tokens ${usage.a.totalTokens} and ${usage.b.totalTokens}`;
   if (parted === undefined) {
-    return { document, lines: [`The same for all ${steps.length} steps; ${tokens}.`], exitCode: 0 };
+    return { document: compared, lines: [`The same for all ${steps.length} steps; ${tokens}.`], exitCode: 0 };
   }
   const what = parted.what === "length" ? "where one of them ends" : `the ${parted.what}`;
   const { a, b } = steps[parted.at] ?? {};
@@ -134,8 +154,12 @@ async function diff(reader: RunReader, { ids }: RunsRequest, { compareRuns }: Vi
     row === undefined
       ? `${mark} (nothing)`
       : `${mark} ${row.kind} ${row.status.replace("-", " ")} ${inOneLine(row.title)}`;
-  const lines = [`They part at step ${parted.at}, ${what}; ${tokens}.`, side("-", a), side("+", b)];
-  return { document, lines, exitCode: 1 };
+  const lines = [
+    `They part at step ${parted.at}, ${what}; ${tokens}.`,
+    paint("removed", side("-", a)),
+    paint("added", side("+", b)),
+  ];
+  return { document: compared, lines, exitCode: 1 };
 }
 
 async function recordsOf(reader: RunReader, id: string): Promise<readonly RunRecord[]> {

@@ -12,6 +12,16 @@ function escaped(character: string): string {
   return `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`;
 }
 
+/** One JSON document, in several lines. Characters that could steer a terminal are escaped as JSON escapes them. */
+export function document(value: unknown): string {
+  return printable(JSON.stringify(value, undefined, 2));
+}
+
+/** Like `document`, in one line. */
+export function jsonLine(value: unknown): string {
+  return printable(JSON.stringify(value));
+}
+
 /** Returns lines with columns below each other; numbers stand at the right. */
 export function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): readonly string[] {
   const cells = [head, ...rows.map((row) => row.map((cell) => inOneLine(String(cell))))];

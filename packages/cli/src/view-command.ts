@@ -1,8 +1,9 @@
 import { DefinitionError, JournalError } from "@proviso/core";
-import { join, resolve } from "node:path";
+import { runsPath } from "./config.ts";
 import { fired } from "./interrupts.ts";
 import { installed } from "./optional-packages.ts";
 import { flag, readArguments, text, wholeNumber } from "./read-arguments.ts";
+import { document } from "./terminal.ts";
 import { UsageError } from "./usage.ts";
 import type { ExitCode, World } from "./world.ts";
 
@@ -31,19 +32,19 @@ export async function viewCommand(args: readonly string[], world: World): Promis
     world.out(help);
     return 0;
   }
-  const [path = join(".proviso", "runs.db"), ...others] = positionals;
+  const [path, ...others] = positionals;
   if (others.length > 0) throw new UsageError(`view takes one journal, not ${positionals.join(" ")}`);
   const port = values.port === undefined ? 0 : wholeNumber("--port", values.port, 0, 65_535);
   const packages = ["@proviso/viewer", "@proviso/journal", "@proviso/runtime"];
   const { openRuns, startViewer } = await installed("proviso view", packages, import("@proviso/viewer"));
   const interrupted = world.interrupts.next();
   try {
-    await using runs = openRuns(resolve(world.cwd, path));
+    await using runs = openRuns(await runsPath(path, world.cwd));
     // A journal that cannot be read is refused before the page is served.
     await runs.list({ limit: 1 });
     await using viewer = await startViewer({ runs, port, clock: world.clock });
     const { url } = viewer;
-    world.out(values.json === true ? JSON.stringify({ url, port: viewer.port }, undefined, 2) : `Open ${url}`);
+    world.out(values.json === true ? document({ url, port: viewer.port }) : `Open ${url}`);
     await fired(interrupted);
   } catch (error) {
     if (error instanceof JournalError || error instanceof DefinitionError) throw new UsageError(error.message);

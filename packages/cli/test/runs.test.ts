@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import { env, program, recorded, start, type Ended } from "./support.ts";
 
@@ -59,7 +60,7 @@ test("CLI-1 CLI-4 wrong usage, and a journal that cannot be read, are one line w
   const { folder, run } = await recorded();
   await writeFile(join(folder, "notes.txt"), "no journal");
   const wrong: readonly (readonly [readonly string[], string])[] = [
-    [["runs"], "runs takes list, show, diff, not nothing"],
+    [["runs"], "runs takes list, show, diff, replay, not nothing"],
     [["runs", "lst"], "did you mean list?"],
     [["runs", "list", "--jsn"], "there is no flag --jsn; did you mean --json?"],
     [["runs", "list", "--status", "fialed"], "did you mean failed?"],
@@ -83,7 +84,8 @@ test("CLI-1 CLI-4 wrong usage, and a journal that cannot be read, are one line w
 test("CLI-3 texts of a run cannot steer a terminal, and the journal stays as it is", async () => {
   const { folder, path, run } = await recorded();
   const before = await readFile(path);
-  const { stdout: inTerminal } = await start(folder, ["runs", "show", "first"], { inTerminal: true }).ended;
+  const terminal = { inTerminal: true, more: { NO_COLOR: "1" } };
+  const { stdout: inTerminal } = await start(folder, ["runs", "show", "first"], terminal).ended;
   const { stdout } = await run("runs", "show", "first");
   expect(inTerminal.replaceAll("\r\n", "\n")).toBe(stdout);
   expect(stdout).not.toContain("\u001b");
@@ -109,4 +111,20 @@ test("CLI-1 the help of the command and of runs has an example, and exits 0", as
   expect(await run("--help")).toMatchObject({ code: 0, stdout: expect.stringContaining("  runs ") });
   const help = await run("runs", "--help");
   expect(help).toMatchObject({ code: 0, stderr: "", stdout: expect.stringContaining("Example: proviso runs list") });
+});
+
+test("CLI-3 colours are for terminals, off with NO_COLOR or TERM=dumb, on with FORCE_COLOR, and say nothing alone", async () => {
+  const { folder, run: inPipe } = await recorded();
+  const args = ["runs", "show", "first"];
+  const { stdout: plain } = await inPipe(...args);
+  expect(plain).not.toContain("\u001b");
+  const shown = async (inTerminal: boolean, more: Record<string, string>): Promise<string> =>
+    (await start(folder, args, { inTerminal, more }).ended).stdout.replaceAll("\r\n", "\n");
+  const inColours = await shown(true, {});
+  expect(inColours).toContain('\u001b[33mcall      undone   note {"path":"b.ts"}\u001b[39m');
+  expect(stripVTControlCharacters(inColours)).toBe(plain);
+  expect(await shown(true, { NO_COLOR: "1" })).toBe(plain);
+  expect(await shown(true, { TERM: "dumb" })).toBe(plain);
+  expect(await shown(false, { FORCE_COLOR: "1" })).toBe(inColours);
+  expect(await shown(true, { FORCE_COLOR: "0" })).toBe(plain);
 });

@@ -1,9 +1,10 @@
+import { runCommandLine, type CommandWorld } from "@proviso/cli";
 import { definePrompt, defineTool } from "@proviso/core";
 import { folderJournal, sqliteJournal } from "@proviso/journal/node";
 import { modelAdapter } from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
 import { execFile, spawn } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
@@ -47,6 +48,26 @@ export async function temporaryFolder(): Promise<string> {
   return folder;
 }
 
+/** The folder of the modules that the tests point the command line at. */
+export const processes = new URL("processes/", import.meta.url).pathname;
+
+/** A folder with a config whose model answers by what it reads, and texts. */
+export async function project(config = `export { default } from ${JSON.stringify(join(processes, "config.ts"))};\n`) {
+  const folder = await temporaryFolder();
+  await writeFile(join(folder, "proviso.config.ts"), config);
+  await writeFile(join(folder, "hello.prompt.md"), "Hello, {{name}}.\n");
+  await writeFile(join(folder, "slow.md"), "Please wait.\n");
+  return folder;
+}
+
+/** The command line in this process. */
+export async function inProcess(folder: string, args: readonly string[], more: Partial<CommandWorld> = {}) {
+  const written = { stdout: "", stderr: "" };
+  const output = (name: keyof typeof written) => ({ write: (text: string) => (written[name] += text) });
+  const world = { stdout: output("stdout"), stderr: output("stderr"), env: {}, cwd: folder, ...more };
+  return { code: await runCommandLine(args, world), ...written };
+}
+
 /** Runs the command line in pipes, to its end. */
 export function run(folder: string, args: readonly string[], more: Readonly<Record<string, string>> = {}) {
   return new Promise<Ended>((ended) => {
@@ -66,7 +87,7 @@ export function start(
 ): Running {
   const all = [process.execPath, ...program, ...args];
   const quoted = all.map((arg) => `'${arg}'`).join(" ");
-  const [command = "", ...rest] = inTerminal ? ["script", "-qec", quoted, "/dev/null"] : all;
+  const [command = "", ...rest] = inTerminal ? ["script", "-qec", `exec ${quoted}`, "/dev/null"] : all;
   const child = spawn(command, rest, { cwd: folder, env: { ...env, SHELL: "/bin/sh", ...more } });
   const written = { stdout: "", stderr: "" };
   const waiting = new Set<() => void>();

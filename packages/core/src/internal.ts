@@ -31,6 +31,7 @@ export type { PromptDescriptor } from "./prompt/descriptor.ts";
 export { wrappedSchema, wrapperKey } from "./prompt/output.ts";
 export type { OutputSpec } from "./prompt/output.ts";
 export { checkOverride, checkOverrideTexts, checkTag } from "./prompt/overrides.ts";
+export { paramsIn, parseText } from "./prompt/placeholders.ts";
 export { plainSchema } from "./prompt/plain-schema.ts";
 export { RenderFault } from "./prompt/render-fault.ts";
 export { schemasOf, sectionsIn } from "./prompt/template.ts";

@@ -1,5 +1,5 @@
 export { sample, split } from "./data/sample.ts";
-export { cross, defineEval } from "./define/define-eval.ts";
+export { cross, defineEval, isEval } from "./define/define-eval.ts";
 export type {
   Attempt,
   Data,

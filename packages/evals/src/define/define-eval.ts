@@ -81,6 +81,11 @@ export function defineEval<Row extends object, Output>(definition: EvalDefinitio
   return made as unknown as Eval;
 }
 
+/** Returns whether a value is what `defineEval` made, an export of a module for example. Never throws. */
+export function isEval(value: unknown): value is Eval {
+  return typeof value === "object" && value !== null && definitions.has(value);
+}
+
 /** @throws {DefinitionError} for anything but what `defineEval` made. */
 export function definitionOf(of: Eval): AnyDefinition {
   const definition = typeof of === "object" && of !== null ? definitions.get(of) : undefined;

@@ -1,0 +1,71 @@
+import type { StreamEvent } from "@proviso/core";
+import { jsonLine, printable } from "./terminal.ts";
+import type { World } from "./world.ts";
+
+/** What is known of an evaluation while it runs. */
+export interface Answered {
+  add(event: StreamEvent): void;
+  /** Ends the line that is open. */
+  end(): void;
+  /** The texts of all turns so far. */
+  text(): string;
+  facts(): {
+    readonly model: string;
+    readonly turns: number;
+    readonly durationMs: number;
+    readonly evaluationId: string;
+  };
+}
+
+/** How an evaluation is shown. */
+export interface Shown {
+  readonly isJson: boolean;
+  readonly isStream: boolean;
+}
+
+/** Keeps the texts of an evaluation's turns, and prints them as they come where that is wanted. */
+export function answered(world: World, { isJson, isStream }: Shown): Answered {
+  const startedAt = world.clock.now();
+  const texts = new Map<number, string>();
+  let model = "";
+  let evaluationId = "";
+  let turns = 0;
+  /** The turn whose text the line that is open shows. */
+  let open: number | undefined;
+  const shows = isStream && !isJson;
+  const end = (): void => {
+    if (open !== undefined) world.stdout.write("\n");
+    open = undefined;
+  };
+  const show = (turn: number, text: string): void => {
+    if (!shows || text === "") return;
+    if (open !== turn) end();
+    open = turn;
+    world.stdout.write(printable(text));
+  };
+  return {
+    end,
+    text: () => [...texts.values()].filter((text) => text !== "").join("\n"),
+    facts: () => ({ model, turns, evaluationId, durationMs: world.clock.now() - startedAt }),
+    add(event) {
+      if (isJson && isStream) world.out(jsonLine(event));
+      if (event.type === "app") return;
+      evaluationId = event.evaluationId;
+      if (event.type === "prompt.rendered") ({ model } = event);
+      else if (event.type === "text.delta") {
+        texts.set(event.turn, (texts.get(event.turn) ?? "") + event.text);
+        show(event.turn, event.text);
+      } else if (event.type === "text.reset") {
+        texts.delete(event.turn);
+        if (open === undefined) return;
+        end();
+        world.err("the answer broke off and is asked for again");
+      } else if (event.type === "provider.responded") {
+        turns += 1;
+        ({ model } = event);
+        if (!texts.has(event.turn)) show(event.turn, event.text);
+        texts.set(event.turn, event.text);
+      }
+    },
+  };
+}

@@ -1,0 +1,17 @@
+import { definePrompt } from "@proviso/core";
+import { z } from "zod";
+
+// Prompts for `proviso run`.
+export const greet = definePrompt({
+  ns: "cli",
+  key: "greet",
+  params: z.object({ name: z.string(), times: z.number().int().optional(), loud: z.boolean().default(false) }),
+  text: "Greet {{name}}, {{times}} times, loud: {{loud}}.",
+});
+export const measure = definePrompt({
+  key: "measure",
+  params: z.object({ words: z.array(z.string()) }),
+  output: z.object({ length: z.number(), said: z.string() }),
+  text: "Measure this.",
+});
+export const fixed = definePrompt({ key: "fixed", text: "Say yes." }).bind();
