@@ -1,15 +1,22 @@
 import { messageOf } from "@proviso/core/internal";
 import { scorerOf, type AnyDefinition, type ReadyScorer } from "../define/define-eval.ts";
-import type { Attempt, FailedAttempt } from "../definition.ts";
+import type { Attempt, FailedAttempt, ScorerLike } from "../definition.ts";
 import type { AttemptRecord } from "../results.ts";
 
 type Scores = AttemptRecord["scores"];
 
-/** Scores an attempt by each scorer that applies to its row. What a scorer throws leaves the attempt unscored by it. */
-export async function scoresOf(definition: AnyDefinition, attempt: Attempt | FailedAttempt): Promise<Scores> {
+/**
+ * Scores an attempt by each scorer that applies to its row, or by those of them that are wanted. What a scorer throws leaves
+ * the attempt unscored by it.
+ */
+export async function scoresOf(
+  definition: AnyDefinition,
+  attempt: Attempt | FailedAttempt,
+  wanted?: readonly string[],
+): Promise<Scores> {
   const scores: Record<string, Scores[string]> = {};
-  for (const [name, given] of Object.entries(definition.scorers)) {
-    const scorer = scorerOf(given);
+  for (const name of wanted ?? Object.keys(definition.scorers)) {
+    const scorer = scorerOf(definition.scorers[name] as ScorerLike<object, unknown>);
     try {
       if (scorer.appliesTo?.(attempt.row as object) === false) continue;
       const { range } = scorer;

@@ -1,0 +1,2 @@
+export { readRun, writeRun } from "./run-files.ts";
+export { sqliteEvalStore } from "./sqlite-eval-store.ts";
