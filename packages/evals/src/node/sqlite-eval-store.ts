@@ -4,7 +4,6 @@
 import { DefinitionError, systemClock } from "@proviso/core";
 import { sqliteError, whenFree } from "@proviso/node/internal";
 import { resolve } from "node:path";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { AttemptRecord, EvalStore, Fingerprint } from "../results.ts";
 import { openEvalFile, type Change, type EvalFile } from "./sqlite-eval-file.ts";
 
@@ -105,7 +104,8 @@ class SqliteEvalStore implements EvalStore, Disposable {
   /** Writes what waits, turn by turn. Never rejects: each change has its own promise. */
   async #writeAll(): Promise<void> {
     while (this.#waiting.length > 0) {
-      await nextTurn();
+      // Attempts that begin or end in one turn of the loop share a commit.
+      await systemClock.sleep(0);
       const waiting = this.#take();
       try {
         await this.#try("Writing", () => this.#flush(waiting));
