@@ -2,7 +2,10 @@
 import { scorerOf, type AnyDefinition } from "../define/define-eval.ts";
 import type { Attempt, FailedAttempt, ScorerLike } from "../definition.ts";
 import type { AttemptRecord } from "../results.ts";
-import type { PlannedAttempt } from "./attempt.ts";
+import type { Usage } from "@proviso/core";
+import { addUsage, noUsage } from "@proviso/core/internal";
+import { JudgesOfAttempt } from "../judges/asking.ts";
+import type { AttemptWorld, PlannedAttempt } from "./attempt.ts";
 import { scoresOf } from "./scoring.ts";
 
 /** The scorers that apply to the row and whose score is not kept; of an attempt that is tried again, the failed ones too. */
@@ -28,7 +31,14 @@ function appliesTo(given: ScorerLike<object, unknown>, row: object): boolean {
   }
 }
 
-/** Returns the kept attempt with new scores. undefined: a scorer needs what is not kept, so it has to be made again. */
+/** A record with new scores; or a scorer needs what is not kept; or the end of the run cut a judge short. */
+export type Rescored = { readonly usage: Usage } & (
+  | { readonly record: AttemptRecord }
+  | { readonly isShort: true }
+  | { readonly notRun: "budget" | "aborted" }
+);
+
+/** Scores a kept attempt by the scorers whose scores are missing. */
 export async function rescored(
   definition: AnyDefinition,
   {
@@ -36,18 +46,23 @@ export async function rescored(
     kept,
     scorers,
   }: { readonly planned: PlannedAttempt; readonly kept: AttemptRecord; readonly scorers: readonly string[] },
-): Promise<AttemptRecord | undefined> {
+  world: AttemptWorld,
+): Promise<Rescored> {
   const { failure, scores } = kept;
   // The failure itself is not kept: only its reason and its message are.
   if (failure !== undefined && scorers.some((name) => scorerOf(definition.scorers[name] as never).scoreFailure)) {
-    return undefined;
+    return { isShort: true, usage: noUsage };
   }
   const attempt = new KeptAttempt(planned, kept);
   // A failure counts as the worst value, and no scorer is asked.
   const of = failure === undefined ? attempt : ({ row: planned.row.row, failure } as unknown as FailedAttempt);
-  const made = await scoresOf(definition, of, scorers);
-  if (attempt.isShort) return undefined;
-  return { ...kept, scores: { ...scores, ...made } };
+  const judges = new JudgesOfAttempt(world);
+  const made = await scoresOf(definition, of, { ask: judges.ask, wanted: scorers });
+  if (judges.cut !== undefined) return { notRun: judges.cut, usage: judges.usage };
+  // What was spent before a scorer read too much is spent.
+  if (attempt.isShort) return { isShort: true, usage: judges.usage };
+  const judgeUsage = addUsage(kept.judgeUsage, judges.usage);
+  return { record: { ...kept, scores: { ...scores, ...made }, judgeUsage }, usage: judges.usage };
 }
 
 /** An attempt as far as it is kept. Reading the rest throws. */

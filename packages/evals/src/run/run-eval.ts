@@ -6,6 +6,7 @@ import { sharedPacing } from "@proviso/runtime/routing";
 import { namedRows, ordered, type NamedRow } from "../data/rows.ts";
 import { definitionOf, variantsOf, type ReadyVariant } from "../define/define-eval.ts";
 import type { Eval } from "../definition.ts";
+import { keepRows } from "../judges/labels.ts";
 import { reportOf, type Reported } from "../report/report.ts";
 import { savedBaseline } from "../report/saved.ts";
 import { outsideReasons } from "../scores/outside.ts";
@@ -34,7 +35,7 @@ export async function runEval(of: Eval, options: RunOptions = {}): Promise<EvalR
   const variants = variantsOf(definition);
   const baseline = savedBaseline(definition.name, options.compareWith);
   requireBaseline(definition, variants, baseline !== undefined);
-  await requirePrices(definition.name, variants, trackerOf(options.budget)?.budget.maxCostUsd);
+  await requirePrices(definition, variants, trackerOf(options.budget)?.budget.maxCostUsd);
   const rows = ordered(await namedRows(definition.data, definition), options.seed ?? 1);
   const fingerprint = fingerprintOf(definition, rows, variants);
   const run = new EvalRun({ definition, variants, rows, fingerprint, baseline, options });
@@ -93,7 +94,9 @@ class EvalRun {
     await this.#runAll(missing, { newId, store });
     const of = { ...this.#parts, records: this.#records, ended: this.#ended, spent: this.#spent, lost: this.#lost };
     const startedAt = new Date(this.#startedAt).toISOString();
-    return reportOf({ ...of, runId, startedAt, looks: this.#looks });
+    const report = reportOf({ ...of, runId, startedAt, looks: this.#looks });
+    keepRows(report, new Map(this.#parts.rows.map(({ id, row }) => [id, row])));
+    return report;
   }
 
   #planned(): readonly PlannedAttempt[] {
@@ -142,7 +145,7 @@ class EvalRun {
     const worker = async (): Promise<void> => {
       for (const each of queue) {
         if (this.#isOver(options.signal)) return;
-        if (each.kept !== undefined && (await this.#rescore(each, each.kept, store))) continue;
+        if (each.kept !== undefined && (await this.#rescore(each, each.kept, { world, store }))) continue;
         if (this.#isOver(options.signal) || !(await this.#make(each.planned, world, store))) return;
       }
     };
@@ -155,12 +158,21 @@ class EvalRun {
   }
 
   /** Scores what is kept by the scorers that changed. false: it takes more than what is kept. */
-  async #rescore({ planned, scorers }: MissingAttempt, kept: AttemptRecord, store: EvalStore): Promise<boolean> {
-    const scored = await rescored(this.#parts.definition, { planned, kept, scorers });
-    if (scored === undefined) return false;
-    await store.finish(scored);
+  async #rescore(
+    { planned, scorers }: MissingAttempt,
+    kept: AttemptRecord,
+    { world, store }: { readonly world: AttemptWorld; readonly store: EvalStore },
+  ): Promise<boolean> {
+    const scored = await rescored(this.#parts.definition, { planned, kept, scorers }, world);
+    this.#spent = addUsage(this.#spent, scored.usage);
+    if ("isShort" in scored) return false;
+    if ("notRun" in scored) {
+      if (scored.notRun === "budget") this.#end("budget", "The budget is spent.");
+      return true;
+    }
+    await store.finish(scored.record);
     this.#reused += 1;
-    this.#count(scored);
+    this.#count(scored.record);
     this.#look();
     this.#progress();
     return true;
