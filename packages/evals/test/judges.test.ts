@@ -1,4 +1,10 @@
-import { definePrompt, type ModelRequest, type ProviderAdapter } from "@proviso/core";
+import {
+  definePrompt,
+  type ModelFailure,
+  type ModelRequest,
+  type ModelResponse,
+  type ProviderAdapter,
+} from "@proviso/core";
 import { contentHash } from "@proviso/core/internal";
 import {
   agreement,
@@ -35,11 +41,10 @@ function referee(passes: (text: string) => boolean | Error, requests: ModelReque
     name: "referee",
     model: "referee-1",
     capabilities: { tools: true, nativeOutput: true },
-    async generate(request) {
+    async generate(request): Promise<ModelResponse | ModelFailure> {
       requests.push(request);
       const verdict = passes(request.messages.map(({ text }) => text).join("\n"));
-      if (verdict instanceof Error)
-        return { failure: "provider", reason: "server", message: verdict.message, status: 500 };
+      if (verdict instanceof Error) return { failure: "provider", reason: "unknown", message: verdict.message };
       return {
         message: { role: "assistant", text: JSON.stringify({ reason: "Because.", passes: verdict }), toolCalls: [] },
         finishReason: "stop",
@@ -224,7 +229,7 @@ describe("labels", () => {
     ]);
   });
 
-  it("EVL-18 fewer than 30 drawn labels, and labels drawn by hand, correct nothing, and that is said", async () => {
+  it("EVL-18 fewer than 30 drawn labels, and labels drawn by hand, correct nothing, and the table shows it", async () => {
     const first = await runEval(greetings({ good: biased([]) }, { count: 100 }));
     const byHand = filled(first, 60).map(({ drawn: _drawn, ...label }) => label);
     for (const labels of [filled(first, 29), byHand]) {
@@ -236,7 +241,7 @@ describe("labels", () => {
     }
   });
 
-  it("EVL-18 a label counts for that very answer alone, and one that nobody filled in for none", async () => {
+  it("EVL-18 a label counts for that very answer alone, and one that was not filled in for none", async () => {
     const first = await runEval(greetings({ good: biased([]) }, { count: 60 }));
     const others = filled(first, 60).map((label) => ({ ...label, output: contentHash("Another answer.") }));
     const empty = toLabel(first, { count: 60 }) as unknown as readonly Label[];

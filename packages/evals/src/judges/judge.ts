@@ -155,7 +155,7 @@ function shownAsJson({ row, output }: Attempt): string {
 }
 
 /** The text in a block whose fence is longer than any in it (EVL-16). */
-export function fenced(text: string): string {
+function fenced(text: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/gu)].map(([run]) => run.length));
   const fence = "`".repeat(longest + 1);
   return `${fence}\n${text}\n${fence}`;

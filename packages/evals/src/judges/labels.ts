@@ -10,7 +10,7 @@ export interface Label {
   readonly output: string;
   /** The verdict, as a scorer would give it. */
   readonly value: boolean | number;
-  /** Who gave it. Default: not known. */
+  /** The name of the person. Default: not known. */
   readonly by?: string | undefined;
   /** The place in the random order, set by `toLabel`. A label without it serves the agreement alone. */
   readonly drawn?: { readonly seed: number; readonly place: number } | undefined;

@@ -25,7 +25,7 @@ export function scoreEstimate(view: View, of: Asked, level: Level): Estimate | u
   return corrected(view, of, level) ?? plainEstimate(view, of, level);
 }
 
-/** The same with what labels say of the judge. */
+/** Like `scoreEstimate`, with how far labels agree with the judge. */
 export function scoreReport(view: View, of: Asked, level: Level): ScoreReport | undefined {
   const uncorrected = plainEstimate(view, of, level);
   const pairs = labelsOf(of) === undefined ? [] : labelledPairs(view, of);
