@@ -67,7 +67,8 @@ export async function namedRows<Row extends object>(
   return named;
 }
 
-function listed(faults: readonly string[]): string {
+/** Joins faults, at most 20 of them and then a count. */
+export function listed(faults: readonly string[]): string {
   const shown = faults.slice(0, mostListed).join("; ");
   return faults.length > mostListed ? `${shown}; and ${faults.length - mostListed} more` : shown;
 }
