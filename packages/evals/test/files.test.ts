@@ -19,7 +19,12 @@ async function fileOf(content: string | Uint8Array): Promise<string> {
 }
 
 const Mail = z.object({ id: z.string(), text: z.string() });
-const rowsOf = async (rows: AsyncIterable<object>) => Array.fromAsync(rows);
+async function rowsOf(rows: AsyncIterable<object>): Promise<readonly object[]> {
+  const all: object[] = [];
+  for await (const row of rows) all.push(row);
+  return all;
+}
+
 const refused = async (rows: AsyncIterable<object>): Promise<string> => {
   const error: unknown = await rowsOf(rows).catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(DefinitionError);
