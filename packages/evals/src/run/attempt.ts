@@ -227,13 +227,22 @@ async function closed(stage: Stage | undefined): Promise<void> {
   }
 }
 
+/** The hashes of templates: most evals have one, and a row for each of its prompts. */
+const templateHashes = new WeakMap<object, string>();
+
+function templateHash(descriptor: object): string {
+  let hash = templateHashes.get(descriptor);
+  if (hash === undefined) templateHashes.set(descriptor, (hash = contentHash(descriptor)));
+  return hash;
+}
+
 /** The hash of what a variant is, and of what it shows the model first for this row. */
 export function subjectHashOf(variantHash: string, of: ReadyVariant, row: NamedRow<object>): string {
   if (!("prompt" in of.subject)) return contentHash([variantHash, String(of.subject.task)]);
   try {
     const prompt = of.subject.prompt(row.row);
     const { text } = prompt.render();
-    return contentHash([variantHash, text, prompt.template.descriptor]);
+    return contentHash([variantHash, text, templateHash(prompt.template.descriptor)]);
   } catch {
     // A prompt that cannot be rendered fails when it is evaluated.
     return contentHash([variantHash, row.hash]);

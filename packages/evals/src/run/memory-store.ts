@@ -56,6 +56,7 @@ export function currentScores(
   return { ...record, scores: Object.fromEntries(scores) };
 }
 
+/** Names an attempt by one text. The length keeps two names apart that are one when they are joined. */
 export function keyOf({ rowId, variant, repetition }: AttemptKey): string {
-  return JSON.stringify([rowId, variant, repetition]);
+  return `${rowId.length} ${repetition} ${rowId}${variant}`;
 }
