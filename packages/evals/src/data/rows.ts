@@ -79,7 +79,10 @@ export function listed(faults: readonly string[]): string {
  */
 export function ordered<Row>(rows: readonly NamedRow<Row>[], seed: number): readonly NamedRow<Row>[] {
   return rows
-    .map((row) => ({ row, of: contentHash([seed, row.group ?? row.id]), by: contentHash([seed, row.id]) }))
+    .map((row) => {
+      const by = contentHash([seed, row.id]);
+      return { row, of: row.group === undefined ? by : contentHash([seed, row.group]), by };
+    })
     .toSorted((a, b) => compared(a.of, b.of) || compared(a.by, b.by))
     .map(({ row }) => row);
 }
