@@ -14,6 +14,9 @@ export type {
   Variant,
   VariantSettings,
 } from "./definition.ts";
+export { judge, judgeWith } from "./judges/judge.ts";
+export { toLabel } from "./judges/labels.ts";
+export type { Label } from "./judges/labels.ts";
 export { formatReport } from "./report/format.ts";
 export type { FormatOptions } from "./report/format.ts";
 export { formatJUnit } from "./report/junit.ts";
@@ -29,6 +32,7 @@ export type {
   GateReport,
   Measure,
   SavedRun,
+  ScoreReport,
   VariantReport,
 } from "./results.ts";
 export { memoryEvalStore } from "./run/memory-store.ts";
@@ -39,5 +43,7 @@ export type { ExpectedCall } from "./scores/calls.ts";
 export { outsideReasons } from "./scores/outside.ts";
 export { similar } from "./scores/similar.ts";
 export { closeTo, contains, exact, fits } from "./scores/values.ts";
+export { agreement } from "./statistics/agreement.ts";
+export type { Agreement } from "./statistics/agreement.ts";
 export type { Estimate, Observation } from "./statistics/estimate.ts";
 export type { Verdict } from "./statistics/gates.ts";

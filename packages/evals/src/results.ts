@@ -1,5 +1,6 @@
 // What a run of an eval comes to, as plain JSON.
 import type { ErrorReason, Usage } from "@proviso/core";
+import type { Agreement } from "./statistics/agreement.ts";
 import type { Estimate } from "./statistics/estimate.ts";
 import type { Verdict } from "./statistics/gates.ts";
 
@@ -41,6 +42,12 @@ export interface Counts {
 /** What is measured of an attempt, and not scored. */
 export type Measure = "costUsd" | "inputTokens" | "outputTokens" | "turns" | "durationMs";
 
+/** A score, and of a judge with labels what they say of it. */
+export interface ScoreReport extends Estimate {
+  /** How far the judge agrees with people, and its own mean. Left out: no scored answer has a label. */
+  readonly judged?: Agreement & { readonly uncorrected: Estimate };
+}
+
 /** What is known of a variant. */
 export interface VariantReport {
   /** The name of the adapter. */
@@ -50,7 +57,7 @@ export interface VariantReport {
   /** What became of its attempts. */
   readonly counts: Counts;
   /** The scores, by scorer; left out where fewer than two groups of rows have a score, for which there is no interval. */
-  readonly scores: Readonly<Record<string, Estimate>>;
+  readonly scores: Readonly<Record<string, ScoreReport>>;
   /** What one attempt takes; undefined: not known, or of fewer than two groups of rows. */
   readonly measures: Readonly<Record<Measure, Estimate | undefined>>;
   /** What its attempts spent. */

@@ -11,6 +11,8 @@ export { variablesNamed } from "./processes/variables.ts";
 export { within } from "./processes/within.ts";
 export { lentConnection } from "./sqlite-lent.ts";
 export type { LentConnection, SqliteLender } from "./sqlite-lent.ts";
+export { lifeOf, thisProcess } from "./owner.ts";
+export type { Owner } from "./owner.ts";
 export { makePrivate } from "./private-file.ts";
 export { sqliteError } from "./sqlite-error.ts";
 export { sqliteModule } from "./sqlite-module.ts";

@@ -12,6 +12,7 @@ export interface Owner {
   readonly startedAt: string;
 }
 
+/** Returns this process as others can look for it. */
 export function thisProcess(): Owner {
   return {
     host: hostname(),

@@ -67,7 +67,8 @@ export async function namedRows<Row extends object>(
   return named;
 }
 
-function listed(faults: readonly string[]): string {
+/** Joins faults, at most 20 of them and then a count. */
+export function listed(faults: readonly string[]): string {
   const shown = faults.slice(0, mostListed).join("; ");
   return faults.length > mostListed ? `${shown}; and ${faults.length - mostListed} more` : shown;
 }
@@ -78,7 +79,10 @@ function listed(faults: readonly string[]): string {
  */
 export function ordered<Row>(rows: readonly NamedRow<Row>[], seed: number): readonly NamedRow<Row>[] {
   return rows
-    .map((row) => ({ row, of: contentHash([seed, row.group ?? row.id]), by: contentHash([seed, row.id]) }))
+    .map((row) => {
+      const by = contentHash([seed, row.id]);
+      return { row, of: row.group === undefined ? by : contentHash([seed, row.group]), by };
+    })
     .toSorted((a, b) => compared(a.of, b.of) || compared(a.by, b.by))
     .map(({ row }) => row);
 }

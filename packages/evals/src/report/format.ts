@@ -2,7 +2,8 @@
 import { DefinitionError } from "@proviso/core";
 import { isProven } from "../statistics/gates.ts";
 import type { Estimate } from "../statistics/estimate.ts";
-import type { AttemptRecord, Difference, EvalReport, VariantReport } from "../results.ts";
+import type { AttemptRecord, Difference, EvalReport, ScoreReport, VariantReport } from "../results.ts";
+import { fewestLabels } from "./judged.ts";
 import { gateLine, shownNumber as number } from "./gate-line.ts";
 
 /** How a report is shown. */
@@ -43,11 +44,24 @@ function scoreLines({ variants, differences, baseline, fingerprint }: EvalReport
       const difference = differences[name]?.[scorer];
       const against = "saved" in baseline ? "the saved run" : baseline.variant;
       lines.push(`${scorer.padEnd(12)} ${name.padEnd(16)} ${estimateText(estimate)}`);
+      lines.push(...judgeLines(estimate?.judged, estimate?.method));
       if (difference !== undefined)
         lines.push(`${" ".repeat(13)}${`less ${against}`.padEnd(16)} ${differenceText(difference)}`);
     }
   }
   return lines;
+}
+
+/** The judge's own mean, and how far it agrees with people. */
+function judgeLines(judged: ScoreReport["judged"], method: ScoreReport["method"] | undefined): readonly string[] {
+  if (judged === undefined) return [];
+  const { uncorrected, kappa, n } = judged;
+  const agreed = `kappa ${number(kappa.value)}  ${number(kappa.low)} … ${number(kappa.high)} of ${plural(n, "label")}`;
+  const own =
+    method === "prediction-powered"
+      ? `${number(uncorrected.value)}; ${agreed}`
+      : `not corrected, fewer than ${fewestLabels} drawn labels; ${agreed}`;
+  return [`${" ".repeat(13)}${"the judge alone".padEnd(16)} ${own}`];
 }
 
 function estimateText(estimate: Estimate | undefined): string {

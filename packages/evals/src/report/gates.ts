@@ -4,7 +4,8 @@ import type { Level } from "../statistics/estimate.ts";
 import { atLeastVerdict, familyConfidence, noWorseVerdict, passesGate, sharedVerdict } from "../statistics/gates.ts";
 import type { Ends } from "../statistics/gates.ts";
 import type { GateReport } from "../results.ts";
-import { differenceOf, estimateOf, type Sides } from "./numbers.ts";
+import { scoreEstimate } from "./judged.ts";
+import { differenceOf, type Sides } from "./numbers.ts";
 import type { Baseline } from "./baseline.ts";
 import { rowValues, scoreOf, type Outside, type RowValues, type View } from "./view.ts";
 
@@ -77,7 +78,7 @@ export function decided(
     const isKnown = own.unscored.size <= mostUnscored * (own.unscored.size + own.values.size);
     const { on, verdicts } =
       gate === "atLeast"
-        ? atLeastOn(view, { variant, scorer, range, bound, lessIsBetter }, of.level)
+        ? atLeastOn(view, { definition: of.definition, variant, scorer, range, bound, lessIsBetter }, of.level)
         : noWorseOn(sidesOf(view, of.baseline, { variant, scorer, range }), { range, bound, lessIsBetter }, of.level);
     const verdict = isKnown && on !== undefined ? sharedVerdict(verdicts) : "unsettled";
     return { scorer, variant, gate, bound, verdict, passes: passesGate(verdict, unsettled), on };
@@ -92,11 +93,15 @@ interface Bounded {
 
 function atLeastOn(
   view: View,
-  { variant, scorer, range, bound, lessIsBetter }: Bounded & { readonly variant: string; readonly scorer: string },
+  {
+    bound,
+    lessIsBetter,
+    ...asked
+  }: Bounded & { readonly definition: AnyDefinition; readonly variant: string; readonly scorer: string },
   level: Level,
 ) {
   const estimates = (["scored", "worst", "best"] as const).map((outside) =>
-    estimateOf(rowValues(view, variant, scoreOf(scorer, range, outside)), level, range),
+    scoreEstimate(view, { ...asked, outside }, level),
   );
   return {
     on: estimates[0],

@@ -3,13 +3,23 @@ import { addUsage, noUsage } from "@proviso/core/internal";
 import type { NamedRow } from "../data/rows.ts";
 import { scorerOf, type AnyDefinition, type ReadyVariant } from "../define/define-eval.ts";
 import type { EarlyLooks } from "../run/early-looks.ts";
-import { levelOf, type Estimate, type Level } from "../statistics/estimate.ts";
-import type { AttemptRecord, Counts, Difference, EvalReport, Fingerprint, Measure, VariantReport } from "../results.ts";
+import { levelOf, type Level } from "../statistics/estimate.ts";
+import type {
+  AttemptRecord,
+  Counts,
+  Difference,
+  EvalReport,
+  Fingerprint,
+  Measure,
+  ScoreReport,
+  VariantReport,
+} from "../results.ts";
 import { firstVariant, type Baseline } from "./baseline.ts";
 import { decided, decisionsOf, gateConfidence, sidesOf } from "./gates.ts";
+import { scoreReport } from "./judged.ts";
 import { differenceOf, estimateOf } from "./numbers.ts";
 import { savedAsBaseline, type savedBaseline } from "./saved.ts";
-import { attemptsOf, rowValues, scoreOf, type Pick as PickNumber, type View } from "./view.ts";
+import { attemptsOf, rowValues, type Pick as PickNumber, type View } from "./view.ts";
 
 /** What a report is made of. */
 export interface Reported {
@@ -101,10 +111,11 @@ function recordsOf({ records, definition }: Reported, rowId: string, variant: st
 
 function variantReport({ of, view, level }: Making, { name, adapter }: ReadyVariant): VariantReport {
   const own = [...of.records.values()].filter(({ variant }) => variant === name);
-  const scores: Record<string, Estimate> = {};
+  const scores: Record<string, ScoreReport> = {};
   for (const [scorer, given] of Object.entries(of.definition.scorers)) {
     const { range } = scorerOf(given);
-    const estimate = estimateOf(rowValues(view, name, scoreOf(scorer, range, "scored")), level, range);
+    const asked = { definition: of.definition, variant: name, scorer, range, outside: "scored" } as const;
+    const estimate = scoreReport(view, asked, level);
     if (estimate !== undefined) scores[scorer] = estimate;
   }
   const measured = measureNames.map((measure) => [

@@ -78,19 +78,43 @@ function meanOf(attempts: readonly AttemptRecord[], scorer: string): number | nu
 /** Reads a saved run to compare with. @throws {DefinitionError} for one of another eval, of a newer form, or damaged. */
 export function savedBaseline(name: string, given: SavedRun | undefined): Saved | undefined {
   if (given === undefined) return undefined;
-  const saved = given as Partial<Saved>;
-  if (!isRecord(given) || saved.format !== format) {
-    throw new DefinitionError(
-      `compareWith takes what saveRun returns, of the form ${format}: not ${describeValue(given)}.`,
-    );
+  return savedRunOf(given, "compareWith", name);
+}
+
+/** Checks a saved run. @throws {DefinitionError} that begins with `what`. */
+export function savedRunOf(given: unknown, what: string, ofEval?: string): Saved {
+  const saved = (isRecord(given) ? given : {}) as Partial<Saved>;
+  if (saved.format !== format) {
+    const found = saved.format === undefined ? describeValue(given) : describeValue(saved.format);
+    throw new DefinitionError(`${what} is not what saveRun returns, of the form ${format}: it is ${found}.`);
   }
-  if (saved.name !== name)
-    throw new DefinitionError(`compareWith is a run of the eval "${String(saved.name)}", not of "${name}".`);
-  const { rows, fingerprint } = saved;
+  const { rows, fingerprint, name, runId, startedAt, repetitions } = saved;
+  if (ofEval !== undefined && name !== ofEval) {
+    throw new DefinitionError(`${what} is a run of the eval "${String(name)}", not of "${ofEval}".`);
+  }
   const isWhole =
-    Array.isArray(rows) && isRecord(fingerprint) && rows.every((row) => isRecord(row) && isRecord(row.scores));
-  if (!isWhole) throw new DefinitionError(`The saved run of "${name}" in compareWith is damaged: save it again.`);
+    [name, runId, startedAt].every((text) => typeof text === "string") &&
+    Number.isSafeInteger(repetitions) &&
+    isRecord(fingerprint) &&
+    isRecord(fingerprint.scorers) &&
+    isRecord(fingerprint.variants) &&
+    Array.isArray(rows) &&
+    rows.every(isSavedRow);
+  if (!isWhole) throw new DefinitionError(`${what} is damaged: save the run of "${String(name)}" again.`);
   return saved as Saved;
+}
+
+function isSavedRow(row: unknown): boolean {
+  if (!isRecord(row) || !isRecord(row["scores"])) return false;
+  const isNamed = [row["id"], row["hash"], row["variant"]].every((text) => typeof text === "string");
+  return isNamed && Object.values(row["scores"]).every((score) => score === null || typeof score === "number");
+}
+
+/** A saved run as text: a row a line, so that a comparison of two files shows what changed. */
+export function savedLines({ rows, ...head }: Saved): string {
+  const fields = Object.entries(head).map(([key, value]) => `  ${JSON.stringify(key)}: ${JSON.stringify(value)},`);
+  const lines = rows.map((row) => `    ${JSON.stringify(row)}`);
+  return ["{", ...fields, '  "rows": [', lines.join(",\n"), "  ]", "}", ""].join("\n");
 }
 
 /** Compares each variant with the saved one of its name, or else with the first one that was saved. */

@@ -5,7 +5,7 @@ import { outsideReasons } from "../scores/outside.ts";
 import type { Observation } from "../statistics/estimate.ts";
 import type { AttemptRecord } from "../results.ts";
 
-/** The attempts that numbers are made of. */
+/** The attempts that numbers are made of. What is computed of a view is kept, so nothing is added to one. */
 export interface View {
   /** The rows, in the order of the run; of a run that ended early, the first of them. */
   readonly rows: readonly NamedRow<object>[];
@@ -42,12 +42,27 @@ export function attemptsOf(view: View, rowId: string, variant: string): readonly
   return attempts;
 }
 
+/** The attempts by view and variant, row by row: each score and measure of a report is made of the same ones. */
+const attemptsOfViews = new WeakMap<View, Map<string, readonly (readonly AttemptRecord[] | undefined)[]>>();
+
+function attemptsByRow(view: View, variant: string): readonly (readonly AttemptRecord[] | undefined)[] {
+  let byVariant = attemptsOfViews.get(view);
+  if (byVariant === undefined) attemptsOfViews.set(view, (byVariant = new Map()));
+  let attempts = byVariant.get(variant);
+  if (attempts === undefined) {
+    attempts = view.rows.map(({ id }) => attemptsOf(view, id, variant));
+    byVariant.set(variant, attempts);
+  }
+  return attempts;
+}
+
 /** One number a row: the mean of its repetitions. */
 export function rowValues(view: View, variant: string, pick: Pick): RowValues {
   const values = new Map<string, RowValue>();
   const unscored = new Set<string>();
-  for (const { id, hash, group } of view.rows) {
-    const numbers = attemptsOf(view, id, variant)?.map(pick) ?? [];
+  const attempts = attemptsByRow(view, variant);
+  for (const [place, { id, hash, group }] of view.rows.entries()) {
+    const numbers = attempts[place]?.map(pick) ?? [];
     if (numbers.includes("unscored")) unscored.add(id);
     const known = numbers.filter((number): number is number => typeof number === "number");
     if (known.length === 0 || known.length < numbers.length) continue;

@@ -21,6 +21,7 @@ import type { NamedRow } from "../data/rows.ts";
 import type { AnyDefinition, ReadyVariant } from "../define/define-eval.ts";
 import type { Attempt, FailedAttempt } from "../definition.ts";
 import type { AttemptKey, AttemptRecord } from "../results.ts";
+import { JudgesOfAttempt } from "../judges/asking.ts";
 import { scoresOf } from "./scoring.ts";
 
 /** What all attempts of a run share. */
@@ -79,7 +80,10 @@ export async function attempted(
     if (ended.reason === "budget_error" && world.budget !== undefined) return { notRun: "budget", usage: spent.usage };
     if (world.signal.aborted) return { notRun: "aborted", usage: spent.usage };
     const durationMs = Math.max(0, world.clock.now() - startedAt);
-    return await recorded(definition, planned, { stage, ended, spent, durationMs });
+    const judges = new JudgesOfAttempt(world);
+    const record = await recorded(definition, planned, { stage, ended, spent, durationMs, judges });
+    if (judges.cut !== undefined) return { notRun: judges.cut, usage: addUsage(spent.usage, judges.usage) };
+    return record;
   } finally {
     await closed(stage);
   }
@@ -164,9 +168,15 @@ function unforeseen(message: string, cause: unknown, usage: Usage): EvaluationFa
 async function recorded(
   definition: AnyDefinition,
   planned: PlannedAttempt,
-  of: { readonly stage: Stage | undefined; readonly ended: Ended; readonly spent: Spent; readonly durationMs: number },
+  of: {
+    readonly stage: Stage | undefined;
+    readonly ended: Ended;
+    readonly spent: Spent;
+    readonly durationMs: number;
+    readonly judges: JudgesOfAttempt;
+  },
 ): Promise<AttemptRecord> {
-  const { stage, ended, spent, durationMs } = of;
+  const { stage, ended, spent, durationMs, judges } = of;
   const { rowId, variant, repetition, row, subjectHash } = planned;
   const events = stage?.events ?? [];
   const turns = events.filter((event) => event.type === "provider.responded").length;
@@ -186,7 +196,7 @@ async function recorded(
   };
   const attempt: Attempt | FailedAttempt =
     ended.failure === undefined ? { ...base, output: ended.output } : { ...base, failure: ended.failure };
-  const scores = await scoresOf(definition, attempt);
+  const scores = await scoresOf(definition, attempt, judges);
   return {
     rowId,
     variant,
@@ -201,7 +211,7 @@ async function recorded(
         }),
     scores,
     usage: spent.usage,
-    judgeUsage: noUsage,
+    judgeUsage: judges.usage,
     model: spent.model,
     turns,
     durationMs,
@@ -217,13 +227,22 @@ async function closed(stage: Stage | undefined): Promise<void> {
   }
 }
 
+/** The hashes of templates: most evals have one, and a row for each of its prompts. */
+const templateHashes = new WeakMap<object, string>();
+
+function templateHash(descriptor: object): string {
+  let hash = templateHashes.get(descriptor);
+  if (hash === undefined) templateHashes.set(descriptor, (hash = contentHash(descriptor)));
+  return hash;
+}
+
 /** The hash of what a variant is, and of what it shows the model first for this row. */
 export function subjectHashOf(variantHash: string, of: ReadyVariant, row: NamedRow<object>): string {
   if (!("prompt" in of.subject)) return contentHash([variantHash, String(of.subject.task)]);
   try {
     const prompt = of.subject.prompt(row.row);
     const { text } = prompt.render();
-    return contentHash([variantHash, text, prompt.template.descriptor]);
+    return contentHash([variantHash, text, templateHash(prompt.template.descriptor)]);
   } catch {
     // A prompt that cannot be rendered fails when it is evaluated.
     return contentHash([variantHash, row.hash]);

@@ -1,16 +1,19 @@
 // Runs every row on every variant: what is kept is used again, the rest is asked, within the run's limits.
-import { DefinitionError, systemClock, type Usage } from "@proviso/core";
+import { systemClock, type Usage } from "@proviso/core";
 import { addUsage, noUsage } from "@proviso/core/internal";
-import { internalsOf, systemId, trackerOf } from "@proviso/runtime/internal";
+import { systemId, trackerOf } from "@proviso/runtime/internal";
 import { sharedPacing } from "@proviso/runtime/routing";
 import { namedRows, ordered, type NamedRow } from "../data/rows.ts";
-import { definitionOf, variantsOf, type AnyDefinition, type ReadyVariant } from "../define/define-eval.ts";
+import { definitionOf, variantsOf, type ReadyVariant } from "../define/define-eval.ts";
 import type { Eval } from "../definition.ts";
+import { keepRows } from "../judges/labels.ts";
 import { reportOf, type Reported } from "../report/report.ts";
 import { savedBaseline } from "../report/saved.ts";
 import { outsideReasons } from "../scores/outside.ts";
-import type { AttemptRecord, EvalReport } from "../results.ts";
+import type { AttemptRecord, EvalReport, EvalStore } from "../results.ts";
 import { attempted, subjectHashOf, type AttemptWorld, type PlannedAttempt } from "./attempt.ts";
+import { requireBaseline, requirePrices } from "./requirements.ts";
+import { rescored, scorersToRun } from "./rescoring.ts";
 import { Expected } from "./expected.ts";
 import { fingerprintOf } from "./fingerprint.ts";
 import { keyOf, memoryEvalStore } from "./memory-store.ts";
@@ -32,37 +35,19 @@ export async function runEval(of: Eval, options: RunOptions = {}): Promise<EvalR
   const variants = variantsOf(definition);
   const baseline = savedBaseline(definition.name, options.compareWith);
   requireBaseline(definition, variants, baseline !== undefined);
-  await requirePrices(definition.name, variants, trackerOf(options.budget)?.budget.maxCostUsd);
+  await requirePrices(definition, variants, trackerOf(options.budget)?.budget.maxCostUsd);
   const rows = ordered(await namedRows(definition.data, definition), options.seed ?? 1);
   const fingerprint = fingerprintOf(definition, rows, variants);
   const run = new EvalRun({ definition, variants, rows, fingerprint, baseline, options });
   return run.report();
 }
 
-function requireBaseline(definition: AnyDefinition, variants: readonly ReadyVariant[], isSaved: boolean): void {
-  const gate = Object.entries(definition.gates ?? {}).find(([, { noWorseBy }]) => noWorseBy !== undefined);
-  if (gate === undefined || isSaved || variants.length > 1) return;
-  throw new DefinitionError(
-    `The gate noWorseBy on "${gate[0]}" of the eval "${definition.name}" needs a second variant, or a saved run in compareWith.`,
-  );
-}
-
-/** A limit in dollars needs a price for every model. */
-async function requirePrices(
-  name: string,
-  variants: readonly ReadyVariant[],
-  limit: number | undefined,
-): Promise<void> {
-  if (limit === undefined) return;
-  for (const { adapter } of variants) {
-    const facts = internalsOf(adapter)?.facts;
-    if (facts === undefined || facts.reportsCost) continue;
-    if ((facts.prices.current() ?? (await facts.prices.load())).known) continue;
-    const todo = "give the adapter pricing, or limit tokens";
-    throw new DefinitionError(
-      `The eval "${name}" has a budget in dollars, and no price is known for ${facts.model}: ${todo}.`,
-    );
-  }
+/** An attempt that is to be made, or whose answer is kept and has to be scored. */
+interface MissingAttempt {
+  readonly planned: PlannedAttempt;
+  readonly kept: AttemptRecord | undefined;
+  /** The scorers of what is kept. */
+  readonly scorers: readonly string[];
 }
 
 interface RunParts extends Pick<Reported, "definition" | "variants" | "rows" | "fingerprint" | "baseline"> {
@@ -99,15 +84,19 @@ class EvalRun {
     const opened = await store.open({ name: definition.name, runId, fingerprint });
     for (const usage of opened.lost) this.#lost = addUsage(this.#lost, usage);
     this.#spent = this.#lost;
+    // What a killed run had begun may have been paid for, so it stays part of what is spent.
+    this.#expected.begin(this.#lost);
     const kept = new Map<string, AttemptRecord>();
     if (options.resume !== "fresh") for await (const record of opened.finished) kept.set(keyOf(record), record);
     const planned = this.#planned();
-    const missing = planned.filter((attempt) => !this.#reuse(attempt, kept.get(keyOf(attempt))));
+    const missing = planned.flatMap((attempt) => this.#missing(attempt, kept.get(keyOf(attempt))));
     this.#look();
     await this.#runAll(missing, { newId, store });
     const of = { ...this.#parts, records: this.#records, ended: this.#ended, spent: this.#spent, lost: this.#lost };
     const startedAt = new Date(this.#startedAt).toISOString();
-    return reportOf({ ...of, runId, startedAt, looks: this.#looks });
+    const report = reportOf({ ...of, runId, startedAt, looks: this.#looks });
+    keepRows(report, new Map(this.#parts.rows.map(({ id, row }) => [id, row])));
+    return report;
   }
 
   #planned(): readonly PlannedAttempt[] {
@@ -124,23 +113,27 @@ class EvalRun {
     );
   }
 
-  /** Whether an attempt that is kept is of the same row, subject and scorers, and counts again. */
-  #reuse(planned: PlannedAttempt, kept: AttemptRecord | undefined): boolean {
-    if (kept === undefined || kept.rowHash !== planned.row.hash || kept.subjectHash !== planned.subjectHash)
-      return false;
-    const { options } = this.#parts;
+  /** What is still to be done for an attempt; nothing, where all of it is kept. */
+  #missing(planned: PlannedAttempt, kept: AttemptRecord | undefined): readonly MissingAttempt[] {
+    if (kept === undefined || kept.rowHash !== planned.row.hash || kept.subjectHash !== planned.subjectHash) {
+      return [{ planned, kept: undefined, scorers: [] }];
+    }
+    const { options, definition } = this.#parts;
+    const again = options.resume === "retry-failed";
     const isOutside = kept.failure !== undefined && outsideReasons.includes(kept.failure.reason);
-    if (options.resume === "retry-failed" && isOutside) return false;
+    if (again && isOutside) return [{ planned, kept: undefined, scorers: [] }];
+    const scorers = scorersToRun(definition, planned.row.row, kept, again);
+    if (scorers.length > 0) return [{ planned, kept, scorers }];
     this.#count(kept);
     this.#reused += 1;
-    return true;
+    return [];
   }
 
   async #runAll(
-    missing: readonly PlannedAttempt[],
-    { newId, store }: { readonly newId: () => string; readonly store: NonNullable<RunOptions["store"]> },
+    missing: readonly MissingAttempt[],
+    { newId, store }: { readonly newId: () => string; readonly store: EvalStore },
   ): Promise<void> {
-    const { options, definition } = this.#parts;
+    const { options } = this.#parts;
     const budget = trackerOf(options.budget);
     const stopping =
       options.signal === undefined ? this.#stop.signal : AbortSignal.any([options.signal, this.#stop.signal]);
@@ -150,28 +143,67 @@ class EvalRun {
     const world: AttemptWorld = { clock: this.#clock, newId, budget, signal: stopping, pacing };
     const queue = missing.values();
     const worker = async (): Promise<void> => {
-      for (const planned of queue) {
+      for (const each of queue) {
         if (this.#isOver(options.signal)) return;
-        const worstCase = this.#expected.of(planned.variant);
-        if (!this.#expected.fits(budget, worstCase)) {
-          this.#end("budget", "What is left of the budget does not pay for another attempt.");
-          return;
-        }
-        this.#expected.begin(worstCase);
-        await store.begin(keyFields(planned), worstCase);
-        const made = await attempted(definition, planned, world);
-        this.#expected.end(worstCase);
-        if ("notRun" in made) {
-          this.#spent = addUsage(this.#spent, made.usage);
-          if (made.notRun === "budget") this.#end("budget", "The budget is spent.");
-          continue;
-        }
-        await store.finish(made);
-        this.#took(made);
+        if (each.kept !== undefined && (await this.#rescore(each, each.kept, { world, store }))) continue;
+        if (this.#isOver(options.signal) || !(await this.#make(each.planned, world, store))) return;
       }
     };
     const side = Math.min(options.concurrency ?? 16, missing.length);
-    await Promise.all(Array.from({ length: side }, worker));
+    const ended = await Promise.allSettled(
+      Array.from({ length: side }, () => worker().catch((error: unknown) => this.#broke(error))),
+    );
+    const broken = ended.find((one) => one.status === "rejected");
+    if (broken !== undefined) throw broken.reason;
+  }
+
+  /** Scores what is kept by the scorers that changed. false: it takes more than what is kept. */
+  async #rescore(
+    { planned, scorers }: MissingAttempt,
+    kept: AttemptRecord,
+    { world, store }: { readonly world: AttemptWorld; readonly store: EvalStore },
+  ): Promise<boolean> {
+    const scored = await rescored(this.#parts.definition, { planned, kept, scorers }, world);
+    this.#spent = addUsage(this.#spent, scored.usage);
+    if ("isShort" in scored) return false;
+    if ("notRun" in scored) {
+      if (scored.notRun === "budget") this.#end("budget", "The budget is spent.");
+      return true;
+    }
+    await store.finish(scored.record);
+    this.#reused += 1;
+    this.#count(scored.record);
+    this.#look();
+    this.#progress();
+    return true;
+  }
+
+  /** Makes one attempt. false: what is left of the budget does not pay for it. */
+  async #make(planned: PlannedAttempt, world: AttemptWorld, store: EvalStore): Promise<boolean> {
+    const worstCase = this.#expected.of(planned.variant);
+    if (!this.#expected.fits(world.budget, worstCase)) {
+      this.#end("budget", "What is left of the budget does not pay for another attempt.");
+      return false;
+    }
+    this.#expected.begin(worstCase);
+    await store.begin(keyFields(planned), worstCase);
+    const made = await attempted(this.#parts.definition, planned, world);
+    this.#expected.end(worstCase);
+    if ("notRun" in made) {
+      this.#spent = addUsage(this.#spent, made.usage);
+      if (made.notRun === "budget") this.#end("budget", "The budget is spent.");
+      return true;
+    }
+    await store.finish(made);
+    this.#took(made);
+    return true;
+  }
+
+  /** A store that fails ends the run: what is asked could not be kept. What is in flight is aborted. */
+  #broke(error: unknown): never {
+    this.#ended ??= { why: "aborted", message: "The store of attempts failed." };
+    this.#stop.abort();
+    throw error;
   }
 
   #isOver(signal: AbortSignal | undefined): boolean {

@@ -1,19 +1,27 @@
 import { messageOf } from "@proviso/core/internal";
 import { scorerOf, type AnyDefinition, type ReadyScorer } from "../define/define-eval.ts";
-import type { Attempt, FailedAttempt } from "../definition.ts";
+import type { Attempt, FailedAttempt, ScorerLike } from "../definition.ts";
+import { judgePartsOf, type Ask } from "../judges/judge.ts";
 import type { AttemptRecord } from "../results.ts";
 
 type Scores = AttemptRecord["scores"];
 
-/** Scores an attempt by each scorer that applies to its row. What a scorer throws leaves the attempt unscored by it. */
-export async function scoresOf(definition: AnyDefinition, attempt: Attempt | FailedAttempt): Promise<Scores> {
+/**
+ * Scores an attempt by each scorer that applies to its row, or by those of them that are wanted. What a scorer throws leaves
+ * the attempt unscored by it.
+ */
+export async function scoresOf(
+  definition: AnyDefinition,
+  attempt: Attempt | FailedAttempt,
+  { ask, wanted }: { readonly ask: Ask; readonly wanted?: readonly string[] },
+): Promise<Scores> {
   const scores: Record<string, Scores[string]> = {};
-  for (const [name, given] of Object.entries(definition.scorers)) {
-    const scorer = scorerOf(given);
+  for (const name of wanted ?? Object.keys(definition.scorers)) {
+    const scorer = scorerOf(definition.scorers[name] as ScorerLike<object, unknown>);
     try {
       if (scorer.appliesTo?.(attempt.row as object) === false) continue;
       const { range } = scorer;
-      scores[name] = scoreIn(range, await scored(scorer, attempt, range[0]));
+      scores[name] = scoreIn(range, await scored(scorer, attempt, ask));
     } catch (error) {
       scores[name] = { unscored: messageOf(error) };
     }
@@ -21,12 +29,15 @@ export async function scoresOf(definition: AnyDefinition, attempt: Attempt | Fai
   return scores;
 }
 
-function scored(scorer: ReadyScorer, attempt: Attempt | FailedAttempt, worst: number): unknown {
+function scored(scorer: ReadyScorer, attempt: Attempt | FailedAttempt, ask: Ask): unknown {
   if ("failure" in attempt) {
     const failed = attempt as FailedAttempt<object>;
-    return scorer.scoreFailure === undefined ? worst : scorer.scoreFailure(failed);
+    return scorer.scoreFailure === undefined ? scorer.range[0] : scorer.scoreFailure(failed);
   }
-  return scorer.score(attempt as Attempt<object>);
+  const judge = judgePartsOf(scorer);
+  return judge === undefined
+    ? scorer.score(attempt as Attempt<object>)
+    : judge.score(attempt as Attempt<never, never>, ask);
 }
 
 /** Reads a score. @throws for what is no score, or outside of the range. */

@@ -1,0 +1,3 @@
+export { csv, jsonl } from "./files.ts";
+export { readRun, writeRun } from "./run-files.ts";
+export { sqliteEvalStore } from "./sqlite-eval-store.ts";

@@ -1,0 +1,142 @@
+// 1. A file that is not known to be ours is read, never written.
+// 2. What is written in one turn of the loop is one transaction, and is in the file when the promises resolve.
+// 3. No statement waits for another connection's lock: it is tried again later, and the process goes on meanwhile.
+import { DefinitionError, systemClock } from "@proviso/core";
+import { sqliteError, whenFree } from "@proviso/node/internal";
+import { resolve } from "node:path";
+import type { AttemptRecord, EvalStore, Fingerprint } from "../results.ts";
+import { openEvalFile, type Change, type EvalFile } from "./sqlite-eval-file.ts";
+
+/** Milliseconds that another process's write is waited for. */
+const busyTimeoutMs = 10_000;
+
+interface Waiting {
+  readonly change: Change;
+  readonly run: number;
+  readonly written: () => void;
+  readonly failed: (error: unknown) => void;
+}
+
+/**
+ * Keeps attempts in an SQLite file: an attempt that has ended is there for the next run, also after the process was killed.
+ * A power cut may take the last of them. Several processes may use the file at once; one store is for one run at a time. A
+ * new file can be read by its owner alone (mode 0600); the folder is made where there is none. It needs Node 22.13.
+ * @throws {DefinitionError} for a file that is damaged, of a newer version or of something else; it is left alone. Later, a
+ * SqliteError where the file cannot be written or read: it is full, or another connection holds the lock for too long.
+ */
+export function sqliteEvalStore(path: string): EvalStore & Disposable {
+  if (typeof path !== "string" || path === "" || path === ":memory:" || path.includes("\0")) {
+    throw new DefinitionError("sqliteEvalStore takes the path of a file; memoryEvalStore() keeps attempts in memory.");
+  }
+  // The process may go elsewhere later.
+  return new SqliteEvalStore(resolve(path));
+}
+
+class SqliteEvalStore implements EvalStore, Disposable {
+  readonly #path: string;
+  readonly #file: EvalFile;
+  readonly #runs: number[] = [];
+  #waiting: Waiting[] = [];
+  #writing: Promise<void> | undefined;
+  #isClosed = false;
+
+  constructor(path: string) {
+    this.#path = path;
+    this.#file = openEvalFile(path);
+  }
+
+  async open(run: Parameters<EvalStore["open"]>[0]): Promise<{
+    readonly finished: AsyncIterable<AttemptRecord>;
+    readonly lost: Awaited<ReturnType<EvalStore["open"]>>["lost"];
+  }> {
+    const begun = await this.#try("Opening a run in", (file) => file.begin(run));
+    this.#runs.push(begun.run);
+    return { finished: this.#finished(run.name, run.fingerprint), lost: begun.lost };
+  }
+
+  async *#finished(name: string, fingerprint: Fingerprint): AsyncIterable<AttemptRecord> {
+    for (let after = 0; ;) {
+      const page = await this.#try("Reading", (file) => file.page(name, after, fingerprint));
+      for (const { record } of page) yield record;
+      const last = page.at(-1);
+      if (last === undefined) return;
+      after = last.id;
+    }
+  }
+
+  async begin(key: Parameters<EvalStore["begin"]>[0], worstCase: Parameters<EvalStore["begin"]>[1]): Promise<void> {
+    await this.#write({ begins: key, worstCase });
+  }
+
+  async finish(record: AttemptRecord): Promise<void> {
+    await this.#write({ record });
+  }
+
+  async close(): Promise<void> {
+    await this.#writing;
+    this[Symbol.dispose]();
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#isClosed) return;
+    try {
+      this.#flush(this.#take());
+      // What this process spent on attempts that it cut short is part of its own reports.
+      this.#file.forget(this.#runs);
+    } catch {
+      // The next run counts them as lost.
+    } finally {
+      this.#isClosed = true;
+      this.#file.close();
+    }
+  }
+
+  #write(change: Change): Promise<void> {
+    const run = this.#runs.at(-1);
+    if (run === undefined) throw new DefinitionError(`No run was opened in the file of attempts ${this.#path}.`);
+    const written = new Promise<void>((resolved, failed) => {
+      this.#waiting.push({ change, run, written: resolved, failed });
+    });
+    this.#writing ??= this.#writeAll();
+    return written;
+  }
+
+  /** Writes what waits, turn by turn. Never rejects: each change has its own promise. */
+  async #writeAll(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      // Attempts that begin or end in one turn of the loop share a commit.
+      await systemClock.sleep(0);
+      const waiting = this.#take();
+      try {
+        await this.#try("Writing", () => this.#flush(waiting));
+      } catch (error) {
+        for (const { failed } of waiting) failed(error);
+      }
+    }
+    this.#writing = undefined;
+  }
+
+  #take(): readonly Waiting[] {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    return waiting;
+  }
+
+  #flush(waiting: readonly Waiting[]): void {
+    for (const run of new Set(waiting.map((each) => each.run))) {
+      const own = waiting.filter((each) => each.run === run);
+      const changes = own.map(({ change }) => change);
+      if (changes.length > 0) this.#file.write(run, changes);
+      for (const { written } of own) written();
+    }
+  }
+
+  #try<T>(doing: string, work: (file: EvalFile) => T): Promise<T> {
+    return whenFree({ clock: systemClock, busyTimeoutMs, doing: `${doing} the file of attempts ${this.#path}` }, () => {
+      if (this.#isClosed) throw new DefinitionError(`The file of attempts ${this.#path} is closed.`);
+      return work(this.#file);
+    }).catch((error: unknown) => {
+      throw sqliteError(error);
+    });
+  }
+}

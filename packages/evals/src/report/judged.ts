@@ -1,0 +1,144 @@
+// A judge's score as people would have given it, and how far the judge agrees with them (EVL-18).
+import type { AnyDefinition } from "../define/define-eval.ts";
+import { judgePartsOf } from "../judges/judge.ts";
+import { answerKey, outputHash, type Label } from "../judges/labels.ts";
+import type { AttemptRecord, ScoreReport } from "../results.ts";
+import { agreement } from "../statistics/agreement.ts";
+import { correctedWithin, type JudgedRow } from "../statistics/corrected-rows.ts";
+import type { Estimate, Level } from "../statistics/estimate.ts";
+import { estimateOf } from "./numbers.ts";
+import { attemptsOf, rowValues, scoreOf, type Outside, type View } from "./view.ts";
+
+/** Labels below which a judge is not corrected. */
+export const fewestLabels = 30;
+
+interface Asked {
+  readonly definition: AnyDefinition;
+  readonly variant: string;
+  readonly scorer: string;
+  readonly range: readonly [number, number];
+  readonly outside: Outside;
+}
+
+/** The estimate of a score: of a judge with enough labels the corrected one. undefined: too few groups of rows. */
+export function scoreEstimate(view: View, of: Asked, level: Level): Estimate | undefined {
+  return corrected(view, of, level) ?? plainEstimate(view, of, level);
+}
+
+/** Like `scoreEstimate`, with how far labels agree with the judge. */
+export function scoreReport(view: View, of: Asked, level: Level): ScoreReport | undefined {
+  const uncorrected = plainEstimate(view, of, level);
+  const pairs = labelsOf(of) === undefined ? [] : labelledPairs(view, of);
+  if (uncorrected === undefined || pairs.length === 0) return uncorrected;
+  const [worst, best] = of.range;
+  // A score that is nearer to the best one than to the worst one passes.
+  const passes = (score: number): boolean => (score - worst) / (best - worst) >= 0.5;
+  const agreed = agreement(
+    pairs.map(({ person, judge }) => ({ person: passes(person), judge: passes(judge) })),
+    { confidence: level.confidence },
+  );
+  return { ...(corrected(view, of, level) ?? uncorrected), judged: { ...agreed, uncorrected } };
+}
+
+function plainEstimate(view: View, { variant, scorer, range, outside }: Asked, level: Level): Estimate | undefined {
+  return estimateOf(rowValues(view, variant, scoreOf(scorer, range, outside)), level, range);
+}
+
+/** undefined: it is no judge, or has no labels. */
+function labelsOf({ definition, scorer }: Asked): readonly Label[] | undefined {
+  const labels = judgePartsOf(definition.scorers[scorer] as object)?.labels;
+  return labels === undefined || labels.length === 0 ? undefined : labels;
+}
+
+/** The verdicts of people by answer: their mean, and all of them. */
+function verdictsOf(of: Asked, isDrawn: boolean): ReadonlyMap<string, readonly number[]> {
+  const [worst, best] = of.range;
+  const verdicts = new Map<string, number[]>();
+  for (const label of labelsOf(of) ?? []) {
+    const value = label.value === true ? best : label.value === false ? worst : label.value;
+    // A label that was drawn and not yet filled in has no value.
+    if (typeof value !== "number" || !Number.isFinite(value) || (isDrawn && label.drawn === undefined)) continue;
+    const key = answerKey(label);
+    verdicts.set(key, [...(verdicts.get(key) ?? []), value]);
+  }
+  return verdicts;
+}
+
+function scored(record: AttemptRecord, scorer: string): number | undefined {
+  const score = record.scores[scorer];
+  return score === undefined || "unscored" in score ? undefined : score.value;
+}
+
+/** Each label beside the judge's verdict on the same answer, which counts once however often it was given. */
+function labelledPairs(view: View, of: Asked): readonly { readonly person: number; readonly judge: number }[] {
+  const verdicts = verdictsOf(of, false);
+  const pairs = new Map<string, readonly { readonly person: number; readonly judge: number }[]>();
+  for (const { id } of view.rows) {
+    for (const record of attemptsOf(view, id, of.variant) ?? []) {
+      const judge = scored(record, of.scorer);
+      if (record.status !== "answered" || judge === undefined) continue;
+      const key = answerKey({ rowId: id, output: outputHash(record) });
+      const people = verdicts.get(key);
+      if (people !== undefined)
+        pairs.set(
+          key,
+          people.map((person) => ({ person, judge })),
+        );
+    }
+  }
+  return [...pairs.values()].flat();
+}
+
+/** undefined: fewer than 30 of the variant's answers have a label that was drawn. */
+function corrected(view: View, of: Asked, level: Level): Estimate | undefined {
+  if (labelsOf(of) === undefined) return undefined;
+  const verdicts = verdictsOf(of, true);
+  const rows: JudgedRow[] = [];
+  let labels = 0;
+  for (const { id, group } of view.rows) {
+    const row = judgedRow(view, of, { id, verdicts });
+    if (row === undefined) continue;
+    labels += row.labels;
+    rows.push({ ...row.row, cluster: group });
+  }
+  const clusters = new Set(rows.map(({ cluster, label }, place) => (label === undefined ? -1 : (cluster ?? place))));
+  clusters.delete(-1);
+  return labels < fewestLabels || clusters.size < 2 ? undefined : correctedWithin(rows, level, of.range);
+}
+
+function judgedRow(
+  view: View,
+  of: Asked,
+  { id, verdicts }: { readonly id: string; readonly verdicts: ReadonlyMap<string, readonly number[]> },
+): { readonly row: JudgedRow; readonly labels: number } | undefined {
+  const attempts = attemptsOf(view, id, of.variant) ?? [];
+  const pick = scoreOf(of.scorer, of.range, of.outside);
+  const numbers = attempts.map(pick);
+  // A row with an attempt that is not scored is left out, as everywhere.
+  if (numbers.length === 0 || numbers.some((number) => typeof number !== "number")) return undefined;
+  const answers = attempts.flatMap((record, place) => {
+    if (record.status !== "answered") return [];
+    const people = verdicts.get(answerKey({ rowId: id, output: outputHash(record) }));
+    return [{ judge: numbers[place] as number, person: people === undefined ? undefined : meanOf(people) }];
+  });
+  const failed = attempts.reduce(
+    (sum, { status }, place) => sum + (status === "failed" ? (numbers[place] as number) : 0),
+    0,
+  );
+  const labelled = answers.filter((answer): answer is { judge: number; person: number } => answer.person !== undefined);
+  const label =
+    labelled.length === 0
+      ? undefined
+      : { judge: meanOf(labelled.map(({ judge }) => judge)), person: meanOf(labelled.map(({ person }) => person)) };
+  const row: JudgedRow = {
+    judge: answers.length === 0 ? 0 : meanOf(answers.map(({ judge }) => judge)),
+    answered: answers.length / attempts.length,
+    failed: failed / attempts.length,
+    label,
+  };
+  return { row, labels: labelled.length };
+}
+
+function meanOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}

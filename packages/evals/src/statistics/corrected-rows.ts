@@ -1,0 +1,74 @@
+import type { Estimate, Level } from "./estimate.ts";
+import { studentCritical } from "./quantiles.ts";
+
+/** A row that a judge scored, and people where it has a label. */
+export interface JudgedRow {
+  /** Rows that share a text here are one cluster. A row without one is a cluster of its own. */
+  readonly cluster?: string | undefined;
+  /** The mean of the judge's scores of the row's answers; 0 where none was answered. */
+  readonly judge: number;
+  /** The share of its attempts that were answered. */
+  readonly answered: number;
+  /** What its failures add to the row's mean: their scores, divided by the number of attempts. */
+  readonly failed: number;
+  /** The scores of both for those answers that have a label. */
+  readonly label?: { readonly judge: number; readonly person: number } | undefined;
+}
+
+/**
+ * The mean that people would have given, for rows in clusters of which some failed: `correctedMean` for a report (EVL-18).
+ * A failure is known without a person. The variance is that of the clusters' sums of what each row adds to the error, and,
+ * as in all intervals (STA-1), one more label stands at either side, as far away as the one that differs most, so that a
+ * judge whom few labels never contradict is not taken for infallible.
+ */
+export function correctedWithin(rows: readonly JudgedRow[], level: Level, range: readonly [number, number]): Estimate {
+  const labelled = rows.flatMap(({ label }) => (label === undefined ? [] : [label]));
+  const count = labelled.length;
+  const weight = weightOf(labelled);
+  const errorOf = (label: { readonly judge: number; readonly person: number }): number =>
+    label.person - weight * label.judge;
+  const bias = mean(labelled.map(errorOf));
+  const answered = mean(rows.map((row) => row.answered));
+  const parts = rows.map((row) => row.answered * (weight * row.judge + bias) + row.failed);
+  const value = mean(parts);
+
+  const sums = new Map<string | number, number>();
+  const withLabel = new Set<string | number>();
+  for (const [place, { cluster = place, label }] of rows.entries()) {
+    const fromLabel = label === undefined ? 0 : (answered * (errorOf(label) - bias)) / count;
+    sums.set(cluster, (sums.get(cluster) ?? 0) + (parts[place]! - value) / rows.length + fromLabel);
+    if (label !== undefined) withLabel.add(cluster);
+  }
+  const span = Math.abs(range[1] - range[0]);
+  const farthest = labelled.reduce((most, label) => Math.max(most, Math.abs(errorOf(label) - bias)), 0);
+  const added = 2 * ((answered * (farthest === 0 ? span : farthest)) / count) ** 2;
+  const squares = [...sums.values()].reduce((sum, part) => sum + part ** 2, added);
+  const clusters = withLabel.size;
+  const half = studentCritical(level.error, clusters - 1) * Math.sqrt((squares * clusters) / (clusters - 1));
+  const cut = (end: number): number => Math.min(Math.max(...range), Math.max(Math.min(...range), end));
+  return {
+    value: cut(value),
+    low: cut(value - half),
+    high: cut(value + half),
+    confidence: level.confidence,
+    method: "prediction-powered",
+    rows: rows.length,
+    clusters: sums.size,
+  };
+}
+
+/** How much the judge counts: as much as it agrees with people, from 0 to 1. */
+function weightOf(labelled: readonly { readonly judge: number; readonly person: number }[]): number {
+  const [judge, person] = [mean(labelled.map((label) => label.judge)), mean(labelled.map((label) => label.person))];
+  let both = 0;
+  let own = 0;
+  for (const label of labelled) {
+    both += (label.judge - judge) * (label.person - person);
+    own += (label.judge - judge) ** 2;
+  }
+  return own === 0 ? 0 : Math.min(1, Math.max(0, both / own));
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
