@@ -17,6 +17,7 @@ export {
   shortHash,
   toJsonValue,
   whyNoJson,
+  parseOwnJson,
 } from "./json.ts";
 export { hostSha256, ownSha256, sha256 } from "./sha256.ts";
 export { asJson, oddInJson } from "./odd-in-json.ts";

@@ -186,7 +186,9 @@ function changesOf(shared: Shared): Pick<Journal, "cancel" | "copy" | "remove" |
       }
       // The list has those that changed last first.
       const isOld = (updatedAt: Date): boolean => endedBefore !== undefined && updatedAt < endedBefore;
-      const going = ended.filter(({ updatedAt }, place) => isOld(updatedAt) || (keep !== undefined && place >= keep));
+      const going = ended
+        .filter(({ updatedAt }, place) => isOld(updatedAt) || (keep !== undefined && place >= keep))
+        .toReversed();
       for (let from = 0; from < going.length; from += removedAtOnce) {
         await store.remove(going.slice(from, from + removedAtOnce).map(({ id }) => id));
       }

@@ -1,7 +1,8 @@
 // How entries are written into frames. Each frame names the version of the format and the attempt that made it. What
 // another entry of the frame says already is written as a number: whole texts are written once.
 import { JournalError } from "@proviso/core";
-import { isRecord, parseJson } from "@proviso/core/provider";
+import { parseOwnJson } from "@proviso/core/internal";
+import { isRecord } from "@proviso/core/provider";
 import type { EntryContent, JournalEntry, RecordedEvent } from "@proviso/runtime/recording";
 import { FrameMemory, longEvent, shortEvent, type ShortEvent } from "./format-events.ts";
 import type { Frame } from "./store.ts";
@@ -80,7 +81,7 @@ function parsed(frame: Frame, store: string): Body {
     const message = `The record of the run "${frame.run}" in ${store} cannot be read from entry ${frame.first} on: ${why}.`;
     return new JournalError(message, { reason, run: frame.run });
   };
-  const read = parseJson(frame.body, { maxLength: Infinity, maxDepth: Infinity });
+  const read = parseOwnJson(frame.body);
   if (!read.ok) throw fail("damaged", read.error);
   const body = read.value;
   if (!isRecord(body) || typeof body["v"] !== "number") throw fail("damaged", "it has no version");

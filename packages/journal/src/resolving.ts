@@ -20,6 +20,7 @@ import {
   type Resolution,
   type SuspendedCall,
 } from "@proviso/runtime/recording";
+import { isRunId } from "./check-frames.ts";
 import { FrameToWrite } from "./frame-to-write.ts";
 import type { RunSummary } from "./journal.ts";
 import { readRun, type ReadRun } from "./reading.ts";
@@ -52,7 +53,7 @@ export async function resolveRun(
   shared.assertOpen();
   const resolution = resolutionOf(decision);
   const id = runOfToken(token);
-  if (id === undefined) throw wrongToken();
+  if (id === undefined || !isRunId(id)) throw wrongToken();
   await shared.queue.idle();
   for (;;) {
     const run = await readRun(shared.store, id);
