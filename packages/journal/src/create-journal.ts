@@ -52,13 +52,15 @@ export function makeJournal(
     throw new DefinitionError(`flushMs has to be a number of milliseconds from 0, not ${describeValue(flushMs)}.`);
   }
   const queue = new WriteQueue(store, flushMs, { appendNow, lent });
-  const redaction = redactionOf(openSecrets(secrets));
+  const hidden = openSecrets(secrets);
+  const redaction = redactionOf(hidden);
   let isClosed = false;
   const shared: Shared = {
     store,
     queue,
     processes,
     payloads,
+    secrets: hidden,
     lent,
     hide: secrets === undefined ? (entry) => entry : (entry) => redaction.value(entry),
     open: new Map(),
