@@ -1,7 +1,7 @@
 // What others wrote into a journal, and what a record may hold.
 import { allow, definePolicy, definePrompt, defineTool, suspend } from "@proviso/core";
-import { createJournal, memoryJournal, type Journal } from "@proviso/journal";
-import { memoryStore } from "@proviso/journal/internal";
+import { createJournal, memoryJournal, type Frame, type Journal, type JournalStore } from "@proviso/journal";
+import { bodyOf, frameSum, memoryStore } from "@proviso/journal/internal";
 import { folderJournal, sqliteJournal } from "@proviso/journal/node";
 import { replay } from "@proviso/journal/testing";
 import { modelAdapter } from "@proviso/runtime";
@@ -160,3 +160,55 @@ it("SUS-2 a run that waits with a large input is listed, and what is no token is
   const { token } = (error as { pending: { token: string } }).pending;
   expect((await journal.resolve(token, allow())).state).toBe("open");
 });
+
+it("JRN-8 an entry that lacks a field of its kind is damage to every reader; a kind that is not known is passed over", async () => {
+  const { begun, frame } = await beginning();
+  const odd: readonly object[] = [
+    { event: null },
+    { event: { whole: null } },
+    { event: { type: "tool.invoked" } },
+    { event: { type: "provider.responded" } },
+    { event: {} },
+    { kind: "event" },
+    { kind: "answered" },
+    { kind: "answered", answer: { message: null } },
+    { kind: "committed" },
+    { kind: "suspended" },
+    { kind: "resolved" },
+    { kind: "resumed" },
+    { kind: "stopped", failure: null },
+    { kind: "begun" },
+    { ...begun, session: { id: "s", seq: 0, state: 7 } },
+    { kind: undefined },
+  ];
+  for (const content of odd) {
+    const journal = createJournal(await storeOf(frame(content)));
+    const damaged = { code: "journal", reason: "damaged", run: "r" };
+    await expect(journal.describe("r"), JSON.stringify(content)).rejects.toMatchObject(damaged);
+    await expect(journal.session("r", { slices: [] })).rejects.toMatchObject(damaged);
+    await expect(journal.cancel("r")).rejects.toMatchObject(damaged);
+    await expect(replay(ask, journal.replay("r"))).rejects.toMatchObject(damaged);
+  }
+  const journal = createJournal(await storeOf(frame({ kind: "of a later release" })));
+  expect((await journal.describe("r"))?.state).toBe("open");
+});
+
+/** What a run begins with, and how a frame of it is made. */
+async function beginning() {
+  const journal = memoryJournal();
+  await record(journal, "r");
+  const entries = await listed(journal.entries("r"));
+  const frame = (more: object): Frame => {
+    const written = JSON.parse(bodyOf(1, entries.slice(0, 1))) as { e: object[] };
+    const body = JSON.stringify({ ...written, e: [...written.e, more] });
+    const parts = { run: "r", first: 0, body };
+    return { ...parts, count: 2, writer: "another", sum: frameSum(parts), summary: "{}" };
+  };
+  return { begun: entries[0] as object, frame };
+}
+
+async function storeOf(frame: Frame): Promise<JournalStore> {
+  const store = memoryStore();
+  await store.append([frame]);
+  return store;
+}

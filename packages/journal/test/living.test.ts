@@ -28,7 +28,7 @@ test.skipIf(process.platform !== "linux")(
       modelAdapter(scriptedModel([{ text: "Four." }]))
         .evaluate(ask, { run: journal.run(id) })
         .then(
-          ({ text }) => text,
+          ({ text }) => text ?? "",
           (error: Error) => error.message,
         );
     await evaluate("own");
