@@ -7,7 +7,7 @@ export { describeValue } from "./describe-value.ts";
 export { textFinder } from "./find-text.ts";
 export { hostModule } from "./host-module.ts";
 export { messageOf } from "./message-of.ts";
-export { isThenable } from "./thenable.ts";
+export { atOnce, isThenable } from "./thenable.ts";
 export {
   canonicalJson,
   contentHash,
