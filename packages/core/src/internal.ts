@@ -7,7 +7,7 @@ export { describeValue } from "./describe-value.ts";
 export { textFinder } from "./find-text.ts";
 export { hostModule } from "./host-module.ts";
 export { messageOf } from "./message-of.ts";
-export { isThenable } from "./thenable.ts";
+export { atOnce, isThenable } from "./thenable.ts";
 export {
   canonicalJson,
   contentHash,
@@ -17,6 +17,7 @@ export {
   shortHash,
   toJsonValue,
   whyNoJson,
+  parseOwnJson,
 } from "./json.ts";
 export { hostSha256, ownSha256, sha256 } from "./sha256.ts";
 export { asJson, oddInJson } from "./odd-in-json.ts";

@@ -50,6 +50,18 @@ export function parseJson(text: string, { maxDepth = 64, maxLength = 1024 * 1024
   return key === undefined ? { ok: true, value } : { ok: false, error: `the key "${key}" is not allowed` };
 }
 
+/**
+ * Reads JSON that this framework wrote into a record of its own: of any size, and with whatever keys the values had that
+ * were kept. Who reads it checks its form, and sets no key of it by name.
+ */
+export function parseOwnJson(text: string): JsonResult {
+  try {
+    return { ok: true, value: JSON.parse(text) };
+  } catch (error) {
+    return { ok: false, error: `not JSON: ${(error as SyntaxError).message}` };
+  }
+}
+
 function nestsDeeper(text: string, maxDepth: number): boolean {
   let depth = 0;
   let inString = false;

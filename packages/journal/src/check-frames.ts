@@ -18,6 +18,15 @@ export function runId(id: unknown): string {
   return id;
 }
 
+/** Whether a run may have this id. */
+export function isRunId(id: string): boolean {
+  try {
+    return runId(id) === id;
+  } catch {
+    return false;
+  }
+}
+
 /**
  * Returns what is wrong with the form of a frame, undefined for nothing. A text with half of a surrogate pair or with a
  * NUL would not come back from every database as it was given.

@@ -52,13 +52,15 @@ export function makeJournal(
     throw new DefinitionError(`flushMs has to be a number of milliseconds from 0, not ${describeValue(flushMs)}.`);
   }
   const queue = new WriteQueue(store, flushMs, { appendNow, lent });
-  const redaction = redactionOf(openSecrets(secrets));
+  const hidden = openSecrets(secrets);
+  const redaction = redactionOf(hidden);
   let isClosed = false;
   const shared: Shared = {
     store,
     queue,
     processes,
     payloads,
+    secrets: hidden,
     lent,
     hide: secrets === undefined ? (entry) => entry : (entry) => redaction.value(entry),
     open: new Map(),
@@ -189,7 +191,9 @@ function changesOf(shared: Shared): Pick<Journal, "cancel" | "copy" | "remove" |
       }
       // The list has those that changed last first.
       const isOld = (updatedAt: Date): boolean => endedBefore !== undefined && updatedAt < endedBefore;
-      const going = ended.filter(({ updatedAt }, place) => isOld(updatedAt) || (keep !== undefined && place >= keep));
+      const going = ended
+        .filter(({ updatedAt }, place) => isOld(updatedAt) || (keep !== undefined && place >= keep))
+        .toReversed();
       for (let from = 0; from < going.length; from += removedAtOnce) {
         await store.remove(going.slice(from, from + removedAtOnce).map(({ id }) => id));
       }

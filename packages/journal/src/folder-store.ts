@@ -1,8 +1,8 @@
 // 1. A run is one file: each line is a frame, and what is written of a frame is the whole line or is cut off again.
 // 2. A last line that a crash tore is passed over, and cut off with the next append; a damaged one before it is not hidden.
 import { DefinitionError, JournalError } from "@proviso/core";
-import { isRecord, parseJson } from "@proviso/core/provider";
-import { describeValue, messageOf } from "@proviso/core/internal";
+import { isRecord } from "@proviso/core/provider";
+import { describeValue, messageOf, parseOwnJson } from "@proviso/core/internal";
 import {
   closeSync,
   existsSync,
@@ -162,10 +162,11 @@ function newestFirst(folder: string): readonly { readonly run: string; readonly 
   return readdirSync(folder)
     .flatMap((name) => {
       const run = runNamed(name);
-      // Files of others are passed over.
-      return run === undefined ? [] : [{ run, file: join(folder, name) }];
+      const file = join(folder, name);
+      // What belongs to others is passed over, and so is what was removed meanwhile.
+      const found = run === undefined ? undefined : statSync(file, { throwIfNoEntry: false });
+      return run === undefined || found?.isFile() !== true ? [] : [{ run, file, changedAt: found.mtimeMs }];
     })
-    .map((found) => ({ ...found, changedAt: statSync(found.file).mtimeMs }))
     .toSorted((a, b) => b.changedAt - a.changedAt);
 }
 
@@ -186,17 +187,22 @@ function lineOf({ first, count, writer, sum, summary, body }: Frame): string {
 
 function readRun(file: string, run: string): RunFile {
   if (!existsSync(file)) return { frames: [], bytes: 0, torn: 0 };
-  const text = readFileSync(file, "utf8");
-  const lines = text.split("\n");
-  // What stands behind the last line break is no whole line.
-  let torn = Buffer.byteLength(lines.pop() ?? "");
+  const bytes = readFileSync(file);
+  // What stands behind the last line break is no whole line. It is counted in bytes: it may end within a character.
+  let whole = endOfLines(bytes);
+  const lines = bytes.toString("utf8", 0, whole).split("\n").slice(0, -1);
   const frames = lines.map((line) => frameIn(line, run));
   const last = frames.at(-1);
-  if (last !== undefined && torn === 0 && !isWhole(last)) {
-    torn = Buffer.byteLength(lines.at(-1) ?? "") + 1;
+  if (last !== undefined && whole === bytes.length && !isWhole(last)) {
+    whole = endOfLines(bytes.subarray(0, whole - 1));
     frames.pop();
   }
-  return { frames, bytes: statSync(file).size - torn, torn };
+  return { frames, bytes: whole, torn: bytes.length - whole };
+}
+
+/** The number of bytes up to the last line break, with it; 0: there is none. */
+function endOfLines(bytes: Buffer): number {
+  return bytes.lastIndexOf("\n") + 1;
 }
 
 function isWhole(frame: Frame): boolean {
@@ -205,7 +211,7 @@ function isWhole(frame: Frame): boolean {
 
 /** A line that is no frame has a sum that no text has: its reader says that the run is damaged. */
 function frameIn(line: string, run: string): Frame {
-  const read = parseJson(line, { maxLength: Infinity, maxDepth: Infinity });
+  const read = parseOwnJson(line);
   const fields =
     read.ok && isRecord(read.value) ? read.value : { first: 0, count: 1, writer: "", body: line, sum: -1, summary: "" };
   return { ...(fields as unknown as Frame), run };

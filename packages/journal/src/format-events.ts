@@ -66,9 +66,9 @@ export function longEvent(
   memory: FrameMemory,
 ): Fields {
   if ("whole" in short) {
-    const { sessionId } = short["whole"] as RecordedEvent;
-    memory.sessionId ??= sessionId;
-    return short["whole"] as Fields;
+    const whole = short["whole"] as RecordedEvent | null;
+    memory.sessionId ??= whole?.sessionId;
+    return whole as unknown as Fields;
   }
   const { seq = memory.seq, ...fields } = short;
   memory.seq = Number(seq) + 1;

@@ -1,8 +1,10 @@
 // How entries are written into frames. Each frame names the version of the format and the attempt that made it. What
 // another entry of the frame says already is written as a number: whole texts are written once.
 import { JournalError } from "@proviso/core";
-import { isRecord, parseJson } from "@proviso/core/provider";
+import { parseOwnJson } from "@proviso/core/internal";
+import { isRecord } from "@proviso/core/provider";
 import type { EntryContent, JournalEntry, RecordedEvent } from "@proviso/runtime/recording";
+import { hasItsForm } from "./entry-form.ts";
 import { FrameMemory, longEvent, shortEvent, type ShortEvent } from "./format-events.ts";
 import type { Frame } from "./store.ts";
 
@@ -66,21 +68,24 @@ export function entriesOf(frame: Frame, store: string): readonly JournalEntry[] 
       evaluationId: i[evaluationId] ?? "",
       isVoid: false,
     };
-    if (short.event === undefined || "kind" in short) {
-      const entry = { ...base, ...(rest as unknown as EntryContent) };
-      if (entry.kind === "answered") memory.answered(entry);
-      return entry;
-    }
-    return { ...base, kind: "event", event: longEvent(short.event, base, memory) as unknown as RecordedEvent };
+    const isShort = isRecord(short.event) && !("kind" in short);
+    const entry = isShort
+      ? { ...base, kind: "event" as const, event: longEvent(short.event, base, memory) as unknown as RecordedEvent }
+      : { ...base, ...(rest as unknown as EntryContent) };
+    if (!hasItsForm(entry)) throw unreadable(frame, store, "damaged", `entry ${base.index} has another form`);
+    if (entry.kind === "answered") memory.answered(entry);
+    return entry;
   });
 }
 
+function unreadable({ run, first }: Frame, store: string, reason: "newer" | "damaged", why: string): JournalError {
+  const message = `The record of the run "${run}" in ${store} cannot be read from entry ${first} on: ${why}.`;
+  return new JournalError(message, { reason, run });
+}
+
 function parsed(frame: Frame, store: string): Body {
-  const fail = (reason: "newer" | "damaged", why: string): JournalError => {
-    const message = `The record of the run "${frame.run}" in ${store} cannot be read from entry ${frame.first} on: ${why}.`;
-    return new JournalError(message, { reason, run: frame.run });
-  };
-  const read = parseJson(frame.body, { maxLength: Infinity, maxDepth: Infinity });
+  const fail = (reason: "newer" | "damaged", why: string): JournalError => unreadable(frame, store, reason, why);
+  const read = parseOwnJson(frame.body);
   if (!read.ok) throw fail("damaged", read.error);
   const body = read.value;
   if (!isRecord(body) || typeof body["v"] !== "number") throw fail("damaged", "it has no version");
@@ -88,6 +93,7 @@ function parsed(frame: Frame, store: string): Body {
     throw fail("newer", `it has version ${body["v"]} of the format, and this release reads ${version}`);
   const { e, i, t } = body;
   if (!Array.isArray(e) || e.length !== frame.count) throw fail("damaged", "its entries are not as many as it says");
-  if (!Array.isArray(i) || typeof t !== "number" || !e.every(isRecord)) throw fail("damaged", "it has another form");
+  if (!Array.isArray(i) || typeof t !== "number" || !Number.isSafeInteger(body["a"]) || !e.every(isRecord))
+    throw fail("damaged", "it has another form");
   return body as unknown as Body;
 }

@@ -73,8 +73,8 @@ export interface RunOptions {
    */
   readonly onChange?: "refuse" | "adopt" | undefined;
   /**
-   * Continues although it is not known whether the process that began the run lives: it was on another machine, or in
-   * another container. Default false.
+   * Continues although it is not known whether the process that began the run lives: it was on another machine, in
+   * another container, or in another worker of this process. Default false.
    */
   readonly takeOver?: boolean | undefined;
 }

@@ -1,17 +1,35 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { pid } from "node:process";
 import { systemId } from "@proviso/runtime/internal";
 import { lifeHere, type Life, type Processes } from "./process-name.ts";
 
-/** The number of clock ticks after boot at which a process began; undefined where the system does not say. */
-function beganAt(of: number): string | undefined {
+/** What the system says of a process. */
+interface Status {
+  /** The number of clock ticks after boot at which it began. */
+  readonly began: string;
+  /** Whether it has ended, and only its parent has not asked yet how. */
+  readonly isEnded: boolean;
+}
+
+/** undefined where the system does not say. */
+function statusOf(id: number): Status | undefined {
   try {
-    // The name of the program, in parentheses, may hold anything. Source: proc_pid_stat(5), field 22.
-    const stat = readFileSync(`/proc/${of}/stat`, "utf8");
-    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
+    // The name of the program, in parentheses, may hold anything. Source: proc_pid_stat(5), fields 3 and 22.
+    const stat = readFileSync(`/proc/${id}/stat`, "utf8");
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return { began: fields[19] ?? "", isEnded: ["Z", "X", "x"].includes(fields[0] ?? "") };
   } catch {
     return undefined;
+  }
+}
+
+/** Containers of one machine may have one name, and number their processes each for itself. */
+function processSpace(): string {
+  try {
+    return readlinkSync("/proc/self/ns/pid");
+  } catch {
+    return "";
   }
 }
 
@@ -23,14 +41,17 @@ function bootId(): string {
   }
 }
 
-const machine = encodeURIComponent(`${hostname()}:${bootId()}`);
-const own = `${machine}/${pid}/${beganAt(pid) ?? ""}/`;
+const machine = encodeURIComponent(`${hostname()}:${bootId()}:${processSpace()}`);
+const ownProcess = `${machine}/${pid}/${statusOf(pid)?.began ?? ""}/`;
+/** A worker of this process, or another copy of this program in it, knows only of its own writers whether they work. */
+const own = `${ownProcess}${systemId()}/`;
 
 /** Knows the processes of this machine. */
 export const machineProcesses: Processes = {
   newWriter: () => `${own}${systemId()}`,
   lifeOf(writer) {
     if (writer.startsWith(own)) return lifeHere(writer);
+    if (writer.startsWith(ownProcess)) return "unknown";
     const [where, id, began] = writer.split("/");
     if (where !== machine) return "unknown";
     return lifeOfProcess(Number(id), began ?? "");
@@ -45,7 +66,8 @@ function lifeOfProcess(id: number, began: string): Life {
     // Another user's process lives.
     if ((error as { readonly code?: unknown }).code !== "EPERM") return "gone";
   }
-  const now = beganAt(id);
+  const now = statusOf(id);
+  if (now === undefined) return "alive";
   // The number may be another process's by now.
-  return now !== undefined && began !== "" && now !== began ? "gone" : "alive";
+  return now.isEnded || (began !== "" && now.began !== began) ? "gone" : "alive";
 }

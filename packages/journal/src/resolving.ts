@@ -9,6 +9,7 @@ import {
   type ToolReturn,
 } from "@proviso/core";
 import { describeValue, returnedResult, toJsonValue } from "@proviso/core/internal";
+import { redactionOf } from "@proviso/runtime/internal";
 import {
   hashOfToken,
   isAtRest,
@@ -20,6 +21,7 @@ import {
   type Resolution,
   type SuspendedCall,
 } from "@proviso/runtime/recording";
+import { isRunId } from "./check-frames.ts";
 import { FrameToWrite } from "./frame-to-write.ts";
 import type { RunSummary } from "./journal.ts";
 import { readRun, type ReadRun } from "./reading.ts";
@@ -52,7 +54,7 @@ export async function resolveRun(
   shared.assertOpen();
   const resolution = resolutionOf(decision);
   const id = runOfToken(token);
-  if (id === undefined) throw wrongToken();
+  if (id === undefined || !isRunId(id)) throw wrongToken();
   await shared.queue.idle();
   for (;;) {
     const run = await readRun(shared.store, id);
@@ -65,8 +67,18 @@ export async function resolveRun(
     }
     const summary = run.summary();
     const resolved: EntryContent = { kind: "resolved", turn, callId, policy, step, decision: resolution };
+    assertShown(shared, resolved.decision);
     if (await appendAfter(shared, id, { run, summary }, resolved)) return summaryOf(id, summary.saved);
   }
+}
+
+/** The handler gets the input that the record has. @throws {DefinitionError} for one that shows a secret. */
+function assertShown({ secrets }: Shared, decision: Resolution): void {
+  if (!("allowed" in decision) || !decision.allowed || decision.input === undefined) return;
+  if (JSON.stringify(redactionOf(secrets).value(decision.input)) === JSON.stringify(decision.input)) return;
+  throw new DefinitionError(
+    "The input of the decision shows a secret of the journal, which is kept in no record: give the result of the call, or deny it.",
+  );
 }
 
 function waitingCall(run: ReadRun, token: string): SuspendedCall {

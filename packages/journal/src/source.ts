@@ -17,7 +17,7 @@ import { working, type Processes } from "./process-name.ts";
 import { readRun, type ReadRun } from "./reading.ts";
 import type { JournalStore } from "./store.ts";
 import { Summary } from "./summary.ts";
-import { RunWriter, type WriteQueue } from "./writing.ts";
+import { fenced, RunWriter, type WriteQueue } from "./writing.ts";
 
 /** What the runs of one journal share. */
 export interface Shared {
@@ -25,6 +25,7 @@ export interface Shared {
   readonly queue: WriteQueue;
   readonly processes: Processes;
   readonly payloads: boolean;
+  readonly secrets: RunSource["secrets"];
   /** The file, where resources may be in it too. */
   readonly lent: LentFile | undefined;
   /** Hides what no entry shows. */
@@ -56,6 +57,7 @@ class JournalSource implements RunSource {
   readonly mode: RunSource["mode"];
   readonly payloads: boolean;
   readonly adopts: boolean;
+  readonly secrets: RunSource["secrets"];
   readonly together: RunSource["together"];
   readonly #shared: Shared;
   readonly #options: SourceOptions;
@@ -75,6 +77,7 @@ class JournalSource implements RunSource {
     this.mode = options.mode;
     this.payloads = shared.payloads;
     this.adopts = options.adopts === true;
+    this.secrets = shared.secrets;
     const { lent } = shared;
     this.together = lent && { file: lent, write: () => this.#writeInside() };
   }
@@ -204,13 +207,29 @@ class JournalSource implements RunSource {
     this.#writer?.append(this.#shared.hide(entry));
   }
 
+  get hasFailed(): boolean {
+    return this.#writer?.failed !== undefined;
+  }
+
   flush(): Promise<void> | undefined {
-    if (this.#isCancelled) return undefined;
-    return this.#writer?.flush();
+    // What waits for it looks whether it may go on.
+    if (this.#isCancelled) return Promise.resolve();
+    return this.#writer?.flush()?.catch((error: unknown) => this.#refused(error));
+  }
+
+  /** A writer is refused, too, where another process, or this one just now, cancelled its run. */
+  async #refused(error: unknown): Promise<void> {
+    if (!(error instanceof JournalError) || error.reason !== "fenced") throw error;
+    const read = await readRun(this.#shared.store, this.id).catch(() => undefined);
+    const end = read?.entries.findLast(({ kind }) => kind === "cancelled");
+    if (end?.kind !== "cancelled") throw error;
+    if (!this.#isCancelled) this.#cancel(end.reason);
   }
 
   #writeInside(): void {
-    if (!this.#isCancelled) this.#writer?.writeInside();
+    // What a call changed may not be committed without its record.
+    if (this.#isCancelled) throw fenced(this.id);
+    this.#writer?.writeInside();
   }
 
   /** What this run has not written yet is lost with it: it was cancelled. */

@@ -1,7 +1,7 @@
 // What a list shows of a run; kept with each frame, so that no record has to be read for it.
 import type { Usage } from "@proviso/core";
-import { isRecord, parseJson } from "@proviso/core/provider";
-import { addUsage, noUsage } from "@proviso/core/internal";
+import { isRecord } from "@proviso/core/provider";
+import { addUsage, noUsage, parseOwnJson } from "@proviso/core/internal";
 import { pendingOf, type EntryOf, type JournalEntry, type RecordedEvent } from "@proviso/runtime/recording";
 import type { RunState, RunSummary } from "./journal.ts";
 
@@ -91,20 +91,62 @@ export class Summary {
   }
 }
 
-/** Reads a summary. undefined: it is not one, and is passed over; `describe` says what is wrong with its run. */
+const states: Readonly<Record<RunState, true>> = {
+  open: true,
+  executed: true,
+  failed: true,
+  suspended: true,
+  cancelled: true,
+};
+
+/**
+ * Reads a summary, which no sum protects. undefined: it is not one, and is passed over; `describe` makes another one of its
+ * run.
+ */
 export function readSummary(text: string): SavedSummary | undefined {
-  const read = parseJson(text);
+  const read = parseOwnJson(text);
   if (!read.ok || !isRecord(read.value)) return undefined;
-  const { state, startedAt, updatedAt, usage } = read.value;
-  const isWhole = typeof state === "string" && typeof startedAt === "number" && typeof updatedAt === "number";
-  return isWhole && isRecord(usage) ? (read.value as unknown as SavedSummary) : undefined;
+  const { prompt, model, state, attempts, steps, startedAt, updatedAt, usage, forkOf, pending } = read.value;
+  const isWhole =
+    [prompt, model].every((each) => typeof each === "string") &&
+    typeof state === "string" &&
+    Object.hasOwn(states, state) &&
+    [attempts, steps].every((each) => Number.isSafeInteger(each)) &&
+    [startedAt, updatedAt].every(isTime) &&
+    isUsage(usage) &&
+    (forkOf === undefined || (isRecord(forkOf) && typeof forkOf["id"] === "string")) &&
+    (pending === undefined || isPending(pending));
+  return isWhole ? (read.value as unknown as SavedSummary) : undefined;
 }
 
-/** A summary for users. */
-export function summaryOf(id: string, { startedAt, updatedAt, forkOf, pending, ...saved }: SavedSummary): RunSummary {
+function isUsage(usage: unknown): boolean {
+  if (!isRecord(usage)) return false;
+  return Object.entries(noUsage).every(([name, value]) => typeof usage[name] === typeof value);
+}
+
+function isPending(pending: unknown): boolean {
+  if (!isRecord(pending)) return false;
+  const { callId, tool, question, expiresAt } = pending;
+  const areTexts = [callId, tool, question].every((each) => typeof each === "string");
+  return areTexts && (expiresAt === undefined || isTime(expiresAt));
+}
+
+/** Whether it is a time that a Date can have, in epoch milliseconds. */
+function isTime(value: unknown): boolean {
+  return typeof value === "number" && !Number.isNaN(new Date(value).getTime());
+}
+
+/** A summary for users. What else was saved does not reach them: the id is that of the run. */
+export function summaryOf(id: string, saved: SavedSummary): RunSummary {
+  const { prompt, model, state, attempts, steps, startedAt, updatedAt, usage, forkOf, pending } = saved;
   return Object.freeze({
     id,
-    ...saved,
+    prompt,
+    model,
+    state,
+    attempts,
+    steps,
+    usage,
     startedAt: new Date(startedAt),
     updatedAt: new Date(updatedAt),
     pending: pending && pendingOf(pending, ""),

@@ -208,7 +208,7 @@ export class WriteQueue {
   }
 }
 
-function fenced(run: string): JournalError {
+export function fenced(run: string): JournalError {
   const message = `The run "${run}" was taken over, removed or cancelled by another writer.`;
   return new JournalError(message, { reason: "fenced", run });
 }

@@ -14,7 +14,7 @@ import {
 } from "@opentelemetry/api";
 import { DefinitionError, type Observer, type Step } from "@proviso/core";
 import { checkOptionNames, type OptionNames } from "@proviso/core/provider";
-import { describeValue, isIdle, type IdleObserver } from "@proviso/core/internal";
+import { atOnce, describeValue, isIdle, type IdleObserver } from "@proviso/core/internal";
 import { TracedEvaluation, type Telemetry } from "./evaluation.ts";
 import { Metrics } from "./metrics.ts";
 
@@ -136,7 +136,8 @@ class OpenTelemetry implements IdleObserver {
     const { attributes } = this.#options;
     if (attributes === undefined) return nothingMore;
     try {
-      return { given: attributes(step), thrown: undefined };
+      // Read here, where what a getter throws is caught.
+      return { given: { ...atOnce(attributes(step)) }, thrown: undefined };
     } catch (error) {
       return { given: {}, thrown: { error } };
     }

@@ -440,6 +440,26 @@ describe("OTEL-9", () => {
     expect(throwing.spans()).toHaveLength(2);
     expect(records).toEqual(["observer.failed", "observer.failed"]);
   });
+
+  test.each([
+    ["a promise that rejects", () => Promise.reject(new Error("no tenant"))],
+    [
+      "a getter that throws",
+      () => ({
+        get tenant() {
+          throw new Error("no tenant");
+        },
+      }),
+    ],
+  ])("OTEL-9 attributes of the program that are %s are logged, and the spans are made", async (_, attributes) => {
+    const records: string[] = [];
+    const log = (_fields: object, message: string): void => void records.push(message);
+    const logger = { debug: () => {}, info: log, warn: log, error: log };
+    const { adapter, spans } = traced([{ text: "Done." }], { attributes: attributes as never }, { logger });
+    await adapter.evaluate("Hello.");
+    expect(spans()).toHaveLength(2);
+    expect(records).toEqual(["observer.failed", "observer.failed"]);
+  });
 });
 
 describe("OTEL-10", () => {

@@ -78,7 +78,12 @@ export function recordedAnswer(
   const shown = "cause" in answer && answer.cause !== undefined ? { ...answer, cause: causeOf(answer.cause) } : answer;
   if (run.world.secrets === undefined) return { answer: (toJsonValue(shown)?.value ?? shown) as typeof shown };
   const hidden = run.redaction.value(shown);
-  return JSON.stringify(hidden) === JSON.stringify(shown) ? { answer: hidden } : { answer: hidden, isRedacted: true };
+  return callsIn(hidden) === callsIn(shown) ? { answer: hidden } : { answer: hidden, isRedacted: true };
+}
+
+/** The calls of an answer, as a text. */
+function callsIn(answer: ModelResponse | ModelFailure): string {
+  return answer.failure === undefined ? JSON.stringify(answer.message.toolCalls) : "";
 }
 
 function causeOf(cause: unknown): unknown {

@@ -11,6 +11,8 @@ interface Keeper {
   append(evaluationId: string, content: EntryContent): void;
   assertNoFault(): void;
   flushed(): Promise<void> | undefined;
+  /** Whether a write has failed that nothing waited for yet. */
+  readonly hasFailed: boolean;
   readonly together: Together | undefined;
   writeTogether(): void;
 }
@@ -41,7 +43,8 @@ export class EffectRecord {
     this.#keeper.assertNoFault();
     this.#keys.set(call.id, idempotencyKey);
     this.#keeper.append(run.evaluationId, { kind: "started", turn: run.turn, callId: call.id, idempotencyKey });
-    return tool.readOnly === true || this.#isInOpenFile(run) ? undefined : this.#keeper.flushed();
+    if (this.#isInOpenFile(run)) return undefined;
+    return tool.readOnly === true && !this.#keeper.hasFailed ? undefined : this.#keeper.flushed();
   }
 
   /** Whether it is inside a call that has changed something in the file of the run: nothing is kept before that call is. */

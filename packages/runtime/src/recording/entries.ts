@@ -134,7 +134,7 @@ export type EntryContent =
       readonly try: number;
       /** The answer, or why there was none. */
       readonly answer: ModelResponse | ModelFailure;
-      /** Whether some of its text was hidden. Default false. */
+      /** Whether arguments of its calls were hidden: they cannot be run from the record. Default false. */
       readonly isRedacted?: true;
     }
   | {

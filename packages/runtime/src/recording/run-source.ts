@@ -1,3 +1,4 @@
+import type { Secrets } from "../secrets.ts";
 import type { JournalEntry, SuspendedCall } from "./entries.ts";
 import type { Together } from "./together.ts";
 
@@ -9,6 +10,8 @@ export interface RunSource {
   readonly mode: "run" | "replay" | "fork";
   /** Whether providers' raw payloads are kept too. Default false. */
   readonly payloads?: boolean | undefined;
+  /** What the evaluation hides beside the secrets of its adapter. Left out: nothing. */
+  readonly secrets?: Secrets | undefined;
   /**
    * Returns what stands, and the number of the attempt that goes on from it; of a run that is continued, after it was
    * appended that it is.
@@ -24,6 +27,8 @@ export interface RunSource {
   flush(): Promise<void> | undefined;
   /** Whether the run goes on where what is asked for is not what was recorded. Default false; a fork always does. */
   readonly adopts?: boolean | undefined;
+  /** Whether a write has failed that nothing waited for: `flush` rejects. Left out: false. */
+  readonly hasFailed?: boolean | undefined;
   /** The file of the run, where resources may be in it too. Left out: none can. */
   readonly together?: Together | undefined;
   /** Fires when the run was cancelled, or taken over. */

@@ -8,7 +8,7 @@ import { TapeFault } from "./fault.ts";
 import { TapeEvents } from "./tape-events.ts";
 
 export class TapeAnswers extends TapeEvents {
-  /** Whether some text of the answer whose calls are run now was hidden. */
+  /** Whether the answer whose calls are run now had arguments that were hidden. */
   answerIsRedacted = false;
   readonly #hashes = new RequestHashes();
 
@@ -20,6 +20,8 @@ export class TapeAnswers extends TapeEvents {
       if (kept !== undefined) return kept;
       this.goLive();
     }
+    if (this.hasFailed) await this.flushed();
+    if (!run.isInside) this.answerIsRedacted = false;
     const { evaluationId, turn } = run;
     const at = { turn, try: of.attempt };
     // What was compared with nothing is compared from here on.

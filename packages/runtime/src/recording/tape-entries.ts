@@ -6,6 +6,7 @@ import { JournalError, type EvaluateOptions } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 import type { World } from "../environment.ts";
 import type { Run } from "../run.ts";
+import { joinSecrets } from "../secrets.ts";
 import type { SessionCore } from "../session/session-core.ts";
 import type { Difference, EntryContent, EntryOf, JournalEntry } from "./entries.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
@@ -81,6 +82,7 @@ export class TapeEntries {
     const { random, newId } = this.#world;
     return {
       ...world,
+      secrets: joinSecrets(world.secrets, this.source.secrets),
       clock: { now: () => this.now, sleep: world.clock.sleep.bind(world.clock) },
       random: () => this.#drawn("number", random),
       newId: () => this.#drawn("string", newId),
@@ -102,6 +104,11 @@ export class TapeEntries {
   appendAt(evaluationId: string, content: EntryContent): void {
     const base = { index: this.#next++, attempt: this.attempt, at: this.now, evaluationId, isVoid: false };
     this.source.append({ ...base, ...content } as JournalEntry);
+  }
+
+  /** Whether a write has failed that nothing waited for yet. */
+  get hasFailed(): boolean {
+    return this.source.hasFailed === true;
   }
 
   /** Resolves when all that was appended is kept. @throws {TapeFault} */

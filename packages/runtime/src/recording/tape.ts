@@ -14,7 +14,8 @@ import {
 } from "@proviso/core";
 import { isFrameworkEventType } from "@proviso/core/internal";
 import type { World } from "../environment.ts";
-import type { Failure } from "../failures.ts";
+import { spent } from "../failing.ts";
+import { abortedFailure, errorOf, type Failure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
 import type { Run, Setup } from "../run.ts";
 import type { SessionCore } from "../session/session-core.ts";
@@ -32,6 +33,12 @@ import { goesOn, stepsIn } from "./standing.ts";
 import { TapeAnswers } from "./tape-answers.ts";
 import type { TapeOptions } from "./tape-entries.ts";
 import { RecordedLimits, restoredFailure, savedFailure, type Asked } from "./tape-limits.ts";
+
+/** An evaluation whose run was cancelled before its end was kept has no answer: the record has none. */
+function cancelledError(run: Run, { reason }: AbortSignal): EvaluationFailure {
+  const why = run.redaction.failure(abortedFailure(reason, "response"));
+  return errorOf(why, run.redaction.details(spent(run)));
+}
 
 /** The record of one run, as its evaluation goes through it. */
 export class RecordedTape extends TapeAnswers implements Tape<Run> {
@@ -139,9 +146,10 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
 
   calls(run: Run, calls: readonly ToolCall[]): Promise<KeptCalls | undefined> | undefined {
     this.assertNoFault();
-    if (run.isInside || this.isLive) return undefined;
-    if (this.prefix.peek() === undefined) {
-      this.goLive();
+    if (run.isInside) return undefined;
+    if (this.prefix.peek() === undefined) this.goLive();
+    if (this.isLive) {
+      this.#assertArguments();
       return undefined;
     }
     return this.#keptCalls(run, calls);
@@ -163,12 +171,16 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
           recorded: this.prefix.peek()?.kind,
           now: calls.map(({ name }) => name),
         });
-      if (this.answerIsRedacted) {
-        const why = "the arguments of a call that has not run yet were hidden";
-        this.fail(new TapeFault("redacted", `The run "${this.runId}" cannot go on: ${why}.`));
-      }
+      this.#assertArguments();
     }
     return kept;
+  }
+
+  /** @throws where the calls that are about to run would not get what the model asked for. */
+  #assertArguments(): void {
+    if (!this.answerIsRedacted) return;
+    const why = "the arguments of a call that has not run yet were hidden";
+    this.fail(new TapeFault("redacted", `The run "${this.runId}" cannot go on: ${why}.`));
   }
 
   /** A replay ends where the run was suspended. */
@@ -233,6 +245,9 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
       this.fault ??= this.faultOf(error);
     }
     await this.source.close();
+    const reason = this.fault?.reason;
+    const isRefused = reason === "fenced" || reason === "suspended" || (reason === undefined && "response" in outcome);
+    if (this.signal.aborted && isRefused) return { error: cancelledError(run, this.signal) };
     if (this.fault === undefined) return outcome;
     const error = runError(run, this.runId, this.fault);
     const response = "response" in outcome ? outcome.response : undefined;
