@@ -17,6 +17,7 @@ const forms: Readonly<Record<EntryContent["kind"], (entry: Fields) => boolean>> 
     isCount(session["seq"]) &&
     Array.isArray(session["state"]) &&
     session["state"].every(isRecord),
+  adopted: always,
   resumed: ({ kept }) => isCount(kept),
   event: ({ event }) => isRecord(event) && isText(event["type"]) && hasField(event),
   dispatched: ({ event }) => isRecord(event) && isText(event["type"]),

@@ -2,7 +2,7 @@
 // 2. The time of a run moves with its entries: it is read from the clock when one is made, and from the entry when one is
 //    taken.
 // 3. After a fault nothing is emitted and nothing is appended any more.
-import { JournalError, type EvaluateOptions } from "@proviso/core";
+import { JournalError, type EvaluateOptions, type PromptOverride } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 import type { World } from "../environment.ts";
 import type { Run } from "../run.ts";
@@ -38,6 +38,8 @@ export class TapeEntries {
   readonly adopts: boolean;
   /** What the run was adopted with last; undefined: it was not. */
   readonly adopted: EntryOf<"adopted"> | undefined;
+  /** The override that was found now; undefined: none was. */
+  protected foundOverride: PromptOverride | undefined;
   /** Whether something was not as it was recorded, and that was let be. */
   differs = false;
   /** Events of the application that the record has already. */
@@ -167,7 +169,10 @@ export class TapeEntries {
     this.isLive = true;
     const { core, opened, runId, attempt, source } = this;
     core?.renumber(Math.max(opened.lastSeq + 1, core.nextSeq));
-    if (this.differs) this.append(this.evaluationId, { kind: "adopted", ...this.adoption() });
+    if (this.differs) {
+      const { foundOverride: override } = this;
+      this.append(this.evaluationId, { kind: "adopted", ...(override === undefined ? {} : { override }) });
+    }
     if (source.mode === "fork") return;
     const unknown = opened.unknown.map(({ callId, name }) => ({ callId, name }));
     const keptSteps = stepsIn(opened.entries);
@@ -177,11 +182,6 @@ export class TapeEntries {
   /** Goes on at once where the calls were the last step that stands: the time of the next turn is not that of the record. */
   goLiveUnlessEnded(): void {
     if (!this.isReplay && !this.opened.isEnded) this.goLive();
-  }
-
-  /** What an adoption keeps beside what is in the entries. */
-  protected adoption(): Omit<Extract<EntryContent, { readonly kind: "adopted" }>, "kind"> {
-    return {};
   }
 
   /** Whether an entry may differ from what there is now. */

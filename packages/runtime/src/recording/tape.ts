@@ -46,7 +46,6 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
   readonly #decisions: Decisions;
   readonly #options: EvaluateOptions;
   #session: RecordedSession | undefined;
-  #override: PromptOverride | undefined;
   #stopListening: (() => void) | undefined;
 
   constructor(source: RunSource, opened: OpenedSource, world: World, { options, evaluationId }: TapeOptions) {
@@ -86,15 +85,8 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
   async override(resolve: () => Promise<PromptOverride | undefined>): Promise<PromptOverride | undefined> {
     const begun = this.opened.entries[0];
     // What goes on with another prompt may have another one.
-    if (begun?.kind === "begun" && !this.adopts) {
-      return this.adopted === undefined ? begun.override : this.adopted.override;
-    }
-    this.#override = await resolve();
-    return this.#override;
-  }
-
-  protected override adoption(): { readonly override?: PromptOverride } {
-    return this.#override === undefined ? {} : { override: this.#override };
+    if (begun?.kind === "begun" && !this.adopts) return (this.adopted ?? begun).override;
+    return (this.foundOverride = await resolve());
   }
 
   begin(run: Run): void {
@@ -115,7 +107,7 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
     } else {
       const session = this.#session as RecordedSession;
       // The evaluation began when its tape was opened.
-      this.appendAt(run.evaluationId, begunEntry(run, session, this.#options, this.#override));
+      this.appendAt(run.evaluationId, begunEntry(run, session, this.#options, this.foundOverride));
     }
     this.#stopListening = run.core.session.on("*", (event) => {
       if (isFrameworkEventType(event.type) || this.delivering.has(event) || !this.isLive) return;
