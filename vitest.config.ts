@@ -15,7 +15,8 @@ export function configOf({ exhaustive }: { readonly exhaustive: boolean }): Vite
       provide: { exhaustive },
       globalSetup: join(import.meta.dirname, "scripts/test-setup.ts"),
       // Nothing waits for real time but the few tests that are about it: only a busy machine takes this long.
-      testTimeout: exhaustive ? 300_000 : 60_000,
+      testTimeout: exhaustive ? 600_000 : 120_000,
+      hookTimeout: 120_000,
       // Files share their worker and what it has loaded, so a test leaves nothing behind: no variable, global or mock.
       isolate: false,
       unstubEnvs: true,

@@ -68,7 +68,7 @@ describe("DOC-19 the packages of this repository", () => {
   // A package may be a command alone.
   const packages = packagesIn(root).filter(({ manifest }) => entriesOf(manifest).length > 0);
   // The pages are made of what the compiler declares.
-  beforeAll(() => void run("tsc", ["-b"], root), 120_000);
+  beforeAll(() => void run("tsc", ["-b"], root), 600_000);
 
   test.each(packages)("DOC-19 every name that $id exports has a heading below its entry", (one) => {
     const page = apiPage(one, packages);

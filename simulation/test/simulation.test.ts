@@ -70,7 +70,7 @@ const kinds = [
   "elsewhere: deadlock",
 ];
 
-test("LOOP-1 the runs are of many kinds", { timeout: 120_000 }, async () => {
+test("LOOP-1 the runs are of many kinds", { timeout: 600_000 }, async () => {
   // A stack costs as much as a handler's work.
   const { stackTraceLimit } = Error;
   onTestFinished(() => void (Error.stackTraceLimit = stackTraceLimit));

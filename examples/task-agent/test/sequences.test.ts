@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { expect, inject, test, vi } from "vitest";
 import { schema, tally, taskTools } from "../tasks.ts";
 
-vi.setConfig({ testTimeout: 120_000 });
+vi.setConfig({ testTimeout: 600_000 });
 
 const sequences = inject("exhaustive") ? 10_000 : 250;
 const seed = 20_261_121;

@@ -42,7 +42,7 @@ const program = `
 
 test(
   "SEC-3 nothing is left that keeps a program alive, whatever its evaluations came to",
-  { timeout: 120_000 },
+  { timeout: 600_000 },
   async () => {
     const args = [...fromSources, "--input-type=module", "-e", program];
     const options = { cwd: join(import.meta.dirname, "../.."), timeout: 60_000 };

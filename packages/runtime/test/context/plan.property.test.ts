@@ -144,7 +144,7 @@ test("CTX-4 CTX-5 random histories are shortened in order, as far as they have t
     { numRuns },
   );
   expect(shortened).toBeGreaterThan(numRuns / 13);
-}, 120_000);
+}, 600_000);
 
 /** Whether the message that stood for others gave way. */
 function isTaken({ replaced }: ReturnType<typeof planShortening>, messages: readonly Message[]): boolean {
