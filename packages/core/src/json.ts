@@ -52,7 +52,7 @@ export function parseJson(text: string, { maxDepth = 64, maxLength = 1024 * 1024
 
 /**
  * Reads JSON that this framework wrote into a record of its own: of any size, and with whatever keys the values had that
- * were kept. Who reads it checks its form, and sets no key of it by name.
+ * were kept. Its readers check its form, and set none of its keys by name.
  */
 export function parseOwnJson(text: string): JsonResult {
   try {

@@ -68,6 +68,10 @@ describe("a run whose prompt has changed", () => {
     expect((await last.evaluate(changed, { run: journal.run("r") })).run?.keptSteps).toBe(4);
     expect(done).toEqual(["a", "b"]);
 
+    const kinds: string[] = [];
+    for await (const { kind } of journal.entries("r")) kinds.push(kind);
+    expect(kinds.filter((kind) => kind === "adopted")).toHaveLength(1);
+
     const { response, events } = await replay(changed, journal.replay("r"));
     expect(response?.text).toBe("Done.");
     expect(events.filter(({ type }) => type === "tool.invoked")).toHaveLength(2);

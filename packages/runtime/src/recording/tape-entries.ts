@@ -192,7 +192,8 @@ export class TapeEntries {
   /** Takes a difference from an entry of the record. @throws {TapeFault} where the run is not gone on with like that. */
   differ(entry: Pick<JournalEntry, "index">, difference: Difference): void {
     if (!this.isAdopted(entry)) this.diverge(difference);
-    this.differs = true;
+    // What an earlier adoption has let be is marked already.
+    if (entry.index >= (this.adopted?.index ?? 0)) this.differs = true;
   }
 
   tick(): number {
