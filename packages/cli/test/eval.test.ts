@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { inProcess, processes, project, run, start, temporaryFolder, without } from "./support.ts";
@@ -41,7 +42,7 @@ test("CLI-7 CLI-2 eval --json is one document with all reports; limits end a run
   const { code, stdout } = await inProcess(folder, args);
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({ passes: true, reports: [{ name: "good", passes: true, rows: 120 }] });
-  const limited = await inProcess(folder, [...args, "--max-tokens", "500"]);
+  const limited = await inProcess(folder, [...args, "--fresh", "--max-tokens", "500"]);
   expect(JSON.parse(limited.stdout)).toMatchObject({ reports: [{ ended: { why: "budget" } }] });
 });
 
@@ -54,6 +55,17 @@ test("CLI-1 CLI-4 eval without evals, with wrong flags or without its package is
     [["eval", spam, "--filter", "godo"], "did you mean good?"],
     [["eval", spam, "--max-usd", "x"], "--max-usd takes US dollars"],
     [["eval", spam, "--concurrency", "0"], "--concurrency takes a whole number from 1"],
+    [["eval", spam, "--sample", "0"], "--sample takes a whole number from 1"],
+    [["eval", spam, "--repeat", "x"], "--repeat takes a whole number from 1"],
+    [["eval", spam, "--rows", "a,,b"], "--rows takes ids with commas between them"],
+    [["eval", spam, "--fresh", "--retry-failed"], "give --fresh or --retry-failed"],
+    [["eval", spam, "--save", "saved.jsonl"], "--save is for one eval: name one of "],
+    [["eval", spam, "--filter", "good", "--rows", "spam-1,spam-99"], 'There is no row "spam-99"'],
+    [["eval", spam, "--filter", "good", "--variant", "other"], 'There is no variant "other"'],
+    [["eval", spam, "--filter", "good", "--sample", "121"], "A sample of 121 cannot be drawn from 120 rows"],
+    [["eval", spam, "--filter", "good", "--compare", "nowhere.jsonl"], "nowhere.jsonl cannot be read"],
+    [["eval", spam, "--filter", "good", "--store", "hello.prompt.md"], "hello.prompt.md"],
+    [["eval", spam, "--filter", "good", "--junit", "hello.prompt.md/x.xml"], "cannot be made"],
     [["eavl"], "did you mean eval?"],
   ];
   for (const [args, says] of wrong) {
@@ -66,4 +78,71 @@ test("CLI-1 CLI-4 eval without evals, with wrong flags or without its package is
     code: 2,
     stderr: expect.stringContaining("npm install --save-dev @proviso/evals @proviso/runtime"),
   });
+});
+
+interface Shown {
+  readonly reports: readonly {
+    readonly rows: number;
+    readonly repetitions: number;
+    readonly reused: number;
+    readonly attempts: readonly { readonly rowId: string }[];
+    readonly spent: { readonly totalTokens: number };
+    readonly baseline: object;
+  }[];
+}
+
+test("EVL-50 EVL-8 eval runs a part: rows by id, a sample that a larger one has in it, more attempts of each", async () => {
+  const folder = await temporaryFolder();
+  const good = async (...flags: readonly string[]) => {
+    const { code, stdout } = await inProcess(folder, ["eval", spam, "--filter", "good", "--json", ...flags]);
+    expect(code).toBe(0);
+    const [report] = (JSON.parse(stdout) as Shown).reports;
+    return report as Shown["reports"][number];
+  };
+  const named = await good("--rows", "spam-3, ham-5", "--repeat", "3", "--variant", "default");
+  expect(named).toMatchObject({ rows: 2, repetitions: 3, reused: 0 });
+  expect(new Set(named.attempts.map(({ rowId }) => rowId))).toEqual(new Set(["spam-3", "ham-5"]));
+  const small = await good("--sample", "20", "--fresh");
+  const large = await good("--sample", "40");
+  const ids = new Set(large.attempts.map(({ rowId }) => rowId));
+  expect([small.rows, large.rows]).toEqual([20, 40]);
+  expect(small.attempts.every(({ rowId }) => ids.has(rowId))).toBe(true);
+  // The smaller sample was kept, and nothing of it is asked again.
+  expect(large.reused).toBeGreaterThanOrEqual(20);
+  expect(large.spent.totalTokens).toBe((40 - large.reused) * 11);
+});
+
+test("EVL-50 EVL-23 eval keeps attempts in .proviso/evals.sqlite: the next run asks what is missing, --fresh all", async () => {
+  const folder = await temporaryFolder();
+  const args = ["eval", spam, "--filter", "good"];
+  expect((await inProcess(folder, args)).stdout).toContain("1,320 tokens");
+  const again = await inProcess(folder, args);
+  expect(again).toMatchObject({ code: 0, stderr: "" });
+  expect(again.stdout).toContain("kept         120 attempts of earlier runs\nspent        0 tokens");
+  expect((await inProcess(folder, [...args, "--fresh"])).stdout).toContain("1,320 tokens");
+  expect((await inProcess(folder, [...args, "--store", "other/kept.sqlite"])).stdout).toContain("1,320 tokens");
+  // A failure of the surroundings is kept as it is, and asked again where that is wanted.
+  const broken = ["eval", spam, "--filter", "broken", "--concurrency", "1", "--json"];
+  const reusedBy = async (...flags: readonly string[]) => {
+    const { reports } = JSON.parse((await inProcess(folder, [...broken, ...flags])).stdout) as Shown;
+    return reports[0]?.reused;
+  };
+  expect([await reusedBy(), await reusedBy(), await reusedBy("--retry-failed")]).toEqual([0, 5, 0]);
+});
+
+test("EVL-50 EVL-51 eval saves a run, compares with it and writes its gates for a CI; what was cut short is not saved", async () => {
+  const folder = await temporaryFolder();
+  const args = ["eval", spam, "--filter", "good"];
+  const saved = await inProcess(folder, [...args, "--save", "runs/good.jsonl", "--junit", "ci/good.xml"]);
+  expect(saved).toMatchObject({ code: 0, stderr: "" });
+  expect(await readFile(join(folder, "ci/good.xml"), "utf8")).toContain(
+    '<testsuites tests="2" failures="0" errors="0">',
+  );
+  expect(await readFile(join(folder, "runs/good.jsonl"), "utf8")).not.toContain("You win.");
+  const compared = await inProcess(folder, [...args, "--compare", "runs/good.jsonl", "--json"]);
+  expect(compared.code).toBe(0);
+  expect((JSON.parse(compared.stdout) as Shown).reports[0]?.baseline).toMatchObject({ saved: expect.any(String) });
+  const cut = await inProcess(folder, [...args, "--fresh", "--max-tokens", "500", "--save", "runs/cut.jsonl"]);
+  expect(cut.stderr).toContain("good is not saved: it ended before all attempts were made");
+  await expect(readFile(join(folder, "runs/cut.jsonl"))).rejects.toMatchObject({ code: "ENOENT" });
 });

@@ -112,6 +112,8 @@ export interface EvalReport {
   readonly family: number;
   /** Why the run ended early; undefined: all rows ran. "settled" keeps the error rate. */
   readonly ended: { readonly why: "settled" | "budget" | "aborted" | "systemic"; readonly message: string } | undefined;
+  /** Attempts that were kept from an earlier run: nothing was paid for them now, but for scores that changed. */
+  readonly reused: number;
   /** What was spent in this run. */
   readonly spent: Usage;
   /** Estimates of what a killed run had begun and not ended; part of `spent`. */

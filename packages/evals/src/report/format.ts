@@ -85,11 +85,12 @@ function gateLines({ gates }: EvalReport): readonly string[] {
   return gates.map((gate) => `gate         ${gateLine(gate)}`);
 }
 
-function endLines({ ended, spent, lost }: EvalReport): readonly string[] {
+function endLines({ ended, reused, spent, lost }: EvalReport): readonly string[] {
   const cost = spent.costUsd === undefined ? "" : `, ${spent.costUsd.toFixed(4)} US dollars`;
   const gone = lost.totalTokens === 0 ? "" : `, of which about ${lost.totalTokens} were lost with a killed run`;
   const end = ended === undefined ? [] : [`ended        ${ended.why}: ${ended.message}`];
-  return [...end, `spent        ${spent.totalTokens.toLocaleString("en-US")} tokens${cost}${gone}`];
+  const kept = reused === 0 ? [] : [`kept         ${plural(reused, "attempt")} of earlier runs`];
+  return [...end, ...kept, `spent        ${spent.totalTokens.toLocaleString("en-US")} tokens${cost}${gone}`];
 }
 
 function exampleLines({ attempts }: EvalReport, most: number): readonly string[] {

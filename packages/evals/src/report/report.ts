@@ -35,6 +35,7 @@ export interface Reported {
   readonly lost: Usage;
   readonly runId: string;
   readonly startedAt: string;
+  readonly reused: number;
   /** undefined: the run had no looks. */
   readonly looks: EarlyLooks | undefined;
 }
@@ -96,6 +97,7 @@ export function reportOf(of: Reported): EvalReport {
     passes: gates.every(({ passes }) => passes) && ended?.why !== "systemic",
     family: decisions.length,
     ended,
+    reused: of.reused,
     spent: of.spent,
     lost: of.lost,
     attempts: rows.flatMap(({ id }) => variants.flatMap(({ name }) => recordsOf(of, id, name))),

@@ -1,4 +1,5 @@
 import { DefinitionError, type Budget, type BudgetTracker, type EvaluateOptions, type Usage } from "@proviso/core";
+import { describeValue } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
 import type { Environment } from "@proviso/runtime";
 import type { EvalStore, SavedRun } from "../results.ts";
@@ -24,6 +25,14 @@ export interface RunOptions extends Pick<Environment, "clock" | "random" | "newI
   readonly stopEarly?: boolean | undefined;
   /** The confidence of every interval and verdict, between 0 and 1. Default 0.95. */
   readonly confidence?: number | undefined;
+  /** Ids of the rows that are run; an id that no row has is a DefinitionError. Default: all rows. */
+  readonly onlyRows?: readonly string[] | undefined;
+  /** Names of the variants that are run; the first one by definition is the baseline. Default: all variants. */
+  readonly onlyVariants?: readonly string[] | undefined;
+  /** How many rows are run, drawn by `seed`: a larger sample has the smaller one in it. Default: all rows. */
+  readonly sampleSize?: number | undefined;
+  /** Attempts of each row and variant. Default: those of the definition. */
+  readonly repetitions?: number | undefined;
   /** A saved run to compare with. Default: the first variant is the baseline. */
   readonly compareWith?: SavedRun | undefined;
   /** The pace of requests, or "off". Default: learnt for each adapter and model from its answers. */
@@ -61,6 +70,10 @@ const names = {
   seed: true,
   stopEarly: true,
   confidence: true,
+  onlyRows: true,
+  onlyVariants: true,
+  sampleSize: true,
+  repetitions: true,
   compareWith: true,
   pacing: true,
   onProgress: true,
@@ -75,6 +88,17 @@ export function checkRunOptions(options: RunOptions): void {
   const { concurrency = 16, seed = 1, confidence = 0.95, resume = "resume" } = options;
   if (!Number.isSafeInteger(concurrency) || concurrency < 1) {
     throw new DefinitionError(`The concurrency has to be a whole number from 1, not ${concurrency}.`);
+  }
+  const { onlyRows, onlyVariants, sampleSize = 1, repetitions = 1 } = options;
+  for (const [name, number] of Object.entries({ sampleSize, repetitions })) {
+    if (!Number.isSafeInteger(number) || number < 1) {
+      throw new DefinitionError(`${name} has to be a whole number from 1, not ${number}.`);
+    }
+  }
+  for (const [name, given] of Object.entries({ onlyRows, onlyVariants })) {
+    if (given === undefined) continue;
+    if (Array.isArray(given) && given.length > 0 && given.every((each) => typeof each === "string")) continue;
+    throw new DefinitionError(`${name} has to be a list of at least one name, not ${describeValue(given)}.`);
   }
   if (!Number.isSafeInteger(seed)) throw new DefinitionError(`The seed has to be a whole number, not ${seed}.`);
   if (!(confidence > 0 && confidence < 1)) {

@@ -19,6 +19,7 @@ import { fingerprintOf } from "./fingerprint.ts";
 import { keyOf, memoryEvalStore } from "./memory-store.ts";
 import { earlyLooks, type EarlyLooks } from "./early-looks.ts";
 import { checkRunOptions, type Progress, type RunOptions } from "./options.ts";
+import { repeated, rowsToRun, variantsToRun } from "./part.ts";
 
 /** Attempts of a variant that fail alike before the run is ended. */
 const systemicFailures = 5;
@@ -30,13 +31,13 @@ const systemicReasons = new Set(["api_key_error", "not_found_error", "bad_reques
  * @throws {DefinitionError} before anything is spent: for rows that cannot be used, all at once, and options that cannot be.
  */
 export async function runEval(of: Eval, options: RunOptions = {}): Promise<EvalReport> {
-  const definition = definitionOf(of);
   checkRunOptions(options);
-  const variants = variantsOf(definition);
+  const definition = repeated(definitionOf(of), options);
+  const variants = variantsToRun(variantsOf(definition), options);
   const baseline = savedBaseline(definition.name, options.compareWith);
   requireBaseline(definition, variants, baseline !== undefined);
   await requirePrices(definition, variants, trackerOf(options.budget)?.budget.maxCostUsd);
-  const rows = ordered(await namedRows(definition.data, definition), options.seed ?? 1);
+  const rows = ordered(rowsToRun(await namedRows(definition.data, definition), options), options.seed ?? 1);
   const fingerprint = fingerprintOf(definition, rows, variants);
   const run = new EvalRun({ definition, variants, rows, fingerprint, baseline, options });
   return run.report();
@@ -94,7 +95,7 @@ class EvalRun {
     await this.#runAll(missing, { newId, store });
     const of = { ...this.#parts, records: this.#records, ended: this.#ended, spent: this.#spent, lost: this.#lost };
     const startedAt = new Date(this.#startedAt).toISOString();
-    const report = reportOf({ ...of, runId, startedAt, looks: this.#looks });
+    const report = reportOf({ ...of, runId, startedAt, reused: this.#reused, looks: this.#looks });
     keepRows(report, new Map(this.#parts.rows.map(({ id, row }) => [id, row])));
     return report;
   }
