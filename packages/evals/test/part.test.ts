@@ -1,8 +1,16 @@
-import { DefinitionError } from "@proviso/core";
+import { DefinitionError, definePrompt, overrideOf, type OverridesStore } from "@proviso/core";
 import { defineEval, memoryEvalStore, runEval, saveRun, type RunOptions } from "@proviso/evals";
+import { memoryOverrides } from "@proviso/runtime";
 import { describe, expect, it } from "vitest";
+import { z } from "zod";
 import { answering, mails, triage, wordList, type Mail } from "./support.ts";
 
+const worded = definePrompt({
+  key: "worded",
+  params: z.object({ text: z.string() }),
+  output: z.object({ label: z.enum(["spam", "ham"]) }),
+  sections: [{ key: "task", text: "Is this mail spam or ham?\n{{text}}" }],
+});
 const spam = (asked: string[] = []) =>
   defineEval({
     name: "spam",
@@ -63,5 +71,46 @@ describe("a run of a part of an eval", () => {
     await expect(refused).rejects.toThrow(DefinitionError);
     await expect(refused).rejects.toThrow(says);
     expect(asked).toEqual([]);
+  });
+});
+
+describe("what is kept of a variant with overrides", () => {
+  it("EVL-25 is asked anew where what is stored under the tag is another text, and a store is read once in a run", async () => {
+    const asked: string[] = [];
+    const overrides = memoryOverrides();
+    let reads = 0;
+    const counted: OverridesStore = {
+      ...overrides,
+      resolve: (descriptor, tag) => {
+        reads += 1;
+        return overrides.resolve(descriptor, tag);
+      },
+    };
+    const kept = memoryEvalStore();
+    const of = () =>
+      defineEval({
+        name: "overridden",
+        data: mails(6),
+        prompt: ({ text }: Mail) => worded.bind({ text }),
+        adapter: answering(() => '{"label":"spam"}', asked),
+        variants: { now: {}, stored: { overrides: { store: counted, tag: "brief" } } },
+        scorers: { correct: ({ row, output }) => output.label === row.label },
+      });
+    const write = async (text: string) => {
+      const current = overrideOf(worded, "brief");
+      const [[path = "", { hash = "" } = {}] = []] = Object.entries(current.sections);
+      await overrides.upsert(worded.descriptor, { ...current, sections: { [path]: { hash, text } } });
+    };
+    await write("Spam?\n{{text}}");
+    await runEval(of(), { store: kept });
+    expect(asked).toHaveLength(12);
+    // Once for the plan, once for each evaluation.
+    expect(reads).toBe(1 + 6);
+    expect(await runEval(of(), { store: kept })).toMatchObject({ reused: 12 });
+    await write("Is it spam, yes or no?\n{{text}}");
+    const changed = await runEval(of(), { store: kept });
+    expect(changed.reused).toBe(6);
+    expect(asked.slice(12).every((text) => text.includes("yes or no"))).toBe(true);
+    expect(asked).toHaveLength(18);
   });
 });

@@ -15,7 +15,7 @@ import {
   type SessionEvent,
   type Usage,
 } from "@proviso/core";
-import { addUsage, asJson, contentHash, messageOf, noUsage } from "@proviso/core/internal";
+import { addUsage, asJson, messageOf, noUsage } from "@proviso/core/internal";
 import { createSession, openResources } from "@proviso/runtime";
 import type { NamedRow } from "../data/rows.ts";
 import type { AnyDefinition, ReadyVariant } from "../define/define-eval.ts";
@@ -224,27 +224,5 @@ async function closed(stage: Stage | undefined): Promise<void> {
     await stage?.resources[Symbol.asyncDispose]();
   } catch {
     // What was answered and scored stands.
-  }
-}
-
-/** The hashes of templates: most evals have one, and a row for each of its prompts. */
-const templateHashes = new WeakMap<object, string>();
-
-function templateHash(descriptor: object): string {
-  let hash = templateHashes.get(descriptor);
-  if (hash === undefined) templateHashes.set(descriptor, (hash = contentHash(descriptor)));
-  return hash;
-}
-
-/** The hash of what a variant is, and of what it shows the model first for this row. */
-export function subjectHashOf(variantHash: string, of: ReadyVariant, row: NamedRow<object>): string {
-  if (!("prompt" in of.subject)) return contentHash([variantHash, String(of.subject.task)]);
-  try {
-    const prompt = of.subject.prompt(row.row);
-    const { text } = prompt.render();
-    return contentHash([variantHash, text, templateHash(prompt.template.descriptor)]);
-  } catch {
-    // A prompt that cannot be rendered fails when it is evaluated.
-    return contentHash([variantHash, row.hash]);
   }
 }

@@ -3,15 +3,15 @@ import { systemClock, type Usage } from "@proviso/core";
 import { addUsage, noUsage } from "@proviso/core/internal";
 import { systemId, trackerOf } from "@proviso/runtime/internal";
 import { sharedPacing } from "@proviso/runtime/routing";
-import { namedRows, ordered, type NamedRow } from "../data/rows.ts";
-import { definitionOf, variantsOf, type ReadyVariant } from "../define/define-eval.ts";
+import { namedRows, ordered } from "../data/rows.ts";
+import { definitionOf, variantsOf } from "../define/define-eval.ts";
 import type { Eval } from "../definition.ts";
 import { keepRows } from "../judges/labels.ts";
 import { reportOf, type Reported } from "../report/report.ts";
 import { savedBaseline } from "../report/saved.ts";
 import { outsideReasons } from "../scores/outside.ts";
 import type { AttemptRecord, EvalReport, EvalStore } from "../results.ts";
-import { attempted, subjectHashOf, type AttemptWorld, type PlannedAttempt } from "./attempt.ts";
+import { attempted, type AttemptWorld, type PlannedAttempt } from "./attempt.ts";
 import { requireBaseline, requirePrices } from "./requirements.ts";
 import { rescored, scorersToRun } from "./rescoring.ts";
 import { Expected } from "./expected.ts";
@@ -19,6 +19,7 @@ import { fingerprintOf } from "./fingerprint.ts";
 import { keyOf, memoryEvalStore } from "./memory-store.ts";
 import { earlyLooks, type EarlyLooks } from "./early-looks.ts";
 import { checkRunOptions, type Progress, type RunOptions } from "./options.ts";
+import { plannedAttempts } from "./planning.ts";
 import { repeated, rowsToRun, variantsToRun } from "./part.ts";
 
 /** Attempts of a variant that fail alike before the run is ended. */
@@ -89,7 +90,8 @@ class EvalRun {
     this.#expected.begin(this.#lost);
     const kept = new Map<string, AttemptRecord>();
     if (options.resume !== "fresh") for await (const record of opened.finished) kept.set(keyOf(record), record);
-    const planned = this.#planned();
+    const { rows, variants } = this.#parts;
+    const planned = await plannedAttempts(definition, rows, variants, fingerprint);
     const missing = planned.flatMap((attempt) => this.#missing(attempt, kept.get(keyOf(attempt))));
     this.#look();
     await this.#runAll(missing, { newId, store });
@@ -98,20 +100,6 @@ class EvalRun {
     const report = reportOf({ ...of, runId, startedAt, reused: this.#reused, looks: this.#looks });
     keepRows(report, new Map(this.#parts.rows.map(({ id, row }) => [id, row])));
     return report;
-  }
-
-  #planned(): readonly PlannedAttempt[] {
-    const { rows, variants, definition, fingerprint } = this.#parts;
-    const hashOf = (of: ReadyVariant, row: NamedRow<object>): string =>
-      subjectHashOf(fingerprint.variants[of.name] ?? "", of, row);
-    return rows.flatMap((row) =>
-      variants.flatMap((of) => {
-        const subjectHash = hashOf(of, row);
-        return Array.from({ length: definition.repetitions ?? 1 }, (_, at): PlannedAttempt => {
-          return { row, of, rowId: row.id, variant: of.name, repetition: at + 1, subjectHash };
-        });
-      }),
-    );
   }
 
   /** What is still to be done for an attempt; nothing, where all of it is kept. */

@@ -1,0 +1,87 @@
+// The attempts of a run, in order, each with the hash of what its model is shown first.
+import type { Prompt, PromptOverride } from "@proviso/core";
+import { contentHash } from "@proviso/core/internal";
+import type { NamedRow } from "../data/rows.ts";
+import type { AnyDefinition, ReadyVariant } from "../define/define-eval.ts";
+import type { Fingerprint } from "../results.ts";
+import type { PlannedAttempt } from "./attempt.ts";
+
+/** The override that a variant has of a template, as it stands when the run begins. */
+type ResolvedOverrides = Map<object, PromptOverride | undefined>;
+
+/** Plans every attempt: all of a row's come before the next row's. */
+export async function plannedAttempts(
+  definition: AnyDefinition,
+  rows: readonly NamedRow<object>[],
+  variants: readonly ReadyVariant[],
+  fingerprint: Fingerprint,
+): Promise<readonly PlannedAttempt[]> {
+  const sides = variants.map((of) => {
+    return { of, hash: fingerprint.variants[of.name] ?? "", resolved: new Map() as ResolvedOverrides };
+  });
+  const repetitions = Array.from({ length: definition.repetitions ?? 1 }, (_, at) => at + 1);
+  const planned: PlannedAttempt[] = [];
+  for (const row of rows) {
+    for (const { of, hash, resolved } of sides) {
+      const shown = "prompt" in of.subject ? promptOf(of.subject.prompt, row.row) : undefined;
+      if (shown !== undefined) await resolve(of, shown, resolved);
+      const subjectHash = subjectHashOf(hash, { of, row, shown, resolved });
+      for (const repetition of repetitions) {
+        planned.push({ row, of, rowId: row.id, variant: of.name, repetition, subjectHash });
+      }
+    }
+  }
+  return planned;
+}
+
+/** undefined: a prompt that cannot be bound fails when it is evaluated. */
+function promptOf(prompt: (row: object) => Prompt, row: object): Prompt | undefined {
+  try {
+    return prompt(row);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Looks a template's override up once in a run. */
+async function resolve(of: ReadyVariant, { template }: Prompt, resolved: ResolvedOverrides): Promise<void> {
+  const { overrides } = of.settings;
+  const { descriptor } = template;
+  if (overrides === undefined || resolved.has(descriptor)) return;
+  // A store that cannot be read fails the evaluation, which says why.
+  const found = await overrides.store.resolve(descriptor, overrides.tag ?? "latest").catch(() => undefined);
+  resolved.set(descriptor, found);
+}
+
+/** The hashes of templates: most evals have one, and a row for each of its prompts. */
+const templateHashes = new WeakMap<object, string>();
+
+function templateHash(descriptor: object): string {
+  let hash = templateHashes.get(descriptor);
+  if (hash === undefined) templateHashes.set(descriptor, (hash = contentHash(descriptor)));
+  return hash;
+}
+
+interface Subject {
+  readonly of: ReadyVariant;
+  readonly row: NamedRow<object>;
+  /** undefined: a task, or a prompt that cannot be bound. */
+  readonly shown: Prompt | undefined;
+  readonly resolved: ResolvedOverrides;
+}
+
+/** The hash of what a variant is, and of what it shows the model first for this row. */
+function subjectHashOf(variantHash: string, { of, row, shown, resolved }: Subject): string {
+  if ("task" in of.subject) return contentHash([variantHash, String(of.subject.task)]);
+  if (shown === undefined) return contentHash([variantHash, row.hash]);
+  const { descriptor } = shown.template;
+  const override = resolved.get(descriptor);
+  try {
+    const { text } = shown.render(override === undefined ? {} : { overrides: override });
+    const told = [variantHash, text, templateHash(descriptor)];
+    return contentHash(override === undefined ? told : [...told, override.sections, override.tools]);
+  } catch {
+    // A prompt that cannot be rendered fails when it is evaluated.
+    return contentHash([variantHash, row.hash]);
+  }
+}
