@@ -1,3 +1,7 @@
+export { improve } from "./better/improve.ts";
+export type { Improvement, ImproveOptions, RefusedCandidate, Round } from "./better/improve.ts";
+export { notWorse } from "./better/not-worse.ts";
+export type { Accept, Acceptance, NotWorseOptions } from "./better/not-worse.ts";
 export { sample, split } from "./data/sample.ts";
 export { cross, defineEval, isEval } from "./define/define-eval.ts";
 export type {

@@ -98,8 +98,8 @@ describe("what is kept of a variant with overrides", () => {
       });
     const write = async (text: string) => {
       const current = overrideOf(worded, "brief");
-      const [[path = "", { hash = "" } = {}] = []] = Object.entries(current.sections);
-      await overrides.upsert(worded.descriptor, { ...current, sections: { [path]: { hash, text } } });
+      const { hash = "" } = current.sections["task"] ?? {};
+      await overrides.upsert(worded.descriptor, { ...current, sections: { task: { hash, text } } });
     };
     await write("Spam?\n{{text}}");
     await runEval(of(), { store: kept });

@@ -3,7 +3,7 @@ export { budgetFeedback, deadlineFeedback, staticFeedback } from "./feedback.ts"
 export { asWorkspaceTools, filesystemTools } from "./filesystem-tools.ts";
 export type { FilesystemToolsOptions } from "./filesystem-tools.ts";
 export { optimize } from "./optimize.ts";
-export type { OptimizationResult, OptimizationScope, OptimizeOptions } from "./optimize.ts";
+export type { OptimizationResult, AcceptOverride, OptimizationScope, OptimizeOptions } from "./optimize.ts";
 export { planning, planSlice } from "./planning.ts";
 export type { Plan, PlanStep } from "./planning.ts";
 export { readBeforeWrite, requireApproval, sequentialDependency } from "./policies.ts";

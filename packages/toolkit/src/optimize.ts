@@ -20,7 +20,7 @@ import {
   type Session,
 } from "@proviso/core";
 import { parseJson } from "@proviso/core/provider";
-import { checkOverride, checkTag, noUsage, sectionsIn } from "@proviso/core/internal";
+import { checkOverride, checkTag, messageOf, noUsage, sectionsIn } from "@proviso/core/internal";
 import { createSession } from "@proviso/runtime";
 import { z } from "zod";
 import { isWorkspaceTool } from "./filesystem-tools.ts";
@@ -38,6 +38,11 @@ export interface OptimizeOptions {
   readonly scope?: OptimizationScope | undefined;
   /** Used in the optimisation too; "global" needs store and tag. */
   readonly overrides?: { readonly store: OverridesStore; readonly tag?: string | undefined } | undefined;
+  /**
+   * Asked with the override that would be stored and the one that is stored, before scope "global" stores it. Where it is
+   * not accepted, or `accept` rejects, nothing is stored, and the result says why. `notWorse` of `@proviso/evals` makes one. Default: stored.
+   */
+  readonly accept?: AcceptOverride | undefined;
   /** Runs in it, as it is; left out: in one of its own. */
   readonly optimizationSession?: Session | undefined;
   /** Resources of the evaluation, as `evaluate` takes them. */
@@ -50,6 +55,12 @@ export interface OptimizeOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Decides whether an override may be stored. */
+export type AcceptOverride = (
+  candidate: PromptOverride,
+  current: PromptOverride | undefined,
+) => Promise<{ readonly accepted: boolean; readonly why: string }>;
+
 /** What `optimize` answers with. */
 export interface OptimizationResult {
   /** The response of the evaluation that wrote the digest. */
@@ -60,6 +71,8 @@ export interface OptimizationResult {
   readonly scope: OptimizationScope;
   /** The key of the section that shows it. */
   readonly sectionKey: string;
+  /** What `accept` decided. undefined: there was none to ask. */
+  readonly acceptance: Awaited<ReturnType<AcceptOverride>> | undefined;
 }
 
 /**
@@ -73,8 +86,8 @@ export async function optimize<Output>(
   prompt: Prompt<Output>,
   options: OptimizeOptions,
 ): Promise<OptimizationResult> {
-  const { scope = "session", session, overrides, optimizationSession, ...limits } = options;
-  const { inner, sectionKey, store } = await prepared(prompt, scope, overrides).catch((error: unknown) => {
+  const { scope = "session", session, overrides, optimizationSession, accept, ...limits } = options;
+  const { inner, sectionKey, store } = await prepared(prompt, options).catch((error: unknown) => {
     if (!(error instanceof ProvisoError)) throw error;
     const spent = { usage: noUsage, messages: [], toolResults: [] } as const;
     const details = { phase: "request", promptName: prompt.template.name, cause: error, ...spent } as const;
@@ -94,9 +107,10 @@ export async function optimize<Output>(
       issues: [{ path: "digest", message: "is empty" }],
     });
   }
+  let acceptance: OptimizationResult["acceptance"];
   if (store === undefined) setWorkspaceDigest(session, sectionKey, digest);
-  else await persist(store, prompt, sectionKey, digest, session);
-  return Object.freeze({ response, digest, scope, sectionKey });
+  else acceptance = await persist({ ...store, accept }, prompt, sectionKey, digest, session);
+  return Object.freeze({ response, digest, scope, sectionKey, acceptance });
 }
 
 interface GlobalStore {
@@ -118,8 +132,7 @@ interface Prepared {
  */
 async function prepared<Output>(
   prompt: Prompt<Output>,
-  scope: OptimizationScope,
-  overrides: OptimizeOptions["overrides"],
+  { scope = "session", overrides, accept }: OptimizeOptions,
 ): Promise<Prepared> {
   const { template } = prompt;
   const sections = sectionsIn(template);
@@ -132,6 +145,9 @@ async function prepared<Output>(
   if (workspace === undefined) return refuse("workspace section: add filesystemTools()");
   const inner = innerPrompt(prompt, workspace, digest.section).bind();
   const sectionKey = digest.path;
+  if (accept !== undefined && scope !== "global") {
+    throw new DefinitionError('accept is asked before an override is stored: it needs the scope "global".');
+  }
   if (scope !== "global") return { inner, sectionKey, store: undefined };
   if (overrides?.tag === undefined) {
     throw new DefinitionError('The scope "global" needs overrides with a store and a tag.');
@@ -144,18 +160,25 @@ async function prepared<Output>(
   return { inner, sectionKey, store: { store, tag } };
 }
 
-/** The digest takes the section's place in what is stored already. */
+/** The digest takes the section's place in what is stored already, where that is accepted. */
 async function persist<Output>(
-  { store, tag }: GlobalStore,
+  { store, tag, accept }: GlobalStore & Pick<OptimizeOptions, "accept">,
   prompt: Prompt<Output>,
   path: string,
   digest: string,
   session: Session,
-): Promise<void> {
+): Promise<OptimizationResult["acceptance"]> {
   const { template } = prompt;
   const stored = await store.resolve(template.descriptor, tag);
-  await store.upsert(template.descriptor, withDigest(stored, prompt, tag, path, digest));
+  const candidate = withDigest(stored, prompt, tag, path, digest);
+  // The digest is paid for: it is in the result also where no decision came.
+  const acceptance = await accept?.(candidate, stored).catch((error: unknown) => {
+    return { accepted: false, why: `It could not be decided: ${messageOf(error)}` };
+  });
+  if (acceptance !== undefined && acceptance.accepted !== true) return acceptance;
+  await store.upsert(template.descriptor, candidate);
   clearWorkspaceDigest(session, path);
+  return acceptance;
 }
 
 function withDigest<Output>(

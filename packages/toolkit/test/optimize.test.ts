@@ -213,3 +213,41 @@ test("OPT-4 OPT-6 the response of a text has what was spent on it", async () => 
   expect(response.toolResults).toHaveLength(1);
   expect(response.usage.totalTokens).toBeGreaterThan(0);
 });
+
+test("EVL-40 OPT-5 accept is asked with both overrides before anything is stored; refused, or failed, nothing is", async () => {
+  const store = memoryOverrides();
+  const overrides = { store, tag: "latest" };
+  const global = { session: createSession(), scope: "global", overrides } as const;
+  const asked: unknown[] = [];
+  const refused = await optimize(started().adapter, prompt, {
+    ...global,
+    accept: async (candidate, current) => {
+      asked.push(candidate.sections["workspace-digest"]?.text, current);
+      return { accepted: false, why: "worse by 0.2" };
+    },
+  });
+  expect(refused).toMatchObject({
+    digest: "# Shop\nA {{shop}}.",
+    acceptance: { accepted: false, why: "worse by 0.2" },
+  });
+  expect(asked).toEqual(["# Shop\nA \\{{shop}}.", undefined]);
+  const failed = await optimize(started().adapter, prompt, {
+    ...global,
+    accept: () => Promise.reject(new Error("no rows")),
+  });
+  expect(failed.acceptance).toEqual({ accepted: false, why: "It could not be decided: no rows" });
+  expect(await store.resolve(template.descriptor, "latest")).toBeUndefined();
+  const accepted = await optimize(started().adapter, prompt, {
+    ...global,
+    accept: async () => ({ accepted: true, why: "better" }),
+  });
+  expect(accepted.acceptance).toEqual({ accepted: true, why: "better" });
+  expect(await store.resolve(template.descriptor, "latest")).toMatchObject({
+    sections: { "workspace-digest": { text: expect.stringContaining("# Shop") } },
+  });
+  const { model, adapter } = started();
+  const accept = async () => ({ accepted: true, why: "" });
+  const wrong = await rejectionOf(optimize(adapter, prompt, { session: createSession(), accept }));
+  expect(String(wrong)).toContain('accept is asked before an override is stored: it needs the scope "global".');
+  expect(model.requests).toHaveLength(0);
+});

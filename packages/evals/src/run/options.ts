@@ -61,7 +61,8 @@ export interface Progress {
   readonly leftMs: number | undefined;
 }
 
-const names = {
+/** The names of the options of a run. */
+export const runOptionNames = {
   concurrency: true,
   budget: true,
   signal: true,
@@ -84,7 +85,7 @@ const names = {
 
 /** @throws {DefinitionError} for options that cannot be. */
 export function checkRunOptions(options: RunOptions): void {
-  checkOptionNames("runEval", options, names);
+  checkOptionNames("runEval", options, runOptionNames);
   const { concurrency = 16, seed = 1, confidence = 0.95, resume = "resume" } = options;
   if (!Number.isSafeInteger(concurrency) || concurrency < 1) {
     throw new DefinitionError(`The concurrency has to be a whole number from 1, not ${concurrency}.`);

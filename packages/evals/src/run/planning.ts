@@ -78,8 +78,8 @@ function subjectHashOf(variantHash: string, { of, row, shown, resolved }: Subjec
   const override = resolved.get(descriptor);
   try {
     const { text } = shown.render(override === undefined ? {} : { overrides: override });
-    const told = [variantHash, text, templateHash(descriptor)];
-    return contentHash(override === undefined ? told : [...told, override.sections, override.tools]);
+    const shows = [variantHash, text, templateHash(descriptor)];
+    return contentHash(override === undefined ? shows : [...shows, override.sections, override.tools]);
   } catch {
     // A prompt that cannot be rendered fails when it is evaluated.
     return contentHash([variantHash, row.hash]);
