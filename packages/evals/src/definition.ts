@@ -73,6 +73,8 @@ export interface EvalDefinition<Row extends object, Output> {
   readonly variants?: Readonly<Record<string, Variant<NoInfer<Row>, NoInfer<Output>>>> | undefined;
   /** How an attempt is scored, by name. */
   readonly scorers: Readonly<Record<string, ScorerLike<Row, Output>>>;
+  /** How two answers to one row are compared, by name: each variant's with the baseline's. Default: they are not. */
+  readonly pairScorers?: Readonly<Record<string, PairScorer<Row, Output>>> | undefined;
   /** What decides whether the eval passes, by scorer; other scores are reported and decide nothing. */
   readonly gates?: Readonly<Record<string, Gate>> | undefined;
   /** Attempts of each row and variant. Default 1. */
@@ -145,6 +147,31 @@ export interface Scorer<in Row = unknown, in Output = unknown> {
   readonly range?: readonly [worst: number, best: number] | undefined;
   /** Scores of different versions are not compared. Default "1". */
   readonly version?: string | undefined;
+}
+
+/** Compares two answers to one row. What it throws leaves the pair unscored. */
+export interface PairScorer<in Row = unknown, in Output = unknown> {
+  /** Says which answer is better. Session, resources and events of the attempts are not kept: reading them throws. */
+  readonly prefer: (pair: {
+    /** The row. */
+    readonly row: Row;
+    /** The attempt of the first variant. */
+    readonly baseline: Attempt<Row, Output>;
+    /** The attempt of the variant that is compared, of the same repetition. */
+    readonly variant: Attempt<Row, Output>;
+  }) => Promise<Preference>;
+  /** Preferences of different versions are not mixed. Default "1". */
+  readonly version?: string | undefined;
+}
+
+/** The preference between two answers. */
+export interface Preference {
+  /** The better one. */
+  readonly winner: "variant" | "baseline" | "neither";
+  /** false: the answer in the same place won in both orders, which counts as neither; the report has the share of such pairs. */
+  readonly isConsistent: boolean;
+  /** Why, for people. */
+  readonly reason?: string | undefined;
 }
 
 /** What a score has to reach. */

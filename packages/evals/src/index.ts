@@ -11,6 +11,8 @@ export type {
   EvalDefinition,
   FailedAttempt,
   Gate,
+  PairScorer,
+  Preference,
   Score,
   Scorer,
   ScorerLike,
@@ -19,6 +21,7 @@ export type {
   VariantSettings,
 } from "./definition.ts";
 export { judge, judgeWith } from "./judges/judge.ts";
+export { pairwise } from "./judges/pairwise.ts";
 export { toLabel } from "./judges/labels.ts";
 export type { Label } from "./judges/labels.ts";
 export { formatReport } from "./report/format.ts";
@@ -35,6 +38,7 @@ export type {
   Fingerprint,
   GateReport,
   Measure,
+  PairReport,
   SavedRun,
   ScoreReport,
   VariantReport,

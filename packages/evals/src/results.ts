@@ -21,6 +21,8 @@ export interface Difference extends Estimate {
     readonly onlyVariant: number;
     readonly unscored: number;
   };
+  /** The share of a pair scorer's preferences in which the same place won in both orders. Left out: it is no pair scorer's. */
+  readonly inconsistent?: number;
   /** The difference with each failure of the surroundings counted against the variant, and for it. */
   readonly bounds: { readonly worst: Estimate; readonly best: Estimate };
 }
@@ -48,6 +50,18 @@ export interface ScoreReport extends Estimate {
   readonly judged?: Agreement & { readonly uncorrected: Estimate };
 }
 
+/** What became of the pairs that a scorer was asked about. */
+export interface PairReport {
+  /** How many pairs were asked about, or are kept. */
+  readonly asked: number;
+  /** Pairs in which the answer of the same place won in both orders: they count as neither. */
+  readonly inconsistent: number;
+  /** Pairs that have no preference because the scorer failed; they are left out. */
+  readonly unscored: number;
+  /** Why the first of those has none. Left out: each has one. */
+  readonly why?: string;
+}
+
 /** What is known of a variant. */
 export interface VariantReport {
   /** The name of the adapter. */
@@ -58,6 +72,8 @@ export interface VariantReport {
   readonly counts: Counts;
   /** The scores, by scorer; left out where fewer than two groups of rows have a score, for which there is no interval. */
   readonly scores: Readonly<Record<string, ScoreReport>>;
+  /** The pairs of its answers and the baseline's, by pair scorer. Empty for the baseline. */
+  readonly pairs: Readonly<Record<string, PairReport>>;
   /** What one attempt takes; undefined: not known, or of fewer than two groups of rows. */
   readonly measures: Readonly<Record<Measure, Estimate | undefined>>;
   /** What its attempts spent. */

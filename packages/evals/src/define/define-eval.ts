@@ -38,6 +38,7 @@ const names = {
   adapter: true,
   variants: true,
   scorers: true,
+  pairScorers: true,
   gates: true,
   repetitions: true,
   messages: true,
@@ -65,6 +66,10 @@ export function defineEval<Row extends object, Output>(definition: EvalDefinitio
   const scorers = Object.keys(any.scorers ?? {});
   if (scorers.length === 0) throw refuse("needs a scorer");
   for (const scorer of scorers) checkScorer(any.scorers[scorer], (why) => refuse(`has a scorer "${scorer}" ${why}`));
+  for (const [pair, given] of Object.entries(any.pairScorers ?? {})) {
+    if (typeof given?.prefer !== "function") throw refuse(`has a pair scorer "${pair}" without a function prefer`);
+    if (scorers.includes(pair)) throw refuse(`has both a scorer and a pair scorer "${pair}"`);
+  }
   const variants = variantsOf(any);
   if (variants.length === 0) throw refuse("needs a variant");
   for (const [scorer, gate] of Object.entries(any.gates ?? {})) {

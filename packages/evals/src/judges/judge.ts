@@ -23,19 +23,22 @@ export function judgePartsOf(scorer: object): JudgeParts | undefined {
   return (scorer as { readonly [judging]?: JudgeParts })[judging];
 }
 
-const askAlone: Ask = async (adapter, prompt) => (await adapter.evaluate(prompt)).output;
+export const askAlone: Ask = async (adapter, prompt) => (await adapter.evaluate(prompt)).output;
 
 interface Verdict {
   readonly reason: string;
   readonly passes: boolean;
 }
 
-/** A schema of an object with these fields, all of them required, in this order. */
-function objectSchema<T extends object>(
-  fields: Readonly<Record<keyof T & string, "string" | "boolean">>,
+/** A schema of an object with these fields, all of them required, in this order; a list has the texts that a field may be. */
+export function objectSchema<T extends object>(
+  fields: Readonly<Record<keyof T & string, "string" | "boolean" | readonly string[]>>,
 ): Schema<T, T> {
   const names = Object.keys(fields);
-  const properties = Object.fromEntries(Object.entries(fields).map(([name, type]) => [name, { type }]));
+  const given = Object.entries<"string" | "boolean" | readonly string[]>(fields);
+  const properties = Object.fromEntries(
+    given.map(([name, type]) => [name, typeof type === "string" ? { type } : { type: "string", enum: type }]),
+  );
   const print = () => ({ type: "object", properties, required: names, additionalProperties: false });
   return {
     "~standard": {
@@ -43,9 +46,14 @@ function objectSchema<T extends object>(
       vendor: "proviso",
       validate(value) {
         const object = (typeof value === "object" && value !== null ? value : {}) as Record<string, unknown>;
-        const wrong = Object.entries(fields).find(([name, type]) => typeof object[name] !== type);
+        const wrong = given.find(([name, type]) => {
+          const field = object[name];
+          return typeof type === "string" ? typeof field !== type : !type.includes(field as string);
+        });
         if (wrong === undefined) return { value: value as T };
-        return { issues: [{ message: `is no ${String(wrong[1])}`, path: [wrong[0]] }] };
+        const [name, type] = wrong;
+        const wanted = typeof type === "string" ? type : `one of ${type.join(", ")}`;
+        return { issues: [{ message: `is not ${wanted}`, path: [name] }] };
       },
       jsonSchema: { input: print, output: print },
     },
@@ -150,12 +158,12 @@ function made<Row, Output, V>(
   });
 }
 
-function shownAsJson({ row, output }: Attempt): string {
+export function shownAsJson({ row, output }: Attempt): string {
   return JSON.stringify({ row, output }, undefined, 2);
 }
 
 /** The text in a block whose fence is longer than any in it (EVL-16). */
-function fenced(text: string): string {
+export function fenced(text: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/gu)].map(([run]) => run.length));
   const fence = "`".repeat(longest + 1);
   return `${fence}\n${text}\n${fence}`;

@@ -34,7 +34,8 @@ function headline({ name, rows, groups, variants, repetitions, attempts }: EvalR
   return `${name}   ${rows} rows${of} · ${plural(counts.length, "variant")} · ${plural(repetitions, "repetition")} · ${made}`;
 }
 
-function scoreLines({ variants, differences, baseline, fingerprint }: EvalReport): readonly string[] {
+function scoreLines(report: EvalReport): readonly string[] {
+  const { variants, differences, baseline, fingerprint } = report;
   const names = Object.keys(variants);
   const scorers = Object.keys(fingerprint.scorers);
   const lines: string[] = [];
@@ -49,7 +50,24 @@ function scoreLines({ variants, differences, baseline, fingerprint }: EvalReport
         lines.push(`${" ".repeat(13)}${`less ${against}`.padEnd(16)} ${differenceText(difference)}`);
     }
   }
-  return lines;
+  return [...lines, ...pairLines(report)];
+}
+
+/** What judges of two answers prefer, by variant. */
+function pairLines({ variants, differences }: EvalReport): readonly string[] {
+  return Object.entries(variants).flatMap(([name, { pairs }]) =>
+    Object.entries(pairs).flatMap(([scorer, { asked, inconsistent, unscored, why = "" }]) => {
+      const difference = differences[name]?.[scorer];
+      const shown = difference === undefined ? "too few rows for an interval" : differenceText(difference);
+      const odd = `${inconsistent} of ${plural(asked, "pair")} changed with the order, and count as neither`;
+      const missing = `${unscored} of ${plural(asked, "pair")} unscored: ${why.slice(0, longestMessage)}`;
+      return [
+        `${scorer.padEnd(12)} ${name.padEnd(16)} ${shown}`,
+        ...(inconsistent === 0 ? [] : [`${" ".repeat(30)}${odd}`]),
+        ...(unscored === 0 ? [] : [`${" ".repeat(30)}${missing}`]),
+      ];
+    }),
+  );
 }
 
 /** The judge's own mean, and how far it agrees with people. */

@@ -1,5 +1,5 @@
 // A gate in words: for the table, for JUnit and for the message of a test.
-import type { AttemptRecord, EvalReport, GateReport } from "../results.ts";
+import type { AttemptRecord, EvalReport, GateReport, VariantReport } from "../results.ts";
 
 type Asked = Pick<GateReport, "scorer" | "variant" | "gate" | "bound">;
 
@@ -26,7 +26,7 @@ export function unscoredText({ attempts, ended, variants }: EvalReport, most = 1
     const notRun = Object.values(variants).reduce((sum, { counts }) => sum + counts.notRun, 0);
     lines.push(`The run ended early (${ended.why}) with ${notRun} attempts not made: ${ended.message}`);
   }
-  const faults = attempts.flatMap(unscoredLines);
+  const faults = [...attempts.flatMap(unscoredLines), ...Object.entries(variants).flatMap(unscoredPairs)];
   lines.push(...faults.slice(0, most));
   if (faults.length > most) lines.push(`and ${faults.length - most} more`);
   return lines.length === 0 ? undefined : lines.join("\n");
@@ -35,6 +35,12 @@ export function unscoredText({ attempts, ended, variants }: EvalReport, most = 1
 function unscoredLines({ rowId, variant, scores }: AttemptRecord): readonly string[] {
   return Object.entries(scores).flatMap(([scorer, score]) =>
     "unscored" in score ? [`${rowId} ${variant}: ${scorer} is unscored: ${score.unscored}`] : [],
+  );
+}
+
+function unscoredPairs([variant, { pairs }]: readonly [string, VariantReport]): readonly string[] {
+  return Object.entries(pairs).flatMap(([scorer, { asked, unscored, why = "" }]) =>
+    unscored === 0 ? [] : [`${variant}: ${unscored} of ${asked} pairs of ${scorer} are unscored: ${why}`],
   );
 }
 

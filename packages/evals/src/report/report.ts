@@ -18,6 +18,7 @@ import { firstVariant, type Baseline } from "./baseline.ts";
 import { decided, decisionsOf, gateConfidence, sidesOf } from "./gates.ts";
 import { scoreReport } from "./judged.ts";
 import { differenceOf, estimateOf } from "./numbers.ts";
+import { pairDifferences, pairReports, type PairsByKey } from "./pairs.ts";
 import { savedAsBaseline, type savedBaseline } from "./saved.ts";
 import { attemptsOf, rowValues, type Pick as PickNumber, type View } from "./view.ts";
 
@@ -36,6 +37,7 @@ export interface Reported {
   readonly runId: string;
   readonly startedAt: string;
   readonly reused: number;
+  readonly pairs: PairsByKey;
   /** undefined: the run had no looks. */
   readonly looks: EarlyLooks | undefined;
 }
@@ -130,12 +132,20 @@ function variantReport({ of, view, level }: Making, { name, adapter }: ReadyVari
     models: [...models].toSorted(),
     counts: countsOf(own, of.rows.length * view.repetitions),
     scores,
+    pairs: pairReports(of.definition, of.pairs, name),
     measures: Object.fromEntries(measured) as VariantReport["measures"],
     spent: {
       subject: own.reduce((sum, { usage }) => addUsage(sum, usage), noUsage),
-      judges: own.reduce((sum, { judgeUsage }) => addUsage(sum, judgeUsage), noUsage),
+      judges: [...own.map(({ judgeUsage }) => judgeUsage), ...pairUsages(of, name)].reduce(
+        (sum, usage) => addUsage(sum, usage),
+        noUsage,
+      ),
     },
   };
+}
+
+function pairUsages({ pairs }: Reported, variant: string): readonly Usage[] {
+  return [...pairs.values()].flatMap((pair) => (pair.of === variant ? [pair.usage] : []));
 }
 
 function countsOf(own: readonly AttemptRecord[], planned: number): Counts {
@@ -160,6 +170,10 @@ function differencesOf({ of, view, baseline, level }: Making, variant: string): 
     const side = { variant: rowValues(view, variant, measures[measure]), baseline: other };
     const difference = differenceOf({ scored: side, worst: side, best: side }, level, { lessIsBetter: true });
     if (difference !== undefined) differences[measure] = difference;
+  }
+  if ("variant" in baseline.shown) {
+    const compared = { view, pairs: of.pairs, baseline: baseline.shown.variant, variant, level };
+    Object.assign(differences, pairDifferences(of.definition, compared));
   }
   return differences;
 }

@@ -59,12 +59,18 @@ interface Ended {
   readonly reason?: ErrorReason;
 }
 
+/** The run's own end or budget cut it short; what it spent until then is spent. */
+export interface NotRun {
+  readonly notRun: "budget" | "aborted";
+  readonly usage: Usage;
+}
+
 /** Makes an attempt and scores it. "not run": the run's own end or budget cut it short. Never rejects. */
 export async function attempted(
   definition: AnyDefinition,
   planned: PlannedAttempt,
   world: AttemptWorld,
-): Promise<AttemptRecord | { readonly notRun: "budget" | "aborted"; readonly usage: Usage }> {
+): Promise<AttemptRecord | NotRun> {
   const startedAt = world.clock.now();
   const spent = new Spent();
   let stage: Stage | undefined;

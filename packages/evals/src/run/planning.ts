@@ -3,7 +3,7 @@ import type { Prompt, PromptOverride } from "@proviso/core";
 import { contentHash } from "@proviso/core/internal";
 import type { NamedRow } from "../data/rows.ts";
 import type { AnyDefinition, ReadyVariant } from "../define/define-eval.ts";
-import type { Fingerprint } from "../results.ts";
+import type { AttemptKey, Fingerprint } from "../results.ts";
 import type { PlannedAttempt } from "./attempt.ts";
 
 /** The override that a variant has of a template, as it stands when the run begins. */
@@ -32,6 +32,11 @@ export async function plannedAttempts(
     }
   }
   return planned;
+}
+
+/** The part of a planned attempt that names it. */
+export function keyFields({ rowId, variant, repetition }: PlannedAttempt): AttemptKey {
+  return { rowId, variant, repetition };
 }
 
 /** undefined: a prompt that cannot be bound fails when it is evaluated. */

@@ -2,6 +2,7 @@
 import { DefinitionError } from "@proviso/core";
 import { internalsOf } from "@proviso/runtime/internal";
 import { judgePartsOf } from "../judges/judge.ts";
+import { pairJudgeOf } from "../judges/pairwise.ts";
 import type { AnyDefinition, ReadyVariant } from "../define/define-eval.ts";
 
 /** Refuses a comparison with nothing. @throws {DefinitionError} */
@@ -20,7 +21,10 @@ export async function requirePrices(
   limit: number | undefined,
 ): Promise<void> {
   if (limit === undefined) return;
-  const judges = Object.values(definition.scorers).flatMap((scorer) => judgePartsOf(scorer) ?? []);
+  const judges = [
+    ...Object.values(definition.scorers).flatMap((scorer) => judgePartsOf(scorer) ?? []),
+    ...Object.values(definition.pairScorers ?? {}).flatMap((scorer) => pairJudgeOf(scorer) ?? []),
+  ];
   for (const { adapter } of [...variants, ...judges]) {
     const facts = internalsOf(adapter)?.facts;
     if (facts === undefined || facts.reportsCost) continue;

@@ -66,7 +66,7 @@ export async function rescored(
 }
 
 /** An attempt as far as it is kept. Reading the rest throws. */
-class KeptAttempt implements Attempt {
+export class KeptAttempt implements Attempt {
   readonly variant: string;
   readonly row: unknown;
   readonly rowId: string;
@@ -77,7 +77,7 @@ class KeptAttempt implements Attempt {
   readonly durationMs: number;
   #isShort = false;
 
-  constructor({ row }: PlannedAttempt, kept: AttemptRecord) {
+  constructor({ row }: Pick<PlannedAttempt, "row">, kept: AttemptRecord) {
     this.variant = kept.variant;
     this.row = row.row;
     this.rowId = kept.rowId;

@@ -7,24 +7,24 @@ import { namedRows, ordered } from "../data/rows.ts";
 import { definitionOf, variantsOf } from "../define/define-eval.ts";
 import type { Eval } from "../definition.ts";
 import { keepRows } from "../judges/labels.ts";
+import { pairsByKey } from "../report/pairs.ts";
 import { reportOf, type Reported } from "../report/report.ts";
 import { savedBaseline } from "../report/saved.ts";
 import { outsideReasons } from "../scores/outside.ts";
-import type { AttemptRecord, EvalReport, EvalStore } from "../results.ts";
-import { attempted, type AttemptWorld, type PlannedAttempt } from "./attempt.ts";
+import type { AttemptKey, AttemptRecord, EvalReport, EvalStore } from "../results.ts";
+import { attempted, type AttemptWorld, type NotRun, type PlannedAttempt } from "./attempt.ts";
 import { requireBaseline, requirePrices } from "./requirements.ts";
 import { rescored, scorersToRun } from "./rescoring.ts";
+import { isUnscored } from "./scoring.ts";
 import { Expected } from "./expected.ts";
 import { fingerprintOf } from "./fingerprint.ts";
 import { keyOf, memoryEvalStore } from "./memory-store.ts";
 import { earlyLooks, type EarlyLooks } from "./early-looks.ts";
 import { checkRunOptions, type Progress, type RunOptions } from "./options.ts";
-import { plannedAttempts } from "./planning.ts";
+import { askPair, keptPair, plannedPairs, type AskedPair, type PlannedPair } from "./pairs.ts";
+import { keyFields, plannedAttempts } from "./planning.ts";
 import { repeated, rowsToRun, variantsToRun } from "./part.ts";
-
-/** Attempts of a variant that fail alike before the run is ended. */
-const systemicFailures = 5;
-const systemicReasons = new Set(["api_key_error", "not_found_error", "bad_request_error", "render_error"]);
+import { SystemicFailures } from "./systemic.ts";
 
 /**
  * Runs every row on every variant, in an order drawn from the seed, and reports scores, differences and verdicts. Resolves
@@ -63,7 +63,8 @@ class EvalRun {
   readonly #stop = new AbortController();
   readonly #looks: EarlyLooks | undefined;
   readonly #expected = new Expected();
-  readonly #failures = new Map<string, string[]>();
+  readonly #pairs: AskedPair[] = [];
+  readonly #systemic = new SystemicFailures();
   #spent: Usage = noUsage;
   #lost: Usage = noUsage;
   #reused = 0;
@@ -94,10 +95,13 @@ class EvalRun {
     const planned = await plannedAttempts(definition, rows, variants, fingerprint);
     const missing = planned.flatMap((attempt) => this.#missing(attempt, kept.get(keyOf(attempt))));
     this.#look();
-    await this.#runAll(missing, { newId, store });
+    const world = this.#world(newId);
+    await this.#sideBySide(missing, (each) => this.#next(each, world, store));
+    await this.#comparePairs(kept, world, store);
     const of = { ...this.#parts, records: this.#records, ended: this.#ended, spent: this.#spent, lost: this.#lost };
+    const pairs = pairsByKey(this.#pairs);
     const startedAt = new Date(this.#startedAt).toISOString();
-    const report = reportOf({ ...of, runId, startedAt, reused: this.#reused, looks: this.#looks });
+    const report = reportOf({ ...of, runId, startedAt, reused: this.#reused, pairs, looks: this.#looks });
     keepRows(report, new Map(this.#parts.rows.map(({ id, row }) => [id, row])));
     return report;
   }
@@ -118,10 +122,7 @@ class EvalRun {
     return [];
   }
 
-  async #runAll(
-    missing: readonly MissingAttempt[],
-    { newId, store }: { readonly newId: () => string; readonly store: EvalStore },
-  ): Promise<void> {
+  #world(newId: () => string): AttemptWorld {
     const { options } = this.#parts;
     const budget = trackerOf(options.budget);
     const stopping =
@@ -129,21 +130,51 @@ class EvalRun {
     const pacing =
       options.pacing ??
       sharedPacing({ clock: this.#clock, ...(options.random === undefined ? {} : { random: options.random }) });
-    const world: AttemptWorld = { clock: this.#clock, newId, budget, signal: stopping, pacing };
-    const queue = missing.values();
+    return { clock: this.#clock, newId, budget, signal: stopping, pacing };
+  }
+
+  /** Works on as many items at once as the options say, until the run ends or `work` returns false. */
+  async #sideBySide<Item>(items: readonly Item[], work: (item: Item) => Promise<boolean>): Promise<void> {
+    const { options } = this.#parts;
+    const queue = items.values();
     const worker = async (): Promise<void> => {
-      for (const each of queue) {
-        if (this.#isOver(options.signal)) return;
-        if (each.kept !== undefined && (await this.#rescore(each, each.kept, { world, store }))) continue;
-        if (this.#isOver(options.signal) || !(await this.#make(each.planned, world, store))) return;
-      }
+      for (const each of queue) if (this.#isOver(options.signal) || !(await work(each))) return;
     };
-    const side = Math.min(options.concurrency ?? 16, missing.length);
+    const side = Math.min(options.concurrency ?? 16, items.length);
     const ended = await Promise.allSettled(
       Array.from({ length: side }, () => worker().catch((error: unknown) => this.#broke(error))),
     );
     const broken = ended.find((one) => one.status === "rejected");
     if (broken !== undefined) throw broken.reason;
+  }
+
+  /** Scores or makes an attempt. false: the run is over. */
+  async #next(missing: MissingAttempt, world: AttemptWorld, store: EvalStore): Promise<boolean> {
+    if (missing.kept !== undefined && (await this.#rescore(missing, missing.kept, { world, store }))) return true;
+    return !this.#isOver(this.#parts.options.signal) && (await this.#make(missing.planned, world, store));
+  }
+
+  /** Asks about the pairs of answers that are not kept, once all answers are there. */
+  async #comparePairs(kept: ReadonlyMap<string, AttemptRecord>, world: AttemptWorld, store: EvalStore): Promise<void> {
+    if (this.#ended !== undefined || this.#parts.baseline !== undefined) return;
+    const again = this.#parts.options.resume === "retry-failed";
+    const missing = plannedPairs({ ...this.#parts, records: this.#records }).filter((planned) => {
+      const pair = keptPair(planned, kept.get(keyOf(planned.key)), again);
+      if (pair !== undefined) this.#pairs.push(pair);
+      return pair === undefined;
+    });
+    await this.#sideBySide(missing, (planned) => this.#askPair(planned, world, store));
+  }
+
+  async #askPair(planned: PlannedPair, world: AttemptWorld, store: EvalStore): Promise<boolean> {
+    const done = await this.#paid(planned.key, { world, store }, () => askPair(this.#parts.definition, planned, world));
+    if (!("made" in done)) return done.goesOn;
+    const { record, asked } = done.made;
+    await store.finish(record);
+    this.#pairs.push(asked);
+    this.#expected.add(record);
+    this.#spent = addUsage(this.#spent, asked.usage);
+    return true;
   }
 
   /** Scores what is kept by the scorers that changed. false: it takes more than what is kept. */
@@ -169,23 +200,34 @@ class EvalRun {
 
   /** Makes one attempt. false: what is left of the budget does not pay for it. */
   async #make(planned: PlannedAttempt, world: AttemptWorld, store: EvalStore): Promise<boolean> {
-    const worstCase = this.#expected.of(planned.variant);
+    const done = await this.#paid(keyFields(planned), { world, store }, () =>
+      attempted(this.#parts.definition, planned, world),
+    );
+    if (!("made" in done)) return done.goesOn;
+    await store.finish(done.made);
+    this.#took(done.made);
+    return true;
+  }
+
+  /** Does what is paid for, where the budget allows as much as others like it have spent. */
+  async #paid<Made extends object>(
+    key: AttemptKey,
+    { world, store }: { readonly world: AttemptWorld; readonly store: EvalStore },
+    work: () => Promise<Made | NotRun>,
+  ): Promise<{ readonly made: Made } | { readonly goesOn: boolean }> {
+    const worstCase = this.#expected.of(key.variant);
     if (!this.#expected.fits(world.budget, worstCase)) {
       this.#end("budget", "What is left of the budget does not pay for another attempt.");
-      return false;
+      return { goesOn: false };
     }
     this.#expected.begin(worstCase);
-    await store.begin(keyFields(planned), worstCase);
-    const made = await attempted(this.#parts.definition, planned, world);
+    await store.begin(key, worstCase);
+    const made = await work();
     this.#expected.end(worstCase);
-    if ("notRun" in made) {
-      this.#spent = addUsage(this.#spent, made.usage);
-      if (made.notRun === "budget") this.#end("budget", "The budget is spent.");
-      return true;
-    }
-    await store.finish(made);
-    this.#took(made);
-    return true;
+    if (!("notRun" in made)) return { made };
+    this.#spent = addUsage(this.#spent, made.usage);
+    if (made.notRun === "budget") this.#end("budget", "The budget is spent.");
+    return { goesOn: true };
   }
 
   /** A store that fails ends the run: what is asked could not be kept. What is in flight is aborted. */
@@ -211,24 +253,10 @@ class EvalRun {
   #took(record: AttemptRecord): void {
     this.#count(record);
     this.#spent = addUsage(this.#spent, addUsage(record.usage, record.judgeUsage));
-    this.#failsAlike(record);
+    const why = this.#systemic.add(record);
+    if (why !== undefined) this.#end("systemic", why);
     this.#look();
     this.#progress();
-  }
-
-  /** Ends the run where nothing can work: the first attempts of a variant all fail for the same reason. */
-  #failsAlike({ variant, failure }: AttemptRecord): void {
-    const reasons = this.#failures.get(variant) ?? [];
-    if (reasons.length >= systemicFailures) return;
-    reasons.push(failure?.reason ?? "");
-    this.#failures.set(variant, reasons);
-    const [first = ""] = reasons;
-    if (reasons.length < systemicFailures || !systemicReasons.has(first)) return;
-    if (reasons.some((reason) => reason !== first)) return;
-    this.#end(
-      "systemic",
-      `The first ${systemicFailures} attempts of "${variant}" failed with ${first}: ${failure?.message ?? ""}`,
-    );
   }
 
   #look(): void {
@@ -268,12 +296,4 @@ class EvalRun {
       // A listener that fails changes nothing.
     }
   }
-}
-
-function keyFields({ rowId, variant, repetition }: PlannedAttempt) {
-  return { rowId, variant, repetition };
-}
-
-function isUnscored({ status, scores }: AttemptRecord): boolean {
-  return status === "answered" && Object.values(scores).some((score) => "unscored" in score);
 }

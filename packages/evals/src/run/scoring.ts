@@ -61,3 +61,8 @@ function fieldsOf(given: unknown): { readonly value: unknown; readonly reason: u
   const { value, reason } = (given ?? {}) as { readonly value?: unknown; readonly reason?: unknown };
   return { value, reason };
 }
+
+/** Whether a scorer failed on an answer. */
+export function isUnscored({ status, scores }: AttemptRecord): boolean {
+  return status === "answered" && Object.values(scores).some((score) => "unscored" in score);
+}

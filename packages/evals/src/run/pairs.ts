@@ -1,0 +1,134 @@
+// Pairs of answers: each variant's with the baseline's, of the same row and repetition.
+import type { Usage } from "@proviso/core";
+import { contentHash, messageOf, noUsage } from "@proviso/core/internal";
+import type { NamedRow } from "../data/rows.ts";
+import type { AnyDefinition, ReadyVariant } from "../define/define-eval.ts";
+import type { PairScorer, Preference } from "../definition.ts";
+import { JudgesOfAttempt } from "../judges/asking.ts";
+import { pairJudgeOf } from "../judges/pairwise.ts";
+import type { AttemptRecord } from "../results.ts";
+import type { AttemptWorld, NotRun } from "./attempt.ts";
+import { keyOf } from "./memory-store.ts";
+import { KeptAttempt } from "./rescoring.ts";
+
+/** A pair that a scorer is asked about. */
+export interface PlannedPair {
+  readonly scorer: string;
+  /** The name of the variant that is compared with the baseline. */
+  readonly of: string;
+  readonly row: NamedRow<object>;
+  readonly baseline: AttemptRecord;
+  readonly variant: AttemptRecord;
+  /** The key of the pair's own record, and what it was asked about. */
+  readonly key: { readonly rowId: string; readonly variant: string; readonly repetition: number };
+  readonly subjectHash: string;
+}
+
+/** What came of a pair: it is kept as the output of a record of its own. */
+export type PairOutcome = Preference | { readonly unscored: string };
+
+/** A pair that was asked, or is kept. */
+export interface AskedPair {
+  readonly scorer: string;
+  readonly of: string;
+  readonly rowId: string;
+  readonly repetition: number;
+  readonly outcome: PairOutcome;
+  readonly usage: Usage;
+}
+
+interface PairsOf {
+  readonly definition: AnyDefinition;
+  readonly variants: readonly ReadyVariant[];
+  readonly rows: readonly NamedRow<object>[];
+  readonly records: ReadonlyMap<string, AttemptRecord>;
+}
+
+/** Plans every pair of two answers; an answer that failed loses unasked. */
+export function plannedPairs({ definition, variants, rows, records }: PairsOf): readonly PlannedPair[] {
+  const [first, ...others] = variants;
+  const scorers = Object.entries(definition.pairScorers ?? {});
+  if (first === undefined || scorers.length === 0) return [];
+  const repetitions = Array.from({ length: definition.repetitions ?? 1 }, (_, at) => at + 1);
+  const answered = (rowId: string, variant: string, repetition: number): AttemptRecord | undefined => {
+    const record = records.get(keyOf({ rowId, variant, repetition }));
+    return record?.status === "answered" ? record : undefined;
+  };
+  return rows.flatMap((row) =>
+    others.flatMap(({ name: of }) =>
+      repetitions.flatMap((repetition) => {
+        const baseline = answered(row.id, first.name, repetition);
+        const variant = answered(row.id, of, repetition);
+        if (baseline === undefined || variant === undefined) return [];
+        return scorers.map(([scorer, { version = "1" }]): PlannedPair => {
+          const key = { rowId: row.id, variant: JSON.stringify(["pair", scorer, of]), repetition };
+          const subjectHash = contentHash([version, first.name, baseline.output, variant.output]);
+          return { scorer, of, row, baseline, variant, key, subjectHash };
+        });
+      }),
+    ),
+  );
+}
+
+/** Returns what is kept of a pair. undefined: nothing, or it was about other answers, or it failed and is tried again. */
+export function keptPair(planned: PlannedPair, kept: AttemptRecord | undefined, again: boolean): AskedPair | undefined {
+  if (kept?.subjectHash !== planned.subjectHash) return undefined;
+  const outcome = kept.output as PairOutcome;
+  if (again && "unscored" in outcome) return undefined;
+  return askedPair(planned, outcome, kept.judgeUsage);
+}
+
+function askedPair({ scorer, of, key }: PlannedPair, outcome: PairOutcome, usage: Usage): AskedPair {
+  return { scorer, of, rowId: key.rowId, repetition: key.repetition, outcome, usage };
+}
+
+/** Asks about a pair. "not run": the run's own end or budget cut the judge short. Never rejects. */
+export async function askPair(
+  definition: AnyDefinition,
+  planned: PlannedPair,
+  world: AttemptWorld,
+): Promise<{ readonly asked: AskedPair; readonly record: AttemptRecord } | NotRun> {
+  const startedAt = world.clock.now();
+  const judges = new JudgesOfAttempt(world);
+  const scorer = definition.pairScorers?.[planned.scorer] as PairScorer<object, unknown>;
+  const pair = {
+    row: planned.row.row,
+    baseline: new KeptAttempt(planned, planned.baseline),
+    variant: new KeptAttempt(planned, planned.variant),
+  };
+  let outcome: PairOutcome;
+  try {
+    const judge = pairJudgeOf(scorer);
+    const typed = pair as Parameters<typeof scorer.prefer>[0];
+    outcome = preferenceIn(
+      await (judge === undefined ? scorer.prefer(typed) : judge.prefer(typed as never, judges.ask)),
+    );
+  } catch (error) {
+    outcome = { unscored: messageOf(error) };
+  }
+  if (judges.cut !== undefined) return { notRun: judges.cut, usage: judges.usage };
+  const record: AttemptRecord = {
+    ...planned.key,
+    rowHash: planned.row.hash,
+    subjectHash: planned.subjectHash,
+    status: "answered",
+    output: outcome,
+    scores: {},
+    usage: noUsage,
+    judgeUsage: judges.usage,
+    model: undefined,
+    turns: 0,
+    durationMs: Math.max(0, world.clock.now() - startedAt),
+  };
+  return { asked: askedPair(planned, outcome, judges.usage), record };
+}
+
+/** Reads a preference. @throws for anything that is not a preference. */
+function preferenceIn(given: unknown): Preference {
+  const { winner, isConsistent, reason } = (given ?? {}) as Partial<Preference>;
+  if (winner !== "variant" && winner !== "baseline" && winner !== "neither") {
+    throw new Error(`It returned no preference: the winner is ${String(winner)}.`);
+  }
+  if (typeof isConsistent !== "boolean") throw new Error("It returned no preference: isConsistent is no boolean.");
+  return { winner, isConsistent, ...(typeof reason === "string" ? { reason } : {}) };
+}
