@@ -56,7 +56,7 @@ const entries: Record<string, string[]> = {
   "@proviso/core": [".", "./internal", "./provider"],
   "@proviso/estimation": ["."],
   "@proviso/evals": [".", "./node", "./statistics", "./vitest"],
-  "@proviso/journal": [".", "./internal", "./node", "./testing"],
+  "@proviso/journal": [".", "./internal", "./node", "./postgres", "./testing"],
   "@proviso/mcp": [".", "./internal", "./server"],
   "@proviso/node": [".", "./internal"],
   "@proviso/otel": ["."],

@@ -5,6 +5,7 @@ export { folderStore } from "./folder-store.ts";
 export type { SavedSummary } from "./summary.ts";
 export { machineProcesses } from "./node-processes.ts";
 export { memoryStore } from "./memory-store.ts";
+export { postgresStore } from "./postgres-store.ts";
 export { readFrames } from "./read-frames.ts";
 export { openSqliteStore, sqliteStore, type SqliteStoreOptions } from "./sqlite-store.ts";
 export { frameSum, ownCrc32 } from "./sum.ts";

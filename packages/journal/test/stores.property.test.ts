@@ -1,5 +1,6 @@
 import type { Frame, JournalStore } from "@proviso/journal";
-import { memoryStore, readFrames, sqliteStore } from "@proviso/journal/internal";
+import { PGlite } from "@electric-sql/pglite";
+import { memoryStore, postgresStore, readFrames, sqliteStore } from "@proviso/journal/internal";
 import fc from "fast-check";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -87,4 +88,15 @@ test("JST-1 JST-2 JST-3 the store in a file does what a plain list would do", as
     await rm(file);
   });
   await fc.assert(property, { numRuns: 40 });
+});
+
+test("JST-1 JST-2 JST-3 the store in Postgres does what a plain list would do", async () => {
+  const client = new PGlite();
+  const store = postgresStore(client);
+  const property = fc.asyncProperty(steps, async (given) => {
+    await store.remove(["a", "b", "c"]);
+    await obeys(store, given);
+  });
+  await fc.assert(property, { numRuns: 40 });
+  await client.close();
 });

@@ -1,0 +1,177 @@
+import { PGlite } from "@electric-sql/pglite";
+import { definePrompt } from "@proviso/core";
+import { frameSum, postgresStore } from "@proviso/journal/internal";
+import { postgresJournal, type PostgresClient } from "@proviso/journal/postgres";
+import { replay } from "@proviso/journal/testing";
+import { modelAdapter } from "@proviso/runtime";
+import { scriptedModel } from "@proviso/runtime/testing";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test, vi } from "vitest";
+import { fromSources } from "../../../scripts/from-sources.ts";
+import { noServer, startPostgres, type PostgresServer } from "./postgres-server.ts";
+import { frame, framesOf, listed } from "./support.ts";
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+describe("PGlite, in process", () => {
+  const client = new PGlite();
+  afterAll(() => client.close());
+
+  test("JRN-7 RSM-1 RPL-1 a run is kept, answered again, replayed and listed", async () => {
+    const prompt = definePrompt({ key: "greet", text: "Greet Ada." });
+    const model = scriptedModel([{ text: "Hello, Ada. 😀" }]);
+    const adapter = modelAdapter(model);
+    const journal = postgresJournal(client, { prefix: "kept" });
+    const first = await adapter.evaluate(prompt.bind(), { run: journal.run("a/1") });
+    const again = await adapter.evaluate(prompt.bind(), { run: journal.run("a/1") });
+    expect([first.text, again.text]).toEqual(["Hello, Ada. 😀", "Hello, Ada. 😀"]);
+    expect(model.requests).toHaveLength(1);
+    expect((await replay(prompt, journal.replay("a/1"))).response?.text).toBe("Hello, Ada. 😀");
+    expect((await listed(journal.list())).map(({ id, state }) => `${id} ${state}`)).toEqual(["a/1 executed"]);
+    await journal.remove("a/1");
+    expect(await journal.describe("a/1")).toBeUndefined();
+    await journal.close();
+    // The client is the caller's.
+    expect((await client.query("SELECT count(*)::int AS n FROM kept_frames")).rows).toEqual([{ n: 0 }]);
+  });
+
+  test("JRN-8 JST-9 tables of a newer version or of something else are left alone", async () => {
+    await client.query("CREATE TABLE newer_runs (key int)");
+    await client.query("COMMENT ON TABLE newer_runs IS 'proviso journal 2'");
+    await client.query("CREATE TABLE other_runs (key int)");
+    const opening = (prefix: string) => listed(postgresStore(client, { prefix }).list());
+    await expect(opening("newer")).rejects.toMatchObject({ code: "journal", reason: "newer" });
+    await expect(opening("other")).rejects.toMatchObject({ code: "journal", reason: "foreign" });
+    const { rows } = await client.query("SELECT to_regclass('newer_frames') AS a, to_regclass('other_frames') AS b");
+    expect(rows).toEqual([{ a: null, b: null }]);
+  });
+
+  test("JST-4 what is no client, no prefix or no option is refused; what a client throws is a JournalError", async () => {
+    expect(() => postgresJournal({} as never)).toThrow("takes a client with query(text, values)");
+    expect(() => postgresJournal(client, { prefix: "a;b" })).toThrow('small letters and "_"');
+    expect(() => postgresJournal(client, { table: "x" } as never)).toThrow("table");
+    const broken: PostgresClient = { query: () => Promise.reject(new Error("no such host")) };
+    await expect(listed(postgresStore(broken).list())).rejects.toMatchObject({
+      code: "journal",
+      reason: "failed",
+      message: "The journal in Postgres failed: no such host",
+    });
+  });
+
+  test("JST-2 JST-9 a connection that is lost is tried again, and a frame that stands already is no conflict", async () => {
+    let losses = 0;
+    const waits: number[] = [];
+    const shaky: PostgresClient = {
+      async query(text, values) {
+        const { rows } = await client.query(text, values);
+        // The answer is lost, not what was done.
+        if (text.includes("_append(") && text.startsWith("SELECT s") && losses++ < 2) {
+          throw Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
+        }
+        return { rows: rows as object[] };
+      },
+    };
+    const clock = { now: () => 0, sleep: async (ms: number) => void waits.push(ms) };
+    const store = postgresStore(shaky, { prefix: "shaky", clock: clock as never });
+    expect(await store.append([frame({ first: 0 })])).toEqual(["kept"]);
+    expect(waits).toEqual([50, 250]);
+    expect(await framesOf(store, "ada")).toEqual([frame({ first: 0 })]);
+  });
+});
+
+describe.skipIf(noServer !== undefined)(`a real server ${noServer ?? ""}`, () => {
+  let server: PostgresServer;
+  beforeAll(async () => {
+    server = await startPostgres();
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  test("JST-1 JST-9 writers side by side make the tables at once, lock each other out of no run, and mix nothing up", async () => {
+    const stores = Array.from({ length: 6 }, () => postgresStore(server.pool(4)));
+    const runs = Array.from({ length: 8 }, (_, at) => `run ${at}`);
+    const kept = await Promise.all(
+      stores.map(async (store, at) => {
+        const own = new Set<string>();
+        for (let turn = 0; turn < 40; turn++) {
+          // Each writer takes the runs in another order, some of them in one call.
+          const chosen = runs.filter((_, place) => (place * 7 + at * 3 + turn) % 3 !== 0);
+          if (at % 2 === 1) chosen.reverse();
+          const frames = await Promise.all(
+            chosen.map(async (run) => {
+              const first = (await framesOf(store, run)).length;
+              const body = `${at} ${turn} ${run}`;
+              return frame({ run, first, writer: `writer ${at}`, body, sum: frameSum({ run, first, body }) });
+            }),
+          );
+          const came = await store.append(frames);
+          for (const [place, each] of frames.entries()) if (came[place] === "kept") own.add(each.body);
+        }
+        return own;
+      }),
+    );
+    const [reader = stores[0] as never] = stores;
+    const found = (await Promise.all(runs.map((run) => framesOf(reader, run)))).flat();
+    for (const run of runs) {
+      const own = found.filter((each) => each.run === run).map(({ first }) => first);
+      expect(own).toEqual(own.map((_, index) => index));
+    }
+    expect(new Set(found.map(({ body }) => body))).toEqual(new Set(kept.flatMap((own) => [...own])));
+    expect(found.length).toBeGreaterThan(100);
+  });
+
+  test("JST-9 a server that ends connections loses nothing", async () => {
+    const store = postgresStore(server.pool(2), { prefix: "ended" });
+    const killer = server.pool(1);
+    for (let first = 0; first < 20; first++) {
+      const [came] = await Promise.all([
+        store.append([frame({ first })]),
+        killer.query(
+          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND query LIKE '%ended_append%'",
+        ),
+      ]);
+      expect(came).toEqual(["kept"]);
+    }
+    expect((await framesOf(store, "ada")).map(({ first }) => first)).toEqual(Array.from({ length: 20 }, (_, n) => n));
+  });
+
+  test("RSM-2 RSM-7 kill -9 at any instant: another process goes on after the last step that was kept", async () => {
+    const kills = inject("exhaustive") ? 40 : 6;
+    const program = [...fromSources, join(import.meta.dirname, "processes", "postgres-runner.ts")];
+    let killed = 0;
+    const calls: string[] = [];
+    let answer = "";
+    for (let turn = 0; answer === "" && turn < kills + 5; turn++) {
+      const child = spawn(process.execPath, [...program, server.host, "killed"], {
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      onTestFinished(() => void child.kill("SIGKILL"));
+      let seen = 0;
+      const limit = killed < kills ? 1 + ((killed * 5) % 3) : Infinity;
+      let rest = "";
+      child.stdout.on("data", (data: Buffer) => {
+        const lines = (rest + data.toString()).split("\n");
+        rest = lines.pop() ?? "";
+        for (const line of lines) {
+          if (line.startsWith("answer")) answer = line;
+          else calls.push(line);
+          seen += 1;
+          if (seen >= limit) child.kill("SIGKILL");
+        }
+      });
+      await once(child, "close");
+      if (answer === "") killed += 1;
+    }
+    expect(answer).toBe(`answer twenty ${killed + 1}`);
+    // Each call began, in order; at most the one under way at a kill began again.
+    const numbers = calls.map((line) => Number(line.slice("call ".length)));
+    expect(new Set(numbers)).toEqual(new Set(Array.from({ length: 20 }, (_, at) => at + 1)));
+    expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
+    expect(calls.length).toBeLessThanOrEqual(20 + killed);
+    const journal = postgresJournal(server.pool());
+    const described = await journal.describe("killed");
+    expect(described).toMatchObject({ state: "executed", attempts: killed + 1, steps: 41 });
+    await journal.close();
+  });
+});
