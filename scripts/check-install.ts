@@ -21,6 +21,10 @@ const ours = new Set(packages.map(({ manifest }) => manifest.name));
 const typesOfNode = asHere("@types/node");
 /** The optional peer that `leanFetch` of adapter-openai needs. */
 const undici = asHere("undici", join(root, "packages/adapter-openai"));
+/** The optional peers of @proviso/worker. */
+const queues = ["bullmq", "ioredis", "@restatedev/restate-sdk"].map((name) =>
+  asHere(name, join(root, "packages/worker")),
+);
 /** In the version that the repository has. */
 function asHere(name: string, folder: string = root): string {
   return `${name}@${manifestIn(join(folder, "node_modules", name)).version}`;
@@ -116,7 +120,7 @@ async function everything(
   lowest: Runtime,
 ): Promise<void> {
   const here = join(folder, "all");
-  const names = [...tarballs, "zod", asHere("vitest"), undici, typesOfNode];
+  const names = [...tarballs, "zod", asHere("vitest"), undici, ...queues, typesOfNode];
   const installed = await step(`install all packages, with ${lowest.name}`, () => install(here, names, lowest));
   if (installed === undefined) return;
   for (const runtime of await runtimes) {
@@ -141,7 +145,14 @@ async function guides(tarballs: readonly string[]): Promise<void> {
   // Prices and the sizes of pictures are optional: guides show what is printed with them.
   const prices = asHere("@pydantic/genai-prices", join(root, "packages/estimation"));
   const sizes = asHere("image-size", join(root, "packages/runtime"));
-  const others = [...imported.map((name) => asHere(name, example)), prices, sizes, asHere("vitest"), typesOfNode];
+  const others = [
+    ...imported.map((name) => asHere(name, example)),
+    prices,
+    sizes,
+    ...queues,
+    asHere("vitest"),
+    typesOfNode,
+  ];
   const names = [...tarballs, ...others];
   const installed = await step(`install what the guides import, with ${ownNode.name}`, () =>
     install(here, names, ownNode),

@@ -45,6 +45,7 @@ const arrows: Record<string, string[]> = {
   "@proviso/simulator": [],
   "@proviso/toolkit": ["@proviso/core", "@proviso/runtime"],
   "@proviso/viewer": ["@proviso/core", "@proviso/journal", "@proviso/runtime"],
+  "@proviso/worker": ["@proviso/core", "@proviso/journal", "@proviso/runtime"],
 };
 
 const entries: Record<string, string[]> = {
@@ -65,6 +66,7 @@ const entries: Record<string, string[]> = {
   "@proviso/simulator": ["."],
   "@proviso/toolkit": ["."],
   "@proviso/viewer": [".", "./runs"],
+  "@proviso/worker": [".", "./bullmq", "./restate"],
 };
 
 interface Manifest {

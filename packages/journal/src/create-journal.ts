@@ -97,6 +97,9 @@ function runsOf(shared: Shared): Pick<Journal, "run" | "replay" | "fork"> {
       if (onChange !== "refuse" && onChange !== "adopt") {
         throw new DefinitionError(`onChange has to be "refuse" or "adopt", not ${describeValue(onChange)}.`);
       }
+      if (typeof takeOver !== "boolean" && takeOver !== "alive") {
+        throw new DefinitionError(`takeOver has to be true, false or "alive", not ${describeValue(takeOver)}.`);
+      }
       return made({ id: runId(id), mode: "run", takeOver, adopts: onChange === "adopt" });
     },
     replay(id, replay: ReplayOptions = {}) {

@@ -74,9 +74,10 @@ export interface RunOptions {
   readonly onChange?: "refuse" | "adopt" | undefined;
   /**
    * Continues although it is not known whether the process that began the run lives: it was on another machine, in
-   * another container, or in another worker of this process. Default false.
+   * another container, or in another worker of this process. "alive": also where it lives, because something else says that
+   * it has lost the run, a lease for example; its next entry is refused. Default false.
    */
-  readonly takeOver?: boolean | undefined;
+  readonly takeOver?: boolean | "alive" | undefined;
 }
 
 /** How a run is replayed. */

@@ -12,6 +12,7 @@ import {
   type RunSource,
 } from "@proviso/runtime/recording";
 import { forkedEntries } from "./forking.ts";
+import type { RunOptions } from "./journal.ts";
 import type { LentFile } from "./lent-file.ts";
 import { working, type Processes } from "./process-name.ts";
 import { readRun, type ReadRun } from "./reading.ts";
@@ -39,7 +40,7 @@ export interface Shared {
 export interface SourceOptions {
   readonly id: string;
   readonly mode: RunSource["mode"];
-  readonly takeOver: boolean;
+  readonly takeOver: NonNullable<RunOptions["takeOver"]>;
   /** Whether it goes on where what is asked for is not what was recorded. */
   readonly adopts?: boolean | undefined;
   /** The step that a fork begins with; undefined: it is none. */
@@ -193,8 +194,10 @@ class JournalSource implements RunSource {
   }
 
   #assertGone(writer: string): void {
+    const { takeOver } = this.#options;
+    if (takeOver === "alive") return;
     const life = this.#shared.processes.lifeOf(writer);
-    if (life === "gone" || (life === "unknown" && this.#options.takeOver)) return;
+    if (life === "gone" || (life === "unknown" && takeOver)) return;
     const why =
       life === "alive"
         ? "a living process works on it"

@@ -1,5 +1,6 @@
 import { definePrompt } from "@proviso/core";
 import { bodyOf, frameSum, sqliteStore } from "@proviso/journal/internal";
+import type { RunOptions } from "@proviso/journal";
 import { sqliteJournal } from "@proviso/journal/node";
 import { modelAdapter } from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
@@ -24,9 +25,9 @@ test.skipIf(process.platform !== "linux")(
     const store = sqliteStore(file);
     const journal = sqliteJournal(file);
     onTestFinished(() => Promise.all([store.close(), journal.close()]).then(() => {}));
-    const evaluate = (id: string): Promise<string> =>
+    const evaluate = (id: string, takeOver?: RunOptions["takeOver"]): Promise<string> =>
       modelAdapter(scriptedModel([{ text: "Four." }]))
-        .evaluate(ask, { run: journal.run(id) })
+        .evaluate(ask, { run: journal.run(id, { takeOver }) })
         .then(
           ({ text }) => text ?? "",
           (error: Error) => error.message,
@@ -53,6 +54,9 @@ test.skipIf(process.platform !== "linux")(
     const [, ...fields] = await statOf(child);
     const childBegan = fields[18] ?? "";
     expect(await goneOnFrom(machine, String(child), childBegan, "x", "y")).toContain("a living process works on it");
+    expect(await evaluate(`r${runs - 1}`, true)).toContain("a living process works on it");
+    expect(await evaluate(`r${runs - 1}`, "alive")).toBe("Four.");
+    expect(() => journal.run("r", { takeOver: "yes" as never })).toThrow('true, false or "alive"');
     expect(await goneOnFrom(machine, String(child), "1", "x", "y")).toBe("Four.");
     process.kill(child, "SIGKILL");
     await expect.poll(async () => (await statOf(child))[0]).toBe("Z");

@@ -1,0 +1,144 @@
+// One attempt of a run, on whichever engine: what it came to, and what the engine does next.
+import {
+  deadlineAt,
+  isEvaluationFailure,
+  RunError,
+  ThrottleError,
+  type Budget,
+  type EvaluationFailure,
+  type PromptResponse,
+  type PromptTemplate,
+  type Session,
+} from "@proviso/core";
+import { messageOf } from "@proviso/core/internal";
+import type { Journal, RunState, RunSummary } from "@proviso/journal";
+import { createSession } from "@proviso/runtime";
+import { recordedBeginning } from "@proviso/runtime/recording";
+import type { RunJob, RunKind } from "./kinds.ts";
+import { ProgressCount, type RunProgress } from "./progress.ts";
+
+/** A run as a queue keeps it: plain JSON. */
+export interface QueuedRun {
+  /** The id of the run. */
+  readonly id: string;
+  readonly params: unknown;
+  readonly priority?: number | undefined;
+  /** Epoch milliseconds. */
+  readonly deadlineAt?: number | undefined;
+  readonly budget?: Budget | undefined;
+}
+
+/**
+ * What an attempt came to. suspended: a decision has to come · again: what failed may pass · stopped: the worker's own
+ * signal ended it · lost: another worker has the run.
+ */
+export type AttemptEnd =
+  | { readonly kind: "executed"; readonly response: PromptResponse<unknown> }
+  | { readonly kind: "failed"; readonly error: unknown }
+  | { readonly kind: "cancelled" }
+  | { readonly kind: "suspended"; readonly error: RunError }
+  | { readonly kind: "again"; readonly error: unknown; readonly retryAfterMs: number | undefined }
+  | { readonly kind: "stopped" }
+  | { readonly kind: "lost" };
+
+/** What an attempt needs beside its run. */
+export interface AttemptSurroundings {
+  readonly journal: Journal;
+  /** Ends the attempt; its steps are kept. */
+  readonly signal: AbortSignal;
+  /** Whether a worker lost the run, which may be alive: its next entry is refused. */
+  readonly wasLost?: boolean | undefined;
+  readonly report?: ((progress: RunProgress) => void) | undefined;
+}
+
+const stateOf: Readonly<Record<AttemptEnd["kind"], RunState>> = {
+  executed: "executed",
+  failed: "failed",
+  cancelled: "cancelled",
+  suspended: "suspended",
+  again: "open",
+  stopped: "open",
+  lost: "open",
+};
+
+/** Begins the run of the journal, or goes on with it. Never rejects. */
+export async function attemptRun(
+  kind: RunKind<never, unknown>,
+  run: QueuedRun,
+  { journal, signal, wasLost = false, report }: AttemptSurroundings,
+): Promise<AttemptEnd> {
+  let count: ProgressCount | undefined;
+  let end: AttemptEnd;
+  try {
+    const known = await journal.describe(run.id);
+    const { session = await sessionOf(run.id, known, journal), ...options } = kind.options?.(jobOf(run)) ?? {};
+    if (report !== undefined) count = new ProgressCount(run.id, known, session, report);
+    const prompt = (kind.prompt as PromptTemplate<unknown, unknown>).bind(run.params);
+    const response = await kind.adapter.evaluate(prompt, {
+      ...options,
+      ...limitsOf(run),
+      session,
+      signal,
+      run: journal.run(run.id, { takeOver: wasLost ? "alive" : true }),
+    });
+    end = { kind: "executed", response };
+  } catch (error) {
+    end = await endOf(error, run.id, journal, signal);
+  }
+  count?.end(stateOf[end.kind]);
+  return end;
+}
+
+/** A session whose events can be counted: of a run that goes on, one with the recorded id, which the record fills. */
+async function sessionOf(id: string, known: RunSummary | undefined, journal: Journal): Promise<Session> {
+  if (known === undefined) return createSession();
+  const { session } = await recordedBeginning(journal.replay(id));
+  return createSession({ id: session.id });
+}
+
+/** The run as it was handed in, for the options of its kind. */
+function jobOf({ id, priority, deadlineAt: at, budget }: QueuedRun): RunJob {
+  return { id, priority, deadline: at === undefined ? undefined : deadlineAt(new Date(at)), budget };
+}
+
+function limitsOf(run: QueuedRun): Pick<RunJob, "deadline" | "budget"> {
+  const { deadline, budget } = jobOf(run);
+  return { ...(deadline !== undefined && { deadline }), ...(budget !== undefined && { budget }) };
+}
+
+async function endOf(error: unknown, id: string, journal: Journal, signal: AbortSignal): Promise<AttemptEnd> {
+  if (await isCancelled(journal, id)) return { kind: "cancelled" };
+  if (error instanceof RunError) {
+    if (error.reason === "suspended") return { kind: "suspended", error };
+    if (error.reason === "fenced") return { kind: "lost" };
+    // A process of this machine has it, or what it did could not be kept.
+    if (error.reason === "busy" || error.reason === "journal") return { kind: "again", error, retryAfterMs: undefined };
+  }
+  if (signal.aborted) return { kind: "stopped" };
+  if (!isEvaluationFailure(error)) return { kind: "failed", error };
+  if (!mayPass(error)) return { kind: "failed", error };
+  return { kind: "again", error, retryAfterMs: error instanceof ThrottleError ? error.retryAfterMs : undefined };
+}
+
+function mayPass({ code }: EvaluationFailure): boolean {
+  return code === "throttled" || code === "process";
+}
+
+async function isCancelled(journal: Journal, id: string): Promise<boolean> {
+  try {
+    return (await journal.describe(id))?.state === "cancelled";
+  } catch {
+    // What a damaged record says is not believed, and the error of the attempt says more.
+    return false;
+  }
+}
+
+/** What an attempt failed with, for a person. */
+export function failureOf(error: unknown): string {
+  return messageOf(error);
+}
+
+/** Milliseconds before the next attempt: 1 s, doubled to 60 s, or what the service asked for where that is longer. */
+export function waitBeforeAttempt(failures: number, retryAfterMs: number | undefined): number {
+  return Math.max(Math.min(1_000 * 2 ** Math.min(failures - 1, 6), 60_000), retryAfterMs ?? 0);
+}

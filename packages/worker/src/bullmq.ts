@@ -1,0 +1,3 @@
+export { bullmqQueue, type RedisOptions } from "./bullmq/queue.ts";
+export { serveRuns } from "./bullmq/serve.ts";
+export { redisPace, type RedisPaceOptions } from "./bullmq/pace.ts";

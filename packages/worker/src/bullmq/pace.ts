@@ -1,0 +1,200 @@
+// A pace whose state is in Redis. Within a process requests wait in one line, and its head alone asks Redis.
+import {
+  DefinitionError,
+  systemClock,
+  type Pace,
+  type PaceEntry,
+  type PaceLimits,
+  type PaceOutcome,
+  type PaceRequest,
+  type PaceState,
+  type PaceTurn,
+} from "@proviso/core";
+import { describeValue, setAlarm } from "@proviso/core/internal";
+import { checkOptionNames } from "@proviso/core/provider";
+import { systemId } from "@proviso/runtime/internal";
+import { Connections } from "./connections.ts";
+import { endScript, enterScript } from "./pace-script.ts";
+
+/** What `redisPace` takes. */
+export interface RedisPaceOptions {
+  /** `redis://host:port`, or `rediss://` with TLS. */
+  readonly url: string;
+  /** The name of what is paced: one for each key of a service. */
+  readonly key: string;
+  /** Requests a minute, until the service states another number. Left out: what the service states. */
+  readonly requestsPerMinute?: number | undefined;
+  /** Tokens of input and output together, a minute, until the service states another number. Left out: what it states. */
+  readonly tokensPerMinute?: number | undefined;
+  /** Requests in flight at most, in all processes. Default: no limit. */
+  readonly maxInFlight?: number | undefined;
+}
+
+const optionNames = {
+  url: true,
+  key: true,
+  requestsPerMinute: true,
+  tokensPerMinute: true,
+  maxInFlight: true,
+} as const;
+/** How long the place of a request is kept whose process is gone. */
+const leaseMs = 600_000;
+/** How often Redis is asked while as many requests are in flight as may be, or while it is away. */
+const [fullMs, awayMs] = [100, 1_000];
+
+/**
+ * Makes a pace that all processes share that name one key of one Redis. Requests leave as fast as the limits allow that are
+ * given, or that the service states in its answers; a refusal lowers the pace for all, a Retry-After stops all. Where
+ * neither is known, a Retry-After alone holds requests back. While Redis cannot be reached requests wait for it.
+ * @throws {DefinitionError} for options that cannot be.
+ */
+export function redisPace(options: RedisPaceOptions): Pace & AsyncDisposable {
+  return new RedisPace(options);
+}
+
+/** What was charged for a request that may be sent. */
+interface Charge {
+  readonly id: string;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+}
+
+class RedisPace implements Pace, AsyncDisposable {
+  readonly #connections: Connections;
+  readonly #keys: readonly [string, string];
+  readonly #options: RedisPaceOptions;
+  /** Resolves when the last request in line has its turn, or has left. */
+  #line: Promise<void> = Promise.resolve();
+  #queued = 0;
+  #inFlight = 0;
+  #seen: Omit<PaceState, "queued" | "inFlight">;
+
+  constructor(options: RedisPaceOptions) {
+    checkOptionNames("redisPace", options, optionNames);
+    const { url, key, requestsPerMinute, tokensPerMinute, maxInFlight } = options;
+    if (typeof url !== "string" || !/^rediss?:\/\//u.test(url)) {
+      throw new DefinitionError(`redisPace: url must begin with redis:// or rediss://, not ${describeValue(url)}.`);
+    }
+    if (typeof key !== "string" || key === "") {
+      throw new DefinitionError(`redisPace: key must be a text that is not empty, not ${describeValue(key)}.`);
+    }
+    for (const [name, value] of Object.entries({ requestsPerMinute, tokensPerMinute, maxInFlight })) {
+      if (value === undefined || (typeof value === "number" && value > 0 && Number.isFinite(value))) continue;
+      throw new DefinitionError(`redisPace: ${name} must be a positive number, not ${describeValue(value)}.`);
+    }
+    this.#options = options;
+    this.#connections = new Connections(url);
+    this.#keys = [`proviso:{pace:${key}}:state`, `proviso:{pace:${key}}:flight`];
+    this.#seen = { requestsPerMinute, tokensPerMinute, share: 1 };
+  }
+
+  state(): PaceState {
+    return { queued: this.#queued, inFlight: this.#inFlight, ...this.#seen };
+  }
+
+  async enter(request: PaceRequest, { signal, expiresAt = Infinity }: PaceLimits = {}): Promise<PaceEntry> {
+    signal?.throwIfAborted();
+    const since = systemClock.now();
+    const before = this.#line;
+    let leave = (): void => {};
+    this.#line = new Promise((resolve) => (leave = resolve));
+    this.#queued++;
+    try {
+      const untilDeadline = Math.max(0, expiresAt - since);
+      if (!(await settledIn(before, untilDeadline, signal))) {
+        return { ok: false, reason: "deadline", retryAfterMs: untilDeadline };
+      }
+      for (;;) {
+        const { waitMs, charge } = await this.#ask(request);
+        if (charge !== undefined) return { ok: true, turn: this.#turn(charge, systemClock.now() - since) };
+        if (systemClock.now() + waitMs > expiresAt) return { ok: false, reason: "deadline", retryAfterMs: waitMs };
+        await settledIn(undefined, waitMs, signal);
+      }
+    } finally {
+      this.#queued--;
+      // A request behind it waits for those before it.
+      void before.then(leave);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#connections[Symbol.asyncDispose]();
+  }
+
+  async #ask({ inputTokens, outputTokens }: PaceRequest): Promise<{ waitMs: number; charge?: Charge }> {
+    const { requestsPerMinute = 0, tokensPerMinute = 0, maxInFlight = 0 } = this.#options;
+    const id = systemId();
+    try {
+      const redis = await this.#connections.commands();
+      const given = [id, inputTokens, outputTokens, leaseMs, maxInFlight, requestsPerMinute, tokensPerMinute];
+      const answer = (await redis.eval(enterScript, 2, ...this.#keys, ...given)) as readonly number[];
+      const [waitMs = 0, charged = 0, requests = 0, tokens = 0, thousandths = 1_000] = answer;
+      this.#seen = {
+        requestsPerMinute: requests || undefined,
+        tokensPerMinute: tokens || undefined,
+        share: thousandths / 1_000,
+      };
+      if (waitMs === 0) return { waitMs, charge: { id, inputTokens, outputTokens: charged } };
+      return { waitMs: waitMs < 0 ? fullMs : waitMs };
+    } catch {
+      return { waitMs: awayMs };
+    }
+  }
+
+  #turn(charge: Charge, queuedMs: number): PaceTurn {
+    this.#inFlight++;
+    let isOver = false;
+    const over = (outcome: PaceOutcome, isSent: boolean): void => {
+      if (isOver) return;
+      isOver = true;
+      this.#inFlight--;
+      // What Redis does not learn it makes good: the lease ends, and the estimate stands.
+      void this.#end(charge, outcome, isSent).catch(() => {});
+    };
+    return {
+      queuedMs,
+      end: (outcome = {}) => over(outcome, true),
+      giveBack: () => over({ usage: { inputTokens: 0, outputTokens: 0 } }, false),
+    };
+  }
+
+  async #end(charge: Charge, { rateLimit = {}, usage, refused }: PaceOutcome, isSent: boolean): Promise<void> {
+    const { requests = 0, tokens = 0, inputTokens = 0, outputTokens = 0 } = rateLimit;
+    const spent = refused === undefined ? usage : undefined;
+    const redis = await this.#connections.commands();
+    await redis.eval(
+      endScript,
+      2,
+      ...this.#keys,
+      charge.id,
+      charge.inputTokens,
+      charge.outputTokens,
+      spent?.inputTokens ?? -1,
+      spent?.outputTokens ?? -1,
+      requests,
+      tokens,
+      inputTokens,
+      outputTokens,
+      refused !== undefined && refused.tooOften !== false ? 1 : 0,
+      refused?.retryAfterMs ?? 0,
+      isSent ? 0 : 1,
+    );
+  }
+}
+
+/** Whether `promise` has settled after so many milliseconds; without one it waits for them. @throws the signal's reason. */
+function settledIn(promise: Promise<void> | undefined, ms: number, signal: AbortSignal | undefined): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    let stopTimer: (() => void) | undefined;
+    const end = (then: () => void): void => {
+      stopTimer?.();
+      signal?.removeEventListener("abort", abort);
+      then();
+    };
+    const abort = (): void => end(() => reject(signal?.reason));
+    signal?.addEventListener("abort", abort, { once: true });
+    if (signal?.aborted === true) return abort();
+    if (ms < Infinity) stopTimer = setAlarm(systemClock, ms, () => end(() => resolve(false)));
+    void promise?.then(() => end(() => resolve(true)));
+  });
+}

@@ -1,0 +1,275 @@
+import {
+  AbortedError,
+  DefinitionError,
+  JournalError,
+  systemClock,
+  type PromptResponse,
+  type PromptTemplate,
+} from "@proviso/core";
+import { describeValue, noUsage, setAlarm } from "@proviso/core/internal";
+import { checkOptionNames } from "@proviso/core/provider";
+import type { Journal } from "@proviso/journal";
+import { systemId } from "@proviso/runtime/internal";
+import { Queue } from "bullmq";
+import { paramsOf, type RunJob, type RunKind } from "../kinds.ts";
+import type { RunProgress } from "../progress.ts";
+import { QueueError, type RunQueue } from "../queue.ts";
+import { patient } from "./connections.ts";
+import { jobIdOf, Shelf, type JobData, type RedisOptions, type Standing } from "./shelf.ts";
+
+export type { RedisOptions } from "./shelf.ts";
+
+const jobOptionNames = { id: true, priority: true, delayMs: true, deadline: true, budget: true } as const;
+const defaultPriority = 1_000;
+const longestPriority = 2_097_152;
+/** A message that was lost is made good by asking. */
+const askAgainMs = 2_000;
+
+/**
+ * Opens a queue of runs in a Redis, over BullMQ. It holds ids, params and priorities; the journal holds the truth. It
+ * connects when it is first used. Params are plain JSON there: give no secrets.
+ * @throws {DefinitionError} for options that cannot be. When used: {QueueError} "unreachable".
+ */
+export function bullmqQueue(options: RedisOptions): RunQueue {
+  return new BullmqRunQueue(new Shelf("bullmqQueue", options));
+}
+
+class BullmqRunQueue implements RunQueue {
+  readonly #shelf: Shelf;
+  readonly #journal: Journal;
+  #queue: Queue<JobData> | undefined;
+
+  constructor(shelf: Shelf) {
+    this.#shelf = shelf;
+    this.#journal = shelf.journal;
+  }
+
+  async add<Params, Output>(kind: RunKind<Params, Output>, params: Params, job: RunJob): Promise<"added" | "known"> {
+    checkJob(job);
+    const { id, priority = defaultPriority, delayMs = 0, deadline, budget } = job;
+    this.#journal.run(id);
+    const plain = paramsOf(kind, params);
+    const known = await this.#journal.describe(id);
+    const standing = await this.#shelf.standing(id);
+    if (known !== undefined) {
+      const { state } = known;
+      if (state === "executed" || state === "cancelled") return "known";
+      // Failed, and its worker gave it up: that is an outcome.
+      if (state === "failed" && standing?.state === "failed") return "known";
+    } else if (standing !== undefined && standing.state !== "suspended") {
+      // The run ended before its evaluation began; where its journal has lost it, it is a new one.
+      if (standing.message !== undefined) return "known";
+      await this.#shelf.setStanding(id, undefined);
+    }
+    const nonce = systemId();
+    const data: JobData = {
+      id,
+      params: plain,
+      priority,
+      deadlineAt: deadline?.expiresAt.getTime(),
+      budget,
+      nonce,
+      failures: 0,
+    };
+    const jobId = jobIdOf(id);
+    const queue = await this.#open();
+    await queue.add(kind.prompt.name, data, {
+      jobId,
+      priority,
+      delay: delayMs,
+      removeOnComplete: true,
+      removeOnFail: true,
+    });
+    if (known !== undefined) return "known";
+    // BullMQ keeps the first job of an id.
+    const kept = await queue.getJob(jobId);
+    return kept === undefined || kept.data.nonce === nonce ? "added" : "known";
+  }
+
+  async result<Params, Output>(
+    kind: RunKind<Params, Output>,
+    id: string,
+    { signal }: { readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<PromptResponse<Output>> {
+    signal?.throwIfAborted();
+    const standing = await this.#ended(id, signal);
+    if (standing.state === "cancelled") throw await this.#cancelled(kind.prompt.name, id, standing);
+    const known = await this.#journal.describe(id);
+    if (known === undefined) {
+      throw new QueueError(`The run "${id}" failed before it began: ${standing.message ?? "its record is gone."}`, {
+        reason: "failed",
+        run: id,
+      });
+    }
+    const { session: _, ...options } = kind.options?.({ id }) ?? {};
+    const prompt = (kind.prompt as PromptTemplate<unknown, Output>).bind(known.params);
+    return kind.adapter.evaluate(prompt, { ...options, run: this.#journal.replay(id), ...(signal && { signal }) });
+  }
+
+  async *progress({ signal }: { readonly signal?: AbortSignal | undefined } = {}): AsyncGenerator<RunProgress, void> {
+    // The newest of each run alone: a slow reader misses steps, and no run.
+    const unread = new Map<string, RunProgress>();
+    let wake = (): void => {};
+    const stopListening = await this.#shelf.receive<RunProgress>("progress", (progress) => {
+      unread.set(progress.id, progress);
+      wake();
+    });
+    const isOver = (): boolean => signal?.aborted === true;
+    const end = (): void => wake();
+    signal?.addEventListener("abort", end);
+    try {
+      while (!isOver()) {
+        for (const [id, progress] of unread) {
+          unread.delete(id);
+          yield progress;
+        }
+        if (unread.size === 0 && !isOver()) await new Promise<void>((resolve) => (wake = resolve));
+      }
+    } finally {
+      stopListening();
+      signal?.removeEventListener("abort", end);
+    }
+  }
+
+  async resolve(...[token, decision]: Parameters<RunQueue["resolve"]>): Promise<void> {
+    const { id } = await this.#journal.resolve(token, decision);
+    const job = await (await this.#open()).getJob(jobIdOf(id));
+    if (job === undefined) {
+      throw new QueueError(`The decision on the run "${id}" is kept, but the queue has lost the run: add it again.`, {
+        reason: "unknown",
+        run: id,
+      });
+    }
+    // A worker that is just putting it aside looks at the journal afterwards.
+    if (await job.isDelayed()) await job.promote().catch(ignoreMoved);
+  }
+
+  async cancel(id: string, reason?: string): Promise<boolean> {
+    this.#journal.run(id);
+    const queue = await this.#open();
+    const jobId = jobIdOf(id);
+    for (;;) {
+      const isCancelled = await this.#cancelInJournal(id, reason);
+      if (isCancelled === false) return false;
+      if (isCancelled === true) {
+        await this.#shelf.send("cancel", { id, reason });
+        // A worker that has the run ends its job itself.
+        await queue.remove(jobId);
+        await this.#shelf.setStanding(id, { state: "cancelled", message: reason });
+        return true;
+      }
+      const job = await queue.getJob(jobId);
+      if (job === undefined && (await this.#journal.describe(id)) === undefined) return false;
+      if (job !== undefined && (await queue.remove(jobId)) > 0) {
+        await this.#shelf.setStanding(id, { state: "cancelled", message: reason ?? "before it began." });
+        return true;
+      }
+      // A worker has it, and has written nothing yet.
+      await systemClock.sleep(50);
+    }
+  }
+
+  async counts(): ReturnType<RunQueue["counts"]> {
+    const queue = await this.#open();
+    const jobs = await queue.getJobCounts("active", "waiting", "prioritized", "delayed");
+    const standing = await this.#shelf.counts();
+    const { active = 0, waiting = 0, prioritized = 0, delayed = 0 } = jobs;
+    // A run that waits for a decision is a delayed job.
+    const waitingNow = Math.max(0, waiting + prioritized + delayed - standing.suspended);
+    return { waiting: waitingNow, running: active, ...standing };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#queue?.close();
+    await this.#shelf[Symbol.asyncDispose]();
+  }
+
+  async #open(): Promise<Queue<JobData>> {
+    await this.#shelf.connections.commands();
+    if (this.#queue === undefined) {
+      this.#queue = new Queue(this.#shelf.queueName, { connection: { url: this.#shelf.url, ...patient } });
+      // Connections are made again by themselves.
+      this.#queue.on("error", () => {});
+    }
+    return this.#queue;
+  }
+
+  /** undefined: the journal has no such run; false: it had ended. */
+  async #cancelInJournal(id: string, reason: string | undefined): Promise<boolean | undefined> {
+    try {
+      return await this.#journal.cancel(id, reason);
+    } catch (error) {
+      if (error instanceof JournalError && error.reason === "not_found") return undefined;
+      throw error;
+    }
+  }
+
+  /** Waits until the run has ended. @throws {QueueError} "unknown". */
+  async #ended(id: string, signal: AbortSignal | undefined): Promise<Standing> {
+    let wake = (): void => {};
+    const stopListening = await this.#shelf.receive<{ readonly id: string }>("ended", (ended) => {
+      if (ended.id === id) wake();
+    });
+    const abort = (): void => wake();
+    signal?.addEventListener("abort", abort);
+    try {
+      for (;;) {
+        signal?.throwIfAborted();
+        const ended = new Promise<void>((resolve) => (wake = resolve));
+        const standing = await this.#standing(id);
+        if (standing !== undefined) return standing;
+        const stopTimer = setAlarm(systemClock, askAgainMs, () => wake());
+        await ended;
+        stopTimer();
+      }
+    } finally {
+      stopListening();
+      signal?.removeEventListener("abort", abort);
+    }
+  }
+
+  /** How the run ended; undefined: it has not. */
+  async #standing(id: string): Promise<Standing | undefined> {
+    const standing = await this.#shelf.standing(id);
+    if (standing !== undefined && standing.state !== "suspended") return standing;
+    if ((await (await this.#open()).getJob(jobIdOf(id))) !== undefined) return undefined;
+    // The queue may have lost what the journal still has; and a worker may just have ended it.
+    const known = await this.#journal.describe(id);
+    if (known === undefined) {
+      const ended = await this.#shelf.standing(id);
+      if (ended !== undefined) return ended.state === "suspended" ? undefined : ended;
+      throw new QueueError(`The queue has no run "${id}": add it.`, { reason: "unknown", run: id });
+    }
+    const { state } = known;
+    return state === "executed" || state === "failed" || state === "cancelled" ? { state } : undefined;
+  }
+
+  async #cancelled(promptName: string, id: string, { message }: Standing): Promise<AbortedError> {
+    const usage = (await this.#journal.describe(id))?.usage ?? noUsage;
+    return new AbortedError(`The run "${id}" was cancelled${message === undefined ? "" : `: ${message}`}`, {
+      phase: "request",
+      promptName,
+      usage,
+      messages: [],
+      toolResults: [],
+    });
+  }
+}
+
+function checkJob(job: RunJob): void {
+  checkOptionNames("RunQueue.add", job, jobOptionNames);
+  const { priority, delayMs } = job;
+  if (priority !== undefined && !(Number.isSafeInteger(priority) && priority >= 0 && priority <= longestPriority)) {
+    throw new DefinitionError(
+      `RunQueue.add: priority must be a whole number from 0 to ${longestPriority}, not ${describeValue(priority)}.`,
+    );
+  }
+  if (delayMs !== undefined && !(Number.isSafeInteger(delayMs) && delayMs >= 0)) {
+    throw new DefinitionError(
+      `RunQueue.add: delayMs must be a whole number, 0 or more, not ${describeValue(delayMs)}.`,
+    );
+  }
+}
+
+/** A worker has it already, or it was removed. */
+function ignoreMoved(): void {}

@@ -1,0 +1,133 @@
+// What a queue keeps in Redis beside BullMQ's jobs: the states of runs that are not in it any more, and the channels.
+import { DefinitionError } from "@proviso/core";
+import { describeValue, parseOwnJson } from "@proviso/core/internal";
+import { checkOptionNames } from "@proviso/core/provider";
+import type { Journal, RunState } from "@proviso/journal";
+import type { QueuedRun } from "../attempt.ts";
+import type { RunProgress } from "../progress.ts";
+import { Connections } from "./connections.ts";
+
+/** Where the queue is, and what its runs are kept in. */
+export interface RedisOptions {
+  /** `redis://host:port`, or `rediss://` with TLS. */
+  readonly url: string;
+  /** The name of the queue: letters, digits, `-`, `_` and `.`, at most 100. Default "proviso-runs". */
+  readonly queue?: string | undefined;
+  /** What the runs are kept in: the same for the queue and all of its workers. */
+  readonly journal: Journal;
+}
+
+/** What BullMQ keeps of a run. */
+export interface JobData extends QueuedRun {
+  /** Made by the `add` whose job it is. */
+  readonly nonce: string;
+  /** How often it failed in a way that may pass. */
+  readonly failures: number;
+}
+
+/** A run that is not in the queue: it has ended, or waits for a decision. */
+export interface Standing {
+  readonly state: Exclude<RunState, "open">;
+  /** Why it ended, where its journal cannot say it. */
+  readonly message?: string | undefined;
+}
+
+/** A message to the worker that has a run. */
+export interface Cancelling {
+  readonly id: string;
+  readonly reason?: string | undefined;
+}
+
+const optionNames = { url: true, queue: true, journal: true } as const;
+
+/** Sets the state of a run, and counts it; an empty one removes it. */
+const setState = `
+local old = redis.call('HGET', KEYS[1], ARGV[1])
+if old then redis.call('HINCRBY', KEYS[2], string.match(old, '^[a-z]+'), -1) end
+if ARGV[2] == '' then
+  redis.call('HDEL', KEYS[1], ARGV[1])
+else
+  redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+  redis.call('HINCRBY', KEYS[2], string.match(ARGV[2], '^[a-z]+'), 1)
+end
+return 1`;
+
+/** One queue in one Redis. */
+export class Shelf implements AsyncDisposable {
+  readonly url: string;
+  readonly queueName: string;
+  readonly journal: Journal;
+  readonly connections: Connections;
+
+  constructor(caller: string, options: RedisOptions, otherNames: Readonly<Record<string, true>> = {}) {
+    checkOptionNames(caller, options, { ...optionNames, ...otherNames });
+    const { url, queue = "proviso-runs", journal } = options;
+    if (typeof url !== "string" || !/^rediss?:\/\//u.test(url)) {
+      throw new DefinitionError(`${caller}: url must begin with redis:// or rediss://, not ${describeValue(url)}.`);
+    }
+    if (typeof queue !== "string" || !/^[\w.-]{1,100}$/u.test(queue)) {
+      throw new DefinitionError(
+        `${caller}: queue must be 1 to 100 letters, digits, "-", "_" or ".", not ${describeValue(queue)}.`,
+      );
+    }
+    if (typeof journal?.describe !== "function") {
+      throw new DefinitionError(`${caller} needs a journal, not ${describeValue(journal)}.`);
+    }
+    this.url = url;
+    this.queueName = queue;
+    this.journal = journal;
+    this.connections = new Connections(url);
+  }
+
+  /** The name of a key or channel of this queue. */
+  key(name: "states" | "counts" | "cancel" | "progress" | "ended"): string {
+    return `proviso:{${this.queueName}}:${name}`;
+  }
+
+  async setStanding(id: string, standing: Standing | undefined): Promise<void> {
+    const redis = await this.connections.commands();
+    const text = standing === undefined ? "" : `${standing.state}\n${standing.message ?? ""}`;
+    await redis.eval(setState, 2, this.key("states"), this.key("counts"), jobIdOf(id), text);
+    if (standing !== undefined) await this.send("ended", { id });
+  }
+
+  async standing(id: string): Promise<Standing | undefined> {
+    const text = await (await this.connections.commands()).hget(this.key("states"), jobIdOf(id));
+    if (text === null) return undefined;
+    const [state = "", ...message] = text.split("\n");
+    return { state: state as Standing["state"], message: message.join("\n") || undefined };
+  }
+
+  async counts(): Promise<Readonly<Record<Standing["state"], number>>> {
+    const counts = await (await this.connections.commands()).hgetall(this.key("counts"));
+    const of = (state: Standing["state"]): number => Number(counts[state] ?? 0);
+    return { suspended: of("suspended"), executed: of("executed"), failed: of("failed"), cancelled: of("cancelled") };
+  }
+
+  async send(channel: "cancel", message: Cancelling): Promise<void>;
+  async send(channel: "progress", message: RunProgress): Promise<void>;
+  async send(channel: "ended", message: { readonly id: string }): Promise<void>;
+  async send(channel: "cancel" | "progress" | "ended", message: object): Promise<void> {
+    await (await this.connections.commands()).publish(this.key(channel), JSON.stringify(message));
+  }
+
+  /** Calls `listener` until the returned function is called. A message that is no JSON is not ours. */
+  receive<Message>(
+    channel: "cancel" | "progress" | "ended",
+    listener: (message: Message) => void,
+  ): Promise<() => void> {
+    return this.connections.subscribe(this.key(channel), (text) => {
+      const read = parseOwnJson(text);
+      if (read.ok) listener(read.value as Message);
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.connections[Symbol.asyncDispose]();
+  }
+}
+
+/** BullMQ refuses ids with a colon, and those that are numbers. As JSON, half a surrogate pair is a text like others. */
+export function jobIdOf(run: string): string {
+  return `run-${Buffer.from(JSON.stringify(run)).toString("base64url")}`;
+}

@@ -1,0 +1,81 @@
+// What a run has done so far, from the events of its session.
+import { systemClock, type Session, type Usage } from "@proviso/core";
+import { addUsage, noUsage, setAlarm } from "@proviso/core/internal";
+import type { RunState, RunSummary } from "@proviso/journal";
+
+/** How far a run is. */
+export interface RunProgress {
+  /** The id of the run. */
+  readonly id: string;
+  /** The number of its attempt, from 1. */
+  readonly attempt: number;
+  /** The turn of the attempt, from 1; 0 before the first answer. */
+  readonly turn: number;
+  /** Answers of the model and tool calls so far, those of earlier attempts that stand included. */
+  readonly steps: number;
+  /** The tool that was called last; undefined: none was. */
+  readonly tool: string | undefined;
+  /** What its requests have spent, earlier attempts included. */
+  readonly usage: Usage;
+  /** How far it is. */
+  readonly state: RunState;
+}
+
+/** Counts the events of an attempt, and reports at most twice a second. */
+export class ProgressCount {
+  readonly #report: (progress: RunProgress) => void;
+  readonly #stop: () => void;
+  #progress: RunProgress;
+  #stopTimer: (() => void) | undefined;
+  #lastAt = -Infinity;
+
+  constructor(id: string, known: RunSummary | undefined, session: Session, report: (progress: RunProgress) => void) {
+    this.#report = report;
+    const attempt = (known?.attempts ?? 0) + 1;
+    this.#progress = {
+      id,
+      attempt,
+      turn: 0,
+      steps: 0,
+      tool: undefined,
+      usage: known?.usage ?? noUsage,
+      state: "open",
+    };
+    const stops = [
+      session.on("run.resumed", ({ attempt: number, keptSteps }) => this.#set({ attempt: number, steps: keptSteps })),
+      session.on("provider.responded", ({ parent, usage }) => {
+        // A request of an evaluation inside a call spends, and is no step of the run.
+        const { turn, steps } = this.#progress;
+        const own = parent === undefined ? { turn: turn + 1, steps: steps + 1 } : {};
+        this.#set({ ...own, usage: addUsage(this.#progress.usage, usage) });
+      }),
+      session.on("tool.invoked", ({ parent, name }) => {
+        if (parent === undefined) this.#set({ steps: this.#progress.steps + 1, tool: name });
+      }),
+    ];
+    this.#stop = () => stops.forEach((stop) => stop());
+  }
+
+  /** The attempt is over: this is always reported. */
+  end(state: RunState): void {
+    this.#stop();
+    this.#stopTimer?.();
+    this.#stopTimer = undefined;
+    this.#progress = { ...this.#progress, state };
+    this.#report(this.#progress);
+  }
+
+  #set(change: Partial<RunProgress>): void {
+    this.#progress = { ...this.#progress, ...change };
+    if (this.#stopTimer !== undefined) return;
+    const waitMs = Math.max(0, this.#lastAt + progressMs - systemClock.now());
+    this.#stopTimer = setAlarm(systemClock, waitMs, () => {
+      this.#stopTimer = undefined;
+      this.#lastAt = systemClock.now();
+      this.#report(this.#progress);
+    });
+  }
+}
+
+/** Milliseconds between two reports of one run. */
+const progressMs = 500;

@@ -1,0 +1,197 @@
+import { DefinitionError, type Budget, type PolicyDecision, type ToolReturn } from "@proviso/core";
+import { describeValue, toJsonValue } from "@proviso/core/internal";
+import { checkOptionNames } from "@proviso/core/provider";
+import type { Journal } from "@proviso/journal";
+import {
+  RetryableError,
+  TerminalError,
+  workflow,
+  type WorkflowContext,
+  type WorkflowDefinition,
+  type WorkflowSharedContext,
+} from "@restatedev/restate-sdk";
+import { attemptRun, failureOf, type AttemptEnd } from "./attempt.ts";
+import { kindsByName, type RunKind } from "./kinds.ts";
+import type { SuspendedRun } from "./queue.ts";
+
+/** What `restateRuns` takes. */
+export interface RestateOptions {
+  /** What the runs are kept in: the same for all endpoints of the service. */
+  readonly journal: Journal;
+  /** The name of the service. Default "proviso". */
+  readonly name?: string | undefined;
+  /** How often a run is taken up again after a failure that may pass, with waits of 1 s, doubled to 60 s. Default 10. */
+  readonly maxAttempts?: number | undefined;
+  /**
+   * Gets the token of each run that waits for a decision, to send it to a person. What it throws makes Restate ask again.
+   * Left out: no one gets it.
+   */
+  readonly onSuspended?: ((suspended: SuspendedRun) => void | Promise<void>) | undefined;
+}
+
+/** What the handler `run` of the service takes; its workflow's key is the id of the run. */
+export interface RestateRun {
+  /** The name of the prompt. */
+  readonly prompt: string;
+  /** The params, plain JSON. Left out: none. */
+  readonly params?: unknown;
+  /** The moment by which it has ended, in epoch milliseconds. Default: none. */
+  readonly deadlineAt?: number | undefined;
+  /** The budget of all of its attempts together. Default: none. */
+  readonly budget?: Budget | undefined;
+}
+
+/** What the handler `run` answers with. The journal has all else: events, session, usage. */
+export interface RestateAnswer {
+  /** The output as plain JSON; left out where it is none. */
+  readonly output?: unknown;
+  /** The text of the answer; left out where there is none. */
+  readonly text?: string | undefined;
+}
+
+/** What the handler `resolve` takes. */
+export interface RestateDecision {
+  /** The token that `onSuspended` got. */
+  readonly token: string;
+  /** `allow()`, `deny(reason)`, or what the call came to elsewhere. */
+  readonly decision: PolicyDecision | { readonly result: ToolReturn<unknown> };
+}
+
+/** The handlers of the service. */
+export interface RestateHandlers {
+  /** Evaluates the run of the workflow's key, and waits out its suspensions. */
+  run(context: WorkflowContext, run: RestateRun): Promise<RestateAnswer>;
+  /** Decides what the run waits for, as `journal.resolve`, and lets it go on. */
+  resolve(context: WorkflowSharedContext, decision: RestateDecision): Promise<void>;
+  /** Ends the run for good, as `journal.cancel`. false: it had ended. */
+  cancel(context: WorkflowSharedContext, given: { readonly reason?: string | undefined }): Promise<boolean>;
+}
+
+const optionNames = { journal: true, name: true, maxAttempts: true, onSuspended: true } as const;
+/** Restate calls a step anew that is silent for so long: an evaluation may take its time. */
+const longestStepMs = 24 * 3_600_000;
+
+/** What one durable step came to. */
+type Step =
+  | { readonly kind: "executed"; readonly answer: RestateAnswer }
+  | { readonly kind: "failed" | "cancelled"; readonly message: string }
+  | { readonly kind: "suspended"; readonly expiresAt: number | null };
+
+/**
+ * Makes a workflow for `restate.serve({ services: [...] })`, whose key is the id of the run. One durable step surrounds each
+ * attempt, and a durable promise waits for each decision; inside a step the journal alone decides what is done again.
+ * @throws {DefinitionError} for options that cannot be, no kinds, or two of one prompt name.
+ */
+export function restateRuns(
+  kinds: readonly RunKind<never, unknown>[],
+  options: RestateOptions,
+): WorkflowDefinition<string, RestateHandlers> {
+  checkOptionNames("restateRuns", options, optionNames);
+  const { journal, name = "proviso", maxAttempts = 10, onSuspended } = options;
+  if (typeof journal?.describe !== "function") {
+    throw new DefinitionError(`restateRuns needs a journal, not ${describeValue(journal)}.`);
+  }
+  if (!Number.isSafeInteger(maxAttempts) || maxAttempts < 1) {
+    throw new DefinitionError(
+      `restateRuns: maxAttempts must be a whole number, 1 or more, not ${describeValue(maxAttempts)}.`,
+    );
+  }
+  const byName = kindsByName(kinds);
+  const retries = {
+    initialRetryInterval: 1_000,
+    maxRetryInterval: 60_000,
+    retryIntervalFactor: 2,
+    maxRetryAttempts: maxAttempts,
+  };
+  const step = async (id: string, run: RestateRun, signal: AbortSignal): Promise<Step> => {
+    const kind = byName.get(run.prompt);
+    if (kind === undefined) {
+      throw new TerminalError(`The service has no kind with the prompt "${run.prompt}": give it to restateRuns.`);
+    }
+    const { params = {}, deadlineAt, budget } = run;
+    // Restate calls one step at a time: an older one that still runs has lost its run.
+    const end = await attemptRun(kind, { id, params, deadlineAt, budget }, { journal, signal, wasLost: true });
+    if (end.kind === "suspended" && end.error.pending !== undefined) {
+      await onSuspended?.({ id, pending: end.error.pending });
+    }
+    return stepOf(end);
+  };
+  return workflow({
+    name,
+    handlers: {
+      async run(context: WorkflowContext, run: RestateRun): Promise<RestateAnswer> {
+        const { attemptCompletedSignal: signal } = context.request();
+        for (let waits = 0; ; waits++) {
+          const came = await context.run(`attempt ${waits}`, () => step(context.key, run, signal), retries);
+          if (came.kind === "executed") return came.answer;
+          if (came.kind !== "suspended") throw new TerminalError(came.message);
+          context.set("waits", waits);
+          await decided(context, waits, came.expiresAt);
+        }
+      },
+      async resolve(context: WorkflowSharedContext, { token, decision }: RestateDecision): Promise<void> {
+        await context.run("resolve", () => resolved(journal, token, decision));
+        await context.promise(decisionName((await context.get<number>("waits")) ?? 0)).resolve();
+      },
+      async cancel(context: WorkflowSharedContext, given: { readonly reason?: string | undefined }): Promise<boolean> {
+        const isCancelled = await context.run("cancel", () => journal.cancel(context.key, given?.reason));
+        const waits = await context.get<number>("waits");
+        if (waits !== null) await context.promise(decisionName(waits)).resolve();
+        return isCancelled;
+      },
+    },
+    options: { inactivityTimeout: longestStepMs },
+  });
+}
+
+function decisionName(waits: number): string {
+  return `decision ${waits}`;
+}
+
+/** Resolves when the decision is there, or when it cannot come any more. */
+async function decided(context: WorkflowContext, waits: number, expiresAt: number | null): Promise<void> {
+  const decision = context.promise(decisionName(waits)).get();
+  if (expiresAt === null) return void (await decision);
+  const leftMs = await context.date.now().then((now) => Math.max(0, expiresAt - now));
+  // A step later the run finds the decision expired, and counts it as denied.
+  await decision.orTimeout(leftMs + 1).catch((error: unknown) => {
+    if (!(error instanceof TerminalError)) throw error;
+  });
+}
+
+/** A step that is retried by Restate has kept its decision already. */
+async function resolved(journal: Journal, token: string, decision: RestateDecision["decision"]): Promise<void> {
+  try {
+    await journal.resolve(token, decision);
+  } catch (error) {
+    if ((error as { readonly reason?: unknown }).reason === "token") throw new TerminalError(failureOf(error));
+    throw error;
+  }
+}
+
+/** @throws {RetryableError} for what may pass. */
+function stepOf(end: AttemptEnd): Step {
+  switch (end.kind) {
+    case "executed": {
+      const { output, text } = end.response;
+      const plain = toJsonValue(output);
+      return {
+        kind: "executed",
+        answer: { ...(plain && { output: plain.value }), ...(typeof text === "string" && { text }) },
+      };
+    }
+    case "failed":
+      return { kind: "failed", message: failureOf(end.error) };
+    case "cancelled":
+      return { kind: "cancelled", message: "The run was cancelled." };
+    case "suspended":
+      return { kind: "suspended", expiresAt: end.error.pending?.expiresAt?.getTime() ?? null };
+    case "again": {
+      const { retryAfterMs } = end;
+      throw new RetryableError(failureOf(end.error), retryAfterMs === undefined ? {} : { retryAfter: retryAfterMs });
+    }
+    case "stopped":
+    case "lost":
+      throw new RetryableError("The step was ended: another one goes on with the run.");
+  }
+}

@@ -1,0 +1,114 @@
+import { redisPace, type RedisPaceOptions } from "@proviso/worker/bullmq";
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import type { Pace, PaceTurn } from "@proviso/core";
+import { noServer, startRedis, type RedisServer } from "./redis-server.ts";
+import { until } from "./support.ts";
+
+const small = { inputTokens: 10, outputTokens: 5 };
+
+describe.skipIf(noServer !== undefined)(`a pace in Redis ${noServer ?? ""}`, { timeout: 60_000 }, () => {
+  let server: RedisServer;
+  beforeAll(async () => void (server = await startRedis()));
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  /** Two processes' paces of one key. */
+  function pair(options: Omit<RedisPaceOptions, "url" | "key"> = {}) {
+    const key = randomUUID();
+    const made = (): Pace => {
+      const pace = redisPace({ url: server.url, key, ...options });
+      onTestFinished(() => pace[Symbol.asyncDispose]());
+      return pace;
+    };
+    return [made(), made()] as const;
+  }
+  async function turn(pace: Pace, request = small): Promise<PaceTurn> {
+    const entry = await pace.enter(request);
+    if (!entry.ok) throw new Error(entry.reason);
+    return entry.turn;
+  }
+
+  test("FLT-5 requests of all processes together keep one limit", async () => {
+    const [a, b] = pair({ requestsPerMinute: 1_200 });
+    const begun = performance.now();
+    await Promise.all(Array.from({ length: 24 }, async (_, n) => (await turn(n % 2 === 0 ? a : b)).end()));
+    // 20 a second, of which 99 in 100 are used, and the first three at once.
+    expect(performance.now() - begun).toBeGreaterThan(950);
+    expect(a.state()).toMatchObject({ queued: 0, inFlight: 0, requestsPerMinute: 1_200, share: 0.99 });
+  });
+
+  test("FLT-5 tokens count as estimated, and are put right by what was spent", async () => {
+    const [a, b] = pair({ tokensPerMinute: 60_000 });
+    const first = await turn(a, { inputTokens: 2_000, outputTokens: 2_000 });
+    expect(await b.enter(small, { expiresAt: Date.now() + 500 })).toMatchObject({ ok: false, reason: "deadline" });
+    first.end({ usage: { inputTokens: 100, outputTokens: 100 } });
+    await until(async () => (await b.enter(small, { expiresAt: Date.now() })).ok);
+  });
+
+  test("FLT-5 no more requests are in flight than may be, and one given back counts for nothing", async () => {
+    const [a, b] = pair({ maxInFlight: 2 });
+    const turns = [await turn(a), await turn(b)];
+    let isIn = false;
+    const third = turn(a).then((given) => {
+      isIn = true;
+      return given;
+    });
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    expect(isIn).toBe(false);
+    turns[0]?.giveBack();
+    (await third).end();
+    turns[1]?.end();
+  });
+
+  test("FLT-5 a refusal stops all, for as long as the service asks", async () => {
+    const [a, b] = pair({ requestsPerMinute: 60_000 });
+    (await turn(a)).end({ refused: { retryAfterMs: 600 } });
+    await until(async () => !(await b.enter(small, { expiresAt: Date.now() + 50 })).ok);
+    const begun = performance.now();
+    const { queuedMs } = await turn(b);
+    expect(performance.now() - begun).toBeGreaterThan(300);
+    expect(queuedMs).toBeGreaterThan(300);
+    expect(b.state().share).toBeLessThan(0.9);
+  });
+
+  test("FLT-5 limits that the service states hold for all", async () => {
+    const [a, b] = pair();
+    expect(b.state()).toEqual({
+      queued: 0,
+      inFlight: 0,
+      requestsPerMinute: undefined,
+      tokensPerMinute: undefined,
+      share: 1,
+    });
+    (await turn(a)).end({ rateLimit: { requests: 300, tokens: 90_000 } });
+    await until(async () => {
+      const entry = await b.enter(small);
+      if (entry.ok) entry.turn.giveBack();
+      return b.state().requestsPerMinute === 300;
+    });
+    expect(b.state().tokensPerMinute).toBe(90_000);
+  });
+
+  test("FLT-5 a request that leaves the line keeps none behind it", async () => {
+    const [a] = pair({ maxInFlight: 1 });
+    const first = await turn(a);
+    const leaving = new AbortController();
+    const left = a.enter(small, { signal: leaving.signal });
+    const next = turn(a);
+    leaving.abort(new Error("I left."));
+    await expect(left).rejects.toThrow("I left.");
+    first.end();
+    (await next).end();
+    await expect(a.enter(small, { signal: leaving.signal })).rejects.toThrow("I left.");
+    expect(a.state()).toMatchObject({ queued: 0, inFlight: 0 });
+  });
+
+  test("FLT-5 without Redis a request waits until its deadline", async () => {
+    const away = redisPace({ url: "redis://127.0.0.1:1", key: "k" });
+    const entry = await away.enter(small, { expiresAt: Date.now() + 100 });
+    expect(entry).toMatchObject({ ok: false, reason: "deadline" });
+    await away[Symbol.asyncDispose]();
+    expect(() => redisPace({ url: server.url, key: "" })).toThrow("key");
+    expect(() => redisPace({ url: server.url, key: "k", maxInFlight: 0 })).toThrow("maxInFlight");
+  });
+});
