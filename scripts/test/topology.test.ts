@@ -56,7 +56,7 @@ const entries: Record<string, string[]> = {
   "@proviso/cli": ["."],
   "@proviso/core": [".", "./internal", "./provider"],
   "@proviso/estimation": ["."],
-  "@proviso/evals": [".", "./node", "./statistics", "./vitest"],
+  "@proviso/evals": [".", "./bullmq", "./node", "./statistics", "./vitest"],
   "@proviso/journal": [".", "./internal", "./node", "./postgres", "./testing"],
   "@proviso/mcp": [".", "./internal", "./server"],
   "@proviso/node": [".", "./internal"],

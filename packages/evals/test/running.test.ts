@@ -1,6 +1,16 @@
 import { defineEvent, definePrompt, defineSlice, defineTool, errorReason, Filesystem, provide } from "@proviso/core";
-import { calls, callsOf, defineEval, exact, memoryEvalStore, runEval, type Progress } from "@proviso/evals";
+import {
+  calls,
+  callsOf,
+  defineEval,
+  exact,
+  memoryEvalStore,
+  runEval,
+  type Progress,
+  type RunOptions,
+} from "@proviso/evals";
 import { createSession, memoryFilesystem, modelAdapter } from "@proviso/runtime";
+import { sharedPace, sharedPacing } from "@proviso/runtime/routing";
 import { fakeClock, scriptedModel } from "@proviso/runtime/testing";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -279,6 +289,18 @@ describe("running an eval", () => {
       [2, 40, 0],
       [3, 40, 0],
     ]);
+  });
+
+  it("EVL-55 progress has the requests a second of each limited lane, and of none that is not limited", async () => {
+    const last = async (pacing: RunOptions["pacing"]): Promise<Progress["pace"] | undefined> => {
+      let pace: Progress["pace"] | undefined;
+      await runEval(defineEval(spam(4)), { pacing, onProgress: (each) => void ({ pace } = each) });
+      return pace;
+    };
+    expect(await last(sharedPacing({ requestsPerMinute: 6_000 }))).toEqual({ "words words-1": expect.closeTo(99, -1) });
+    expect(await last(sharedPace({ requestsPerMinute: 6_000 }))).toEqual({ all: expect.closeTo(99, -1) });
+    expect(await last(undefined)).toEqual({});
+    expect(await last("off")).toEqual({});
   });
 
   it("EVL-30 two runs with the same model, clock and ids give the same report, byte for byte", async () => {

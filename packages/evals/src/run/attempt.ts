@@ -61,7 +61,9 @@ interface Ended {
 
 /** The run's own end or budget cut it short; what it spent until then is spent. */
 export interface NotRun {
-  readonly notRun: "budget" | "aborted";
+  readonly notRun: "budget" | "aborted" | "refused";
+  /** Why no worker could make it; only where it was refused. */
+  readonly message?: string | undefined;
   readonly usage: Usage;
 }
 

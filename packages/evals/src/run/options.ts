@@ -3,6 +3,7 @@ import { describeValue } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
 import type { Environment } from "@proviso/runtime";
 import type { EvalStore, SavedRun } from "../results.ts";
+import type { AttemptWorkers } from "./workers.ts";
 
 /** What `runEval` takes. */
 export interface RunOptions extends Pick<Environment, "clock" | "random" | "newId"> {
@@ -35,6 +36,8 @@ export interface RunOptions extends Pick<Environment, "clock" | "random" | "newI
   readonly repetitions?: number | undefined;
   /** A saved run to compare with. Default: the first variant is the baseline. */
   readonly compareWith?: SavedRun | undefined;
+  /** Processes that make the attempts; they are closed when the run ends. Default: the attempts are made here. */
+  readonly workers?: AttemptWorkers | undefined;
   /** The pace of requests, or "off". Default: learnt for each adapter and model from its answers. */
   readonly pacing?: EvaluateOptions["pacing"];
   /** Called after each attempt; what it throws ends nothing. */
@@ -59,6 +62,8 @@ export interface Progress {
   readonly elapsedMs: number;
   /** Milliseconds that are left, by the pace so far; undefined: not known yet. */
   readonly leftMs: number | undefined;
+  /** Requests a second that pacing allows, by adapter and model; what is not limited is left out. */
+  readonly pace: Readonly<Record<string, number>>;
 }
 
 /** The names of the options of a run. */
@@ -76,6 +81,7 @@ export const runOptionNames = {
   sampleSize: true,
   repetitions: true,
   compareWith: true,
+  workers: true,
   pacing: true,
   onProgress: true,
   clock: true,

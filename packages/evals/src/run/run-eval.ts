@@ -2,7 +2,6 @@
 import { systemClock, type Usage } from "@proviso/core";
 import { addUsage, noUsage } from "@proviso/core/internal";
 import { systemId, trackerOf } from "@proviso/runtime/internal";
-import { sharedPacing } from "@proviso/runtime/routing";
 import { namedRows, ordered } from "../data/rows.ts";
 import { definitionOf, variantsOf } from "../define/define-eval.ts";
 import type { Eval } from "../definition.ts";
@@ -12,19 +11,21 @@ import { reportOf, type Reported } from "../report/report.ts";
 import { savedBaseline } from "../report/saved.ts";
 import { outsideReasons } from "../scores/outside.ts";
 import type { AttemptKey, AttemptRecord, EvalReport, EvalStore } from "../results.ts";
-import { attempted, type AttemptWorld, type NotRun, type PlannedAttempt } from "./attempt.ts";
+import { type AttemptWorld, type NotRun, type PlannedAttempt } from "./attempt.ts";
 import { requireBaseline, requirePrices } from "./requirements.ts";
 import { rescored, scorersToRun } from "./rescoring.ts";
 import { isUnscored } from "./scoring.ts";
 import { Expected } from "./expected.ts";
 import { fingerprintOf } from "./fingerprint.ts";
 import { keyOf, memoryEvalStore } from "./memory-store.ts";
+import { Lanes } from "./lanes.ts";
 import { earlyLooks, type EarlyLooks } from "./early-looks.ts";
 import { checkRunOptions, type Progress, type RunOptions } from "./options.ts";
 import { askPair, keptPair, plannedPairs, type AskedPair, type PlannedPair } from "./pairs.ts";
 import { keyFields, plannedAttempts } from "./planning.ts";
 import { repeated, rowsToRun, variantsToRun } from "./part.ts";
 import { SystemicFailures } from "./systemic.ts";
+import { makeAttempt, withWorkers } from "./workers.ts";
 
 /**
  * Runs every row on every variant, in an order drawn from the seed, and reports scores, differences and verdicts. Resolves
@@ -41,7 +42,7 @@ export async function runEval(of: Eval, options: RunOptions = {}): Promise<EvalR
   const rows = ordered(rowsToRun(await namedRows(definition.data, definition), options), options.seed ?? 1);
   const fingerprint = fingerprintOf(definition, rows, variants);
   const run = new EvalRun({ definition, variants, rows, fingerprint, baseline, options });
-  return run.report();
+  return withWorkers(options.workers, () => run.report());
 }
 
 /** An attempt that is to be made, or whose answer is kept and has to be scored. */
@@ -59,6 +60,7 @@ interface RunParts extends Pick<Reported, "definition" | "variants" | "rows" | "
 class EvalRun {
   readonly #parts: RunParts;
   readonly #clock;
+  readonly #lanes: Lanes;
   readonly #records = new Map<string, AttemptRecord>();
   readonly #stop = new AbortController();
   readonly #looks: EarlyLooks | undefined;
@@ -76,6 +78,7 @@ class EvalRun {
   constructor(parts: RunParts) {
     this.#parts = parts;
     this.#clock = parts.options.clock ?? systemClock;
+    this.#lanes = new Lanes(parts.options.pacing, { clock: this.#clock, random: parts.options.random });
     this.#looks = parts.options.stopEarly === true ? earlyLooks(parts) : undefined;
   }
 
@@ -127,10 +130,7 @@ class EvalRun {
     const budget = trackerOf(options.budget);
     const stopping =
       options.signal === undefined ? this.#stop.signal : AbortSignal.any([options.signal, this.#stop.signal]);
-    const pacing =
-      options.pacing ??
-      sharedPacing({ clock: this.#clock, ...(options.random === undefined ? {} : { random: options.random }) });
-    return { clock: this.#clock, newId, budget, signal: stopping, pacing };
+    return { clock: this.#clock, newId, budget, signal: stopping, pacing: this.#lanes.pacing };
   }
 
   /** Works on as many items at once as the options say, until the run ends or `work` returns false. */
@@ -200,9 +200,7 @@ class EvalRun {
 
   /** Makes one attempt. false: what is left of the budget does not pay for it. */
   async #make(planned: PlannedAttempt, world: AttemptWorld, store: EvalStore): Promise<boolean> {
-    const done = await this.#paid(keyFields(planned), { world, store }, () =>
-      attempted(this.#parts.definition, planned, world),
-    );
+    const done = await this.#paid(keyFields(planned), { world, store }, () => makeAttempt(this.#parts, planned, world));
     if (!("made" in done)) return done.goesOn;
     await store.finish(done.made);
     this.#took(done.made);
@@ -227,6 +225,7 @@ class EvalRun {
     if (!("notRun" in made)) return { made };
     this.#spent = addUsage(this.#spent, made.usage);
     if (made.notRun === "budget") this.#end("budget", "The budget is spent.");
+    if (made.notRun === "refused") this.#end("systemic", made.message ?? "");
     return { goesOn: true };
   }
 
@@ -289,6 +288,7 @@ class EvalRun {
       spent: this.#spent,
       elapsedMs,
       leftMs: now === 0 ? undefined : Math.round((elapsedMs / now) * (total - done)),
+      pace: this.#lanes.perSecond(),
     };
     try {
       onProgress(progress);

@@ -1,0 +1,2 @@
+export { redisWorkers, type RedisOptions } from "./redis-workers.ts";
+export { serveAttempts, type ServeOptions } from "./serve-attempts.ts";

@@ -1,0 +1,209 @@
+// Attempts that are made by other processes: what a job is, who makes it, and what comes back.
+import {
+  DefinitionError,
+  systemClock,
+  trackBudget,
+  type Budget,
+  type BudgetTracker,
+  type EvaluateOptions,
+  type Usage,
+} from "@proviso/core";
+import { addUsage, noUsage } from "@proviso/core/internal";
+import type { Environment } from "@proviso/runtime";
+import { systemId } from "@proviso/runtime/internal";
+import { sharedPacing } from "@proviso/runtime/routing";
+import { namedRows, ordered } from "../data/rows.ts";
+import { definitionOf, variantsOf, type AnyDefinition } from "../define/define-eval.ts";
+import type { Eval } from "../definition.ts";
+import type { AttemptKey, AttemptRecord, Fingerprint } from "../results.ts";
+import { attempted, type AttemptWorld, type NotRun, type PlannedAttempt } from "./attempt.ts";
+import { fingerprintOf } from "./fingerprint.ts";
+import { keyFields, plannedAttempts } from "./planning.ts";
+
+/** An attempt that another process makes. */
+export interface AttemptJob {
+  /** The name of the eval. */
+  readonly eval: string;
+  /** What the run is about: a worker with another definition refuses the job. */
+  readonly fingerprint: Fingerprint;
+  /** The attempt. */
+  readonly key: AttemptKey;
+  /** What is left for it; undefined: there is no limit. */
+  readonly budget: Budget | undefined;
+}
+
+/** Makes attempts somewhere else. */
+export interface AttemptWorkers {
+  /** Resolves with what came of the attempt; rejects only where it could not be made at all. */
+  run(job: AttemptJob, signal: AbortSignal): Promise<AttemptRecord>;
+  /** Ends the use of the workers. The run that they were given to calls it. */
+  close(): Promise<void>;
+}
+
+/** Does the work, and closes the workers after it. */
+export async function withWorkers<T>(workers: AttemptWorkers | undefined, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } finally {
+    await workers?.close();
+  }
+}
+
+/** Makes the attempt here, or has workers make it. */
+export function makeAttempt(
+  of: {
+    readonly definition: AnyDefinition;
+    readonly fingerprint: Fingerprint;
+    readonly options: { readonly workers?: AttemptWorkers | undefined };
+  },
+  planned: PlannedAttempt,
+  world: AttemptWorld,
+): Promise<AttemptRecord | NotRun> {
+  const { workers } = of.options;
+  return workers === undefined ? attempted(of.definition, planned, world) : handedOut(of, workers, planned, world);
+}
+
+async function handedOut(
+  { definition, fingerprint }: { readonly definition: AnyDefinition; readonly fingerprint: Fingerprint },
+  workers: AttemptWorkers,
+  planned: PlannedAttempt,
+  { budget, signal }: AttemptWorld,
+): Promise<AttemptRecord | NotRun> {
+  const key = keyFields(planned);
+  try {
+    const left = budget === undefined ? undefined : leftOf(budget);
+    const record = await workers.run({ eval: definition.name, fingerprint, key, budget: left }, signal);
+    const usage = addUsage(record.usage, record.judgeUsage);
+    budget?.reserve({ inputTokens: 0, outputTokens: 0 })?.settle(usage);
+    if (record.failure?.reason === "budget_error" && budget !== undefined) return { notRun: "budget", usage };
+    if (record.rowHash === planned.row.hash && record.subjectHash === planned.subjectHash) return record;
+    const message = `A worker answered the attempt ${key.rowId} of ${key.variant} with another row or prompt: ${record.subjectHash} is not ${planned.subjectHash}. Give both processes the same definition.`;
+    return { notRun: "refused", message, usage };
+  } catch (error) {
+    if (signal.aborted) return { notRun: "aborted", usage: noUsage };
+    return { notRun: "refused", message: (error as Error).message, usage: noUsage };
+  }
+}
+
+/** The limits that are left: one attempt may spend no more. */
+function leftOf(tracker: BudgetTracker): Budget {
+  const { totalTokens, inputTokens, outputTokens, costUsd } = tracker.remaining();
+  const limit = (left: number): number | undefined => (left > 0 && left < Infinity ? left : undefined);
+  return {
+    maxTotalTokens: limit(totalTokens),
+    maxInputTokens: limit(inputTokens),
+    maxOutputTokens: limit(outputTokens),
+    maxCostUsd: limit(costUsd),
+    deadline: tracker.budget.deadline,
+  };
+}
+
+/** What a process has that makes attempts for others. */
+export interface ServingOptions extends Pick<Environment, "clock" | "random" | "newId"> {
+  /** The pace of requests, or "off". Default: learnt in this process for each adapter and model. */
+  readonly pacing?: EvaluateOptions["pacing"];
+}
+
+/** What is known of an eval, once. */
+interface Served {
+  readonly definition: AnyDefinition;
+  readonly fingerprint: Fingerprint;
+  readonly attempts: ReadonlyMap<string, PlannedAttempt>;
+}
+
+/**
+ * Returns the function that makes an attempt of one of these evals. It rejects with a DefinitionError for an eval that is
+ * not there, or that is another one here.
+ * @throws {DefinitionError} for no evals, or two of one name.
+ */
+export function attemptServer(
+  evals: readonly Eval[],
+  { clock = systemClock, newId = systemId, random, pacing }: ServingOptions,
+): AttemptWorkers["run"] {
+  const served = new Map<string, () => Promise<Served>>();
+  if (evals.length === 0) throw new DefinitionError("A worker needs at least one eval.");
+  for (const of of evals) {
+    const definition = definitionOf(of);
+    const { name } = definition;
+    if (served.has(name)) throw new DefinitionError(`Two evals have the name "${name}".`);
+    let known: Promise<Served> | undefined;
+    served.set(name, () => (known ??= serve(definition)));
+  }
+  const pace = pacing ?? sharedPacing({ clock, ...(random === undefined ? {} : { random }) });
+  return async (job, signal) => {
+    const known = await served.get(job.eval)?.();
+    if (known === undefined) throw new DefinitionError(`A worker has no eval "${job.eval}": give it to serveAttempts.`);
+    const planned = known.attempts.get(keyText(job.key)) ?? repeatedAttempt(known, job.key);
+    const fault = faultOf(known, job, planned);
+    if (fault !== undefined || planned === undefined) throw new DefinitionError(fault ?? "");
+    const budget = job.budget === undefined ? undefined : trackerOf(job.budget);
+    const world: AttemptWorld = { clock, newId, budget, signal, pacing: pace };
+    const made = await attempted(known.definition, planned, world);
+    if (!("notRun" in made)) return made;
+    if (made.notRun === "budget") return cutShort(planned, made.usage);
+    throw signal.reason;
+  };
+}
+
+async function serve(definition: AnyDefinition): Promise<Served> {
+  const variants = variantsOf(definition);
+  const rows = ordered(await namedRows(definition.data, definition), 1);
+  const fingerprint = fingerprintOf(definition, rows, variants);
+  const planned = await plannedAttempts(definition, rows, variants, fingerprint);
+  return { definition, fingerprint, attempts: new Map(planned.map((each) => [keyText(each), each])) };
+}
+
+function keyText({ rowId, variant, repetition }: AttemptKey): string {
+  return JSON.stringify([rowId, variant, repetition]);
+}
+
+/** A run may ask for more repetitions than the definition has. */
+function repeatedAttempt({ attempts }: Served, key: AttemptKey): PlannedAttempt | undefined {
+  const first = attempts.get(keyText({ ...key, repetition: 1 }));
+  return first === undefined ? undefined : { ...first, repetition: key.repetition };
+}
+
+/** Why the job is of another definition. A run of a part has other rows in all: its row is compared by what comes back. */
+function faultOf(known: Served, job: AttemptJob, planned: PlannedAttempt | undefined): string | undefined {
+  const { variant, rowId } = job.key;
+  if (planned === undefined) {
+    return `A worker's eval "${job.eval}" has no row "${rowId}" of the variant "${variant}": give both processes the same definition.`;
+  }
+  const [here, there] = [known.fingerprint, job.fingerprint];
+  const differ = (what: string, a = "none", b = "none"): string | undefined =>
+    a === b
+      ? undefined
+      : `A worker has another ${what} of the eval "${job.eval}" than the run: ${a} and ${b}. Start it with the same definition.`;
+  const names = new Set([...Object.keys(here.scorers), ...Object.keys(there.scorers)]);
+  for (const name of names) {
+    const fault = differ(`scorer "${name}"`, here.scorers[name], there.scorers[name]);
+    if (fault !== undefined) return fault;
+  }
+  return differ(`variant "${variant}"`, here.variants[variant], there.variants[variant]);
+}
+
+function trackerOf(budget: Budget): BudgetTracker | undefined {
+  const { deadline, ...limits } = budget;
+  const hasLimit = Object.values(limits).some((limit) => limit !== undefined);
+  if (!hasLimit && deadline === undefined) return undefined;
+  return trackBudget(hasLimit ? budget : { maxTotalTokens: Number.MAX_SAFE_INTEGER, deadline });
+}
+
+/** The run's budget ended it: the run counts what was spent, and keeps no record. */
+function cutShort({ row, rowId, variant, repetition, subjectHash }: PlannedAttempt, usage: Usage): AttemptRecord {
+  return {
+    rowId,
+    variant,
+    repetition,
+    rowHash: row.hash,
+    subjectHash,
+    status: "failed",
+    failure: { reason: "budget_error", message: "The budget of the run is spent." },
+    scores: {},
+    usage,
+    judgeUsage: noUsage,
+    model: undefined,
+    turns: 0,
+    durationMs: 0,
+  };
+}

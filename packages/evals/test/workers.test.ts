@@ -1,0 +1,220 @@
+import { runEval, defineEval, memoryEvalStore, type AttemptWorkers, type EvalReport } from "@proviso/evals";
+import { redisWorkers, serveAttempts } from "@proviso/evals/bullmq";
+import { sqliteEvalStore } from "@proviso/evals/node";
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
+import { fromSources } from "../../../scripts/from-sources.ts";
+import { noServer, startRedis, type RedisServer } from "../../worker/test/redis-server.ts";
+import { answering, mails, triage, wordList, type Mail } from "./support.ts";
+
+const spam = (adapter = wordList(["Win"]), count = 24) =>
+  defineEval({
+    name: "spam",
+    data: mails(count),
+    prompt: ({ text }: Mail) => triage.bind({ text }),
+    adapter,
+    scorers: { right: ({ row, output }) => output.label === row.label },
+  });
+
+const spamParts = {
+  name: "spam",
+  prompt: ({ text }: Mail) => triage.bind({ text }),
+  scorers: {
+    right: ({ row, output }: { readonly row: Mail; readonly output: { readonly label: string } }) =>
+      output.label === row.label,
+  },
+};
+
+/** The parts of a report that do not depend on who made the attempts. */
+const scored = ({ attempts, variants }: EvalReport): unknown => ({
+  scores: Object.values(variants).map(({ scores, counts }) => [scores, counts]),
+  attempts: attempts.map(({ durationMs: _, ...rest }) => rest),
+});
+
+describe.skipIf(noServer !== undefined)(`attempts over Redis ${noServer ?? ""}`, { timeout: 120_000 }, () => {
+  let server: RedisServer;
+  let queues = 0;
+  beforeAll(async () => void (server = await startRedis()));
+  afterAll(() => server[Symbol.asyncDispose]());
+  const place = () => ({ url: server.url, queue: `evals-${queues++}`, leaseMs: 1_000 });
+
+  /** Serves until the test ends, or the returned function is called. */
+  function serve(...[evals, options]: Parameters<typeof serveAttempts>): () => Promise<void> {
+    const ending = new AbortController();
+    const serving = serveAttempts(evals, { ...options, signal: ending.signal });
+    serving.catch(() => {});
+    const stop = async (): Promise<void> => {
+      ending.abort();
+      await serving;
+    };
+    onTestFinished(stop);
+    return stop;
+  }
+
+  test("EVL-53 the report is the one of a run in one process", async () => {
+    const redis = place();
+    const asked: string[] = [];
+    serve([spam(wordList(["Win"], asked))], { ...redis, concurrency: 4 });
+    serve([spam(wordList(["Win"], asked))], { ...redis, concurrency: 4 });
+    const own: string[] = [];
+    const report = await runEval(spam(wordList(["Win"], own)), { workers: redisWorkers(redis), repetitions: 2 });
+    expect(asked).toHaveLength(48);
+    expect(own).toEqual([]);
+    expect(scored(report)).toEqual(scored(await runEval(spam(), { repetitions: 2 })));
+    expect(report.spent).toMatchObject({ inputTokens: 480, outputTokens: 144 });
+  });
+
+  test("EVL-53 what is kept is not asked again, and a part of an eval can be handed out", async () => {
+    const redis = place();
+    const asked: string[] = [];
+    serve([spam(wordList(["Win"], asked))], redis);
+    const store = memoryEvalStore();
+    await runEval(spam(), { store, workers: redisWorkers(redis), sampleSize: 8 });
+    expect(asked).toHaveLength(8);
+    const report = await runEval(spam(), { store, workers: redisWorkers(redis) });
+    expect([asked.length, report.reused]).toEqual([24, 8]);
+  });
+
+  test("EVL-53 the run's budget bounds what workers spend", async () => {
+    const redis = place();
+    const asked: string[] = [];
+    serve([spam(wordList(["Win"], asked), 200)], { ...redis, concurrency: 4 });
+    const report = await runEval(spam(undefined, 200), {
+      workers: redisWorkers(redis),
+      concurrency: 4,
+      budget: { maxTotalTokens: 260 },
+    });
+    expect(report.ended?.why).toBe("budget");
+    expect(asked.length).toBeGreaterThan(10);
+    expect(report.spent.totalTokens).toBeLessThanOrEqual(260 + 4 * 13);
+    expect(report.spent.totalTokens).toBe(asked.length * 13);
+  });
+
+  test("EVL-53 a worker with another definition refuses, and the run ends with a message that names both", async () => {
+    const redis = place();
+    const stop = serve([spam(answering(() => "{}", [], "other"))], redis);
+    const report = await runEval(spam(), { workers: redisWorkers(redis), concurrency: 2 });
+    expect(report.ended).toMatchObject({ why: "systemic", message: /another variant "default" of the eval "spam"/ });
+    expect(report.ended?.message).toMatch(/[0-9a-f]{8}.* and [0-9a-f]{8}/);
+    expect(report.attempts).toEqual([]);
+    await stop();
+    const data = mails(24).map((mail) => ({ ...mail, text: `${mail.text}!` }));
+    serve([defineEval({ ...spamParts, data, adapter: wordList(["Win"]) })], redis);
+    const other = await runEval(spam(), { workers: redisWorkers(redis), concurrency: 1 });
+    expect(other.ended).toMatchObject({ why: "systemic", message: /with another row or prompt/ });
+  });
+  test("EVL-53 an aborted run begins nothing more, and its workers stop", async () => {
+    const redis = place();
+    let begun = 0;
+    const hanging = answering(async () => {
+      begun += 1;
+      await new Promise(() => {});
+      return "";
+    });
+    const next = defineEval({ ...spamParts, name: "next", data: mails(24), adapter: wordList(["Win"]) });
+    serve([spam(hanging), next], { ...redis, concurrency: 3, pacing: "off" });
+    const ending = new AbortController();
+    const running = runEval(spam(hanging), { workers: redisWorkers(redis), signal: ending.signal });
+    while (begun < 3) await new Promise((resolve) => setTimeout(resolve, 10));
+    ending.abort();
+    const report = await running;
+    expect(report.ended?.why).toBe("aborted");
+    // The worker is free again for the next run, and begins nothing more of this one.
+    expect((await runEval(next, { workers: redisWorkers(redis) })).attempts).toHaveLength(24);
+    expect(begun).toBeLessThanOrEqual(6);
+  });
+
+  test("EVL-53 a worker that ends hands its attempts to another", async () => {
+    const redis = place();
+    let isSlow = true;
+    let begun = 0;
+    const slow = answering(async (text) => {
+      begun += 1;
+      if (isSlow) await new Promise(() => {});
+      return JSON.stringify({ label: text.includes("Win") ? "spam" : "ham" });
+    });
+    const stop = serve([spam(slow)], { ...redis, concurrency: 5, pacing: "off" });
+    const running = runEval(spam(slow), { workers: redisWorkers(redis) });
+    while (begun < 5) await new Promise((resolve) => setTimeout(resolve, 10));
+    await stop();
+    isSlow = false;
+    serve([spam(slow)], redis);
+    const report = await running;
+    expect([report.attempts.length, report.ended]).toEqual([24, undefined]);
+    expect(begun).toBe(29);
+  });
+
+  test("EVL-53 killed workers' attempts are made by others, and each is recorded once", async () => {
+    const redis = place();
+    const folder = await mkdtemp(join(tmpdir(), "proviso-evals-"));
+    const program = [...fromSources, join(import.meta.dirname, "processes", "attempts.ts")];
+    const children = new Set<ChildProcess>();
+    const start = async (): Promise<ChildProcess> => {
+      const child = spawn(process.execPath, [...program, redis.url, redis.queue], {
+        stdio: ["pipe", "pipe", "inherit"],
+      });
+      children.add(child);
+      await once(child.stdout, "data");
+      return child;
+    };
+    using store = sqliteEvalStore(join(folder, "evals.sqlite"));
+    onTestFinished(async () => {
+      for (const child of children) child.kill("SIGKILL");
+      await rm(folder, { recursive: true, force: true });
+    });
+    const count = inject("exhaustive") ? 3_000 : 200;
+    let workers: readonly ChildProcess[] = await Promise.all([start(), start()]);
+    let done = 0;
+    let kills = 0;
+    const { slowMails } = await import("./processes/slow-mails.ts");
+    const report = await runEval(slowMails, {
+      store,
+      workers: redisWorkers(redis),
+      concurrency: 40,
+      sampleSize: count,
+      onProgress(progress) {
+        done = progress.done;
+        if (done < (count / 4) * (kills + 1) || kills === 2) return;
+        kills += 1;
+        workers[0]?.kill("SIGKILL");
+        void start().then((made) => (workers = [...workers.slice(1), made]));
+      },
+    });
+    expect([report.attempts.length, report.ended, kills]).toEqual([count, undefined, 2]);
+    expect(new Set(report.attempts.map(({ rowId }) => rowId)).size).toBe(count);
+    expect(report.variants["default"]?.scores["right"]?.value).toBe(1);
+  });
+
+  test("EVL-53 what cannot be is refused, and where no Redis answers the run says so", async () => {
+    expect(() => redisWorkers({ url: "http://x" })).toThrow("redis://");
+    expect(() => redisWorkers({ ...place(), leaseMs: 0 })).toThrow("leaseMs");
+    await expect(serveAttempts([], place())).rejects.toThrow("at least one eval");
+    await expect(serveAttempts([spam(), spam()], place())).rejects.toThrow('Two evals have the name "spam"');
+    await expect(serveAttempts([spam()], { url: "redis://a:secret@127.0.0.1:1" })).rejects.toThrow(
+      /^No Redis answers at 127.0.0.1:1: /,
+    );
+    const report = await runEval(spam(), { workers: redisWorkers({ url: "redis://127.0.0.1:1" }) });
+    expect(report.ended).toMatchObject({ why: "systemic", message: /No Redis answers at 127.0.0.1:1/ });
+  });
+});
+
+test("EVL-53 workers of one's own: the run keeps order, budget and statistics, and closes them", async () => {
+  let closed = 0;
+  const jobs: unknown[] = [];
+  const workers: AttemptWorkers = {
+    async run({ key, eval: name, budget }) {
+      jobs.push([name, key.repetition, budget?.maxTotalTokens]);
+      throw new Error("No desk is free.");
+    },
+    async close() {
+      closed += 1;
+    },
+  };
+  const report = await runEval(spam(), { workers, concurrency: 1, budget: { maxTotalTokens: 500 } });
+  expect(report.ended).toEqual({ why: "systemic", message: "No desk is free." });
+  expect([closed, jobs]).toEqual([1, [["spam", 1, 500]]]);
+});
