@@ -45,6 +45,8 @@ export interface RecordedRequest {
   readonly attempt: number;
   /** undefined: an agent's turn. */
   readonly request: ModelRequest | undefined;
+  /** Milliseconds that the pace of the evaluation held it back: a replay has no pace. */
+  readonly queuedMs?: number | undefined;
   readonly onDelta: OnDelta | undefined;
   ask(onDelta: OnDelta | undefined): Promise<ModelResponse | ModelFailure>;
 }
@@ -133,6 +135,8 @@ export interface Tape<Run> extends TapeNumbers {
   isKept(): boolean;
   /** What a request cost in US dollars, where its provider does not say it. */
   cost(run: Run, compute: () => number | undefined): number | undefined;
+  /** Milliseconds before a refused request is made again, by the policy of then; undefined: it is given up. */
+  delay(run: Run, compute: () => number | undefined): number | undefined;
   /** Waits, unless the record says that the wait is over. */
   waited(run: Run, wait: () => Promise<unknown>): Promise<unknown>;
   checked(run: Run, check: () => Promise<string | undefined>): Promise<string | undefined>;

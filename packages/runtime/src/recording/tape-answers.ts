@@ -7,6 +7,12 @@ import type { EntryOf } from "./entries.ts";
 import { TapeFault } from "./fault.ts";
 import { TapeEvents } from "./tape-events.ts";
 
+/** An answer as a replay needs it: with all that held it back. */
+function queuedAnswer(answer: ModelResponse | ModelFailure, { queuedMs = 0 }: RecordedRequest): typeof answer {
+  if (answer.failure !== undefined || queuedMs === 0) return answer;
+  return { ...answer, queuedMs: queuedMs + (answer.queuedMs ?? 0) };
+}
+
 export class TapeAnswers extends TapeEvents {
   /** Whether the answer whose calls are run now had arguments that were hidden. */
   answerIsRedacted = false;
@@ -47,7 +53,11 @@ export class TapeAnswers extends TapeEvents {
       const why = "the model made a file, and files that a model makes cannot be recorded yet";
       this.fail(new TapeFault("journal", `The run "${this.runId}" cannot be kept: ${why}.`));
     }
-    this.append(evaluationId, { kind: "answered", ...at, ...recordedAnswer(run, answer, this.source.payloads) });
+    this.append(evaluationId, {
+      kind: "answered",
+      ...at,
+      ...recordedAnswer(run, queuedAnswer(answer, of), this.source.payloads),
+    });
     return answer;
   }
 
@@ -105,6 +115,14 @@ export class TapeAnswers extends TapeEvents {
       this.append(run.evaluationId, { kind: "drew", value: { costUsd } });
     }
     return costUsd;
+  }
+
+  delay(run: Run, compute: () => number | undefined): number | undefined {
+    if (!this.isKept() || run.isInside) return compute();
+    const drawn = this.prefix.peek();
+    if (drawn?.kind === "drew" && typeof drawn.value === "number") this.prefix.take("drew");
+    const next = this.prefix.peek();
+    return next?.kind === "event" && next.event.type === "provider.throttled" ? next.event.delayMs : compute();
   }
 
   async waited(run: Run, wait: () => Promise<unknown>): Promise<unknown> {

@@ -29,6 +29,8 @@ export interface Work {
   readonly stopped?: Promise<Failure>;
   /** What is sent. */
   readonly messages: readonly Message[];
+  /** Milliseconds that its pace has held it back; left out: none. */
+  queuedMs?: number;
   /** What is asked; left out: an agent's turn. */
   readonly request?: ModelRequest | undefined;
   /** An estimate of what is sent. */
@@ -149,10 +151,10 @@ function begun(
     logEnd(run, attempt, askedAt, ended);
     return ended;
   }
+  const ask = (own: typeof onDelta): ReturnType<typeof asData> => asData(work, own, granted);
+  const { request, queuedMs } = work;
   const begin = (): ReturnType<typeof asData> =>
-    run.tape === undefined
-      ? asData(work, onDelta, granted)
-      : run.tape.answer(run, { attempt, request: work.request, onDelta, ask: (own) => asData(work, own, granted) });
+    run.tape === undefined ? ask(onDelta) : run.tape.answer(run, { attempt, request, queuedMs, onDelta, ask });
   const answering = priced(run, work.wanted === undefined ? begin() : runInRequest(granted, begin));
   const ending = work.stopped === undefined ? answering : Promise.race([answering, work.stopped]);
   return run.limits.race(ending, "request").then((answer) => {

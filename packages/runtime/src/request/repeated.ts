@@ -34,7 +34,7 @@ export async function throttled(
   let waitedMs = 0;
   let quotaReported = false;
   let queuedMs = 0;
-  const queued = (ms: number): void => void (queuedMs += ms);
+  const queued = (ms: number): void => void (limited.work.queuedMs = queuedMs += ms);
   for (let attempt = 1; ; attempt++) {
     const { work } = limited;
     const send = (): ReturnType<typeof attemptRequest> => attemptRequest(run, attempt, work, deltas);
@@ -70,7 +70,8 @@ export async function throttled(
     const late = run.limits.stopped("request");
     const refusal = { kind, retryAfterMs, attempt, waitedMs, leftMs };
     const mayAsk = late === undefined && answer.retry !== false;
-    const delayMs = mayAsk ? nextDelay(run.throttle, refusal, run.world.random) : undefined;
+    const next = (): number | undefined => (mayAsk ? nextDelay(run.throttle, refusal, run.world.random) : undefined);
+    const delayMs = run.tape === undefined ? next() : run.tape.delay(run, next);
     reportThrottle(run, answer, { attempt, delayMs, quotaReported });
     quotaReported ||= kind === "quota_exhausted";
     if (late !== undefined) return late;

@@ -1,0 +1,28 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { fromSources } from "../../../scripts/from-sources.ts";
+import { hasRedis } from "../redis.ts";
+
+const run = promisify(execFile);
+const program = [...fromSources, join(import.meta.dirname, "..", "main.ts")];
+
+test.skipIf(!hasRedis())(
+  "FLT-2 FLT-5 EFF-7 a killed worker and one that was stopped: each run ends once, and each room is booked once",
+  { timeout: 120_000 },
+  async () => {
+    const { stdout } = await run(process.execPath, [...program, "60"]);
+    expect(stdout).toMatch(
+      /^60 of 60 runs executed in [\d.]+ s\nbookings {4}60 rows for 60 guests\ntaken over {2}\d+ runs/,
+    );
+  },
+);
+
+test("DEMO-1 without a Redis it says what is missing, and a wrong number is refused", { timeout: 60_000 }, async () => {
+  const env = { ...process.env, PATH: "" };
+  const missing = await run(process.execPath, program, { env }).catch((error: unknown) => error);
+  expect(missing).toMatchObject({ code: 2, stdout: "", stderr: /redis-server is missing: install it/ });
+  const wrong = await run(process.execPath, [...program, "many"]).catch((error: unknown) => error);
+  expect(wrong).toMatchObject({ code: 2, stderr: /whole number from 20, not many/ });
+});
