@@ -9,6 +9,7 @@ import type { ForkOptions, Journal, JournalOptions, ReplayOptions, RunOptions } 
 import { unknownProcesses, type Processes } from "./process-name.ts";
 import { describeRun, followEntries, listRuns, markedEntries } from "./queries.ts";
 import { readRun, type ReadRun } from "./reading.ts";
+import { Retained, type Retention } from "./retention.ts";
 import { sessionOf } from "./session-of.ts";
 import type { LentFile } from "./lent-file.ts";
 import type { AppendNow } from "./memory-store.ts";
@@ -26,6 +27,8 @@ export interface JournalSurroundings {
   readonly lent?: LentFile | undefined;
   /** Keeps a frame at once; left out: the store's `append` is awaited. */
   readonly appendNow?: AppendNow | undefined;
+  /** The runs that stay once they have ended. Left out: all. */
+  readonly retention?: Retention | undefined;
 }
 
 export const journalOptionNames = { secrets: true, flushMs: true, payloads: true } as const;
@@ -44,7 +47,7 @@ export function createJournal(store: JournalStore, options: JournalOptions = {})
 export function makeJournal(
   store: JournalStore,
   options: JournalOptions,
-  { processes = unknownProcesses, properties, lent, appendNow }: JournalSurroundings = {},
+  { processes = unknownProcesses, properties, lent, appendNow, retention }: JournalSurroundings = {},
 ): Journal {
   checkOptionNames("createJournal", options, journalOptionNames);
   const { flushMs = 5, secrets, payloads = false } = options;
@@ -55,6 +58,7 @@ export function makeJournal(
   const hidden = openSecrets(secrets);
   const redaction = redactionOf(hidden);
   let isClosed = false;
+  let retained: Retained | undefined;
   const shared: Shared = {
     store,
     queue,
@@ -64,6 +68,7 @@ export function makeJournal(
     lent,
     hide: secrets === undefined ? (entry) => entry : (entry) => redaction.value(entry),
     open: new Map(),
+    ended: () => retained?.ended(),
     assertOpen() {
       if (isClosed) throw new JournalError(`The journal in ${store.name} is closed.`, { reason: "closed" });
     },
@@ -75,6 +80,7 @@ export function makeJournal(
     ...changesOf(shared),
     async close() {
       if (isClosed) return;
+      await retained?.idle();
       await queue.idle();
       isClosed = true;
       await store.close();
@@ -84,6 +90,7 @@ export function makeJournal(
     },
   });
   stores.set(journal, shared);
+  if (retention !== undefined) retained = new Retained(retention, (options) => journal.prune(options));
   return journal;
 }
 

@@ -33,6 +33,8 @@ export interface Shared {
   readonly hide: (entry: JournalEntry) => JournalEntry;
   /** The runs that are evaluated here now, by id: what cancels one. */
   readonly open: Map<string, (reason: string | undefined) => void>;
+  /** An attempt of a run has ended. */
+  ended(): void;
   assertOpen(): void;
 }
 
@@ -245,6 +247,7 @@ class JournalSource implements RunSource {
     this.#isBusy = false;
     this.#stopWorking?.();
     this.#stopWorking = undefined;
+    if (this.#writer !== undefined) this.#shared.ended();
     this.#writer = undefined;
     if (this.mode !== "replay") this.#shared.open.delete(this.id);
   }

@@ -6,6 +6,7 @@ import { resolve } from "node:path";
 import { journalOptionNames, makeJournal } from "./create-journal.ts";
 import type { Journal, JournalOptions } from "./journal.ts";
 import { machineProcesses } from "./node-processes.ts";
+import { checkRetention, type Retention } from "./retention.ts";
 import { openSqliteStore } from "./sqlite-store.ts";
 
 /** What `sqliteJournal` takes beside the path. */
@@ -15,6 +16,8 @@ export interface SqliteJournalOptions extends JournalOptions {
    * commit. Default "process".
    */
   readonly durability?: "process" | "power" | undefined;
+  /** Runs that have ended are removed when the journal is opened, and with every 1,000th run that ends. Default: none is. */
+  readonly retention?: Retention | undefined;
 }
 
 /** A journal in an SQLite file. `sqliteResource` takes it in place of a path, and both commit together. */
@@ -30,12 +33,13 @@ export interface SqliteJournal extends Journal, SqliteLender {
  * something else; it is left alone.
  */
 export function sqliteJournal(path: string, options: SqliteJournalOptions = {}): SqliteJournal {
-  checkOptionNames("sqliteJournal", options, { ...journalOptionNames, durability: true });
-  const { durability = "process", ...others } = options;
+  checkOptionNames("sqliteJournal", options, { ...journalOptionNames, durability: true, retention: true });
+  const { durability = "process", retention, ...others } = options;
   if (durability !== "process" && durability !== "power") {
     throw new DefinitionError(`durability has to be "process" or "power", not ${describeValue(durability)}.`);
   }
+  if (retention !== undefined) checkRetention(retention);
   const { store, lent } = openSqliteStore(path, { durability });
   const properties = { file: resolve(path), [lentConnection]: lent };
-  return makeJournal(store, others, { processes: machineProcesses, properties, lent }) as SqliteJournal;
+  return makeJournal(store, others, { processes: machineProcesses, properties, lent, retention }) as SqliteJournal;
 }

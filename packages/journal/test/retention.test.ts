@@ -1,0 +1,64 @@
+import { definePolicy, definePrompt, defineTool, suspend } from "@proviso/core";
+import { sqliteJournal, type Retention, type SqliteJournal } from "@proviso/journal/node";
+import { modelAdapter } from "@proviso/runtime";
+import { fakeClock, scriptedModel } from "@proviso/runtime/testing";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { folder, listed } from "./support.ts";
+
+const pay = defineTool({ name: "pay", description: "Pays.", input: z.object({}), execute: () => "paid" });
+const prompt = definePrompt({ key: "pays", sections: [{ key: "task", text: "Pay.", tools: [pay] }] }).bind();
+const later = definePolicy({ name: "chief", check: () => suspend("Pay?") });
+
+async function answered(journal: SqliteJournal, id: string, clock = fakeClock(Date.now())): Promise<void> {
+  const adapter = modelAdapter(scriptedModel([{ text: "Done." }]), { clock });
+  await adapter.evaluate(prompt, { run: journal.run(id) });
+}
+
+async function suspended(journal: SqliteJournal, id: string, clock = fakeClock(Date.now())): Promise<void> {
+  const adapter = modelAdapter(scriptedModel([{ toolCalls: [{ name: "pay", arguments: {} }] }]), { clock });
+  await adapter.evaluate(prompt, { run: journal.run(id), policies: [later] }).catch(() => {});
+}
+
+/** What is there after the journal was opened with a retention, and closed again. */
+async function after(path: string, retention: Retention): Promise<readonly string[]> {
+  await sqliteJournal(path, { retention }).close();
+  await using journal = sqliteJournal(path);
+  return (await listed(journal.list())).map(({ id }) => id).toSorted();
+}
+
+test("JRN-10 a journal that is opened removes runs that ended: the oldest beyond a number, and those of some days ago", async () => {
+  const path = join(await folder(), "runs.db");
+  const old = fakeClock(Date.now() - 3 * 86_400_000);
+  {
+    await using journal = sqliteJournal(path);
+    await suspended(journal, "waits", old);
+    await answered(journal, "old", old);
+    for (const id of ["a", "b", "c"]) await answered(journal, id);
+  }
+  expect(await after(path, { days: 4, runs: 10 })).toEqual(["a", "b", "c", "old", "waits"]);
+  expect(await after(path, { days: 2 })).toEqual(["a", "b", "c", "waits"]);
+  expect(await after(path, { runs: 1 })).toHaveLength(2);
+  expect(await after(path, { runs: 0 })).toEqual(["waits"]);
+});
+
+test("JRN-10 a journal that stays open prunes after every thousand attempts", async () => {
+  const path = join(await folder(), "runs.db");
+  const journal = sqliteJournal(path, { retention: { runs: 5 } });
+  for (let n = 0; n < 1_003; n++) await answered(journal, `run ${n}`);
+  await journal.close();
+  await using again = sqliteJournal(path);
+  const left = (await listed(again.list())).map(({ id }) => id);
+  expect(left.length).toBeLessThanOrEqual(8);
+  expect(left).toContain("run 1002");
+});
+
+test("JRN-10 a retention that cannot be is refused", async () => {
+  const path = join(await folder(), "runs.db");
+  const open = (retention: unknown) => () => sqliteJournal(path, { retention: retention as Retention });
+  expect(open({})).toThrow("needs days, runs or both");
+  expect(open({ days: 0 })).toThrow("The days of a retention");
+  expect(open({ runs: 1.5 })).toThrow("The runs of a retention");
+  expect(open({ weeks: 1 })).toThrow("weeks");
+});
