@@ -1,5 +1,6 @@
 import type { ModelResponse } from "@proviso/core";
 import { isThenable } from "@proviso/core/internal";
+import type { RunJournal } from "./adapter-options.ts";
 import { missingParts } from "./completion.ts";
 import { failure, isFailure, type Failure } from "./failures.ts";
 import { parseOutput, repairRequest } from "./output/parse.ts";
@@ -18,6 +19,8 @@ export interface DrivenSetup extends Setup {
   readonly drive: Drive;
   /** undefined: an evaluation that failed has failed. */
   readonly beginAgain: BeginAgain | undefined;
+  /** Keeps its evaluations that are given no run; undefined: nothing does. */
+  readonly journal: RunJournal | undefined;
 }
 
 /** The final answer, parsed and complete, or why there is none. */
