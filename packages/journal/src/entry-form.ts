@@ -22,6 +22,7 @@ const forms: Readonly<Record<EntryContent["kind"], (entry: Fields) => boolean>> 
   event: ({ event }) => isRecord(event) && isText(event["type"]) && hasField(event),
   dispatched: ({ event }) => isRecord(event) && isText(event["type"]),
   asked: ({ hashes }) => Array.isArray(hashes),
+  called: ({ call }) => isRecord(call) && [call["id"], call["name"], call["arguments"]].every(isText),
   delta: ({ text }) => isText(text),
   answered: ({ answer }) => isRecord(answer) && (answer["failure"] !== undefined || isMessage(answer["message"])),
   waited: always,

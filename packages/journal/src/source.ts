@@ -4,6 +4,7 @@ import {
   cutAfterLastStep,
   isAtRest,
   lastingEnd,
+  lostCalls,
   standingEntries,
   suspendedCalls,
   unknownCalls,
@@ -145,6 +146,7 @@ class JournalSource implements RunSource {
       next: this.#next,
       isEnded: false,
       unknown: unknownCalls(read.entries),
+      lost: lostCalls(read.entries),
       suspended,
     };
   }

@@ -136,18 +136,8 @@ it("RSM-6 recorded usage counts for the evaluation's own budget, and not again f
   expect(tracker.consumed.totalTokens).toBe(spent);
 });
 
-it("RSM-7 an agent, a run inside a call and a cancelled run are refused with what to do", async () => {
+it("RSM-7 a run inside a call and a cancelled run are refused with what to do", async () => {
   const journal = memoryJournal();
-  const agent = agentAdapter({
-    name: "agent",
-    model: "agent-1",
-    async drive() {
-      return { message: { role: "assistant", text: "Hi.", toolCalls: [] }, finishReason: "stop" };
-    },
-  });
-  const refused = await rejection(agent.evaluate("Hello.", { run: journal.run("a") }));
-  expect(refused).toBeInstanceOf(RunError);
-  expect(refused).toMatchObject({ reason: "agent" });
   const inside = prompt((async (
     _input: unknown,
     { evaluate }: { evaluate(text: string, options: object): Promise<unknown> },

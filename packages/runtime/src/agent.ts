@@ -164,6 +164,8 @@ function startWork(driver: AgentDriver, run: Run, request: GivenToAgent): AgentW
 
   const execute = async (call: ToolCall): Promise<ToolMessage> => {
     if (isOver) throw new RevokedError(`The agent's turn is over: ${call.name} is not run any more.`);
+    run.tape?.called(run, call, spending.produced());
+    run.callsBefore += run.calls.length;
     const message = withUniqueIds({ role: "assistant", text: "", toolCalls: [call] }, run.world.newId);
     spending.calls(message);
     spending.pause();
@@ -184,7 +186,20 @@ function startWork(driver: AgentDriver, run: Run, request: GivenToAgent): AgentW
     queue = answer.catch(() => {});
     return answer;
   };
+  const idle = async (): Promise<void> => {
+    isOver = true;
+    await queue;
+  };
+  run.calls = [];
+  run.callsBefore = 0;
   return {
+    turn: {
+      execute: executeToolCall,
+      idle,
+      isStopped: () => met !== undefined,
+      produced: spending.produced,
+      hasProduced: spending.hasProduced,
+    },
     wanted: spending.wanted,
     messages: request.messages,
     inputTokens: spending.inputTokens,
@@ -199,10 +214,9 @@ function startWork(driver: AgentDriver, run: Run, request: GivenToAgent): AgentW
     stopped,
     produced: spending.produced,
     async end() {
-      isOver = true;
       stopListening();
       controller.abort();
-      await queue;
+      await idle();
       return met;
     },
   };

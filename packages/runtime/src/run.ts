@@ -129,8 +129,10 @@ export interface Run extends Emitter, Showing {
   readonly tape: Tape<Run> | undefined;
   /** Whether it is inside a call of a recorded evaluation: that is answered as a whole. */
   readonly isInside: boolean;
-  /** The calls of the turn, in the model's order. */
+  /** The calls of the turn, in the model's order; of an agent, the one that runs. */
   calls: readonly ToolCall[];
+  /** How many calls of the turn an agent made before these; 0 for a model. */
+  callsBefore: number;
   /** undefined: the provider's own default. */
   toolChoice: ToolChoice | undefined;
   /** The number of the turn, from 1; 0 before the first request. */
@@ -198,6 +200,7 @@ type Own =
       | "attempt"
       | "chains"
       | "calls"
+      | "callsBefore"
     >
   | keyof Pick<Run, "emit" | "publish" | "announce" | "announced" | "observing" | "spend" | "withinGrace" | "close">;
 
@@ -239,6 +242,7 @@ export function newRun(
     observing: undefined,
     chains: undefined,
     calls: nothing,
+    callsBefore: 0,
     emit,
     publish,
     announce,

@@ -48,7 +48,23 @@ export interface RecordedRequest {
   /** Milliseconds that the pace of the evaluation held it back: a replay has no pace. */
   readonly queuedMs?: number | undefined;
   readonly onDelta: OnDelta | undefined;
+  /** The agent's turn that it is; left out: a model is asked. */
+  readonly turn?: AgentTurn | undefined;
   ask(onDelta: OnDelta | undefined): Promise<ModelResponse | ModelFailure>;
+}
+
+/** A turn of an agent, which calls tools while it works. */
+export interface AgentTurn {
+  /** Runs a call of the agent, as the agent itself would have it run. */
+  execute(call: ToolCall): Promise<unknown>;
+  /** No call begins any more; resolves when those that have begun are over. */
+  idle(): Promise<void>;
+  /** An estimate of the tokens that it has produced so far. */
+  produced(): number;
+  /** Whether one of its calls has ended it. */
+  isStopped(): boolean;
+  /** The record says what it had produced. */
+  hasProduced(tokens: number): void;
 }
 
 /** A handler that is about to begin. */
@@ -127,6 +143,8 @@ export interface Tape<Run> extends TapeNumbers {
   /** An application's event that a call had dispatched counts now, and is about to be delivered. */
   dispatched(run: Run, event: AppEvent, callId: string): void;
   answer(run: Run, request: RecordedRequest): Promise<ModelResponse | ModelFailure>;
+  /** An agent calls a tool, within its turn. `produced`: an estimate of its tokens so far. */
+  called(run: Run, call: ToolCall, produced: number): void;
   /** Returns the options: those of the record where it is replayed. */
   options(given: EvaluateOptions): EvaluateOptions;
   /** Why an answer is not whole, where a budget's limit is the reason. */

@@ -13,6 +13,8 @@ interface Keeper {
   flushed(): Promise<void> | undefined;
   /** Whether a write has failed that nothing waited for yet. */
   readonly hasFailed: boolean;
+  /** Whether an agent is asked. */
+  readonly isInTurn: boolean;
   readonly together: Together | undefined;
   writeTogether(): void;
 }
@@ -77,7 +79,8 @@ export class EffectRecord {
     const isTogether = isAllIn(together, transaction);
     for (const callId of held) {
       this.#changed(run, callId, transaction);
-      if (isTogether) continue;
+      // A turn of an agent may be lost although its calls were committed: then it tells that they were.
+      if (isTogether && !this.#keeper.isInTurn) continue;
       const idempotencyKey = this.#keys.get(callId) ?? "";
       this.#keeper.append(run.evaluationId, { kind: "finished", turn: run.turn, callId, idempotencyKey });
     }

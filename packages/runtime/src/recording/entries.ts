@@ -9,6 +9,7 @@ import type {
   Pending,
   PolicyDecision,
   PromptOverride,
+  ToolCall,
   ToolResult,
 } from "@proviso/core";
 
@@ -114,6 +115,18 @@ export type EntryContent =
       readonly same: number;
       /** A hash of each other message, then of the tools, the choice and the output where they are others. */
       readonly hashes: readonly string[];
+      /** Whether an agent is asked: all up to its answer is one step. Default false. */
+      readonly isAgent?: true;
+    }
+  | {
+      /** An agent calls a tool, within its turn. */
+      readonly kind: "called";
+      /** The turn, from 1. */
+      readonly turn: number;
+      /** The call as it came, without secrets. */
+      readonly call: ToolCall;
+      /** An estimate of the tokens that the agent had produced before it. Left out: none. */
+      readonly produced?: number;
     }
   | {
       readonly kind: "delta";
@@ -136,6 +149,8 @@ export type EntryContent =
       readonly answer: ModelResponse | ModelFailure;
       /** Whether arguments of its calls were hidden: they cannot be run from the record. Default false. */
       readonly isRedacted?: true;
+      /** An estimate of the tokens that an agent had produced, where it failed without a usage. Left out: it did not. */
+      readonly produced?: number;
     }
   | {
       readonly kind: "waited";
@@ -194,6 +209,8 @@ export type EntryContent =
       readonly by: string;
       /** The limit, as plain JSON. */
       readonly failure: unknown;
+      /** An estimate of the tokens that an agent had produced, where its turn was stopped. Left out: it was not. */
+      readonly produced?: number;
     }
   | {
       readonly kind: "suspended";

@@ -7,11 +7,12 @@ export {
   entriesToStep,
   isAtRest,
   lastingEnd,
+  lostCalls,
   standingEntries,
-  stepsOf,
   unknownCalls,
 } from "./standing.ts";
 export type { Cut } from "./standing.ts";
+export { StepCounter } from "./steps.ts";
 export { hashOfToken, isExpired, pendingOf, runOfToken, suspendedCalls } from "./suspension.ts";
 export type {
   EntryBase,
@@ -24,4 +25,4 @@ export type {
   SuspendedCall,
 } from "./entries.ts";
 export type { Together } from "./together.ts";
-export type { OpenedSource, RunSource, UnknownCall } from "./run-source.ts";
+export type { LostCall, OpenedSource, RunSource, UnknownCall } from "./run-source.ts";

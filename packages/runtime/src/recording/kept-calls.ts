@@ -19,6 +19,8 @@ export interface Delivery {
   /** Events of the application that the record has already. */
   readonly delivering: WeakSet<object>;
   timed(at: number): void;
+  /** A piece of what an agent said while its call ran, or what it had produced when a limit ended its turn. */
+  said?(entry: EntryOf<"delta"> | EntryOf<"stopped">): void;
 }
 
 /** Why calls cannot be brought back. */
@@ -53,14 +55,16 @@ export async function keptCalls(
   for (const [place, entry] of entries.entries()) {
     if (entry.kind === "resumed") continue;
     delivery.timed(entry.at);
+    const isOwn = entry.evaluationId === run.evaluationId;
+    if (isOwn && (entry.kind === "delta" || entry.kind === "stopped")) delivery.said?.(entry);
     if (entry.kind === "stopped") stop ??= restoredFailure(entry.failure);
-    if (entry.kind === "changed" && entry.evaluationId === run.evaluationId) {
+    if (entry.kind === "changed" && isOwn) {
       const fault = await broughtBack(run, entry, delivery);
       if (fault !== undefined) return { fault };
     }
     if (entry.kind === "event") {
       const { event } = entry;
-      if (event.type === "feedback.given" && entry.evaluationId === run.evaluationId) {
+      if (event.type === "feedback.given" && isOwn) {
         blocks.set(event.callId, [...(blocks.get(event.callId) ?? []), event.provider, event.text]);
       }
       const isEnd = event.type === "tool.invoked" && ends.get(event.callId) === event;
@@ -87,7 +91,7 @@ function entriesOf(run: Run, calls: readonly ToolCall[], { entries, at }: Prefix
   for (let end = at; end < entries.length; end++) {
     const entry = entries[end] as JournalEntry;
     if (entry.evaluationId !== run.evaluationId || entry.kind === "resumed") continue;
-    if (["asked", "answered", "checked", "waited", "drew", "ended"].includes(entry.kind)) break;
+    if (["asked", "called", "answered", "checked", "waited", "drew", "ended"].includes(entry.kind)) break;
     if (entry.kind === "started" && !ids.has(entry.callId)) break;
     if (entry.kind === "event" && entry.event.type === "run.resumed") continue;
     if (entry.kind !== "event") {

@@ -21,6 +21,8 @@ export interface RecordedBeginning {
   readonly model: string;
   /** Whether the model was given the schema of the output. */
   readonly nativeOutput: boolean;
+  /** Whether an agent was asked, and not a model. */
+  readonly isAgent: boolean;
   /** The session that it had. */
   readonly session: { readonly id: string };
 }

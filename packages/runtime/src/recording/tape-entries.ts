@@ -13,7 +13,7 @@ import type { OpenedSource, RunSource } from "./run-source.ts";
 import { divergedFault, TapeFault } from "./fault.ts";
 import { emitEntry, type Delivery } from "./kept-calls.ts";
 import { Prefix } from "./prefix.ts";
-import { stepsIn } from "./standing.ts";
+import { stepsIn } from "./steps.ts";
 import type { Together } from "./together.ts";
 
 /** What an evaluation brings to its record. */
@@ -201,7 +201,8 @@ export class TapeEntries {
   }
 
   deliveryTo(run: Run): Delivery {
-    return { run, isEmitted: this.isReplay, delivering: this.delivering, timed: (at) => (this.now = at) };
+    const { isReplay: isEmitted, delivering } = this;
+    return { run, isEmitted, delivering, timed: (at) => (this.now = at) };
   }
 
   #drawn<T>(type: "number" | "string", draw: () => T): T {

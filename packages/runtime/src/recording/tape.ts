@@ -28,8 +28,10 @@ import type { OpenedSource, RunSource } from "./run-source.ts";
 import { runError, TapeFault } from "./fault.ts";
 import { recordedHandler } from "./handler.ts";
 import { emitEntry, keptCalls, type Delivery } from "./kept-calls.ts";
+import { deltaOf } from "./kept-turn.ts";
 import { recordedSession, type RecordedSession } from "./session.ts";
-import { goesOn, stepsIn } from "./standing.ts";
+import { goesOn } from "./standing.ts";
+import { stepsIn } from "./steps.ts";
 import { TapeAnswers } from "./tape-answers.ts";
 import type { TapeOptions } from "./tape-entries.ts";
 import { RecordedLimits, restoredFailure, savedFailure, type Asked } from "./tape-limits.ts";
@@ -75,6 +77,7 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
       isKept: () => !this.isLive,
       taken: (by: Asked) => {
         const entry = this.isLive ? undefined : this.prefix.nextStop(by);
+        if (entry?.produced !== undefined) this.turn?.hasProduced(entry.produced);
         return entry && restoredFailure(entry.failure);
       },
       met: (by: Asked, why: Parameters<typeof savedFailure>[0]) => this.#met(by, why),
@@ -148,7 +151,7 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
   }
 
   async #keptCalls(run: Run, calls: readonly ToolCall[]): Promise<KeptCalls | undefined> {
-    const delivery = this.deliveryTo(run);
+    const delivery: Delivery = { ...this.deliveryTo(run), said: (entry) => this.#said(entry) };
     const kept = await keptCalls(run, calls, this.prefix, delivery);
     if (typeof kept === "object" && "fault" in kept) return this.fail(new TapeFault("state", kept.fault));
     if (this.prefix.isEmpty()) this.goLiveUnlessEnded();
@@ -166,6 +169,12 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
       this.#assertArguments();
     }
     return kept;
+  }
+
+  /** What an agent had said while its call ran, or produced when a limit ended its turn. */
+  #said(entry: Parameters<NonNullable<Delivery["said"]>>[0]): void {
+    if (entry.kind === "delta") this.onDelta?.(deltaOf(entry));
+    else if (entry.produced !== undefined) this.turn?.hasProduced(entry.produced);
   }
 
   /** @throws where the calls that are about to run would not get what the model asked for. */
@@ -236,8 +245,10 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
     } catch (error) {
       this.fault ??= this.faultOf(error);
     }
-    await this.source.close();
     const reason = this.fault?.reason;
+    // What was written after the end would fence who goes on.
+    if (reason === "agent" || reason === "state" || reason === "redacted") await this.source.flush()?.catch(() => {});
+    await this.source.close();
     const isRefused = reason === "fenced" || reason === "suspended" || (reason === undefined && "response" in outcome);
     if (this.signal.aborted && isRefused) return { error: cancelledError(run, this.signal) };
     if (this.fault === undefined) return outcome;
@@ -293,6 +304,8 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
   #met(by: Asked, why: Parameters<typeof savedFailure>[0]): void {
     if (this.fault !== undefined || this.main === undefined || this.isStopped) return;
     this.isStopped = true;
-    if (this.isLive) this.append(this.evaluationId, { kind: "stopped", by, failure: savedFailure(why) });
+    if (!this.isLive) return;
+    const of = this.turn === undefined ? {} : { produced: this.turn.produced() };
+    this.append(this.evaluationId, { kind: "stopped", by, failure: savedFailure(why), ...of });
   }
 }

@@ -1,0 +1,81 @@
+// A turn of an agent from the record: the agent is not asked, and its calls go the way they went.
+import type { ModelFailure, ModelResponse } from "@proviso/core";
+import type { ModelDelta } from "@proviso/core/provider";
+import type { Run } from "../run.ts";
+import type { AgentTurn, RecordedRequest } from "./contract.ts";
+import type { Difference, EntryOf } from "./entries.ts";
+import { TapeFault } from "./fault.ts";
+import type { Prefix } from "./prefix.ts";
+import type { LostCall } from "./run-source.ts";
+
+/** What a turn comes to that a limit ended while it worked: the race around it takes the limit from the record. */
+export const stoppedTurn = Symbol("stopped");
+
+interface TurnRecord {
+  readonly prefix: Prefix;
+  assertNoFault(): void;
+  diverge(difference: Difference): never;
+}
+
+/** Plays the turn again, whose request is next. */
+export async function keptTurn(
+  record: TurnRecord,
+  run: Run,
+  { onDelta }: Pick<RecordedRequest, "onDelta">,
+  turn: AgentTurn,
+): Promise<EntryOf<"answered"> | typeof stoppedTurn> {
+  const { prefix } = record;
+  for (;;) {
+    for (const delta of prefix.deltas()) onDelta?.(deltaOf(delta));
+    const called = prefix.take("called");
+    if (called !== undefined) {
+      if (called.produced !== undefined) turn.hasProduced(called.produced);
+      await turn.execute(called.call);
+      record.assertNoFault();
+      // What ended the turn has its outcome.
+      if (turn.isStopped()) return new Promise(() => {});
+      continue;
+    }
+    const answered = prefix.take("answered");
+    if (answered !== undefined) {
+      if (answered.produced !== undefined) turn.hasProduced(answered.produced);
+      return answered;
+    }
+    if (prefix.peek()?.kind === "stopped") return stoppedTurn;
+    return record.diverge({ what: "missing", path: "", recorded: undefined, now: `an answer in turn ${run.turn}` });
+  }
+}
+
+/** A delta as the model or the agent gave it. */
+export function deltaOf({ text, of }: EntryOf<"delta">): ModelDelta {
+  return of === "reset" ? { kind: of } : { kind: of ?? "text", text };
+}
+
+/** The estimate that the record needs of a turn which failed: nothing else says what it cost. */
+export function producedIn(
+  turn: AgentTurn | undefined,
+  answer: ModelResponse | ModelFailure,
+): { readonly produced?: number } {
+  return turn === undefined || answer.failure === undefined || answer.usage !== undefined
+    ? {}
+    : { produced: turn.produced() };
+}
+
+/**
+ * A turn that was lost is begun again, unless what its calls did would be there twice.
+ * @throws {TapeFault} "agent" that names those calls.
+ */
+export function assertMayBegin(runId: string, { turn, tools }: Run, lost: readonly LostCall[]): void {
+  const stays = lost.filter((call) => {
+    const tool = call.turn === turn ? tools.get(call.name) : undefined;
+    if (call.turn !== turn || tool?.readOnly === true || tool?.idempotent === true) return false;
+    // All that it did was undone with the process, but for what was committed.
+    return tool?.transactional !== true || call.isFinished;
+  });
+  if (stays.length === 0) return;
+  const names = stays.map(({ name, callId }) => `${name} (${callId})`).join(", ");
+  const message =
+    `The run "${runId}" cannot go on: turn ${turn} of its agent was lost, and what these calls did in it may stand: ` +
+    `${names}. Look at what they did, and begin another run; tools that are readOnly, idempotent or transactional may run again.`;
+  throw new TapeFault("agent", message);
+}
