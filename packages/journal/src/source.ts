@@ -2,6 +2,7 @@
 import { DefinitionError, JournalError, systemClock, type ToolReturn } from "@proviso/core";
 import {
   cutAfterLastStep,
+  insideAnswers,
   isAtRest,
   lastingEnd,
   lostCalls,
@@ -146,6 +147,7 @@ class JournalSource implements RunSource {
       next: this.#next,
       isEnded: false,
       unknown: unknownCalls(read.entries),
+      inside: insideAnswers(read.entries),
       lost: lostCalls(read.entries),
       suspended,
     };

@@ -167,8 +167,12 @@ export interface Tape<Run> extends TapeNumbers {
   handler<Invocation>(run: Run, parts: HandlerParts<Invocation>): Invocation | Promise<Invocation>;
   /** What was decided on this question in another attempt; undefined: the policy is asked. */
   decided(run: Run, question: PolicyQuestion): PolicyDecision | undefined;
-  /** The run waits for this decision: it is suspended when the call is undone. @throws always. */
-  suspend(run: Run, question: PolicyQuestion, later: Suspension): never;
+  /**
+   * The run waits for this decision: it is suspended when the call is undone. Returns where it cannot wait: what is around
+   * the call may not be run again.
+   * @throws where it is suspended.
+   */
+  suspend(run: Run, question: PolicyQuestion, later: Suspension): void;
   /** The fault that the evaluation ends with, whatever it comes to; undefined: there is none. */
   error(run: Run): EvaluationFailure | undefined;
   /** A call has succeeded: it counts, or will when its transaction has ended. */

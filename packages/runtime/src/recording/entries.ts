@@ -43,6 +43,11 @@ export interface AskedOf {
   readonly policy: string;
   /** What the policy was asked. */
   readonly step: PolicyStep;
+  /**
+   * The idempotency key of the call, where that says which one it is: in an evaluation inside a call, and in a turn of an
+   * agent, which are run again as a whole. Left out: the turn and the id say it.
+   */
+  readonly key?: string | undefined;
 }
 
 /** What every entry has. */
@@ -115,6 +120,8 @@ export type EntryContent =
       readonly same: number;
       /** A hash of each other message, then of the tools, the choice and the output where they are others. */
       readonly hashes: readonly string[];
+      /** In a call: what the request is, and where the evaluation stands. The same request there has the same key again. */
+      readonly key?: string;
       /** Whether an agent is asked: all up to its answer is one step. Default false. */
       readonly isAgent?: true;
     }
@@ -222,6 +229,8 @@ export type EntryContent =
       readonly policy: string;
       /** What the policy was asked. */
       readonly step: PolicyStep;
+      /** The key of the call, where that says which one it is. */
+      readonly key?: string;
       /** The SHA-256 of the token that decides, in base64url. */
       readonly tokenHash: string;
     }
@@ -235,6 +244,8 @@ export type EntryContent =
       readonly policy: string;
       /** What the policy was asked. */
       readonly step: PolicyStep;
+      /** The key of the call, where that says which one it is. */
+      readonly key?: string;
       /** What was decided. */
       readonly decision: Resolution;
     }

@@ -1,3 +1,4 @@
+export { insideAnswers } from "./inside.ts";
 export { sessionAfter } from "./rebuilt.ts";
 export { recordedBeginning } from "./run-value.ts";
 export type { RecordedBeginning } from "./run-value.ts";

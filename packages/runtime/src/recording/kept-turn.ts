@@ -3,6 +3,7 @@ import type { ModelFailure, ModelResponse } from "@proviso/core";
 import type { ModelDelta } from "@proviso/core/provider";
 import type { Run } from "../run.ts";
 import type { AgentTurn, RecordedRequest } from "./contract.ts";
+import { stays } from "./effects.ts";
 import type { Difference, EntryOf } from "./entries.ts";
 import { TapeFault } from "./fault.ts";
 import type { Prefix } from "./prefix.ts";
@@ -66,14 +67,11 @@ export function producedIn(
  * @throws {TapeFault} "agent" that names those calls.
  */
 export function assertMayBegin(runId: string, { turn, tools }: Run, lost: readonly LostCall[]): void {
-  const stays = lost.filter((call) => {
-    const tool = call.turn === turn ? tools.get(call.name) : undefined;
-    if (call.turn !== turn || tool?.readOnly === true || tool?.idempotent === true) return false;
-    // All that it did was undone with the process, but for what was committed.
-    return tool?.transactional !== true || call.isFinished;
+  const standing = lost.filter((call) => {
+    return call.turn === turn && stays(tools.get(call.name), call.isFinished);
   });
-  if (stays.length === 0) return;
-  const names = stays.map(({ name, callId }) => `${name} (${callId})`).join(", ");
+  if (standing.length === 0) return;
+  const names = standing.map(({ name, callId }) => `${name} (${callId})`).join(", ");
   const message =
     `The run "${runId}" cannot go on: turn ${turn} of its agent was lost, and what these calls did in it may stand: ` +
     `${names}. Look at what they did, and begin another run; tools that are readOnly, idempotent or transactional may run again.`;

@@ -3,6 +3,7 @@ import type { ModelFailure, ModelResponse, ToolCall } from "@proviso/core";
 import type { Run } from "../run.ts";
 import { answerFrom, recordedAnswer, RequestHashes } from "./answers.ts";
 import type { AgentTurn, RecordedRequest } from "./contract.ts";
+import { EffectRecord } from "./effects.ts";
 import type { EntryOf } from "./entries.ts";
 import { TapeFault } from "./fault.ts";
 import { assertMayBegin, deltaOf, keptTurn, producedIn, stoppedTurn } from "./kept-turn.ts";
@@ -19,6 +20,8 @@ export class TapeAnswers extends TapeEvents {
   answerIsRedacted = false;
   /** The turn of an agent that was asked for last; undefined: a model was asked. */
   protected turn: AgentTurn | undefined;
+  /** What the calls of the run did outside its record. */
+  readonly effects = new EffectRecord(this.opened.unknown, this);
   /** Takes the deltas of that turn; undefined: it is not streamed. */
   protected onDelta: RecordedRequest["onDelta"];
   readonly #hashes = new RequestHashes();
@@ -32,11 +35,12 @@ export class TapeAnswers extends TapeEvents {
       if (kept !== undefined) return kept;
       this.goLive();
     }
-    if (of.turn !== undefined && !run.isInside) this.#assertTurn(run);
+    if (of.turn !== undefined && !run.isInside) this.#beginTurn(run);
     if (this.hasFailed) await this.flushed();
     if (!run.isInside) this.answerIsRedacted = false;
     const { evaluationId, turn } = run;
     const at = { turn, try: of.attempt };
+    const key = run.isInside && of.request !== undefined ? this.#hashes.key(run) : undefined;
     // What was compared with nothing is compared from here on.
     const isFirstAdopted = this.differs && !run.isInside;
     this.append(evaluationId, {
@@ -44,8 +48,14 @@ export class TapeAnswers extends TapeEvents {
       ...at,
       ...(isFirstAdopted ? this.#hashes.whole(run, of.request) : asked),
       ...(of.turn === undefined ? {} : { isAgent: true }),
+      ...(key === undefined ? {} : { key }),
     });
     if (isFirstAdopted) this.differs = false;
+    const known = key === undefined ? undefined : this.opened.inside?.get(key);
+    if (known !== undefined) {
+      this.append(evaluationId, { kind: "answered", ...at, answer: known.answer });
+      return answerFrom(known.answer);
+    }
     const deltas = run.world.secrets === undefined ? of.onDelta : undefined;
     const answer = await of.ask(
       deltas &&
@@ -84,7 +94,8 @@ export class TapeAnswers extends TapeEvents {
     return this.turn !== undefined;
   }
 
-  #assertTurn(run: Run): void {
+  #beginTurn(run: Run): void {
+    this.effects.staysOfTurn = false;
     try {
       assertMayBegin(this.runId, run, this.opened.lost ?? []);
     } catch (fault) {

@@ -22,8 +22,7 @@ import type { SessionCore } from "../session/session-core.ts";
 import type { Transaction } from "../transactions/transaction.ts";
 import { begunEntry } from "./begun.ts";
 import type { EvaluationOutcome, HandlerParts, KeptCalls, PolicyQuestion, Tape } from "./contract.ts";
-import { Decisions, suspendedFault } from "./decisions.ts";
-import { EffectRecord } from "./effects.ts";
+import { canWait, Decisions, suspendedFault } from "./decisions.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
 import { runError, TapeFault } from "./fault.ts";
 import { recordedHandler } from "./handler.ts";
@@ -44,7 +43,6 @@ function cancelledError(run: Run, { reason }: AbortSignal): EvaluationFailure {
 
 /** The record of one run, as its evaluation goes through it. */
 export class RecordedTape extends TapeAnswers implements Tape<Run> {
-  readonly effects: EffectRecord;
   readonly #decisions: Decisions;
   readonly #options: EvaluateOptions;
   #session: RecordedSession | undefined;
@@ -53,7 +51,6 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
   constructor(source: RunSource, opened: OpenedSource, world: World, { options, evaluationId }: TapeOptions) {
     super(source, opened, world, evaluationId);
     this.#options = options;
-    this.effects = new EffectRecord(opened.unknown, this);
     this.#decisions = new Decisions(this.runId, opened.suspended ?? [], () => this.clock.now());
   }
 
@@ -201,16 +198,17 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
   }
 
   decided(run: Run, question: PolicyQuestion): PolicyDecision | undefined {
-    return this.#decisions.decided(run, question);
+    return this.#decisions.decided(run, question, this.isInTurn);
   }
 
   decidedResult(run: Run, call: ToolCall): ToolReturn<unknown> | undefined {
-    return this.#decisions.result(run, call);
+    return this.#decisions.result(run, call, this.isInTurn);
   }
 
-  suspend(run: Run, question: PolicyQuestion, later: Suspension): never {
+  suspend(run: Run, question: PolicyQuestion, later: Suspension): void {
     this.assertNoFault();
-    return this.fail(this.#decisions.suspend(run, question, later));
+    if (!canWait(run) || (this.isInTurn && this.effects.staysOfTurn)) return;
+    this.fail(this.#decisions.suspend(run, question, later, this.isInTurn));
   }
 
   error(run: Run): EvaluationFailure | undefined {
