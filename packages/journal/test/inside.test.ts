@@ -42,7 +42,7 @@ function modelOf({ requests }: World, name = "model-1") {
     return { toolCalls: [{ id: `t${turn}`, name: "step", arguments: { of: question, turn } }] };
   };
   const steps = Array.from({ length: 60 }, () => answer as unknown as ScriptedStep);
-  return modelAdapter(scriptedModel(steps, { model: name }));
+  return modelAdapter({ ...scriptedModel(steps), model: name });
 }
 
 interface Shape {
@@ -229,6 +229,7 @@ describe("a decision inside a call", () => {
       expect(again.failure).toMatchObject({ reason: "suspended" });
       expect(again.events.map((event) => JSON.stringify(event))).toEqual(live.map((event) => JSON.stringify(event)));
       expect(again.session.get(notes)).toEqual([]);
+      expect((await journal.session("r", { slices: [notes] })).get(notes)).toEqual([]);
 
       await journal.resolve((error as RunError).pending?.token ?? "", allow());
       const later = newWorld();

@@ -12,10 +12,14 @@ export function insideAnswers(entries: readonly JournalEntry[]): ReadonlyMap<str
   const asked = new Map<string, string>();
   const calls = new Map<string, string>();
   const kept = new Map<string, Map<string, Answered>>();
+  let isStopped = false;
   for (const entry of entries) {
     const { evaluationId } = entry;
-    if (evaluationId === own) for (const callId of endedBy(entry)) kept.delete(callId);
-    else if (entry.kind === "event") {
+    if (evaluationId === own) {
+      // What a limit has stopped is run again.
+      if (entry.kind === "stopped" || entry.kind === "resumed") isStopped = entry.kind === "stopped";
+      if (!isStopped) for (const callId of endedBy(entry)) kept.delete(callId);
+    } else if (entry.kind === "event") {
       const { parent } = entry.event;
       const callId = parent?.evaluationId === own ? parent?.callId : calls.get(parent?.evaluationId ?? "");
       if (callId !== undefined && !calls.has(evaluationId)) calls.set(evaluationId, callId);

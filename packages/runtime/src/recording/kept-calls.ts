@@ -139,13 +139,19 @@ function undoneAmong(entries: readonly JournalEntry[]): ReadonlyMap<JournalEntry
   const undone = new Map<JournalEntry, Fate>();
   /** Whether the call whose events come before this place succeeds, by call. */
   const succeeds = new Map<string, boolean>();
-  const isUndone = (evaluationId: string, callId: string | undefined): boolean => {
-    if (callId !== undefined && succeeds.get(keyOf(evaluationId, callId)) === false) return true;
+  const open = openedAmong(entries, keyOf);
+  const isUndone = (evaluationId: string, callId: string | undefined, place: number): boolean => {
+    if (callId !== undefined) {
+      const key = keyOf(evaluationId, callId);
+      if (succeeds.get(key) === false || place >= (open.get(key) ?? Infinity)) return true;
+    }
     const parent = parents.get(evaluationId);
-    return parent !== undefined && parent.evaluationId !== evaluationId && isUndone(parent.evaluationId, parent.callId);
+    if (parent === undefined || parent.evaluationId === evaluationId) return false;
+    return isUndone(parent.evaluationId, parent.callId, place);
   };
-  for (const entry of entries.toReversed()) {
-    if (entry.kind !== "event") continue;
+  for (let place = entries.length - 1; place >= 0; place--) {
+    const entry = entries[place] as JournalEntry;
+    if (entry.kind !== "event" || entry.event.type === "run.suspended") continue;
     const { event, evaluationId } = entry;
     const callId = "callId" in event ? event.callId : undefined;
     if (event.type === "tool.invoked") {
@@ -153,14 +159,29 @@ function undoneAmong(entries: readonly JournalEntry[]): ReadonlyMap<JournalEntry
       // A success that could not be recorded is followed by its failure.
       const isVetoed = succeeds.has(key);
       if (isVetoed) undone.set(entry, "vetoed");
-      else if (isUndone(evaluationId, undefined)) undone.set(entry, "undone");
+      else if (isUndone(evaluationId, undefined, place)) undone.set(entry, "undone");
       if (!isVetoed) succeeds.set(key, event.result.success);
       continue;
     }
-    if (isUndone(evaluationId, event.type === "feedback.given" ? undefined : callId)) undone.set(entry, "undone");
+    if (isUndone(evaluationId, event.type === "feedback.given" ? undefined : callId, place)) undone.set(entry, "undone");
     if (event.type === "tool.requested" && callId !== undefined) succeeds.delete(keyOf(evaluationId, callId));
   }
   return undone;
+}
+
+/** The calls that have no end, and where they begin: what a suspended run, or a process that ended, had begun is undone. */
+function openedAmong(
+  entries: readonly JournalEntry[],
+  keyOf: (evaluationId: string, callId: string) => string,
+): ReadonlyMap<string, number> {
+  const open = new Map<string, number>();
+  for (const [place, entry] of entries.entries()) {
+    if (entry.kind !== "event") continue;
+    const { event, evaluationId } = entry;
+    if (event.type === "tool.requested") open.set(keyOf(evaluationId, event.callId), place);
+    else if (event.type === "tool.invoked") open.delete(keyOf(evaluationId, event.callId));
+  }
+  return open;
 }
 
 /** What a successful call had dispatched was reduced before its end, and is delivered after it. */
@@ -211,6 +232,11 @@ export function emitEntry(entry: JournalEntry, delivery: Delivery): void {
   core.reduceConcurrent(event);
   delivery.delivering.add(event);
   if (delivery.isEmitted) core.notify(event);
+}
+
+/** An event of a call that was undone, or of an evaluation inside it: logs alone have it. */
+export function emitUndone({ event }: EntryOf<"event">, delivery: Delivery): void {
+  emitAgain(event, delivery, "undone");
 }
 
 /** Reduces a whole record, or the beginning of one. */

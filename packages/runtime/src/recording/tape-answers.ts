@@ -57,6 +57,8 @@ export class TapeAnswers extends TapeEvents {
       return answerFrom(known.answer);
     }
     const deltas = run.world.secrets === undefined ? of.onDelta : undefined;
+    // An answer inside a call is written before the next one is asked for: a crash then costs one request, not two.
+    if (this.hasAnswer) void this.flushed()?.catch(() => {});
     const answer = await of.ask(
       deltas &&
         ((delta) => {
@@ -81,6 +83,7 @@ export class TapeAnswers extends TapeEvents {
       ...recordedAnswer(run, queuedAnswer(answer, of), this.source.payloads),
       ...producedIn(of.turn, answer),
     });
+    if (run.isInside) this.hasAnswer = true;
     return answer;
   }
 

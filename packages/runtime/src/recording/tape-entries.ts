@@ -49,6 +49,8 @@ export class TapeEntries {
   /** Whether what happens is appended. */
   isLive: boolean;
   fault: TapeFault | undefined;
+  /** Whether an evaluation inside a call has an answer that nothing has waited for yet. */
+  protected hasAnswer = false;
   /** The run's own evaluation; undefined: it has not begun. */
   main: Run | undefined;
   protected core: SessionCore | undefined;
@@ -115,6 +117,7 @@ export class TapeEntries {
 
   /** Resolves when all that was appended is kept. @throws {TapeFault} */
   flushed(): Promise<void> | undefined {
+    this.hasAnswer = false;
     return this.source.flush()?.catch((error: unknown) => this.fail(this.faultOf(error)));
   }
 

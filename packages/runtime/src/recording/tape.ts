@@ -26,7 +26,7 @@ import { canWait, Decisions, suspendedFault } from "./decisions.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
 import { runError, TapeFault } from "./fault.ts";
 import { recordedHandler } from "./handler.ts";
-import { emitEntry, keptCalls, type Delivery } from "./kept-calls.ts";
+import { emitEntry, emitUndone, keptCalls, type Delivery } from "./kept-calls.ts";
 import { deltaOf } from "./kept-turn.ts";
 import { recordedSession, type RecordedSession } from "./session.ts";
 import { goesOn } from "./standing.ts";
@@ -188,7 +188,9 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
     if (suspended === undefined) return;
     for (const entry of rest) {
       delivery.timed(entry.at);
-      emitEntry(entry, delivery);
+      const isUndone = entry.kind === "event" && (entry.evaluationId !== this.evaluationId || "callId" in entry.event);
+      if (isUndone && entry.event.type !== "run.suspended") emitUndone(entry, delivery);
+      else emitEntry(entry, delivery);
     }
     this.fail(suspendedFault(this.runId, suspended.pending, ""));
   }
