@@ -27,6 +27,7 @@ const forms: Readonly<Record<EntryContent["kind"], (entry: Fields) => boolean>> 
   answered: ({ answer }) => isRecord(answer) && (answer["failure"] !== undefined || isMessage(answer["message"])),
   waited: always,
   drew: always,
+  lasting: always,
   started: ({ callId }) => isText(callId),
   finished: ({ callId }) => isText(callId),
   changed: ({ callId, resource }) => [callId, resource].every(isText),

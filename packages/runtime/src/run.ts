@@ -117,6 +117,8 @@ export interface Run extends Emitter, Showing {
   enclosing: Enclosing;
   /** The transaction of the whole attempt, where the evaluation may begin again; undefined: it may not. */
   attempt: Transaction | undefined;
+  /** Commits that transaction: the evaluation does not begin again any more. */
+  endAttempt: (() => Promise<void>) | undefined;
   /** What chains of adapters keep of it, by chain; undefined: it has asked none. */
   chains: Map<object, unknown> | undefined;
   /** Rollbacks and commits that failed: the evaluation cannot end well. */
@@ -198,6 +200,7 @@ type Own =
       | "faults"
       | "endings"
       | "attempt"
+      | "endAttempt"
       | "chains"
       | "calls"
       | "callsBefore"
@@ -238,6 +241,7 @@ export function newRun(
     faults: [],
     endings: undefined,
     attempt: undefined,
+    endAttempt: undefined,
     announced: undefined,
     observing: undefined,
     chains: undefined,

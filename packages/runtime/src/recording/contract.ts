@@ -140,8 +140,13 @@ export interface Tape<Run> extends TapeNumbers {
   override(resolve: () => Promise<PromptOverride | undefined>): Promise<PromptOverride | undefined>;
   /** Called before the first event of an evaluation that is not inside a call. */
   begin(run: Run): void;
-  /** An application's event that a call had dispatched counts now, and is about to be delivered. */
-  dispatched(run: Run, event: AppEvent, callId: string): void;
+  /**
+   * An application's event that a call had dispatched counts now, or is about to be delivered. Returns whether listeners
+   * receive it: not where they did in an earlier attempt.
+   */
+  dispatched(run: Run, event: AppEvent, callId: string): boolean;
+  /** The evaluation does not begin again any more: it is about to change what outlives the process. */
+  lasts(run: Run): void;
   answer(run: Run, request: RecordedRequest): Promise<ModelResponse | ModelFailure>;
   /** An agent calls a tool, within its turn. `produced`: an estimate of its tokens so far. */
   called(run: Run, call: ToolCall, produced: number): void;

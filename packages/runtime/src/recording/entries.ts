@@ -170,6 +170,10 @@ export type EntryContent =
       readonly value?: unknown;
     }
   | {
+      /** The evaluation does not begin again any more, with another model: it changes what outlives the process. */
+      readonly kind: "lasting";
+    }
+  | {
       readonly kind: "started";
       /** The turn, from 1. */
       readonly turn: number;

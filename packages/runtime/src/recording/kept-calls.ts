@@ -13,7 +13,7 @@ import { restoredFailure } from "./tape-limits.ts";
 
 /** How entries of the record reach session and listeners. */
 export interface Delivery {
-  readonly run: Pick<Run, "core" | "watch">;
+  readonly run: Pick<Run, "core" | "watch"> & Partial<Pick<Run, "attempt" | "observing">>;
   /** Whether listeners receive them. */
   readonly isEmitted: boolean;
   /** Events of the application that the record has already. */
@@ -58,6 +58,7 @@ export async function keptCalls(
     const isOwn = entry.evaluationId === run.evaluationId;
     if (isOwn && (entry.kind === "delta" || entry.kind === "stopped")) delivery.said?.(entry);
     if (entry.kind === "stopped") stop ??= restoredFailure(entry.failure);
+    if (entry.kind === "lasting") await run.endAttempt?.();
     if (entry.kind === "changed" && isOwn) {
       const fault = await broughtBack(run, entry, delivery);
       if (fault !== undefined) return { fault };
@@ -140,11 +141,13 @@ function undoneAmong(entries: readonly JournalEntry[]): ReadonlyMap<JournalEntry
   /** Whether the call whose events come before this place succeeds, by call. */
   const succeeds = new Map<string, boolean>();
   const open = openedAmong(entries, keyOf);
+  const restarted = restartedAmong(entries);
   const isUndone = (evaluationId: string, callId: string | undefined, place: number): boolean => {
     if (callId !== undefined) {
       const key = keyOf(evaluationId, callId);
       if (succeeds.get(key) === false || place >= (open.get(key) ?? Infinity)) return true;
     }
+    if (restarted.get(evaluationId)?.some(({ from, to }) => from <= place && place < to) === true) return true;
     const parent = parents.get(evaluationId);
     if (parent === undefined || parent.evaluationId === evaluationId) return false;
     return isUndone(parent.evaluationId, parent.callId, place);
@@ -167,6 +170,25 @@ function undoneAmong(entries: readonly JournalEntry[]): ReadonlyMap<JournalEntry
     if (event.type === "tool.requested" && callId !== undefined) succeeds.delete(keyOf(evaluationId, callId));
   }
   return undone;
+}
+
+/** What evaluations did before they began again with another model, by evaluation. */
+function restartedAmong(
+  entries: readonly JournalEntry[],
+): ReadonlyMap<string, readonly { readonly from: number; readonly to: number }[]> {
+  const since = new Map<string, number>();
+  const restarted = new Map<string, { readonly from: number; readonly to: number }[]>();
+  for (const [place, entry] of entries.entries()) {
+    if (entry.kind !== "event") continue;
+    const { event, evaluationId } = entry;
+    const isAgain = event.type === "evaluation.restarted";
+    if (isAgain) {
+      const before = restarted.get(evaluationId) ?? [];
+      restarted.set(evaluationId, [...before, { from: since.get(evaluationId) ?? 0, to: place }]);
+    }
+    if (isAgain || event.type === "prompt.rendered") since.set(evaluationId, place + 1);
+  }
+  return restarted;
 }
 
 /** The calls that have no end, and where they begin: what a suspended run, or a process that ended, had begun is undone. */
@@ -194,11 +216,15 @@ function emitSuccess(event: ToolInvoked, after: readonly JournalEntry[], deliver
   }
   for (const each of dispatched) core.reduce(each, { evaluationId: event.evaluationId, callId: event.callId });
   emitAgain(event, delivery);
+  const { attempt, watch, observing } = delivery.run;
   for (const each of dispatched) {
     delivery.delivering.add(each);
-    if (!delivery.isEmitted) continue;
-    core.notify(each);
-    delivery.run.watch?.({ type: "app", event: each });
+    // Listeners receive it when the attempt counts.
+    if (attempt !== undefined) attempt.pendingEvents.push({ event: each, by: { watch, observing }, callId: event.callId });
+    else if (delivery.isEmitted) {
+      core.notify(each);
+      watch?.({ type: "app", event: each });
+    }
   }
 }
 

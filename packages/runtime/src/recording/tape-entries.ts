@@ -223,8 +223,12 @@ export class TapeEntries {
     return value;
   }
 
+  /** Whether a passed entry says that the evaluation does not begin again any more. */
+  protected lasting = false;
+
   /** Takes an entry that the evaluation does not come to itself. */
   #pass(entry: JournalEntry): void {
+    if (entry.kind === "lasting" && entry.evaluationId === this.evaluationId) this.lasting = true;
     if (this.main !== undefined) emitEntry(entry, this.deliveryTo(this.main));
   }
 }

@@ -148,6 +148,7 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
   }
 
   async #keptCalls(run: Run, calls: readonly ToolCall[]): Promise<KeptCalls | undefined> {
+    if (this.lasting) await run.endAttempt?.();
     const delivery: Delivery = { ...this.deliveryTo(run), said: (entry) => this.#said(entry) };
     const kept = await keptCalls(run, calls, this.prefix, delivery);
     if (typeof kept === "object" && "fault" in kept) return this.fail(new TapeFault("state", kept.fault));

@@ -20,9 +20,22 @@ type More = Pick<TransactionOptions, "parent" | "sessionMode">;
 /** One transaction for all that an attempt does, so that the evaluation may begin again. Its calls are inside it. */
 export function beginAttempt(run: Run): ReturnType<typeof beginTransaction> {
   const mode: LockMode = run.nesting?.readOnly === true ? "read" : "write";
-  const resources = run.resources.participants().map((participant) => ({ ...participant, mode }));
+  const participants = run.resources.participants().filter(({ resource }) => !endsAttempt(run, resource));
+  const resources = participants.map((participant) => ({ ...participant, mode }));
   const name = `the evaluation of ${run.promptName}`;
   return beginTransaction(placed(run, [], { parent: undefined, name, sessionMode: mode, resources, mode }));
+}
+
+/** Whether a resource outlives the process, in a run: the record has its changes as done when their call is. */
+function endsAttempt({ tape, isInside }: Run, { durable }: Participant["resource"]): boolean {
+  return tape !== undefined && !isInside && durable === true;
+}
+
+/** The attempt ends after a call that has changed what outlives the process: one that joined while the call ran, for example. */
+export function endAttemptAfter(run: Run, { snapshots }: Transaction): Promise<void> | undefined {
+  if (run.attempt === undefined || !snapshots.some(({ resource }) => endsAttempt(run, resource))) return undefined;
+  run.tape?.lasts(run);
+  return run.endAttempt?.();
 }
 
 /** One transaction for calls that go together, or why none can begin; at once where nothing has to be waited for. */
@@ -61,6 +74,12 @@ function beginPrepared(
   more: More | undefined,
 ): ReturnType<typeof beginTransaction> {
   const options = optionsFor(run, calls, policies, more);
+  const isLasting = ({ mode, resource }: TransactionOptions["resources"][number]): boolean =>
+    mode === "write" && endsAttempt(run, resource);
+  if (run.endAttempt !== undefined && options.resources.some(isLasting)) {
+    run.tape?.lasts(run);
+    return run.endAttempt().then(() => beginPrepared(run, calls, policies, more));
+  }
   const error = unguardedWrite(run, calls, options.resources);
   return error === undefined ? beginTransaction(options) : { error };
 }
