@@ -6,12 +6,11 @@ import {
   defineTool,
   Filesystem,
   provide,
-  RunError,
   trackBudget,
 } from "@proviso/core";
 import { memoryJournal } from "@proviso/journal";
 import { replay } from "@proviso/journal/testing";
-import { agentAdapter, memoryFilesystem, modelAdapter } from "@proviso/runtime";
+import { memoryFilesystem, modelAdapter } from "@proviso/runtime";
 import { fallback } from "@proviso/runtime/routing";
 import { scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import { expect, it } from "vitest";

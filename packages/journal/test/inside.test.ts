@@ -92,7 +92,7 @@ function promptOf(world: World, { tool = { idempotent: true }, decide, onStep, s
       const found: string[] = [];
       for (const name of ["a", "b"]) {
         const evaluation = evaluate(part.bind({ name }));
-        found.push(swallows ? await evaluation.then(({ text }) => text, String) : (await evaluation).text);
+        found.push(String(swallows ? await evaluation.then(({ text }) => text, String) : (await evaluation).text));
       }
       return found;
     },

@@ -1,8 +1,8 @@
 // A turn of an agent from the record: the agent is not asked, and its calls go the way they went.
 import type { ModelFailure, ModelResponse } from "@proviso/core";
-import type { ModelDelta } from "@proviso/core/provider";
 import type { Run } from "../run.ts";
 import type { AgentTurn, RecordedRequest } from "./contract.ts";
+import { deltaOf } from "./deltas.ts";
 import { stays } from "./effects.ts";
 import type { Difference, EntryOf } from "./entries.ts";
 import { TapeFault } from "./fault.ts";
@@ -45,11 +45,6 @@ export async function keptTurn(
     if (prefix.peek()?.kind === "stopped") return stoppedTurn;
     return record.diverge({ what: "missing", path: "", recorded: undefined, now: `an answer in turn ${run.turn}` });
   }
-}
-
-/** A delta as the model or the agent gave it. */
-export function deltaOf({ text, of }: EntryOf<"delta">): ModelDelta {
-  return of === "reset" ? { kind: of } : { kind: of ?? "text", text };
 }
 
 /** The estimate that the record needs of a turn which failed: nothing else says what it cost. */

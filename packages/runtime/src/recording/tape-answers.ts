@@ -3,10 +3,11 @@ import type { ModelFailure, ModelResponse, ToolCall } from "@proviso/core";
 import type { Run } from "../run.ts";
 import { answerFrom, recordedAnswer, RequestHashes } from "./answers.ts";
 import type { AgentTurn, RecordedRequest } from "./contract.ts";
+import { deltaOf, keptDeltas } from "./deltas.ts";
 import { EffectRecord } from "./effects.ts";
 import type { EntryOf } from "./entries.ts";
 import { TapeFault } from "./fault.ts";
-import { assertMayBegin, deltaOf, keptTurn, producedIn, stoppedTurn } from "./kept-turn.ts";
+import { assertMayBegin, keptTurn, producedIn, stoppedTurn } from "./kept-turn.ts";
 import { TapeEvents } from "./tape-events.ts";
 
 /** An answer as a replay needs it: with all that held it back. */
@@ -56,18 +57,11 @@ export class TapeAnswers extends TapeEvents {
       this.append(evaluationId, { kind: "answered", ...at, answer: known.answer });
       return answerFrom(known.answer);
     }
-    const deltas = run.world.secrets === undefined ? of.onDelta : undefined;
     // An answer inside a call is written before the next one is asked for: a crash then costs one request, not two.
     if (this.hasAnswer) void this.flushed()?.catch(() => {});
-    const answer = await of.ask(
-      deltas &&
-        ((delta) => {
-          const text = delta.kind === "reset" ? "" : delta.text;
-          const of = delta.kind === "text" ? {} : { of: delta.kind };
-          this.append(evaluationId, { kind: "delta", ...at, text, ...of });
-          deltas(delta);
-        }),
-    );
+    const keep = (delta: { readonly text: string; readonly of?: "reasoning" | "reset" }): void =>
+      this.append(evaluationId, { kind: "delta", ...at, ...delta });
+    const answer = await of.ask(of.onDelta && keptDeltas(run.world.secrets, keep, of.onDelta));
     // The calls of an agent are in the record before its answer.
     await of.turn?.idle();
     this.assertNoFault();
