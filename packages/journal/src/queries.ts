@@ -67,9 +67,8 @@ export function describeRun(id: string, run: ReadRun, tornBytes: number): RunDes
 }
 
 function timelineOf(standing: readonly JournalEntry[]): RunStep[] {
-  const own = standing[0]?.evaluationId;
+  const [own, counter] = [standing[0]?.evaluationId, new StepCounter()];
   const timeline: RunStep[] = [];
-  const counter = new StepCounter();
   let steps = 0;
   const inside = new Map<string, Set<string>>();
   const calls = new Map<string, { turn: number; name: string; input: unknown; at: number; isStarted: boolean }>();

@@ -2,7 +2,13 @@
 import type { Usage } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
 import { addUsage, noUsage, parseOwnJson } from "@proviso/core/internal";
-import { pendingOf, StepCounter, type EntryOf, type JournalEntry, type RecordedEvent } from "@proviso/runtime/recording";
+import {
+  pendingOf,
+  StepCounter,
+  type EntryOf,
+  type JournalEntry,
+  type RecordedEvent,
+} from "@proviso/runtime/recording";
 import type { RunState, RunSummary } from "./journal.ts";
 
 /** A summary as it is written. Times are epoch milliseconds. */

@@ -300,43 +300,49 @@ describe("a run of an agent", () => {
     if ("code" in expected) expect(failure).toMatchObject(expected);
   });
 
-  it.each(["apart", "together"])("RSM-10 rows that a lost turn committed are named, with the file %s", async (place) => {
-    const path = await folder();
-    await using journal = sqliteJournal(join(path, "runs.db"));
-    const rows = sqliteResource(place === "together" ? journal : join(path, "rows.db"), {
-      migrate: ["CREATE TABLE rows (n)"],
-    });
-    const insert = defineTool({
-      name: "insert",
-      description: "Inserts.",
-      input: z.object({ n: z.number() }),
-      transactional: true,
-      uses: [SqliteDatabase],
-      execute({ n }, { resources }) {
-        resources.get(SqliteDatabase).run("INSERT INTO rows VALUES (?)", n);
-        if (n === 0) throw new Error("Not this one.");
-      },
-    });
-    const prompt = definePrompt({ key: "rows", sections: [{ key: "task", text: "Insert.", tools: [insert] }] }).bind();
-    const attempt = async (n: number, isLost: boolean): Promise<unknown> => {
-      const aborting = new AbortController();
-      const drive: Drive = async (run) => {
-        await call(run, "c1", "insert", n);
-        if (isLost) aborting.abort();
-        return done("Inserted.");
+  it.each(["apart", "together"])(
+    "RSM-10 rows that a lost turn committed are named, with the file %s",
+    async (place) => {
+      const path = await folder();
+      await using journal = sqliteJournal(join(path, "runs.db"));
+      const rows = sqliteResource(place === "together" ? journal : join(path, "rows.db"), {
+        migrate: ["CREATE TABLE rows (n)"],
+      });
+      const insert = defineTool({
+        name: "insert",
+        description: "Inserts.",
+        input: z.object({ n: z.number() }),
+        transactional: true,
+        uses: [SqliteDatabase],
+        execute({ n }, { resources }) {
+          resources.get(SqliteDatabase).run("INSERT INTO rows VALUES (?)", n);
+          if (n === 0) throw new Error("Not this one.");
+        },
+      });
+      const prompt = definePrompt({
+        key: "rows",
+        sections: [{ key: "task", text: "Insert.", tools: [insert] }],
+      }).bind();
+      const attempt = async (n: number, isLost: boolean): Promise<unknown> => {
+        const aborting = new AbortController();
+        const drive: Drive = async (run) => {
+          await call(run, "c1", "insert", n);
+          if (isLost) aborting.abort();
+          return done("Inserted.");
+        };
+        const options = { run: journal.run("r"), resources: [rows], signal: aborting.signal };
+        return agentOf(drive)
+          .evaluate(prompt, options)
+          .then(
+            ({ output }) => output,
+            (error: unknown) => error,
+          );
       };
-      const options = { run: journal.run("r"), resources: [rows], signal: aborting.signal };
-      return agentOf(drive)
-        .evaluate(prompt, options)
-        .then(
-          ({ output }) => output,
-          (error: unknown) => error,
-        );
-    };
-    // What failed was undone, and the turn begins again.
-    expect(await attempt(0, true)).toMatchObject({ code: "aborted" });
-    expect(await attempt(1, true)).toMatchObject({ code: "aborted" });
-    expect(await attempt(2, false)).toMatchObject({ code: "run", reason: "agent" });
-    expect((await listed(journal.entries("r"))).filter(({ kind }) => kind === "committed")).toHaveLength(1);
-  });
+      // What failed was undone, and the turn begins again.
+      expect(await attempt(0, true)).toMatchObject({ code: "aborted" });
+      expect(await attempt(1, true)).toMatchObject({ code: "aborted" });
+      expect(await attempt(2, false)).toMatchObject({ code: "run", reason: "agent" });
+      expect((await listed(journal.entries("r"))).filter(({ kind }) => kind === "committed")).toHaveLength(1);
+    },
+  );
 });

@@ -41,7 +41,11 @@ const noting = (name: string, answer: string) => {
     if (turn === 2) return { text: answer };
     return { toolCalls: [{ id: `c${turn}`, name: "note", arguments: { text: `${name} ${turn}` } }] };
   };
-  return modelAdapter({ ...scriptedModel(Array.from({ length: 9 }, () => step as unknown as ScriptedStep)), name, model: name });
+  return modelAdapter({
+    ...scriptedModel(Array.from({ length: 9 }, () => step as unknown as ScriptedStep)),
+    name,
+    model: name,
+  });
 };
 const chain = (answer = "no JSON") =>
   fallback([noting("first", answer), noting("second", '{"sum":2}')], { on: ["output"] });

@@ -1,13 +1,5 @@
 // A run beside what else an evaluation may have: several models, a shortened history, streams, limits, secrets.
-import {
-  deadlineIn,
-  definePrompt,
-  defineSection,
-  defineTool,
-  Filesystem,
-  provide,
-  trackBudget,
-} from "@proviso/core";
+import { deadlineIn, definePrompt, defineSection, defineTool, Filesystem, provide, trackBudget } from "@proviso/core";
 import { memoryJournal } from "@proviso/journal";
 import { replay } from "@proviso/journal/testing";
 import { memoryFilesystem, modelAdapter } from "@proviso/runtime";

@@ -117,7 +117,11 @@ async function cutOff(entries: readonly JournalEntry[], count: number): Promise<
   return createJournal(store);
 }
 
-const all = ["Survey 0", ...["a", "b"].flatMap((name) => [0, 1, 2, 3].map((turn) => `Part ${name} ${turn}`)), "Survey 1"];
+const all = [
+  "Survey 0",
+  ...["a", "b"].flatMap((name) => [0, 1, 2, 3].map((turn) => `Part ${name} ${turn}`)),
+  "Survey 1",
+];
 
 describe("a call with evaluations inside that is run again", () => {
   it("RSM-9 is run as one, and no answer that was kept is asked for again", async () => {
@@ -135,7 +139,9 @@ describe("a call with evaluations inside that is run again", () => {
       expect(usage.totalTokens).toBeGreaterThan(0);
       expect(world.requests, `${count} entries`).toEqual(all.slice(kept));
       // The calls inside are run again, each under its key of then.
-      const isOver = entries.slice(0, count).some(({ kind, evaluationId }) => kind === "committed" && evaluationId === entries[0]?.evaluationId);
+      const isOver = entries
+        .slice(0, count)
+        .some(({ kind, evaluationId }) => kind === "committed" && evaluationId === entries[0]?.evaluationId);
       expect(world.keys).toEqual(isOver ? [] : first.keys);
       const session = await cut.session("r", { slices: [notes] });
       expect(session.get(notes)).toEqual((await journal.session("r", { slices: [notes] })).get(notes));
@@ -160,7 +166,10 @@ describe("a call with evaluations inside that is run again", () => {
         },
       });
       const evaluation = modelOf(counting).evaluate(prompt, { run: journal.run("r"), signal: aborting.signal });
-      const outcome = await evaluation.then(({ text }) => text, () => undefined);
+      const outcome = await evaluation.then(
+        ({ text }) => text,
+        () => undefined,
+      );
       if (outcome !== undefined) break;
     }
     expect(ended).toBeGreaterThan(2);
@@ -217,7 +226,13 @@ describe("a decision inside a call", () => {
         .catch((thrown: unknown) => thrown);
       expect(error).toMatchObject({
         reason: "suspended",
-        pending: { tool: "step", callId: "t1", question: "May it?", input: { of: "Part b", turn: 1 }, about: "decision" },
+        pending: {
+          tool: "step",
+          callId: "t1",
+          question: "May it?",
+          input: { of: "Part b", turn: 1 },
+          about: "decision",
+        },
       });
       expect(live.at(-1)).toMatchObject({ type: "run.suspended", callId: "t1", name: "step", question: "May it?" });
       // All that the call had done is undone, and is done again under the same keys.
@@ -233,7 +248,9 @@ describe("a decision inside a call", () => {
 
       await journal.resolve((error as RunError).pending?.token ?? "", allow());
       const later = newWorld();
-      const { text } = await modelOf(later).evaluate(promptOf(later, { tool, decide: wait }), { run: journal.run("r") });
+      const { text } = await modelOf(later).evaluate(promptOf(later, { tool, decide: wait }), {
+        run: journal.run("r"),
+      });
       expect(text).toBe("Surveyed.");
       // Requests before the question are answered from the record.
       expect(later.requests).toEqual(all.slice(7));

@@ -104,12 +104,12 @@ it("JRN-6 a decision whose input shows a secret of the journal is refused: the h
 });
 
 it("JRN-6 RPL-8 an answer with secrets in it is streamed while it comes, and replays piece by piece without them", async () => {
-  const spelled = [...`I say ${secret}, hunter2- and ${secret.slice(0, 9)}`];
+  const spelled = `I say ${secret}, hunter2- and ${secret.slice(0, 9)}`;
   await fc.assert(
     fc.asyncProperty(fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 8, maxLength: 40 }), async (sizes) => {
-      const letters = [...spelled];
-      const pieces = sizes.map((size) => letters.splice(0, size).join("")).filter((text) => text !== "");
-      pieces.push(letters.join(""));
+      let at = 0;
+      const pieces = sizes.map((size) => spelled.slice(at, (at += size))).filter((text) => text !== "");
+      pieces.push(spelled.slice(at));
       const text = pieces.join("");
       const journal = memoryJournal();
       const adapter = modelAdapter(

@@ -74,16 +74,19 @@ test("FLT-3 JRN-10 a run that another process works on is cancelled: it begins n
   const worker = started(path, "work");
   await worker.line("call 2");
   const cancels = await Promise.all([journal.cancel("r", "Enough."), journal.cancel("r")]);
-  expect(cancels.toSorted()).toEqual([false, true]);
+  expect(cancels.filter(Boolean)).toEqual([true]);
   const before = worker.lines().length;
   expect(await worker.last()).toBe("failed aborted");
   // The one that was about to begin when it was cancelled, and none behind it.
   expect(worker.lines().length - 1 - before).toBeLessThanOrEqual(1);
   expect(await journal.describe("r")).toMatchObject({ state: "cancelled" });
   expect(await journal.cancel("r")).toBe(false);
-  await expect(modelAdapter(countingModel).evaluate(counting(() => {}), { run: journal.run("r") })).rejects.toMatchObject(
-    { code: "option" },
-  );
+  await expect(
+    modelAdapter(countingModel).evaluate(
+      counting(() => {}),
+      { run: journal.run("r") },
+    ),
+  ).rejects.toMatchObject({ code: "option" });
 });
 
 test("RSM-7 RSM-8 a run that another process works on is busy, and one that is removed under it is fenced", async () => {
@@ -91,7 +94,11 @@ test("RSM-7 RSM-8 a run that another process works on is busy, and one that is r
   await using journal = sqliteJournal(path);
   const worker = started(path, "work");
   await worker.line("call 1");
-  const evaluate = () => modelAdapter(countingModel).evaluate(counting(() => {}), { run: journal.run("r") });
+  const evaluate = () =>
+    modelAdapter(countingModel).evaluate(
+      counting(() => {}),
+      { run: journal.run("r") },
+    );
   await expect(evaluate()).rejects.toMatchObject({ code: "run", reason: "busy" });
   await journal.remove("r");
   expect(await worker.last()).toBe("failed run fenced");
@@ -127,7 +134,8 @@ test("SUS-2 of two processes that decide at once one does, and a third goes on w
     ({ reason }: { readonly reason: string }) => reason,
   );
   const came = [...(await Promise.all(deciders.map(({ last }) => last()))), await own];
-  expect(came.toSorted()).toEqual(["resolved", "token", "token"]);
+  expect(came.filter((word) => word === "resolved")).toHaveLength(1);
+  expect(came.filter((word) => word === "token")).toHaveLength(2);
   const worker = started(path, "waits");
   await worker.line("call 5");
   // It is decided, and under way.

@@ -19,7 +19,8 @@ import type {
   Usage,
 } from "@proviso/core";
 import type { ModelCapabilities } from "@proviso/core/provider";
-import { addUsage, countUsage, messageOf, noUsage, type RestoreFault } from "@proviso/core/internal";
+import { addUsage, countUsage, noUsage, type RestoreFault } from "@proviso/core/internal";
+import { closeRun } from "./closing.ts";
 import type { RunFiles } from "./content/contract.ts";
 import type { Fitting } from "./context/contract.ts";
 import type { Conversation } from "./conversation.ts";
@@ -31,7 +32,7 @@ import type { Observing } from "./observing/contract.ts";
 import type { Opened, RenderInputs } from "./rendering.ts";
 import type { ResourceContext } from "./resources/asking.ts";
 import type { SessionCore } from "./session/session-core.ts";
-import { noEnclosing, type Enclosing } from "./transactions/enclosing.ts";
+import type { Enclosing } from "./transactions/enclosing.ts";
 import type { Transaction } from "./transactions/transaction.ts";
 import type { Prices } from "./prices.ts";
 import type { Tape } from "./recording/contract.ts";
@@ -276,33 +277,4 @@ function costOf({ prices, world: { clock } }: Run, usage: Usage): number | undef
   const current = prices.current();
   const costUsd = current?.known === true ? current.priceOf(usage, clock.now()) : NaN;
   return Number.isFinite(costUsd) ? costUsd : undefined;
-}
-
-/**
- * What goes on behind the evaluation's end, a rollback for example, needs the resources until it is done. undefined:
- * nothing had to be waited for. Never throws, and never rejects.
- */
-function closeRun(run: Run, behind: ReadonlySet<Promise<unknown>>): Promise<void> | undefined {
-  const { nesting, resources, limits } = run;
-  let closing: Promise<void> | undefined;
-  // What its calls have begun may outlive it by far, and keeps it.
-  run.enclosing = noEnclosing;
-  // Resources may have to be restored with the call around, which closes them when it has ended.
-  const failed = (error: unknown): void => run.log("error", { error: messageOf(error) }, "resource.close.failed");
-  try {
-    const around = nesting?.transaction;
-    if (around !== undefined && !around.ended) around.closings.push(() => resources.close());
-    else closing = behind.size === 0 ? resources.close() : Promise.all(behind).then(() => resources.close());
-    const endings = run.endings?.map((end) => end().catch(failed));
-    if (endings !== undefined) closing = Promise.all([closing, ...endings]).then(() => {});
-    if (closing !== undefined)
-      return run
-        .withinGrace(closing, failed)
-        .catch(failed)
-        .then(() => limits.close());
-  } catch (error) {
-    failed(error);
-  }
-  limits.close();
-  return undefined;
 }

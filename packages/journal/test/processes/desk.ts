@@ -24,14 +24,16 @@ if (mode === "resolve") {
   });
   const prompt = counting((n) => print("call", n));
   const policies = mode === "waits" ? [sixth] : [];
-  const came = await modelAdapter(countingModel).evaluate(prompt, { run: journal.run("r"), policies }).then(
-    ({ text }) => `ended ${text}`,
-    (error: unknown) => {
-      if (error instanceof RunError && error.pending !== undefined) return `suspended ${error.pending.token}`;
-      if (error instanceof RunError) return `failed ${error.code} ${error.reason}`;
-      return isEvaluationFailure(error) ? `failed ${error.code}` : String(error);
-    },
-  );
+  const came = await modelAdapter(countingModel)
+    .evaluate(prompt, { run: journal.run("r"), policies })
+    .then(
+      ({ text }) => `ended ${text}`,
+      (error: unknown) => {
+        if (error instanceof RunError && error.pending !== undefined) return `suspended ${error.pending.token}`;
+        if (error instanceof RunError) return `failed ${error.code} ${error.reason}`;
+        return isEvaluationFailure(error) ? `failed ${error.code}` : String(error);
+      },
+    );
   await print(came);
 }
 await journal.close();

@@ -82,7 +82,7 @@ export class EffectRecord {
     const isTogether = isAllIn(together, transaction);
     for (const callId of held) {
       this.#changed(run, callId, transaction);
-      // A turn of an agent may be lost although its calls were committed: then it tells that they were.
+      // A turn of an agent may be lost although its calls were committed: this shows that they were.
       if (isTogether && !this.#keeper.isInTurn) continue;
       const idempotencyKey = this.#keys.get(callId) ?? "";
       this.#keeper.append(run.evaluationId, { kind: "finished", turn: run.turn, callId, idempotencyKey });
@@ -126,7 +126,7 @@ export class EffectRecord {
 /** Whether what a call of an agent did may be there although its turn does not stand, and not be done again. */
 export function stays(tool: Tool | undefined, isDurable: boolean): boolean {
   if (tool?.readOnly === true || tool?.idempotent === true) return false;
-  // All that it did is undone with the process, but for what was committed.
+  // What it did is undone with the process, but for what was committed.
   return tool?.transactional !== true || isDurable;
 }
 

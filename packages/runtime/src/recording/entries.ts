@@ -120,7 +120,7 @@ export type EntryContent =
       readonly same: number;
       /** A hash of each other message, then of the tools, the choice and the output where they are others. */
       readonly hashes: readonly string[];
-      /** In a call: what the request is, and where the evaluation stands. The same request there has the same key again. */
+      /** What the request of an evaluation inside a call is, and where that stands: the same one has the same key again. */
       readonly key?: string;
       /** Whether an agent is asked: all up to its answer is one step. Default false. */
       readonly isAgent?: true;

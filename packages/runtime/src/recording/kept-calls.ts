@@ -10,6 +10,7 @@ import type { KeptCalls } from "./contract.ts";
 import type { EntryOf, JournalEntry } from "./entries.ts";
 import type { Prefix } from "./prefix.ts";
 import { restoredFailure } from "./tape-limits.ts";
+import { undoneAmong, type Fate } from "./undone.ts";
 
 /** How entries of the record reach session and listeners. */
 export interface Delivery {
@@ -19,8 +20,8 @@ export interface Delivery {
   /** Events of the application that the record has already. */
   readonly delivering: WeakSet<object>;
   timed(at: number): void;
-  /** A piece of what an agent said while its call ran, or what it had produced when a limit ended its turn. */
-  said?(entry: EntryOf<"delta"> | EntryOf<"stopped">): void;
+  /** An agent streamed while its call ran, or a limit ended its turn. */
+  passed?(entry: EntryOf<"delta"> | EntryOf<"stopped">): void;
 }
 
 /** Why calls cannot be brought back. */
@@ -56,7 +57,7 @@ export async function keptCalls(
     if (entry.kind === "resumed") continue;
     delivery.timed(entry.at);
     const isOwn = entry.evaluationId === run.evaluationId;
-    if (isOwn && (entry.kind === "delta" || entry.kind === "stopped")) delivery.said?.(entry);
+    if (isOwn && (entry.kind === "delta" || entry.kind === "stopped")) delivery.passed?.(entry);
     if (entry.kind === "stopped") stop ??= restoredFailure(entry.failure);
     if (entry.kind === "lasting") await run.endAttempt?.();
     if (entry.kind === "changed" && isOwn) {
@@ -124,88 +125,6 @@ function endsIn(
   return ends;
 }
 
-/**
- * What became of an event: "undone" with a failed call, which had emitted it itself or in an evaluation inside it, so that
- * logs alone have it; "vetoed", so that no state has it; undefined: it stands.
- */
-type Fate = "undone" | "vetoed" | undefined;
-
-/** The events that do not stand. */
-function undoneAmong(entries: readonly JournalEntry[]): ReadonlyMap<JournalEntry, Fate> {
-  const keyOf = (evaluationId: string, callId: string): string => JSON.stringify([evaluationId, callId]);
-  const parents = new Map<string, { readonly evaluationId: string; readonly callId: string }>();
-  for (const entry of entries) {
-    if (entry.kind === "event" && entry.event.parent !== undefined) parents.set(entry.evaluationId, entry.event.parent);
-  }
-  const undone = new Map<JournalEntry, Fate>();
-  /** Whether the call whose events come before this place succeeds, by call. */
-  const succeeds = new Map<string, boolean>();
-  const open = openedAmong(entries, keyOf);
-  const restarted = restartedAmong(entries);
-  const isUndone = (evaluationId: string, callId: string | undefined, place: number): boolean => {
-    if (callId !== undefined) {
-      const key = keyOf(evaluationId, callId);
-      if (succeeds.get(key) === false || place >= (open.get(key) ?? Infinity)) return true;
-    }
-    if (restarted.get(evaluationId)?.some(({ from, to }) => from <= place && place < to) === true) return true;
-    const parent = parents.get(evaluationId);
-    if (parent === undefined || parent.evaluationId === evaluationId) return false;
-    return isUndone(parent.evaluationId, parent.callId, place);
-  };
-  for (let place = entries.length - 1; place >= 0; place--) {
-    const entry = entries[place] as JournalEntry;
-    if (entry.kind !== "event" || entry.event.type === "run.suspended") continue;
-    const { event, evaluationId } = entry;
-    const callId = "callId" in event ? event.callId : undefined;
-    if (event.type === "tool.invoked") {
-      const key = keyOf(evaluationId, event.callId);
-      // A success that could not be recorded is followed by its failure.
-      const isVetoed = succeeds.has(key);
-      if (isVetoed) undone.set(entry, "vetoed");
-      else if (isUndone(evaluationId, undefined, place)) undone.set(entry, "undone");
-      if (!isVetoed) succeeds.set(key, event.result.success);
-      continue;
-    }
-    if (isUndone(evaluationId, event.type === "feedback.given" ? undefined : callId, place)) undone.set(entry, "undone");
-    if (event.type === "tool.requested" && callId !== undefined) succeeds.delete(keyOf(evaluationId, callId));
-  }
-  return undone;
-}
-
-/** What evaluations did before they began again with another model, by evaluation. */
-function restartedAmong(
-  entries: readonly JournalEntry[],
-): ReadonlyMap<string, readonly { readonly from: number; readonly to: number }[]> {
-  const since = new Map<string, number>();
-  const restarted = new Map<string, { readonly from: number; readonly to: number }[]>();
-  for (const [place, entry] of entries.entries()) {
-    if (entry.kind !== "event") continue;
-    const { event, evaluationId } = entry;
-    const isAgain = event.type === "evaluation.restarted";
-    if (isAgain) {
-      const before = restarted.get(evaluationId) ?? [];
-      restarted.set(evaluationId, [...before, { from: since.get(evaluationId) ?? 0, to: place }]);
-    }
-    if (isAgain || event.type === "prompt.rendered") since.set(evaluationId, place + 1);
-  }
-  return restarted;
-}
-
-/** The calls that have no end, and where they begin: what a suspended run, or a process that ended, had begun is undone. */
-function openedAmong(
-  entries: readonly JournalEntry[],
-  keyOf: (evaluationId: string, callId: string) => string,
-): ReadonlyMap<string, number> {
-  const open = new Map<string, number>();
-  for (const [place, entry] of entries.entries()) {
-    if (entry.kind !== "event") continue;
-    const { event, evaluationId } = entry;
-    if (event.type === "tool.requested") open.set(keyOf(evaluationId, event.callId), place);
-    else if (event.type === "tool.invoked") open.delete(keyOf(evaluationId, event.callId));
-  }
-  return open;
-}
-
 /** What a successful call had dispatched was reduced before its end, and is delivered after it. */
 function emitSuccess(event: ToolInvoked, after: readonly JournalEntry[], delivery: Delivery): void {
   const { core } = delivery.run;
@@ -220,7 +139,8 @@ function emitSuccess(event: ToolInvoked, after: readonly JournalEntry[], deliver
   for (const each of dispatched) {
     delivery.delivering.add(each);
     // Listeners receive it when the attempt counts.
-    if (attempt !== undefined) attempt.pendingEvents.push({ event: each, by: { watch, observing }, callId: event.callId });
+    if (attempt !== undefined)
+      attempt.pendingEvents.push({ event: each, by: { watch, observing }, callId: event.callId });
     else if (delivery.isEmitted) {
       core.notify(each);
       watch?.({ type: "app", event: each });

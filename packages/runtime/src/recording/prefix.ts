@@ -2,7 +2,17 @@
 import type { EntryContent, EntryOf, JournalEntry } from "./entries.ts";
 
 /** Kinds that the evaluation comes to by itself, in the order of the record. */
-const met = new Set<EntryContent["kind"]>(["event", "asked", "called", "delta", "answered", "waited", "drew", "checked", "stopped"]);
+const met = new Set<EntryContent["kind"]>([
+  "event",
+  "asked",
+  "called",
+  "delta",
+  "answered",
+  "waited",
+  "drew",
+  "checked",
+  "stopped",
+]);
 
 function isMet(entry: JournalEntry): boolean {
   return met.has(entry.kind) && !isResumption(entry);

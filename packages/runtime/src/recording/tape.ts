@@ -4,13 +4,9 @@ import {
   type AppEvent,
   type EvaluateOptions,
   type EvaluationFailure,
-  type PolicyDecision,
   type Prompt,
   type PromptOverride,
   type RunFacts,
-  type Suspension,
-  type ToolCall,
-  type ToolReturn,
 } from "@proviso/core";
 import { isFrameworkEventType } from "@proviso/core/internal";
 import type { World } from "../environment.ts";
@@ -19,19 +15,14 @@ import { abortedFailure, errorOf, type Failure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
 import type { Run, Setup } from "../run.ts";
 import type { SessionCore } from "../session/session-core.ts";
-import type { Transaction } from "../transactions/transaction.ts";
 import { begunEntry } from "./begun.ts";
-import type { EvaluationOutcome, HandlerParts, KeptCalls, PolicyQuestion, Tape } from "./contract.ts";
-import { canWait, Decisions, suspendedFault } from "./decisions.ts";
-import { deltaOf } from "./deltas.ts";
+import type { EvaluationOutcome, Tape } from "./contract.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
-import { runError, TapeFault } from "./fault.ts";
-import { recordedHandler } from "./handler.ts";
-import { emitEntry, emitUndone, keptCalls, type Delivery } from "./kept-calls.ts";
+import { runError } from "./fault.ts";
 import { recordedSession, type RecordedSession } from "./session.ts";
 import { goesOn } from "./standing.ts";
 import { stepsIn } from "./steps.ts";
-import { TapeAnswers } from "./tape-answers.ts";
+import { TapeCalls } from "./tape-calls.ts";
 import type { TapeOptions } from "./tape-entries.ts";
 import { RecordedLimits, restoredFailure, savedFailure, type Asked } from "./tape-limits.ts";
 
@@ -42,8 +33,7 @@ function cancelledError(run: Run, { reason }: AbortSignal): EvaluationFailure {
 }
 
 /** The record of one run, as its evaluation goes through it. */
-export class RecordedTape extends TapeAnswers implements Tape<Run> {
-  readonly #decisions: Decisions;
+export class RecordedTape extends TapeCalls implements Tape<Run> {
   readonly #options: EvaluateOptions;
   #session: RecordedSession | undefined;
   #stopListening: (() => void) | undefined;
@@ -51,7 +41,6 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
   constructor(source: RunSource, opened: OpenedSource, world: World, { options, evaluationId }: TapeOptions) {
     super(source, opened, world, evaluationId);
     this.#options = options;
-    this.#decisions = new Decisions(this.runId, opened.suspended ?? [], () => this.clock.now());
   }
 
   setup<S extends Pick<Setup, "world">>(setup: S): S {
@@ -136,98 +125,8 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
     return why;
   }
 
-  calls(run: Run, calls: readonly ToolCall[]): Promise<KeptCalls | undefined> | undefined {
-    this.assertNoFault();
-    if (run.isInside) return undefined;
-    if (this.prefix.peek() === undefined) this.goLive();
-    if (this.isLive) {
-      this.#assertArguments();
-      return undefined;
-    }
-    return this.#keptCalls(run, calls);
-  }
-
-  async #keptCalls(run: Run, calls: readonly ToolCall[]): Promise<KeptCalls | undefined> {
-    if (this.lasting) await run.endAttempt?.();
-    const delivery: Delivery = { ...this.deliveryTo(run), said: (entry) => this.#said(entry) };
-    const kept = await keptCalls(run, calls, this.prefix, delivery);
-    if (typeof kept === "object" && "fault" in kept) return this.fail(new TapeFault("state", kept.fault));
-    if (this.prefix.isEmpty()) this.goLiveUnlessEnded();
-    else this.prefix.passResumption();
-    if (kept === undefined || kept.answers.includes(undefined)) {
-      if (this.isReplay) this.#suspendedAgain(delivery);
-      if (this.prefix.peek() === undefined) this.goLive();
-      else
-        this.diverge({
-          what: "call",
-          path: "",
-          recorded: this.prefix.peek()?.kind,
-          now: calls.map(({ name }) => name),
-        });
-      this.#assertArguments();
-    }
-    return kept;
-  }
-
-  /** What an agent had said while its call ran, or produced when a limit ended its turn. */
-  #said(entry: Parameters<NonNullable<Delivery["said"]>>[0]): void {
-    if (entry.kind === "delta") this.onDelta?.(deltaOf(entry));
-    else if (entry.produced !== undefined) this.turn?.hasProduced(entry.produced);
-  }
-
-  /** @throws where the calls that are about to run would not get what the model asked for. */
-  #assertArguments(): void {
-    if (!this.answerIsRedacted) return;
-    const why = "the arguments of a call that has not run yet were hidden";
-    this.fail(new TapeFault("redacted", `The run "${this.runId}" cannot go on: ${why}.`));
-  }
-
-  /** A replay ends where the run was suspended. */
-  #suspendedAgain(delivery: Delivery): void {
-    const rest = this.prefix.entries.slice(this.prefix.at);
-    const suspended = rest.find((entry) => entry.kind === "suspended");
-    if (suspended === undefined) return;
-    for (const entry of rest) {
-      delivery.timed(entry.at);
-      const isUndone = entry.kind === "event" && (entry.evaluationId !== this.evaluationId || "callId" in entry.event);
-      if (isUndone && entry.event.type !== "run.suspended") emitUndone(entry, delivery);
-      else emitEntry(entry, delivery);
-    }
-    this.fail(suspendedFault(this.runId, suspended.pending, ""));
-  }
-
-  handler<Invocation>(run: Run, parts: HandlerParts<Invocation>): Invocation | Promise<Invocation> {
-    return recordedHandler(this, run, parts);
-  }
-
-  decided(run: Run, question: PolicyQuestion): PolicyDecision | undefined {
-    return this.#decisions.decided(run, question, this.isInTurn);
-  }
-
-  decidedResult(run: Run, call: ToolCall): ToolReturn<unknown> | undefined {
-    return this.#decisions.result(run, call, this.isInTurn);
-  }
-
-  suspend(run: Run, question: PolicyQuestion, later: Suspension): void {
-    this.assertNoFault();
-    if (!canWait(run) || (this.isInTurn && this.effects.staysOfTurn)) return;
-    this.fail(this.#decisions.suspend(run, question, later, this.isInTurn));
-  }
-
   error(run: Run): EvaluationFailure | undefined {
     return this.fault && runError(run, this.runId, this.fault);
-  }
-
-  succeeded(run: Run, call: ToolCall, transaction: Transaction): void {
-    if (!run.isInside && this.fault === undefined) this.effects.succeeded(run, call, transaction);
-  }
-
-  committing(run: Run, transaction: Transaction): Promise<void> | undefined {
-    return this.fault === undefined ? this.effects.committing(run, transaction) : undefined;
-  }
-
-  committed(run: Run, transaction: Transaction): Promise<void> | undefined {
-    return this.effects.committed(run, transaction);
   }
 
   facts(): RunFacts {
@@ -261,7 +160,7 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
   /** The last that is kept of an attempt that waits: the question, and the event that says so. */
   async #suspended(run: Run): Promise<void> {
     const { fault } = this;
-    const { waitsFor } = this.#decisions;
+    const { waitsFor } = this.decisions;
     if (fault?.reason !== "suspended" || waitsFor === undefined || !this.isLive) return;
     this.fault = undefined;
     this.append(run.evaluationId, waitsFor);

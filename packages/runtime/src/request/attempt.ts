@@ -166,7 +166,7 @@ function begun(
     return outcome;
   };
   const racing = run.limits.race(ending, "request");
-  // In a record, what an agent's turn costs stands behind its calls.
+  // What an agent's turn costs stands behind its calls in a record.
   if (turn === undefined || run.tape === undefined) return racing.then(conclude);
   return racing.then((answer) => turn.idle().then(() => conclude(answer)));
 }

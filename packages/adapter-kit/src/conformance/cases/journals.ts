@@ -20,7 +20,9 @@ async function keptAndReplayed<Output>(
   await open(
     script,
     async ({ adapter, requests }) => {
-      const evaluated = async (options: object): Promise<readonly [PromptResponse<Output>, string, readonly string[]]> => {
+      const evaluated = async (
+        options: object,
+      ): Promise<readonly [PromptResponse<Output>, string, readonly string[]]> => {
         const session = createSession({ id: "conformance", slices: [notes] });
         const events = recordEvents(session);
         const response = await ask(adapter, prompt, { ...options, session }, way);
@@ -55,7 +57,10 @@ export const journalCases: readonly ConformanceCase[] = [
     run: (bench) =>
       keptAndReplayed(
         bench,
-        [{ toolCalls: [call("c1", "one"), call("c2", "bad"), call("c3", "two")], usage }, { text: "Done.", usage }] as ConformanceScript,
+        [
+          { toolCalls: [call("c1", "one"), call("c2", "bad"), call("c3", "two")], usage },
+          { text: "Done.", usage },
+        ] as ConformanceScript,
         toolPrompt,
       ),
   },
