@@ -53,7 +53,7 @@ export function checkAdapterOptions(options: AdapterOptions): void {
 export function checkJournal(journal: unknown): void {
   if (journal === undefined || typeof (journal as RunJournal | null)?.run === "function") return;
   throw new DefinitionError(
-    `The option journal must be a journal, memoryJournal() of "@proviso/journal" for example: not ${describeValue(journal)}.`,
+    `The option journal must be a journal of "@proviso/journal", not ${describeValue(journal)}.`,
   );
 }
 

@@ -12,7 +12,7 @@ import { checkOptionNames, isRecord } from "@proviso/core/provider";
 import { describeValue, messageOf, toJsonValue, type EvaluationPhase } from "@proviso/core/internal";
 import { rememberInternals } from "./nested/adapter-internals.ts";
 import { adapterOptionNames, checkJournal, type AdapterOptions } from "./adapter-options.ts";
-import { driveAgent, type AgentDriver } from "./agent.ts";
+import type { AgentDriver } from "./agent.ts";
 import { answerOf, type Drive, type DrivenSetup } from "./answering.ts";
 import { rememberHistory } from "./continued.ts";
 import { resolveEnvironment } from "./environment.ts";
@@ -105,7 +105,8 @@ export function agentAdapter(driver: AgentDriver, options: AdapterOptions = {}):
   checkDriver(driver, "agentAdapter needs an AgentDriver", agentDriverFields);
   const { reportsCost = false } = driver;
   const setup = { provider: driver, takesTools: true, nativeOutput: false, reportsCost, isModel: false };
-  return makeAdapter(setup, (run) => driveAgent(driver, run), options);
+  // What drives an agent is loaded with the first evaluation that asks one.
+  return makeAdapter(setup, async (run) => (await import("./agent.ts")).driveAgent(driver, run), options);
 }
 
 type Fields = Readonly<Record<string, "string" | "function" | "object">>;

@@ -24,7 +24,7 @@ import type { World } from "../environment.ts";
 import type { Failure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
 import type { SessionCore } from "../session/session-core.ts";
-import type { Transaction } from "../transactions/transaction.ts";
+import type { Transaction, TransactionOptions } from "../transactions/transaction.ts";
 import type { PolicyStep } from "./entries.ts";
 
 /** What came of an evaluation. */
@@ -145,8 +145,11 @@ export interface Tape<Run> extends TapeNumbers {
    * receive it: not where they did in an earlier attempt.
    */
   dispatched(run: Run, event: AppEvent, callId: string): boolean;
-  /** The evaluation does not begin again any more: it is about to change what outlives the process. */
-  lasts(run: Run): void;
+  /**
+   * Ends the attempt of an evaluation that may begin again, where calls are about to begin that may change what outlives the
+   * process. undefined: they do not.
+   */
+  endingAttempt(run: Run, resources: TransactionOptions["resources"]): Promise<void> | undefined;
   answer(run: Run, request: RecordedRequest): Promise<ModelResponse | ModelFailure>;
   /** An agent calls a tool, within its turn. `produced`: an estimate of its tokens so far. */
   called(run: Run, call: ToolCall, produced: number): void;

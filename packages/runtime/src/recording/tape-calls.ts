@@ -1,7 +1,7 @@
 // The calls of a recorded evaluation: those that the record answers, and those that run, with what is decided on them.
 import type { PolicyDecision, Suspension, ToolCall, ToolReturn } from "@proviso/core";
 import type { Run } from "../run.ts";
-import type { Transaction } from "../transactions/transaction.ts";
+import type { Transaction, TransactionOptions } from "../transactions/transaction.ts";
 import type { HandlerParts, KeptCalls, PolicyQuestion } from "./contract.ts";
 import { canWait, Decisions, suspendedFault } from "./decisions.ts";
 import { deltaOf } from "./deltas.ts";
@@ -100,6 +100,22 @@ export class TapeCalls extends TapeAnswers {
   }
 
   committed(run: Run, transaction: Transaction): Promise<void> | undefined {
-    return this.effects.committed(run, transaction);
+    // It may have joined while the call ran.
+    const isLasting = transaction.snapshots.some(({ resource }) => resource.durable === true);
+    const ending = isLasting ? this.#endAttempt(run) : undefined;
+    if (ending === undefined) return this.effects.committed(run, transaction);
+    return ending.then(() => this.effects.committed(run, transaction));
+  }
+
+  endingAttempt(run: Run, resources: TransactionOptions["resources"]): Promise<void> | undefined {
+    const isLasting = resources.some(({ mode, resource }) => mode === "write" && resource.durable === true);
+    return isLasting ? this.#endAttempt(run) : undefined;
+  }
+
+  /** From here on the evaluation does not begin again: a replay has to know that, since it has no resources. */
+  #endAttempt(run: Run): Promise<void> | undefined {
+    if (run.isInside || run.endAttempt === undefined) return undefined;
+    if (this.isLive) this.append(run.evaluationId, { kind: "lasting" });
+    return run.endAttempt();
   }
 }

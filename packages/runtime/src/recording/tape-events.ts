@@ -68,10 +68,6 @@ export class TapeEvents extends TapeEntries {
     return true;
   }
 
-  lasts(run: Run): void {
-    if (this.isLive && this.fault === undefined) this.append(run.evaluationId, { kind: "lasting" });
-  }
-
   /** Keeps a copy: an application's event may hold what changes later. */
   keepDispatched(evaluationId: string, event: AppEvent, callId: string | undefined): void {
     const copy = toJsonValue(event);

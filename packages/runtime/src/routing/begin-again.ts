@@ -6,10 +6,11 @@ import { failure, isFailure, errorOf, type Failure } from "../failures.ts";
 import { spent, whyNoMoreCalls } from "../failing.ts";
 import type { Answer } from "../response.ts";
 import type { Run } from "../run.ts";
-import { beginAttempt } from "../tools/begin.ts";
+import { placed } from "../tools/begin.ts";
 import { deliverEvents } from "../tools/recording.ts";
 import { endTransaction, rollback } from "../transactions/ending.ts";
-import type { Transaction } from "../transactions/transaction.ts";
+import type { LockMode } from "../transactions/lock.ts";
+import { beginTransaction, type Transaction } from "../transactions/transaction.ts";
 
 /** The one that an attempt asks first. */
 export interface Next {
@@ -61,6 +62,19 @@ export async function beginAgain(
     run.log("warn", { attempt, code, error: answer.message, ...next }, "prompt.restarted");
   }
   return once();
+}
+
+/**
+ * One transaction for all that an attempt does, so that the evaluation may begin again. Its calls are inside it; what
+ * outlives the process is not, where a record has such calls as done when they are.
+ */
+function beginAttempt(run: Run): ReturnType<typeof beginTransaction> {
+  const mode: LockMode = run.nesting?.readOnly === true ? "read" : "write";
+  const isRecorded = run.tape !== undefined && !run.isInside;
+  const participants = run.resources.participants().filter(({ resource }) => !isRecorded || resource.durable !== true);
+  const resources = participants.map((participant) => ({ ...participant, mode }));
+  const name = `the evaluation of ${run.promptName}`;
+  return beginTransaction(placed(run, [], { parent: undefined, name, sessionMode: mode, resources, mode }));
 }
 
 /** Whether all tools that succeeded may run once more. */

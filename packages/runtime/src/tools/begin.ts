@@ -17,27 +17,6 @@ import type { Accepted } from "./invocation.ts";
 
 type More = Pick<TransactionOptions, "parent" | "sessionMode">;
 
-/** One transaction for all that an attempt does, so that the evaluation may begin again. Its calls are inside it. */
-export function beginAttempt(run: Run): ReturnType<typeof beginTransaction> {
-  const mode: LockMode = run.nesting?.readOnly === true ? "read" : "write";
-  const participants = run.resources.participants().filter(({ resource }) => !endsAttempt(run, resource));
-  const resources = participants.map((participant) => ({ ...participant, mode }));
-  const name = `the evaluation of ${run.promptName}`;
-  return beginTransaction(placed(run, [], { parent: undefined, name, sessionMode: mode, resources, mode }));
-}
-
-/** Whether a resource outlives the process, in a run: the record has its changes as done when their call is. */
-function endsAttempt({ tape, isInside }: Run, { durable }: Participant["resource"]): boolean {
-  return tape !== undefined && !isInside && durable === true;
-}
-
-/** The attempt ends after a call that has changed what outlives the process: one that joined while the call ran, for example. */
-export function endAttemptAfter(run: Run, { snapshots }: Transaction): Promise<void> | undefined {
-  if (run.attempt === undefined || !snapshots.some(({ resource }) => endsAttempt(run, resource))) return undefined;
-  run.tape?.lasts(run);
-  return run.endAttempt?.();
-}
-
 /** One transaction for calls that go together, or why none can begin; at once where nothing has to be waited for. */
 export function beginCalls(
   run: Run,
@@ -74,12 +53,8 @@ function beginPrepared(
   more: More | undefined,
 ): ReturnType<typeof beginTransaction> {
   const options = optionsFor(run, calls, policies, more);
-  const isLasting = ({ mode, resource }: TransactionOptions["resources"][number]): boolean =>
-    mode === "write" && endsAttempt(run, resource);
-  if (run.endAttempt !== undefined && options.resources.some(isLasting)) {
-    run.tape?.lasts(run);
-    return run.endAttempt().then(() => beginPrepared(run, calls, policies, more));
-  }
+  const ending = run.endAttempt && run.tape?.endingAttempt(run, options.resources);
+  if (ending !== undefined) return ending.then(() => beginPrepared(run, calls, policies, more));
   const error = unguardedWrite(run, calls, options.resources);
   return error === undefined ? beginTransaction(options) : { error };
 }
@@ -175,7 +150,7 @@ function optionsFor(
  * Adds where a transaction of this evaluation stands, and whom it reports to. The fields are written one by one: V8
  * makes an object with more fields behind a spread several times slower.
  */
-function placed(
+export function placed(
   run: Run,
   callIds: readonly string[],
   { parent, name, sessionMode, resources, mode }: Omit<TransactionOptions, "id" | "core" | "startedIn" | "host">,

@@ -7,7 +7,7 @@ import { isFailure, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import { endTransaction, rollback } from "../transactions/ending.ts";
 import type { NotBegun, Transaction } from "../transactions/transaction.ts";
-import { beginCalls, beginEach, endAttemptAfter } from "./begin.ts";
+import { beginCalls, beginEach } from "./begin.ts";
 import type { Accepted, Invocation, Watched } from "./invocation.ts";
 import { invoke, requestedEvent } from "./run-call.ts";
 import { withFeedback } from "./feedback.ts";
@@ -135,7 +135,6 @@ async function commitRecorded(run: Run, transaction: Transaction, committing: Pr
     throw fault;
   }
   await endTransaction(transaction);
-  await endAttemptAfter(run, transaction);
   await run.tape?.committed(run, transaction);
 }
 
