@@ -1,22 +1,11 @@
-import {
-  DefinitionError,
-  type JournalRun,
-  type ProviderAdapter,
-  type ThrottlePolicy,
-  type ToolChoice,
-} from "@proviso/core";
+import { DefinitionError, type ProviderAdapter, type ThrottlePolicy, type ToolChoice } from "@proviso/core";
 import type { OptionNames } from "@proviso/core/provider";
 import { describeValue, messageOf } from "@proviso/core/internal";
 import { resolveEnvironment, type Environment } from "./environment.ts";
 import { checkToolChoice } from "./evaluate-options.ts";
 import { checkPricing, type TokenPrices } from "./prices.ts";
+import type { RunJournal } from "./recording/run-journal.ts";
 import { throttlePolicy } from "./request/policy.ts";
-
-/** What keeps evaluations as runs: any journal of `@proviso/journal`. */
-export interface RunJournal {
-  /** Makes a run, under an id that is made up. */
-  run(): JournalRun;
-}
 
 /** The last part of every adapter's options. */
 export interface AdapterOptions extends Environment {

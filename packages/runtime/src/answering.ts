@@ -1,9 +1,9 @@
 import type { ModelResponse } from "@proviso/core";
 import { isThenable } from "@proviso/core/internal";
-import type { RunJournal } from "./adapter-options.ts";
 import { missingParts } from "./completion.ts";
 import { failure, isFailure, type Failure } from "./failures.ts";
 import { parseOutput, repairRequest } from "./output/parse.ts";
+import type { RunJournal } from "./recording/run-journal.ts";
 import { refusedSetting } from "./request/settings.ts";
 import type { Answer } from "./response.ts";
 import type { Run, Setup } from "./run.ts";

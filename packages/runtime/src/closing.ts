@@ -1,12 +1,27 @@
 import { messageOf } from "@proviso/core/internal";
-import type { Run } from "./run.ts";
-import { noEnclosing } from "./transactions/enclosing.ts";
+import type { WithinGrace } from "./grace.ts";
+import type { Limits } from "./limits.ts";
+import type { LogLevel } from "./logging.ts";
+import type { ResourceContext } from "./resources/asking.ts";
+import { noEnclosing, type Enclosing } from "./transactions/enclosing.ts";
+import type { Transaction } from "./transactions/transaction.ts";
+
+/** What of an evaluation has to be closed. */
+interface Closing {
+  readonly nesting: { readonly transaction: Transaction | undefined } | undefined;
+  readonly resources: ResourceContext;
+  readonly limits: Limits;
+  enclosing: Enclosing;
+  readonly endings: readonly (() => Promise<void>)[] | undefined;
+  readonly withinGrace: WithinGrace;
+  readonly log: (level: LogLevel, fields: object, message: string) => void;
+}
 
 /**
  * What goes on behind the evaluation's end, a rollback for example, needs the resources until it is done. undefined:
  * nothing had to be waited for. Never throws, and never rejects.
  */
-export function closeRun(run: Run, behind: ReadonlySet<Promise<unknown>>): Promise<void> | undefined {
+export function closeRun(run: Closing, behind: ReadonlySet<Promise<unknown>>): Promise<void> | undefined {
   const { nesting, resources, limits } = run;
   let closing: Promise<void> | undefined;
   // What its calls have begun may outlive it by far, and keeps it.

@@ -2,9 +2,9 @@
 import { DefinitionError, type EvaluateOptions, type JournalRun, type Prompt } from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
 import { isRecord } from "@proviso/core/provider";
-import type { RunJournal } from "../adapter-options.ts";
 import type { Run, Setup } from "../run.ts";
 import type { Tape } from "./contract.ts";
+import type { RunJournal } from "./run-journal.ts";
 
 /** "run" begins or continues, "replay" only reads, "fork" begins with entries of another run. */
 export type RunMode = "run" | "replay" | "fork";

@@ -100,7 +100,7 @@ export class TapeCalls extends TapeAnswers {
   }
 
   committed(run: Run, transaction: Transaction): Promise<void> | undefined {
-    // It may have joined while the call ran.
+    // A resource may have joined while the call ran.
     const isLasting = transaction.snapshots.some(({ resource }) => resource.durable === true);
     const ending = isLasting ? this.#endAttempt(run) : undefined;
     if (ending === undefined) return this.effects.committed(run, transaction);
@@ -112,7 +112,7 @@ export class TapeCalls extends TapeAnswers {
     return isLasting ? this.#endAttempt(run) : undefined;
   }
 
-  /** From here on the evaluation does not begin again: a replay has to know that, since it has no resources. */
+  /** The evaluation does not begin again from here on: the record says so, since a replay has no resources. */
   #endAttempt(run: Run): Promise<void> | undefined {
     if (run.isInside || run.endAttempt === undefined) return undefined;
     if (this.isLive) this.append(run.evaluationId, { kind: "lasting" });
