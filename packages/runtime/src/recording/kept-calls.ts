@@ -157,7 +157,8 @@ function emitAgain(event: FrameworkEvent, { run, isEmitted }: Delivery, fate?: F
   else if (fate === "undone") reduceInLogs(core, whole);
   if (!isEmitted) return;
   core.notify(whole);
-  watch?.(whole as never);
+  // A stream has the events of its own evaluation alone.
+  if (whole.parent === undefined) watch?.(whole as never);
 }
 
 /** Reduces an event and takes it back: logs keep what is rolled back. */

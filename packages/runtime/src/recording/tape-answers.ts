@@ -157,6 +157,8 @@ export class TapeAnswers extends TapeEvents {
         return value.costUsd;
       }
       if (entry !== undefined) return undefined;
+      // The answer was the last that stands: what it costs is found out now.
+      this.goLiveUnlessEnded();
     }
     const costUsd = compute();
     if (costUsd !== undefined && this.isLive && this.fault === undefined) {
