@@ -1,5 +1,5 @@
 // A journal over a store. What a run is, and what stands of it, is the runtime's affair.
-import { DefinitionError, JournalError, NotSupportedError, type JournalRun } from "@proviso/core";
+import { DefinitionError, JournalError, type JournalRun } from "@proviso/core";
 import { checkOptionNames } from "@proviso/core/provider";
 import { describeValue } from "@proviso/core/internal";
 import { openSecrets, redactionOf, systemId } from "@proviso/runtime/internal";
@@ -111,8 +111,11 @@ function runsOf(shared: Shared): Pick<Journal, "run" | "replay" | "fork"> {
     },
     replay(id, replay: ReplayOptions = {}) {
       checkOptionNames("replay", replay, { tools: true });
-      if (replay.tools === "run") throw new NotSupportedError('tools: "run"');
-      return made({ id: runId(id), mode: "replay", takeOver: false });
+      const { tools = "recorded" } = replay;
+      if (tools !== "recorded" && tools !== "run") {
+        throw new DefinitionError(`replay: tools must be "recorded" or "run", not ${describeValue(tools)}.`);
+      }
+      return made({ id: runId(id), mode: "replay", takeOver: false, runsTools: tools === "run" });
     },
     fork(id, fork: ForkOptions) {
       checkOptionNames("fork", fork, { at: true, result: true, id: true });

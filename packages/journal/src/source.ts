@@ -47,6 +47,8 @@ export interface SourceOptions {
   readonly takeOver: NonNullable<RunOptions["takeOver"]>;
   /** Whether it goes on where what is asked for is not what was recorded. */
   readonly adopts?: boolean | undefined;
+  /** Whether a replay runs handlers and policies again. */
+  readonly runsTools?: boolean | undefined;
   /** The step that a fork begins with; undefined: it is none. */
   readonly from?:
     | { readonly id: string; readonly at: number; readonly result: ToolReturn<unknown> | undefined }
@@ -62,6 +64,7 @@ class JournalSource implements RunSource {
   readonly mode: RunSource["mode"];
   readonly payloads: boolean;
   readonly adopts: boolean;
+  readonly runsTools: boolean;
   readonly secrets: RunSource["secrets"];
   readonly together: RunSource["together"];
   readonly #shared: Shared;
@@ -82,6 +85,7 @@ class JournalSource implements RunSource {
     this.mode = options.mode;
     this.payloads = shared.payloads;
     this.adopts = options.adopts === true;
+    this.runsTools = options.runsTools === true;
     this.secrets = shared.secrets;
     const { lent } = shared;
     this.together = lent && { file: lent, write: () => this.#writeInside() };
@@ -120,6 +124,7 @@ class JournalSource implements RunSource {
       next: read.length,
       isEnded: true,
       unknown: [],
+      suspended: suspendedCalls(read.entries),
     };
   }
 

@@ -125,6 +125,8 @@ export interface Tape<Run> extends TapeNumbers {
   readonly attempt: number;
   /** Whether nothing is run and nothing is opened: all comes from the record. */
   readonly isReplay: boolean;
+  /** How a replay runs handlers and policies again, in an evaluation beside it, where they have to come to the same. */
+  runAgain(evaluate: (tape: Tape<Run>) => Promise<unknown>): void;
   /** Returns the setup with the clock, the ids and the randomness of the record. */
   setup<S extends { readonly world: World }>(setup: S): S;
   /** The time and the timers outside the record. */

@@ -8,6 +8,8 @@ export interface RunSource {
   readonly id: string;
   /** "run" begins or continues, "replay" only reads, "fork" begins with entries of another run. */
   readonly mode: "run" | "replay" | "fork";
+  /** Whether a replay runs handlers and policies again, which have to come to what the record has. Default false. */
+  readonly runsTools?: boolean | undefined;
   /** Whether providers' raw payloads are kept too. Default false. */
   readonly payloads?: boolean | undefined;
   /** What the evaluation hides beside the secrets of its adapter. Left out: nothing. */

@@ -54,7 +54,7 @@ export class TapeEntries {
   /** The run's own evaluation; undefined: it has not begun. */
   main: Run | undefined;
   protected core: SessionCore | undefined;
-  readonly #world: World;
+  protected readonly world: World;
   #next: number;
 
   constructor(source: RunSource, opened: OpenedSource, world: World, evaluationId: string | undefined) {
@@ -68,7 +68,7 @@ export class TapeEntries {
     this.signal = source.signal;
     this.source = source;
     this.opened = opened;
-    this.#world = world;
+    this.world = world;
     this.isLive = opened.entries.length === 0;
     this.now = begun?.at ?? world.clock.now();
     this.#next = opened.next;
@@ -83,7 +83,7 @@ export class TapeEntries {
 
   /** The clock, the ids and the randomness of the record. */
   recordedWorld(world: World): World {
-    const { random, newId } = this.#world;
+    const { random, newId } = this.world;
     return {
       ...world,
       secrets: joinSecrets(world.secrets, this.source.secrets),
@@ -94,7 +94,7 @@ export class TapeEntries {
   }
 
   newSessionId(): string {
-    return this.#world.newId();
+    return this.world.newId();
   }
 
   /** Appends what happens now. */
@@ -157,8 +157,9 @@ export class TapeEntries {
     if (this.fault !== undefined) throw this.fault;
   }
 
-  diverge(difference: Difference): never {
-    const step = stepsIn(this.prefix.entries.slice(0, this.prefix.at));
+  /** `ahead`: how many steps after those that were taken it is. */
+  diverge(difference: Difference, ahead = 0): never {
+    const step = stepsIn(this.prefix.entries.slice(0, this.prefix.at)) + ahead;
     return this.fail(divergedFault(this.runId, { step, evaluationId: this.evaluationId, ...difference }));
   }
 
