@@ -157,13 +157,12 @@ export class TapeAnswers extends TapeEvents {
         return value.costUsd;
       }
       if (entry !== undefined) return undefined;
-      // The answer was the last that stands: what it costs is found out now.
-      this.goLiveUnlessEnded();
     }
     const costUsd = compute();
-    if (costUsd !== undefined && this.isLive && this.fault === undefined) {
-      this.append(run.evaluationId, { kind: "drew", value: { costUsd } });
-    }
+    if (costUsd === undefined || this.fault !== undefined) return costUsd;
+    if (this.isLive) this.append(run.evaluationId, { kind: "drew", value: { costUsd } });
+    // The answer was the last that stands: what it costs is kept with what comes next, and at the time of the answer.
+    else this.costUsd = costUsd;
     return costUsd;
   }
 

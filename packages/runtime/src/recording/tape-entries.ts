@@ -49,6 +49,8 @@ export class TapeEntries {
   /** Whether what happens is appended. */
   isLive: boolean;
   fault: TapeFault | undefined;
+  /** What the last answer that stands costs, in US dollars; undefined: the record has it, or it is not known. */
+  protected costUsd: number | undefined;
   /** Whether an evaluation inside a call has an answer that nothing has waited for yet. */
   protected hasAnswer = false;
   /** The run's own evaluation; undefined: it has not begun. */
@@ -171,6 +173,8 @@ export class TapeEntries {
       this.diverge({ what: "missing", path: "", recorded: undefined, now: "more than was recorded" });
     }
     this.isLive = true;
+    const { costUsd } = this;
+    if (costUsd !== undefined) this.appendAt(this.evaluationId, { kind: "drew", value: { costUsd } });
     const { core, opened, runId, attempt, source } = this;
     core?.renumber(Math.max(opened.lastSeq + 1, core.nextSeq));
     if (this.differs) {
