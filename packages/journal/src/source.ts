@@ -8,6 +8,7 @@ import {
   lostCalls,
   standingEntries,
   suspendedCalls,
+  suspendedEver,
   unknownCalls,
   type JournalEntry,
   type OpenedSource,
@@ -124,7 +125,7 @@ class JournalSource implements RunSource {
       next: read.length,
       isEnded: true,
       unknown: [],
-      suspended: suspendedCalls(read.entries),
+      suspended: this.runsTools ? suspendedEver(read.entries) : [],
     };
   }
 

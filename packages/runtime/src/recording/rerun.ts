@@ -82,8 +82,8 @@ export class Rerun implements Tape<Run> {
   /** The turn whose calls have ended. */
   #endedTurn = 0;
   #onTurn: (() => void) | undefined;
-  /** The answer whose arguments were hidden, so that its calls are answered from the record. */
-  #hidden: EntryOf<"answered"> | undefined;
+  /** Answers whose arguments were hidden, by turn: their calls are answered from the record. */
+  readonly #hidden = new Map<number, EntryOf<"answered">>();
 
   constructor(source: RunSource, opened: OpenedSource, world: World, evaluate: EvaluateAgain) {
     this.runId = source.id;
@@ -125,7 +125,7 @@ export class Rerun implements Tape<Run> {
     const key = `${turn} ${callId}`;
     const recorded = this.#recorded.get(turn, callId);
     const end = this.#ended.get(key);
-    if (recorded === undefined || this.#hidden?.turn === turn) return undefined;
+    if (recorded === undefined || this.#hidden.has(turn)) return undefined;
     if (end !== undefined) {
       return this.#recorded.difference(recorded, { end, dispatched: this.#dispatched.get(key) ?? [] });
     }
@@ -244,7 +244,7 @@ export class Rerun implements Tape<Run> {
     this.#now = Math.max(this.#now, answered.at);
     const { answer } = answered;
     if (run.nesting === undefined && answer.failure === undefined && answer.message.toolCalls.length > 0) {
-      this.#hidden = answered.isRedacted === true ? answered : undefined;
+      if (answered.isRedacted === true) this.#hidden.set(run.turn, answered);
       while (this.#reached < run.turn && !this.#isOver) await new Promise<void>((resolve) => (this.#wake = resolve));
       this.#assertGoesOn();
     }
@@ -295,9 +295,8 @@ export class Rerun implements Tape<Run> {
   }
 
   calls(run: Run, calls: readonly ToolCall[]): Promise<KeptCalls | undefined> | undefined {
-    const hidden = this.#hidden;
-    if (run.isInside || hidden?.turn !== run.turn) return undefined;
-    return this.#callsOfRecord(run, calls, hidden);
+    const hidden = run.isInside ? undefined : this.#hidden.get(run.turn);
+    return hidden && this.#callsOfRecord(run, calls, hidden);
   }
 
   /** Arguments that were hidden are of no use to a handler. */
