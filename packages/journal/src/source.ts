@@ -1,5 +1,5 @@
 // One run of a journal, as the runtime records it and goes on from it.
-import { DefinitionError, JournalError, systemClock, type ToolReturn } from "@proviso/core";
+import { DefinitionError, JournalError, systemClock, type Blobs, type ToolReturn } from "@proviso/core";
 import {
   cutAfterLastStep,
   insideAnswers,
@@ -32,6 +32,8 @@ export interface Shared {
   readonly secrets: RunSource["secrets"];
   /** The file, where resources may be in it too. */
   readonly lent: LentFile | undefined;
+  /** Where the bytes of files are kept; undefined: nowhere. */
+  readonly blobs: Blobs | undefined;
   /** Hides what no entry shows. */
   readonly hide: (entry: JournalEntry) => JournalEntry;
   /** The runs that are evaluated here now, by id: what cancels one. */
@@ -67,6 +69,7 @@ class JournalSource implements RunSource {
   readonly adopts: boolean;
   readonly runsTools: boolean;
   readonly secrets: RunSource["secrets"];
+  readonly blobs: RunSource["blobs"];
   readonly together: RunSource["together"];
   readonly #shared: Shared;
   readonly #options: SourceOptions;
@@ -88,6 +91,7 @@ class JournalSource implements RunSource {
     this.adopts = options.adopts === true;
     this.runsTools = options.runsTools === true;
     this.secrets = shared.secrets;
+    this.blobs = shared.blobs;
     const { lent } = shared;
     this.together = lent && { file: lent, write: () => this.#writeInside() };
   }

@@ -2,6 +2,7 @@
 // has. Its model, and those of evaluations inside its calls, answer from the record. What the replay emits is the record's.
 import type {
   AppEvent,
+  Blobs,
   EvaluateOptions,
   EvaluationFailure,
   ModelFailure,
@@ -21,7 +22,7 @@ import type { Failure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
 import type { Run } from "../run.ts";
 import type { SessionCore, UnnumberedEvent } from "../session/session-core.ts";
-import { answerFrom, RequestHashes } from "./answers.ts";
+import { answerAgain, RequestHashes } from "./answers.ts";
 import { RecordedCalls, type RecordedCall } from "./calls-again.ts";
 import type {
   EvaluationOutcome,
@@ -60,6 +61,7 @@ export class Rerun implements Tape<Run> {
   readonly clock: World["clock"];
   readonly evaluationId: string;
   readonly signal: AbortSignal;
+  readonly blobs: Blobs | undefined;
   readonly #opened: OpenedSource;
   readonly #world: World;
   readonly #evaluate: EvaluateAgain;
@@ -91,6 +93,7 @@ export class Rerun implements Tape<Run> {
     this.clock = world.clock;
     this.evaluationId = opened.entries[0]?.evaluationId ?? "";
     this.signal = source.signal;
+    this.blobs = source.blobs;
     this.#opened = opened;
     this.#world = world;
     this.#evaluate = evaluate;
@@ -248,15 +251,18 @@ export class Rerun implements Tape<Run> {
       while (this.#reached < run.turn && !this.#isOver) await new Promise<void>((resolve) => (this.#wake = resolve));
       this.#assertGoesOn();
     }
-    return answerFrom(answer);
+    return answerAgain(run, answer);
   }
 
-  #answerInside(run: Run, request: RecordedRequest["request"]): ModelResponse | ModelFailure {
+  #answerInside(
+    run: Run,
+    request: RecordedRequest["request"],
+  ): ModelResponse | ModelFailure | Promise<ModelResponse | ModelFailure> {
     this.#hashes.of(run, request);
     const key = this.#hashes.key(run) ?? "";
     this.#keys.set(run.evaluationId, key);
     const answered = taken(this.#queues.inside.get(key) ?? []);
-    if (answered !== undefined) return answerFrom(answered.answer);
+    if (answered !== undefined) return answerAgain(run, answered.answer);
     const of = callAround(run);
     const path = `${of.name}: a request inside`;
     this.#differs({ ...of, difference: { what: "request", path, recorded: undefined, now: lastText(request) } });

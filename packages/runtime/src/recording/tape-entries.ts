@@ -2,7 +2,7 @@
 // 2. The time of a run moves with its entries: it is read from the clock when one is made, and from the entry when one is
 //    taken.
 // 3. After a fault nothing is emitted and nothing is appended any more.
-import { JournalError, type EvaluateOptions, type PromptOverride } from "@proviso/core";
+import { JournalError, type Blobs, type EvaluateOptions, type PromptOverride } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 import type { World } from "../environment.ts";
 import type { Run } from "../run.ts";
@@ -113,6 +113,10 @@ export class TapeEntries {
   }
 
   /** Whether a write has failed that nothing waited for yet. */
+  get blobs(): Blobs | undefined {
+    return this.source.blobs;
+  }
+
   get hasFailed(): boolean {
     return this.source.hasFailed === true;
   }
