@@ -25,12 +25,12 @@ import { failureWithoutBytes, withoutBytes } from "./without-bytes.ts";
 export function openRunFiles(run: Run): RunFiles {
   const made: FileRef[] = [];
   const before = new WeakMap<object, readonly Message[]>();
-  const isReplay = run.tape?.isReplay === true;
+  const sendsNothing = run.tape?.sendsNothing === true;
   const blobs = (): Blobs | undefined => run.resources.resources.find(Blobs) ?? run.tape?.blobs;
   const keeping = (): Blobs | undefined => toKeep(blobs(), run);
   const referred = (file: FileLike): Promise<FileRef> => referenceTo(file, isPlatformFile(file) ? keeping() : blobs());
   const load = async (message: Message, index: number): Promise<void> => {
-    if (isReplay) return;
+    if (sendsNothing) return;
     for (const file of storedFilesIn(message)) await bytesBehind(file, blobs(), ` of messages[${index}]`);
   };
   const files: RunFiles = {
@@ -70,7 +70,7 @@ export function openRunFiles(run: Run): RunFiles {
       for (const [index, message] of request.messages.entries()) {
         if (message.files !== undefined) await load(message, index);
       }
-      const messages = isReplay ? request.messages : messagesForAny(request.messages, by);
+      const messages = sendsNothing ? request.messages : messagesForAny(request.messages, by);
       if (isFailure(messages)) return messages;
       const prepared = { ...request, messages, bytesOf: bytesFor(messages) };
       before.set(prepared, request.messages);

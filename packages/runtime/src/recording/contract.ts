@@ -128,6 +128,8 @@ export interface Tape<Run> extends TapeNumbers {
   readonly isReplay: boolean;
   /** How a replay runs handlers and policies again, in an evaluation beside it, where they have to come to the same. */
   runAgain(evaluate: (tape: Tape<Run>) => Promise<unknown>): void;
+  /** Whether every request is answered from the record: none needs the bytes of its files, or a model that takes them. */
+  readonly sendsNothing: boolean;
   /** Returns the setup with the clock, the ids and the randomness of the record. */
   setup<S extends { readonly world: World }>(setup: S): S;
   /** Where the bytes of files are kept, where the evaluation has no Blobs; undefined: nowhere. */

@@ -58,6 +58,7 @@ export class Rerun implements Tape<Run> {
   readonly runId: string;
   readonly attempt: number;
   readonly isReplay = false;
+  readonly sendsNothing = true;
   readonly clock: World["clock"];
   readonly evaluationId: string;
   readonly signal: AbortSignal;

@@ -113,6 +113,10 @@ export class TapeEntries {
   }
 
   /** Whether a write has failed that nothing waited for yet. */
+  get sendsNothing(): boolean {
+    return this.isReplay;
+  }
+
   get blobs(): Blobs | undefined {
     return this.source.blobs;
   }
