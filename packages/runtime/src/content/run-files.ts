@@ -1,5 +1,6 @@
 // 1. Everything is stored before an event or a message names it (BLOB-4).
 // 2. The bytes are kept with the objects that refer to them: a request is made of what is in memory.
+// 3. A replay sends nothing, so it needs no bytes of what was stored.
 import {
   BlobError,
   Blobs,
@@ -23,11 +24,13 @@ import { failureWithoutBytes, withoutBytes } from "./without-bytes.ts";
 /** Opens the files of an evaluation. */
 export function openRunFiles(run: Run): RunFiles {
   const made: FileRef[] = [];
-  const sizes = new WeakMap<object, number>();
-  const blobs = (): Blobs | undefined => run.resources.resources.find(Blobs);
+  const before = new WeakMap<object, readonly Message[]>();
+  const sendsNothing = run.tape?.sendsNothing === true;
+  const blobs = (): Blobs | undefined => run.resources.resources.find(Blobs) ?? run.tape?.blobs;
   const keeping = (): Blobs | undefined => toKeep(blobs(), run);
   const referred = (file: FileLike): Promise<FileRef> => referenceTo(file, isPlatformFile(file) ? keeping() : blobs());
   const load = async (message: Message, index: number): Promise<void> => {
+    if (sendsNothing) return;
     for (const file of storedFilesIn(message)) await bytesBehind(file, blobs(), ` of messages[${index}]`);
   };
   const files: RunFiles = {
@@ -56,6 +59,9 @@ export function openRunFiles(run: Run): RunFiles {
       }
       return placed;
     },
+    takeUp(files) {
+      for (const { file } of files) made.push(file);
+    },
     refuses(messages, by) {
       const sent = messagesForAny(messages, by);
       return isFailure(sent) ? sent : undefined;
@@ -64,15 +70,16 @@ export function openRunFiles(run: Run): RunFiles {
       for (const [index, message] of request.messages.entries()) {
         if (message.files !== undefined) await load(message, index);
       }
-      const messages = messagesForAny(request.messages, by);
+      const messages = sendsNothing ? request.messages : messagesForAny(request.messages, by);
       if (isFailure(messages)) return messages;
       const prepared = { ...request, messages, bytesOf: bytesFor(messages) };
-      sizes.set(prepared, request.messages.length);
+      before.set(prepared, request.messages);
       return prepared;
     },
     withoutBytes,
     failure: failureWithoutBytes,
-    messagesIn: (request: ModelRequest) => sizes.get(request) ?? request.messages.length,
+    messagesBefore: (request) => before.get(request) ?? request.messages,
+    messagesIn: (request: ModelRequest) => (before.get(request) ?? request.messages).length,
   };
   return files;
 }
