@@ -45,5 +45,11 @@ export function sqliteJournal(path: string, options: SqliteJournalOptions = {}):
   const file = resolve(path);
   const properties = { file, [lentConnection]: lent };
   const blobs = folderBlobs(`${file}.files`);
-  return makeJournal(store, others, { processes: machineProcesses, properties, lent, blobs, retention }) as SqliteJournal;
+  return makeJournal(store, others, {
+    processes: machineProcesses,
+    properties,
+    lent,
+    blobs,
+    retention,
+  }) as SqliteJournal;
 }

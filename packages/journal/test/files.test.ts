@@ -1,12 +1,4 @@
-import {
-  Blobs,
-  definePrompt,
-  defineTool,
-  provide,
-  toolOk,
-  type FileSupport,
-  type StoredFile,
-} from "@proviso/core";
+import { Blobs, definePrompt, defineTool, provide, toolOk, type FileSupport, type StoredFile } from "@proviso/core";
 import { memoryJournal, type Journal } from "@proviso/journal";
 import { folderJournal, sqliteJournal } from "@proviso/journal/node";
 import { replay } from "@proviso/journal/testing";
@@ -60,6 +52,10 @@ const generating: ScriptedStep = {
   toolCalls: [{ name: "chart", arguments: {} }],
   files: [{ at: 6, mediaType: "image/png", name: "made.png", data: madeBytes }],
 } as ScriptedStep;
+const alone: ScriptedStep = {
+  text: "Look: ",
+  files: [{ at: 6, mediaType: "image/png", name: "made.png", data: madeBytes }],
+};
 const cut: ScriptedStep = { failure: "throttle", kind: "network", message: "The line is cut." };
 const adapterOf = (steps: readonly ScriptedStep[]) =>
   modelAdapter(scriptedModel(steps, { capabilities: { files } }), { throttle: { maxAttempts: 1 } });
@@ -72,44 +68,48 @@ const journals: readonly [string, (folder: string) => Journal][] = [
   ["a folder", (folder) => folderJournal(join(folder, "runs"))],
 ];
 
-it.each(journals)("JRN-6 RSM-2 files of a run in %s are there when it goes on, and no entry has bytes", async (_, open) => {
-  const folder = await newFolder();
-  const first = open(folder);
-  const failing = adapterOf([drawing, generating, cut]).evaluate(see(), { run: first.run("r") });
-  await expect(failing).rejects.toThrow("The line is cut.");
-  const text = JSON.stringify(await listed(first.entries("r")));
-  const base64 = Buffer.from(madeBytes).toString("base64");
-  expect(text).toContain('"name":"made.png"');
-  expect(text).not.toContain(base64.slice(20, 84));
-  await first.close();
+it.each(journals)(
+  "JRN-6 RSM-2 files of a run in %s are there when it goes on, and no entry has bytes",
+  async (_, open) => {
+    const folder = await newFolder();
+    const first = open(folder);
+    const failing = adapterOf([drawing, generating, cut]).evaluate(see(), { run: first.run("r") });
+    await expect(failing).rejects.toThrow("The line is cut.");
+    const text = JSON.stringify(await listed(first.entries("r")));
+    const base64 = Buffer.from(madeBytes).toString("base64");
+    expect(text).toContain('"name":"made.png"');
+    expect(text).not.toContain(base64.slice(20, 84));
+    await first.close();
 
-  const done: string[] = [];
-  const second = open(folder);
-  const model = scriptedModel([{ text: "Two charts." }], { capabilities: { files } });
-  const response = await modelAdapter(model).evaluate(see(done), { run: second.run("r") });
-  expect([response.text, done, widthsOf(response.files)]).toEqual(["Two charts.", [], [77]]);
-  // The request has the bytes of all of them.
-  const [request] = model.requests;
-  const sent = request?.messages.flatMap((message) => message.files ?? []).map(({ file }) => file as StoredFile) ?? [];
-  expect(widthsOf(sent)).toEqual([11, 33, 77, 33]);
-  expect(sent.map((file) => request?.bytesOf?.(file).length)).toEqual(sent.map(({ bytes }) => bytes));
+    const done: string[] = [];
+    const second = open(folder);
+    const model = scriptedModel([{ text: "Two charts." }], { capabilities: { files } });
+    const response = await modelAdapter(model).evaluate(see(done), { run: second.run("r") });
+    expect([response.text, done, widthsOf(response.files)]).toEqual(["Two charts.", [], [77]]);
+    // The request has the bytes of all of them.
+    const [request] = model.requests;
+    const sent =
+      request?.messages.flatMap((message) => message.files ?? []).map(({ file }) => file as StoredFile) ?? [];
+    expect(widthsOf(sent)).toEqual([11, 33, 77, 33]);
+    expect(sent.map((file) => request?.bytesOf?.(file).length)).toEqual(sent.map(({ bytes }) => bytes));
 
-  const again: string[] = [];
-  for (const tools of ["recorded", "run"] as const) {
-    const replayed = await replay(see(again), second.replay("r", { tools }));
-    expect([replayed.response?.text, widthsOf(replayed.response?.files)]).toEqual(["Two charts.", [77]]);
-  }
-  expect(again).toEqual(["chart", "chart"]);
-  const forked = adapterOf([{ text: "Forked." }]).evaluate(see(), { run: second.fork("r", { at: 3, id: "fork" }) });
-  expect(widthsOf((await forked).files)).toEqual([77]);
-  await second.close();
-});
+    const again: string[] = [];
+    for (const tools of ["recorded", "run"] as const) {
+      const replayed = await replay(see(again), second.replay("r", { tools }));
+      expect([replayed.response?.text, widthsOf(replayed.response?.files)]).toEqual(["Two charts.", [77]]);
+    }
+    expect(again).toEqual(["chart", "chart"]);
+    const forked = adapterOf([{ text: "Forked." }]).evaluate(see(), { run: second.fork("r", { at: 3, id: "fork" }) });
+    expect(widthsOf((await forked).files)).toEqual([77]);
+    await second.close();
+  },
+);
 
 it("JRN-6 Blobs of the evaluation come before the journal's, and a journal without a folder keeps no bytes", async () => {
   const folder = await newFolder();
   const blobs = memoryBlobs();
   const journal = sqliteJournal(join(folder, "runs.sqlite"));
-  const response = await adapterOf([{ ...generating, toolCalls: [] } as ScriptedStep]).evaluate(see(), {
+  const response = await adapterOf([alone]).evaluate(see(), {
     run: journal.run("r"),
     resources: [provide(Blobs, blobs)],
   });
@@ -120,7 +120,7 @@ it("JRN-6 Blobs of the evaluation come before the journal's, and a journal witho
   await journal.close();
 
   const inMemory = memoryJournal();
-  const only = await adapterOf([{ ...generating, toolCalls: [] } as ScriptedStep]).evaluate(see(), {
+  const only = await adapterOf([alone]).evaluate(see(), {
     run: inMemory.run("r"),
   });
   expect(widthsOf(only.files)).toEqual([77]);

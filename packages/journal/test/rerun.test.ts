@@ -128,7 +128,12 @@ it("RPL-3 an event that a handler dispatches otherwise, or no more, is named", a
   const { journal } = await recorded(promptOf([noteTool([])]), [call("note", { text: "one" }), { text: "Done." }]);
   const loud = promptOf([noteTool([], { changed: (text) => text.toUpperCase() })]);
   const error = await differenceOf(replay(loud, journal.replay("r", { tools: "run" })));
-  expect(error.divergence).toMatchObject({ what: "event", path: "note: dispatched[0].text", recorded: "one", now: "ONE" });
+  expect(error.divergence).toMatchObject({
+    what: "event",
+    path: "note: dispatched[0].text",
+    recorded: "one",
+    now: "ONE",
+  });
 });
 
 it("RPL-3 a policy that denies what was done, and one that allows what was denied, are named", async () => {
@@ -139,9 +144,7 @@ it("RPL-3 a policy that denies what was done, and one that allows what was denie
 
   const other = await recorded(promptOf([noteTool([])], [no]), [call("note", { text: "one" }), { text: "Done." }]);
   const again: string[] = [];
-  const allowed = await differenceOf(
-    replay(promptOf([noteTool(again)]), other.journal.replay("r", { tools: "run" })),
-  );
+  const allowed = await differenceOf(replay(promptOf([noteTool(again)]), other.journal.replay("r", { tools: "run" })));
   expect(allowed.divergence).toMatchObject({ path: "note: result.success", recorded: false, now: true });
   expect(again).toHaveLength(1);
 });
@@ -195,10 +198,7 @@ it("RPL-3 resources are those that are given, and what failed calls did to them 
   expect((await replay(prompt, journal.replay("r", { tools: "run" }), { resources })).response?.text).toBe("Done.");
   expect(await files.glob("**")).toEqual(["a.md", "b.md"]);
   const without = await differenceOf(replay(prompt, journal.replay("r", { tools: "run" })));
-  expect([without.reason, without.message]).toEqual([
-    "state",
-    expect.stringContaining("its calls cannot run again: "),
-  ]);
+  expect([without.reason, without.message]).toEqual(["state", expect.stringContaining("its calls cannot run again: ")]);
 });
 
 it("RPL-3 a call whose arguments were hidden is answered from the record", async () => {
@@ -231,7 +231,10 @@ it("RPL-3 a call that a listener refused is refused again, and its changes are g
 });
 
 it("RPL-3 SUS-2 what was decided later is decided again, and a result that was given stands for the handler", async () => {
-  const wait = definePolicy({ name: "wait", check: ({ input }) => (String(input).includes("x") ? allow() : suspend("?")) });
+  const wait = definePolicy({
+    name: "wait",
+    check: ({ input }) => (String(input).includes("x") ? allow() : suspend("?")),
+  });
   for (const decision of [allow(), deny("Not now."), { result: toolOk(7) }]) {
     const journal = memoryJournal();
     const done: string[] = [];

@@ -6,6 +6,7 @@ import {
   Blobs,
   type FileLike,
   type FileRef,
+  type GeneratedFile,
   type Message,
   type ModelRequest,
   type PlacedFile,
@@ -51,11 +52,10 @@ export function openRunFiles(run: Run): RunFiles {
     },
     async generated(given) {
       const placed: PlacedFile[] = [];
-      for (const { at, mediaType, name, data } of given) {
-        const bytes = typeof data === "string" ? bytesOfBase64(data) : data;
-        const file = await store(bytes, { name: name ?? madeName(mediaType, made.length + 1), mediaType }, keeping());
+      for (const one of given) {
+        const file = await storedGenerated(one, made.length + 1, keeping());
         made.push(file);
-        placed.push({ at, file });
+        placed.push({ at: one.at, file });
       }
       return placed;
     },
@@ -82,6 +82,16 @@ export function openRunFiles(run: Run): RunFiles {
     messagesIn: (request: ModelRequest) => (before.get(request) ?? request.messages).length,
   };
   return files;
+}
+
+/** Stores what a model made. `number`: how many it has made with this. */
+function storedGenerated(
+  { mediaType, name, data }: GeneratedFile,
+  number: number,
+  blobs: Blobs | undefined,
+): Promise<StoredFile> {
+  const bytes = typeof data === "string" ? bytesOfBase64(data) : data;
+  return store(bytes, { name: name ?? madeName(mediaType, number), mediaType }, blobs);
 }
 
 /** Where new bytes are kept; undefined: as long as the evaluation alone. @throws {BlobError} where that is too short. */

@@ -139,6 +139,6 @@ export function answerAgain(
 }
 
 /** The answer of a record, for the evaluation. */
-export function answerFrom(answer: EntryOf<"answered">["answer"]): ModelResponse | ModelFailure {
+function answerFrom(answer: EntryOf<"answered">["answer"]): ModelResponse | ModelFailure {
   return { ...answer } as ModelResponse | ModelFailure;
 }

@@ -1,8 +1,13 @@
 // What the record says of the calls of a replayed run whose handlers run again.
-import type { ToolInvoked } from "@proviso/core";
+import type { ModelRequest, ToolCall, ToolInvoked } from "@proviso/core";
 import { canonicalJson } from "@proviso/core/internal";
+import type { Run } from "../run.ts";
 import { differenceIn } from "./compare.ts";
+import type { KeptCalls } from "./contract.ts";
 import type { Difference, EntryOf, JournalEntry } from "./entries.ts";
+import { TapeFault } from "./fault.ts";
+import { keptCalls } from "./kept-calls.ts";
+import { Prefix } from "./prefix.ts";
 
 /** A call of the run's own evaluation, as the record has it. */
 export interface RecordedCall {
@@ -19,6 +24,13 @@ export interface RecordedCall {
   readonly isAnswered: boolean;
   /** Epoch milliseconds of its end. */
   readonly at: number;
+}
+
+/** The first difference, and the call that it is in. */
+export interface CallDifference {
+  readonly turn: number;
+  readonly callId: string;
+  readonly difference: Difference;
 }
 
 const keyOf = (turn: number, callId: string): string => canonicalJson([turn, callId]);
@@ -88,4 +100,39 @@ export class RecordedCalls {
 function outcomeOf(event: unknown): unknown {
   const { name, params, result } = event as ToolInvoked;
   return { name, params, result };
+}
+
+/** The call of the run's own evaluation that an evaluation is inside. */
+export function callAround(run: Run): { readonly turn: number; readonly callId: string; readonly name: string } {
+  let { nesting } = run;
+  while (nesting?.run.nesting?.callId !== undefined) ({ nesting } = nesting.run);
+  const callId = nesting?.callId ?? "";
+  const name = nesting?.run.calls.find(({ id }) => id === callId)?.name ?? "";
+  return { turn: nesting?.run.turn ?? 0, callId, name };
+}
+
+/** The text that a request ends with, for a message. */
+export function lastText(request: ModelRequest | undefined): unknown {
+  const last = request?.messages.at(-1);
+  return last === undefined || !("text" in last) ? "a request" : last.text;
+}
+
+/** Answers calls from the record whose arguments were hidden: those are of no use to a handler. */
+export async function hiddenCalls(
+  run: Run,
+  calls: readonly ToolCall[],
+  { entries, answered }: { readonly entries: readonly JournalEntry[]; readonly answered: EntryOf<"answered"> },
+): Promise<KeptCalls | undefined> {
+  const prefix = new Prefix(entries, { pass: () => {}, timed: () => {} });
+  prefix.own.add(run.evaluationId);
+  const ids = new Set(calls.map(({ id }) => id));
+  const from = entries.indexOf(answered);
+  const isOne = (entry: JournalEntry): boolean =>
+    entry.kind === "event" && "callId" in entry.event && ids.has(entry.event.callId);
+  const first = entries.findIndex((entry, place) => place > from && isOne(entry));
+  prefix.at = first === -1 ? entries.length : first;
+  const delivery = { run, isEmitted: false, delivering: new WeakSet<object>(), timed: () => {} };
+  const kept = await keptCalls(run, calls, prefix, delivery);
+  if (typeof kept === "object" && "fault" in kept) throw new TapeFault("state", kept.fault);
+  return kept;
 }

@@ -16,7 +16,13 @@ export function queuesOf(entries: readonly JournalEntry[]): Queues {
   const own = entries[0]?.evaluationId;
   const keys = new Map<string, string>();
   const [answers, inside] = [new Map<string, EntryOf<"answered">[]>(), new Map<string, EntryOf<"answered">[]>()];
-  const queues = { answers, inside, checked: [] as EntryOf<"checked">[], numbers: [] as unknown[], texts: [] as unknown[] };
+  const queues = {
+    answers,
+    inside,
+    checked: [] as EntryOf<"checked">[],
+    numbers: [] as unknown[],
+    texts: [] as unknown[],
+  };
   for (const entry of entries) {
     if (entry.kind === "asked" && entry.key !== undefined) keys.set(entry.evaluationId, entry.key);
     if (entry.kind === "answered") {
@@ -31,7 +37,8 @@ export function queuesOf(entries: readonly JournalEntry[]): Queues {
     if (entry.kind === "drew" && typeof entry.value === "number") queues.numbers.push(entry.value);
     if (entry.kind === "drew" && typeof entry.value === "string") queues.texts.push(entry.value);
   }
-  for (const list of [...answers.values(), ...inside.values(), queues.checked, queues.numbers, queues.texts]) list.reverse();
+  for (const list of [...answers.values(), ...inside.values(), queues.checked, queues.numbers, queues.texts])
+    list.reverse();
   return queues;
 }
 

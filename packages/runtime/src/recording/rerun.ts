@@ -2,7 +2,6 @@
 // has. Its model, and those of evaluations inside its calls, answer from the record. What the replay emits is the record's.
 import type {
   AppEvent,
-  Blobs,
   EvaluateOptions,
   EvaluationFailure,
   ModelFailure,
@@ -10,22 +9,17 @@ import type {
   PolicyDecision,
   Prompt,
   PromptOverride,
-  RunFacts,
   Suspension,
   ToolCall,
   ToolInvoked,
-  ToolReturn,
 } from "@proviso/core";
 import { toJsonValue } from "@proviso/core/internal";
 import type { World } from "../environment.ts";
-import type { Failure } from "../failures.ts";
-import type { Limits } from "../limits.ts";
 import type { Run } from "../run.ts";
 import type { SessionCore, UnnumberedEvent } from "../session/session-core.ts";
 import { answerAgain, RequestHashes } from "./answers.ts";
-import { RecordedCalls, type RecordedCall } from "./calls-again.ts";
+import { callAround, hiddenCalls, lastText, RecordedCalls, type CallDifference } from "./calls-again.ts";
 import type {
-  EvaluationOutcome,
   HandlerParts,
   KeptCalls,
   NumberedEvent,
@@ -37,8 +31,7 @@ import type {
 import { Decisions } from "./decisions.ts";
 import type { Difference, EntryOf } from "./entries.ts";
 import { TapeFault } from "./fault.ts";
-import { keptCalls } from "./kept-calls.ts";
-import { Prefix } from "./prefix.ts";
+import { ReadTape } from "./read-tape.ts";
 import { queuesOf, taken, type Queues } from "./queues.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
 import { recordedSession } from "./session.ts";
@@ -46,23 +39,8 @@ import { recordedSession } from "./session.ts";
 /** Evaluates with a tape of its own. */
 export type EvaluateAgain = (tape: Tape<Run>) => Promise<unknown>;
 
-/** The first difference, and the call that it is in. */
-interface CallDifference {
-  readonly turn: number;
-  readonly callId: string;
-  readonly difference: Difference;
-}
-
 /** The record of a run for an evaluation that runs its calls again. It appends nothing. */
-export class Rerun implements Tape<Run> {
-  readonly runId: string;
-  readonly attempt: number;
-  readonly isReplay = false;
-  readonly sendsNothing = true;
-  readonly clock: World["clock"];
-  readonly evaluationId: string;
-  readonly signal: AbortSignal;
-  readonly blobs: Blobs | undefined;
+export class Rerun extends ReadTape implements Tape<Run> {
   readonly #opened: OpenedSource;
   readonly #world: World;
   readonly #evaluate: EvaluateAgain;
@@ -89,12 +67,7 @@ export class Rerun implements Tape<Run> {
   readonly #hidden = new Map<number, EntryOf<"answered">>();
 
   constructor(source: RunSource, opened: OpenedSource, world: World, evaluate: EvaluateAgain) {
-    this.runId = source.id;
-    this.attempt = opened.attempt;
-    this.clock = world.clock;
-    this.evaluationId = opened.entries[0]?.evaluationId ?? "";
-    this.signal = source.signal;
-    this.blobs = source.blobs;
+    super(source, opened, world);
     this.#opened = opened;
     this.#world = world;
     this.#evaluate = evaluate;
@@ -103,8 +76,6 @@ export class Rerun implements Tape<Run> {
     this.#now = opened.entries[0]?.at ?? 0;
     this.#decisions = new Decisions(source.id, opened.suspended ?? [], () => this.#now);
   }
-
-  runAgain(): void {}
 
   /** Runs the calls of a turn that the replay has come to. Resolves when they have ended, or something differs. */
   async callsOf(turn: number): Promise<void> {
@@ -133,7 +104,7 @@ export class Rerun implements Tape<Run> {
     if (end !== undefined) {
       return this.#recorded.difference(recorded, { end, dispatched: this.#dispatched.get(key) ?? [] });
     }
-    // After a difference calls do not run.
+    // Calls do not run after a difference.
     if (this.#found !== undefined) return undefined;
     return { what: "call", path: recorded.end.name, recorded: recorded.end.result, now: undefined };
   }
@@ -167,10 +138,6 @@ export class Rerun implements Tape<Run> {
     return recordedSession(this.#opened.entries[0], { policies }, prompt, of).core;
   }
 
-  limits(limits: Limits): Limits {
-    return limits;
-  }
-
   async override(): Promise<PromptOverride | undefined> {
     const { entries } = this.#opened;
     const begun = entries.findLast((entry) => entry.kind === "adopted") ?? entries[0];
@@ -187,7 +154,8 @@ export class Rerun implements Tape<Run> {
     // What listeners refused is refused again.
     run.core.session.on("tool.invoked", ({ evaluationId, turn, callId, result }) => {
       const refusal = evaluationId === this.evaluationId ? this.#recorded.get(turn, callId)?.refusal : undefined;
-      if (refusal !== undefined && result.success) throw new Error(refusal.replace(/^.*? could not be recorded: /s, ""));
+      if (refusal !== undefined && result.success)
+        throw new Error(refusal.replace(/^.*? could not be recorded: /s, ""));
     });
   }
 
@@ -234,15 +202,12 @@ export class Rerun implements Tape<Run> {
     return true;
   }
 
-  endingAttempt(): undefined {
-    return undefined;
-  }
-
   async answer(run: Run, { request }: RecordedRequest): Promise<ModelResponse | ModelFailure> {
     this.#assertGoesOn();
     if (run.isInside) return this.#answerInside(run, request);
     const answered = taken(this.#queues.answers.get(run.evaluationId) ?? []);
-    if (run.nesting === undefined && run.turn > 1) this.#turnEnded(run.turn - 1);
+    if (run.nesting === undefined) this.#endedTurn = run.turn - 1;
+    this.#onTurn?.();
     // The record ends here.
     if (answered === undefined) throw this.#over();
     this.#now = Math.max(this.#now, answered.at);
@@ -270,20 +235,6 @@ export class Rerun implements Tape<Run> {
     throw this.#over();
   }
 
-  called(): void {}
-
-  cut(): Failure | undefined {
-    return undefined;
-  }
-
-  isKept(): boolean {
-    return true;
-  }
-
-  cost(): number | undefined {
-    return undefined;
-  }
-
   /** A refused request is made again where the record has an answer to it. */
   delay(run: Run): number | undefined {
     const left = run.isInside
@@ -293,37 +244,13 @@ export class Rerun implements Tape<Run> {
     return next !== undefined && (run.isInside || next.turn === run.turn) ? 0 : undefined;
   }
 
-  async waited(): Promise<unknown> {
-    return undefined;
-  }
-
   async checked(): Promise<string | undefined> {
     return taken(this.#queues.checked)?.missing;
   }
 
   calls(run: Run, calls: readonly ToolCall[]): Promise<KeptCalls | undefined> | undefined {
     const hidden = run.isInside ? undefined : this.#hidden.get(run.turn);
-    return hidden && this.#callsOfRecord(run, calls, hidden);
-  }
-
-  /** Arguments that were hidden are of no use to a handler. */
-  async #callsOfRecord(
-    run: Run,
-    calls: readonly ToolCall[],
-    answered: EntryOf<"answered">,
-  ): Promise<KeptCalls | undefined> {
-    const { entries } = this.#opened;
-    const prefix = new Prefix(entries, { pass: () => {}, timed: () => {} });
-    prefix.own.add(this.evaluationId);
-    const ids = new Set(calls.map(({ id }) => id));
-    const isFirst = (entry: (typeof entries)[number]): boolean =>
-      entry.kind === "event" && "callId" in entry.event && ids.has(entry.event.callId);
-    prefix.at = entries.findIndex((entry, place) => place > entries.indexOf(answered) && isFirst(entry));
-    if (prefix.at === -1) throw this.#over();
-    const delivery = { run, isEmitted: false, delivering: new WeakSet<object>(), timed: () => {} };
-    const kept = await keptCalls(run, calls, prefix, delivery);
-    if (typeof kept === "object" && "fault" in kept) throw new TapeFault("state", kept.fault);
-    return kept;
+    return hidden && hiddenCalls(run, calls, { entries: this.#opened.entries, answered: hidden });
   }
 
   handler<Invocation>(run: Run, parts: HandlerParts<Invocation>): Invocation | Promise<Invocation> {
@@ -331,16 +258,12 @@ export class Rerun implements Tape<Run> {
     if (run.isInside) return parts.execute();
     const recorded = this.#recorded.get(run.turn, parts.call.id);
     if (recorded === undefined) return parts.thrown(this.#over());
-    const given = this.#givenResult(run, recorded, parts.call);
+    this.#now = Math.max(this.#now, recorded.at);
+    const given = this.#decisions.result(run, parts.call, false);
     if (given !== undefined) return parts.checked(given);
     if (!recorded.isAnswered) return parts.execute();
     const { result } = recorded.end;
     return result.success ? parts.checked(result.value) : parts.refused(result.message);
-  }
-
-  #givenResult(run: Run, { at }: RecordedCall, call: ToolCall): ToolReturn<unknown> | undefined {
-    this.#now = Math.max(this.#now, at);
-    return this.#decisions.result(run, call, false);
   }
 
   decided(run: Run, question: PolicyQuestion): PolicyDecision | undefined {
@@ -359,36 +282,9 @@ export class Rerun implements Tape<Run> {
     throw this.#over();
   }
 
-  error(): undefined {
-    return undefined;
-  }
-
-  succeeded(): void {}
-
-  committing(): undefined {
-    return undefined;
-  }
-
-  committed(): undefined {
-    return undefined;
-  }
-
-  facts(): RunFacts {
-    return Object.freeze({ id: this.runId, attempt: this.attempt, keptSteps: 0 });
-  }
-
-  async end(_run: Run, outcome: EvaluationOutcome): Promise<EvaluationOutcome> {
-    return outcome;
-  }
-
   async notBegun(error: EvaluationFailure): Promise<EvaluationFailure> {
     this.failure = error;
     return error;
-  }
-
-  #turnEnded(turn: number): void {
-    this.#endedTurn = Math.max(this.#endedTurn, turn);
-    this.#onTurn?.();
   }
 
   /** @throws where nothing runs any more. */
@@ -399,18 +295,4 @@ export class Rerun implements Tape<Run> {
   #over(): TapeFault {
     return new TapeFault("diverged", `The run "${this.runId}" is not run again from here on.`);
   }
-}
-
-/** The call of the run's own evaluation that an evaluation is inside. */
-function callAround(run: Run): { readonly turn: number; readonly callId: string; readonly name: string } {
-  let { nesting } = run;
-  while (nesting?.run.nesting?.callId !== undefined) ({ nesting } = nesting.run);
-  const callId = nesting?.callId ?? "";
-  const name = nesting?.run.calls.find(({ id }) => id === callId)?.name ?? "";
-  return { turn: nesting?.run.turn ?? 0, callId, name };
-}
-
-function lastText(request: RecordedRequest["request"]): unknown {
-  const last = request?.messages.at(-1);
-  return last === undefined || !("text" in last) ? "a request" : last.text;
 }
