@@ -42,7 +42,7 @@ export interface Conversation {
   /** Where the prompt's own question stands in `messages`; undefined: it is not known. */
   question: number | undefined;
   /** How many messages came before this evaluation. */
-  readonly earlier: number;
+  earlier: number;
   /** What `say` has added since the last request; undefined: nothing. */
   added: readonly string[] | undefined;
   /** The adapter's bound of a file's tokens; undefined: the table counts. */

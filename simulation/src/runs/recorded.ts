@@ -1,5 +1,5 @@
 // A recorded evaluation, and others of its run: on a clock that stands still between two steps.
-import { Blobs, Filesystem, isEvaluationFailure, provide, type EvaluateOptions, type JournalRun, type Prompt, type PromptResponse, type ProviderAdapter, type Session, type StreamEvent } from "@proviso/core";
+import { Blobs, deadlineAt, Filesystem, isEvaluationFailure, provide, type EvaluateOptions, type JournalRun, type Prompt, type PromptResponse, type ProviderAdapter, type Session, type StreamEvent } from "@proviso/core";
 import { createSession, memoryBlobs, memoryFilesystem } from "@proviso/runtime";
 import { fakeEnvironment, testImage } from "@proviso/runtime/testing";
 import { adapterOf, summaryPrompt } from "./model.ts";
@@ -74,7 +74,7 @@ export function givenOf(shape: Shape): Pick<EvaluateOptions, "overrides" | "cont
 
 /** Evaluates while time moves on. */
 export async function evaluated(shape: Shape, { run, session, process, isLimited = false }: How): Promise<Came> {
-  const environment = fakeEnvironment(process * 1_000 + (shape.seed % 1_000), { turns: 1 });
+  const environment = fakeEnvironment(process * 1_000 + (shape.seed % 1_000), { turns: 3 });
   const { clock } = environment;
   await clock.advance(process * 60_000);
   const { adapter, asked } = adapterOf(shape, environment);
@@ -97,7 +97,7 @@ export async function evaluated(shape: Shape, { run, session, process, isLimited
 function limitsOf({ deadline, budget }: Shape, now: number, signal: AbortSignal): Partial<EvaluateOptions> {
   return {
     signal,
-    ...(deadline === undefined ? {} : { deadline: { expiresAt: new Date(now + deadline) } as never }),
+    ...(deadline === undefined ? {} : { deadline: deadlineAt(new Date(now + deadline)) }),
     ...(budget === undefined ? {} : { budget: { maxTotalTokens: budget } }),
   };
 }

@@ -89,6 +89,8 @@ export function shapeOf(seed: number): Shape {
   const random = randomFrom(seed);
   const maybe = <T>(share: number, make: () => T): T | undefined => (random.chance(share) ? make() : undefined);
   const turns = Array.from({ length: random.int(6) }, () => turnOf(random));
+  const hasFile = random.chance(0.25);
+  const files = turns.some(({ files, calls }) => files > 0 || calls.some(({ kind }) => kind === "picture"));
   return {
     seed,
     turns,
@@ -96,7 +98,8 @@ export function shapeOf(seed: number): Shape {
     isStreamed: random.chance(0.5),
     maxTurns: 2 + random.int(9),
     budget: maybe(0.2, () => 40 + random.int(400)),
-    deadline: maybe(0.15, () => 10 + random.int(400)),
+    // Hashes of files are made in real time.
+    deadline: maybe(hasFile || files ? 0 : 0.2, () => 10 + random.int(400)),
     abortsAt: maybe(0.1, () => 1 + random.int(40)),
     output: random.chance(0.5) ? "object" : "text",
     misfits: random.chance(0.3) ? random.int(3) : 0,
@@ -106,7 +109,7 @@ export function shapeOf(seed: number): Shape {
     policies: { denies: random.chance(0.3), changes: random.chance(0.2), approves: random.chance(0.2) },
     window: maybe(0.25, () => 250 + random.int(900)),
     summarises: random.chance(0.5),
-    hasFile: random.chance(0.25),
+    hasFile,
     hasHistory: random.chance(0.2),
     notes: random.chance(0.3) ? 1 + random.int(3) : 0,
     isOverridden: random.chance(0.2),

@@ -22,6 +22,18 @@ export type RecordedEvent = Exclude<
 /** The options of an evaluation that its loop depends on. */
 export type RecordedOptions = Pick<EvaluateOptions, "maxTurns" | "maxRepairs" | "toolChoice">;
 
+/** The history that an evaluation went on with. */
+export interface RecordedHistory {
+  /** The history with the prompt's question. */
+  readonly messages: readonly Message[];
+  /** The place of the question; left out: it is not known. */
+  readonly question?: number | undefined;
+  /** How many messages came before the evaluation. Left out: those before the question. */
+  readonly earlier?: number | undefined;
+  /** What the user says next; left out: nothing. */
+  readonly added?: readonly string[] | undefined;
+}
+
 /** The question of a policy that a call waits for. */
 export type PolicyStep = "check" | "approve" | "unknown";
 
@@ -83,7 +95,7 @@ export type EntryContent =
       /** The options that its loop depends on. */
       readonly options: RecordedOptions;
       /** The history that it went on with; left out: none. */
-      readonly history?: { readonly messages: readonly Message[]; readonly question?: number | undefined } | undefined;
+      readonly history?: RecordedHistory | undefined;
       /** The override that was found; left out: none was asked for, or there was none. */
       readonly override?: PromptOverride | undefined;
     }

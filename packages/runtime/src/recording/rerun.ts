@@ -19,6 +19,7 @@ import type { Run } from "../run.ts";
 import type { SessionCore, UnnumberedEvent } from "../session/session-core.ts";
 import { answerAgain, RequestHashes } from "./answers.ts";
 import { callAround, hiddenCalls, lastText, RecordedCalls, type CallDifference } from "./calls-again.ts";
+import { giveHistory } from "./begun.ts";
 import type {
   HandlerParts,
   KeptCalls,
@@ -146,11 +147,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
 
   begin(run: Run): void {
     if (run.nesting !== undefined) return;
-    const [begun] = this.#opened.entries;
-    if (begun?.kind === "begun" && begun.history !== undefined) {
-      const { messages, question } = begun.history;
-      run.conversation.replace({ messages, question });
-    }
+    giveHistory(run, this.#opened.entries[0]);
     // What listeners refused is refused again.
     run.core.session.on("tool.invoked", ({ evaluationId, turn, callId, result }) => {
       const refusal = evaluationId === this.evaluationId ? this.#recorded.get(turn, callId)?.refusal : undefined;

@@ -15,7 +15,7 @@ import { abortedFailure, errorOf, type Failure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
 import type { Run, Setup } from "../run.ts";
 import type { SessionCore } from "../session/session-core.ts";
-import { begunEntry } from "./begun.ts";
+import { begunEntry, giveHistory } from "./begun.ts";
 import type { EvaluationOutcome, Tape } from "./contract.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
 import { runError } from "./fault.ts";
@@ -89,10 +89,7 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
       if (begun.kind === "begun" && begun.prompt !== promptName) {
         this.diverge({ what: "prompt", path: "prompt", recorded: begun.prompt, now: promptName });
       }
-      if (this.isReplay && begun.kind === "begun" && begun.history !== undefined) {
-        const { messages, question } = begun.history;
-        run.conversation.replace({ messages, question });
-      }
+      if (this.isReplay) giveHistory(run, begun);
     } else {
       const session = this.#session as RecordedSession;
       // The evaluation began when its tape was opened.
