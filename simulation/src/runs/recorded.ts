@@ -1,6 +1,6 @@
 // A recorded evaluation, and others of its run: on a clock that stands still between two steps.
 import { Blobs, deadlineAt, Filesystem, isEvaluationFailure, provide, type EvaluateOptions, type JournalRun, type Prompt, type PromptResponse, type ProviderAdapter, type Session, type StreamEvent } from "@proviso/core";
-import { createSession, memoryBlobs, memoryFilesystem } from "@proviso/runtime";
+import { createSession, memoryFilesystem } from "@proviso/runtime";
 import { fakeEnvironment, testImage } from "@proviso/runtime/testing";
 import { adapterOf, summaryPrompt } from "./model.ts";
 import { notes, noted, templateOf } from "./prompt.ts";
@@ -25,6 +25,7 @@ export interface How {
   readonly run: JournalRun;
   /** undefined: the run brings its own. */
   readonly session?: Session | undefined;
+  readonly blobs: Blobs;
   /** The number of the process: ids and randomness are others in each. */
   readonly process: number;
   /** The limits and interruptions of the shape. Default false: none. */
@@ -44,9 +45,9 @@ export function promptOf(shape: Shape, done: string[]): Prompt {
   return templateOf(shape, { done }).bind({ ...(shape.hasFile ? { file: picture } : {}) }) as Prompt;
 }
 
-/** Resources as they are when a process begins. */
-export function resourcesOf(): NonNullable<EvaluateOptions["resources"]> {
-  return [provide(Filesystem, memoryFilesystem({ "f0.txt": "old" })), provide(Blobs, memoryBlobs())];
+/** Resources as they are when a process begins; the bytes of files outlive it. */
+export function resourcesOf(blobs: Blobs): NonNullable<EvaluateOptions["resources"]> {
+  return [provide(Filesystem, memoryFilesystem({ "f0.txt": "old" })), provide(Blobs, blobs)];
 }
 
 /** What an evaluation is given beside its run, in whichever process. */
@@ -73,7 +74,7 @@ export function givenOf(shape: Shape): Pick<EvaluateOptions, "overrides" | "cont
 }
 
 /** Evaluates while time moves on. */
-export async function evaluated(shape: Shape, { run, session, process, isLimited = false }: How): Promise<Came> {
+export async function evaluated(shape: Shape, { run, session, blobs, process, isLimited = false }: How): Promise<Came> {
   const environment = fakeEnvironment(process * 1_000 + (shape.seed % 1_000), { turns: 3 });
   const { clock } = environment;
   await clock.advance(process * 60_000);
@@ -81,7 +82,7 @@ export async function evaluated(shape: Shape, { run, session, process, isLimited
   const done: string[] = [];
   const stopping = new AbortController();
   const limits = isLimited ? limitsOf(shape, clock.now(), stopping.signal) : {};
-  const options = { ...givenOf(shape), ...limits, resources: resourcesOf(), run, ...(session === undefined ? {} : { session }) };
+  const options = { ...givenOf(shape), ...limits, resources: resourcesOf(blobs), run, ...(session === undefined ? {} : { session }) };
   const heard = session === undefined ? [] : hear(shape, session, isLimited ? stopping : undefined);
   const came = cameOf(shape, adapter, promptOf(shape, done), options);
   let isOver = false;

@@ -3,7 +3,7 @@
 import { allow, deny, RunError, toolOk, type EvaluationFailure, type ModelProvider } from "@proviso/core";
 import { createJournal, memoryJournal, type Journal, type JournalEntry, type JournalOptions } from "@proviso/journal";
 import { bodyOf, frameSum, memoryStore } from "@proviso/journal/internal";
-import { createSession, modelAdapter } from "@proviso/runtime";
+import { createSession, memoryBlobs, modelAdapter } from "@proviso/runtime";
 import { randomFrom, type Random } from "../random.ts";
 import { cameOf, evaluated, givenOf, hear, newSession, promptOf, resourcesOf, type Came } from "./recorded.ts";
 import { secret, shapeOf, type Shape } from "./shape.ts";
@@ -23,6 +23,7 @@ export interface RunOutcome {
 type Tools = "recorded" | "run";
 
 class Checked {
+  readonly blobs = memoryBlobs();
   readonly violations: string[] = [];
   readonly trace: string[] = [];
   events = 0;
@@ -81,7 +82,7 @@ async function replayed(shape: Shape, journal: Journal, id: string, tools: Tools
   const events = hear(shape, session, undefined);
   const done: string[] = [];
   const { overrides, context } = givenOf(shape);
-  const options = { overrides, context, session, resources: resourcesOf(), run: journal.replay(id, { tools }) } as never;
+  const options = { overrides, context, session, resources: resourcesOf(memoryBlobs()), run: journal.replay(id, { tools }) } as never;
   return { ...(await cameOf(shape, modelAdapter(provider), promptOf(shape, done), options)), session, events, done, asked: 0 };
 }
 
@@ -131,13 +132,13 @@ function compared(checked: Checked, rule: string, before: Came, now: Came): void
 
 /** Evaluates what waits until nothing waits any more; each decision is the shape's. */
 async function decided(checked: Checked, journal: Journal, came: Came, process: number): Promise<Came> {
-  const { shape } = checked;
+  const { shape, blobs } = checked;
   let last = came;
   for (let times = 1; last.error instanceof RunError && last.error.reason === "suspended" && times < 20; times++) {
     const { token = "" } = last.error.pending ?? {};
     const decision = { allow: allow(), deny: deny("Decided: no."), result: { result: toolOk(`decided ${times}`) } };
     await journal.resolve(token, decision[shape.decision]);
-    last = await evaluated(shape, { run: journal.run("r"), process: process + times });
+    last = await evaluated(shape, { run: journal.run("r"), blobs, process: process + times });
     checked.trace.push(`decided (${shape.decision}): ${last.error?.message ?? "executed"}`);
   }
   return last;
@@ -176,14 +177,16 @@ export async function simulateRun(seed: number): Promise<RunOutcome> {
 }
 
 async function everything(checked: Checked, random: Random): Promise<void> {
-  const { shape, trace } = checked;
+  const { blobs, shape, trace } = checked;
   const options: JournalOptions = shape.hasSecret ? { secrets: [secret] } : {};
   const journal = memoryJournal(options);
   const session = newSession(shape);
-  const first = await evaluated(shape, { run: journal.run("r"), session, process: 1, isLimited: true });
-  const entries = await listed(journal.entries("r"));
-  trace.push(...entries.map((entry) => JSON.stringify(entry)), `recorded: ${first.error?.message ?? "executed"}`);
+  const first = await evaluated(shape, { run: journal.run("r"), blobs, session, process: 1, isLimited: true });
   const failed = first.error as EvaluationFailure | undefined;
+  const entries = await listed(journal.entries("r"));
+  // The deadline had passed before it began.
+  if (entries.length === 0 && failed?.code === "deadline") return;
+  trace.push(...entries.map((entry) => JSON.stringify(entry)), `recorded: ${first.error?.message ?? "executed"}`);
   if (failed?.code === "internal" || !isExpected(first, shape)) checked.not("ERR-1 unforeseen:", failed?.message);
   await replays(checked, journal, "r", first);
   await again(checked, journal, first);
@@ -191,7 +194,7 @@ async function everything(checked: Checked, random: Random): Promise<void> {
   const cut = 1 + random.int(entries.length);
   trace.push(`cut after ${cut} of ${entries.length}`);
   const later = await cutOff(entries, cut, options);
-  const resumed = await evaluated(shape, { run: later.run("r", { takeOver: true }), process: 2 });
+  const resumed = await evaluated(shape, { run: later.run("r", { takeOver: true }), blobs, process: 2 });
   trace.push(`resumed: ${resumed.error?.message ?? "executed"}`);
   if (!isExpected(resumed, shape)) checked.not("RSM-2 it cannot go on:", resumed.error?.message);
   doneOnce(checked, entries.slice(0, cut), resumed);
@@ -202,7 +205,7 @@ async function everything(checked: Checked, random: Random): Promise<void> {
 
 /** A run that has ended for good gives its end again; another one goes on, and replays after that. */
 async function again(checked: Checked, journal: Journal, first: Came): Promise<void> {
-  const { shape, trace } = checked;
+  const { blobs, shape, trace } = checked;
   const state = (await journal.describe("r"))?.state;
   const ended = first.error === undefined || (await listed(journal.entries("r"))).at(-1);
   const goesOn = typeof ended === "object" && !(ended.kind === "ended" && ended.goesOn !== true);
@@ -213,16 +216,16 @@ async function again(checked: Checked, journal: Journal, first: Came): Promise<v
     trace.push(`${state} went on: ${came.error?.message ?? "executed"}`);
     return;
   }
-  const came = await evaluated(shape, { run: journal.run("r"), process: 4 });
+  const came = await evaluated(shape, { run: journal.run("r"), blobs, process: 4 });
   trace.push(`asked again: ${came.error?.message ?? "executed"}`);
   checked.same("RSM-1", outcomeOf(first), outcomeOf(came));
   if (came.asked + came.done.length > 0) checked.not("RSM-1 something was done:", came.done);
 }
 
 async function forked(checked: Checked, journal: Journal, at: number): Promise<void> {
-  const { shape, trace } = checked;
+  const { blobs, shape, trace } = checked;
   const before = JSON.stringify(await listed(journal.entries("r")));
-  const came = await evaluated(shape, { run: journal.fork("r", { at, id: "f" }), process: 5 });
+  const came = await evaluated(shape, { run: journal.fork("r", { at, id: "f" }), blobs, process: 5 });
   trace.push(`forked at ${at}: ${came.error?.message ?? "executed"}`);
   if (!isExpected(came, shape)) checked.not(`FRK-1 the fork at ${at} fails:`, came.error?.message);
   checked.same("FRK-5 the origin", before, JSON.stringify(await listed(journal.entries("r"))));
