@@ -5,7 +5,6 @@ import { takeUpFiles, withGenerated } from "../content/files-of.ts";
 import { isFailure } from "../failures.ts";
 import { internalsOf } from "../nested/adapter-internals.ts";
 import type { Run } from "../run.ts";
-import { placeOf } from "../tools/idempotency-key.ts";
 import type { Difference, EntryOf } from "./entries.ts";
 import { messageHash, restHashes, restNames, textHash } from "./hashes.ts";
 
@@ -37,7 +36,9 @@ export class RequestHashes {
     const last = this.#last.get(run.evaluationId);
     const hide = run.world.secrets === undefined ? undefined : (text: string): string => run.redaction.value(text);
     const same = last === undefined ? 0 : sameMessages(last.messages, messages);
-    const hashes = messages.slice(same).map((message) => messageHash(message, hide));
+    // Ids that are made up inside a call are in no record, and are others when it is run again.
+    const idOf = run.isInside ? (): string => "" : (id: string): string => id;
+    const hashes = messages.slice(same).map((message) => messageHash(message, hide, idOf));
     const isSameRest = last !== undefined && last.tools === tools;
     const rest = isSameRest ? last.rest : restHashes(request, hide);
     const sums = run.isInside ? sumsOf(last?.sums ?? [], same, hashes) : [];
@@ -45,13 +46,13 @@ export class RequestHashes {
     return { same, hashes: isSameRest ? hashes : [...hashes, ...rest], messages: hashes.length };
   }
 
-  /** What the last request of an evaluation was, and where that stands. */
-  key(run: Run): string | undefined {
+  /** What the last request of an evaluation inside a call was, and where that stands: the same in every run. */
+  key(run: Run): InsideKey | undefined {
     const last = this.#last.get(run.evaluationId);
     if (last === undefined) return undefined;
-    const { name } = run.adapter;
     const model = internalsOf(run.adapter)?.facts.model;
-    return shortHash([placeOf(run), run.turn, name, model ?? null, last.sums.at(-1) ?? null, last.rest]);
+    const request = shortHash([placeInside(run), run.turn, last.sums.at(-1) ?? null, last.rest]);
+    return { request, whole: `${request}.${textHash(`${run.adapter.name} ${model}`)}` };
   }
 
   /** The hashes of all that a request has, whatever the one before had. */
@@ -74,6 +75,26 @@ export class RequestHashes {
     }
     return undefined;
   }
+}
+
+/** What identifies a request of an evaluation inside a call. */
+interface InsideKey {
+  readonly request: string;
+  /** With the adapter and the model that are asked, as the record has it. */
+  readonly whole: string;
+}
+
+/** The request that a key of a record is of, whoever was asked. */
+export function requestOfKey(key: string): string {
+  return key.split(".")[0] ?? key;
+}
+
+/** The calls that an evaluation is inside of, and which of their evaluations it is. */
+function placeInside({ nesting }: Run): string {
+  if (nesting === undefined) return "";
+  const { run, callId, ordinal = 0 } = nesting;
+  const place = run.callsBefore + run.calls.findIndex(({ id }) => id === callId);
+  return `${placeInside(run)} ${run.turn}.${place}.${ordinal}`;
 }
 
 /** Each hash with those before it; the list is gone on with. */

@@ -222,7 +222,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
     request: RecordedRequest["request"],
   ): ModelResponse | ModelFailure | Promise<ModelResponse | ModelFailure> {
     this.#hashes.of(run, request);
-    const key = this.#hashes.key(run) ?? "";
+    const key = this.#hashes.key(run)?.request ?? "";
     this.#keys.set(run.evaluationId, key);
     const answered = taken(this.#queues.inside.get(key) ?? []);
     if (answered !== undefined) return answerAgain(run, answered.answer);

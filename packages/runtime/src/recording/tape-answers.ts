@@ -40,7 +40,7 @@ export class TapeAnswers extends TapeEvents {
     if (!run.isInside) this.answerIsRedacted = false;
     const { evaluationId, turn } = run;
     const at = { turn, try: of.attempt };
-    const key = run.isInside && of.request !== undefined ? this.#hashes.key(run) : undefined;
+    const key = run.isInside && of.request !== undefined ? this.#hashes.key(run)?.whole : undefined;
     // What was compared with nothing is compared from here on.
     const isFirstAdopted = this.differs && !run.isInside;
     this.append(evaluationId, {

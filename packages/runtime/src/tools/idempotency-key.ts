@@ -13,7 +13,7 @@ export function keyOfCall(run: Run, call: ToolCall): string {
 }
 
 /** The run, and the calls and evaluations that the evaluation is inside of. */
-export function placeOf({ nesting, tape, evaluationId }: Run): string {
+function placeOf({ nesting, tape, evaluationId }: Run): string {
   if (nesting === undefined) return tape?.runId ?? evaluationId;
   return `${nesting.idempotencyKey?.() ?? placeOf(nesting.run)} ${nesting.ordinal ?? 0}`;
 }
