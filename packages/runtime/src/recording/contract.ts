@@ -188,6 +188,8 @@ export interface Tape<Run> extends TapeNumbers {
    * @throws where it is suspended.
    */
   suspend(run: Run, question: PolicyQuestion, later: Suspension): void;
+  /** @throws the fault that the evaluation ends with. */
+  assertNoFault(): void;
   /** The fault that the evaluation ends with, whatever it comes to; undefined: there is none. */
   error(run: Run): EvaluationFailure | undefined;
   /** A call has succeeded: it counts, or will when its transaction has ended. */

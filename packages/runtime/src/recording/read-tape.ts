@@ -54,6 +54,8 @@ export class ReadTape {
     return undefined;
   }
 
+  assertNoFault(): void {}
+
   error(): undefined {
     return undefined;
   }
