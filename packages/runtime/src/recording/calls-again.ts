@@ -38,25 +38,26 @@ const keyOf = (turn: number, callId: string): string => canonicalJson([turn, cal
 /** The calls of a record that have an end. */
 export class RecordedCalls {
   readonly #calls = new Map<string, RecordedCall>();
+  /** The idempotency keys of calls whose handlers began. */
+  readonly #keys = new Map<string, string>();
 
   constructor(entries: readonly JournalEntry[]) {
     const own = entries[0]?.evaluationId;
     const unknown = new Set<string>();
-    const started = new Set<string>();
     const stopped = new Set<number>();
     let turn = 0;
     for (const entry of entries) {
       if (entry.evaluationId !== own) continue;
       if (entry.kind === "answered") ({ turn } = entry);
       if (entry.kind === "stopped") stopped.add(turn);
-      if (entry.kind === "started") started.add(keyOf(entry.turn, entry.callId));
+      if (entry.kind === "started") this.#keys.set(keyOf(entry.turn, entry.callId), entry.idempotencyKey);
       if (entry.kind === "event" && entry.event.type === "run.resumed") {
         for (const { callId } of entry.event.unknown) unknown.add(callId);
       }
       if (entry.kind === "dispatched" && entry.callId !== undefined) this.#dispatched(turn, entry);
       if (entry.kind === "event" && entry.event.type === "tool.invoked") {
         const { event } = entry;
-        const isStarted = started.has(keyOf(event.turn, event.callId));
+        const isStarted = this.#keys.has(keyOf(event.turn, event.callId));
         const isAnswered = !isStarted && (stopped.has(event.turn) || unknown.has(event.callId));
         this.#ended(event, { isStarted, isAnswered, at: entry.at });
       }
@@ -66,6 +67,11 @@ export class RecordedCalls {
   /** undefined: the record has no end of it. */
   get(turn: number, callId: string): RecordedCall | undefined {
     return this.#calls.get(keyOf(turn, callId));
+  }
+
+  /** The idempotency key of a call; undefined: its handler did not begin. */
+  keyOf(turn: number, callId: string): string | undefined {
+    return this.#keys.get(keyOf(turn, callId));
   }
 
   /** Where a call differs from the recorded one; undefined: nowhere. */

@@ -180,6 +180,8 @@ export interface Tape<Run> extends TapeNumbers {
    * where its tool allows that; else its `reconcile` is asked.
    */
   handler<Invocation>(run: Run, parts: HandlerParts<Invocation>): Invocation | Promise<Invocation>;
+  /** The idempotency key that a call had; undefined: it is made. */
+  keyOf(run: Run, call: ToolCall): string | undefined;
   /** What was decided on this question in another attempt; undefined: the policy is asked. */
   decided(run: Run, question: PolicyQuestion): PolicyDecision | undefined;
   /**

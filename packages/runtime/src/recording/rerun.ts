@@ -263,6 +263,11 @@ export class Rerun extends ReadTape implements Tape<Run> {
     return result.success ? parts.checked(result.value) : parts.refused(result.message);
   }
 
+  /** The kept calls of a fork have the keys of its origin. */
+  keyOf(run: Run, { id }: ToolCall): string | undefined {
+    return this.#recorded.keyOf(run.turn, id);
+  }
+
   decided(run: Run, question: PolicyQuestion): PolicyDecision | undefined {
     // A decision that came too late is one of the time when the run went on.
     this.#now = Math.max(this.#now, this.#recorded.get(run.turn, question.call.id)?.at ?? this.#now);

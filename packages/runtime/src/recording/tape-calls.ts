@@ -104,6 +104,10 @@ export class TapeCalls extends TapeAnswers {
     return recordedHandler(this, run, parts);
   }
 
+  keyOf(): undefined {
+    return undefined;
+  }
+
   decided(run: Run, question: PolicyQuestion): PolicyDecision | undefined {
     return this.decisions.decided(run, question, this.isInTurn);
   }

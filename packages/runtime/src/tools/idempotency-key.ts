@@ -8,6 +8,8 @@ import type { Run } from "../run.ts";
  * or a process makes up are not in it, so that the call has the same key whenever its run goes on.
  */
 export function keyOfCall(run: Run, call: ToolCall): string {
+  const recorded = run.nesting === undefined ? run.tape?.keyOf(run, call) : undefined;
+  if (recorded !== undefined) return recorded;
   const place = [run.turn, run.callsBefore + Math.max(0, run.calls.indexOf(call))];
   return shortHash([placeOf(run), ...place, call.name, argumentsOf(call)]);
 }
