@@ -21,6 +21,7 @@ const forms: Readonly<Record<EntryContent["kind"], (entry: Fields) => boolean>> 
   resumed: ({ kept }) => isCount(kept),
   event: ({ event }) => isRecord(event) && isText(event["type"]) && hasField(event),
   dispatched: ({ event }) => isRecord(event) && isText(event["type"]),
+  undone: ({ event, before }) => isRecord(event) && isText(event["type"]) && isCount(before),
   asked: ({ hashes }) => Array.isArray(hashes),
   called: ({ call }) => isRecord(call) && [call["id"], call["name"], call["arguments"]].every(isText),
   delta: ({ text }) => isText(text),

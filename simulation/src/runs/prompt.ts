@@ -35,6 +35,7 @@ const log = defineSlice({
   kind: "log",
   initial: [] as readonly string[],
   reducers: ({ on }) => {
+    on(noted, (draft, { text }) => draft.push(`noted ${text}`));
     on("tool.requested", (draft, { name }) => draft.push(`asked ${name}`));
     on("tool.invoked", (draft, { name, result }) => draft.push(`ended ${name} ${result.success}`));
   },

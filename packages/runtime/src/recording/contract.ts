@@ -1,6 +1,5 @@
 // What the kernel knows of recording: types alone. The code comes with the value of the option `run`.
 import type {
-  AppEvent,
   Blobs,
   EvaluateOptions,
   EvaluationFailure,
@@ -25,7 +24,7 @@ import type { World } from "../environment.ts";
 import type { Failure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
 import type { SessionCore } from "../session/session-core.ts";
-import type { Transaction, TransactionOptions } from "../transactions/transaction.ts";
+import type { PendingEvent, Transaction, TransactionOptions } from "../transactions/transaction.ts";
 import type { PolicyStep } from "./entries.ts";
 
 /** What came of an evaluation. */
@@ -151,7 +150,9 @@ export interface Tape<Run> extends TapeNumbers {
    * An application's event that a call had dispatched counts now, or is about to be delivered. Returns whether listeners
    * receive it: not where they did in an earlier attempt.
    */
-  dispatched(run: Run, event: AppEvent, callId: string): boolean;
+  dispatched(run: Run, pending: PendingEvent): boolean;
+  /** Application's events that a call had dispatched are undone with it. */
+  undone(run: Run, events: readonly PendingEvent[]): void;
   /**
    * Ends the attempt of an evaluation that may begin again, where calls are about to begin that may change what outlives the
    * process. undefined: they do not.

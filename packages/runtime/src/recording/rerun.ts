@@ -1,7 +1,6 @@
 // A replay whose handlers and policies run again: an evaluation beside the replay, whose calls have to come to what the record
 // has. Its model, and those of evaluations inside its calls, answer from the record. What the replay emits is the record's.
 import type {
-  AppEvent,
   EvaluateOptions,
   EvaluationFailure,
   ModelFailure,
@@ -35,6 +34,7 @@ import { TapeFault } from "./fault.ts";
 import { ReadTape } from "./read-tape.ts";
 import { queuesOf, taken, type Queues } from "./queues.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
+import type { PendingEvent } from "../transactions/transaction.ts";
 import { recordedSession } from "./session.ts";
 
 /** Evaluates with a tape of its own. */
@@ -192,7 +192,9 @@ export class Rerun extends ReadTape implements Tape<Run> {
     this.#onTurn?.();
   }
 
-  dispatched(run: Run, event: AppEvent, callId: string): boolean {
+  undone(): void {}
+
+  dispatched(run: Run, { event, callId }: PendingEvent): boolean {
     const key = `${run.turn} ${callId}`;
     const before = this.#dispatched.get(key) ?? [];
     this.#dispatched.set(key, [...before, toJsonValue(run.redact(event))?.value]);

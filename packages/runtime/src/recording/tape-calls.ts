@@ -5,6 +5,7 @@ import type { Transaction, TransactionOptions } from "../transactions/transactio
 import type { HandlerParts, KeptCalls, PolicyQuestion } from "./contract.ts";
 import { canWait, Decisions, suspendedFault } from "./decisions.ts";
 import { deltaOf } from "./deltas.ts";
+import { Dispatches } from "./dispatches.ts";
 import { TapeFault } from "./fault.ts";
 import { recordedHandler } from "./handler.ts";
 import { emitEntry, emitUndone, keptCalls, type Delivery } from "./kept-calls.ts";
@@ -91,11 +92,13 @@ export class TapeCalls extends TapeAnswers {
     const rest = this.prefix.entries.slice(this.prefix.at);
     const suspended = rest.find((entry) => entry.kind === "suspended");
     if (suspended === undefined) return;
+    const dispatches = new Dispatches(rest, delivery.run.core, () => false);
+    const own = { ...delivery, dispatches };
     for (const entry of rest) {
       delivery.timed(entry.at);
       const isUndone = entry.kind === "event" && (entry.evaluationId !== this.evaluationId || "callId" in entry.event);
-      if (isUndone && entry.event.type !== "run.suspended") emitUndone(entry, delivery);
-      else emitEntry(entry, delivery);
+      if (isUndone && entry.event.type !== "run.suspended") emitUndone(entry, own);
+      else emitEntry(entry, own);
     }
     this.fail(suspendedFault(this.runId, suspended.pending, ""));
   }

@@ -99,7 +99,7 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
       if (isFrameworkEventType(event.type) || this.delivering.has(event) || !this.isLive) return;
       // The time of the run does not move with what the application does.
       if (this.fault !== undefined) return;
-      this.keepDispatched(run.evaluationId, run.redact(event as AppEvent), undefined);
+      this.keepDispatched(run.evaluationId, run.redact(event as AppEvent));
     });
   }
 

@@ -102,6 +102,10 @@ class Core implements SessionCore {
     return this.state.reduce(by === undefined ? event : frozenEvent(event), by);
   }
 
+  isLogged(...given: Parameters<SessionCore["isLogged"]>): boolean {
+    return this.state.isLogged(...given);
+  }
+
   reduceAgain(event: AnyEvent): void {
     this.state.reduceAgain(event);
   }

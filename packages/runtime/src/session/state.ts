@@ -53,6 +53,11 @@ export class SessionState {
     return this.#concurrent.isOpen() || this.#store.hasSteps(type);
   }
 
+  /** Whether a log slice receives an event of this type: it keeps what is undone. */
+  isLogged(event: AnyEvent): boolean {
+    return this.#store.hasSteps(event.type) && this.#store.stepsFor(event).some(({ slot }) => slot.slice.kind === "log");
+  }
+
   /** Reduces an event that log slices have already, after its effect on state slices was rolled back. */
   reduceAgain(event: AnyEvent): void {
     this.#assertIdle();
