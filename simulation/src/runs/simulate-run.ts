@@ -110,7 +110,8 @@ async function replays(checked: Checked, journal: Journal, id: string, before: C
     }
     if (first !== undefined) {
       compared(checked, `${rule} ${id}`, first, came);
-      if (tools === "run" && before !== undefined) checked.same("RPL-3 handlers", before.done, came.done);
+      // The calls of a turn in which arguments were hidden are answered from the record.
+      if (tools === "run" && before !== undefined && !shape.hasSecret) checked.same("RPL-3 handlers", before.done, came.done);
     }
     if (tools === "recorded" && came.done.length > 0) checked.not("RPL-2 a handler ran:", came.done);
     first ??= came;
@@ -128,6 +129,11 @@ function compared(checked: Checked, rule: string, before: Came, now: Came): void
   checked.same(`${rule} stream`, before.streamed.join("\n"), now.streamed.join("\n"));
   checked.same(`${rule} session`, before.session, now.session);
   checked.same(`${rule} outcome`, outcomeOf(before), outcomeOf(now));
+}
+
+/** Whether a run has an end, or waits: the record of another one stops anywhere. */
+function hasEnd({ error }: Came): boolean {
+  return !(error instanceof RunError) || error.reason === "suspended";
 }
 
 /** Evaluates what waits until nothing waits any more; each decision is the shape's. */
@@ -198,8 +204,9 @@ async function everything(checked: Checked, random: Random): Promise<void> {
   trace.push(`resumed: ${resumed.error?.message ?? "executed"}`);
   if (!isExpected(resumed, shape)) checked.not("RSM-2 it cannot go on:", resumed.error?.message);
   doneOnce(checked, entries.slice(0, cut), resumed);
-  await decided(checked, later, resumed, 2);
-  await replays(checked, later, "r", undefined);
+  const last = await decided(checked, later, resumed, 2);
+  if (!isExpected(last, shape)) checked.not("SUS-2 it cannot go on:", last.error?.message);
+  if (hasEnd(last)) await replays(checked, later, "r", undefined);
   await forked(checked, journal, random.int(((await journal.describe("r"))?.steps ?? 0) + 1));
 }
 
@@ -209,11 +216,13 @@ async function again(checked: Checked, journal: Journal, first: Came): Promise<v
   const state = (await journal.describe("r"))?.state;
   const ended = first.error === undefined || (await listed(journal.entries("r"))).at(-1);
   const goesOn = typeof ended === "object" && !(ended.kind === "ended" && ended.goesOn !== true);
-  const copy = memoryJournal();
-  await journal.copy("r", copy);
   if (goesOn) {
-    const came = await decided(checked, journal, first, 3);
+    const waiting = hasEnd(first) && first.error instanceof RunError;
+    const next = waiting ? first : await evaluated(shape, { run: journal.run("r"), blobs, process: 3 });
+    const came = await decided(checked, journal, next, 3);
     trace.push(`${state} went on: ${came.error?.message ?? "executed"}`);
+    if (!isExpected(came, shape)) checked.not("RSM-1 it cannot go on:", came.error?.message);
+    if (hasEnd(came)) await replays(checked, journal, "r", undefined);
     return;
   }
   const came = await evaluated(shape, { run: journal.run("r"), blobs, process: 4 });
@@ -229,5 +238,5 @@ async function forked(checked: Checked, journal: Journal, at: number): Promise<v
   trace.push(`forked at ${at}: ${came.error?.message ?? "executed"}`);
   if (!isExpected(came, shape)) checked.not(`FRK-1 the fork at ${at} fails:`, came.error?.message);
   checked.same("FRK-5 the origin", before, JSON.stringify(await listed(journal.entries("r"))));
-  await replays(checked, journal, "f", undefined);
+  if (hasEnd(came)) await replays(checked, journal, "f", undefined);
 }

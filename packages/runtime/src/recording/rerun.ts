@@ -3,6 +3,7 @@
 import type {
   EvaluateOptions,
   EvaluationFailure,
+  FrameworkEvent,
   ModelFailure,
   ModelResponse,
   PolicyDecision,
@@ -12,7 +13,7 @@ import type {
   ToolCall,
   ToolInvoked,
 } from "@proviso/core";
-import { toJsonValue } from "@proviso/core/internal";
+import { isFrameworkEventType, toJsonValue } from "@proviso/core/internal";
 import type { World } from "../environment.ts";
 import type { Run } from "../run.ts";
 import type { SessionCore, UnnumberedEvent } from "../session/session-core.ts";
@@ -32,6 +33,7 @@ import { Decisions } from "./decisions.ts";
 import type { Difference, EntryOf } from "./entries.ts";
 import { TapeFault } from "./fault.ts";
 import { ReadTape } from "./read-tape.ts";
+import { InsideRefusals } from "./refusals.ts";
 import { queuesOf, taken, type Queues } from "./queues.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
 import type { PendingEvent } from "../transactions/transaction.ts";
@@ -149,10 +151,14 @@ export class Rerun extends ReadTape implements Tape<Run> {
     if (run.nesting !== undefined) return;
     giveHistory(run, this.#opened.entries[0]);
     // What listeners refused is refused again.
-    run.core.session.on("tool.invoked", ({ evaluationId, turn, callId, result }) => {
-      const refusal = evaluationId === this.evaluationId ? this.#recorded.get(turn, callId)?.refusal : undefined;
-      if (refusal !== undefined && result.success)
-        throw new Error(refusal.replace(/^.*? could not be recorded: /s, ""));
+    const inside = new InsideRefusals(this.#opened.entries);
+    run.core.session.on("*", (given) => {
+      if (!isFrameworkEventType(given.type)) return;
+      const event = given as FrameworkEvent;
+      const isOwn = event.evaluationId === this.evaluationId && event.type === "tool.invoked" && event.result.success;
+      const within = inside.of(event);
+      const refusal = isOwn ? this.#recorded.get(event.turn, event.callId)?.refusal : within;
+      if (refusal !== undefined) throw new Error(refusal.replace(/^.*? could not be recorded: /s, ""));
     });
   }
 

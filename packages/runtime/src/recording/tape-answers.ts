@@ -65,7 +65,7 @@ export class TapeAnswers extends TapeEvents {
     await of.turn?.idle();
     this.assertNoFault();
     // What has ended the evaluation counts, and not what came after it.
-    if (of.turn !== undefined && (of.turn.isStopped() || (this.isStopped && !run.isInside))) return answer;
+    if (of.turn?.isStopped() === true || (this.isStopped && !run.isInside)) return answer;
     // The record has references, and no bytes.
     if (answer.failure === undefined && answer.generated !== undefined) answer = await storedAnswer(run, answer);
     this.append(evaluationId, {

@@ -48,6 +48,8 @@ export class TapeEntries {
   now: number;
   /** Whether what happens is appended. */
   isLive: boolean;
+  /** Whether the end is in the record: what comes later is not. */
+  isOver = false;
   fault: TapeFault | undefined;
   /** What the last answer that stands costs, in US dollars; undefined: the record has it, or it is not known. */
   protected costUsd: number | undefined;
@@ -108,6 +110,7 @@ export class TapeEntries {
 
   /** Appends without a look at the clock. */
   appendAt(evaluationId: string, content: EntryContent): void {
+    if (this.isOver) return;
     const base = { index: this.#next++, attempt: this.attempt, at: this.now, evaluationId, isVoid: false };
     this.source.append({ ...base, ...content } as JournalEntry);
   }

@@ -175,6 +175,7 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
       const isExecuted = code === undefined;
       const more = code !== undefined && goesOn(code) ? { goesOn: true } : {};
       this.append(run.evaluationId, { kind: "ended", outcome: isExecuted ? "executed" : "failed", ...more });
+      this.isOver = true;
       await this.flushed();
       return;
     }
