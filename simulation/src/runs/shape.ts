@@ -41,7 +41,7 @@ export interface RandomTurn {
   readonly files: number;
 }
 
-const chains = ["none", "none", "fallback", "hedged", "none"] as const;
+const chains = ["none", "none", "fallback", "hedged", "output"] as const;
 
 export interface Shape {
   readonly seed: number;

@@ -18,10 +18,10 @@ export interface RecordedCall {
   readonly refusal: string | undefined;
   /** The application's events that it dispatched, in order. */
   readonly dispatched: readonly unknown[];
-  /** Whether its handler began. */
-  readonly isStarted: boolean;
-  /** Whether its handler did not begin for a reason that does not come again: a limit, or a process that ended. */
-  readonly isAnswered: boolean;
+  /** Whether its handler did not begin because a process had ended: that does not come again. */
+  readonly isUnknown: boolean;
+  /** Whether a limit was met before its end: that does not come again. */
+  readonly isStopped: boolean;
   /** Epoch milliseconds of its end. */
   readonly at: number;
 }
@@ -57,9 +57,8 @@ export class RecordedCalls {
       if (entry.kind === "dispatched" && entry.callId !== undefined) this.#dispatched(turn, entry);
       if (entry.kind === "event" && entry.event.type === "tool.invoked") {
         const { event } = entry;
-        const isStarted = this.#keys.has(keyOf(event.turn, event.callId));
-        const isAnswered = !isStarted && (stopped.has(event.turn) || unknown.has(event.callId));
-        this.#ended(event, { isStarted, isAnswered, at: entry.at });
+        const isUnknown = unknown.has(event.callId) && !this.#keys.has(keyOf(event.turn, event.callId));
+        this.#ended(event, { isUnknown, isStopped: stopped.has(event.turn), at: entry.at });
       }
     }
   }
@@ -86,7 +85,7 @@ export class RecordedCalls {
     return event && { what: "event", ...event, path: `${name}: dispatched${event.path}` };
   }
 
-  #ended(event: ToolInvoked, of: Pick<RecordedCall, "isStarted" | "isAnswered" | "at">): void {
+  #ended(event: ToolInvoked, of: Pick<RecordedCall, "isUnknown" | "isStopped" | "at">): void {
     const { turn, callId, result } = event;
     const before = this.get(turn, callId);
     // A success that could not be recorded is followed by its failure.
@@ -123,8 +122,8 @@ export function lastText(request: ModelRequest | undefined): unknown {
   return last === undefined || !("text" in last) ? "a request" : last.text;
 }
 
-/** Answers calls from the record whose arguments were hidden: those are of no use to a handler. */
-export async function hiddenCalls(
+/** Answers calls from the record that cannot run again. */
+export async function recordedCalls(
   run: Run,
   calls: readonly ToolCall[],
   { entries, answered }: { readonly entries: readonly JournalEntry[]; readonly answered: EntryOf<"answered"> },

@@ -18,7 +18,7 @@ import type { World } from "../environment.ts";
 import type { Run } from "../run.ts";
 import type { SessionCore, UnnumberedEvent } from "../session/session-core.ts";
 import { answerAgain, RequestHashes } from "./answers.ts";
-import { callAround, hiddenCalls, lastText, RecordedCalls, type CallDifference } from "./calls-again.ts";
+import { callAround, recordedCalls, lastText, RecordedCalls, type CallDifference } from "./calls-again.ts";
 import { giveHistory } from "./begun.ts";
 import type {
   HandlerParts,
@@ -66,8 +66,8 @@ export class Rerun extends ReadTape implements Tape<Run> {
   /** The turn whose calls have ended. */
   #endedTurn = 0;
   #onTurn: (() => void) | undefined;
-  /** Answers whose arguments were hidden, by turn: their calls are answered from the record. */
-  readonly #hidden = new Map<number, EntryOf<"answered">>();
+  /** The answers whose calls are run, by turn. */
+  readonly #answered = new Map<number, EntryOf<"answered">>();
 
   constructor(source: RunSource, opened: OpenedSource, world: World, evaluate: EvaluateAgain) {
     super(source, opened, world);
@@ -103,7 +103,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
     const key = `${turn} ${callId}`;
     const recorded = this.#recorded.get(turn, callId);
     const end = this.#ended.get(key);
-    if (recorded === undefined || this.#hidden.has(turn)) return undefined;
+    if (recorded === undefined || this.#isAnswered(turn, [callId])) return undefined;
     if (end !== undefined) {
       return this.#recorded.difference(recorded, { end, dispatched: this.#dispatched.get(key) ?? [] });
     }
@@ -162,13 +162,13 @@ export class Rerun extends ReadTape implements Tape<Run> {
     });
   }
 
-  options({ resources, policies, overrides, signal: given }: EvaluateOptions): EvaluateOptions {
+  options({ resources, policies, overrides, context, signal: given }: EvaluateOptions): EvaluateOptions {
     const [begun] = this.#opened.entries;
     const loop = begun?.kind === "begun" ? begun.options : {};
     const { maxTurns, maxRepairs, toolChoice } = loop;
     const { signal: ending } = this.#ending;
     const signal = given === undefined ? ending : AbortSignal.any([given, ending]);
-    return { resources, policies, overrides, maxTurns, maxRepairs, toolChoice, signal };
+    return { resources, policies, overrides, context, maxTurns, maxRepairs, toolChoice, signal };
   }
 
   number(run: NumberingRun, filled: object): NumberedEvent | undefined {
@@ -218,7 +218,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
     this.#now = Math.max(this.#now, answered.at);
     const { answer } = answered;
     if (run.nesting === undefined && answer.failure === undefined && answer.message.toolCalls.length > 0) {
-      if (answered.isRedacted === true) this.#hidden.set(run.turn, answered);
+      this.#answered.set(run.turn, answered);
       while (this.#reached < run.turn && !this.#isOver) await new Promise<void>((resolve) => (this.#wake = resolve));
       this.#assertGoesOn();
     }
@@ -254,8 +254,16 @@ export class Rerun extends ReadTape implements Tape<Run> {
   }
 
   calls(run: Run, calls: readonly ToolCall[]): Promise<KeptCalls | undefined> | undefined {
-    const hidden = run.isInside ? undefined : this.#hidden.get(run.turn);
-    return hidden && hiddenCalls(run, calls, { entries: this.#opened.entries, answered: hidden });
+    if (run.isInside) return undefined;
+    const ids = calls.map(({ id }) => id);
+    const answered = this.#isAnswered(run.turn, ids) ? this.#answered.get(run.turn) : undefined;
+    return answered && recordedCalls(run, calls, { entries: this.#opened.entries, answered });
+  }
+
+  /** Whether calls are answered from the record: their arguments were hidden, or a limit was met before one of them ended. */
+  #isAnswered(turn: number, callIds: readonly string[]): boolean {
+    const isHidden = this.#answered.get(turn)?.isRedacted === true;
+    return isHidden || callIds.some((callId) => this.#recorded.get(turn, callId)?.isStopped === true);
   }
 
   handler<Invocation>(run: Run, parts: HandlerParts<Invocation>): Invocation | Promise<Invocation> {
@@ -266,7 +274,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
     this.#now = Math.max(this.#now, recorded.at);
     const given = this.#decisions.result(run, parts.call, false);
     if (given !== undefined) return parts.checked(given);
-    if (!recorded.isAnswered) return parts.execute();
+    if (!recorded.isUnknown) return parts.execute();
     const { result } = recorded.end;
     return result.success ? parts.checked(result.value) : parts.refused(result.message);
   }
