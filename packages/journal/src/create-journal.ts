@@ -12,7 +12,7 @@ import { readRun, type ReadRun } from "./reading.ts";
 import { Retained, type Retention } from "./retention.ts";
 import { sessionOf } from "./session-of.ts";
 import type { LentFile } from "./lent-file.ts";
-import type { AppendNow } from "./memory-store.ts";
+import type { AttachNow } from "./memory-store.ts";
 import { appendAfter, resolveRun } from "./resolving.ts";
 import { notFound, runSource, type Shared, type SourceOptions } from "./source.ts";
 import { tornBytes, type JournalStore } from "./store.ts";
@@ -25,8 +25,8 @@ export interface JournalSurroundings {
   readonly properties?: object | undefined;
   /** The file, where resources may be in it too. */
   readonly lent?: LentFile | undefined;
-  /** Keeps a frame at once; left out: the store's `append` is awaited. */
-  readonly appendNow?: AppendNow | undefined;
+  /** Keeps what an attempt has at once; left out: the store's `append` is awaited. */
+  readonly attachNow?: AttachNow | undefined;
   /** The runs that stay once they have ended. Left out: all. */
   readonly retention?: Retention | undefined;
 }
@@ -47,14 +47,14 @@ export function createJournal(store: JournalStore, options: JournalOptions = {})
 export function makeJournal(
   store: JournalStore,
   options: JournalOptions,
-  { processes = unknownProcesses, properties, lent, appendNow, retention }: JournalSurroundings = {},
+  { processes = unknownProcesses, properties, lent, attachNow, retention }: JournalSurroundings = {},
 ): Journal {
   checkOptionNames("createJournal", options, journalOptionNames);
   const { flushMs = 5, secrets, payloads = false } = options;
   if (typeof flushMs !== "number" || !(flushMs >= 0)) {
     throw new DefinitionError(`flushMs has to be a number of milliseconds from 0, not ${describeValue(flushMs)}.`);
   }
-  const queue = new WriteQueue(store, flushMs, { appendNow, lent });
+  const queue = new WriteQueue(store, flushMs, { attachNow, lent });
   const hidden = openSecrets(secrets);
   const redaction = redactionOf(hidden);
   let isClosed = false;
@@ -66,7 +66,7 @@ export function makeJournal(
     payloads,
     secrets: hidden,
     lent,
-    hide: secrets === undefined ? (entry) => entry : (entry) => redaction.value(entry),
+    hide: secrets === undefined ? undefined : (entry) => redaction.value(entry),
     open: new Map(),
     ended: () => retained?.ended(),
     assertOpen() {

@@ -3,7 +3,7 @@
 import { JournalError } from "@proviso/core";
 import { parseOwnJson } from "@proviso/core/internal";
 import { isRecord } from "@proviso/core/provider";
-import type { EntryContent, JournalEntry, RecordedEvent } from "@proviso/runtime/recording";
+import { contentOf, KeptEntry, type EntryContent, type JournalEntry, type RecordedEvent } from "@proviso/runtime/recording";
 import { hasItsForm } from "./entry-form.ts";
 import { FrameMemory, longEvent, shortEvent, type ShortEvent } from "./format-events.ts";
 import type { Frame } from "./store.ts";
@@ -34,21 +34,23 @@ interface Body {
 }
 
 /** Returns the body of a frame. */
-export function bodyOf(attempt: number, entries: readonly JournalEntry[]): string {
+export function bodyOf(attempt: number, entries: readonly (JournalEntry | KeptEntry)[]): string {
   const t = entries[0]?.at ?? 0;
   const i: string[] = [];
   const memory = new FrameMemory();
   const e = entries.map((entry): ShortEntry => {
     let evaluation = i.indexOf(entry.evaluationId);
     if (evaluation === -1) evaluation = i.push(entry.evaluationId) - 1;
-    if (entry.kind === "answered") memory.answered(entry);
+    const content = entry instanceof KeptEntry ? contentOf(entry) : entry;
+    const { at, evaluationId } = entry;
+    if (content.kind === "answered") memory.answered({ evaluationId, answer: content.answer });
     const base = {
-      at: entry.at === t ? undefined : entry.at - t,
+      at: at === t ? undefined : at - t,
       evaluationId: evaluation === 0 ? undefined : evaluation,
     };
-    if (entry.kind === "event") return { ...base, event: shortEvent(entry, memory) };
+    if (content.kind === "event") return { ...base, event: shortEvent({ event: content.event, evaluationId, at }, memory) };
     // The time and the evaluation are written shorter, and the frame says the rest.
-    const rest = { ...entry, index: undefined, attempt: undefined, isVoid: undefined, ...base };
+    const rest = { ...content, index: undefined, attempt: undefined, isVoid: undefined, ...base };
     return rest as unknown as ShortEntry;
   });
   // JSON escapes what a database would change: a NUL, and half of a surrogate pair.

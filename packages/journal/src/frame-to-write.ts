@@ -1,5 +1,5 @@
 import { JournalError } from "@proviso/core";
-import type { JournalEntry } from "@proviso/runtime/recording";
+import type { KeptEntry } from "@proviso/runtime/recording";
 import { bodyOf } from "./format.ts";
 import type { Frame } from "./store.ts";
 import { frameSum } from "./sum.ts";
@@ -23,10 +23,10 @@ export class FrameToWrite implements Frame {
   readonly writer: string;
   readonly #attempt: number;
   readonly #saved: SavedSummary;
-  #entries: readonly JournalEntry[];
+  #entries: readonly KeptEntry[];
   #body: string | undefined;
 
-  constructor({ run, attempt, writer }: Writer, first: number, entries: readonly JournalEntry[], saved: SavedSummary) {
+  constructor({ run, attempt, writer }: Writer, first: number, entries: readonly KeptEntry[], saved: SavedSummary) {
     this.run = run;
     this.first = first;
     this.count = entries.length;

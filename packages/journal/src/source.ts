@@ -3,11 +3,14 @@ import { DefinitionError, JournalError, systemClock, type ToolReturn } from "@pr
 import {
   cutAfterLastStep,
   isAtRest,
+  journalEntry,
+  keptEntry,
   lastingEnd,
   standingEntries,
   suspendedCalls,
   unknownCalls,
   type JournalEntry,
+  type KeptEntry,
   type OpenedSource,
   type RunSource,
 } from "@proviso/runtime/recording";
@@ -29,8 +32,8 @@ export interface Shared {
   readonly secrets: RunSource["secrets"];
   /** The file, where resources may be in it too. */
   readonly lent: LentFile | undefined;
-  /** Hides what no entry shows. */
-  readonly hide: (entry: JournalEntry) => JournalEntry;
+  /** Hides what no entry shows; undefined: nothing has to be hidden. */
+  readonly hide: ((entry: JournalEntry) => JournalEntry) | undefined;
   /** The runs that are evaluated here now, by id: what cancels one. */
   readonly open: Map<string, (reason: string | undefined) => void>;
   /** An attempt of a run has ended. */
@@ -208,8 +211,13 @@ class JournalSource implements RunSource {
   }
 
   append(entry: JournalEntry): void {
+    this.keep(keptEntry(entry));
+  }
+
+  keep(entry: KeptEntry): void {
     if (this.#isCancelled) return;
-    this.#writer?.append(this.#shared.hide(entry));
+    const { hide } = this.#shared;
+    this.#writer?.append(hide === undefined ? entry : keptEntry(hide(journalEntry(entry))));
   }
 
   get hasFailed(): boolean {

@@ -2,7 +2,7 @@
 import type { Usage } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
 import { addUsage, noUsage, parseOwnJson } from "@proviso/core/internal";
-import { pendingOf, type EntryOf, type JournalEntry, type RecordedEvent } from "@proviso/runtime/recording";
+import { pendingOf, type EntryContent, type EntryOf, type JournalEntry, type KeptEntry, type RecordedEvent } from "@proviso/runtime/recording";
 import type { RunState, RunSummary } from "./journal.ts";
 
 /** A summary as it is written. Times are epoch milliseconds. */
@@ -52,18 +52,21 @@ export class Summary {
     });
   }
 
-  add(entry: JournalEntry): void {
+  add(entry: JournalEntry | KeptEntry): void {
     const { saved } = this;
+    const content = "content" in entry ? entry.content : entry;
     saved.updatedAt = entry.at;
     if (entry.attempt > saved.attempts) saved.attempts = entry.attempt;
-    if (entry.kind === "begun") {
+    // What has to be made yet says nothing to a summary.
+    if ("plain" in content) return;
+    if (content.kind === "begun") {
       this.#own ??= entry.evaluationId;
-      saved.prompt = entry.prompt;
-      saved.model = entry.model;
+      saved.prompt = content.prompt;
+      saved.model = content.model;
       saved.startedAt = entry.at;
-    } else if (entry.kind === "resumed" || entry.kind === "resolved") this.#standsAs("open");
-    else if (entry.kind === "cancelled") this.#standsAs("cancelled");
-    else if (entry.evaluationId === this.#own) this.#addOwn(entry);
+    } else if (content.kind === "resumed" || content.kind === "resolved") this.#standsAs("open");
+    else if (content.kind === "cancelled") this.#standsAs("cancelled");
+    else if (entry.evaluationId === this.#own) this.#addOwn(content);
   }
 
   #standsAs(state: RunState, pending?: SavedSummary["pending"]): void {
@@ -72,7 +75,7 @@ export class Summary {
     this.saved.pending = pending;
   }
 
-  #addOwn(entry: JournalEntry): void {
+  #addOwn(entry: EntryContent): void {
     const { saved } = this;
     if (entry.kind === "suspended") return this.#standsAs("suspended", entry.pending);
     if (entry.kind === "ended") {

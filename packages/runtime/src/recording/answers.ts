@@ -1,8 +1,9 @@
 // The requests and answers of a run, as its record has them.
-import type { Message, ModelFailure, ModelRequest, ModelResponse } from "@proviso/core";
+import type { Message, ModelFailure, ModelRequest, ModelResponse, ToolCall } from "@proviso/core";
 import { messageOf, toJsonValue } from "@proviso/core/internal";
 import type { Run } from "../run.ts";
-import type { Difference, EntryOf } from "./entries.ts";
+import type { Difference, EntryBase, EntryOf } from "./entries.ts";
+import { LazyContent } from "./kept-entry.ts";
 import { messageHash, restHashes, restNames } from "./hashes.ts";
 
 type Asked = Pick<EntryOf<"asked">, "same" | "hashes">;
@@ -17,28 +18,75 @@ interface AskedNow extends Asked {
 interface LastRequest {
   readonly messages: readonly Message[];
   readonly tools: ModelRequest["tools"];
-  readonly rest: readonly string[];
 }
 
-/** Makes the hashes of each request: of what the request before did not have. */
+/** What a request has that the one before it did not have; the hashes are made where they are asked for. */
+export class NewInRequest {
+  readonly same: number;
+  readonly #messages: readonly Message[];
+  /** undefined: the tools, the choice and the output are those of the request before. */
+  readonly #rest: Pick<ModelRequest, "tools" | "toolChoice" | "output"> | undefined;
+  readonly #hide: ((text: string) => string) | undefined;
+
+  constructor(
+    same: number,
+    messages: readonly Message[],
+    rest: Pick<ModelRequest, "tools" | "toolChoice" | "output"> | undefined,
+    hide: ((text: string) => string) | undefined,
+  ) {
+    this.same = same;
+    this.#messages = messages;
+    this.#rest = rest;
+    this.#hide = hide;
+  }
+
+  now(): AskedNow {
+    const hashes = this.#messages.map((message) => messageHash(message, this.#hide));
+    const rest = this.#rest === undefined ? [] : restHashes(this.#rest, this.#hide);
+    return { same: this.same, hashes: [...hashes, ...rest], messages: hashes.length };
+  }
+}
+
+/** The entry of a request. */
+export class AskedContent extends LazyContent {
+  readonly kind = "asked";
+  readonly turn: number;
+  readonly try: number;
+  readonly #request: NewInRequest;
+
+  constructor(turn: number, attempt: number, request: NewInRequest) {
+    super();
+    this.turn = turn;
+    this.try = attempt;
+    this.#request = request;
+  }
+
+  plain(): Omit<EntryOf<"asked">, keyof EntryBase> {
+    const { same, hashes } = this.#request.now();
+    return { kind: "asked", turn: this.turn, try: this.try, same, hashes };
+  }
+}
+
+const noMessages: readonly never[] = Object.freeze([]);
+
+/** Finds what each request has that the one before it did not have. */
 export class RequestHashes {
   readonly #last = new Map<string, LastRequest>();
 
-  of(run: Run, request: ModelRequest | undefined): AskedNow {
-    if (request === undefined) return { same: 0, hashes: [], messages: 0 };
-    const { messages, tools } = request;
+  of(run: Run, request: ModelRequest | undefined): NewInRequest {
+    if (request === undefined) return new NewInRequest(0, noMessages, undefined, undefined);
+    const { messages, tools, toolChoice, output } = request;
     const last = this.#last.get(run.evaluationId);
-    const hide = run.world.secrets === undefined ? undefined : (text: string): string => run.redaction.value(text);
+    const hide = run.world.secrets === undefined ? undefined : run.redaction.value;
     const same = last === undefined ? 0 : sameMessages(last.messages, messages);
-    const hashes = messages.slice(same).map((message) => messageHash(message, hide));
-    const isSameRest = last !== undefined && last.tools === tools;
-    const rest = isSameRest ? last.rest : restHashes(request, hide);
-    this.#last.set(run.evaluationId, { messages, tools, rest });
-    return { same, hashes: isSameRest ? hashes : [...hashes, ...rest], messages: hashes.length };
+    const rest = last !== undefined && last.tools === tools ? undefined : { tools, toolChoice, output };
+    this.#last.set(run.evaluationId, { messages, tools });
+    // The whole history is not kept with each of its requests.
+    return new NewInRequest(same, messages.slice(same), rest, hide);
   }
 
-  /** The hashes of all that a request has, whatever the one before had. */
-  whole(run: Run, request: ModelRequest | undefined): AskedNow {
+  /** All that a request has, whatever the one before had. */
+  whole(run: Run, request: ModelRequest | undefined): NewInRequest {
     this.#last.delete(run.evaluationId);
     return this.of(run, request);
   }
@@ -76,9 +124,51 @@ export function recordedAnswer(
   const { payload, ...bare } = given;
   const answer = payloads && payload !== undefined ? { ...bare, payload: toJsonValue(payload)?.value } : bare;
   const shown = "cause" in answer && answer.cause !== undefined ? { ...answer, cause: causeOf(answer.cause) } : answer;
-  if (run.world.secrets === undefined) return { answer: (toJsonValue(shown)?.value ?? shown) as typeof shown };
+  if (run.world.secrets === undefined) {
+    return { answer: plainAnswer(shown) ?? ((toJsonValue(shown)?.value ?? shown) as typeof shown) };
+  }
   const hidden = run.redaction.value(shown);
   return callsIn(hidden) === callsIn(shown) ? { answer: hidden } : { answer: hidden, isRedacted: true };
+}
+
+/**
+ * A copy of an answer that has text, calls and numbers alone, as nearly all do; undefined: it has more. What a provider
+ * returned stays its own, and a copy at every depth of what may be anything takes many times as long.
+ */
+function plainAnswer(answer: ModelResponse | ModelFailure): ModelResponse | undefined {
+  if (answer.failure !== undefined) return undefined;
+  const { message, finishReason, usage, model } = answer;
+  if (!hasOnly(answer, answerFields) || !hasOnly(message, messageFields) || typeof message.text !== "string") {
+    return undefined;
+  }
+  if (usage !== undefined && !areNumbers(usage)) return undefined;
+  const toolCalls: ToolCall[] = [];
+  for (const call of message.toolCalls) {
+    const { id, name, arguments: given } = call;
+    if (!hasOnly(call, callFields) || typeof given !== "string") return undefined;
+    toolCalls.push({ id, name, arguments: given });
+  }
+  const copied = { role: message.role, text: message.text, toolCalls } as const;
+  const costs = usage === undefined ? undefined : { ...usage };
+  if (model !== undefined) return { message: copied, finishReason, model, ...(costs && { usage: costs }) };
+  return costs === undefined ? { message: copied, finishReason } : { message: copied, finishReason, usage: costs };
+}
+
+const answerFields: Readonly<Record<string, true>> = { message: true, finishReason: true, usage: true, model: true };
+const messageFields: Readonly<Record<string, true>> = { role: true, text: true, toolCalls: true };
+const callFields: Readonly<Record<string, true>> = { id: true, name: true, arguments: true };
+
+function hasOnly(object: object, fields: Readonly<Record<string, true>>): boolean {
+  for (const key in object) if (fields[key] !== true) return false;
+  return true;
+}
+
+/** Not NaN and not infinite, which JSON has not. */
+function areNumbers(object: object): boolean {
+  for (const key in object) {
+    if (!Number.isFinite((object as Readonly<Record<string, unknown>>)[key])) return false;
+  }
+  return true;
 }
 
 /** The calls of an answer, as a text. */

@@ -28,7 +28,7 @@ export function recordedHandler<Invocation>(
   const given = run.isInside ? undefined : record.decidedResult(run, call);
   if (given !== undefined) return parts.checked(given);
   const begin = (): Invocation | Promise<Invocation> => {
-    const starting = effects.starting(run, call, tool, parts.calling.idempotencyKey());
+    const starting = effects.starting(run, call, tool, parts.calling.callKey());
     if (starting === undefined) return parts.execute();
     return starting.then(() => parts.whyTooLate() ?? parts.execute()).catch((error: unknown) => parts.thrown(error));
   };

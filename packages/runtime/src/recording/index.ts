@@ -23,5 +23,7 @@ export type {
   Resolution,
   SuspendedCall,
 } from "./entries.ts";
+export { contentOf, journalEntry, KeptEntry, keptEntry } from "./kept-entry.ts";
+export type { LazyContent } from "./kept-entry.ts";
 export type { Together } from "./together.ts";
 export type { OpenedSource, RunSource, UnknownCall } from "./run-source.ts";

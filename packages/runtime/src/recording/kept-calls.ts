@@ -16,8 +16,6 @@ export interface Delivery {
   readonly run: Pick<Run, "core" | "watch">;
   /** Whether listeners receive them. */
   readonly isEmitted: boolean;
-  /** Events of the application that the record has already. */
-  readonly delivering: WeakSet<object>;
   timed(at: number): void;
 }
 
@@ -170,7 +168,6 @@ function emitSuccess(event: ToolInvoked, after: readonly JournalEntry[], deliver
   for (const each of dispatched) core.reduce(each, { evaluationId: event.evaluationId, callId: event.callId });
   emitAgain(event, delivery);
   for (const each of dispatched) {
-    delivery.delivering.add(each);
     if (!delivery.isEmitted) continue;
     core.notify(each);
     delivery.run.watch?.({ type: "app", event: each });
@@ -205,7 +202,6 @@ export function emitEntry(entry: JournalEntry, delivery: Delivery): void {
   const event = frozenInDepth(entry.event);
   const { core } = delivery.run;
   core.reduceConcurrent(event);
-  delivery.delivering.add(event);
   if (delivery.isEmitted) core.notify(event);
 }
 
@@ -214,7 +210,6 @@ export function reduceAll(entries: readonly JournalEntry[], core: Run["core"]): 
   const delivery: Delivery = {
     run: { core, watch: undefined },
     isEmitted: false,
-    delivering: new WeakSet(),
     timed: () => {},
   };
   const undone = undoneAmong(entries);

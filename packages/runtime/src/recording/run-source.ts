@@ -1,5 +1,6 @@
 import type { Secrets } from "../secrets.ts";
 import type { JournalEntry, SuspendedCall } from "./entries.ts";
+import type { KeptEntry } from "./kept-entry.ts";
 import type { Together } from "./together.ts";
 
 /** What the runtime needs of a journal for one run: a list that only grows. */
@@ -20,6 +21,11 @@ export interface RunSource {
   open(): Promise<OpenedSource>;
   /** Takes the entry over; it never waits and never throws. */
   append(entry: JournalEntry): void;
+  /**
+   * Like `append`, for a source that makes an entry whole when it is written (`journalEntry`), which may be never. Left out:
+   * `append` is called.
+   */
+  keep?(entry: KeptEntry): void;
   /**
    * Resolves when all that was appended would survive; undefined: it does already. Rejects with a JournalError, and from
    * then on always.

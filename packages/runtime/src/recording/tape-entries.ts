@@ -9,6 +9,7 @@ import type { Run } from "../run.ts";
 import { joinSecrets } from "../secrets.ts";
 import type { SessionCore } from "../session/session-core.ts";
 import type { Difference, EntryContent, EntryOf, JournalEntry } from "./entries.ts";
+import { journalEntry, KeptEntry, type LazyContent } from "./kept-entry.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
 import { divergedFault, TapeFault } from "./fault.ts";
 import { emitEntry, type Delivery } from "./kept-calls.ts";
@@ -42,8 +43,6 @@ export class TapeEntries {
   protected foundOverride: PromptOverride | undefined;
   /** Whether something was not as it was recorded, and that was let be. */
   differs = false;
-  /** Events of the application that the record has already. */
-  readonly delivering = new WeakSet<object>();
   /** The time of the run, in epoch milliseconds. */
   now: number;
   /** Whether what happens is appended. */
@@ -53,6 +52,8 @@ export class TapeEntries {
   main: Run | undefined;
   protected core: SessionCore | undefined;
   readonly #world: World;
+  /** Whether the source makes entries whole when it writes them. */
+  readonly #keeps: boolean;
   #next: number;
 
   constructor(source: RunSource, opened: OpenedSource, world: World, evaluationId: string | undefined) {
@@ -65,6 +66,7 @@ export class TapeEntries {
     this.clock = world.clock;
     this.signal = source.signal;
     this.source = source;
+    this.#keeps = source.keep !== undefined;
     this.opened = opened;
     this.#world = world;
     this.isLive = opened.entries.length === 0;
@@ -96,16 +98,17 @@ export class TapeEntries {
   }
 
   /** Appends what happens now. */
-  append(evaluationId: string, content: EntryContent): void {
+  append(evaluationId: string, content: EntryContent | LazyContent): void {
     if (this.fault !== undefined) return;
     this.tick();
     this.appendAt(evaluationId, content);
   }
 
   /** Appends without a look at the clock. */
-  appendAt(evaluationId: string, content: EntryContent): void {
-    const base = { index: this.#next++, attempt: this.attempt, at: this.now, evaluationId, isVoid: false };
-    this.source.append({ ...base, ...content } as JournalEntry);
+  appendAt(evaluationId: string, content: EntryContent | LazyContent): void {
+    const entry = new KeptEntry(this.#next++, this.attempt, this.now, evaluationId, content);
+    if (this.#keeps) this.source.keep?.(entry);
+    else this.source.append(journalEntry(entry));
   }
 
   /** Whether a write has failed that nothing waited for yet. */
@@ -201,7 +204,7 @@ export class TapeEntries {
   }
 
   deliveryTo(run: Run): Delivery {
-    return { run, isEmitted: this.isReplay, delivering: this.delivering, timed: (at) => (this.now = at) };
+    return { run, isEmitted: this.isReplay, timed: (at) => (this.now = at) };
   }
 
   #drawn<T>(type: "number" | "string", draw: () => T): T {

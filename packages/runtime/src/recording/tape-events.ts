@@ -59,7 +59,6 @@ export class TapeEvents extends TapeEntries {
   }
 
   dispatched(run: Run, event: AppEvent, callId: string): void {
-    this.delivering.add(event);
     if (this.fault !== undefined || !this.isLive) return;
     this.tick();
     this.keepDispatched(run.evaluationId, event, callId);

@@ -75,18 +75,13 @@ export class RecordedLimits implements Limits {
     return granting instanceof Promise ? granting.then(seen) : seen(granting);
   }
 
-  async race<T>(work: Promise<T>, phase: EvaluationPhase): Promise<T | LimitFailure> {
+  race<T>(work: Promise<T>, phase: EvaluationPhase): Promise<T | LimitFailure> {
     const before = this.#fromRecord("race", phase);
     if (before !== undefined) {
       work.catch(() => {});
-      return before as LimitFailure;
+      return Promise.resolve(before as LimitFailure);
     }
-    const ended = await this.#limits.race(work, phase);
-    if (isFailure(ended) && (ended.stop === "deadline" || ended.stop === "aborted")) {
-      const fired = this.#limits.stopped(phase);
-      if (fired !== undefined) this.#record.met("race", fired);
-    }
-    return ended;
+    return this.#limits.race(work, phase, (fired) => this.#record.met("race", fired));
   }
 
   close(): void {

@@ -1,7 +1,6 @@
 // The record of one run, as the kernel uses it: see tape-entries.ts for how it moves.
 import {
   RunError,
-  type AppEvent,
   type EvaluateOptions,
   type EvaluationFailure,
   type PolicyDecision,
@@ -12,7 +11,6 @@ import {
   type ToolCall,
   type ToolReturn,
 } from "@proviso/core";
-import { isFrameworkEventType } from "@proviso/core/internal";
 import type { World } from "../environment.ts";
 import { spent } from "../failing.ts";
 import { abortedFailure, errorOf, type Failure } from "../failures.ts";
@@ -109,11 +107,10 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
       // The evaluation began when its tape was opened.
       this.appendAt(run.evaluationId, begunEntry(run, session, this.#options, this.foundOverride));
     }
-    this.#stopListening = run.core.session.on("*", (event) => {
-      if (isFrameworkEventType(event.type) || this.delivering.has(event) || !this.isLive) return;
+    this.#stopListening = run.core.watchDispatch((event) => {
       // The time of the run does not move with what the application does.
-      if (this.fault !== undefined) return;
-      this.keepDispatched(run.evaluationId, run.redact(event as AppEvent), undefined);
+      if (!this.isLive || this.fault !== undefined) return;
+      this.keepDispatched(run.evaluationId, run.redact(event), undefined);
     });
   }
 

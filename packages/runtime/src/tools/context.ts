@@ -18,7 +18,7 @@ import type { Calling, CallResources } from "../resources/asking.ts";
 import type { Run } from "../run.ts";
 import { checkAppEvent } from "../session/session-core.ts";
 import { noting } from "../observing/observed-calls.ts";
-import { keyOfCall } from "./idempotency-key.ts";
+import { CallKey } from "./idempotency-key.ts";
 import { liveResources } from "./live-resources.ts";
 import { reportProgress } from "./progress.ts";
 import { nestedEvaluations, type NestedEvaluations } from "../nested/nested-evaluations.ts";
@@ -45,6 +45,8 @@ export interface CallContext {
   hasRun(): boolean;
   /** The key of the call, for services that do nothing twice under one key. */
   idempotencyKey(): string;
+  /** The same, where it may never be read. */
+  callKey(): CallKey;
   /** Makes every later use of the context throw without effect; resolves when evaluations inside have ended too. */
   end(): Promise<void> | undefined;
 }
@@ -106,7 +108,7 @@ class RunningCall implements CallContext, CallState {
   readonly guard: CallGuard;
   readonly context: ToolContext;
   readonly of: CallParts;
-  private key: string | undefined;
+  private key: CallKey | undefined;
   private nested: NestedEvaluations | undefined;
   private opened: CallResources | undefined;
 
@@ -139,7 +141,11 @@ class RunningCall implements CallContext, CallState {
   }
 
   idempotencyKey(): string {
-    return (this.key ??= keyOfCall(this.of.run, this.of.call));
+    return this.callKey().value;
+  }
+
+  callKey(): CallKey {
+    return (this.key ??= new CallKey(this.of.run, this.of.call));
   }
 
   openResources(): Promise<void> | undefined {
