@@ -27,6 +27,8 @@ export interface JournalSurroundings {
   readonly lent?: LentFile | undefined;
   /** Keeps what an attempt has at once; left out: the store's `append` is awaited. */
   readonly attachNow?: AttachNow | undefined;
+  /** Whether there is no such run, where that is known without a read; left out: it is read. */
+  readonly isEmpty?: ((run: string) => boolean) | undefined;
   /** The runs that stay once they have ended. Left out: all. */
   readonly retention?: Retention | undefined;
 }
@@ -47,7 +49,7 @@ export function createJournal(store: JournalStore, options: JournalOptions = {})
 export function makeJournal(
   store: JournalStore,
   options: JournalOptions,
-  { processes = unknownProcesses, properties, lent, attachNow, retention }: JournalSurroundings = {},
+  { processes = unknownProcesses, properties, lent, attachNow, isEmpty, retention }: JournalSurroundings = {},
 ): Journal {
   checkOptionNames("createJournal", options, journalOptionNames);
   const { flushMs = 5, secrets, payloads = false } = options;
@@ -68,6 +70,7 @@ export function makeJournal(
     lent,
     hide: secrets === undefined ? undefined : (entry) => redaction.value(entry),
     open: new Map(),
+    isEmpty: isEmpty ?? (() => false),
     ended: () => retained?.ended(),
     assertOpen() {
       if (isClosed) throw new JournalError(`The journal in ${store.name} is closed.`, { reason: "closed" });

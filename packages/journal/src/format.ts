@@ -3,7 +3,13 @@
 import { JournalError } from "@proviso/core";
 import { parseOwnJson } from "@proviso/core/internal";
 import { isRecord } from "@proviso/core/provider";
-import { contentOf, KeptEntry, type EntryContent, type JournalEntry, type RecordedEvent } from "@proviso/runtime/recording";
+import {
+  contentOf,
+  KeptEntry,
+  type EntryContent,
+  type JournalEntry,
+  type RecordedEvent,
+} from "@proviso/runtime/recording";
 import { hasItsForm } from "./entry-form.ts";
 import { FrameMemory, longEvent, shortEvent, type ShortEvent } from "./format-events.ts";
 import type { Frame } from "./store.ts";
@@ -48,7 +54,8 @@ export function bodyOf(attempt: number, entries: readonly (JournalEntry | KeptEn
       at: at === t ? undefined : at - t,
       evaluationId: evaluation === 0 ? undefined : evaluation,
     };
-    if (content.kind === "event") return { ...base, event: shortEvent({ event: content.event, evaluationId, at }, memory) };
+    if (content.kind === "event")
+      return { ...base, event: shortEvent({ event: content.event, evaluationId, at }, memory) };
     // The time and the evaluation are written shorter, and the frame says the rest.
     const rest = { ...content, index: undefined, attempt: undefined, isVoid: undefined, ...base };
     return rest as unknown as ShortEntry;

@@ -32,7 +32,12 @@ export function memoryStore(): JournalStore {
 }
 
 /** A store in memory, and how a journal of this process keeps frames in it: nothing has to be waited for or checked. */
-export function memoryFrames(): { readonly store: JournalStore; readonly attachNow: AttachNow } {
+export function memoryFrames(): {
+  readonly store: JournalStore;
+  readonly attachNow: AttachNow;
+  /** Whether there is no such run. */
+  readonly isEmpty: (run: string) => boolean;
+} {
   // The run that was changed last stands last, but for those that grow.
   const runs = new Map<string, KeptRun>();
   let isClosed = false;
@@ -97,7 +102,7 @@ export function memoryFrames(): { readonly store: JournalStore; readonly attachN
       isClosed = true;
     },
   });
-  return { store, attachNow };
+  return { store, attachNow, isEmpty: (run) => !runs.has(run) && !isClosed };
 }
 
 /** A frame as plain data: some make their texts when they are read. */

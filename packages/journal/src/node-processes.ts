@@ -46,9 +46,11 @@ const ownProcess = `${machine}/${pid}/${statusOf(pid)?.began ?? ""}/`;
 /** A worker of this process, or another copy of this program in it, knows only of its own writers whether they work. */
 const own = `${ownProcess}${systemId()}/`;
 
+let writers = 0;
+
 /** Knows the processes of this machine. */
 export const machineProcesses: Processes = {
-  newWriter: () => `${own}${systemId()}`,
+  newWriter: () => `${own}${writers++}`,
   lifeOf(writer) {
     if (writer.startsWith(own)) return lifeHere(writer);
     if (writer.startsWith(ownProcess)) return "unknown";

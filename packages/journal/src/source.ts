@@ -36,6 +36,8 @@ export interface Shared {
   readonly hide: ((entry: JournalEntry) => JournalEntry) | undefined;
   /** The runs that are evaluated here now, by id: what cancels one. */
   readonly open: Map<string, (reason: string | undefined) => void>;
+  /** Whether it is known without a read that there is no such run. */
+  readonly isEmpty: (run: string) => boolean;
   /** An attempt of a run has ended. */
   ended(): void;
   assertOpen(): void;
@@ -57,6 +59,9 @@ export interface SourceOptions {
 export function runSource(shared: Shared, options: SourceOptions): RunSource {
   return new JournalSource(shared, options);
 }
+
+/** An entry that is not at its place yet. */
+const noPlace = { index: 0, attempt: 0 } as const;
 
 class JournalSource implements RunSource {
   readonly id: string;
@@ -103,6 +108,8 @@ class JournalSource implements RunSource {
     this.#cancelling = new AbortController();
     if (mode !== "replay") this.#shared.open.set(id, (reason) => this.#cancel(reason));
     try {
+      const { from } = this.#options;
+      if (mode === "run" && from === undefined && this.#shared.isEmpty(id)) return this.#toBegin(new Summary());
       const read = await readRun(this.#shared.store, id);
       return mode === "replay" ? this.#toReplay(read) : await this.#toGoOn(read);
     } catch (error) {
@@ -217,7 +224,7 @@ class JournalSource implements RunSource {
   keep(entry: KeptEntry): void {
     if (this.#isCancelled) return;
     const { hide } = this.#shared;
-    this.#writer?.append(hide === undefined ? entry : keptEntry(hide(journalEntry(entry))));
+    this.#writer?.append(hide === undefined ? entry : keptEntry(hide(journalEntry(entry, noPlace))));
   }
 
   get hasFailed(): boolean {

@@ -2,7 +2,14 @@
 import type { Usage } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
 import { addUsage, noUsage, parseOwnJson } from "@proviso/core/internal";
-import { pendingOf, type EntryContent, type EntryOf, type JournalEntry, type KeptEntry, type RecordedEvent } from "@proviso/runtime/recording";
+import {
+  pendingOf,
+  type EntryContent,
+  type EntryOf,
+  type JournalEntry,
+  type KeptEntry,
+  type RecordedEvent,
+} from "@proviso/runtime/recording";
 import type { RunState, RunSummary } from "./journal.ts";
 
 /** A summary as it is written. Times are epoch milliseconds. */
@@ -56,7 +63,7 @@ export class Summary {
     const { saved } = this;
     const content = "content" in entry ? entry.content : entry;
     saved.updatedAt = entry.at;
-    if (entry.attempt > saved.attempts) saved.attempts = entry.attempt;
+    if ("attempt" in entry && entry.attempt > saved.attempts) saved.attempts = entry.attempt;
     // What has to be made yet says nothing to a summary.
     if ("plain" in content) return;
     if (content.kind === "begun") {

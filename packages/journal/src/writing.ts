@@ -82,6 +82,8 @@ export class RunWriter {
     this.first += count;
     this.keptCount = 0;
     for (const entry of entries) this.summary.add(entry);
+    const { saved } = this.summary;
+    saved.attempts = Math.max(saved.attempts, this.attempt);
     return new FrameToWrite(this, first, entries, { ...this.summary.saved });
   }
 }

@@ -6,7 +6,7 @@ import { sqliteJournal } from "@proviso/journal/node";
 import { modelAdapter } from "@proviso/runtime";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -49,8 +49,18 @@ export interface KillsReport {
 
 const program = join(import.meta.dirname, "..", "processes", "kills-runner.ts");
 
-/** The longest time before a kill, in milliseconds after the process began: it does two or three runs in it. */
-const longestMs = 90;
+/** When a process is killed. */
+interface Moment {
+  /** Bytes of lines that it writes before; a call and its request are some 25. */
+  readonly bytes: number;
+  /** Milliseconds after that. */
+  readonly ms: number;
+}
+
+/** Every second kill comes at any time from the very beginning on, the others while calls are made. */
+function momentFrom(random: () => number, kill: number): Moment {
+  return kill % 2 === 0 ? { bytes: 0, ms: random() * 90 } : { bytes: random() * 500, ms: random() * 6 };
+}
 
 export async function killAgainAndAgain(options: KillsOptions): Promise<KillsReport> {
   const { folder, kills, random, progress } = options;
@@ -61,7 +71,7 @@ export async function killAgainAndAgain(options: KillsOptions): Promise<KillsRep
   const seen = new Observed();
   try {
     for (let kill = 1; kill <= kills; kill++) {
-      const wasKilled = await runProcess(options, seen.open, Number.MAX_SAFE_INTEGER, random() * longestMs);
+      const wasKilled = await runProcess(options, seen.open, Number.MAX_SAFE_INTEGER, momentFrom(random, kill));
       seen.read(readFileSync(lines, "utf8"));
       await seen.killed(journal);
       if (!wasKilled) throw new Error("The process ended by itself.");
@@ -76,12 +86,12 @@ export async function killAgainAndAgain(options: KillsOptions): Promise<KillsRep
   }
 }
 
-/** Returns whether it was killed. A kill comes that many milliseconds after the process has begun; undefined: never. */
+/** Returns whether it was killed. undefined: it is not. */
 async function runProcess(
   { folder, place, nodeArguments }: KillsOptions,
   first: number,
   last: number,
-  afterMs: number | undefined,
+  moment: Moment | undefined,
 ): Promise<boolean> {
   const child = spawn(process.execPath, [...nodeArguments, program, folder, place, `${first}`, `${last}`], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -91,8 +101,8 @@ async function runProcess(
   process.once("exit", end);
   try {
     await Promise.race([once(child.stdout, "data"), ended]);
-    if (afterMs !== undefined) {
-      await Promise.race([sleep(afterMs), ended]);
+    if (moment !== undefined) {
+      await Promise.race([passed(join(folder, "lines"), moment), ended]);
       child.kill("SIGKILL");
     }
     const [code, signal] = await ended;
@@ -102,6 +112,13 @@ async function runProcess(
   } finally {
     process.off("exit", end);
   }
+}
+
+async function passed(lines: string, { bytes, ms }: Moment): Promise<void> {
+  const from = statSync(lines).size;
+  // A process that hangs is killed, too.
+  for (let waited = 0; statSync(lines).size < from + bytes && waited < 10_000; waited++) await sleep(1);
+  await sleep(ms);
 }
 
 interface Kept {
@@ -134,7 +151,8 @@ class Observed {
     const [what, run = "", ...rest] = line.split(" ");
     const n = Number(rest[0]);
     const isOpen = Number(run) === this.open;
-    if (what === "asks" && isOpen && n < this.#kept.answers) this.lost.push(`answer ${n} of run ${run} was asked again`);
+    if (what === "asks" && isOpen && n < this.#kept.answers)
+      this.lost.push(`answer ${n} of run ${run} was asked again`);
     if (what === "resumes" && isOpen && n !== this.#kept.steps)
       this.lost.push(`run ${run} had ${this.#kept.steps} steps, and went on with ${n}`);
     if (what === "begins") {

@@ -1,6 +1,6 @@
 // The requests and answers of a run, as its record has them.
-import type { Message, ModelFailure, ModelRequest, ModelResponse, ToolCall } from "@proviso/core";
-import { messageOf, toJsonValue } from "@proviso/core/internal";
+import type { Message, ModelFailure, ModelRequest, ModelResponse } from "@proviso/core";
+import { frozenJson, messageOf, toJsonValue } from "@proviso/core/internal";
 import type { Run } from "../run.ts";
 import type { Difference, EntryBase, EntryOf } from "./entries.ts";
 import { LazyContent } from "./kept-entry.ts";
@@ -121,19 +121,22 @@ export function recordedAnswer(
   given: ModelResponse | ModelFailure,
   payloads = false,
 ): Pick<EntryOf<"answered">, "answer" | "isRedacted"> {
+  const isBare = !payloads && run.world.secrets === undefined;
+  const copied = isBare ? plainAnswer(given) : undefined;
+  if (copied !== undefined) return { answer: copied };
   const { payload, ...bare } = given;
   const answer = payloads && payload !== undefined ? { ...bare, payload: toJsonValue(payload)?.value } : bare;
   const shown = "cause" in answer && answer.cause !== undefined ? { ...answer, cause: causeOf(answer.cause) } : answer;
   if (run.world.secrets === undefined) {
-    return { answer: plainAnswer(shown) ?? ((toJsonValue(shown)?.value ?? shown) as typeof shown) };
+    return { answer: (toJsonValue(shown)?.value ?? shown) as typeof shown };
   }
   const hidden = run.redaction.value(shown);
   return callsIn(hidden) === callsIn(shown) ? { answer: hidden } : { answer: hidden, isRedacted: true };
 }
 
 /**
- * A copy of an answer that has text, calls and numbers alone, as nearly all do; undefined: it has more. What a provider
- * returned stays its own, and a copy at every depth of what may be anything takes many times as long.
+ * An answer that has text, calls and numbers alone, as nearly all do; undefined: it has more. A copy at every depth of what
+ * may be anything takes many times as long.
  */
 function plainAnswer(answer: ModelResponse | ModelFailure): ModelResponse | undefined {
   if (answer.failure !== undefined) return undefined;
@@ -142,24 +145,30 @@ function plainAnswer(answer: ModelResponse | ModelFailure): ModelResponse | unde
     return undefined;
   }
   if (usage !== undefined && !areNumbers(usage)) return undefined;
-  const toolCalls: ToolCall[] = [];
   for (const call of message.toolCalls) {
-    const { id, name, arguments: given } = call;
-    if (!hasOnly(call, callFields) || typeof given !== "string") return undefined;
-    toolCalls.push({ id, name, arguments: given });
+    if (!hasOnly(call, callFields) || typeof call.arguments !== "string") return undefined;
   }
-  const copied = { role: message.role, text: message.text, toolCalls } as const;
+  // The history takes the message over in any case, and freezes it.
+  const own = frozenJson(message);
   const costs = usage === undefined ? undefined : { ...usage };
-  if (model !== undefined) return { message: copied, finishReason, model, ...(costs && { usage: costs }) };
-  return costs === undefined ? { message: copied, finishReason } : { message: copied, finishReason, usage: costs };
+  if (model !== undefined) return { message: own, finishReason, model, ...(costs && { usage: costs }) };
+  return costs === undefined ? { message: own, finishReason } : { message: own, finishReason, usage: costs };
 }
 
-const answerFields: Readonly<Record<string, true>> = { message: true, finishReason: true, usage: true, model: true };
+const answerFields: Readonly<Record<string, true>> = {
+  message: true,
+  finishReason: true,
+  usage: true,
+  model: true,
+  payload: true,
+};
 const messageFields: Readonly<Record<string, true>> = { role: true, text: true, toolCalls: true };
 const callFields: Readonly<Record<string, true>> = { id: true, name: true, arguments: true };
 
 function hasOnly(object: object, fields: Readonly<Record<string, true>>): boolean {
-  for (const key in object) if (fields[key] !== true) return false;
+  for (const key in object) {
+    if (fields[key] !== true && (object as Readonly<Record<string, unknown>>)[key] !== undefined) return false;
+  }
   return true;
 }
 

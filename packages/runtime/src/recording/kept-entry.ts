@@ -8,23 +8,16 @@ export abstract class LazyContent {
   abstract plain(): EntryContent;
 }
 
-/** An entry as a tape makes it. A class of two parts: a copy of all fields into one object costs more than all else. */
+/**
+ * An entry as a tape makes it, without its index and attempt, which follow from its place. Its content stays an object of
+ * its own: a copy of all fields into one costs more than all else.
+ */
 export class KeptEntry {
-  readonly index: number;
-  readonly attempt: number;
   readonly at: number;
   readonly evaluationId: string;
   readonly content: EntryContent | LazyContent;
 
-  constructor(
-    index: number,
-    attempt: number,
-    at: number,
-    evaluationId: string,
-    content: EntryContent | LazyContent,
-  ) {
-    this.index = index;
-    this.attempt = attempt;
+  constructor(at: number, evaluationId: string, content: EntryContent | LazyContent) {
     this.at = at;
     this.evaluationId = evaluationId;
     this.content = content;
@@ -36,14 +29,17 @@ export function contentOf({ content }: KeptEntry): EntryContent {
   return content instanceof LazyContent ? content.plain() : content;
 }
 
-/** Returns the entry as readers get it. */
-export function journalEntry(kept: KeptEntry): JournalEntry {
-  const { index, attempt, at, evaluationId } = kept;
+/** Returns the entry as readers get it, at its place in the run. */
+export function journalEntry(
+  kept: KeptEntry,
+  { index, attempt }: Pick<JournalEntry, "index" | "attempt">,
+): JournalEntry {
+  const { at, evaluationId } = kept;
   return { index, attempt, at, evaluationId, isVoid: false, ...contentOf(kept) };
 }
 
 /** Returns an entry that was read, or made by a journal, as one of a tape. */
 export function keptEntry(entry: JournalEntry): KeptEntry {
-  const { index, attempt, at, evaluationId, isVoid: _isVoid, ...content } = entry;
-  return new KeptEntry(index, attempt, at, evaluationId, content as EntryContent);
+  const { index: _index, attempt: _attempt, at, evaluationId, isVoid: _isVoid, ...content } = entry;
+  return new KeptEntry(at, evaluationId, content as EntryContent);
 }

@@ -22,8 +22,8 @@ export interface RunSource {
   /** Takes the entry over; it never waits and never throws. */
   append(entry: JournalEntry): void;
   /**
-   * Like `append`, for a source that makes an entry whole when it is written (`journalEntry`), which may be never. Left out:
-   * `append` is called.
+   * Like `append`, for a source that makes an entry whole when it is written (`journalEntry`), which may be never: entries
+   * come in the order of their indices. Left out: `append` is called.
    */
   keep?(entry: KeptEntry): void;
   /**

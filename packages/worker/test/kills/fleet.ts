@@ -60,7 +60,13 @@ interface Line {
   readonly key: string;
 }
 
-export async function killWorkers({ folder, kills, random, nodeArguments, progress }: FleetOptions): Promise<FleetReport> {
+export async function killWorkers({
+  folder,
+  kills,
+  random,
+  nodeArguments,
+  progress,
+}: FleetOptions): Promise<FleetReport> {
   await using redis = await startRedis();
   await using postgres = await startPostgres();
   const journal = postgresJournal(postgres.pool());
