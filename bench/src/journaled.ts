@@ -1,7 +1,14 @@
 // Evaluations with a record, for what recording costs.
-import { deadlineIn, definePrompt, defineTool, type JournalRun, type ModelProvider } from "@proviso/core";
+import {
+  deadlineIn,
+  definePrompt,
+  defineTool,
+  type JournalRun,
+  type ModelProvider,
+  type PromptResponse,
+} from "@proviso/core";
 import { createSession, modelAdapter } from "@proviso/runtime";
-import { cannedAnswer, turnCounter } from "./contenders.ts";
+import { cannedAnswer } from "./contenders.ts";
 import { add, inputSchema, instructions, outputSchema, question, type Scenario } from "./scenarios.ts";
 
 // A tool that only reads is not waited for: this one may change something, as most do.
@@ -19,31 +26,30 @@ export interface Given {
   /** Called when the first request of this evaluation is made. */
   readonly asked?: (() => void) | undefined;
   readonly maxTurns?: number | undefined;
+  /** The record brings the session. */
+  readonly session?: "recorded";
 }
 
-/** Evaluations of a scenario that may run beside each other, and go on at any turn. */
-export function journaled(scenario: Scenario): (given?: Given) => Promise<unknown> {
-  const { structured } = scenario;
-  const turnOf = turnCounter(scenario);
-  // One after the other the turns are counted: looking through the history would cost what grows.
-  return ({ run, asked, maxTurns = 1_000 } = {}) => {
-    let isAsked = false;
+/** Evaluations of a scenario, which may run beside each other and go on at any turn. */
+export function journaled(scenario: Scenario): (given?: Given) => Promise<PromptResponse<unknown>> {
+  return (given = {}) => {
+    const { run, asked, maxTurns = 1_000 } = given;
+    let turn: number | undefined;
     const provider: ModelProvider = {
       name: "bench",
       model: "m",
       capabilities: { tools: true, nativeOutput: true },
-      generate: async () => {
-        if (!isAsked) asked?.();
-        isAsked = true;
-        return cannedAnswer(scenario, turnOf());
+      async generate({ messages }) {
+        if (turn === undefined) {
+          asked?.();
+          turn = messages.filter(({ role }) => role === "assistant").length;
+        }
+        return cannedAnswer(scenario, turn++);
       },
     };
-    return modelAdapter(provider).evaluate(structured ? structuredPrompt : plainPrompt, {
-      session: createSession(),
-      deadline: deadlineIn(60_000),
-      budget: { maxTotalTokens: 1_000_000_000 },
-      maxTurns,
-      run,
-    });
+    const adapter = modelAdapter(provider);
+    const limits = { deadline: deadlineIn(60_000), budget: { maxTotalTokens: 1_000_000_000 }, maxTurns };
+    const options = "session" in given ? { ...limits, run } : { ...limits, session: createSession(), run };
+    return scenario.structured ? adapter.evaluate(structuredPrompt, options) : adapter.evaluate(plainPrompt, options);
   };
 }
