@@ -1,5 +1,5 @@
 // Events in frames, without what the frame and the answer before them say.
-import type { Usage } from "@proviso/core";
+import type { ReportedUsage, Usage } from "@proviso/core";
 import type { EntryOf, RecordedEvent } from "@proviso/runtime/recording";
 
 type Fields = { readonly [name: string]: unknown };
@@ -16,8 +16,10 @@ export class FrameMemory {
   seq = -1;
   #answered: Answered | undefined;
 
-  constructor(sessionId?: string) {
+  /** undefined: the frame that is read says neither, or a frame is written. */
+  constructor(sessionId?: string, firstSeq = -1) {
     this.sessionId = sessionId;
+    this.seq = firstSeq;
   }
 
   answered(entry: Answered): void {
@@ -32,7 +34,7 @@ export class FrameMemory {
 }
 
 /** The fields that stand at the end of an event, in this order. */
-const lastFields = ["evaluationId", "at", "sessionId", "seq"] as const;
+export const lastFields = ["evaluationId", "at", "sessionId", "seq"] as const;
 
 /** Returns the event as a frame has it; one that is not made as events are is written whole. */
 export function shortEvent(
@@ -43,10 +45,8 @@ export function shortEvent(
   const names = Object.keys(event);
   const isUsual =
     lastFields.every((name, place) => names[names.length - lastFields.length + place] === name) &&
-    event.evaluationId === evaluationId &&
-    event.at === at &&
     event.sessionId === memory.sessionId;
-  if (!isUsual) return { whole: event };
+  if (!isUsual || event.evaluationId !== evaluationId || event.at !== at) return { whole: event };
   const expected = memory.seq;
   memory.seq = event.seq + 1;
   return {
@@ -108,7 +108,7 @@ function withAnswer(fields: Fields, answer: ReturnType<FrameMemory["answerOf"]>)
 }
 
 /** Whether the event names exactly the calls of the answer, with id, name and arguments in this order and nothing else. */
-function isSame(calls: readonly AskedCall[], asked: readonly AskedCall[]): boolean {
+export function isSame(calls: readonly AskedCall[], asked: readonly AskedCall[]): boolean {
   return (
     calls.length === asked.length &&
     calls.every((call, place) => {
@@ -129,14 +129,20 @@ const usageNames = [
   "estimated",
 ] as const satisfies readonly (keyof Usage)[];
 
-/** The values of a usage in their usual order; one with other fields as it is. */
-function shortUsage(usage: Usage): readonly unknown[] | Usage {
-  const names = Object.keys(usage);
-  const isUsual = names.length === usageNames.length && usageNames.every((name, place) => names[place] === name);
-  return isUsual ? usageNames.map((name) => usage[name]) : usage;
+/** The values of a usage that has the first of the usual fields in their order; any other one as it is. */
+export function shortUsage<U extends ReportedUsage>(usage: U): readonly unknown[] | U {
+  const values: unknown[] = [];
+  for (const name in usage) {
+    const value = (usage as Fields)[name];
+    if (name !== usageNames[values.length] || value === undefined) return usage;
+    values.push(value);
+  }
+  return values;
 }
 
-function longUsage(written: unknown): unknown {
+export function longUsage(written: unknown): unknown {
   if (!Array.isArray(written)) return written;
-  return Object.fromEntries(usageNames.map((name, place) => [name, written[place] as unknown]));
+  const usage: Record<string, unknown> = {};
+  for (const [place, value] of written.entries()) usage[usageNames[place] ?? ""] = value;
+  return usage;
 }

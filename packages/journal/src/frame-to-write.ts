@@ -3,7 +3,7 @@ import type { KeptEntry } from "@proviso/runtime/recording";
 import { bodyOf } from "./format.ts";
 import type { Frame } from "./store.ts";
 import { frameSum } from "./sum.ts";
-import type { SavedSummary } from "./summary.ts";
+import { writtenSummary, type SavedSummary } from "./summary.ts";
 
 /** Bytes of one entry, nearly: UTF-16 units of its JSON. */
 const longestEntry = 64 * 1024 * 1024;
@@ -49,7 +49,7 @@ export class FrameToWrite implements Frame {
   }
 
   get summary(): string {
-    return JSON.stringify(this.#saved);
+    return writtenSummary(this.#saved);
   }
 
   /** Returns the frame as plain data. @throws {JournalError} "full" for an entry of more than 64 MiB. */

@@ -1,6 +1,7 @@
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { pid } from "node:process";
+import { shortHash } from "@proviso/core/internal";
 import { systemId } from "@proviso/runtime/internal";
 import { lifeHere, type Life, type Processes } from "./process-name.ts";
 
@@ -41,7 +42,8 @@ function bootId(): string {
   }
 }
 
-const machine = encodeURIComponent(`${hostname()}:${bootId()}:${processSpace()}`);
+/** Each frame has it: a hash is shorter than what it is made of. */
+const machine = shortHash([hostname(), bootId(), processSpace()]);
 const ownProcess = `${machine}/${pid}/${statusOf(pid)?.began ?? ""}/`;
 /** A worker of this process, or another copy of this program in it, knows only of its own writers whether they work. */
 const own = `${ownProcess}${systemId()}/`;

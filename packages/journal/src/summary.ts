@@ -10,6 +10,7 @@ import {
   type KeptEntry,
   type RecordedEvent,
 } from "@proviso/runtime/recording";
+import { longUsage, shortUsage } from "./format-events.ts";
 import type { RunState, RunSummary } from "./journal.ts";
 
 /** A summary as it is written. Times are epoch milliseconds. */
@@ -109,6 +110,11 @@ const states: Readonly<Record<RunState, true>> = {
   cancelled: true,
 };
 
+/** Returns a summary as it is kept with a frame. */
+export function writtenSummary(saved: SavedSummary): string {
+  return JSON.stringify({ ...saved, usage: shortUsage(saved.usage) });
+}
+
 /**
  * Reads a summary, which no sum protects. undefined: it is not one, and is passed over; `describe` makes another one of its
  * run.
@@ -116,7 +122,8 @@ const states: Readonly<Record<RunState, true>> = {
 export function readSummary(text: string): SavedSummary | undefined {
   const read = parseOwnJson(text);
   if (!read.ok || !isRecord(read.value)) return undefined;
-  const { prompt, model, state, attempts, steps, startedAt, updatedAt, usage, forkOf, pending } = read.value;
+  const saved: Record<string, unknown> = { ...read.value, usage: longUsage(read.value["usage"]) };
+  const { prompt, model, state, attempts, steps, startedAt, updatedAt, usage, forkOf, pending } = saved;
   const isWhole =
     [prompt, model].every((each) => typeof each === "string") &&
     typeof state === "string" &&
@@ -126,7 +133,7 @@ export function readSummary(text: string): SavedSummary | undefined {
     isUsage(usage) &&
     (forkOf === undefined || (isRecord(forkOf) && typeof forkOf["id"] === "string")) &&
     (pending === undefined || isPending(pending));
-  return isWhole ? (read.value as unknown as SavedSummary) : undefined;
+  return isWhole ? (saved as unknown as SavedSummary) : undefined;
 }
 
 function isUsage(usage: unknown): boolean {
