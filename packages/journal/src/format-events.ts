@@ -70,16 +70,23 @@ export function longEvent(
     memory.sessionId ??= whole?.sessionId;
     return whole as unknown as Fields;
   }
-  const { seq = memory.seq, ...fields } = short;
+  // What was just read is nobody else's: it is completed where it is.
+  const { seq = memory.seq } = short;
+  const fields = (short["seq"] === undefined ? short : withoutSeq(short)) as Record<string, unknown>;
   memory.seq = Number(seq) + 1;
-  return {
-    ...withAnswer(fields, memory.answerOf(evaluationId)),
-    ...("usage" in fields ? { usage: longUsage(fields["usage"]) } : undefined),
-    evaluationId,
-    at,
-    sessionId: memory.sessionId,
-    seq,
-  };
+  const answer = memory.answerOf(evaluationId);
+  if (answer !== undefined) fillIn(fields, answer);
+  if (fields["usage"] !== undefined) fields["usage"] = longUsage(fields["usage"]);
+  fields["evaluationId"] = evaluationId;
+  fields["at"] = at;
+  fields["sessionId"] = memory.sessionId;
+  fields["seq"] = seq;
+  return fields;
+}
+
+/** A number that an event names itself stands elsewhere in it. */
+function withoutSeq({ seq: _seq, ...others }: ShortEvent): Fields {
+  return others;
 }
 
 /** What an event repeats of the answer is 0, or the place of the call. */
@@ -95,16 +102,17 @@ function withoutAnswer(event: RecordedEvent, answer: ReturnType<FrameMemory["ans
   return answer.toolCalls[place]?.arguments === event.arguments ? { ...event, arguments: place } : event;
 }
 
-function withAnswer(fields: Fields, answer: ReturnType<FrameMemory["answerOf"]>): Fields {
-  if (answer === undefined) return fields;
+type Answer = NonNullable<ReturnType<FrameMemory["answerOf"]>>;
+
+/** Puts in what an event says only by its answer: the fields stay where they are. */
+function fillIn(fields: Record<string, unknown>, answer: Answer): void {
   if (fields["type"] === "provider.responded") {
-    const text = fields["text"] === 0 ? answer.text : fields["text"];
-    const calls = answer.toolCalls.map(({ id, name, arguments: given }) => ({ id, name, arguments: given }));
-    return { ...fields, text, toolCalls: fields["toolCalls"] === 0 ? calls : fields["toolCalls"] };
+    if (fields["text"] === 0) fields["text"] = answer.text;
+    if (fields["toolCalls"] !== 0) return;
+    fields["toolCalls"] = answer.toolCalls.map(({ id, name, arguments: given }) => ({ id, name, arguments: given }));
+  } else if (fields["type"] === "tool.requested" && typeof fields["arguments"] === "number") {
+    fields["arguments"] = answer.toolCalls[fields["arguments"]]?.arguments;
   }
-  const { arguments: place } = fields;
-  if (fields["type"] !== "tool.requested" || typeof place !== "number") return fields;
-  return { ...fields, arguments: answer.toolCalls[place]?.arguments };
 }
 
 /** Whether the event names exactly the calls of the answer, with id, name and arguments in this order and nothing else. */

@@ -107,8 +107,10 @@ export function fieldsOf(list: readonly unknown[]): Fields | undefined {
   if (form === undefined || typeof list[1] !== "number" || list.length !== form.names.length + 2) return undefined;
   const fields: Record<string, unknown> = "kind" in form ? { kind: form.kind } : { type: form.type };
   for (const [place, name] of form.names.entries()) fields[name] = list[place + 2];
-  if (fields["kind"] === "answered") fields["answer"] = longAnswer(fields["answer"]);
-  return "kind" in form ? { ...fields, at: list[1] } : { event: fields, at: list[1] };
+  if (!("kind" in form)) return { event: fields, at: list[1] };
+  if (form.kind === "answered") fields["answer"] = longAnswer(fields["answer"]);
+  fields["at"] = list[1];
+  return fields;
 }
 
 /** The answer as a list of its text, its calls, how it ended and its usage; any other one as it is. */
