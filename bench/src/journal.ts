@@ -125,7 +125,7 @@ async function onDisk(quick: boolean): Promise<readonly Row[]> {
 async function bytes(): Promise<readonly Row[]> {
   return inFile(async (open, file) => {
     await journaled(longRun)({ run: open.run("r") });
-    await open.list().next();
+    for await (const _ of open.list()) break;
     const database = new DatabaseSync(file, { readOnly: true });
     const { all } = database
       .prepare("SELECT sum(length(body) + length(summary) + length(writer)) AS all_bytes FROM proviso_frames")

@@ -70,7 +70,7 @@ export function longEvent(
     memory.sessionId ??= whole?.sessionId;
     return whole as unknown as Fields;
   }
-  // What was just read is nobody else's: it is completed where it is.
+  // No one else has what was just read: it is completed where it is.
   const { seq = memory.seq } = short;
   const fields = (short["seq"] === undefined ? short : withoutSeq(short)) as Record<string, unknown>;
   memory.seq = Number(seq) + 1;

@@ -31,78 +31,115 @@ export function memoryStore(): JournalStore {
   return memoryFrames().store;
 }
 
-/** A store in memory, and how a journal of this process keeps frames in it: nothing has to be waited for or checked. */
-export function memoryFrames(): {
+/** What a store in memory is, for a journal of its own process: nothing has to be waited for or checked. */
+export interface MemoryFrames {
   readonly store: JournalStore;
   readonly attachNow: AttachNow;
   /** Whether there is no such run. */
   readonly isEmpty: (run: string) => boolean;
-} {
-  // The run that was changed last stands last, but for those that grow.
-  const runs = new Map<string, KeptRun>();
-  let isClosed = false;
-  const check = (): void => {
-    if (isClosed) throw new JournalError("The journal in memory is closed.", { reason: "closed" });
-  };
-  /** The frames of a run, with all that is kept of it. */
-  const settled = (id: string): readonly Frame[] => {
-    const run = runs.get(id);
-    const frame = run?.growing?.keptFrame();
-    if (run === undefined || frame === undefined) return run?.frames ?? [];
-    run.frames.push(frame);
-    runs.delete(id);
-    runs.set(id, run);
-    return run.frames;
-  };
-  const append = (frame: Frame): "kept" | "fenced" => {
-    const { run: id } = frame;
-    const frames = settled(id);
-    if (frame.first !== lengthOf(frames)) return stands(frames, frame) ? "kept" : "fenced";
-    runs.delete(id);
-    // An attempt that goes on with it here is refused from now on.
-    runs.set(id, { frames: [...frames, frame], growing: undefined });
-    return "kept";
-  };
-  const attachNow: AttachNow = (growing) => {
-    check();
-    const { run: id, first } = growing;
-    const frames = settled(id);
-    const run: KeptRun = { frames: [...frames], growing };
-    if (first === lengthOf(frames)) runs.set(id, run);
-    return {
-      mayGrow() {
-        check();
-        return run.growing !== undefined && runs.get(id) === run;
-      },
-    };
-  };
+}
+
+/** Makes a store in memory. */
+export function memoryFrames(): MemoryFrames {
+  const runs = new KeptRuns();
   const store = Object.freeze<JournalStore>({
     name: "memory",
     async append(frames) {
-      check();
+      runs.check();
       checkFrames(frames);
-      return frames.map((frame) => append(plain(frame)));
+      return frames.map((frame) => runs.append(plain(frame)));
     },
     async *read(run, from = 0) {
-      check();
-      const frames = settled(runId(run));
+      runs.check();
+      const frames = runs.settled(runId(run));
       yield* frames.filter(({ first, count }) => first + count > from).map(plain);
     },
     async *list() {
-      check();
-      for (const id of Array.from(runs.keys())) settled(id);
-      const all = [...runs].toReversed();
-      yield* all.map(([run, { frames }]) => ({ run, summary: frames.at(-1)?.summary ?? "" }));
+      runs.check();
+      yield* runs.newest();
     },
     async remove(ids) {
-      check();
-      for (const id of ids.map(runId)) runs.delete(id);
+      runs.check();
+      for (const id of ids.map(runId)) runs.remove(id);
     },
     async close() {
-      isClosed = true;
+      runs.isClosed = true;
     },
   });
-  return { store, attachNow, isEmpty: (run) => !runs.has(run) && !isClosed };
+  return { store, attachNow: (growing) => runs.attach(growing), isEmpty: (run) => runs.isEmpty(run) };
+}
+
+class KeptRuns {
+  isClosed = false;
+  /** The run that was changed last stands last, but for those that grow. */
+  readonly #runs = new Map<string, KeptRun>();
+
+  /** @throws {JournalError} "closed". */
+  check(): void {
+    if (this.isClosed) throw new JournalError("The journal in memory is closed.", { reason: "closed" });
+  }
+
+  isEmpty(id: string): boolean {
+    return !this.#runs.has(id) && !this.isClosed;
+  }
+
+  /** Returns the frames of a run, with all that is kept of it. */
+  settled(id: string): readonly Frame[] {
+    const run = this.#runs.get(id);
+    const frame = run?.growing?.keptFrame();
+    if (run === undefined || frame === undefined) return run?.frames ?? [];
+    run.frames.push(frame);
+    this.#putLast(id, run);
+    return run.frames;
+  }
+
+  append(frame: Frame): "kept" | "fenced" {
+    const { run: id } = frame;
+    const frames = this.settled(id);
+    if (frame.first !== lengthOf(frames)) return stands(frames, frame) ? "kept" : "fenced";
+    const run = this.#runs.get(id);
+    // An attempt that goes on with the run here is refused from now on.
+    if (run?.growing === undefined) (run?.frames ?? this.#begin(id).frames).push(frame);
+    else this.#runs.set(id, { frames: [...frames, frame], growing: undefined });
+    this.#putLast(id, this.#runs.get(id) as KeptRun);
+    return "kept";
+  }
+
+  attach(growing: Growing): Attached {
+    this.check();
+    const { run: id, first } = growing;
+    const frames = this.settled(id);
+    const run: KeptRun = { frames: [...frames], growing };
+    if (first === lengthOf(frames)) this.#runs.set(id, run);
+    return {
+      mayGrow: () => {
+        this.check();
+        return this.#runs.get(id) === run;
+      },
+    };
+  }
+
+  /** Returns the newest summary of each run, last changed first. */
+  newest(): readonly { readonly run: string; readonly summary: string }[] {
+    for (const id of Array.from(this.#runs.keys())) this.settled(id);
+    const all = Array.from(this.#runs).toReversed();
+    return all.map(([run, { frames }]) => ({ run, summary: frames.at(-1)?.summary ?? "" }));
+  }
+
+  remove(id: string): void {
+    this.#runs.delete(id);
+  }
+
+  #begin(id: string): KeptRun {
+    const run: KeptRun = { frames: [], growing: undefined };
+    this.#runs.set(id, run);
+    return run;
+  }
+
+  #putLast(id: string, run: KeptRun): void {
+    this.#runs.delete(id);
+    this.#runs.set(id, run);
+  }
 }
 
 /** A frame as plain data: some make their texts when they are read. */

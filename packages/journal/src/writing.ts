@@ -25,7 +25,7 @@ export class RunWriter {
   failed: JournalError | undefined;
   /** How many of them are kept already, where a store in memory has them as they are. */
   keptCount = 0;
-  /** Its place in a store in memory; undefined: it has none yet. */
+  /** The place that it has in a store in memory; undefined: it has none yet. */
   attached: Attached | undefined;
   readonly #queue: WriteQueue;
   constructor(
@@ -118,7 +118,7 @@ export class WriteQueue {
 
   waits(writer: RunWriter): void {
     if (this.#attachNow !== undefined) {
-      // Those that wait are looked for when something is read.
+      // A read looks for writers that wait.
       if (writer.entries.length === writer.keptCount + 1) this.#waiting.add(writer);
       return;
     }

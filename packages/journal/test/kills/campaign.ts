@@ -247,7 +247,7 @@ async function faultOf(journal: Journal, id: string): Promise<string | undefined
     generate: nothing,
   });
   try {
-    const prompt = killsPrompt(nothing, undefined);
+    const prompt = killsPrompt(nothing);
     const { text, messages } = await adapter.evaluate(prompt, { run: journal.replay(id) });
     return text === killsAnswer(callsOfRun).message.text ? gapIn(messages) : `its answer is ${String(text)}`;
   } catch (error) {

@@ -1,5 +1,5 @@
 // What the killed runs evaluate, for the process that is killed and for the one that replays its record.
-import { definePrompt, defineTool, type ModelResponse, type ToolContext } from "@proviso/core";
+import { definePrompt, defineTool, toolOk, type ModelResponse, type ToolContext } from "@proviso/core";
 import { z } from "zod";
 
 /** Where the calls of a run write: rows in the file of the journal, or files of a host folder. */
@@ -9,21 +9,24 @@ export type KillPlace = "together" | "host";
 export const callsOfRun = 12;
 
 type Write = (n: number, context: ToolContext) => Promise<void>;
-type Reconcile = (n: number, context: ToolContext) => Promise<number | "not-started">;
+/** Whether the call was done. */
+type WasDone = (n: number, context: ToolContext) => Promise<boolean>;
 
 /** A prompt with one tool that writes. */
-export function killsPrompt(write: Write, reconcile: Reconcile | undefined) {
-  const insert = defineTool({
+export function killsPrompt(write: Write, wasDone?: WasDone) {
+  const options = {
     name: "insert",
     description: "Inserts.",
     input: z.object({ n: z.number() }),
     transactional: true,
-    ...(reconcile === undefined ? {} : { reconcile: ({ n }, context) => reconcile(n, context) }),
-    async execute({ n }, context) {
+    async execute({ n }: { readonly n: number }, context: ToolContext) {
       await write(n, context);
       return n;
     },
-  });
+  };
+  const reconcile = async ({ n }: { readonly n: number }, context: ToolContext) =>
+    (await wasDone?.(n, context)) === true ? toolOk(n) : ("not-started" as const);
+  const insert = wasDone === undefined ? defineTool(options) : defineTool({ ...options, reconcile });
   return definePrompt({
     ns: "kills",
     key: "rows",

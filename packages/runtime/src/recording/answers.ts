@@ -85,7 +85,7 @@ export class RequestHashes {
     return new NewInRequest(same, messages.slice(same), rest, hide);
   }
 
-  /** All that a request has, whatever the one before had. */
+  /** Takes a request as a whole, whatever the one before had. */
   whole(run: Run, request: ModelRequest | undefined): NewInRequest {
     this.#last.delete(run.evaluationId);
     return this.of(run, request);

@@ -19,7 +19,7 @@ interface Keeper {
   writeTogether(): void;
 }
 
-/** That a handler begins or has ended, with the key of its call. */
+/** An entry which says that a handler begins or has ended, with the key of its call. */
 class HandlerContent extends LazyContent {
   readonly kind: "started" | "finished";
   readonly turn: number;

@@ -229,7 +229,7 @@ export class TapeEntries {
   }
 }
 
-/** The same text in one piece: V8 makes an id of twenty, which a record would keep. Reading a letter joins them. */
+/** Returns the id as one piece of text: V8 makes it of twenty, which a record would keep. Reading a letter joins them. */
 function flat(id: string): string {
   id.charCodeAt(0);
   return id;

@@ -44,8 +44,6 @@ export interface CallContext {
   /** Whether the handler was begun. */
   hasRun(): boolean;
   /** The key of the call, for services that do nothing twice under one key. */
-  idempotencyKey(): string;
-  /** The same, where it may never be read. */
   callKey(): CallKey;
   /** Makes every later use of the context throw without effect; resolves when evaluations inside have ended too. */
   end(): Promise<void> | undefined;
@@ -65,7 +63,7 @@ const signalProperty: PropertyDescriptor = {
 const keyProperty: PropertyDescriptor = {
   enumerable: true,
   get(this: OfRunning) {
-    return this[running]?.idempotencyKey();
+    return this[running]?.callKey().value;
   },
 };
 
@@ -140,10 +138,6 @@ class RunningCall implements CallContext, CallState {
     this.context = Object.freeze(context) as unknown as ToolContext;
   }
 
-  idempotencyKey(): string {
-    return this.callKey().value;
-  }
-
   callKey(): CallKey {
     return (this.key ??= new CallKey(this.of.run, this.of.call));
   }
@@ -199,7 +193,7 @@ class RunningCall implements CallContext, CallState {
     const { run, call, transaction, signal } = this.of;
     return (this.nested ??= nestedEvaluations(run, call, transaction, signal, {
       ...this.guard,
-      idempotencyKey: () => this.idempotencyKey(),
+      idempotencyKey: () => this.callKey().value,
     }));
   }
 }
