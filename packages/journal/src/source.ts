@@ -2,10 +2,12 @@
 import { DefinitionError, JournalError, systemClock, type ToolReturn } from "@proviso/core";
 import {
   cutAfterLastStep,
+  insideAnswers,
   isAtRest,
   journalEntry,
   keptEntry,
   lastingEnd,
+  lostCalls,
   standingEntries,
   suspendedCalls,
   unknownCalls,
@@ -155,6 +157,8 @@ class JournalSource implements RunSource {
       next: this.#next,
       isEnded: false,
       unknown: unknownCalls(read.entries),
+      inside: insideAnswers(read.entries),
+      lost: lostCalls(read.entries),
       suspended,
     };
   }

@@ -4,6 +4,7 @@ import { isRecord } from "@proviso/core/provider";
 import { addUsage, noUsage, parseOwnJson } from "@proviso/core/internal";
 import {
   pendingOf,
+  StepCounter,
   type EntryContent,
   type EntryOf,
   type JournalEntry,
@@ -33,6 +34,7 @@ export class Summary {
   /** What they come to so far. */
   readonly saved: { -readonly [K in keyof SavedSummary]: SavedSummary[K] };
   #own: string | undefined;
+  #steps = new StepCounter();
 
   constructor(forkOf?: SavedSummary["forkOf"]) {
     this.saved = {
@@ -54,6 +56,7 @@ export class Summary {
     const fresh = new Summary(forkOf);
     for (const entry of entries) fresh.add(entry);
     this.#own ??= fresh.#own;
+    this.#steps = fresh.#steps;
     Object.assign(this.saved, fresh.saved, {
       attempts,
       startedAt: startedAt === 0 ? fresh.saved.startedAt : startedAt,
@@ -64,8 +67,9 @@ export class Summary {
     const { saved } = this;
     const content = "content" in entry ? entry.content : entry;
     saved.updatedAt = entry.at;
+    saved.steps += this.#steps.add(entry);
     if ("attempt" in entry && entry.attempt > saved.attempts) saved.attempts = entry.attempt;
-    // What has to be made yet says nothing to a summary.
+    // What has to be made yet says nothing more to a summary.
     if ("plain" in content) return;
     if (content.kind === "begun") {
       this.#own ??= entry.evaluationId;
@@ -88,16 +92,12 @@ export class Summary {
     if (entry.kind === "suspended") return this.#standsAs("suspended", entry.pending);
     if (entry.kind === "ended") {
       if (saved.state !== "cancelled") saved.state = entry.outcome;
-    } else if (entry.kind === "answered") {
-      if (entry.answer.failure === undefined) saved.steps += 1;
-    } else if (entry.kind === "committed") saved.steps += entry.callIds.length;
-    else if (entry.kind === "event") this.#addEvent(entry.event);
+    } else if (entry.kind === "event") this.#addEvent(entry.event);
   }
 
   #addEvent(event: RecordedEvent): void {
     const { saved } = this;
-    if (event.type === "tool.invoked" && !event.result.success) saved.steps += 1;
-    else if (event.type === "provider.responded") saved.usage = addUsage(saved.usage, event.usage);
+    if (event.type === "provider.responded") saved.usage = addUsage(saved.usage, event.usage);
     else if (event.type === "prompt.executed" || event.type === "prompt.failed") saved.usage = event.usage;
   }
 }

@@ -4,6 +4,8 @@ import type { EntryContent, JournalEntry } from "./entries.ts";
 /** Content that costs something to make: hashes, say. It is made where the entry is written. */
 export abstract class LazyContent {
   abstract readonly kind: EntryContent["kind"];
+  /** Whether it is the request of an agent. Left out: false. */
+  readonly isAgent?: boolean;
   /** Returns the content; what it is made of has not changed since. */
   abstract plain(): EntryContent;
 }

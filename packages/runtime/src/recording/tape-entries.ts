@@ -14,7 +14,7 @@ import type { OpenedSource, RunSource } from "./run-source.ts";
 import { divergedFault, TapeFault } from "./fault.ts";
 import { emitEntry, type Delivery } from "./kept-calls.ts";
 import { Prefix } from "./prefix.ts";
-import { stepsIn } from "./standing.ts";
+import { stepsIn } from "./steps.ts";
 import type { Together } from "./together.ts";
 
 /** What an evaluation brings to its record. */
@@ -43,11 +43,17 @@ export class TapeEntries {
   protected foundOverride: PromptOverride | undefined;
   /** Whether something was not as it was recorded, and that was let be. */
   differs = false;
+  /** Events of the application that the record has, and that are delivered later. */
+  readonly delivering = new WeakSet<object>();
   /** The time of the run, in epoch milliseconds. */
   now: number;
   /** Whether what happens is appended. */
   isLive: boolean;
   fault: TapeFault | undefined;
+  /** What the last answer that stands costs, in US dollars; undefined: the record has it, or it is not known. */
+  protected costUsd: number | undefined;
+  /** Whether an evaluation inside a call has an answer that nothing has waited for yet. */
+  protected hasAnswer = false;
   /** The run's own evaluation; undefined: it has not begun. */
   main: Run | undefined;
   protected core: SessionCore | undefined;
@@ -119,6 +125,7 @@ export class TapeEntries {
 
   /** Resolves when all that was appended is kept. @throws {TapeFault} */
   flushed(): Promise<void> | undefined {
+    this.hasAnswer = false;
     return this.source.flush()?.catch((error: unknown) => this.fail(this.faultOf(error)));
   }
 
@@ -171,6 +178,8 @@ export class TapeEntries {
       this.diverge({ what: "missing", path: "", recorded: undefined, now: "more than was recorded" });
     }
     this.isLive = true;
+    const { costUsd } = this;
+    if (costUsd !== undefined) this.appendAt(this.evaluationId, { kind: "drew", value: { costUsd } });
     const { core, opened, runId, attempt, source } = this;
     core?.renumber(Math.max(opened.lastSeq + 1, core.nextSeq));
     if (this.differs) {
@@ -205,7 +214,8 @@ export class TapeEntries {
   }
 
   deliveryTo(run: Run): Delivery {
-    return { run, isEmitted: this.isReplay, timed: (at) => (this.now = at) };
+    const { isReplay: isEmitted, delivering } = this;
+    return { run, isEmitted, delivering, timed: (at) => (this.now = at) };
   }
 
   #drawn<T>(type: "number" | "string", draw: () => T): T {
@@ -223,8 +233,12 @@ export class TapeEntries {
     return value;
   }
 
+  /** Whether a passed entry says that the evaluation does not begin again any more. */
+  protected lasting = false;
+
   /** Takes an entry that the evaluation does not come to itself. */
   #pass(entry: JournalEntry): void {
+    if (entry.kind === "lasting" && entry.evaluationId === this.evaluationId) this.lasting = true;
     if (this.main !== undefined) emitEntry(entry, this.deliveryTo(this.main));
   }
 }

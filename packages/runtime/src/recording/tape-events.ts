@@ -60,10 +60,12 @@ export class TapeEvents extends TapeEntries {
     return { event: isSame ? frozenJson(event) : numbered, isEmitted: this.isReplay };
   }
 
-  dispatched(run: Run, event: AppEvent, callId: string): void {
-    if (this.fault !== undefined || !this.isLive) return;
+  dispatched(run: Run, event: AppEvent, callId: string): boolean {
+    if (!this.isLive) return this.isReplay;
+    if (this.fault !== undefined || this.delivering.has(event)) return true;
     this.tick();
     this.keepDispatched(run.evaluationId, event, callId);
+    return true;
   }
 
   /** Keeps a copy: an application's event may hold what changes later. */

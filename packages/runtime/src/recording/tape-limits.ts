@@ -4,6 +4,7 @@ import type { Wanted } from "../budget-room.ts";
 import type { Granted } from "../budgets.ts";
 import { failure, isFailure, type Failure, type LimitFailure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
+import { stoppedTurn } from "./kept-turn.ts";
 
 /** Where a limit was met: only the same question gets it again from a record. */
 export type Asked = "check" | "checkRequest" | "unpriced" | "reserve" | "stopped" | "race";
@@ -81,7 +82,12 @@ export class RecordedLimits implements Limits {
       work.catch(() => {});
       return Promise.resolve(before as LimitFailure);
     }
-    return this.#limits.race(work, phase, (fired) => this.#record.met("race", fired));
+    const racing = this.#limits.race(work, phase, (fired) => this.#record.met("race", fired));
+    // Only the turn of an agent that is read from a record ends like that; else there is one promise less.
+    if (!this.#record.isKept()) return racing;
+    return racing.then((ended) =>
+      (ended as unknown) === stoppedTurn ? (this.#fromRecord("race", phase) as LimitFailure) : ended,
+    );
   }
 
   close(): void {
@@ -99,11 +105,14 @@ export class RecordedLimits implements Limits {
   #fromRecord(by: Asked, phase: EvaluationPhase): Failure | undefined {
     this.#met ??= this.#record.taken(by);
     if (this.#met === undefined) return undefined;
-    const isLimit = this.#met.stop === "deadline" || this.#met.stop === "aborted";
-    return isLimit || by === "check" || by === "checkRequest" || by === "reserve" || by === "unpriced"
+    return isLimit(this.#met) || by === "check" || by === "checkRequest" || by === "reserve" || by === "unpriced"
       ? { ...this.#met, phase }
       : undefined;
   }
+}
+
+function isLimit({ stop }: Failure): boolean {
+  return stop === "deadline" || stop === "aborted";
 }
 
 /** What a request that is answered from the record holds of a budget that was charged for it before. */

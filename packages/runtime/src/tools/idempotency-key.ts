@@ -18,7 +18,7 @@ export class CallKey {
   constructor(run: Run, call: ToolCall) {
     this.#place = placeOf(run);
     this.#turn = run.turn;
-    this.#number = Math.max(0, run.calls.indexOf(call));
+    this.#number = run.callsBefore + Math.max(0, run.calls.indexOf(call));
     this.#call = call;
   }
 
@@ -29,7 +29,7 @@ export class CallKey {
 }
 
 /** The run, and the calls and evaluations that the evaluation is inside of. */
-function placeOf({ nesting, tape, evaluationId }: Run): string {
+export function placeOf({ nesting, tape, evaluationId }: Run): string {
   if (nesting === undefined) return tape?.runId ?? evaluationId;
   return `${nesting.idempotencyKey?.() ?? placeOf(nesting.run)} ${nesting.ordinal ?? 0}`;
 }
