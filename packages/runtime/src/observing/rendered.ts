@@ -38,12 +38,11 @@ export function announceRequest(run: Run, attempt: number, messages: number): vo
   conversation.added = undefined;
   run.announced = rendered;
   run.announce("provider.requested", () => {
-    const bare: BareRequested = {
-      type: "provider.requested",
-      turn,
-      attempt,
-      messages,
-    };
+    if (added === undefined && announced === rendered) {
+      // Fields that come later would stand in a second object.
+      return { type: "provider.requested", turn, attempt, messages, evaluationId: "", at: 0, sessionId: "", seq: 0 };
+    }
+    const bare: BareRequested = { type: "provider.requested", turn, attempt, messages };
     const news = added === undefined ? bare : withAdded(bare, added);
     if (announced === rendered) return news;
     const tools = rendered.tools.map(({ name }) => name);

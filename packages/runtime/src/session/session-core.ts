@@ -57,6 +57,11 @@ export interface SessionCore extends Pick<
   passOver(): void;
   /** Makes the session unusable. */
   poison(operation: "rollback" | "commit", message: string, cause: unknown): void;
+  /**
+   * Calls back with each event that the application dispatches, before its listeners receive it. Returns what ends that. A
+   * listener of the session would make each of the framework's events go through its list.
+   */
+  watchDispatch(watch: (event: AppEvent) => void): () => void;
   /** The application's dispatch; with a transaction it is undone with that. */
   dispatch(event: AppEvent, by: Origin | undefined): DispatchResult;
 }

@@ -75,6 +75,7 @@ class Core implements SessionCore {
   readonly state: SessionState;
   readonly dispatcher = new Dispatcher();
   seq: number;
+  #watching: readonly ((event: AppEvent) => void)[] = [];
   #poisoned: { readonly message: string; readonly details: UnusableDetails } | undefined;
 
   constructor(id: string, firstSeq: number) {
@@ -166,12 +167,20 @@ class Core implements SessionCore {
     this.#poisoned ??= { message, details: { what: "session", id: this.id, operation, cause } };
   }
 
+  watchDispatch(watch: (event: AppEvent) => void): () => void {
+    this.#watching = [...this.#watching, watch];
+    return () => {
+      this.#watching = this.#watching.filter((each) => each !== watch);
+    };
+  }
+
   dispatch(event: AppEvent, by: Origin | undefined): DispatchResult {
     this.assertUsable();
     checkAppEvent(event);
     frozenEvent(event);
     this.dispatcher.finish(event.type);
     const failed = by === undefined ? this.state.reduceConcurrent(event) : this.state.reduce(event, by);
+    if (this.#watching.length > 0) for (const watch of this.#watching) watch(event);
     const thrown = this.dispatcher.notify(event);
     const errors = failed.length === 0 ? thrown : [...failed, ...thrown];
     return { ok: errors.length === 0, errors };
