@@ -240,6 +240,40 @@ describe.each(stores)("scores of attempts that are kept %s", (_where, newStore) 
     options: RunOptions = {},
   ) => runEval(evalOf(asked, scorers), { store, ...options });
 
+  it("EVL-23 two runs that use one store at the same time keep their own attempts", async () => {
+    const store = newStore();
+    let begun = 0;
+    const both = Promise.withResolvers<void>();
+    // Neither goes on before the other has opened the store.
+    const of = (name: string, label: string, asked: string[]) =>
+      defineEval({
+        name,
+        data: mails(30),
+        prompt: ({ text }: Mail) => triage.bind({ text }),
+        adapter: answering(async () => {
+          if (++begun === 2) both.resolve();
+          await both.promise;
+          return JSON.stringify({ label });
+        }, asked),
+        scorers: { correct, [`is ${label}`]: ({ output }: Answered) => output.label === label },
+      });
+    const asked: string[] = [];
+    const [spam, ham] = [of("all-spam", "spam", asked), of("all-ham", "ham", asked)];
+    await Promise.all([spam, ham].map((each) => runEval(each, { store, concurrency: 1, pacing: "off" })));
+    expect(asked).toHaveLength(60);
+    const again = await Promise.all([spam, ham].map((each) => runEval(each, { store })));
+    expect(asked).toHaveLength(60);
+    expect(again.map(({ reused, lost }) => [reused, lost.totalTokens])).toEqual([
+      [30, 0],
+      [30, 0],
+    ]);
+    expect(again.map(({ attempts }) => [...new Set(attempts.map(({ output }) => JSON.stringify(output)))])).toEqual([
+      ['{"label":"spam"}'],
+      ['{"label":"ham"}'],
+    ]);
+    await store.close();
+  });
+
   it("EVL-25 a scorer that is new or of another version scores what is kept, and nothing is asked", async () => {
     const [store, asked] = [newStore(), [] as string[]];
     const first = await run(store, asked, { correct });

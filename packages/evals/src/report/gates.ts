@@ -75,7 +75,7 @@ export function decided(
     const { range } = scorerOf(of.definition.scorers[scorer] as never);
     const lessIsBetter = range[0] > range[1];
     const own = rowValues(view, variant, scoreOf(scorer, range, "scored"));
-    const isKnown = own.unscored.size <= mostUnscored * (own.unscored.size + own.values.size);
+    const isKnown = own.unscored.size <= mostUnscored * (own.unscored.size + own.values.length);
     const { on, verdicts } =
       gate === "atLeast"
         ? atLeastOn(view, { definition: of.definition, variant, scorer, range, bound, lessIsBetter }, of.level)

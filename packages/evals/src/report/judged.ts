@@ -7,7 +7,7 @@ import { agreement } from "../statistics/agreement.ts";
 import { correctedWithin, type JudgedRow } from "../statistics/corrected-rows.ts";
 import type { Estimate, Level } from "../statistics/estimate.ts";
 import { estimateOf } from "./numbers.ts";
-import { attemptsOf, rowValues, scoreOf, type Outside, type View } from "./view.ts";
+import { attemptsByRow, rowValues, scoreOf, type Outside, type View } from "./view.ts";
 
 /** Labels below which a judge is not corrected. */
 export const fewestLabels = 30;
@@ -73,8 +73,9 @@ function scored(record: AttemptRecord, scorer: string): number | undefined {
 function labelledPairs(view: View, of: Asked): readonly { readonly person: number; readonly judge: number }[] {
   const verdicts = verdictsOf(of, false);
   const pairs = new Map<string, readonly { readonly person: number; readonly judge: number }[]>();
-  for (const { id } of view.rows) {
-    for (const record of attemptsOf(view, id, of.variant) ?? []) {
+  const attempts = attemptsByRow(view, of.variant);
+  for (const [place, { id }] of view.rows.entries()) {
+    for (const record of attempts[place] ?? []) {
       const judge = scored(record, of.scorer);
       if (record.status !== "answered" || judge === undefined) continue;
       const key = answerKey({ rowId: id, output: outputHash(record) });
@@ -95,8 +96,9 @@ function corrected(view: View, of: Asked, level: Level): Estimate | undefined {
   const verdicts = verdictsOf(of, true);
   const rows: JudgedRow[] = [];
   let labels = 0;
-  for (const { id, group } of view.rows) {
-    const row = judgedRow(view, of, { id, verdicts });
+  const attempts = attemptsByRow(view, of.variant);
+  for (const [place, { id, group }] of view.rows.entries()) {
+    const row = judgedRow(attempts[place] ?? [], of, { id, verdicts });
     if (row === undefined) continue;
     labels += row.labels;
     rows.push({ ...row.row, cluster: group });
@@ -107,11 +109,10 @@ function corrected(view: View, of: Asked, level: Level): Estimate | undefined {
 }
 
 function judgedRow(
-  view: View,
+  attempts: readonly AttemptRecord[],
   of: Asked,
   { id, verdicts }: { readonly id: string; readonly verdicts: ReadonlyMap<string, readonly number[]> },
 ): { readonly row: JudgedRow; readonly labels: number } | undefined {
-  const attempts = attemptsOf(view, id, of.variant) ?? [];
   const pick = scoreOf(of.scorer, of.range, of.outside);
   const numbers = attempts.map(pick);
   // A row with an attempt that is not scored is left out, as everywhere.

@@ -6,6 +6,7 @@ export class Lanes {
   /** What the evaluations of the run are given. */
   readonly pacing: NonNullable<EvaluateOptions["pacing"]>;
   readonly #used = new Map<string, Pace>();
+  readonly #known = new WeakSet<Pace>();
 
   constructor(
     given: EvaluateOptions["pacing"],
@@ -30,6 +31,8 @@ export class Lanes {
     return {
       lane: (adapter, model) => {
         const pace = pacing.lane(adapter, model);
+        if (this.#known.has(pace)) return pace;
+        this.#known.add(pace);
         this.#used.set(`${adapter} ${model}`, pace);
         return pace;
       },
