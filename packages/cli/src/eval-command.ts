@@ -3,6 +3,7 @@ import type { Eval, EvalReport, SavedRun } from "@proviso/evals";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { evalHelp, readEvalArguments } from "./eval-arguments.ts";
+import { hasColours } from "./colours.ts";
 import { importedModule } from "./load-module.ts";
 import { installed } from "./optional-packages.ts";
 import { progressOf } from "./progress.ts";
@@ -39,7 +40,7 @@ export async function evalCommand(args: readonly string[], world: World): Promis
       const options = { ...asked.options, compareWith, store, signal, clock: world.clock };
       const report = await reportOf(one, options, evals, world);
       reports.push(report);
-      if (!asked.isJson) world.out(evals.formatReport(report, { width: widthOf(world) }).trimEnd());
+      if (!asked.isJson) world.out(evals.formatReport(report, { width: widthOf(world), color: hasColours(world.stdout, world.env) }).trimEnd());
       if (report.ended !== undefined) world.err(inOneLine(`${one.name} ended early: ${report.ended.message}`));
       await writeFiles(asked, report, evals, world);
     }

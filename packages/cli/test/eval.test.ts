@@ -12,10 +12,11 @@ test.each([false, true])(
     const { code, stdout, stderr } = await start(folder, ["eval", spam, "--filter", "good"], { inTerminal }).ended;
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toContain("good   120 rows");
-    expect(stdout).toMatch(/gate +correct at least 0\.5 +default +passed/);
+    expect(stdout).toMatch(/gate +correct at least 0\.5 +default +(\u001b\[32m)?passed/);
     // Progress is written over on a terminal alone.
     expect(stdout.includes("120 of 120 attempts")).toBe(inTerminal);
     expect(stdout.includes("\u001b[K")).toBe(inTerminal);
+    expect(stdout.includes("\u001b[32mpassed")).toBe(inTerminal);
   },
 );
 
