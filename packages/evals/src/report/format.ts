@@ -126,7 +126,8 @@ function differenceText(difference: Difference): string {
   const { value, low, high, wins, losses, rowsToSettle } = difference;
   const sign = value >= 0 ? "+" : "−";
   const found = isProven(difference) ? "proven" : "not settled";
-  const more = rowsToSettle === undefined ? "" : `: about ${rowsToSettle.toLocaleString("en-US")} rows would`;
+  const corrected = difference.method === "prediction-powered" && found !== "proven" ? ": more labels may" : "";
+  const more = rowsToSettle === undefined ? corrected : `: about ${rowsToSettle.toLocaleString("en-US")} rows would`;
   return `${sign}${number(Math.abs(value))}  ${number(low)} … ${number(high)}   ${wins} won, ${losses} lost; ${found}${more}`;
 }
 

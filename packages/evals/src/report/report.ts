@@ -16,7 +16,8 @@ import type {
   VariantReport,
 } from "../results.ts";
 import { firstVariant, type Baseline } from "./baseline.ts";
-import { decided, decisionsOf, gateConfidence, sidesOf } from "./gates.ts";
+import { decided, decisionsOf, gateConfidence } from "./gates.ts";
+import { scoreDifference } from "./differences.ts";
 import { scoreReport } from "./judged.ts";
 import { differenceOf, estimateOf } from "./numbers.ts";
 import { pairDifferences, pairReports, type PairsByKey } from "./pairs.ts";
@@ -157,10 +158,8 @@ function countsOf(own: readonly AttemptRecord[], planned: number): Counts {
 
 function differencesOf({ of, view, baseline, level }: Making, variant: string): Readonly<Record<string, Difference>> {
   const differences: Record<string, Difference> = {};
-  for (const [scorer, given] of Object.entries(of.definition.scorers)) {
-    const { range } = scorerOf(given);
-    const sides = sidesOf(view, baseline, { variant, scorer, range });
-    const difference = differenceOf(sides, level, { range, lessIsBetter: range[0] > range[1] });
+  for (const scorer of Object.keys(of.definition.scorers)) {
+    const difference = scoreDifference(view, { ...of, baseline }, { variant, scorer }, level);
     if (difference !== undefined) differences[scorer] = difference;
   }
   for (const measure of measureNames) {
