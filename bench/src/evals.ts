@@ -74,7 +74,12 @@ async function attempts(quick: boolean): Promise<readonly Row[]> {
   await rm(folder, { recursive: true });
   const each = (name: keyof typeof cost): number => cost[name] / count;
   const line = (what: string, name: keyof typeof cost, bound: string): Row =>
-    row(`CPU of ${what} / a bare evaluate`, cost[name] / cost.bare, `${micros(each(name))} · ${micros(each("bare"))}`, bound);
+    row(
+      `CPU of ${what} / a bare evaluate`,
+      cost[name] / cost.bare,
+      `${micros(each(name))} · ${micros(each("bare"))}`,
+      bound,
+    );
   return [
     line("an attempt, kept in memory", "memory", "≤ 2"),
     line("an attempt, kept in SQLite", "file", "≤ 5"),

@@ -241,7 +241,8 @@ describe("labels", () => {
         prompt: ({ name }: Guest) => greet.bind({ name }),
         variants: Object.fromEntries(
           Object.entries(style).map(([name, word]) => {
-            const answer = (text: string) => `${word} ${numberIn(text)}, ${goodBy(name, numberIn(text)) ? "good" : "bad"}`;
+            const answer = (text: string) =>
+              `${word} ${numberIn(text)}, ${goodBy(name, numberIn(text)) ? "good" : "bad"}`;
             return [name, { adapter: answering(answer) }];
           }),
         ),
@@ -273,7 +274,9 @@ describe("labels", () => {
     expect(report.gates).toMatchObject([{ verdict: "unsettled", on: { method: "prediction-powered" } }]);
     expect(formatReport(report, { width: 140 })).toMatch(/less plain .*; not settled: more labels may\n/u);
     // One side alone has enough labels: the difference stays the judge's own.
-    const ofPlain = drawn(800).filter(({ output }) => first.attempts.some((each) => each.variant === "plain" && contentHash(each.output) === output));
+    const ofPlain = drawn(800).filter(({ output }) =>
+      first.attempts.some((each) => each.variant === "plain" && contentHash(each.output) === output),
+    );
     const half = await runEval(of(ofPlain));
     expect(half.variants["plain"]?.scores["good"]?.method).toBe("prediction-powered");
     expect(half.differences["flattering"]?.["good"]).toEqual(first.differences["flattering"]?.["good"]);

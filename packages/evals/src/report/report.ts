@@ -93,7 +93,9 @@ export function reportOf(of: Reported): EvalReport {
     groups: definition.group === undefined ? undefined : groups.size,
     repetitions,
     baseline: baseline.shown,
-    variants: Object.fromEntries(variants.map((variant) => [variant.name, variantReport(making, variant, byVariant.get(variant.name) ?? [])])),
+    variants: Object.fromEntries(
+      variants.map((variant) => [variant.name, variantReport(making, variant, byVariant.get(variant.name) ?? [])]),
+    ),
     differences: Object.fromEntries(
       variants
         .filter(({ name }) => baseline.isComparedWith(name))
