@@ -90,7 +90,7 @@ export interface GateReport {
   readonly gate: "atLeast" | "noWorseBy";
   /** The bound that was set. */
   readonly bound: number;
-  /** "unsettled": the interval, or failures of the surroundings, allow both. */
+  /** "unsettled": the interval, or failures of the surroundings, allow both; or something ended the run early. */
   readonly verdict: Verdict;
   /** Whether that counts as a pass. */
   readonly passes: boolean;

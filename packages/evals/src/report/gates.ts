@@ -49,7 +49,13 @@ export function gateConfidence(decisions: readonly Decision[], confidence: numbe
 export function decided(
   decisions: readonly Decision[],
   view: View,
-  of: { readonly definition: AnyDefinition; readonly baseline: Baseline; readonly level: Level },
+  of: {
+    readonly definition: AnyDefinition;
+    readonly baseline: Baseline;
+    readonly level: Level;
+    /** Whether something ended the run before its rows did: then nothing is settled. */
+    readonly isCut: boolean;
+  },
 ): readonly GateReport[] {
   return decisions.map((decision) => {
     const { scorer, variant, gate, bound, unsettled } = decision;
@@ -61,7 +67,7 @@ export function decided(
       gate === "atLeast"
         ? atLeastOn(view, { definition: of.definition, variant, scorer, range, bound, lessIsBetter }, of.level)
         : noWorseOn(scoreDifference(view, of, { variant, scorer }, of.level), bound, lessIsBetter);
-    const verdict = isKnown && on !== undefined ? sharedVerdict(verdicts) : "unsettled";
+    const verdict = isKnown && on !== undefined && !of.isCut ? sharedVerdict(verdicts) : "unsettled";
     return { scorer, variant, gate, bound, verdict, passes: passesGate(verdict, unsettled), on };
   });
 }

@@ -73,6 +73,7 @@ export function baselineOf({
 export function reportOf(of: Reported): EvalReport {
   const { definition, variants, rows, records, looks, ended } = of;
   const settled = ended?.why === "settled" ? looks?.settled() : undefined;
+  const isCut = ended !== undefined && ended.why !== "settled";
   const repetitions = definition.repetitions ?? 1;
   const view: View = { rows: settled === undefined ? rows : rows.slice(0, settled.rows), records };
   const baseline = baselineOf(of);
@@ -80,7 +81,7 @@ export function reportOf(of: Reported): EvalReport {
   const decisions = decisionsOf(definition, variants, baseline);
   const making: Making = { of, view, baseline, level: settled?.level ?? levelOf(confidence) };
   const gateLevel = settled?.gateLevel ?? looks?.lastLevel() ?? levelOf(gateConfidence(decisions, confidence));
-  const gates = decided(decisions, view, { definition, baseline, level: gateLevel });
+  const gates = decided(decisions, view, { definition, baseline, level: gateLevel, isCut });
   const groups = new Set(rows.map(({ group }) => group));
   const attempts = records.all();
   const byVariant = Map.groupBy(attempts, ({ variant }) => variant);

@@ -24,6 +24,7 @@ import type { Attempt, FailedAttempt } from "../definition.ts";
 import type { AttemptKey, AttemptRecord } from "../results.ts";
 import { JudgesOfAttempt } from "../judges/asking.ts";
 import { scoresOf } from "./scoring.ts";
+import { redactionOf } from "./secrets.ts";
 
 /** What all attempts of a run share. */
 export interface AttemptWorld {
@@ -218,6 +219,7 @@ async function recorded(
   const attempt: Attempt | FailedAttempt =
     ended.failure === undefined ? { ...base, output: ended.output } : { ...base, failure: ended.failure };
   const scores = await scoresOf(definition, attempt, judges);
+  const redact = redactionOf(definition);
   return {
     rowId,
     variant,
@@ -225,12 +227,12 @@ async function recorded(
     rowHash: row.hash,
     subjectHash,
     ...(ended.failure === undefined
-      ? { status: "answered", output: ended.output }
+      ? { status: "answered", output: redact(ended.output) }
       : {
           status: "failed",
-          failure: { reason: ended.reason ?? "unknown_error", message: ended.failure.message },
+          failure: { reason: ended.reason ?? "unknown_error", message: redact(ended.failure.message) },
         }),
-    scores,
+    scores: redact(scores),
     usage: spent.usage,
     judgeUsage: judges.usage,
     model: spent.model,

@@ -62,7 +62,7 @@ export function earlyLooks(of: Looked): EarlyLooks | undefined {
       const count = looks[due]?.rows ?? 0;
       const view: View = { rows: rows.slice(0, count), records };
       const levels = levelsAt(due);
-      const gates = decided(decisions, view, { definition, baseline, level: levels.gateLevel });
+      const gates = decided(decisions, view, { definition, baseline, level: levels.gateLevel, isCut: false });
       if (gates.some(({ verdict }) => verdict === "unsettled")) return false;
       settled = { rows: count, ...levels };
       return true;

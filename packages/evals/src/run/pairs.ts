@@ -10,6 +10,7 @@ import type { AttemptRecord } from "../results.ts";
 import type { AttemptWorld, NotRun } from "./attempt.ts";
 import type { Records } from "./records.ts";
 import { KeptAttempt } from "./rescoring.ts";
+import { redactionOf } from "./secrets.ts";
 
 /** A pair that a scorer is asked about. */
 export interface PlannedPair {
@@ -107,6 +108,7 @@ export async function askPair(
     outcome = { unscored: messageOf(error) };
   }
   if (judges.cut !== undefined) return { notRun: judges.cut, usage: judges.usage };
+  outcome = redactionOf(definition)(outcome);
   const record: AttemptRecord = {
     ...planned.key,
     rowHash: planned.row.hash,
