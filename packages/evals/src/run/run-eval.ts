@@ -20,7 +20,7 @@ import { fingerprintOf } from "./fingerprint.ts";
 import { keyOf } from "./memory-store.ts";
 import { Lanes } from "./lanes.ts";
 import { earlyLooks, type EarlyLooks } from "./early-looks.ts";
-import { checkRunOptions, type Progress, type RunOptions } from "./options.ts";
+import { checkRunOptions, tell, type Progress, type RunOptions } from "./options.ts";
 import { askPair, keptPair, plannedPairs, type AskedPair, type PlannedPair } from "./pairs.ts";
 import { keyFields, plannedAttempts } from "./planning.ts";
 import { repeated, rowsToRun, variantsToRun } from "./part.ts";
@@ -96,9 +96,8 @@ class EvalRun {
     this.#lost = this.#spent = store.lost;
     this.#expected.begin(this.#lost);
     const planned = await plannedAttempts(definition, rows, variants, fingerprint);
-    const missing = planned.flatMap((attempt) =>
-      this.#missing(attempt, kept.size === 0 ? undefined : kept.get(keyOf(attempt))),
-    );
+    const keptOf = (key: AttemptKey) => (kept.size === 0 ? undefined : kept.get(keyOf(key)));
+    const missing = planned.flatMap((attempt) => this.#missing(attempt, keptOf(attempt)));
     this.#look();
     const world = this.#world(newId);
     await this.#sideBySide(missing, (each) => this.#next(each, world, store));
@@ -115,11 +114,10 @@ class EvalRun {
     if (kept === undefined || kept.rowHash !== planned.row.hash || kept.subjectHash !== planned.subjectHash) {
       return [{ planned, kept: undefined, scorers: [] }];
     }
-    const { options, definition } = this.#parts;
-    const again = options.resume === "retry-failed";
+    const again = this.#parts.options.resume === "retry-failed";
     const isOutside = kept.failure !== undefined && outsideReasons.includes(kept.failure.reason);
     if (again && isOutside) return [{ planned, kept: undefined, scorers: [] }];
-    const scorers = scorersToRun(definition, planned.row.row, kept, again);
+    const scorers = scorersToRun(this.#parts.definition, planned.row.row, kept, again);
     if (scorers.length > 0) return [{ planned, kept, scorers }];
     this.#count(planned, kept);
     this.#reused += 1;
@@ -152,7 +150,13 @@ class EvalRun {
   /** Scores or makes an attempt. false: the run is over. */
   async #next(missing: MissingAttempt, world: AttemptWorld, store: RunStore): Promise<boolean> {
     if (missing.kept !== undefined && (await this.#rescore(missing, missing.kept, { world, store }))) return true;
-    return !this.#isOver(this.#parts.options.signal) && (await this.#make(missing.planned, world, store));
+    const { workers, signal } = this.#parts.options;
+    // The requests of workers have their pace where they are made.
+    const door = workers === undefined ? this.#lanes.door(missing.planned.of.adapter) : undefined;
+    await door?.enter(world.signal);
+    const goesOn = !this.#isOver(signal) && (await this.#make(missing.planned, world, store));
+    door?.left();
+    return goesOn;
   }
 
   /** Asks about the pairs of answers that are not kept, once all answers are there. */
@@ -291,10 +295,6 @@ class EvalRun {
       leftMs: now === 0 ? undefined : Math.round((elapsedMs / now) * (total - done)),
       pace: this.#lanes.perSecond(),
     };
-    try {
-      onProgress(progress);
-    } catch {
-      // A listener that fails changes nothing.
-    }
+    tell(onProgress, progress);
   }
 }

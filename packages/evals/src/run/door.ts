@@ -1,0 +1,45 @@
+// Lets attempts begin no faster than their lane sends requests: an attempt's own time does not pass in a queue (EVL-20).
+import { systemClock, type Clock, type Pace } from "@proviso/core";
+
+/** Attempts of a lane that begin before one of them has ended, and with it said what limits there are. */
+const mostUnknown = 16;
+/** How often the first attempt in line looks again. */
+const againMs = 100;
+
+/** The door of one lane. */
+export class Door {
+  readonly #pace: Pace;
+  readonly #clock: Clock;
+  #line: Promise<void> = Promise.resolve();
+  #begun = 0;
+  #hasEnded = false;
+
+  constructor(pace: Pace, clock: Clock) {
+    this.#pace = pace;
+    this.#clock = clock;
+  }
+
+  /** undefined: the lane has no limit, and nothing waits. Never rejects. */
+  enter(signal: AbortSignal): Promise<void> | undefined {
+    if (this.#hasEnded && this.#pace.state().requestsPerMinute === undefined) return undefined;
+    return (this.#line = this.#line.then(() => this.#wait(signal)));
+  }
+
+  /** An attempt has ended. */
+  left(): void {
+    this.#hasEnded = true;
+  }
+
+  async #wait(signal: AbortSignal): Promise<void> {
+    while (this.#isCrowded() && !signal.aborted) await this.#clock.sleep(againMs, signal).catch(() => {});
+    this.#begun += 1;
+    // Its request stands in the queue before the next attempt looks.
+    await systemClock.sleep(0);
+  }
+
+  #isCrowded(): boolean {
+    if (!this.#hasEnded) return this.#begun >= mostUnknown;
+    const { queued, requestsPerMinute, share } = this.#pace.state();
+    return requestsPerMinute !== undefined && queued > Math.max(1, (requestsPerMinute * share) / 60);
+  }
+}
