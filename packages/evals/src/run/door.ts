@@ -13,6 +13,8 @@ export class Door {
   #line: Promise<void> = Promise.resolve();
   #begun = 0;
   #hasEnded = false;
+  /** Attempts that begin before it is asked again whether a lane without a limit has one now. */
+  #unasked = 0;
 
   constructor(pace: Pace, clock: Clock) {
     this.#pace = pace;
@@ -21,7 +23,14 @@ export class Door {
 
   /** undefined: the lane has no limit, and nothing waits. Never rejects. */
   enter(signal: AbortSignal): Promise<void> | undefined {
-    if (this.#hasEnded && this.#pace.state().requestsPerMinute === undefined) return undefined;
+    if (this.#unasked > 0) {
+      this.#unasked -= 1;
+      return undefined;
+    }
+    if (this.#hasEnded && this.#pace.state().requestsPerMinute === undefined) {
+      this.#unasked = mostUnknown;
+      return undefined;
+    }
     return (this.#line = this.#line.then(() => this.#wait(signal)));
   }
 

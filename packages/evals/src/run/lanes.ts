@@ -2,6 +2,7 @@ import type { Clock, EvaluateOptions, Pace, Pacing, ProviderAdapter } from "@pro
 import { internalsOf } from "@proviso/runtime/internal";
 import { sharedPacing } from "@proviso/runtime/routing";
 import { Door } from "./door.ts";
+import type { RunOptions } from "./options.ts";
 
 /** The pacing of a run, and the lanes that it has used. */
 export class Lanes {
@@ -9,16 +10,16 @@ export class Lanes {
   readonly pacing: NonNullable<EvaluateOptions["pacing"]>;
   readonly #given: NonNullable<EvaluateOptions["pacing"]>;
   readonly #clock: Clock;
+  /** The requests of workers have their pace where they are made. */
+  readonly #isElsewhere: boolean;
   readonly #doors = new WeakMap<ProviderAdapter, Door>();
   readonly #ofPaces = new WeakMap<Pace, Door>();
   readonly #used = new Map<string, Pace>();
   readonly #known = new WeakSet<Pace>();
 
-  constructor(
-    given: EvaluateOptions["pacing"],
-    { clock, random }: { readonly clock: Clock; readonly random?: (() => number) | undefined },
-  ) {
+  constructor({ pacing: given, random, workers }: RunOptions, clock: Clock) {
     const pacing = given ?? sharedPacing({ clock, ...(random === undefined ? {} : { random }) });
+    this.#isElsewhere = workers !== undefined;
     this.#given = pacing;
     this.#clock = clock;
     if (pacing !== "off" && "enter" in pacing) this.#used.set("all", pacing);
@@ -30,7 +31,7 @@ export class Lanes {
     const known = this.#doors.get(adapter);
     if (known !== undefined) return known;
     const facts = internalsOf(adapter)?.facts;
-    if (this.#given === "off" || facts === undefined) return undefined;
+    if (this.#given === "off" || facts === undefined || this.#isElsewhere) return undefined;
     const pace = "enter" in this.#given ? this.#given : this.#given.lane(facts.name, facts.model);
     const door = this.#ofPaces.get(pace) ?? new Door(pace, this.#clock);
     this.#ofPaces.set(pace, door);

@@ -81,7 +81,7 @@ class EvalRun {
     this.#parts = parts;
     this.#records = recordsOf(parts);
     this.#clock = parts.options.clock ?? systemClock;
-    this.#lanes = new Lanes(parts.options.pacing, { clock: this.#clock, random: parts.options.random });
+    this.#lanes = new Lanes(parts.options, this.#clock);
     this.#looks = parts.options.stopEarly === true ? earlyLooks(parts) : undefined;
   }
 
@@ -150,11 +150,10 @@ class EvalRun {
   /** Scores or makes an attempt. false: the run is over. */
   async #next(missing: MissingAttempt, world: AttemptWorld, store: RunStore): Promise<boolean> {
     if (missing.kept !== undefined && (await this.#rescore(missing, missing.kept, { world, store }))) return true;
-    const { workers, signal } = this.#parts.options;
-    // The requests of workers have their pace where they are made.
-    const door = workers === undefined ? this.#lanes.door(missing.planned.of.adapter) : undefined;
-    await door?.enter(world.signal);
-    const goesOn = !this.#isOver(signal) && (await this.#make(missing.planned, world, store));
+    const door = this.#lanes.door(missing.planned.of.adapter);
+    const waiting = door?.enter(world.signal);
+    if (waiting !== undefined) await waiting;
+    const goesOn = !this.#isOver(this.#parts.options.signal) && (await this.#make(missing.planned, world, store));
     door?.left();
     return goesOn;
   }
