@@ -17,7 +17,9 @@ test("EVL-6 EVL-15 the demo's prompt is an eval of itself: the simulated reviewe
   const report = await runEval(reviewEval(adapter), { pacing: "off", budget: { maxTotalTokens: 1_000_000 } });
   expect(report.variants["default"]?.counts).toMatchObject({ planned: 12, answered: 12, unscored: 0 });
   const found = report.attempts.filter(({ scores }) => "found" in scores);
-  const all = found.filter(({ scores }) => scores["found"] && "value" in scores["found"] && scores["found"].value === 1);
+  const all = found.filter(
+    ({ scores }) => scores["found"] && "value" in scores["found"] && scores["found"].value === 1,
+  );
   expect(all.map(({ rowId }) => rowId).toSorted()).toEqual(byRule.toSorted());
   expect(report.variants["default"]?.scores).toMatchObject({
     found: { value: 0.6, rows: 10 },
