@@ -1,8 +1,10 @@
-import { definePrompt } from "@proviso/core";
+import { deadlineIn, definePrompt } from "@proviso/core";
 import { defineEval, memoryEvalStore, runEval, type EvalStore } from "@proviso/evals";
 import { sqliteEvalStore } from "@proviso/evals/node";
 import { meanInterval, type Observation } from "@proviso/evals/statistics";
-import { modelAdapter } from "@proviso/runtime";
+import { createSession, modelAdapter } from "@proviso/runtime";
+import { sharedPacing } from "@proviso/runtime/routing";
+import { recordEvents } from "@proviso/runtime/testing";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -43,6 +45,17 @@ export async function evals(quick: boolean): Promise<readonly Row[]> {
   return [...(await attempts(quick)), ...(await many(quick)), await intervals(quick)];
 }
 
+/** The evaluations of the attempts, with what each attempt needs: a session, its events, a deadline, a signal and a pace. */
+async function alike(rows: ReturnType<typeof rowsOf>): Promise<void> {
+  const { signal } = new AbortController();
+  const pacing = sharedPacing();
+  for (const { text } of rows) {
+    const session = createSession();
+    recordEvents(session);
+    await adapter.evaluate(triage.bind({ text }), { session, signal, pacing, deadline: deadlineIn(600_000) });
+  }
+}
+
 /** CPU time of an attempt, against a bare `evaluate` of the same prompts without session, budget or deadline. */
 async function attempts(quick: boolean): Promise<readonly Row[]> {
   const count = quick ? 500 : 2_000;
@@ -64,6 +77,7 @@ async function attempts(quick: boolean): Promise<readonly Row[]> {
       bare: async () => {
         for (const { text } of rows) await adapter.evaluate(triage.bind({ text }));
       },
+      alike: () => alike(rows),
       memory: () => runEval(of),
       file: inFile,
       again: again(kept),
@@ -73,18 +87,19 @@ async function attempts(quick: boolean): Promise<readonly Row[]> {
   );
   await rm(folder, { recursive: true });
   const each = (name: keyof typeof cost): number => cost[name] / count;
-  const line = (what: string, name: keyof typeof cost, bound: string): Row =>
-    row(
-      `CPU of ${what} / a bare evaluate`,
-      cost[name] / cost.bare,
-      `${micros(each(name))} · ${micros(each("bare"))}`,
-      bound,
-    );
+  const line = (what: string, name: keyof typeof cost, bound: string): readonly Row[] => {
+    const detail = `${micros(each(name))} · bare ${micros(each("bare"))}`;
+    const told = `${micros(each(name))} · so ${micros(each("alike"))}`;
+    return [
+      row(`CPU of ${what} / a bare evaluate`, cost[name] / cost.bare, detail, bound),
+      row(`CPU of ${what} / an evaluate with session, events, deadline, pace`, cost[name] / cost.alike, told),
+    ];
+  };
   return [
-    line("an attempt, kept in memory", "memory", "≤ 2"),
-    line("an attempt, kept in SQLite", "file", "≤ 5"),
-    line("an attempt that is kept in memory and used again", "again", "≤ 0.6"),
-    line("an attempt that is kept in SQLite and used again", "again, from a file", "≤ 0.6"),
+    ...line("an attempt, kept in memory", "memory", "≤ 2"),
+    ...line("an attempt, kept in SQLite", "file", "≤ 5"),
+    ...line("an attempt that is kept in memory and used again", "again", "≤ 0.6"),
+    ...line("an attempt that is kept in SQLite and used again", "again, from a file", "≤ 0.6"),
   ];
 }
 
