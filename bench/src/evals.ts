@@ -78,7 +78,7 @@ async function attempts(quick: boolean): Promise<readonly Row[]> {
         for (const { text } of rows) await adapter.evaluate(triage.bind({ text }));
       },
       alike: () => alike(rows),
-      memory: () => runEval(of),
+      memory: () => runEval(of, { store: memoryEvalStore() }),
       file: inFile,
       again: again(kept),
       "again, from a file": again(filled),

@@ -144,7 +144,7 @@ describe("EVL-52 EVL-23 in a test suite, against the run that is committed", asy
   });
 });
 
-test("EVL-6 EVL-15 what was done, not only what was said: calls, state, files, and nothing undone", async () => {
+test("EVL-6 EVL-15 what was done, and not the answer alone: calls, state, files, and nothing undone", async () => {
   const noted = defineEvent("noted", z.object({ path: z.string() }));
   const notes = defineSlice({
     name: "notes",

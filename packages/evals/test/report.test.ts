@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from "node:util";
 import { defineEval, formatReport, runEval, saveRun } from "@proviso/evals";
 import { describe, expect, it } from "vitest";
 import { answering, mails, triage, wordList, type Mail } from "./support.ts";
@@ -187,7 +188,7 @@ describe("the report of an eval", () => {
     const plain = formatReport(report, { width: 120 });
     const coloured = formatReport(report, { width: 120, color: true });
     expect(plain).not.toContain("\u001B");
-    expect(coloured.replaceAll(/\u001B\[\d+m/gu, "")).toBe(plain);
+    expect(stripVTControlCharacters(coloured)).toBe(plain);
     expect(coloured).toContain("passed: money  \u001B[33munsettled\u001B[0m: ");
     expect(coloured).toContain("win  \u001B[32mpassed\u001B[0m: ");
     expect(coloured).toContain("none  \u001B[31mfailed\u001B[0m: ");

@@ -308,7 +308,7 @@ describe("running an eval", () => {
     const pace: Pace = {
       enter: () =>
         new Promise((resolve) => {
-          waiting.push(() => resolve({ ok: true, turn: { end: () => {} } }));
+          waiting.push(() => resolve({ ok: true, turn: { queuedMs: 0, end: () => {}, giveBack: () => {} } }));
           most = Math.max(most, waiting.length);
           seen.push(waiting.length);
         }),

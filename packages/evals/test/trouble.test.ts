@@ -46,7 +46,7 @@ test("EVL-14 EVL-26 a key that stops working in the middle settles nothing, and 
   expect(verdicts(mended)).toEqual(["passed", "passed", "passed"]);
 });
 
-test("EVL-22 EVL-28 a budget that ends settles nothing, and what did not run counts for nobody", async () => {
+test("EVL-22 EVL-28 a budget that ends settles nothing, and what did not run counts for neither side", async () => {
   // Both sides are right on all rows that did run: an interval of those alone would pass.
   const report = await runEval(defineEval(spam), { budget: { maxTotalTokens: 3_500 }, concurrency: 4 });
   expect(report.ended).toMatchObject({ why: "budget" });

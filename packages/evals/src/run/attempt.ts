@@ -37,7 +37,7 @@ export interface AttemptWorld {
 
 /** An attempt that is to be made. */
 export interface PlannedAttempt extends AttemptKey {
-  /** Its place in the order of the run. */
+  /** The place in the order of the run. */
   readonly place: number;
   readonly row: NamedRow<object>;
   readonly of: ReadyVariant;

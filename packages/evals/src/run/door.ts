@@ -1,7 +1,7 @@
 // Lets attempts begin no faster than their lane sends requests: an attempt's own time does not pass in a queue (EVL-20).
 import { systemClock, type Clock, type Pace } from "@proviso/core";
 
-/** Attempts of a lane that begin before one of them has ended, and with it said what limits there are. */
+/** Attempts of a lane that begin before one of them has ended: only then its limits are known. */
 const mostUnknown = 16;
 /** How often the first attempt in line looks again. */
 const againMs = 100;
@@ -42,7 +42,7 @@ export class Door {
   async #wait(signal: AbortSignal): Promise<void> {
     while (this.#isCrowded() && !signal.aborted) await this.#clock.sleep(againMs, signal).catch(() => {});
     this.#begun += 1;
-    // Its request stands in the queue before the next attempt looks.
+    // The request of this attempt stands in the queue before the next attempt looks.
     await systemClock.sleep(0);
   }
 

@@ -43,7 +43,7 @@ export function memoryEvalStore(): EvalStore {
   });
 }
 
-/** For a run whose attempts nobody keeps: its report has them. */
+/** Keeps nothing: the attempts of a run are in its report. */
 export const nothingKept: EvalStore = Object.freeze<EvalStore>({
   open: async () => ({ finished: (async function* () {})(), lost: [] }),
   async begin() {},

@@ -67,7 +67,7 @@ export interface Progress {
 }
 
 /** What a listener throws changes nothing. */
-export function tell(listener: (progress: Progress) => void, progress: Progress): void {
+export function callListener(listener: (progress: Progress) => void, progress: Progress): void {
   try {
     listener(progress);
   } catch {

@@ -20,7 +20,7 @@ import { fingerprintOf } from "./fingerprint.ts";
 import { keyOf } from "./memory-store.ts";
 import { Lanes } from "./lanes.ts";
 import { earlyLooks, type EarlyLooks } from "./early-looks.ts";
-import { checkRunOptions, tell, type Progress, type RunOptions } from "./options.ts";
+import { checkRunOptions, callListener, type Progress, type RunOptions } from "./options.ts";
 import { askPair, keptPair, plannedPairs, type AskedPair, type PlannedPair } from "./pairs.ts";
 import { keyFields, plannedAttempts } from "./planning.ts";
 import { repeated, rowsToRun, variantsToRun } from "./part.ts";
@@ -294,6 +294,6 @@ class EvalRun {
       leftMs: now === 0 ? undefined : Math.round((elapsedMs / now) * (total - done)),
       pace: this.#lanes.perSecond(),
     };
-    tell(onProgress, progress);
+    callListener(onProgress, progress);
   }
 }

@@ -5,7 +5,7 @@ import type { AttemptKey, AttemptRecord, Fingerprint } from "../results.ts";
 import { keyOf, nothingKept } from "./memory-store.ts";
 import type { RunOptions } from "./options.ts";
 
-/** A store that was opened for a run: what is written is the run's, whoever else uses the store. */
+/** A store that was opened for a run: what is written is the run's, whatever else uses the store. */
 export interface RunStore {
   /** What is kept of the eval, by `keyOf`. Nothing where the run wants a fresh start. */
   readonly kept: ReadonlyMap<string, AttemptRecord>;
