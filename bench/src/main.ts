@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { context } from "./context.ts";
 import { estimation } from "./estimation.ts";
+import { evals } from "./evals.ts";
 import { overHttp } from "./http.ts";
 import { inProcess, memory, scaling } from "./in-process.ts";
 import { journal } from "./journal.ts";
@@ -23,6 +24,7 @@ const benches: Readonly<Record<string, (quick: boolean) => Promise<readonly Row[
   streaming,
   rendering,
   estimation,
+  evals,
   tokens,
   context,
   routing,
