@@ -178,7 +178,7 @@ async function shownBy(
   }
   shown.push(session.get(songs), JSON.parse(JSON.stringify(session)));
   if (journal !== null) {
-    const entries = await Array.fromAsync(journal.entries("canary"));
+    const entries = await all(journal.entries("canary"));
     expect(entries.length, "the run is recorded").toBeGreaterThan(0);
     shown.push(entries);
   }
@@ -207,4 +207,10 @@ function expectNoSecret(text: string): void {
       expect(at === undefined ? undefined : text.slice(Math.max(0, at - 200), at + 60)).toBeUndefined();
     }
   }
+}
+
+async function all<T>(entries: AsyncIterable<T>): Promise<readonly T[]> {
+  const list: T[] = [];
+  for await (const entry of entries) list.push(entry);
+  return list;
 }
