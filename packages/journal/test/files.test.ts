@@ -24,8 +24,7 @@ const draw = defineTool({
   name: "draw",
   description: "Draws.",
   input: z.object({ well: z.boolean() }),
-  execute: ({ well }) =>
-    well ? toolOk(null, { message: "Drawn.", files: [drawn.file] }) : toolError("It is torn."),
+  execute: ({ well }) => (well ? toolOk(null, { message: "Drawn.", files: [drawn.file] }) : toolError("It is torn.")),
 });
 const prompt = definePrompt({
   key: "look",
@@ -47,37 +46,44 @@ const journals: Readonly<Record<string, (path: string) => Journal>> = {
   "a folder": (path) => folderJournal(join(path, "runs")),
 };
 
-test.each(Object.entries(journals))("FILE-1 JRN-6 64 bytes from inside a file are in no entry of %s", async (_, make) => {
-  const path = await folder();
-  const journal = make(path);
-  const session = createSession();
-  const events = recordEvents(session);
-  const adapter = modelAdapter(scriptedModel(steps, { capabilities: { files: { types: ["image/*"], from: ["stored"] } } }));
-  const resources = [provide(Blobs, memoryBlobs())];
-  const error: unknown = await adapter
-    .evaluate(prompt, { session, resources, run: journal.run("r") })
-    .catch((reason: unknown) => reason);
-  expect(error).toMatchObject({ code: "provider" });
-  const entries = await listed(journal.entries("r"));
-  await (journal as Partial<AsyncDisposable>)[Symbol.asyncDispose]?.();
-  const files = (await readdir(path, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
-  const onDisk = await Promise.all(files.map((entry) => readFile(join(entry.parentPath, entry.name))));
-  const shown = [entries, events, session, error, (error as Error).cause].map((each) => JSON.stringify(each)).join("\n");
-  expect(shown).toContain("given.png");
-  expect(shown).toContain("drawn.png");
-  if (files.length > 0) expect(Buffer.concat(onDisk).includes("given.png")).toBe(true);
-  for (const { bytes } of [given, drawn, failed]) {
-    const inside = Buffer.from(bytes.subarray(4_500, 4_566));
-    expect(onDisk.some((content) => content.includes(inside.subarray(0, 64)))).toBe(false);
-    for (const form of [
-      inside.toString("base64").slice(4, 80),
-      inside.toString("base64url").slice(4, 80),
-      inside.toString("hex").slice(0, 128),
-      [...inside.subarray(0, 64)].join(","),
-      JSON.stringify(inside.toString("latin1")).slice(1, -1),
-    ]) {
-      expect(shown).not.toContain(form);
-      expect(onDisk.some((content) => content.includes(form))).toBe(false);
+test.each(Object.entries(journals))(
+  "FILE-1 JRN-6 64 bytes from inside a file are in no entry of %s",
+  async (_, make) => {
+    const path = await folder();
+    const journal = make(path);
+    const session = createSession();
+    const events = recordEvents(session);
+    const adapter = modelAdapter(
+      scriptedModel(steps, { capabilities: { files: { types: ["image/*"], from: ["stored"] } } }),
+    );
+    const resources = [provide(Blobs, memoryBlobs())];
+    const error: unknown = await adapter
+      .evaluate(prompt, { session, resources, run: journal.run("r") })
+      .catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: "provider" });
+    const entries = await listed(journal.entries("r"));
+    await (journal as Partial<AsyncDisposable>)[Symbol.asyncDispose]?.();
+    const files = (await readdir(path, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
+    const onDisk = await Promise.all(files.map((entry) => readFile(join(entry.parentPath, entry.name))));
+    const shown = [entries, events, session, error, (error as Error).cause]
+      .map((each) => JSON.stringify(each))
+      .join("\n");
+    expect(shown).toContain("given.png");
+    expect(shown).toContain("drawn.png");
+    if (files.length > 0) expect(Buffer.concat(onDisk).includes("given.png")).toBe(true);
+    for (const { bytes } of [given, drawn, failed]) {
+      const inside = Buffer.from(bytes.subarray(4_500, 4_566));
+      expect(onDisk.some((content) => content.includes(inside.subarray(0, 64)))).toBe(false);
+      for (const form of [
+        inside.toString("base64").slice(4, 80),
+        inside.toString("base64url").slice(4, 80),
+        inside.toString("hex").slice(0, 128),
+        [...inside.subarray(0, 64)].join(","),
+        JSON.stringify(inside.toString("latin1")).slice(1, -1),
+      ]) {
+        expect(shown).not.toContain(form);
+        expect(onDisk.some((content) => content.includes(form))).toBe(false);
+      }
     }
-  }
-});
+  },
+);

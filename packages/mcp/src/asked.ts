@@ -58,7 +58,9 @@ function withDefaults(
   const defaults = Object.entries(isRecord(properties) ? properties : {}).flatMap(([name, field]) =>
     isRecord(field) && Object.hasOwn(field, "default") ? [[name, field["default"]] as const] : [],
   );
-  return defaults.length === 0 ? answer : { ...answer, content: { ...Object.fromEntries(defaults), ...answer.content } };
+  return defaults.length === 0
+    ? answer
+    : { ...answer, content: { ...Object.fromEntries(defaults), ...answer.content } };
 }
 
 async function sampled(

@@ -42,7 +42,10 @@ const schemas: readonly (readonly [string, Schema])[] = [
   ["zod: a union", z.object({ id: z.union([z.number(), inside]) })],
   ["zod: an intersection", z.intersection(z.object({ id: z.string() }), z.looseObject({ id: inside }))],
   ["zod: a recursive schema", tree as Schema],
-  ["zod: a record", z.object({ id: z.string(), more: z.record(z.string(), inside).optional() }).and(z.looseObject({ id: inside }))],
+  [
+    "zod: a record",
+    z.object({ id: z.string(), more: z.record(z.string(), inside).optional() }).and(z.looseObject({ id: inside })),
+  ],
   ["valibot", valibot(v.pipeAsync(v.string(), v.checkAsync(isFree)))],
 ];
 

@@ -75,7 +75,8 @@ describeFaultMatrix("@ai-sdk/anthropic", {
     // Arguments come as pieces of a text there.
     arguments_proto: "right",
   },
-  make: ({ baseURL, ...times }) => aiSdk({ model: createAnthropic({ baseURL, apiKey })("claude-sonnet-4-5"), ...times }),
+  make: ({ baseURL, ...times }) =>
+    aiSdk({ model: createAnthropic({ baseURL, apiKey })("claude-sonnet-4-5"), ...times }),
 });
 
 describeFaultMatrix("@ai-sdk/google", {
@@ -90,5 +91,6 @@ describeFaultMatrix("@ai-sdk/google", {
   // A stream without a candidate has no reason for its end.
   breaks: ["no_output"],
   expectedOfStreams,
-  make: ({ baseURL, ...times }) => aiSdk({ model: createGoogle({ baseURL, apiKey })("gemini-3-pro-preview"), ...times }),
+  make: ({ baseURL, ...times }) =>
+    aiSdk({ model: createGoogle({ baseURL, apiKey })("gemini-3-pro-preview"), ...times }),
 });

@@ -68,7 +68,12 @@ export async function simulate(of: {
   readonly warmUpMinutes?: number;
   readonly random: () => number;
   /** `real` of input; `bound`: of an answer, of which `usedOfBound` is used in the mean. */
-  readonly tokens?: { readonly real: number; guessed(): number; readonly bound?: number; readonly usedOfBound?: number };
+  readonly tokens?: {
+    readonly real: number;
+    guessed(): number;
+    readonly bound?: number;
+    readonly usedOfBound?: number;
+  };
   readonly retry: (attempt: number, retryAfterMs: number | undefined, waitedMs: number) => number | undefined;
 }): Promise<Outcome> {
   const clock = of.clock ?? fakeClock();
