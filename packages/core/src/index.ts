@@ -176,5 +176,6 @@ export type {
   PaceState,
   PaceTurn,
   Pacing,
+  Allowance,
   RateLimit,
 } from "./provider/pacing.ts";
