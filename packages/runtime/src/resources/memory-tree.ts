@@ -2,6 +2,7 @@
 //    reference, and what is not referenced any more is collected.
 // 2. A change that is refused changes nothing.
 import { EmptyBTree } from "sorted-btree";
+import type { ComparedTrees } from "./differences.ts";
 import { notADirectory, notAFile, notFound, pathNames } from "./paths.ts";
 
 /** Sorted by name; a copy with one more costs the logarithm of its size. */
@@ -90,3 +91,19 @@ function* filesIn(folder: MemoryFolder, prefix: string): IterableIterator<readon
     else yield* filesIn(node, `${prefix}${name}/`);
   }
 }
+
+/** How two of them are compared. Folders that both share are the same node. */
+export const memoryTrees: ComparedTrees<MemoryNode> = {
+  isFolder: (node) => !isFile(node),
+  names(before, after) {
+    const names = new Set<string>();
+    for (const node of [before, after]) {
+      if (node !== undefined && !isFile(node)) for (const [name] of node.entries()) names.add(name);
+    }
+    return [...names].toSorted();
+  },
+  get: (folder, name) => (isFile(folder) ? undefined : folder.get(name)),
+  size: (node) => (isFile(node) ? node.length : undefined),
+  isSame: (before, after) =>
+    isFile(before) && isFile(after) && before.length === after.length && before.every((byte, at) => byte === after[at]),
+};
