@@ -60,11 +60,8 @@ function treesOf(root: string): ComparedTrees<Seen> {
   return {
     isFolder,
     names(before, after) {
-      const one = before ?? after;
-      if (one === undefined) return [];
-      if (after !== undefined && isSamePlace(one, after)) return [...one.instead.keys()].toSorted();
-      const names = [...namesIn(root, one), ...(after === undefined ? [] : namesIn(root, after))];
-      return [...new Set(names)].toSorted();
+      if (before && after && isSamePlace(before, after)) return [...before.instead.keys()].toSorted();
+      return [...new Set([before, after].flatMap((folder) => (folder ? namesIn(root, folder) : [])))].toSorted();
     },
     get(folder, name) {
       const found = insideOf(folder, name);

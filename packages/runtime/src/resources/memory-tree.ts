@@ -95,15 +95,13 @@ function* filesIn(folder: MemoryFolder, prefix: string): IterableIterator<readon
 /** How two of them are compared. Folders that both share are the same node. */
 export const memoryTrees: ComparedTrees<MemoryNode> = {
   isFolder: (node) => !isFile(node),
-  names(before, after) {
-    const names = new Set<string>();
-    for (const node of [before, after]) {
-      if (node !== undefined && !isFile(node)) for (const [name] of node.entries()) names.add(name);
-    }
-    return [...names].toSorted();
-  },
+  names: (...nodes) => [...new Set(nodes.flatMap((node) => (node && !isFile(node) ? namesIn(node) : [])))].toSorted(),
   get: (folder, name) => (isFile(folder) ? undefined : folder.get(name)),
   size: (node) => (isFile(node) ? node.length : undefined),
   isSame: (before, after) =>
     isFile(before) && isFile(after) && before.length === after.length && before.every((byte, at) => byte === after[at]),
 };
+
+function namesIn(folder: MemoryFolder): readonly string[] {
+  return Array.from(folder.entries(), ([name]) => name);
+}
