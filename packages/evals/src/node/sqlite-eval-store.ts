@@ -4,7 +4,7 @@
 import { DefinitionError, systemClock } from "@proviso/core";
 import { sqliteError, whenFree } from "@proviso/node/internal";
 import { resolve } from "node:path";
-import type { AttemptRecord, EvalStore, Fingerprint } from "../results.ts";
+import type { AttemptRecord, EvalReport, EvalStore, Fingerprint } from "../results.ts";
 import { openEvalFile, type Change, type EvalFile } from "./sqlite-eval-file.ts";
 
 /** Milliseconds that another process's write is waited for. */
@@ -49,7 +49,9 @@ class SqliteEvalStore implements EvalStore, Disposable {
     readonly finished: AsyncIterable<AttemptRecord>;
     readonly lost: Awaited<ReturnType<EvalStore["open"]>>["lost"];
   }> {
-    const begun = await this.#try("Opening a run in", (file) => file.begin(run));
+    const begun = await this.#try("Opening a run in", (file) => {
+      return file.begin(run, new Date(systemClock.now()).toISOString());
+    });
     this.#runs.push(begun.run);
     return { finished: this.#finished(run.name, run.fingerprint), lost: begun.lost };
   }
@@ -70,6 +72,13 @@ class SqliteEvalStore implements EvalStore, Disposable {
 
   async finish(record: AttemptRecord): Promise<void> {
     await this.#write({ record });
+  }
+
+  async end({ attempts, ...report }: EvalReport): Promise<void> {
+    const run = this.#runs.at(-1);
+    if (run === undefined) return;
+    const rowIds = [...new Set(attempts.map(({ rowId }) => rowId))];
+    await this.#try("Writing", (file) => file.end(run, { report, rowIds }));
   }
 
   async close(): Promise<void> {

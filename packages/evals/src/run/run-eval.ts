@@ -106,6 +106,8 @@ class EvalRun {
     const startedAt = new Date(this.#startedAt).toISOString();
     const report = reportOf({ ...of, runId, startedAt, reused: this.#reused, pairs, looks: this.#looks });
     keepRows(report, new Map(this.#parts.rows.map(({ id, row }) => [id, row])));
+    // The report is there, whether it can be kept or not.
+    await store.end?.(report).catch(() => {});
     return report;
   }
 
@@ -128,9 +130,8 @@ class EvalRun {
   #world(newId: () => string): AttemptWorld {
     const { options } = this.#parts;
     const budget = trackerOf(options.budget);
-    const stopping =
-      options.signal === undefined ? this.#stop.signal : AbortSignal.any([options.signal, this.#stop.signal]);
-    return { clock: this.#clock, newId, budget, signal: stopping, pacing: this.#lanes.pacing };
+    const signal = AbortSignal.any([this.#stop.signal, ...(options.signal === undefined ? [] : [options.signal])]);
+    return { clock: this.#clock, newId, budget, signal, pacing: this.#lanes.pacing, journal: options.journal };
   }
 
   /** Works on as many items at once as the options say, until the run ends or `work` returns false. */
