@@ -121,6 +121,13 @@ function prepare(database: DatabaseSync, file: string): void {
   database.exec(resultsSchema);
 }
 
+const newestAttempts = `
+  SELECT a.id, a.record, r.scorers FROM eval_attempts a JOIN eval_runs r ON r.id = a.run
+  WHERE a.name = ? AND a.id > ? AND NOT EXISTS (
+    SELECT 1 FROM eval_attempts b WHERE b.name = a.name AND b.row_id = a.row_id AND b.variant = a.variant
+      AND b.repetition = a.repetition AND b.id > a.id)
+  ORDER BY a.id LIMIT ${pageSize}`;
+
 function evalFile(database: DatabaseSync): EvalFile {
   const addRun = database.prepare("INSERT INTO eval_runs (name, run_id, scorers, owner) VALUES (?, ?, ?, ?)");
   const others = database.prepare(
@@ -137,15 +144,8 @@ function evalFile(database: DatabaseSync): EvalFile {
     `INSERT INTO eval_attempts (run, name, row_id, variant, repetition, record)
        SELECT id, name, ?, ?, ?, ? FROM eval_runs WHERE id = ? ON CONFLICT DO NOTHING`,
   );
-  const addResult = database.prepare("INSERT INTO eval_results (run, started_at) VALUES (?, ?)");
-  const setResult = database.prepare("UPDATE eval_results SET result = ? WHERE run = ?");
-  const page = database.prepare(
-    `SELECT a.id, a.record, r.scorers FROM eval_attempts a JOIN eval_runs r ON r.id = a.run
-       WHERE a.name = ? AND a.id > ? AND NOT EXISTS (
-         SELECT 1 FROM eval_attempts b WHERE b.name = a.name AND b.row_id = a.row_id AND b.variant = a.variant
-           AND b.repetition = a.repetition AND b.id > a.id)
-       ORDER BY a.id LIMIT ${pageSize}`,
-  );
+  const results = resultsOf(database);
+  const page = database.prepare(newestAttempts);
   return {
     begin: ({ name, runId, fingerprint }, at) =>
       inTransaction(database, () => {
@@ -157,12 +157,10 @@ function evalFile(database: DatabaseSync): EvalFile {
         }
         const scorers = JSON.stringify(Object.entries(fingerprint.scorers));
         const { lastInsertRowid } = addRun.run(name, runId, scorers, JSON.stringify(thisProcess()));
-        addResult.run(lastInsertRowid, at);
+        results.begin(Number(lastInsertRowid), at);
         return { run: Number(lastInsertRowid), lost };
       }),
-    end(run, result) {
-      setResult.run(JSON.stringify(result), run);
-    },
+    end: results.end,
     write(run, changes) {
       inTransaction(database, () => {
         for (const change of changes) {
@@ -185,5 +183,14 @@ function evalFile(database: DatabaseSync): EvalFile {
       });
     },
     close: () => database.close(),
+  };
+}
+
+function resultsOf(database: DatabaseSync): Pick<EvalFile, "end"> & { begin(run: number, at: string): void } {
+  const add = database.prepare("INSERT INTO eval_results (run, started_at) VALUES (?, ?)");
+  const set = database.prepare("UPDATE eval_results SET result = ? WHERE run = ?");
+  return {
+    begin: (run, at) => void add.run(run, at),
+    end: (run, result) => void set.run(JSON.stringify(result), run),
   };
 }
