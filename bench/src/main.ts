@@ -9,6 +9,7 @@ import { inProcess, memory, scaling } from "./in-process.ts";
 import { isReached, table, type Row } from "./measure.ts";
 import { rendering } from "./rendering.ts";
 import { routing } from "./routing.ts";
+import { see } from "./see.ts";
 import { coldStart } from "./start.ts";
 import { state } from "./state.ts";
 import { streaming } from "./streaming.ts";
@@ -25,6 +26,7 @@ const benches: Readonly<Record<string, (quick: boolean) => Promise<readonly Row[
   tokens,
   context,
   routing,
+  see,
   start: coldStart,
   http: overHttp,
 };
