@@ -10,7 +10,7 @@ import {
 import { sqliteJournal } from "@proviso/journal/node";
 import { applyStatePatch, modelAdapter, statePatch } from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
-import { journalRuns } from "@proviso/viewer";
+import { openRuns } from "@proviso/viewer";
 import { stateAt } from "@proviso/viewer/runs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -66,9 +66,8 @@ export async function seeRuns(quick: boolean): Promise<readonly Row[]> {
   try {
     const file = join(folder, "runs.db");
     await longRun(file);
-    const journal = sqliteJournal(file);
-    rows.push(...(await states(journalRuns(journal, { slices: [findings] }), quick)));
-    await journal.close();
+    await using reader = openRuns(file, { slices: [findings] });
+    rows.push(...(await states(reader, quick)));
   } finally {
     await rm(folder, { recursive: true });
   }
