@@ -155,7 +155,7 @@ export interface RunDescription extends RunSummary {
 
 /** A step of a run. */
 export type RunStep = {
-  /** The number of the step, from 1. */
+  /** The number of the step, from 1; the calls of an agent have that of its turn. */
   readonly step: number;
   /** The turn of its evaluation, from 1. */
   readonly turn: number;

@@ -2,8 +2,10 @@
 import { DefinitionError, JournalError, systemClock, type ToolReturn } from "@proviso/core";
 import {
   cutAfterLastStep,
+  insideAnswers,
   isAtRest,
   lastingEnd,
+  lostCalls,
   standingEntries,
   suspendedCalls,
   unknownCalls,
@@ -145,6 +147,8 @@ class JournalSource implements RunSource {
       next: this.#next,
       isEnded: false,
       unknown: unknownCalls(read.entries),
+      inside: insideAnswers(read.entries),
+      lost: lostCalls(read.entries),
       suspended,
     };
   }

@@ -1,9 +1,11 @@
 // The requests and answers of a run, as its record has them.
 import type { Message, ModelFailure, ModelRequest, ModelResponse } from "@proviso/core";
-import { messageOf, toJsonValue } from "@proviso/core/internal";
+import { messageOf, shortHash, toJsonValue } from "@proviso/core/internal";
+import { internalsOf } from "../nested/adapter-internals.ts";
 import type { Run } from "../run.ts";
+import { placeOf } from "../tools/idempotency-key.ts";
 import type { Difference, EntryOf } from "./entries.ts";
-import { messageHash, restHashes, restNames } from "./hashes.ts";
+import { messageHash, restHashes, restNames, textHash } from "./hashes.ts";
 
 type Asked = Pick<EntryOf<"asked">, "same" | "hashes">;
 
@@ -16,6 +18,8 @@ interface AskedNow extends Asked {
 /** The last request of an evaluation. */
 interface LastRequest {
   readonly messages: readonly Message[];
+  /** The hash of each message with all before it. */
+  readonly sums: string[];
   readonly tools: ModelRequest["tools"];
   readonly rest: readonly string[];
 }
@@ -33,8 +37,18 @@ export class RequestHashes {
     const hashes = messages.slice(same).map((message) => messageHash(message, hide));
     const isSameRest = last !== undefined && last.tools === tools;
     const rest = isSameRest ? last.rest : restHashes(request, hide);
-    this.#last.set(run.evaluationId, { messages, tools, rest });
+    const sums = run.isInside ? sumsOf(last?.sums ?? [], same, hashes) : [];
+    this.#last.set(run.evaluationId, { messages, tools, rest, sums });
     return { same, hashes: isSameRest ? hashes : [...hashes, ...rest], messages: hashes.length };
+  }
+
+  /** What the last request of an evaluation was, and where that stands. */
+  key(run: Run): string | undefined {
+    const last = this.#last.get(run.evaluationId);
+    if (last === undefined) return undefined;
+    const { name } = run.adapter;
+    const model = internalsOf(run.adapter)?.facts.model;
+    return shortHash([placeOf(run), run.turn, name, model ?? null, last.sums.at(-1) ?? null, last.rest]);
   }
 
   /** The hashes of all that a request has, whatever the one before had. */
@@ -57,6 +71,13 @@ export class RequestHashes {
     }
     return undefined;
   }
+}
+
+/** Each hash with those before it; the list is gone on with. */
+function sumsOf(sums: string[], same: number, hashes: readonly string[]): string[] {
+  sums.length = same;
+  for (const hash of hashes) sums.push(textHash(`${sums.at(-1) ?? ""} ${hash}`));
+  return sums;
 }
 
 /** How many messages two requests begin with. A history that only grew is not looked through. */

@@ -13,7 +13,7 @@ import type { OpenedSource, RunSource } from "./run-source.ts";
 import { divergedFault, TapeFault } from "./fault.ts";
 import { emitEntry, type Delivery } from "./kept-calls.ts";
 import { Prefix } from "./prefix.ts";
-import { stepsIn } from "./standing.ts";
+import { stepsIn } from "./steps.ts";
 import type { Together } from "./together.ts";
 
 /** What an evaluation brings to its record. */
@@ -49,6 +49,10 @@ export class TapeEntries {
   /** Whether what happens is appended. */
   isLive: boolean;
   fault: TapeFault | undefined;
+  /** What the last answer that stands costs, in US dollars; undefined: the record has it, or it is not known. */
+  protected costUsd: number | undefined;
+  /** Whether an evaluation inside a call has an answer that nothing has waited for yet. */
+  protected hasAnswer = false;
   /** The run's own evaluation; undefined: it has not begun. */
   main: Run | undefined;
   protected core: SessionCore | undefined;
@@ -115,6 +119,7 @@ export class TapeEntries {
 
   /** Resolves when all that was appended is kept. @throws {TapeFault} */
   flushed(): Promise<void> | undefined {
+    this.hasAnswer = false;
     return this.source.flush()?.catch((error: unknown) => this.fail(this.faultOf(error)));
   }
 
@@ -167,6 +172,8 @@ export class TapeEntries {
       this.diverge({ what: "missing", path: "", recorded: undefined, now: "more than was recorded" });
     }
     this.isLive = true;
+    const { costUsd } = this;
+    if (costUsd !== undefined) this.appendAt(this.evaluationId, { kind: "drew", value: { costUsd } });
     const { core, opened, runId, attempt, source } = this;
     core?.renumber(Math.max(opened.lastSeq + 1, core.nextSeq));
     if (this.differs) {
@@ -201,7 +208,8 @@ export class TapeEntries {
   }
 
   deliveryTo(run: Run): Delivery {
-    return { run, isEmitted: this.isReplay, delivering: this.delivering, timed: (at) => (this.now = at) };
+    const { isReplay: isEmitted, delivering } = this;
+    return { run, isEmitted, delivering, timed: (at) => (this.now = at) };
   }
 
   #drawn<T>(type: "number" | "string", draw: () => T): T {
@@ -219,8 +227,12 @@ export class TapeEntries {
     return value;
   }
 
+  /** Whether a passed entry says that the evaluation does not begin again any more. */
+  protected lasting = false;
+
   /** Takes an entry that the evaluation does not come to itself. */
   #pass(entry: JournalEntry): void {
+    if (entry.kind === "lasting" && entry.evaluationId === this.evaluationId) this.lasting = true;
     if (this.main !== undefined) emitEntry(entry, this.deliveryTo(this.main));
   }
 }
