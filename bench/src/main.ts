@@ -11,6 +11,7 @@ import { journal } from "./journal.ts";
 import { isReached, table, withRows, type Row } from "./measure.ts";
 import { rendering } from "./rendering.ts";
 import { routing } from "./routing.ts";
+import { see } from "./see.ts";
 import { coldStart } from "./start.ts";
 import { state } from "./state.ts";
 import { streaming } from "./streaming.ts";
@@ -29,6 +30,7 @@ const benches: Readonly<Record<string, (quick: boolean) => Promise<readonly Row[
   context,
   routing,
   journal,
+  see,
   start: coldStart,
   http: overHttp,
 };

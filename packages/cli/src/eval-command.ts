@@ -7,6 +7,7 @@ import { hasColours } from "./colours.ts";
 import { importedModule } from "./load-module.ts";
 import { installed } from "./optional-packages.ts";
 import { progressOf } from "./progress.ts";
+import { recordingFor } from "./recording.ts";
 import { document, inOneLine } from "./terminal.ts";
 import { didYouMean, UsageError } from "./usage.ts";
 import type { ExitCode, World } from "./world.ts";
@@ -32,12 +33,13 @@ export async function evalCommand(args: readonly string[], world: World): Promis
   const wanted = await evalsIn(asked, evals, world);
   const compareWith = await forOneEval(asked, wanted, evals, world);
   const signal = world.interrupts.next();
+  await using recording = asked.runs === undefined ? undefined : await recordingFor({ runs: asked.runs }, {}, world);
   const reports: EvalReport[] = [];
   const store = refused(() => evals.sqliteEvalStore(resolve(world.cwd, asked.store)));
   try {
     for (const one of wanted) {
       if (signal.aborted) break;
-      const options = { ...asked.options, compareWith, store, signal, clock: world.clock };
+      const options = { ...asked.options, compareWith, store, journal: recording, signal, clock: world.clock };
       const report = await reportOf(one, options, evals, world);
       reports.push(report);
       if (!asked.isJson)

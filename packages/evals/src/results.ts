@@ -180,6 +180,8 @@ export interface AttemptRecord extends AttemptKey {
   readonly judgeUsage: Usage;
   /** The model that answered; undefined: none did. */
   readonly model: string | undefined;
+  /** The ids of the runs that record its evaluations. Left out: they were not recorded. */
+  readonly runIds?: readonly string[];
   /** The turns of all its evaluations. */
   readonly turns: number;
   /** Milliseconds. */
@@ -207,6 +209,8 @@ export interface EvalStore {
    * opened last.
    */
   finish(record: AttemptRecord, runId?: string): Promise<void>;
+  /** Keeps what the run came to, for those that look at it later. Left out: it is not kept. */
+  end?(report: EvalReport): Promise<void>;
   /** Ends the use of the store. */
   close(): Promise<void>;
 }

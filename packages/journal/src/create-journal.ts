@@ -227,3 +227,23 @@ function existsAlready(id: string): JournalError {
 
 /** Runs that are removed in one step: other work goes on between two. */
 const removedAtOnce = 20;
+
+/** What a journal keeps, for a reader that looks again and again: it reads only what is new. */
+export interface KeptEntries {
+  readonly store: JournalStore;
+  /** Resolves when all that was appended here is written, but for what waits for a call that is under way. */
+  settled(): Promise<void>;
+}
+
+/** undefined: this copy of the package did not make the journal. */
+export function keptEntries(journal: Journal): KeptEntries | undefined {
+  const shared = stores.get(journal);
+  if (shared === undefined) return undefined;
+  return {
+    store: shared.store,
+    async settled() {
+      shared.assertOpen();
+      await shared.queue.settled();
+    },
+  };
+}

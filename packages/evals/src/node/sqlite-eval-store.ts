@@ -4,7 +4,7 @@
 import { DefinitionError, systemClock, type Usage } from "@proviso/core";
 import { sqliteError, whenFree } from "@proviso/node/internal";
 import { resolve } from "node:path";
-import type { AttemptKey, AttemptRecord, EvalStore, Fingerprint } from "../results.ts";
+import type { AttemptKey, AttemptRecord, EvalReport, EvalStore, Fingerprint } from "../results.ts";
 import { openEvalFile, type Change, type EvalFile } from "./sqlite-eval-file.ts";
 
 /** Milliseconds that another process's write is waited for. */
@@ -51,7 +51,9 @@ class SqliteEvalStore implements EvalStore, Disposable {
     readonly finished: AsyncIterable<AttemptRecord>;
     readonly lost: Awaited<ReturnType<EvalStore["open"]>>["lost"];
   }> {
-    const begun = await this.#try("Opening a run in", (file) => file.begin(run));
+    const begun = await this.#try("Opening a run in", (file) => {
+      return file.begin(run, new Date(systemClock.now()).toISOString());
+    });
     this.#runs.set(run.runId, (this.#latest = begun.run));
     return { finished: this.#finished(run.name, run.fingerprint), lost: begun.lost };
   }
@@ -72,6 +74,13 @@ class SqliteEvalStore implements EvalStore, Disposable {
 
   async finish(record: AttemptRecord, runId?: string): Promise<void> {
     await this.#write({ record }, runId);
+  }
+
+  async end({ attempts, ...report }: EvalReport): Promise<void> {
+    const run = this.#runs.get(report.runId);
+    if (run === undefined) return;
+    const rowIds = [...new Set(attempts.map(({ rowId }) => rowId))];
+    await this.#try("Writing", (file) => file.end(run, { report, rowIds }));
   }
 
   async close(): Promise<void> {

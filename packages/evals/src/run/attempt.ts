@@ -9,6 +9,7 @@ import {
   type ErrorReason,
   type EvaluateOptions,
   type EvaluationFailure,
+  type JournalRun,
   type Prompt,
   type PromptResponse,
   type Resources,
@@ -33,6 +34,7 @@ export interface AttemptWorld {
   readonly budget: BudgetTracker | undefined;
   readonly signal: AbortSignal;
   readonly pacing: EvaluateOptions["pacing"];
+  readonly journal?: { run(): JournalRun } | undefined;
 }
 
 /** An attempt that is to be made. */
@@ -80,7 +82,7 @@ export async function attempted(
   world: AttemptWorld,
 ): Promise<AttemptRecord | NotRun> {
   const startedAt = world.clock.now();
-  const spent = new Spent();
+  const spent = new Spent(world.journal);
   let stage: Stage | undefined;
   try {
     let ended: Ended;
@@ -103,11 +105,25 @@ export async function attempted(
   }
 }
 
-/** Adds up what all evaluations of an attempt spend. */
+/** Adds up what all evaluations of an attempt spend, and gives each a run of the journal. */
 class Spent {
+  readonly #journal: AttemptWorld["journal"];
+  readonly runIds: string[] = [];
   usage: Usage = noUsage;
   turns = 0;
   model: string | undefined;
+
+  constructor(journal: AttemptWorld["journal"]) {
+    this.#journal = journal;
+  }
+
+  /** Where an evaluation is recorded; empty: nowhere. */
+  recorded({ run: own }: Partial<EvaluateOptions> = {}): Pick<EvaluateOptions, "run"> {
+    const run = own ?? this.#journal?.run();
+    if (run === undefined) return {};
+    this.runIds.push(run.id);
+    return { run };
+  }
 
   async add<Output>(evaluating: Promise<PromptResponse<Output>>): Promise<PromptResponse<Output>> {
     try {
@@ -156,7 +172,8 @@ async function answered({ row, of }: PlannedAttempt, stage: Stage, spent: Spent)
   const evaluate = <Output>(
     prompt: Prompt<Output>,
     more: Partial<EvaluateOptions> = {},
-  ): Promise<PromptResponse<Output>> => spent.add(of.adapter.evaluate(prompt, { ...options, ...more }));
+  ): Promise<PromptResponse<Output>> =>
+    spent.add(of.adapter.evaluate(prompt, { ...options, ...spent.recorded(more), ...more }));
   if ("prompt" in of.subject) return (await evaluate(of.subject.prompt(row.row))).output;
   const { messages: _first, ...later } = options;
   const signal = options.signal as AbortSignal;
@@ -164,7 +181,7 @@ async function answered({ row, of }: PlannedAttempt, stage: Stage, spent: Spent)
     session,
     resources,
     signal,
-    evaluate: (prompt, more) => spent.add(of.adapter.evaluate(prompt, { ...later, ...more })),
+    evaluate: (prompt, more) => spent.add(of.adapter.evaluate(prompt, { ...later, ...spent.recorded(more), ...more })),
   });
 }
 
@@ -236,6 +253,7 @@ async function recorded(
     usage: spent.usage,
     judgeUsage: judges.usage,
     model: spent.model,
+    ...(spent.runIds.length === 0 ? {} : { runIds: spent.runIds }),
     turns,
     durationMs,
   };

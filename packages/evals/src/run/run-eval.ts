@@ -106,6 +106,8 @@ class EvalRun {
     const counted = { reused: this.#reused, pairs: pairsByKey(this.#pairs), looks: this.#looks };
     const report = reportOf({ ...of, ...counted, runId, startedAt: new Date(this.#startedAt).toISOString() });
     keepRows(report, new Map(rows.map(({ id, row }) => [id, row])));
+    // The report is there, whether it can be kept or not.
+    await store.end?.(report).catch(() => {});
     return report;
   }
 
@@ -127,9 +129,8 @@ class EvalRun {
   #world(newId: () => string): AttemptWorld {
     const { options } = this.#parts;
     const budget = trackerOf(options.budget);
-    const stopping =
-      options.signal === undefined ? this.#stop.signal : AbortSignal.any([options.signal, this.#stop.signal]);
-    return { clock: this.#clock, newId, budget, signal: stopping, pacing: this.#lanes.pacing };
+    const signal = AbortSignal.any([this.#stop.signal, ...(options.signal === undefined ? [] : [options.signal])]);
+    return { clock: this.#clock, newId, budget, signal, pacing: this.#lanes.pacing, journal: options.journal };
   }
 
   /** Works on as many items at once as the options say, until the run ends or `work` returns false. */
