@@ -3,16 +3,14 @@
 // 2. A run is evaluated once at a time; whoever may go on with it calls `goOn`, which does nothing where it is under way.
 import { randomUUID } from "node:crypto";
 import {
-  allow,
   deadlineIn,
-  deny,
-  isEvaluationFailure,
   RunError,
+  systemClock,
   type Pending,
   type PolicyDecision,
   type ProviderAdapter,
 } from "@proviso/core";
-import type { RunDescription } from "@proviso/journal";
+import type { RunDescription, RunFilter, RunSummary } from "@proviso/journal";
 import type { SqliteJournal } from "@proviso/journal/node";
 import { sqliteResource } from "@proviso/node";
 import { z } from "zod";
@@ -49,17 +47,10 @@ export interface MailView {
   readonly state: "answering" | "waiting" | "answered" | "failed";
   /** What is to be decided, while it is. */
   readonly question?: string | undefined;
-  /** What is to be paid, while it is to be decided. */
-  readonly cents?: number | undefined;
   readonly expiresAt?: string | undefined;
   readonly answer?: string | undefined;
   readonly paid?: z.infer<typeof Paid> | undefined;
 }
-
-/** What the person who decides has chosen. */
-export type Decision =
-  | { readonly pay: true; /** undefined: what was asked. */ readonly cents?: number | undefined }
-  | { readonly pay: false; readonly reason: string };
 
 /** Answers mails, and asks where it has to. */
 export interface Desk {
@@ -71,9 +62,11 @@ export interface Desk {
   mails(): Promise<readonly MailView[]>;
   mail(id: string): Promise<MailView | undefined>;
   /** Decides, and goes on with the mail. @throws {JournalError} "token" for a token that cannot decide (any more). */
-  decide(token: string, decision: Decision): Promise<string>;
-  /** Goes on with what another process has left, and with questions that nobody answered in time. */
-  tidy(): Promise<void>;
+  decide(token: string, decision: PolicyDecision): Promise<string>;
+  /** Goes on with what another process has left. */
+  resume(): Promise<void>;
+  /** Goes on with mails about which nobody decided in time. */
+  expire(): Promise<void>;
   /** Aborts what is under way; the next process goes on with it. */
   close(): Promise<void>;
 }
@@ -111,19 +104,28 @@ export function openDesk({ adapter, journal, decideWithinMs, ask, onError }: Des
     return run === undefined ? undefined : mailView(run, underWay.has(id));
   }
 
+  async function goOnWith(state: RunFilter["state"], wanted: (run: RunSummary) => boolean): Promise<void> {
+    for await (const run of journal.list({ prefix, state })) {
+      const mail = wanted(run) ? await described(run.id) : undefined;
+      if (mail !== undefined) goOn(run.id, mail.text);
+    }
+  }
+
   return {
     async take(text) {
       const id = `${prefix}${randomUUID()}`;
       goOn(id, text);
-      // It is known to the next process from here on.
-      while (underWay.has(id) && (await journal.describe(id)) === undefined) await new Promise(setImmediate);
+      // From the moment that the run is in the journal, a few milliseconds later, the mail cannot be lost.
+      while ((await journal.describe(id)) === undefined) {
+        if (!underWay.has(id)) throw new Error("The mail could not be taken.");
+        await systemClock.sleep(5);
+      }
       return id;
     },
     async again(id) {
       const mail = await described(id);
-      if (mail === undefined) return false;
-      if (mail.state === "waiting" || mail.state === "failed") goOn(id, mail.text);
-      return true;
+      if (mail?.state === "waiting" || mail?.state === "failed") goOn(id, mail.text);
+      return mail !== undefined;
     },
     async mails() {
       const found: MailView[] = [];
@@ -136,22 +138,47 @@ export function openDesk({ adapter, journal, decideWithinMs, ask, onError }: Des
     },
     mail: described,
     async decide(token, decision) {
-      const { id } = await journal.resolve(token, await decisionOn(journal, token, decision));
+      const { id } = await journal.resolve(token, decision);
       const mail = await described(id);
       if (mail !== undefined) goOn(id, mail.text);
       return id;
     },
-    async tidy() {
-      const now = Date.now();
-      for await (const { id, pending } of journal.list({ prefix, state: ["open", "suspended"] })) {
-        const waits = pending !== undefined && (pending.expiresAt === undefined || pending.expiresAt.getTime() > now);
-        const mail = waits ? undefined : await described(id);
-        if (mail !== undefined) goOn(id, mail.text);
-      }
-    },
+    // A failed one: a limit has ended it, such as the end of its process. One that cannot be answered fails again without a request.
+    resume: () => goOnWith(["open", "failed"], () => true),
+    expire: () => goOnWith("suspended", ({ pending }) => (pending?.expiresAt?.getTime() ?? Infinity) <= systemClock.now()),
     async close() {
       closing.abort(new DOMException("The desk closes.", "AbortError"));
       await Promise.all(underWay.values());
     },
   };
 }
+
+function mailView(run: RunDescription, isUnderWay: boolean): MailView {
+  const { id, startedAt, pending, timeline } = run;
+  const { mail } = z.object({ mail: z.string() }).parse(run.params);
+  const state = run.state === "suspended" && !isUnderWay ? "waiting" : isUnderWay ? "answering" : states[run.state];
+  const last = timeline.at(-1);
+  const refunds = timeline.filter((step) => step.kind === "call" && step.name === refund.name);
+  const paid = refunds.flatMap((step) => {
+    const value = step.kind === "call" && step.result?.success === true ? step.result.value : undefined;
+    const { success, data } = Paid.safeParse(value);
+    return success ? [data] : [];
+  });
+  return {
+    id,
+    text: mail,
+    receivedAt: startedAt.toISOString(),
+    state,
+    ...(state === "waiting" ? { question: pending?.question, expiresAt: pending?.expiresAt?.toISOString() } : {}),
+    ...(state === "answered" && last?.kind === "answer" ? { answer: last.text } : {}),
+    paid: paid[0],
+  };
+}
+
+const states = {
+  open: "answering",
+  suspended: "waiting",
+  executed: "answered",
+  failed: "failed",
+  cancelled: "failed",
+} as const;
