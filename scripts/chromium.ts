@@ -2,6 +2,8 @@
 import { existsSync } from "node:fs";
 import { chromium, type Browser } from "playwright-core";
 
+export type { Browser, Page } from "playwright-core";
+
 const usualPlaces = [
   "/usr/bin/chromium",
   "/usr/bin/chromium-browser",

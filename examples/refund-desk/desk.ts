@@ -145,7 +145,8 @@ export function openDesk({ adapter, journal, decideWithinMs, ask, onError }: Des
     },
     // A failed one: a limit has ended it, such as the end of its process. One that cannot be answered fails again without a request.
     resume: () => goOnWith(["open", "failed"], () => true),
-    expire: () => goOnWith("suspended", ({ pending }) => (pending?.expiresAt?.getTime() ?? Infinity) <= systemClock.now()),
+    expire: () =>
+      goOnWith("suspended", ({ pending }) => (pending?.expiresAt?.getTime() ?? Infinity) <= systemClock.now()),
     async close() {
       closing.abort(new DOMException("The desk closes.", "AbortError"));
       await Promise.all(underWay.values());

@@ -36,7 +36,7 @@ const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
 const browser = await startChromium(executable);
 stack.defer(() => browser.close());
-const desktop = await browser.newPage({ viewport: { width: 960, height: 700 } });
+const desktop = await browser.newPage({ viewport: { width: 960, height: 740 } });
 await desktop.goto(url);
 const card = (text: string) => desktop.locator("#mails li", { hasText: text });
 for (const [text, state] of [
@@ -49,7 +49,7 @@ for (const [text, state] of [
   await card(text).locator(".word", { hasText: state }).waitFor();
 }
 const [bicycle, coat] = asked.map(({ mailId, token }) => `${url}/decide#${mailId}/${token}`) as [string, string];
-const decision = await browser.newPage({ viewport: { width: 760, height: 470 } });
+const decision = await browser.newPage({ viewport: { width: 760, height: 350 } });
 await decision.goto(coat);
 await decision.locator("#form").waitFor();
 await decision.screenshot({ path: join(into, "decide.png") });

@@ -80,7 +80,10 @@ async function answer(desk: Desk, request: IncomingMessage, response: ServerResp
     await bodyOf(request, z.object({}), "Send {}.");
     return (await desk.again(id)) ? send(response, 202, { id }) : refuse(404, "There is no such mail.");
   }
-  refuse(id === undefined && !["/mails", "/decisions"].includes(pathname) ? 404 : 405, "There is nothing here for that.");
+  refuse(
+    id === undefined && !["/mails", "/decisions"].includes(pathname) ? 404 : 405,
+    "There is nothing here for that.",
+  );
 }
 
 function refuse(status: number, message: string): never {

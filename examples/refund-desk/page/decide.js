@@ -1,6 +1,14 @@
 // What customers and the model write is set as text and never as HTML.
 const find = (id) => document.getElementById(id);
-const [question, text, form, reason, until, status, answer] = ["question", "text", "form", "reason", "until", "status", "answer"].map(find);
+const [question, text, form, reason, until, status, answer] = [
+  "question",
+  "text",
+  "form",
+  "reason",
+  "until",
+  "status",
+  "answer",
+].map(find);
 // mail/<id>/<token>: behind "#", so no request line and no log has the token.
 const [, id, token] = /^#(mail\/[\w-]+)\/([\w.-]+)$/.exec(location.hash) ?? [];
 const buttons = [find("pay"), find("refuse")];
@@ -60,7 +68,8 @@ if (mail !== undefined) {
   text.textContent = mail.text;
   if (mail.state === "waiting") {
     question.textContent = mail.question;
-    if (mail.expiresAt !== undefined) until.textContent = `This can be decided until ${new Date(mail.expiresAt).toLocaleString()}.`;
+    if (mail.expiresAt !== undefined)
+      until.textContent = `This can be decided until ${new Date(mail.expiresAt).toLocaleString()}.`;
     form.hidden = false;
   } else {
     question.textContent = "This was decided.";

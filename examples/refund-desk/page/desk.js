@@ -2,7 +2,12 @@
 const find = (id) => document.getElementById(id);
 const [form, text, status, none, list] = ["form", "text", "status", "none", "mails"].map(find);
 const json = { "content-type": "application/json" };
-const words = { answering: "Being answered", waiting: "Waiting for a decision", answered: "Answered", failed: "Failed" };
+const words = {
+  answering: "Being answered",
+  waiting: "Waiting for a decision",
+  answered: "Answered",
+  failed: "Failed",
+};
 const items = new Map();
 
 function part(parent, kind, content, name = "p") {
@@ -58,7 +63,9 @@ form.addEventListener("submit", async (event) => {
   event.preventDefault();
   status.textContent = "";
   const headers = json;
-  const response = await fetch("mails", { method: "POST", headers, body: JSON.stringify({ text: text.value }) }).catch(() => undefined);
+  const response = await fetch("mails", { method: "POST", headers, body: JSON.stringify({ text: text.value }) }).catch(
+    () => undefined,
+  );
   if (response?.ok !== true) {
     status.textContent = response === undefined ? "The server cannot be reached." : (await response.json()).error;
     return;

@@ -104,6 +104,9 @@ describe.skipIf(executable === undefined)("RFD-7 the pages in Chromium", () => {
   });
 });
 
-test.runIf(executable === undefined)("RFD-7 no Chromium is installed: the pages were not tried in a browser", (context) => {
-  context.skip("install Debian's package chromium, or name one in CHROMIUM");
-});
+test.runIf(executable === undefined)(
+  "RFD-7 no Chromium is installed: the pages were not tried in a browser",
+  (context) => {
+    context.skip("install Debian's package chromium, or name one in CHROMIUM");
+  },
+);

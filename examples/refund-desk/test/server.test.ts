@@ -41,7 +41,8 @@ test("RFD-2 a large refund waits: nothing is paid, and only the link has the tok
   expect(mail).toMatchObject({ question: "Pay back 90.00 € for A-17?", expiresAt: expect.any(String) });
   expect(asked).toEqual([{ mailId: id, question: mail.question, token: expect.stringMatching(/^[\w-]{22}\./) }]);
   const secret = asked[0]!.token.split(".")[0]!;
-  for (const path of ["/mails", `/${id}`, "/decide"]) expect(await (await fetch(url + path)).text()).not.toContain(secret);
+  for (const path of ["/mails", `/${id}`, "/decide"])
+    expect(await (await fetch(url + path)).text()).not.toContain(secret);
   const { readFile, readdir } = await import("node:fs/promises");
   const folder = file.replace(/desk\.db$/, "");
   for (const name of await readdir(folder)) expect((await readFile(folder + name)).includes(secret)).toBe(false);
@@ -57,7 +58,10 @@ test("RFD-3 a link decides once: pay", async () => {
   expect(both.map(({ status }) => status).toSorted()).toEqual([200, 410]);
   expect((await until(id, "answered")).answer).toContain("You have 90.00 € back");
   const late = await post("/decisions", { token, pay: false, reason: "No." });
-  expect([late.status, await late.json()]).toEqual([410, { error: expect.stringContaining("does not decide any more") }]);
+  expect([late.status, await late.json()]).toEqual([
+    410,
+    { error: expect.stringContaining("does not decide any more") },
+  ]);
   expect(refundsIn(file)).toEqual([{ order_id: "A-17", cents: 9_000 }]);
 });
 
@@ -117,7 +121,8 @@ test("RFD-6 what the pages would not send is refused before anything is done", a
   const { url, post, simulator } = await start();
   for (const path of ["/mails", "/decisions", "/mail/x/again"]) {
     expect((await post(path, "{}", { "content-type": "text/plain" })).status).toBe(415);
-    for (const body of ["", "{", "null", "[]"]) expect([path, body, (await post(path, body)).status]).toEqual([path, body, 400]);
+    for (const body of ["", "{", "null", "[]"])
+      expect([path, body, (await post(path, body)).status]).toEqual([path, body, 400]);
     expect((await post(path, `"${"x".repeat(70_000)}"`)).status).toBe(413);
   }
   for (const body of [{}, { text: 7 }, { text: "  " }, { text: "x".repeat(4_001) }])

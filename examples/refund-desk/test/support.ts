@@ -41,7 +41,13 @@ export async function start({ file, rules = [], decideWithinMs = 604_800_000 }: 
   const path = file ?? (await newFile());
   const simulator = await startSimulator({ rules: [...rules, simulatedClerk] });
   const throttle = { maxAttempts: 1 };
-  const adapter = openai({ model: "simulated", baseURL: simulator.baseURL, apiKey: "none", maxOutputTokens: 1_000, throttle });
+  const adapter = openai({
+    model: "simulated",
+    baseURL: simulator.baseURL,
+    apiKey: "none",
+    maxOutputTokens: 1_000,
+    throttle,
+  });
   const journal = sqliteJournal(path);
   const errors: unknown[] = [];
   const asked: Question[] = [];
@@ -67,8 +73,11 @@ export async function start({ file, rules = [], decideWithinMs = 604_800_000 }: 
 
 /** What the pages ask of a server. */
 export function client(url: string) {
-  const post = (path: string, body: unknown, headers: Record<string, string> = { "content-type": "application/json" }) =>
-    fetch(url + path, { method: "POST", headers, body: typeof body === "string" ? body : JSON.stringify(body) });
+  const post = (
+    path: string,
+    body: unknown,
+    headers: Record<string, string> = { "content-type": "application/json" },
+  ) => fetch(url + path, { method: "POST", headers, body: typeof body === "string" ? body : JSON.stringify(body) });
   const mail = async (id: string): Promise<MailView> => (await (await fetch(`${url}/${id}`)).json()) as MailView;
   return {
     post,

@@ -2,9 +2,8 @@
 import type { FrameworkEvent, RunReader, RunRecord, RunSummary } from "@proviso/core";
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
-import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from "vitest";
-import { findChromium, startChromium } from "../../../scripts/chromium.ts";
+import { findChromium, startChromium, type Browser, type Page } from "../../../scripts/chromium.ts";
 import { buildPage } from "../../../scripts/page.ts";
 import { hostile, opened, record, viewed } from "./viewer-support.ts";
 
