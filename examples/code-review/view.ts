@@ -11,7 +11,7 @@ import { notes } from "./review-prompt.ts";
 export async function view({ runs: { path }, run, json }: Viewing, signal: AbortSignal): Promise<void> {
   try {
     await using runs = openRuns(path, { slices: [notes] });
-    const id = run ?? (await runs.list({ limit: 1 })).runs[0]?.id;
+    const id = run ?? (await runs.list({ limit: 1 })).runs[0]?.runId;
     if (id === undefined || (await runs.summary(id)) === undefined) {
       throw new UsageError(`there is no recorded review${run === undefined ? "" : ` ${run}`} in ${path}; run the demo first.`);
     }
