@@ -138,8 +138,7 @@ function fromHere(given: string, env: NodeJS.ProcessEnv): string {
 }
 
 async function existingFolder(given: string | undefined, env: NodeJS.ProcessEnv): Promise<string> {
-  const folder =
-    given === undefined ? resolve(repository, "packages/core/src") : fromHere(given, env);
+  const folder = given === undefined ? resolve(repository, "packages/core/src") : fromHere(given, env);
   const stats = await stat(folder).catch(() => undefined);
   if (stats === undefined) throw new UsageError(`there is no folder ${given ?? folder}.`);
   if (!stats.isDirectory()) throw new UsageError(`${given} is a file; name a folder.`);

@@ -31,7 +31,8 @@ export async function chooseRun(journal: SqliteJournal, request: string, resume:
   if (resume) {
     for await (const { id } of journal.list({ prompt, state: ["open", "failed"] })) {
       const run = await journal.describe(id);
-      if ((run?.params as { readonly request?: unknown } | undefined)?.request === request) return { id, steps: run?.steps };
+      if ((run?.params as { readonly request?: unknown } | undefined)?.request === request)
+        return { id, steps: run?.steps };
     }
   }
   return { id: `review-${randomUUID().slice(0, 8)}`, steps: undefined };

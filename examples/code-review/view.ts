@@ -13,7 +13,9 @@ export async function view({ runs: { path }, run, json }: Viewing, signal: Abort
     await using runs = openRuns(path, { slices: [notes] });
     const id = run ?? (await runs.list({ limit: 1 })).runs[0]?.runId;
     if (id === undefined || (await runs.summary(id)) === undefined) {
-      throw new UsageError(`there is no recorded review${run === undefined ? "" : ` ${run}`} in ${path}; run the demo first.`);
+      throw new UsageError(
+        `there is no recorded review${run === undefined ? "" : ` ${run}`} in ${path}; run the demo first.`,
+      );
     }
     await using viewer = await startViewer({ runs });
     const url = `${viewer.url}&/run/${encodeURIComponent(id)}`;

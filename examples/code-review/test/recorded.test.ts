@@ -23,7 +23,8 @@ test("DEMO-15 killed with -9 again and again, it goes on where it was, and gives
   await expect.poll(second.stdout, { timeout: 30_000 }).toContain("turn 4");
   second.child.kill("SIGKILL");
   await second.ended;
-  const [, id = "", kept = ""] = /^Going on with (review-\w+), after (\d+) steps? of it\.$/m.exec(second.stdout()) ?? [];
+  const [, id = "", kept = ""] =
+    /^Going on with (review-\w+), after (\d+) steps? of it\.$/m.exec(second.stdout()) ?? [];
   expect(Number(kept)).toBeGreaterThan(1);
 
   const { code, stdout, stderr } = await run("1").ended;
@@ -32,7 +33,8 @@ test("DEMO-15 killed with -9 again and again, it goes on where it was, and gives
   expect(stdout).not.toMatch(/^turn [123] /m);
   expect(reviewIn(stdout)).toBe(reviewIn(plain));
   expect(reviewIn(stdout)).toContain("Read 6 of 6 files");
-  for (const row of ["turns", "tool calls", "rolled back", "notes kept"]) expect(rowIn(stdout, row)).toBe(rowIn(plain, row));
+  for (const row of ["turns", "tool calls", "rolled back", "notes kept"])
+    expect(rowIn(stdout, row)).toBe(rowIn(plain, row));
   // What was spent before counts.
   expect(rowIn(stdout, "tokens")).toBe(rowIn(plain, "tokens"));
   const [, from, all] = /^(\d+) of (\d+) steps$/.exec(rowIn(stdout, "from record")) ?? [];
@@ -62,7 +64,8 @@ test("DEMO-14 the line at its end opens its own run in the viewer, until it is i
   expect(command).toMatch(new RegExp(`^--view review-\\w+ --runs ${runs}$`));
   const viewing = start(command.split(" "));
   await expect.poll(viewing.stdout, { timeout: 30_000 }).toContain("Ctrl-C ends it.");
-  const [, url = "", token = "", id = ""] = /^Open (http:\S+?)\/#t=([\w-]+)&\/run\/(\S+)$/m.exec(viewing.stdout()) ?? [];
+  const [, url = "", token = "", id = ""] =
+    /^Open (http:\S+?)\/#t=([\w-]+)&\/run\/(\S+)$/m.exec(viewing.stdout()) ?? [];
   expect(command).toContain(` ${id} `);
   const response = await fetch(`${url}/api/run/${id}`, { headers: { authorization: `Bearer ${token}` } });
   expect([response.status, await response.text()]).toEqual([200, expect.stringContaining("code-review")]);
