@@ -42,7 +42,7 @@ export interface Conversation {
   /** Where the prompt's own question stands in `messages`; undefined: it is not known. */
   question: number | undefined;
   /** How many messages came before this evaluation. */
-  readonly earlier: number;
+  earlier: number;
   /** What `say` has added since the last request; undefined: nothing. */
   added: readonly string[] | undefined;
   /** The adapter's bound of a file's tokens; undefined: the table counts. */
@@ -57,6 +57,18 @@ export interface Conversation {
   say(text: string): void;
   /** Other messages in place of all, and where the prompt's own question stands in them. */
   replace(by: Pick<Continued, "messages" | "question">): void;
+  /** The history that a recorded evaluation was given. */
+  recall(history: RecordedHistory): void;
+}
+
+/** The history that an evaluation was given, as the record of its run has it. */
+export interface RecordedHistory {
+  readonly messages: readonly Message[];
+  readonly question?: number | undefined;
+  /** How many came before this evaluation. Left out by records of before: all but the prompt's question. */
+  readonly earlier?: number | undefined;
+  /** What the user said next. */
+  readonly added?: readonly string[] | undefined;
 }
 
 /** Starts a conversation after earlier turns, or goes on with a history that holds the prompt's question. */
@@ -108,6 +120,11 @@ export function startConversation(rendered: RenderedPrompt, begins: Beginning = 
       conversation.question = by.question;
       conversation.added = undefined;
       tokens = [0];
+    },
+    recall({ messages: all, question, earlier: count, added }) {
+      conversation.replace({ messages: all, question });
+      conversation.earlier = count ?? (question === all.length - 1 ? question : all.length);
+      conversation.added = added;
     },
   };
   return conversation;

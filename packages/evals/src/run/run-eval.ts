@@ -107,7 +107,7 @@ class EvalRun {
     const report = reportOf({ ...of, ...counted, runId, startedAt: new Date(this.#startedAt).toISOString() });
     keepRows(report, new Map(rows.map(({ id, row }) => [id, row])));
     // The report is there, whether it can be kept or not.
-    await store.end?.(report).catch(() => {});
+    await store.end(report).catch(() => {});
     return report;
   }
 

@@ -1,7 +1,7 @@
 // The store of attempts as one run uses it.
 import type { Usage } from "@proviso/core";
 import { addUsage, noUsage } from "@proviso/core/internal";
-import type { AttemptKey, AttemptRecord, Fingerprint } from "../results.ts";
+import type { AttemptKey, AttemptRecord, EvalReport, Fingerprint } from "../results.ts";
 import { keyOf, nothingKept } from "./memory-store.ts";
 import type { RunOptions } from "./options.ts";
 
@@ -13,6 +13,8 @@ export interface RunStore {
   readonly lost: Usage;
   begin(key: AttemptKey, worstCase: Usage): Promise<void>;
   finish(record: AttemptRecord): Promise<void>;
+  /** Keeps what the run came to, where the store takes that. */
+  end(report: EvalReport): Promise<void>;
 }
 
 /** Opens the store of a run, and reads what it has. */
@@ -29,5 +31,6 @@ export async function openRunStore(
     lost: opened.lost.reduce((sum, usage) => addUsage(sum, usage), noUsage),
     begin: (key, worstCase) => store.begin(key, worstCase, runId),
     finish: (record) => store.finish(record, runId),
+    end: async (report) => store.end?.(report),
   };
 }

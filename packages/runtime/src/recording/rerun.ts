@@ -149,8 +149,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
     if (run.nesting !== undefined) return;
     const [begun] = this.#opened.entries;
     if (begun?.kind === "begun" && begun.history !== undefined) {
-      const { messages, question } = begun.history;
-      run.conversation.replace({ messages, question });
+      run.conversation.recall(begun.history);
     }
     // What listeners refused is refused again.
     run.core.session.on("tool.invoked", ({ evaluationId, turn, callId, result }) => {

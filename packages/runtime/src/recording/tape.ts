@@ -88,8 +88,7 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
         this.diverge({ what: "prompt", path: "prompt", recorded: begun.prompt, now: promptName });
       }
       if (this.isReplay && begun.kind === "begun" && begun.history !== undefined) {
-        const { messages, question } = begun.history;
-        run.conversation.replace({ messages, question });
+        run.conversation.recall(begun.history);
       }
     } else {
       const session = this.#session as RecordedSession;
