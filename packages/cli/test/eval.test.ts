@@ -15,7 +15,7 @@ test.each([false, true])(
     expect(stdout).toContain("good   120 rows");
     expect(stripVTControlCharacters(stdout)).toMatch(/gate +correct at least 0\.5 +default +passed/);
     // Progress is written over on a terminal alone.
-    expect(stdout.includes("120 of 120 attempts, 1,320 tokens")).toBe(inTerminal);
+    expect(stdout.includes("120 of 120 attempts, 1,320")).toBe(inTerminal);
     expect(stdout.includes("\u001b[K")).toBe(inTerminal);
     expect(stdout.includes("\u001b[32mpassed")).toBe(inTerminal);
   },
