@@ -7,6 +7,7 @@ import { estimation } from "./estimation.ts";
 import { overHttp } from "./http.ts";
 import { inProcess, memory, scaling } from "./in-process.ts";
 import { isReached, table, type Row } from "./measure.ts";
+import { modelIo } from "./model-io.ts";
 import { rendering } from "./rendering.ts";
 import { routing } from "./routing.ts";
 import { coldStart } from "./start.ts";
@@ -25,6 +26,7 @@ const benches: Readonly<Record<string, (quick: boolean) => Promise<readonly Row[
   tokens,
   context,
   routing,
+  "model-io": modelIo,
   start: coldStart,
   http: overHttp,
 };
