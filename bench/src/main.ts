@@ -9,6 +9,7 @@ import { overHttp } from "./http.ts";
 import { inProcess, memory, scaling } from "./in-process.ts";
 import { journal } from "./journal.ts";
 import { isReached, table, withRows, type Row } from "./measure.ts";
+import { modelIo } from "./model-io.ts";
 import { rendering } from "./rendering.ts";
 import { routing } from "./routing.ts";
 import { see } from "./see.ts";
@@ -31,6 +32,7 @@ const benches: Readonly<Record<string, (quick: boolean) => Promise<readonly Row[
   routing,
   journal,
   see,
+  "model-io": modelIo,
   start: coldStart,
   http: overHttp,
 };
