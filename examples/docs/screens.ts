@@ -1,9 +1,10 @@
 // pnpm screens [folder]: takes the pictures of docs/viewer.md by a real Chromium, light and dark. Look at each before it is
 // committed. What they show are real runs: the recorded ones of the examples, two that failed, and the eval of the mails.
 import { openai } from "@proviso/adapter-openai";
-import { isEvaluationFailure } from "@proviso/core";
+import { Filesystem, isEvaluationFailure, provide } from "@proviso/core";
 import { runEval, type EvalReport } from "@proviso/evals";
 import { memoryJournal } from "@proviso/journal";
+import { memoryFilesystem } from "@proviso/runtime";
 import { startSimulator, type SimulatorRule } from "@proviso/simulator";
 import { journalRuns, startViewer, type AttemptView, type EvalReader, type EvalView } from "@proviso/viewer";
 import { mkdirSync } from "node:fs";
@@ -11,10 +12,8 @@ import { join } from "node:path";
 import { findChromium, startChromium, type Page } from "../../scripts/chromium.ts";
 import { buildPage } from "../../scripts/page.ts";
 import { notes, review } from "../code-review/review-prompt.ts";
-import { goldens } from "../golden/runs.ts";
-import { fleet } from "../incident-runbook/fleet.ts";
+import { goldens, reviewed } from "../golden/runs.ts";
 import { spam } from "../spam-eval/spam.eval.ts";
-import { tally } from "../task-agent/tasks.ts";
 
 const into = process.argv[2] ?? new URL("../../docs/pictures", import.meta.url).pathname;
 const executable = findChromium();
@@ -25,19 +24,18 @@ const journal = memoryJournal();
 await recordRuns();
 const report = await runEval(spam, { sampleSize: 60, concurrency: 8, seed: 1 });
 await buildPage();
-const runs = journalRuns(journal, { slices: [notes, fleet, tally] });
+const runs = journalRuns(journal, { slices: [notes] });
 await using viewer = await startViewer({ runs, evals: readerOf(report) });
 await takePictures();
 console.log(`The pictures are in ${into}.`);
 
-/** The examples, then a review that the service refused once, another one of the same files, and one that failed. */
+/** The examples, then a later review that the service refused once, and one that failed. */
 async function recordRuns(): Promise<void> {
   for (const { rule, record } of Object.values(goldens)) {
     await using simulator = await startSimulator({ rules: [rule] });
     await record(adapterOf(simulator.baseURL), journal);
   }
-  const { rule, replays } = goldens["code-review"]!;
-  const resources = replays["code-review"]?.resources?.() ?? [];
+  const { rule } = goldens["code-review"]!;
   const refusal = { status: 429, headers: { "retry-after-ms": "1200" }, body: { error: { message: "Slow down." } } };
   let refused = false;
   const once: SimulatorRule = ({ index }) => {
@@ -52,8 +50,11 @@ async function recordRuns(): Promise<void> {
     ["code-review-broken", [broken, rule]],
   ] as const) {
     await using simulator = await startSimulator({ rules });
-    const prompt = review.bind({ request: id === "code-review-later" ? "Review the code again." : "Review the code." });
-    const budget = { maxTotalTokens: 100_000 };
+    const prompt = review.bind({ request: "Review the code." });
+    const budget = { maxTotalTokens: 5_000 };
+    // A line was mended since the first review.
+    const files = { ...reviewed, "src/log.ts": "/** Prints. */\nexport const log = (text: string) => print(text);\n" };
+    const resources = [provide(Filesystem, memoryFilesystem(files))];
     await adapterOf(simulator.baseURL)
       .evaluate(prompt, { run: journal.run(id), resources, budget })
       .catch((error: unknown) => {
@@ -103,8 +104,8 @@ async function takePictures(): Promise<void> {
         await settled(page);
         await page.screenshot({ path: join(into, `viewer-${name}-${colorScheme}.png`) });
       };
-      const undone = await rowOf("code-review-later", "take_note", "undone");
-      const kept = await rowOf("code-review-later", "take_note", "done");
+      const undone = await rowOf("code-review-later", "take_note {", "undone");
+      const kept = await rowOf("code-review-later", "take_note {", "done");
       await taken("runs", "#/", "tbody tr");
       await taken("run", `#/run/code-review-later?row=${undone}`, ".side");
       await taken("state", `#/run/code-review-later?tab=state&row=${kept}`, ".side");
@@ -122,10 +123,10 @@ async function rowOf(id: string, tool: string, status: string): Promise<number> 
   const [, token = ""] = viewer.url.split("#t=");
   const url = new URL(`/api/run/${id}/rows`, viewer.url);
   const response = await fetch(url, { headers: { authorization: `Bearer ${token}` } });
-  const { rows } = (await response.json()) as { rows: { n: number; title: string; status: string }[] };
-  const found = rows.find((row) => row.title.startsWith(tool) && row.status === status);
-  if (found === undefined) throw new Error(`The run ${id} has no ${status} call of ${tool}.`);
-  return found.n;
+  const { rows } = (await response.json()) as { rows: { title: string; status: string }[] };
+  const place = rows.findIndex((row) => row.title.startsWith(tool) && row.status === status);
+  if (place === -1) throw new Error(`The run ${id} has no ${status} call of ${tool}.`);
+  return place + 1;
 }
 
 /** Until what is asked of the server has been shown. */
