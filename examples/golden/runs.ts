@@ -51,7 +51,7 @@ export interface Replayable {
 }
 
 /** What the demo reviews here. It has something of each kind to find, and a file for which no test exists. */
-const reviewed = {
+export const reviewed = {
   "src/queue.ts": "export function take(queue: any) {\n  // TODO: what if it is empty?\n  return queue.shift();\n}\n",
   "src/log.ts": "/** Prints. */\nexport function log(text: string): void {\n  console.log(text);\n}\n",
   "src/load.ts": "try {\n  take([]);\n} catch {}\n",
