@@ -21,7 +21,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "PRM-9",
     breaks: "an evaluation renders once, and again only when sections open",
-    file: "runtime/src/disclosure/refresh.ts",
+    file: "runtime/src/rendering.ts",
     find: "return opened === run.opened ? undefined : renderAgain(run, opened);",
     replace: "return renderAgain(run, opened);",
     test: "packages/runtime/test/disclosure.test.ts",
@@ -109,7 +109,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "LOOP-6",
     breaks: "the response names the model that answered",
-    file: "runtime/src/responded.ts",
+    file: "runtime/src/inner-loop.ts",
     find: "run.model = response.model ?? run.model;",
     replace: "",
     test: "packages/runtime/test/loop.test.ts",
@@ -117,7 +117,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "LOOP-6",
     breaks: "the response names the provider",
-    file: "runtime/src/response.ts",
+    file: "runtime/src/evaluate.ts",
     find: "provider: answered?.provider ?? setup.provider.name,",
     replace: 'provider: "",',
     test: "packages/runtime/test/loop.test.ts",
@@ -125,7 +125,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "LLC-26",
     breaks: "the model is the one that answered",
-    file: "runtime/src/responded.ts",
+    file: "runtime/src/inner-loop.ts",
     find: "run.model = response.model ?? run.model;",
     replace: "",
     test: "examples/llm-connect/test/evaluate.test.ts",
@@ -133,7 +133,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "LLC-29",
     breaks: "the response has the evaluation's id",
-    file: "runtime/src/response.ts",
+    file: "runtime/src/evaluate.ts",
     find: "evaluationId: run.evaluationId,\n    provider",
     replace: 'evaluationId: "",\n    provider',
     test: "examples/llm-connect/test/evaluate.test.ts",
@@ -141,7 +141,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "LLC-29",
     breaks: "the response has the number of turns",
-    file: "runtime/src/response.ts",
+    file: "runtime/src/evaluate.ts",
     find: "turns: run.turn,\n    messages,",
     replace: "turns: 0,\n    messages,",
     test: "examples/llm-connect/test/evaluate.test.ts",
@@ -149,7 +149,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "LLC-29",
     breaks: "the response has the provider's payload",
-    file: "runtime/src/response.ts",
+    file: "runtime/src/evaluate.ts",
     find: "providerPayload: run.files === undefined ? response.payload : run.files.withoutBytes(response.payload),",
     replace: "providerPayload: undefined,",
     test: "examples/llm-connect/test/evaluate.test.ts",

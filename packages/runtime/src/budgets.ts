@@ -11,7 +11,7 @@ import {
 import { noUsage, type BudgetAmounts, type BudgetReservation, type EvaluationPhase } from "@proviso/core/internal";
 import { queueOf, type SpentSoFar } from "./budget-queue.ts";
 import { exhausted, placed, placedBeside, type Placed, type Room, type Wanted } from "./budget-room.ts";
-import { isInRequestOn } from "./request/around.ts";
+import { isInRequestOn } from "./transactions/async-context.ts";
 import { hiddenField } from "./hidden-field.ts";
 import { budgetFailure, isFailure, type Failure } from "./failures.ts";
 

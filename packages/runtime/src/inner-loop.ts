@@ -1,18 +1,24 @@
-import type { ModelProvider, ModelRequest, ModelResponse, RenderedPrompt } from "@proviso/core";
-import type { ToolSpec } from "@proviso/core/provider";
+import type {
+  ModelProvider,
+  ModelRequest,
+  ModelResponse,
+  RenderedPrompt,
+  AssistantMessage,
+  ProviderResponded,
+  ProviderToolUsed,
+  ProviderTool,
+} from "@proviso/core";
+import type { ToolSpec, ModelCapabilities } from "@proviso/core/provider";
 import { sentSchemaOf, wrappedSchema } from "@proviso/core/internal";
-import { elapsedMs } from "./elapsed.ts";
+import { elapsedMs } from "./environment.ts";
 import { failure, isFailure, providerFailure, type Failure } from "./failures.ts";
 import { withGenerated } from "./content/files-of.ts";
-import { refresh } from "./disclosure/refresh.ts";
+import { refresh } from "./rendering.ts";
 import type { Run } from "./run.ts";
-import { refusedProviderTool } from "./request/provider-tools.ts";
-import { announceAnswer } from "./responded.ts";
 import { throttled, type AnsweredOrCut } from "./request/repeated.ts";
-import { withUniqueIds } from "./tools/unique-call-ids.ts";
+import { withUniqueIds, wellFormedMessage } from "./well-formed.ts";
 import { executeToolCalls } from "./tools/executor.ts";
-import { correctionOf, inputTokensOf } from "./usage.ts";
-import { wellFormedMessage } from "./well-formed.ts";
+import { correctionOf, inputTokensOf } from "./tokens.ts";
 
 /** Asks, runs the tools that were asked for, asks again, until the model answers or something ends it. */
 export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<ModelResponse | Failure> {
@@ -112,4 +118,85 @@ export function answerFault(answer: ModelResponse): Failure | undefined {
   const empty =
     message.text.trim() === "" && message.toolCalls.length === 0 && parsed === undefined && generated === undefined;
   return empty ? providerFailure("invalid_response", "The model's answer is empty.", { payload }) : undefined;
+}
+
+type Measured = Pick<ProviderResponded, "usage" | "durationMs" | "queuedMs" | "files">;
+type Beside = Omit<
+  ProviderResponded,
+  | ("type" | "sessionId" | "evaluationId" | "parent" | "seq" | "at")
+  | ("turn" | "usage" | "finishReason" | "durationMs" | "model" | "text" | "toolCalls")
+>;
+
+/**
+ * Announces an answer: the calls that the provider ran, then the answer with what it says of itself. `message` is the
+ * answer as it goes into the history.
+ */
+export function announceAnswer(run: Run, response: ModelResponse, message: AssistantMessage, measured: Measured): void {
+  const { turn } = run;
+  const { finishReason, providerCalls } = response;
+  const { reasoning } = response.message;
+  run.model = response.model ?? run.model;
+  if (reasoning !== undefined) {
+    run.reasoning = run.reasoning === undefined ? reasoning : `${run.reasoning}\n\n${reasoning}`;
+  }
+  for (const call of providerCalls ?? []) {
+    const used: Omit<ProviderToolUsed, "sessionId" | "evaluationId" | "parent" | "seq" | "at"> = {
+      type: "provider.tool",
+      turn,
+      ...call,
+    };
+    run.publish(used);
+  }
+  run.announce("provider.responded", () => {
+    const { usage, durationMs } = measured;
+    const { model } = run;
+    const { text } = message;
+    const toolCalls = message.toolCalls.map(({ id, name, arguments: given }) => ({ id, name, arguments: given }));
+    // One spread, and in front: V8 makes an object with one behind other fields many times slower.
+    const beside = besideText(response, measured);
+    return { ...beside, type: "provider.responded", turn, model, text, toolCalls, usage, finishReason, durationMs };
+  });
+}
+
+const nothing: Beside = Object.freeze({});
+
+/** Returns what an answer has beside its text and its costs: only what there is. */
+function besideText(response: ModelResponse, { queuedMs = 0, files }: Measured): Beside {
+  const { message, serviceTier, logprobs, sources, route } = response;
+  const { reasoning } = message;
+  const isPlain = (reasoning ?? sources ?? serviceTier ?? logprobs ?? route ?? files) === undefined && queuedMs === 0;
+  if (isPlain) return nothing;
+  return {
+    ...(queuedMs === 0 ? {} : { queuedMs }),
+    ...(serviceTier === undefined ? {} : { serviceTier }),
+    ...(reasoning === undefined ? {} : { reasoning }),
+    ...(sources === undefined ? {} : { sources }),
+    ...(files === undefined ? {} : { files }),
+    ...(logprobs === undefined ? {} : { logprobs }),
+    ...(route === undefined ? {} : { route }),
+  };
+}
+
+/** What may offer tools that the provider runs: a model, or an agent. */
+interface OffersTools {
+  readonly name: string;
+  readonly capabilities?: Pick<ModelCapabilities, "providerTools"> | undefined;
+}
+
+/** A provider tool that cannot be offered is refused before anything is sent. */
+export function refusedProviderTool(
+  { name, capabilities = {} }: OffersTools,
+  tools: readonly ProviderTool[],
+): Failure | undefined {
+  if (tools.length === 0) return undefined;
+  const { providerTools: offered = [] } = capabilities;
+  const refused = tools.find(({ id }) => !offered.some((pattern) => fits(pattern, id)));
+  if (refused === undefined) return undefined;
+  const has = offered.length === 0 ? "It runs no tools itself." : `It runs ${offered.join(", ")}.`;
+  const message = `${name} cannot offer the provider tool "${refused.name}" (${refused.id}). ${has}`;
+  return failure({ stop: "provider", phase: "request", reason: "bad_request", message });
+}
+
+function fits(pattern: string, id: string): boolean {
+  return pattern.endsWith("*") ? id.startsWith(pattern.slice(0, -1)) : id === pattern;
 }

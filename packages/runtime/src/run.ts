@@ -25,19 +25,18 @@ import type { Fitting } from "./context/contract.ts";
 import type { Conversation } from "./conversation.ts";
 import { emitter, type Emitter, type Showing } from "./emitting.ts";
 import type { World } from "./environment.ts";
-import { graceful, graceMs, type WithinGrace } from "./grace.ts";
-import type { Limits } from "./limits.ts";
+import { graceful, graceMs, type WithinGrace, type Limits } from "./limits.ts";
 import type { Observing } from "./observing/contract.ts";
 import type { Opened, RenderInputs } from "./rendering.ts";
 import type { ResourceContext } from "./resources/asking.ts";
 import type { SessionCore } from "./session/session-core.ts";
-import { noEnclosing, type Enclosing } from "./transactions/enclosing.ts";
+import { noEnclosing, type Enclosing } from "./transactions/session-view.ts";
 import type { Transaction } from "./transactions/transaction.ts";
 import type { Prices } from "./prices.ts";
 import type { Tape } from "./recording/contract.ts";
-import { settingsOf } from "./request/settings.ts";
-import type { OutputLimits } from "./request/output-limits.ts";
-import type { KnownCost } from "./usage.ts";
+import { settingsOf } from "./evaluate-options.ts";
+import type { OutputLimits } from "./request/limited-work.ts";
+import type { KnownCost } from "./tokens.ts";
 
 /** What an adapter brings to each of its evaluations. */
 export interface Setup {

@@ -9,7 +9,7 @@ import {
 import { isThenable, openedSections } from "@proviso/core/internal";
 import { holdsFiles, openFiles } from "./content/files-of.ts";
 import type { RunFitting } from "./context/fitting.ts";
-import { conversationOf } from "./continued.ts";
+import { conversationOf } from "./conversation.ts";
 import type { World } from "./environment.ts";
 import { showingOf } from "./emitting.ts";
 import { checkEvaluateOptions, checkPrompt } from "./evaluate-options.ts";
@@ -22,7 +22,7 @@ import { paceOf } from "./request/paced.ts";
 import { coreOf, type SessionCore } from "./session/session-core.ts";
 import { createSession } from "./session/session.ts";
 import { depthOf, enclosingOf, inheritedLimits, openRunResources, type Surroundings } from "./nested/inherit.ts";
-import { checkUses } from "./tools/uses.ts";
+import { checkUses } from "./tools/policies.ts";
 
 /** The tag of prompt overrides that an evaluation uses by default. */
 const defaultTag = "latest";

@@ -5,15 +5,14 @@ import type { ModelDelta } from "@proviso/core/provider";
 import { addUsage, countUsage, noUsage } from "@proviso/core/internal";
 import type { Wanted } from "../budget-room.ts";
 import type { Granted } from "../budgets.ts";
-import { elapsedMs } from "../elapsed.ts";
+import { elapsedMs } from "../environment.ts";
 import { isFailure, type Failure } from "../failures.ts";
 import { keepsLevel } from "../logging.ts";
-import { announceRequest } from "../observing/rendered.ts";
+import { announceRequest } from "../emitting.ts";
 import type { Run } from "../run.ts";
 import type { TurnDeltas } from "../streaming/deltas.ts";
-import { estimatedTokens } from "../tokens.ts";
-import { answerTokensOf } from "../usage.ts";
-import { runInRequest } from "./around.ts";
+import { estimatedTokens, answerTokensOf } from "../tokens.ts";
+import { runInRequest } from "../transactions/async-context.ts";
 import { asData } from "./model-answer.ts";
 
 /** What a request sets going: one answer of a model, or the whole turn of an agent. */
