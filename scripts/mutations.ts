@@ -45,7 +45,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "TX-7",
     breaks: "a log slice that is no list survives a rollback",
-    file: "runtime/src/session/slice-store.ts",
+    file: "runtime/src/session/state.ts",
     find: 'if (slice.kind === "log") return now[index];',
     replace: "",
     test: "packages/runtime/test/tools/recording.test.ts",
@@ -53,7 +53,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "TX-7",
     breaks: "a log slice that is no list survives a rollback, with slices in the order of the mark",
-    file: "runtime/src/session/slice-store.ts",
+    file: "runtime/src/session/state.ts",
     find: "const isSame = marked === this.#slices && this.#logsInStates === 0;",
     replace: "const isSame = marked === this.#slices;",
     test: "packages/runtime/test/tools/recording.test.ts",

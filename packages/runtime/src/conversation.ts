@@ -16,12 +16,12 @@ import {
   type EvaluationFailure,
   type Prompt,
   type SchemaIssue,
+  type EvaluationSettings,
 } from "@proviso/core";
 import { frozenInDepth, completedMessages, describeIssues } from "@proviso/core/internal";
 import { type FileBound, tokensOf } from "./tokens.ts";
 import { wellFormedMessage } from "./well-formed.ts";
 import { readOption } from "./failures.ts";
-import { setsMarks } from "./evaluate-options.ts";
 
 /** A history that an evaluation goes on with. */
 export interface Continued {
@@ -255,4 +255,10 @@ function wordAfter(from: object): string {
 /** The message to a model whose answer does not fit. */
 export function repairText(issues: string): string {
   return `Your answer does not fit the output that was asked for: ${issues}. Answer again, whole and with these mended.`;
+}
+
+/** Whether the requests mark where a cache may begin a new stretch. */
+export function setsMarks(settings: EvaluationSettings = {}): boolean {
+  const { cache } = settings;
+  return cache !== undefined && (cache === "auto" || cache.breakpoints !== false);
 }

@@ -1,15 +1,6 @@
 // What an evaluation shows of itself: its events and its log, without the secrets.
-import type {
-  AppEvent,
-  FrameworkEvent,
-  Prompt,
-  StreamEvent,
-  BudgetTracker,
-  PromptRendered,
-  ProviderRequested,
-  RenderedSection,
-} from "@proviso/core";
-import { messageOf, type PromptDescriptor, toJsonValue } from "@proviso/core/internal";
+import type { AppEvent, FrameworkEvent, Prompt, StreamEvent } from "@proviso/core";
+import { messageOf, type PromptDescriptor } from "@proviso/core/internal";
 import type { World } from "./environment.ts";
 import { logSafely, type LogLevel } from "./logging.ts";
 import type { Observing } from "./observing/contract.ts";
@@ -17,8 +8,6 @@ import type { TapeNumbers } from "./recording/contract.ts";
 import { redactionOf, type Redaction } from "./secrets/structure.ts";
 import type { Origin } from "./session/concurrent-changes.ts";
 import type { BareEvent, SessionCore } from "./session/session-core.ts";
-import { partsOf } from "./budgets.ts";
-import type { Run, Setup } from "./run.ts";
 
 /** The two ways to a framework event. */
 export interface Emitter {
@@ -114,17 +103,18 @@ export function emitter(of: Emitting, current: () => Shown): Emitter {
     }
     return { event, errors };
   };
-  const isTaken = (type: FrameworkEvent["type"]): boolean =>
-    watch !== undefined || tape !== undefined || current().observing?.takesEvents === true || core.isReceived(type);
-  const passOver = (type: FrameworkEvent["type"]): readonly never[] => {
-    core.passOver();
-    if (isLast(type)) current().ended = true;
-    return noErrors;
+  /** Whether the event was only counted, because no listener, reducer, stream or observer receives it. */
+  const isPassedOver = (type: FrameworkEvent["type"]): boolean => {
+    if (watch !== undefined || tape !== undefined) return false;
+    const shown = current();
+    if (shown.observing?.takesEvents === true || !core.isPassedOver(type)) return false;
+    if (isLast(type)) shown.ended = true;
+    return true;
   };
   return {
     emit,
-    publish: (bare) => (isTaken(bare.type) ? emit(bare).errors : passOver(bare.type)),
-    announce: (type, make) => (isTaken(type) ? emit(make()).errors : passOver(type)),
+    publish: (bare) => (isPassedOver(bare.type) ? noErrors : emit(bare).errors),
+    announce: (type, make) => (isPassedOver(type) ? noErrors : emit(make()).errors),
   };
 }
 
@@ -159,93 +149,4 @@ export function showingOf(
       ? () => {}
       : (level, fields, message) => logSafely(logger, level, () => redaction.log({ ...of, ...fields }), message);
   return { redaction, redact: redaction.appEvent, log };
-}
-
-type Limits = PromptRendered["limits"];
-type BareRequested = Omit<ProviderRequested, "sessionId" | "evaluationId" | "seq" | "at">;
-
-/** Emits `prompt.rendered`. */
-export function announceRendering(run: Run, { adapter, provider }: Setup): void {
-  run.announced = run.rendered;
-  run.announce("prompt.rendered", () => {
-    const { text, descriptor, tools, output, overrides } = run.rendered;
-    const params = run.files?.params(run.prompt.params) ?? run.prompt.params;
-    return {
-      type: "prompt.rendered",
-      promptName: run.promptName,
-      adapter: adapter.name,
-      model: provider.model,
-      text,
-      tools: tools.map(({ name }) => name),
-      params: (toJsonValue(params)?.value ?? {}) as Readonly<Record<string, unknown>>,
-      descriptor,
-      overrides,
-      sections: sectionsOf(run),
-      limits: limitsOf(run),
-      output: output === undefined ? "text" : "json",
-      earlierMessages: run.conversation.earlier,
-    };
-  });
-}
-
-/** Emits `provider.requested`, with what the model reads for the first time. */
-export function announceRequest(run: Run, attempt: number, messages: number): void {
-  const { conversation, rendered, announced, turn } = run;
-  const { added } = conversation;
-  conversation.added = undefined;
-  run.announced = rendered;
-  run.announce("provider.requested", () => {
-    const bare: BareRequested = {
-      type: "provider.requested",
-      turn,
-      attempt,
-      messages,
-    };
-    const news = added === undefined ? bare : withAdded(bare, added);
-    if (announced === rendered) return news;
-    const tools = rendered.tools.map(({ name }) => name);
-    return { ...news, prompt: { text: rendered.text, sections: sectionsOf(run), tools } };
-  });
-}
-
-function withAdded(bare: BareRequested, added: readonly string[]): BareRequested {
-  // oxlint-disable-next-line proviso/plain-words -- the field's name is part of the public event
-  return { ...bare, said: added };
-}
-
-/** The parts of the text as events show it: offsets in a text without secrets are others. */
-function sectionsOf({ rendered, redaction }: Run): readonly RenderedSection[] {
-  const { text } = rendered;
-  const shown = redaction.value(text);
-  if (shown === text) return rendered.sections();
-  const sections = rendered.sections(redaction.value);
-  if ((sections.at(-1)?.end ?? 0) === shown.length) return sections;
-  // A secret that lies across sections leaves no place where one of them ends.
-  return [];
-}
-
-function limitsOf({ limits, maxTurns }: Run): Limits {
-  const { deadline, budget } = limits;
-  const [narrowest] = partsOf(budget)
-    .filter((tracker) => Object.keys(tracker.budget).some((name) => name !== "deadline"))
-    .toSorted(byRoom);
-  const left = narrowest && budgetOf(narrowest);
-  return { ...(deadline && { deadline: deadline.expiresAt.getTime() }), ...(left && { budget: left }), maxTurns };
-}
-
-function budgetOf({ budget, consumed }: BudgetTracker): Limits["budget"] {
-  const { deadline: _, ...limits } = budget;
-  return { ...limits, consumed: { ...consumed } };
-}
-
-/** The one that leaves the fewest tokens first; among those that limit dollars alone, the one that leaves the fewest. */
-function byRoom(a: BudgetTracker, b: BudgetTracker): number {
-  const [left, other] = [a.remaining(), b.remaining()];
-  const tokens = tokensIn(left);
-  const others = tokensIn(other);
-  return tokens === others ? Math.sign(left.costUsd - other.costUsd) || 0 : Math.sign(tokens - others);
-}
-
-function tokensIn({ totalTokens, inputTokens, outputTokens }: ReturnType<BudgetTracker["remaining"]>): number {
-  return Math.min(totalTokens, inputTokens, outputTokens);
 }

@@ -244,12 +244,6 @@ export function settingsOf(given: EvaluationSettings | undefined, promptName: st
   return Object.freeze({ ...settings, cache: Object.freeze({ key, ...rest }) });
 }
 
-/** Whether the requests mark where a cache may begin a new stretch. */
-export function setsMarks(settings: EvaluationSettings = noSettings): boolean {
-  const { cache } = settings;
-  return cache !== undefined && (cache === "auto" || cache.breakpoints !== false);
-}
-
 /** What takes the settings of a request: a model, or an agent. */
 interface TakesSettings {
   readonly name: string;

@@ -5,6 +5,8 @@ import {
   type Prompt,
   type PromptResponse,
   type ModelResponse,
+  type BudgetTracker,
+  type PromptRendered,
 } from "@proviso/core";
 import { messageOf, textPrompt, toJsonValue, type EvaluationPhase, isThenable } from "@proviso/core/internal";
 import { rememberHistory } from "./conversation.ts";
@@ -24,14 +26,15 @@ import {
 import { internalFailure, isFailure, failure, type Failure } from "./failures.ts";
 import type { EvaluationOutcome } from "./recording/contract.ts";
 import { openerIn, type OpenTape } from "./recording/run-value.ts";
-import { announceRendering } from "./emitting.ts";
 import { activeObservers, type Observers } from "./observing/observers.ts";
-import type { Nesting, Run, Setup } from "./run.ts";
+import { type Nesting, type Run, type Setup, type DrivenSetup } from "./run.ts";
 import { startRun } from "./start-run.ts";
 import type { Surroundings } from "./nested/inherit.ts";
 import { missingParts } from "./completion.ts";
-import { parseOutput, repairRequest, type ParsedOutput } from "./output/parse.ts";
+import { parseOutput, repairRequest, type Answer } from "./output/parse.ts";
 import { refusedSetting } from "./evaluate-options.ts";
+import { partsOf } from "./budgets.ts";
+import { sectionsOf } from "./rendering.ts";
 
 /** Evaluates a prompt with what an adapter brings to it. */
 export function evaluate<Output>(
@@ -147,19 +150,6 @@ function executed(run: Run, setup: Setup, answer: Answer): EvaluationOutcome {
   return { error: withHiddenResponse(error) };
 }
 
-/** Asks until there is a final answer. */
-export type Drive = (run: Run) => Promise<ModelResponse | Failure>;
-
-/** Asks for the answer, and again from the beginning where that fails and another adapter is left. */
-export type BeginAgain = (run: Run, once: () => Promise<Answer | Failure>) => Promise<Answer | Failure>;
-
-/** What an adapter brings to each of its evaluations, with the way in which it asks. */
-export interface DrivenSetup extends Setup {
-  readonly drive: Drive;
-  /** undefined: an evaluation that failed has failed. */
-  readonly beginAgain: BeginAgain | undefined;
-}
-
 /** The final answer, parsed and complete, or why there is none. */
 export async function answerOf(setup: DrivenSetup, run: Run): Promise<Answer | Failure> {
   if (!setup.takesTools && run.tools.size > 0) {
@@ -187,9 +177,6 @@ export async function answerOf(setup: DrivenSetup, run: Run): Promise<Answer | F
     run.conversation.say(missing);
   }
 }
-
-/** A final answer, and what was read from it. */
-export type Answer = ParsedOutput & { readonly response: ModelResponse };
 
 /** What `evaluate` returns. */
 export function responseOf(run: Run, setup: Setup, { text, output, response }: Answer): PromptResponse<unknown> {
@@ -231,3 +218,55 @@ function besideText({ reasoning, files: own }: Run, { sources, logprobs, service
 }
 
 const nothing: BesideText = Object.freeze({});
+
+type Limits = PromptRendered["limits"];
+
+/** Emits `prompt.rendered`. */
+export function announceRendering(run: Run, { adapter, provider }: Setup): void {
+  run.announced = run.rendered;
+  run.announce("prompt.rendered", () => {
+    const { text, descriptor, tools, output, overrides } = run.rendered;
+    const params = run.files?.params(run.prompt.params) ?? run.prompt.params;
+    return {
+      type: "prompt.rendered",
+      promptName: run.promptName,
+      adapter: adapter.name,
+      model: provider.model,
+      text,
+      tools: tools.map(({ name }) => name),
+      params: (toJsonValue(params)?.value ?? {}) as Readonly<Record<string, unknown>>,
+      descriptor,
+      overrides,
+      sections: sectionsOf(run),
+      limits: limitsOf(run),
+      output: output === undefined ? "text" : "json",
+      earlierMessages: run.conversation.earlier,
+    };
+  });
+}
+
+function limitsOf({ limits, maxTurns }: Run): Limits {
+  const { deadline, budget } = limits;
+  const [narrowest] = partsOf(budget)
+    .filter((tracker) => Object.keys(tracker.budget).some((name) => name !== "deadline"))
+    .toSorted(byRoom);
+  const left = narrowest && budgetOf(narrowest);
+  return { ...(deadline && { deadline: deadline.expiresAt.getTime() }), ...(left && { budget: left }), maxTurns };
+}
+
+function budgetOf({ budget, consumed }: BudgetTracker): Limits["budget"] {
+  const { deadline: _, ...limits } = budget;
+  return { ...limits, consumed: { ...consumed } };
+}
+
+/** The one that leaves the fewest tokens first; among those that limit dollars alone, the one that leaves the fewest. */
+function byRoom(a: BudgetTracker, b: BudgetTracker): number {
+  const [left, other] = [a.remaining(), b.remaining()];
+  const tokens = tokensIn(left);
+  const others = tokensIn(other);
+  return tokens === others ? Math.sign(left.costUsd - other.costUsd) || 0 : Math.sign(tokens - others);
+}
+
+function tokensIn({ totalTokens, inputTokens, outputTokens }: ReturnType<BudgetTracker["remaining"]>): number {
+  return Math.min(totalTokens, inputTokens, outputTokens);
+}

@@ -9,16 +9,17 @@ import type {
   ProviderTool,
 } from "@proviso/core";
 import type { ToolSpec, ModelCapabilities } from "@proviso/core/provider";
-import { sentSchemaOf, wrappedSchema } from "@proviso/core/internal";
+import { sentSchemaOf, wrappedSchema, messageOf } from "@proviso/core/internal";
 import { elapsedMs } from "./environment.ts";
 import { failure, isFailure, providerFailure, type Failure } from "./failures.ts";
-import { withGenerated } from "./content/files-of.ts";
-import { refresh } from "./rendering.ts";
+import { withGenerated, renderedWithFiles } from "./content/files-of.ts";
 import type { Run } from "./run.ts";
 import { throttled, type AnsweredOrCut } from "./request/repeated.ts";
 import { withUniqueIds, wellFormedMessage } from "./well-formed.ts";
 import { executeToolCalls } from "./tools/executor.ts";
 import { correctionOf, inputTokensOf } from "./tokens.ts";
+import { checkUses } from "./tools/policies.ts";
+import { openedOf, renderWith, type Opened } from "./rendering.ts";
 
 /** Asks, runs the tools that were asked for, asks again, until the model answers or something ends it. */
 export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<ModelResponse | Failure> {
@@ -199,4 +200,34 @@ export function refusedProviderTool(
 
 function fits(pattern: string, id: string): boolean {
   return pattern.endsWith("*") ? id.startsWith(pattern.slice(0, -1)) : id === pattern;
+}
+
+/**
+ * Renders again when sections have opened since: the next request carries it, the conversation so far is kept. undefined
+ * where nothing has to be waited for.
+ */
+export function refresh(run: Run): Promise<Failure | undefined> | undefined {
+  // Sections do not open in an unusable session.
+  if (!run.core.isUsable()) return undefined;
+  const opened = openedOf(run.core, run.promptName);
+  return opened === run.opened ? undefined : renderAgain(run, opened);
+}
+
+async function renderAgain(run: Run, opened: Opened): Promise<Failure | undefined> {
+  try {
+    const fresh = renderWith(run.prompt, run.renderInputs, opened);
+    const extended = await run.limits.race(run.resources.extend(fresh.resources), "render");
+    if (isFailure(extended)) return extended;
+    const rendered = await run.limits.race(renderedWithFiles(run, fresh), "render");
+    if (isFailure(rendered)) return rendered;
+    checkUses({ rendered, policies: run.policies, resources: run.resources });
+    run.opened = opened;
+    run.rendered = rendered;
+    run.tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));
+    run.conversation.rerender(rendered);
+    run.knownCost = undefined;
+    return undefined;
+  } catch (cause) {
+    return failure({ stop: "render", phase: "render", cause, message: messageOf(cause) });
+  }
 }

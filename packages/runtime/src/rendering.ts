@@ -1,11 +1,15 @@
-import { DefinitionError, type Prompt, type PromptOverride, type RenderedPrompt, type Visibility } from "@proviso/core";
-import { openedSections, messageOf } from "@proviso/core/internal";
+import {
+  DefinitionError,
+  type Prompt,
+  type PromptOverride,
+  type RenderedPrompt,
+  type Visibility,
+  type RenderedSection,
+} from "@proviso/core";
+import { openedSections } from "@proviso/core/internal";
 import type { Fitting } from "./context/contract.ts";
 import type { SessionCore } from "./session/session-core.ts";
-import { renderedWithFiles } from "./content/files-of.ts";
-import { failure, isFailure, type Failure } from "./failures.ts";
-import type { Run } from "./run.ts";
-import { checkUses } from "./tools/policies.ts";
+import type { Showing } from "./emitting.ts";
 
 /** What a prompt is rendered with, beside its params. */
 export interface RenderInputs {
@@ -37,32 +41,16 @@ export function renderWith(prompt: Prompt, inputs: RenderInputs, opened: Opened)
   return inputs.context === undefined ? rendered : inputs.context.withTools(rendered);
 }
 
-/**
- * Renders again when sections have opened since: the next request carries it, the conversation so far is kept. undefined
- * where nothing has to be waited for.
- */
-export function refresh(run: Run): Promise<Failure | undefined> | undefined {
-  // Sections do not open in an unusable session.
-  if (!run.core.isUsable()) return undefined;
-  const opened = openedOf(run.core, run.promptName);
-  return opened === run.opened ? undefined : renderAgain(run, opened);
-}
-
-async function renderAgain(run: Run, opened: Opened): Promise<Failure | undefined> {
-  try {
-    const fresh = renderWith(run.prompt, run.renderInputs, opened);
-    const extended = await run.limits.race(run.resources.extend(fresh.resources), "render");
-    if (isFailure(extended)) return extended;
-    const rendered = await run.limits.race(renderedWithFiles(run, fresh), "render");
-    if (isFailure(rendered)) return rendered;
-    checkUses({ rendered, policies: run.policies, resources: run.resources });
-    run.opened = opened;
-    run.rendered = rendered;
-    run.tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));
-    run.conversation.rerender(rendered);
-    run.knownCost = undefined;
-    return undefined;
-  } catch (cause) {
-    return failure({ stop: "render", phase: "render", cause, message: messageOf(cause) });
-  }
+/** The parts of the text as events show it: offsets in a text without secrets are others. */
+export function sectionsOf({
+  rendered,
+  redaction,
+}: Pick<Showing, "redaction"> & { readonly rendered: RenderedPrompt }): readonly RenderedSection[] {
+  const { text } = rendered;
+  const shown = redaction.value(text);
+  if (shown === text) return rendered.sections();
+  const sections = rendered.sections(redaction.value);
+  if ((sections.at(-1)?.end ?? 0) === shown.length) return sections;
+  // A secret that lies across sections leaves no place where one of them ends.
+  return [];
 }

@@ -17,6 +17,7 @@ import type {
   ToolInvoked,
   ToolPolicy,
   Usage,
+  ModelResponse,
 } from "@proviso/core";
 import type { ModelCapabilities } from "@proviso/core/provider";
 import { addUsage, countUsage, messageOf, noUsage, type RestoreFault } from "@proviso/core/internal";
@@ -34,9 +35,10 @@ import { noEnclosing, type Enclosing } from "./transactions/session-view.ts";
 import type { Transaction } from "./transactions/transaction.ts";
 import type { Prices } from "./prices.ts";
 import type { Tape } from "./recording/contract.ts";
-import { settingsOf } from "./evaluate-options.ts";
-import type { OutputLimits } from "./request/limited-work.ts";
+import type { OutputLimits } from "./budget-room.ts";
 import type { KnownCost } from "./tokens.ts";
+import type { Failure } from "./failures.ts";
+import { type Answer } from "./output/parse.ts";
 
 /** What an adapter brings to each of its evaluations. */
 export interface Setup {
@@ -180,7 +182,7 @@ const defaultMaxTurns = 64;
 /** The fields that `newRun` fills in; `startRun` decides all others. */
 type Own =
   | keyof Pick<Setup, "adapter" | "throttle" | "nativeOutput" | "prices" | "outputLimits">
-  | keyof Pick<Run, "policies" | "maxTurns" | "maxRepairs" | "expected" | "settings">
+  | keyof Pick<Run, "policies" | "maxTurns" | "maxRepairs" | "expected">
   | keyof Pick<
       Run,
       | "ended"
@@ -206,7 +208,7 @@ export function newRun(
   options: EvaluateOptions,
   of: Omit<Run, Own>,
 ): Run {
-  const { policies = nothing, maxTurns = defaultMaxTurns, maxRepairs = 0, expect, settings } = options;
+  const { policies = nothing, maxTurns = defaultMaxTurns, maxRepairs = 0, expect } = options;
   const behind = new Set<Promise<unknown>>();
   const { emit, publish, announce } = emitter(of, () => run);
   // One spread, and in front: V8 makes an object with one behind other fields many times slower.
@@ -221,7 +223,6 @@ export function newRun(
     maxTurns,
     maxRepairs,
     expected: expect,
-    settings: settingsOf(settings, of.promptName),
     model: provider.model,
     turn: 0,
     ended: false,
@@ -296,4 +297,17 @@ function closeRun(run: Run, behind: ReadonlySet<Promise<unknown>>): Promise<void
   }
   limits.close();
   return undefined;
+}
+
+/** Asks until there is a final answer. */
+export type Drive = (run: Run) => Promise<ModelResponse | Failure>;
+
+/** Asks for the answer, and again from the beginning where that fails and another adapter is left. */
+export type BeginAgain = (run: Run, once: () => Promise<Answer | Failure>) => Promise<Answer | Failure>;
+
+/** What an adapter brings to each of its evaluations, with the way in which it asks. */
+export interface DrivenSetup extends Setup {
+  readonly drive: Drive;
+  /** undefined: an evaluation that failed has failed. */
+  readonly beginAgain: BeginAgain | undefined;
 }

@@ -12,7 +12,7 @@ import type { RunFitting } from "./context/fitting.ts";
 import { conversationOf } from "./conversation.ts";
 import type { World } from "./environment.ts";
 import { showingOf } from "./emitting.ts";
-import { checkEvaluateOptions, checkPrompt } from "./evaluate-options.ts";
+import { checkEvaluateOptions, checkPrompt, settingsOf } from "./evaluate-options.ts";
 import { beginFailure, failure, isFailure, optionFault, readOption, type Failure } from "./failures.ts";
 import { openLimits, type Limits } from "./limits.ts";
 import { openedOf, renderWith, type Opened, type RenderInputs } from "./rendering.ts";
@@ -127,6 +127,7 @@ async function buildRun(
     context,
     tools,
     startedAt,
+    settings: settingsOf(options.settings, promptName),
     nesting,
     depth,
     maxDepth,

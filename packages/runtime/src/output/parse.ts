@@ -73,3 +73,6 @@ function outputFailure(response: ModelResponse, issues: readonly SchemaIssue[], 
     payload: response.payload,
   });
 }
+
+/** A final answer, and what was read from it. */
+export type Answer = ParsedOutput & { readonly response: ModelResponse };
