@@ -21,7 +21,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "PRM-9",
     breaks: "an evaluation renders once, and again only when sections open",
-    file: "runtime/src/rendering.ts",
+    file: "runtime/src/inner-loop.ts",
     find: "return opened === run.opened ? undefined : renderAgain(run, opened);",
     replace: "return renderAgain(run, opened);",
     test: "packages/runtime/test/disclosure.test.ts",
@@ -222,16 +222,16 @@ export const mutations: readonly Mutation[] = [
     rule: "LIM-5",
     breaks: "a request reserves what it may cost",
     file: "runtime/src/budget-room.ts",
-    find: "tracker.reserve({ inputTokens, outputTokens, costUsd })",
-    replace: "tracker.reserve({ inputTokens: 0, outputTokens: 0, costUsd: 0 })",
+    find: "this.tracker.reserve({ inputTokens, outputTokens, costUsd })",
+    replace: "this.tracker.reserve({ inputTokens: 0, outputTokens: 0, costUsd: 0 })",
     test: "packages/runtime/test/reservation.test.ts",
   },
   {
     rule: "LIM-5",
     breaks: "a waiting request gets the room that is left once the usage of others is charged",
     file: "runtime/src/budgets.ts",
-    find: "settleAll(first, actual);\n      settleAll(later, noUsage);",
-    replace: "settleAll(later, noUsage);\n      settleAll(first, actual);",
+    find: "settleAll(this.#first, actual);\n    settleAll(this.#later ?? nothingHeld, noUsage);",
+    replace: "settleAll(this.#later ?? nothingHeld, noUsage);\n    settleAll(this.#first, actual);",
     test: "packages/runtime/test/budgets/held-while-calling.test.ts",
   },
   {
@@ -245,7 +245,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "LIM-5",
     breaks: "an agent whose call runs holds all that is left where its estimate does not fit",
-    file: "runtime/src/budget-queue.ts",
+    file: "runtime/src/budget-room.ts",
     find: " ?? tracker.reserve(atMost(tracker.remaining(), to))",
     replace: "",
     test: "packages/runtime/test/budgets/held-while-calling.test.ts",

@@ -1,8 +1,7 @@
 // 1. A turn of an agent holds its place in every budget while the agent works; while a call of it runs, only what it has
 //    sent and produced so far.
 import type { AssistantMessage } from "@proviso/core";
-import type { SpentSoFar } from "./budget-queue.ts";
-import type { Wanted } from "./budget-room.ts";
+import type { SpentSoFar, Wanted } from "./budget-room.ts";
 import type { Granted } from "./budgets.ts";
 import type { Failure } from "./failures.ts";
 import { toolSpecs } from "./inner-loop.ts";
