@@ -116,13 +116,13 @@ export const lockMutations: readonly Mutation[] = [
   },
   {
     name: "an inner evaluation's resources are closed when it ends",
-    file: runtime("run.ts"),
+    file: runtime("closing.ts"),
     find: "if (around !== undefined && !around.ended) around",
     replace: "if (around === null) around",
   },
   {
     name: "what goes on behind an evaluation finds its resources closed",
-    file: runtime("run.ts"),
+    file: runtime("closing.ts"),
     find: "closing = behind.size === 0 ?",
     replace: "closing = behind.size >= 0 ?",
   },
@@ -201,7 +201,7 @@ export const lockMutations: readonly Mutation[] = [
   },
   {
     name: "an evaluation waits for the call in whose code it begins",
-    file: runtime("transactions/async-context.ts"),
+    file: runtime("transactions/session-view.ts"),
     find: "return { parent: undefined, startedIn: current.transaction };",
     replace: "return noEnclosing;",
   },
@@ -261,7 +261,7 @@ export const lockMutations: readonly Mutation[] = [
   },
   {
     name: "context.evaluate forgets the body in which it was called",
-    file: runtime("transactions/async-context.ts"),
+    file: runtime("transactions/session-view.ts"),
     find: "export function enclosingOfNested(call: Transaction): Enclosing {\n",
     replace:
       'export function enclosingOfNested(call: Transaction): Enclosing {\n  if (call.id !== "") return noEnclosing;\n',

@@ -198,7 +198,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a section's resources are waited for past the limits",
-    file: runtime("rendering.ts"),
+    file: runtime("inner-loop.ts"),
     find: 'await run.limits.race(run.resources.extend(fresh.resources), "render")',
     replace: "await run.resources.extend(fresh.resources)",
   },

@@ -8,7 +8,7 @@ import {
   type BudgetTracker,
   type PromptRendered,
 } from "@proviso/core";
-import { messageOf, textPrompt, toJsonValue, type EvaluationPhase, isThenable } from "@proviso/core/internal";
+import { messageOf, toJsonValue, type EvaluationPhase, isThenable } from "@proviso/core/internal";
 import { rememberHistory } from "./conversation.ts";
 import { elapsedMs } from "./environment.ts";
 import {
@@ -25,10 +25,10 @@ import {
 } from "./failing.ts";
 import { internalFailure, isFailure, failure, type Failure } from "./failures.ts";
 import type { EvaluationOutcome } from "./recording/contract.ts";
-import { openerIn, type OpenTape } from "./recording/run-value.ts";
+import { openerIn, withRun, type OpenTape } from "./recording/run-value.ts";
 import { activeObservers, type Observers } from "./observing/observers.ts";
 import { type Nesting, type Run, type Setup, type DrivenSetup } from "./run.ts";
-import { startRun } from "./start-run.ts";
+import { promptOf, startRun } from "./start-run.ts";
 import type { Surroundings } from "./nested/inherit.ts";
 import { missingParts } from "./completion.ts";
 import { parseOutput, repairRequest, type Answer } from "./output/parse.ts";
@@ -68,11 +68,13 @@ let observing: typeof ObserveEvaluation | undefined;
 async function evaluateHere<Output>(
   setup: DrivenSetup,
   prompt: Prompt<Output>,
-  options: EvaluateOptions,
+  given: EvaluateOptions,
   around: Surroundings,
 ): Promise<PromptResponse<Output>> {
   const { nesting, tape } = around;
-  const open = nesting === undefined && tape === undefined ? openerIn(options) : undefined;
+  const isOwn = nesting === undefined && tape === undefined;
+  const options = isOwn ? withRun(given, setup.journal) : given;
+  const open = isOwn ? openerIn(options) : undefined;
   if (open !== undefined) return evaluateRecorded(open, setup, prompt, options, around);
   const started = await startRun(setup, prompt, options, around);
   if (isFailure(started)) {
@@ -95,6 +97,7 @@ async function evaluateRecorded<Output>(
   ...[setup, prompt, options, around]: Parameters<typeof evaluateHere<Output>>
 ): Promise<PromptResponse<Output>> {
   const tape = await open(setup, prompt, options, around.evaluationId);
+  tape.runAgain((own) => evaluateHere(own.setup(setup), prompt, own.options(options), { tape: own }));
   return evaluateHere(tape.setup(setup), prompt, tape.options(options), { ...around, tape });
 }
 
@@ -119,12 +122,6 @@ async function outcomeOf(setup: DrivenSetup, run: Run): Promise<EvaluationOutcom
     if (fault !== undefined) return fault;
     return { error: unforeseenFailure(run, internalFailure(cause, phase)) };
   }
-}
-
-/** The answer to a text is text: that is its Output. A blank one is left for the evaluation to refuse. */
-function promptOf<Output>(given: Prompt<Output> | string): Prompt<Output> {
-  const prompt: unknown = typeof given === "string" && given.trim() !== "" ? textPrompt(given) : given;
-  return prompt as Prompt<Output>;
 }
 
 function executed(run: Run, setup: Setup, answer: Answer): EvaluationOutcome {

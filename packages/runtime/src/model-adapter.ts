@@ -9,8 +9,8 @@ import {
 import { checkOptionNames, isRecord } from "@proviso/core/provider";
 import { describeValue } from "@proviso/core/internal";
 import { rememberInternals } from "./nested/adapter-internals.ts";
-import { adapterOptionNames, type AdapterOptions } from "./adapter-options.ts";
-import { driveAgent, type AgentDriver } from "./agent.ts";
+import { adapterOptionNames, checkJournal, type AdapterOptions } from "./adapter-options.ts";
+import type { AgentDriver } from "./agent.ts";
 import { evaluate } from "./evaluate.ts";
 import type { Drive, DrivenSetup, Setup } from "./run.ts";
 import { resolveEnvironment } from "./environment.ts";
@@ -81,7 +81,8 @@ export function agentAdapter(driver: AgentDriver, options: AdapterOptions = {}):
   checkDriver(driver, "agentAdapter needs an AgentDriver", agentDriverFields);
   const { reportsCost = false } = driver;
   const setup = { provider: driver, takesTools: true, nativeOutput: false, reportsCost, isModel: false };
-  return makeAdapter(setup, (run) => driveAgent(driver, run), options);
+  // What drives an agent is loaded with the first evaluation that asks one.
+  return makeAdapter(setup, async (run) => (await import("./agent.ts")).driveAgent(driver, run), options);
 }
 
 type Fields = Readonly<Record<string, "string" | "function" | "object">>;
@@ -109,6 +110,7 @@ function makeAdapter(
 ): ProviderAdapter {
   checkToolChoice(options.toolChoice);
   checkPricing(options.pricing);
+  checkJournal(options.journal);
   const { provider } = of;
   const { name, model, maxOutputTokens, contextWindow } = provider;
   const prices = chain?.prices ?? pricesOf({ pricing: options.pricing, model, provider: name });
@@ -130,6 +132,7 @@ function makeAdapter(
     pace,
     isChain: chain !== undefined,
     beginAgain: chain?.beginAgain,
+    journal: options.journal,
     outputLimits: outputLimits(),
   };
   rememberInternals(adapter, {
