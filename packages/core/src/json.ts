@@ -1,4 +1,4 @@
-import { isRecord } from "./is-record.ts";
+import { isRecord } from "./values.ts";
 import { sha256 } from "./sha256.ts";
 
 /** What `parseJson` answers with; `error` says what is wrong with the text. */

@@ -1,6 +1,6 @@
 // A handler of a recorded run: kept before it begins, and not begun where its call may have been done already.
 import type { PolicyDecision, Tool, ToolCall, ToolReturn } from "@proviso/core";
-import { after } from "../at-once.ts";
+import { after } from "@proviso/core/internal";
 import type { Run } from "../run.ts";
 import { ownInput } from "../tools/arguments.ts";
 import { decidedBy, decideLater, isLater, type Denied } from "../tools/policies.ts";

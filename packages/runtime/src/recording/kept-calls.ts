@@ -5,7 +5,7 @@ import { frozenInDepth, frozenJson, messageOf } from "@proviso/core/internal";
 import type { Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import { keptFeedback } from "../tools/feedback.ts";
-import { toolMessage } from "../tools/message.ts";
+import { toolMessage } from "../tools/result.ts";
 import type { KeptCalls } from "./contract.ts";
 import type { EntryOf, JournalEntry } from "./entries.ts";
 import type { Prefix } from "./prefix.ts";

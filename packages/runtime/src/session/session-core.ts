@@ -47,8 +47,10 @@ export interface SessionCore extends Pick<
   notify(event: AppEvent | FrameworkEvent): readonly unknown[];
   /** Takes the event over, and freezes it at every depth. */
   number(event: UnnumberedEvent): FrameworkEvent;
-  /** Whether a listener or a reducer receives an event of this type, now or after a rollback. */
+  /** Whether a listener or a reducer receives this type, now or after a rollback. */
   isReceived(type: FrameworkEvent["type"]): boolean;
+  /** Counts an event that is not made, where no listener and no reducer receives this type, now or after a rollback. */
+  isPassedOver(type: FrameworkEvent["type"]): boolean;
   /** The number of the next event. */
   readonly nextSeq: number;
   /** The next event gets this number: a run goes on from its record. */

@@ -19,7 +19,7 @@ import type { Run } from "../run.ts";
 import { checkAppEvent } from "../session/session-core.ts";
 import { noting } from "../observing/observed-calls.ts";
 import { CallKey } from "./idempotency-key.ts";
-import { liveResources } from "./live-resources.ts";
+import { liveResources } from "../resources/call-resources.ts";
 import { reportProgress } from "./progress.ts";
 import { nestedEvaluations, type NestedEvaluations } from "../nested/nested-evaluations.ts";
 import type { Transaction } from "../transactions/transaction.ts";

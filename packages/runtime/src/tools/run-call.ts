@@ -6,11 +6,9 @@ import {
   type ToolPolicy,
   type ToolResult,
 } from "@proviso/core";
-import { isThenable, messageOf, returnedResult } from "@proviso/core/internal";
-import { after } from "../at-once.ts";
+import { isThenable, messageOf, returnedResult, isA, after } from "@proviso/core/internal";
 import { resultWithFiles } from "../content/files-of.ts";
 import { isFailure, type Failure } from "../failures.ts";
-import { isA } from "../is-a.ts";
 import type { Run } from "../run.ts";
 import { runAsPartOf } from "../transactions/async-context.ts";
 import type { Transaction } from "../transactions/transaction.ts";
