@@ -1,5 +1,5 @@
 // A journal over a store. What a run is, and what stands of it, is the runtime's affair.
-import { DefinitionError, JournalError, NotSupportedError, type JournalRun } from "@proviso/core";
+import { DefinitionError, JournalError, type Blobs, type JournalRun } from "@proviso/core";
 import { checkOptionNames } from "@proviso/core/provider";
 import { describeValue } from "@proviso/core/internal";
 import { openSecrets, redactionOf, systemId } from "@proviso/runtime/internal";
@@ -25,6 +25,8 @@ export interface JournalSurroundings {
   readonly properties?: object | undefined;
   /** The file, where resources may be in it too. */
   readonly lent?: LentFile | undefined;
+  /** Where the bytes of files are kept. Left out: nowhere. */
+  readonly blobs?: Blobs | undefined;
   /** Keeps what an attempt has at once; left out: the store's `append` is awaited. */
   readonly attachNow?: AttachNow | undefined;
   /** Whether there is no such run, where that is known without a read; left out: it is read. */
@@ -49,7 +51,7 @@ export function createJournal(store: JournalStore, options: JournalOptions = {})
 export function makeJournal(
   store: JournalStore,
   options: JournalOptions,
-  { processes = unknownProcesses, properties, lent, attachNow, isEmpty, retention }: JournalSurroundings = {},
+  { processes = unknownProcesses, properties, lent, blobs, attachNow, isEmpty, retention }: JournalSurroundings = {},
 ): Journal {
   checkOptionNames("createJournal", options, journalOptionNames);
   const { flushMs = 5, secrets, payloads = false } = options;
@@ -68,6 +70,7 @@ export function makeJournal(
     payloads,
     secrets: hidden,
     lent,
+    blobs,
     hide: secrets === undefined ? undefined : (entry) => redaction.value(entry),
     open: new Map(),
     isEmpty: isEmpty ?? (() => false),
@@ -114,8 +117,11 @@ function runsOf(shared: Shared): Pick<Journal, "run" | "replay" | "fork"> {
     },
     replay(id, replay: ReplayOptions = {}) {
       checkOptionNames("replay", replay, { tools: true });
-      if (replay.tools === "run") throw new NotSupportedError('tools: "run"');
-      return made({ id: runId(id), mode: "replay", takeOver: false });
+      const { tools = "recorded" } = replay;
+      if (tools !== "recorded" && tools !== "run") {
+        throw new DefinitionError(`replay: tools must be "recorded" or "run", not ${describeValue(tools)}.`);
+      }
+      return made({ id: runId(id), mode: "replay", takeOver: false, runsTools: tools === "run" });
     },
     fork(id, fork: ForkOptions) {
       checkOptionNames("fork", fork, { at: true, result: true, id: true });

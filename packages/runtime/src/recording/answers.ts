@@ -1,6 +1,8 @@
 // The answers of a run, as its record has them.
 import type { ModelFailure, ModelResponse } from "@proviso/core";
 import { frozenJson, messageOf, toJsonValue } from "@proviso/core/internal";
+import { takeUpFiles, withGenerated } from "../content/files-of.ts";
+import { isFailure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import type { EntryOf } from "./entries.ts";
 
@@ -83,7 +85,26 @@ function causeOf(cause: unknown): unknown {
   };
 }
 
+/** An answer whose files are stored, so that it can be kept; a failure where they cannot be. */
+export async function storedAnswer(run: Run, answer: ModelResponse): Promise<ModelResponse | ModelFailure> {
+  const { generated: _bytes, ...rest } = answer;
+  const message = await withGenerated(run, answer);
+  if (!isFailure(message)) return { ...rest, message };
+  const { message: why, cause } = message;
+  return { failure: "provider", reason: "invalid_response", message: why, usage: answer.usage, cause };
+}
+
+/** The answer of a record, and what the model made in it. */
+export function answerAgain(
+  run: Run,
+  given: EntryOf<"answered">["answer"],
+): ModelResponse | ModelFailure | Promise<ModelResponse | ModelFailure> {
+  const answer = answerFrom(given);
+  const files = answer.failure === undefined ? answer.message.files : undefined;
+  return files === undefined ? answer : takeUpFiles(run, files).then(() => answer);
+}
+
 /** The answer of a record, for the evaluation. */
-export function answerFrom(answer: EntryOf<"answered">["answer"]): ModelResponse | ModelFailure {
+function answerFrom(answer: EntryOf<"answered">["answer"]): ModelResponse | ModelFailure {
   return { ...answer } as ModelResponse | ModelFailure;
 }

@@ -101,7 +101,8 @@ export class RequestHashes {
 
   of(run: Run, request: ModelRequest | undefined): NewInRequest {
     if (request === undefined) return new NewInRequest(0, noMessages, undefined, undefined);
-    const { messages, tools, toolChoice, output } = request;
+    const { tools, toolChoice, output } = request;
+    const messages = run.files?.messagesBefore(request) ?? request.messages;
     const last = this.#last.get(run.evaluationId);
     const hide = hideOf(run);
     const same = last === undefined ? 0 : sameMessages(last.messages, messages);

@@ -67,6 +67,8 @@ function createCore(id: string, firstSeq = 0): SessionCore {
   return new Core(id, firstSeq);
 }
 
+const noWatchers: readonly never[] = Object.freeze([]);
+
 /** A class: an evaluation without a session of its own makes one, and a closure for each of these would cost more. */
 class Core implements SessionCore {
   readonly session: Session;
@@ -75,7 +77,7 @@ class Core implements SessionCore {
   readonly state: SessionState;
   readonly dispatcher = new Dispatcher();
   seq: number;
-  #watching: readonly ((event: AppEvent) => void)[] = [];
+  #watching: readonly ((event: AppEvent) => void)[] = noWatchers;
   #poisoned: { readonly message: string; readonly details: UnusableDetails } | undefined;
 
   constructor(id: string, firstSeq: number) {
