@@ -68,13 +68,15 @@ function createCore(id: string, firstSeq = 0): SessionCore {
   return new Core(id, firstSeq);
 }
 
+const noWatchers: readonly never[] = Object.freeze([]);
+
 /** A class: an evaluation without a session of its own makes one, and a closure for each of these would cost more. */
 class Core extends SessionState implements SessionCore {
   readonly session: Session;
   readonly lock = createLock();
   readonly dispatcher = new Dispatcher();
   seq: number;
-  #watching: readonly ((event: AppEvent) => void)[] = [];
+  #watching: readonly ((event: AppEvent) => void)[] = noWatchers;
   #poisoned: { readonly message: string; readonly details: UnusableDetails } | undefined;
 
   constructor(id: string, firstSeq: number) {
