@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { DefinitionError, JournalError } from "@proviso/core";
 import { openRuns, startViewer } from "@proviso/viewer";
+import { buildPage } from "../../scripts/page.ts";
 import { UsageError, type Viewing } from "./command-line.ts";
 import { notes } from "./review-prompt.ts";
 
@@ -17,6 +18,8 @@ export async function view({ runs: { path }, run, json }: Viewing, signal: Abort
         `there is no recorded review${run === undefined ? "" : ` ${run}`} in ${path}; run the demo first.`,
       );
     }
+    // Nothing of this repository has to be built before; a package that is installed has its page.
+    await buildPage();
     await using viewer = await startViewer({ runs });
     const url = `${viewer.url}&/run/${encodeURIComponent(id)}`;
     process.stdout.write(json ? `${JSON.stringify({ url })}\n` : `Open ${url}\nCtrl-C ends it.\n`);

@@ -68,7 +68,17 @@ function adapterOf(baseURL: string) {
 }
 
 /** The results of an eval, as the viewer reads them. */
-function readerOf({ runId, name, startedAt, rows, variants, differences, gates, attempts, ...more }: EvalReport): EvalReader {
+function readerOf({
+  runId,
+  name,
+  startedAt,
+  rows,
+  variants,
+  differences,
+  gates,
+  attempts,
+  ...more
+}: EvalReport): EvalReader {
   const { repetitions, baseline } = more;
   const scores = Object.fromEntries(Object.entries(variants).map(([variant, of]) => [variant, of.scores]));
   const view: EvalView = {
@@ -76,12 +86,10 @@ function readerOf({ runId, name, startedAt, rows, variants, differences, gates, 
     variants: Object.keys(variants),
     gates: gates.map(({ scorer, variant, gate, bound, verdict }) => ({ scorer, variant, gate, bound, verdict })),
   };
-  const shown = attempts.map(
-    ({ rowId, variant, repetition, status, scores: of, usage, durationMs }): AttemptView => ({
-      ...{ rowId, variant, repetition, status, scores: of, usage, durationMs },
-      runIds: [],
-    }),
-  );
+  const shown = attempts.map(({ rowId, variant, repetition, status, scores: of, usage, durationMs }): AttemptView => ({
+    ...{ rowId, variant, repetition, status, scores: of, usage, durationMs },
+    runIds: [],
+  }));
   return {
     list: async () => [view],
     report: async (id) => (id === runId ? view : undefined),
@@ -95,7 +103,11 @@ async function takePictures(): Promise<void> {
   const browser = await startChromium(executable!);
   try {
     for (const colorScheme of ["light", "dark"] as const) {
-      const context = await browser.newContext({ colorScheme, viewport: { width: 1_200, height: 720 }, locale: "en-GB" });
+      const context = await browser.newContext({
+        colorScheme,
+        viewport: { width: 1_200, height: 720 },
+        locale: "en-GB",
+      });
       const page = await context.newPage();
       await page.goto(viewer.url);
       const taken = async (name: string, hash: string, shown: string): Promise<void> => {
@@ -131,5 +143,7 @@ async function rowOf(id: string, tool: string, status: string): Promise<number> 
 
 /** Until what is asked of the server has been shown. */
 async function settled(page: Page): Promise<void> {
-  await page.evaluate("new Promise((done) => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 400))");
+  await page.evaluate(
+    "new Promise((done) => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 400))",
+  );
 }

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { folderWith, messy, newRuns, start, tidy } from "./support.ts";
+import { folderWith, main, messy, newRuns, start, started, tidy } from "./support.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -62,13 +62,15 @@ test("DEMO-14 the line at its end opens its own run in the viewer, until it is i
   await start([await folderWith(tidy), "--runs", runs]).ended;
   const [, command = ""] = /^Look at this run: npx -y pnpm@12 demo (.+)$/m.exec(stdout) ?? [];
   expect(command).toMatch(new RegExp(`^--view review-\\w+ --runs ${runs}$`));
-  const viewing = start(command.split(" "));
+  // Not as a bundle: the page stands beside the sources.
+  const viewing = started(["--conditions=@proviso/source", main, ...command.split(" ")]);
   await expect.poll(viewing.stdout, { timeout: 30_000 }).toContain("Ctrl-C ends it.");
   const [, url = "", token = "", id = ""] =
     /^Open (http:\S+?)\/#t=([\w-]+)&\/run\/(\S+)$/m.exec(viewing.stdout()) ?? [];
   expect(command).toContain(` ${id} `);
   const response = await fetch(`${url}/api/run/${id}`, { headers: { authorization: `Bearer ${token}` } });
   expect([response.status, await response.text()]).toEqual([200, expect.stringContaining("code-review")]);
+  expect(await (await fetch(`${url}/page.js`)).text()).toContain("sessionStorage");
   viewing.child.kill("SIGINT");
   expect(await viewing.ended).toMatchObject({ code: 130, stderr: "" });
 

@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
 import { fromSources } from "../../../scripts/from-sources.ts";
 
-const main = new URL("../main.ts", import.meta.url).pathname;
+export const main = new URL("../main.ts", import.meta.url).pathname;
 
 export interface Ended {
   readonly code: number | null;

@@ -67,6 +67,16 @@ describe.runIf(executable !== undefined && inject("exhaustive"))("in a browser",
     await poll(() => other.page.locator("[role=alert]").textContent()).toContain("Open the whole address");
   });
 
+  it("VIEW-1 VIEW-12 an address with the token opens the run that stands behind it, in a tab that is open too", async () => {
+    const { viewer } = await viewed();
+    const { page } = await shown(`${viewer.url}&/run/first?row=7`);
+    await page.waitForSelector(".row");
+    expect(page.url()).toBe(`http://127.0.0.1:${viewer.port}/#/run/first?row=7`);
+    await page.goto(`${viewer.url}&/run/third`);
+    await poll(() => page.url()).toBe(`http://127.0.0.1:${viewer.port}/#/run/third`);
+    await page.waitForSelector(".row");
+  });
+
   it("VIEW-4 texts of a run are text in every view: nothing runs, nothing is loaded, nothing is hidden or turned", async () => {
     const { viewer, journal } = await viewed();
     await record(journal, `odd ${hostile.replaceAll(/\p{Cc}/gu, "")}`, { text: `${hostile} {{file}}` });
