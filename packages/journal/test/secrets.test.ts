@@ -39,7 +39,7 @@ describe.each(["adapter", "journal"])("a secret of the %s", (owner) => {
     toolCalls: [{ name: "pay", arguments: { to } }],
   });
 
-  it("JRN-6 a call whose arguments were hidden is not run with what stands in their place", async () => {
+  it("JRN-6 RSM-11 a call whose arguments were hidden is not run with what stands in their place", async () => {
     const done: string[] = [];
     const journal = journalWith();
     const waits = await thrown(adapterWith(payTo(secret)).evaluate(paying(done), { run: journal.run("r") }));

@@ -246,6 +246,7 @@ async function evaluateRecorded<Output>(
   ...[setup, prompt, options, around]: Parameters<typeof evaluateHere<Output>>
 ): Promise<PromptResponse<Output>> {
   const tape = await open(setup, prompt, options, around.evaluationId);
+  tape.runAgain((own) => evaluateHere(own.setup(setup), prompt, own.options(options), { tape: own }));
   return evaluateHere(tape.setup(setup), prompt, tape.options(options), { ...around, tape });
 }
 

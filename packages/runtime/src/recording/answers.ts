@@ -1,6 +1,8 @@
 // The requests and answers of a run, as its record has them.
 import type { Message, ModelFailure, ModelRequest, ModelResponse } from "@proviso/core";
 import { messageOf, shortHash, toJsonValue } from "@proviso/core/internal";
+import { takeUpFiles, withGenerated } from "../content/files-of.ts";
+import { isFailure } from "../failures.ts";
 import { internalsOf } from "../nested/adapter-internals.ts";
 import type { Run } from "../run.ts";
 import { placeOf } from "../tools/idempotency-key.ts";
@@ -30,7 +32,8 @@ export class RequestHashes {
 
   of(run: Run, request: ModelRequest | undefined): AskedNow {
     if (request === undefined) return { same: 0, hashes: [], messages: 0 };
-    const { messages, tools } = request;
+    const { tools } = request;
+    const messages = run.files?.messagesBefore(request) ?? request.messages;
     const last = this.#last.get(run.evaluationId);
     const hide = run.world.secrets === undefined ? undefined : (text: string): string => run.redaction.value(text);
     const same = last === undefined ? 0 : sameMessages(last.messages, messages);
@@ -116,7 +119,26 @@ function causeOf(cause: unknown): unknown {
   };
 }
 
+/** An answer whose files are stored, so that it can be kept; a failure where they cannot be. */
+export async function storedAnswer(run: Run, answer: ModelResponse): Promise<ModelResponse | ModelFailure> {
+  const { generated: _bytes, ...rest } = answer;
+  const message = await withGenerated(run, answer);
+  if (!isFailure(message)) return { ...rest, message };
+  const { message: why, cause } = message;
+  return { failure: "provider", reason: "invalid_response", message: why, usage: answer.usage, cause };
+}
+
+/** The answer of a record, and what the model made in it. */
+export function answerAgain(
+  run: Run,
+  given: EntryOf<"answered">["answer"],
+): ModelResponse | ModelFailure | Promise<ModelResponse | ModelFailure> {
+  const answer = answerFrom(given);
+  const files = answer.failure === undefined ? answer.message.files : undefined;
+  return files === undefined ? answer : takeUpFiles(run, files).then(() => answer);
+}
+
 /** The answer of a record, for the evaluation. */
-export function answerFrom(answer: EntryOf<"answered">["answer"]): ModelResponse | ModelFailure {
+function answerFrom(answer: EntryOf<"answered">["answer"]): ModelResponse | ModelFailure {
   return { ...answer } as ModelResponse | ModelFailure;
 }

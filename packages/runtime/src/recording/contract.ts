@@ -1,6 +1,7 @@
 // What the kernel knows of recording: types alone. The code comes with the value of the option `run`.
 import type {
   AppEvent,
+  Blobs,
   EvaluateOptions,
   EvaluationFailure,
   FrameworkEvent,
@@ -125,8 +126,14 @@ export interface Tape<Run> extends TapeNumbers {
   readonly attempt: number;
   /** Whether nothing is run and nothing is opened: all comes from the record. */
   readonly isReplay: boolean;
+  /** How a replay runs handlers and policies again, in an evaluation beside it, where they have to come to the same. */
+  runAgain(evaluate: (tape: Tape<Run>) => Promise<unknown>): void;
+  /** Whether every request is answered from the record: none needs the bytes of its files, or a model that takes them. */
+  readonly sendsNothing: boolean;
   /** Returns the setup with the clock, the ids and the randomness of the record. */
   setup<S extends { readonly world: World }>(setup: S): S;
+  /** Where the bytes of files are kept, where the evaluation has no Blobs; undefined: nowhere. */
+  readonly blobs: Blobs | undefined;
   /** The time and the timers outside the record. */
   readonly clock: World["clock"];
   /** Makes or finds the session of the run. @throws {DefinitionError} for one that is not the recorded one. */

@@ -1,3 +1,4 @@
+import type { Blobs } from "@proviso/core";
 import type { Secrets } from "../secrets.ts";
 import type { EntryOf, JournalEntry, SuspendedCall } from "./entries.ts";
 import type { Together } from "./together.ts";
@@ -8,6 +9,10 @@ export interface RunSource {
   readonly id: string;
   /** "run" begins or continues, "replay" only reads, "fork" begins with entries of another run. */
   readonly mode: "run" | "replay" | "fork";
+  /** Whether a replay runs handlers and policies again, which have to come to what the record has. Default false. */
+  readonly runsTools?: boolean | undefined;
+  /** Where the bytes of files are kept, where the evaluation has no Blobs. Left out: nowhere. */
+  readonly blobs?: Blobs | undefined;
   /** Whether providers' raw payloads are kept too. Default false. */
   readonly payloads?: boolean | undefined;
   /** What the evaluation hides beside the secrets of its adapter. Left out: nothing. */

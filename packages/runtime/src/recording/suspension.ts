@@ -6,6 +6,15 @@ import type { AskedOf, EntryOf, JournalEntry, SuspendedCall } from "./entries.ts
 
 /** Returns the calls of a record that have no end, and for which a run was suspended; the last one last. */
 export function suspendedCalls(entries: readonly JournalEntry[]): readonly SuspendedCall[] {
+  return suspensionsIn(entries, true);
+}
+
+/** Returns the calls for which a run was suspended, also those that have an end. */
+export function suspendedEver(entries: readonly JournalEntry[]): readonly SuspendedCall[] {
+  return suspensionsIn(entries, false);
+}
+
+function suspensionsIn(entries: readonly JournalEntry[], isOpen: boolean): readonly SuspendedCall[] {
   const own = entries[0]?.evaluationId;
   const calls = new Map<string, SuspendedCall>();
   const ended = (callId: string): void => {
@@ -25,6 +34,8 @@ export function suspendedCalls(entries: readonly JournalEntry[]): readonly Suspe
     } else if (entry.kind === "resolved") {
       const call = calls.get(keyOf(entry));
       if (call !== undefined) calls.set(keyOf(entry), { ...call, decision: entry.decision });
+    } else if (!isOpen) {
+      continue;
     } else if (entry.kind === "answered" && entry.answer.failure === undefined) {
       // What was to be run again as a whole has ended.
       for (const [key, call] of Array.from(calls)) if (call.key !== undefined) calls.delete(key);

@@ -1,12 +1,11 @@
 // What comes from outside of a recorded evaluation: answers of the model, ends of waits, texts of checkers, prices.
 import type { ModelFailure, ModelResponse, ToolCall } from "@proviso/core";
 import type { Run } from "../run.ts";
-import { answerFrom, recordedAnswer, RequestHashes } from "./answers.ts";
+import { answerAgain, recordedAnswer, RequestHashes, storedAnswer } from "./answers.ts";
 import type { AgentTurn, RecordedRequest } from "./contract.ts";
 import { deltaOf, keptDeltas } from "./deltas.ts";
 import { EffectRecord } from "./effects.ts";
 import type { EntryOf } from "./entries.ts";
-import { TapeFault } from "./fault.ts";
 import { assertMayBegin, keptTurn, producedIn, stoppedTurn } from "./kept-turn.ts";
 import { TapeEvents } from "./tape-events.ts";
 
@@ -55,22 +54,20 @@ export class TapeAnswers extends TapeEvents {
     const known = key === undefined ? undefined : this.opened.inside?.get(key);
     if (known !== undefined) {
       this.append(evaluationId, { kind: "answered", ...at, answer: known.answer });
-      return answerFrom(known.answer);
+      return answerAgain(run, known.answer);
     }
     // An answer inside a call is written before the next one is asked for: a crash then costs one request, not two.
     if (this.hasAnswer) void this.flushed()?.catch(() => {});
     const keep = (delta: { readonly text: string; readonly of?: "reasoning" | "reset" }): void =>
       this.append(evaluationId, { kind: "delta", ...at, ...delta });
-    const answer = await of.ask(of.onDelta && keptDeltas(run.world.secrets, keep, of.onDelta));
+    let answer = await of.ask(of.onDelta && keptDeltas(run.world.secrets, keep, of.onDelta));
     // The calls of an agent are in the record before its answer.
     await of.turn?.idle();
     this.assertNoFault();
     // What has ended the evaluation counts, and not what came after it.
     if (of.turn !== undefined && (of.turn.isStopped() || (this.isStopped && !run.isInside))) return answer;
-    if (answer.failure === undefined && answer.generated !== undefined) {
-      const why = "the model made a file, and files that a model makes cannot be recorded yet";
-      this.fail(new TapeFault("journal", `The run "${this.runId}" cannot be kept: ${why}.`));
-    }
+    // The record has references, and no bytes.
+    if (answer.failure === undefined && answer.generated !== undefined) answer = await storedAnswer(run, answer);
     this.append(evaluationId, {
       kind: "answered",
       ...at,
@@ -127,7 +124,7 @@ export class TapeAnswers extends TapeEvents {
     const answered = this.prefix.take("answered");
     if (answered !== undefined) {
       this.answerIsRedacted = answered.isRedacted === true;
-      return Promise.resolve(this.#answerFrom(run, answered));
+      return this.#answerFrom(run, answered);
     }
     // What ended the evaluation meanwhile is next.
     if (this.prefix.peek()?.kind === "stopped") return new Promise(() => {});
@@ -135,8 +132,8 @@ export class TapeAnswers extends TapeEvents {
   }
 
   /** What a service keeps for itself in an answer is of no use to another one. */
-  #answerFrom(run: Run, entry: EntryOf<"answered">): ModelResponse | ModelFailure {
-    const answer = answerFrom(entry.answer);
+  async #answerFrom(run: Run, entry: EntryOf<"answered">): Promise<ModelResponse | ModelFailure> {
+    const answer = await answerAgain(run, entry.answer);
     const [begun] = this.opened.entries;
     if (answer.failure !== undefined || !this.isAdopted(entry)) return answer;
     if (begun?.kind !== "begun" || begun.adapter === run.adapter.name) return answer;

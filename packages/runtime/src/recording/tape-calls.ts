@@ -8,10 +8,21 @@ import { deltaOf } from "./deltas.ts";
 import { TapeFault } from "./fault.ts";
 import { recordedHandler } from "./handler.ts";
 import { emitEntry, emitUndone, keptCalls, type Delivery } from "./kept-calls.ts";
+import { Rerun, type EvaluateAgain } from "./rerun.ts";
 import { TapeAnswers } from "./tape-answers.ts";
 
 export class TapeCalls extends TapeAnswers {
   protected readonly decisions = new Decisions(this.runId, this.opened.suspended ?? [], () => this.clock.now());
+
+  /** Runs the calls of a replay again; undefined: they are answered from the record. */
+  protected rerun: Rerun | undefined;
+
+  runAgain(evaluate: EvaluateAgain): void {
+    // An agent's calls are part of its turn.
+    const isAgent = this.opened.entries.some((entry) => entry.kind === "asked" && entry.isAgent === true);
+    if (this.source.runsTools !== true || isAgent) return;
+    this.rerun = new Rerun(this.source, this.opened, this.world, evaluate);
+  }
 
   calls(run: Run, calls: readonly ToolCall[]): Promise<KeptCalls | undefined> | undefined {
     this.assertNoFault();
@@ -26,6 +37,7 @@ export class TapeCalls extends TapeAnswers {
 
   async #keptCalls(run: Run, calls: readonly ToolCall[]): Promise<KeptCalls | undefined> {
     if (this.lasting) await run.endAttempt?.();
+    await this.#runAgain(run, calls);
     const delivery: Delivery = { ...this.deliveryTo(run), passed: (entry) => this.#passed(entry) };
     const kept = await keptCalls(run, calls, this.prefix, delivery);
     if (typeof kept === "object" && "fault" in kept) return this.fail(new TapeFault("state", kept.fault));
@@ -44,6 +56,21 @@ export class TapeCalls extends TapeAnswers {
       this.#assertArguments();
     }
     return kept;
+  }
+
+  /** @throws where a call does not come to what the record has. */
+  async #runAgain(run: Run, calls: readonly ToolCall[]): Promise<void> {
+    const { rerun } = this;
+    if (rerun === undefined) return;
+    await rerun.callsOf(run.turn);
+    if (rerun.failure !== undefined) {
+      const why = `its calls cannot run again: ${rerun.failure.message}`;
+      this.fail(new TapeFault("state", `The run "${this.runId}" cannot be replayed: ${why}`));
+    }
+    for (const [place, { id }] of calls.entries()) {
+      const difference = rerun.differenceOf(run.turn, id);
+      if (difference !== undefined) this.diverge(difference, place + 1);
+    }
   }
 
   /** An agent streamed while its call ran, or a limit ended its turn. */

@@ -2,7 +2,7 @@
 // 2. The time of a run moves with its entries: it is read from the clock when one is made, and from the entry when one is
 //    taken.
 // 3. After a fault nothing is emitted and nothing is appended any more.
-import { JournalError, type EvaluateOptions, type PromptOverride } from "@proviso/core";
+import { JournalError, type Blobs, type EvaluateOptions, type PromptOverride } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 import type { World } from "../environment.ts";
 import type { Run } from "../run.ts";
@@ -56,7 +56,7 @@ export class TapeEntries {
   /** The run's own evaluation; undefined: it has not begun. */
   main: Run | undefined;
   protected core: SessionCore | undefined;
-  readonly #world: World;
+  protected readonly world: World;
   #next: number;
 
   constructor(source: RunSource, opened: OpenedSource, world: World, evaluationId: string | undefined) {
@@ -70,7 +70,7 @@ export class TapeEntries {
     this.signal = source.signal;
     this.source = source;
     this.opened = opened;
-    this.#world = world;
+    this.world = world;
     this.isLive = opened.entries.length === 0;
     this.now = begun?.at ?? world.clock.now();
     this.#next = opened.next;
@@ -85,7 +85,7 @@ export class TapeEntries {
 
   /** The clock, the ids and the randomness of the record. */
   recordedWorld(world: World): World {
-    const { random, newId } = this.#world;
+    const { random, newId } = this.world;
     return {
       ...world,
       secrets: joinSecrets(world.secrets, this.source.secrets),
@@ -96,7 +96,7 @@ export class TapeEntries {
   }
 
   newSessionId(): string {
-    return this.#world.newId();
+    return this.world.newId();
   }
 
   /** Appends what happens now. */
@@ -113,6 +113,14 @@ export class TapeEntries {
   }
 
   /** Whether a write has failed that nothing waited for yet. */
+  get sendsNothing(): boolean {
+    return this.isReplay;
+  }
+
+  get blobs(): Blobs | undefined {
+    return this.source.blobs;
+  }
+
   get hasFailed(): boolean {
     return this.source.hasFailed === true;
   }
@@ -159,8 +167,9 @@ export class TapeEntries {
     if (this.fault !== undefined) throw this.fault;
   }
 
-  diverge(difference: Difference): never {
-    const step = stepsIn(this.prefix.entries.slice(0, this.prefix.at));
+  /** `ahead`: how many steps after those that were taken it is. */
+  diverge(difference: Difference, ahead = 0): never {
+    const step = stepsIn(this.prefix.entries.slice(0, this.prefix.at)) + ahead;
     return this.fail(divergedFault(this.runId, { step, evaluationId: this.evaluationId, ...difference }));
   }
 

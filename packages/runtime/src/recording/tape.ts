@@ -139,6 +139,7 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
 
   async end(run: Run, outcome: EvaluationOutcome): Promise<EvaluationOutcome> {
     this.#stopListening?.();
+    await this.rerun?.close();
     try {
       await this.#suspended(run);
       await this.#ended(run, outcome);
@@ -188,6 +189,7 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
 
   async notBegun(error: EvaluationFailure): Promise<EvaluationFailure> {
     this.#stopListening?.();
+    await this.rerun?.close();
     await this.source.close().catch(() => {});
     const fault = this.fault;
     if (fault === undefined) return error;

@@ -1,0 +1,144 @@
+import { Blobs, definePrompt, defineTool, provide, toolOk, type FileSupport, type StoredFile } from "@proviso/core";
+import { memoryJournal, type Journal } from "@proviso/journal";
+import { folderJournal, sqliteJournal } from "@proviso/journal/node";
+import { replay } from "@proviso/journal/testing";
+import { memoryBlobs, modelAdapter, openFile } from "@proviso/runtime";
+import { scriptedModel, testImage, type ScriptedStep } from "@proviso/runtime/testing";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, it } from "vitest";
+import { z } from "zod";
+import { listed } from "./support.ts";
+
+const folders: string[] = [];
+afterEach(async () => {
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
+});
+async function newFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "proviso-files-"));
+  folders.push(folder);
+  return folder;
+}
+
+/** A picture of its own for each width. */
+const picture = (width: number): File => testImage({ width, height: 9, name: `${width}.png` });
+const made = picture(77);
+const madeBytes = new Uint8Array(await made.arrayBuffer());
+
+const chart = (done: string[] = []) =>
+  defineTool({
+    name: "chart",
+    description: "Draws a chart.",
+    input: z.object({}),
+    idempotent: true,
+    execute() {
+      done.push("chart");
+      return toolOk("drawn", { files: [picture(33)] });
+    },
+  });
+const see = (done: string[] = []) =>
+  definePrompt({
+    ns: "test",
+    key: "see",
+    params: z.object({ file: z.file() }),
+    sections: [{ key: "task", text: "What is it? {{file}}", role: "user", tools: [chart(done)] }],
+  }).bind({ file: picture(11) });
+
+const files: FileSupport = { types: ["image/*"], from: ["stored"], inToolResults: ["image/*"], inAnswers: ["image/*"] };
+const drawing: ScriptedStep = { toolCalls: [{ name: "chart", arguments: {} }] };
+const generating: ScriptedStep = {
+  text: "Look: ",
+  toolCalls: [{ name: "chart", arguments: {} }],
+  files: [{ at: 6, mediaType: "image/png", name: "made.png", data: madeBytes }],
+} as ScriptedStep;
+const alone: ScriptedStep = {
+  text: "Look: ",
+  files: [{ at: 6, mediaType: "image/png", name: "made.png", data: madeBytes }],
+};
+const cut: ScriptedStep = { failure: "throttle", kind: "network", message: "The line is cut." };
+const adapterOf = (steps: readonly ScriptedStep[]) =>
+  modelAdapter(scriptedModel(steps, { capabilities: { files } }), { throttle: { maxAttempts: 1 } });
+
+const widthsOf = (found: readonly unknown[] | undefined): unknown =>
+  (found as readonly StoredFile[] | undefined)?.map(({ width }) => width);
+
+const journals: readonly [string, (folder: string) => Journal][] = [
+  ["an SQLite file", (folder) => sqliteJournal(join(folder, "runs.sqlite"))],
+  ["a folder", (folder) => folderJournal(join(folder, "runs"))],
+];
+
+it.each(journals)(
+  "JRN-6 RSM-2 files of a run in %s are there when it goes on, and no entry has bytes",
+  async (_, open) => {
+    const folder = await newFolder();
+    const first = open(folder);
+    const failing = adapterOf([drawing, generating, cut]).evaluate(see(), { run: first.run("r") });
+    await expect(failing).rejects.toThrow("The line is cut.");
+    const text = JSON.stringify(await listed(first.entries("r")));
+    const base64 = Buffer.from(madeBytes).toString("base64");
+    expect(text).toContain('"name":"made.png"');
+    expect(text).not.toContain(base64.slice(20, 84));
+    await first.close();
+
+    const done: string[] = [];
+    const second = open(folder);
+    const model = scriptedModel([{ text: "Two charts." }], { capabilities: { files } });
+    const response = await modelAdapter(model).evaluate(see(done), { run: second.run("r") });
+    expect([response.text, done, widthsOf(response.files)]).toEqual(["Two charts.", [], [77]]);
+    // The request has the bytes of all of them.
+    const [request] = model.requests;
+    const sent =
+      request?.messages.flatMap((message) => message.files ?? []).map(({ file }) => file as StoredFile) ?? [];
+    expect(widthsOf(sent)).toEqual([11, 33, 77, 33]);
+    expect(sent.map((file) => request?.bytesOf?.(file).length)).toEqual(sent.map(({ bytes }) => bytes));
+
+    const again: string[] = [];
+    for (const tools of ["recorded", "run"] as const) {
+      const replayed = await replay(see(again), second.replay("r", { tools }));
+      expect([replayed.response?.text, widthsOf(replayed.response?.files)]).toEqual(["Two charts.", [77]]);
+    }
+    expect(again).toEqual(["chart", "chart"]);
+    const forked = adapterOf([{ text: "Forked." }]).evaluate(see(), { run: second.fork("r", { at: 3, id: "fork" }) });
+    expect(widthsOf((await forked).files)).toEqual([77]);
+    await second.close();
+  },
+);
+
+it("JRN-6 Blobs of the evaluation come before the journal's, and a journal without a folder keeps no bytes", async () => {
+  const folder = await newFolder();
+  const blobs = memoryBlobs();
+  const journal = sqliteJournal(join(folder, "runs.sqlite"));
+  const response = await adapterOf([alone]).evaluate(see(), {
+    run: journal.run("r"),
+    resources: [provide(Blobs, blobs)],
+  });
+  const [file] = response.files ?? [];
+  if (file?.kind !== "stored") throw new Error("The model made a file.");
+  expect(await blobs.get(file.hash)).toEqual(madeBytes);
+  expect(await openFile(file, blobs)).toBeInstanceOf(File);
+  await journal.close();
+
+  const inMemory = memoryJournal();
+  const only = await adapterOf([alone]).evaluate(see(), {
+    run: inMemory.run("r"),
+  });
+  expect(widthsOf(only.files)).toEqual([77]);
+  // A replay sends nothing, so it needs no bytes.
+  expect(widthsOf((await replay(see(), inMemory.replay("r"))).response?.files)).toEqual([77]);
+});
+
+it("RPL-4 another picture than the recorded one is named", async () => {
+  const journal = memoryJournal();
+  await adapterOf([{ text: "A grey one." }]).evaluate(see(), { run: journal.run("r") });
+  const other = definePrompt({
+    ns: "test",
+    key: "see",
+    params: z.object({ file: z.file() }),
+    sections: [{ key: "task", text: "What is it? {{file}}", role: "user", tools: [chart()] }],
+  }).bind({ file: testImage({ width: 12, height: 9, name: "11.png" }) });
+  await expect(replay(other, journal.replay("r"))).rejects.toMatchObject({
+    reason: "diverged",
+    divergence: { step: 0 },
+  });
+});
