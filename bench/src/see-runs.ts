@@ -27,7 +27,7 @@ const findings = defineSlice({
 });
 
 /** The calls of a run of 50,000 events. */
-export const longCalls = 12_450;
+const longCalls = 12_450;
 
 /** Records a run of 50,000 events in a file: turn by turn a call that changes a slice, every fiftieth is undone. */
 export async function longRun(file: string, calls = longCalls): Promise<void> {

@@ -6,7 +6,7 @@ import { hostile } from "./viewer-support.ts";
 const words = new Set(["kind", "type", "status", "role", "op", "finishReason", "part", "shown", "verdict", "output"]);
 
 /** The value with the hostile text behind each text of it, names of fields included. */
-export function hostileIn<T>(value: T, key = ""): T {
+function hostileIn<T>(value: T, key = ""): T {
   if (typeof value === "string") return (words.has(key) || key === "runId" ? value : value + hostile) as T;
   if (Array.isArray(value)) return value.map((one: unknown) => hostileIn(one, key)) as T;
   if (typeof value !== "object" || value === null) return value;
