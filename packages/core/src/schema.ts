@@ -166,7 +166,7 @@ export function containerOf(json: JsonSchema): "object" | "array" | "value" {
  * Libraries whose JSON Schema marks every object that takes further keys. Others print such an object like one that
  * drops them.
  */
-export const exactVendors: ReadonlySet<string> = new Set(["zod"]);
+const exactVendors: ReadonlySet<string> = new Set(["zod"]);
 
 function settle<T>(
   schema: Schema<unknown, T>,

@@ -80,7 +80,7 @@ export interface RecordedHistory {
 }
 
 /** Starts a conversation after earlier turns, or goes on with a history that holds the prompt's question. */
-export function startConversation(rendered: RenderedPrompt, begins: Beginning = {}): Conversation {
+function startConversation(rendered: RenderedPrompt, begins: Beginning = {}): Conversation {
   const { earlier = [], continued, isMarked = false } = begins;
   let system = systemOf(rendered, isMarked);
   const messages: Message[] = [...frozenMessages(continued?.messages ?? earlier)];
@@ -275,7 +275,7 @@ export function repairText(issues: string): string {
 }
 
 /** Whether the requests mark where a cache may begin a new stretch. */
-export function setsMarks(settings: EvaluationSettings = {}): boolean {
+function setsMarks(settings: EvaluationSettings = {}): boolean {
   const { cache } = settings;
   return cache !== undefined && (cache === "auto" || cache.breakpoints !== false);
 }

@@ -245,7 +245,7 @@ function costOfNoAnswer(run: Run, work: Work, end: ModelFailure | Failure, strea
 type BareRequested = Omit<ProviderRequested, "sessionId" | "evaluationId" | "seq" | "at">;
 
 /** Emits `provider.requested`, with what the model reads for the first time. */
-export function announceRequest(run: Run, attempt: number, messages: number): void {
+function announceRequest(run: Run, attempt: number, messages: number): void {
   const { conversation, rendered, announced, turn } = run;
   const { added } = conversation;
   conversation.added = undefined;
