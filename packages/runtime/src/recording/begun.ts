@@ -1,7 +1,7 @@
 import { type EvaluateOptions, type PromptOverride } from "@proviso/core";
 import { toJsonValue } from "@proviso/core/internal";
 import type { Run } from "../run.ts";
-import type { EntryContent, JournalEntry } from "./entries.ts";
+import type { EntryContent } from "./entries.ts";
 import type { RecordedSession } from "./session.ts";
 
 type Begun = Extract<EntryContent, { readonly kind: "begun" }>;
@@ -36,15 +36,12 @@ function historyOf(run: Run, { messages, continueFrom }: EvaluateOptions): Pick<
   const { question, earlier, added } = run.conversation;
   const all = run.conversation.messages();
   const { messages: shown } = run.redaction.details({ messages: all } as never) as { readonly messages: typeof all };
-  const next = added === undefined ? {} : { added: run.redaction.value(added) };
-  return { history: { messages: shown, earlier, ...next, ...(question === undefined ? {} : { question }) } };
-}
-
-/** Gives a replay the history that the recorded evaluation went on with. */
-export function giveHistory({ conversation }: Run, begun: JournalEntry | undefined): void {
-  if (begun?.kind !== "begun" || begun.history === undefined) return;
-  const { messages, question, added, earlier = question ?? 0 } = begun.history;
-  conversation.replace({ messages, question });
-  conversation.earlier = earlier;
-  conversation.added = added;
+  return {
+    history: {
+      messages: shown,
+      ...(question === undefined ? {} : { question }),
+      earlier,
+      ...(added === undefined ? {} : { added: run.redaction.value(added) }),
+    },
+  };
 }

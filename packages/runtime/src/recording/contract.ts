@@ -25,6 +25,7 @@ import type { Failure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
 import type { SessionCore } from "../session/session-core.ts";
 import type { PendingEvent, Transaction, TransactionOptions } from "../transactions/transaction.ts";
+import type { CallKey } from "../tools/idempotency-key.ts";
 import type { PolicyStep } from "./entries.ts";
 
 /** What came of an evaluation. */
@@ -74,7 +75,7 @@ export interface HandlerParts<Invocation> {
   readonly input: unknown;
   readonly calling: {
     readonly context: ToolContext;
-    idempotencyKey(): string;
+    callKey(): CallKey;
     beginReconcile(): void;
     beginCheck(policy: ToolPolicy): void;
   };

@@ -3,7 +3,6 @@ import type {
   Divergence,
   EvaluateOptions,
   FrameworkEvent,
-  Message,
   ModelFailure,
   ModelResponse,
   Pending,
@@ -12,6 +11,7 @@ import type {
   ToolCall,
   ToolResult,
 } from "@proviso/core";
+import type { RecordedHistory } from "../conversation.ts";
 
 /** The framework's events that a record holds: those of a stream are derived from its deltas. */
 export type RecordedEvent = Exclude<
@@ -21,18 +21,6 @@ export type RecordedEvent = Exclude<
 
 /** The options of an evaluation that its loop depends on. */
 export type RecordedOptions = Pick<EvaluateOptions, "maxTurns" | "maxRepairs" | "toolChoice">;
-
-/** The history that an evaluation went on with. */
-export interface RecordedHistory {
-  /** The history with the prompt's question. */
-  readonly messages: readonly Message[];
-  /** The place of the question; left out: it is not known. */
-  readonly question?: number | undefined;
-  /** How many messages came before the evaluation. Left out: those before the question. */
-  readonly earlier?: number | undefined;
-  /** What the user says next; left out: nothing. */
-  readonly added?: readonly string[] | undefined;
-}
 
 /** The question of a policy that a call waits for. */
 export type PolicyStep = "check" | "approve" | "unknown";

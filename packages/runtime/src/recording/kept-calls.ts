@@ -5,7 +5,7 @@ import { frozenInDepth, frozenJson, messageOf } from "@proviso/core/internal";
 import type { Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import { keptFeedback } from "../tools/feedback.ts";
-import { toolMessage } from "../tools/message.ts";
+import { toolMessage } from "../tools/result.ts";
 import type { KeptCalls } from "./contract.ts";
 import { Dispatches, reduceInLogs } from "./dispatches.ts";
 import type { EntryOf, JournalEntry } from "./entries.ts";
@@ -18,7 +18,7 @@ export interface Delivery {
   readonly run: Pick<Run, "core" | "watch"> & Partial<Pick<Run, "attempt" | "observing">>;
   /** Whether listeners receive them. */
   readonly isEmitted: boolean;
-  /** Events of the application that the record has already. */
+  /** Events of the application that the record has, and that are delivered later. */
   readonly delivering: WeakSet<object>;
   timed(at: number): void;
   /** What calls among the entries had dispatched; left out: nothing. */
@@ -136,11 +136,12 @@ function emitSuccess(event: ToolInvoked, after: readonly JournalEntry[], deliver
   const dispatched = delivery.dispatches?.ended(event.callId, after) ?? [];
   emitAgain(event, delivery);
   for (const { event: each, isInside } of dispatched) {
-    delivery.delivering.add(each);
     const by = isInside ? noReceivers : { watch, observing };
     // Listeners receive it when the attempt counts.
-    if (attempt !== undefined) attempt.pendingEvents.push({ event: each, by, callId: event.callId, before: event.seq });
-    else if (delivery.isEmitted) {
+    if (attempt !== undefined) {
+      delivery.delivering.add(each);
+      attempt.pendingEvents.push({ event: each, by, callId: event.callId, before: event.seq });
+    } else if (delivery.isEmitted) {
       core.notify(each);
       by.watch?.({ type: "app", event: each });
     }
@@ -170,7 +171,6 @@ export function emitEntry(entry: JournalEntry, delivery: Delivery): void {
   const event = frozenInDepth(entry.event);
   const { core } = delivery.run;
   core.reduceConcurrent(event);
-  delivery.delivering.add(event);
   if (delivery.isEmitted) core.notify(event);
 }
 

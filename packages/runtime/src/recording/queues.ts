@@ -1,5 +1,5 @@
 // What a record has of what came from outside, for an evaluation that runs its calls again.
-import { requestOfKey } from "./answers.ts";
+import { requestOfKey } from "./asked.ts";
 import type { EntryOf, JournalEntry } from "./entries.ts";
 
 /** Each list has what comes next at its end. */

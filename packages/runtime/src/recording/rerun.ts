@@ -17,9 +17,9 @@ import { isFrameworkEventType, toJsonValue } from "@proviso/core/internal";
 import type { World } from "../environment.ts";
 import type { Run } from "../run.ts";
 import type { SessionCore, UnnumberedEvent } from "../session/session-core.ts";
-import { answerAgain, RequestHashes } from "./answers.ts";
+import { answerAgain } from "./answers.ts";
+import { RequestHashes } from "./asked.ts";
 import { callAround, recordedCalls, lastText, RecordedCalls, type CallDifference } from "./calls-again.ts";
-import { giveHistory } from "./begun.ts";
 import type {
   HandlerParts,
   KeptCalls,
@@ -149,7 +149,10 @@ export class Rerun extends ReadTape implements Tape<Run> {
 
   begin(run: Run): void {
     if (run.nesting !== undefined) return;
-    giveHistory(run, this.#opened.entries[0]);
+    const [begun] = this.#opened.entries;
+    if (begun?.kind === "begun" && begun.history !== undefined) {
+      run.conversation.recall(begun.history);
+    }
     // What listeners refused is refused again.
     const inside = new InsideRefusals(this.#opened.entries);
     run.core.session.on("*", (given) => {

@@ -1,21 +1,19 @@
 // The record of one run, as the kernel uses it: see tape-entries.ts for how it moves.
 import {
   RunError,
-  type AppEvent,
   type EvaluateOptions,
   type EvaluationFailure,
   type Prompt,
   type PromptOverride,
   type RunFacts,
 } from "@proviso/core";
-import { isFrameworkEventType } from "@proviso/core/internal";
 import type { World } from "../environment.ts";
 import { spent } from "../failing.ts";
 import { abortedFailure, errorOf, type Failure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
 import type { Run, Setup } from "../run.ts";
 import type { SessionCore } from "../session/session-core.ts";
-import { begunEntry, giveHistory } from "./begun.ts";
+import { begunEntry } from "./begun.ts";
 import type { EvaluationOutcome, Tape } from "./contract.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
 import { runError } from "./fault.ts";
@@ -89,17 +87,18 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
       if (begun.kind === "begun" && begun.prompt !== promptName) {
         this.diverge({ what: "prompt", path: "prompt", recorded: begun.prompt, now: promptName });
       }
-      if (this.isReplay) giveHistory(run, begun);
+      if (this.isReplay && begun.kind === "begun" && begun.history !== undefined) {
+        run.conversation.recall(begun.history);
+      }
     } else {
       const session = this.#session as RecordedSession;
       // The evaluation began when its tape was opened.
       this.appendAt(run.evaluationId, begunEntry(run, session, this.#options, this.foundOverride));
     }
-    this.#stopListening = run.core.session.on("*", (event) => {
-      if (isFrameworkEventType(event.type) || this.delivering.has(event) || !this.isLive) return;
+    this.#stopListening = run.core.watchDispatch((event) => {
       // The time of the run does not move with what the application does.
-      if (this.fault !== undefined) return;
-      this.keepDispatched(run.evaluationId, run.redact(event as AppEvent));
+      if (!this.isLive || this.fault !== undefined) return;
+      this.keepDispatched(run.evaluationId, run.redact(event));
     });
   }
 
