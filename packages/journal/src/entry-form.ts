@@ -27,6 +27,7 @@ const forms: Readonly<Record<EntryContent["kind"], (entry: Fields) => boolean>> 
   delta: ({ text }) => isText(text),
   answered: ({ answer }) => isRecord(answer) && (answer["failure"] !== undefined || isMessage(answer["message"])),
   waited: always,
+  attempt: always,
   drew: always,
   lasting: always,
   started: ({ callId }) => isText(callId),

@@ -23,6 +23,7 @@ import type { ModelDelta } from "@proviso/core/provider";
 import type { World } from "../environment.ts";
 import type { Failure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
+import type { Attempts } from "../routing/begin-again.ts";
 import type { SessionCore } from "../session/session-core.ts";
 import type { PendingEvent, Transaction, TransactionOptions } from "../transactions/transaction.ts";
 import type { CallKey } from "../tools/idempotency-key.ts";
@@ -154,6 +155,12 @@ export interface Tape<Run> extends TapeNumbers {
   dispatched(run: Run, pending: PendingEvent): boolean;
   /** Application's events that a call had dispatched are undone with it. */
   undone(run: Run, events: readonly PendingEvent[]): void;
+  /** Whether the recorded evaluation might have begun again with another model. */
+  readonly hasAttempts: boolean;
+  /** Returns the attempts as the record has them, and these beyond it. */
+  attempts(given: Attempts): Attempts;
+  /** An attempt after which the evaluation may begin again is about to begin. */
+  beginAttempt(run: Run): void;
   /**
    * Ends the attempt of an evaluation that may begin again, where calls are about to begin that may change what outlives the
    * process. undefined: they do not.

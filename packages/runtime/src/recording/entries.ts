@@ -177,6 +177,10 @@ export type EntryContent =
       readonly value?: unknown;
     }
   | {
+      /** From here on the evaluation may begin again with another model: what calls dispatch is delivered when it does not. */
+      readonly kind: "attempt";
+    }
+  | {
       readonly kind: "drew";
       /** An id, a random number, or a price. */
       readonly value?: unknown;

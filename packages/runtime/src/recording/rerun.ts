@@ -17,7 +17,9 @@ import { isFrameworkEventType, toJsonValue } from "@proviso/core/internal";
 import type { World } from "../environment.ts";
 import type { Run } from "../run.ts";
 import type { SessionCore, UnnumberedEvent } from "../session/session-core.ts";
+import type { Attempts } from "../routing/begin-again.ts";
 import { answerAgain } from "./answers.ts";
+import { RecordedAttempts } from "./attempts.ts";
 import { RequestHashes } from "./asked.ts";
 import { callAround, recordedCalls, lastText, RecordedCalls, type CallDifference } from "./calls-again.ts";
 import type {
@@ -54,6 +56,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
   /** The key of the last request of an evaluation inside a call, by the evaluation. */
   readonly #keys = new Map<string, string>();
   readonly #dispatched = new Map<string, unknown[]>();
+  readonly #counted = new WeakSet<object>();
   readonly #ended = new Map<string, ToolInvoked>();
   #now: number;
   #found: CallDifference | undefined;
@@ -203,7 +206,14 @@ export class Rerun extends ReadTape implements Tape<Run> {
 
   undone(): void {}
 
+  attempts(): Attempts {
+    return new RecordedAttempts(this.#opened.entries);
+  }
+
   dispatched(run: Run, { event, callId }: PendingEvent): boolean {
+    // In an attempt they count once more when it does.
+    if (this.#counted.has(event)) return true;
+    this.#counted.add(event);
     const key = `${run.turn} ${callId}`;
     const before = this.#dispatched.get(key) ?? [];
     this.#dispatched.set(key, [...before, toJsonValue(run.redact(event))?.value]);

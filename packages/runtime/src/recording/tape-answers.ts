@@ -1,12 +1,14 @@
 // What comes from outside of a recorded evaluation: answers of the model, ends of waits, texts of checkers, prices.
 import type { ModelFailure, ModelResponse, ToolCall } from "@proviso/core";
 import type { Run } from "../run.ts";
+import type { Attempts } from "../routing/begin-again.ts";
 import { answerAgain, recordedAnswer, storedAnswer } from "./answers.ts";
 import { AskedContent, RequestHashes, type NewInRequest } from "./asked.ts";
+import { hasAttempts, KeptAttempts } from "./attempts.ts";
 import type { AgentTurn, RecordedRequest } from "./contract.ts";
 import { deltaOf, keptDeltas } from "./deltas.ts";
 import { EffectRecord } from "./effects.ts";
-import type { EntryOf } from "./entries.ts";
+import type { EntryOf, JournalEntry } from "./entries.ts";
 import { assertMayBegin, keptTurn, producedIn, stoppedTurn } from "./kept-turn.ts";
 import { TapeEvents } from "./tape-events.ts";
 
@@ -26,6 +28,8 @@ export class TapeAnswers extends TapeEvents {
   /** Takes the deltas of that turn; undefined: it is not streamed. */
   protected onDelta: RecordedRequest["onDelta"];
   readonly #hashes = new RequestHashes();
+  /** The last answer of a model that came from the record. */
+  #lastAnswer: ModelResponse | undefined;
 
   async answer(run: Run, of: RecordedRequest): Promise<ModelResponse | ModelFailure> {
     this.assertNoFault();
@@ -127,9 +131,26 @@ export class TapeAnswers extends TapeEvents {
     return this.diverge({ what: "missing", path: "", recorded: undefined, now: `an answer in turn ${run.turn}` });
   }
 
+  get hasAttempts(): boolean {
+    return hasAttempts(this.opened.entries);
+  }
+
+  attempts(given: Attempts): Attempts {
+    const kept = (): JournalEntry | undefined => (this.isLive ? undefined : this.prefix.peek());
+    const lastAnswer = (): ModelResponse | undefined => this.#lastAnswer;
+    return new KeptAttempts(given, kept, lastAnswer);
+  }
+
+  beginAttempt(run: Run): void {
+    if (!this.isLive && this.prefix.take("attempt") !== undefined) return;
+    this.goLive();
+    this.append(run.evaluationId, { kind: "attempt" });
+  }
+
   /** What a service keeps for itself in an answer is of no use to another one. */
   async #answerFrom(run: Run, entry: EntryOf<"answered">): Promise<ModelResponse | ModelFailure> {
     const answer = await answerAgain(run, entry.answer);
+    if (answer.failure === undefined) this.#lastAnswer = answer;
     const [begun] = this.opened.entries;
     if (answer.failure !== undefined || !this.isAdopted(entry)) return answer;
     if (begun?.kind !== "begun" || begun.adapter === run.adapter.name) return answer;

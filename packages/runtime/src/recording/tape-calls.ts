@@ -45,7 +45,7 @@ export class TapeCalls extends TapeAnswers {
     if (this.prefix.isEmpty()) this.goLiveUnlessEnded();
     else this.prefix.passResumption();
     if (kept === undefined || kept.answers.includes(undefined)) {
-      if (this.isReplay) this.#suspendedAgain(delivery);
+      if (this.isReplay) await this.#suspendedAgain(run, delivery);
       if (this.prefix.peek() === undefined) this.goLive();
       else
         this.diverge({
@@ -88,7 +88,7 @@ export class TapeCalls extends TapeAnswers {
   }
 
   /** A replay ends where the run was suspended. */
-  #suspendedAgain(delivery: Delivery): void {
+  async #suspendedAgain(run: Run, delivery: Delivery): Promise<void> {
     const rest = this.prefix.entries.slice(this.prefix.at);
     const suspended = rest.find((entry) => entry.kind === "suspended");
     if (suspended === undefined) return;
@@ -96,6 +96,8 @@ export class TapeCalls extends TapeAnswers {
     const own = { ...delivery, dispatches };
     for (const entry of rest) {
       delivery.timed(entry.at);
+      // What calls of the attempt dispatched counts before the evaluation ends.
+      if (entry.kind === "suspended") await run.endAttempt?.();
       const isUndone = entry.kind === "event" && (entry.evaluationId !== this.evaluationId || "callId" in entry.event);
       if (isUndone && entry.event.type !== "run.suspended") emitUndone(entry, own);
       else emitEntry(entry, own);
