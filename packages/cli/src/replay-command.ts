@@ -13,7 +13,10 @@ import type { World } from "./world.ts";
  * @throws {UsageError} for a journal that cannot be read, a prompt that is not there, and where the journal is not
  * installed.
  */
-export async function replayCommand({ ids: [id = "", reference = ""], path, isJson }: RunsRequest, world: World) {
+export async function replayCommand(
+  { ids: [id = "", reference = ""], path, isJson, runsTools }: RunsRequest,
+  world: World,
+) {
   const packages = ["@proviso/journal", "@proviso/runtime"];
   const loading = Promise.all([
     import("@proviso/journal"),
@@ -28,7 +31,7 @@ export async function replayCommand({ ids: [id = "", reference = ""], path, isJs
   try {
     const store = entry.isDirectory() ? stores.folderStore(at) : stores.sqliteStore(at, { durability: "read-only" });
     await using journal = createJournal(store);
-    const { response, failure, events } = await replay(template, journal.replay(id));
+    const { response, failure, events } = await replay(template, journal.replay(id, { tools: runsTools ? "run" : "recorded" }));
     const outcome = response === undefined ? `failed: ${failure?.message ?? ""}` : "executed";
     const same = {
       runId: id,

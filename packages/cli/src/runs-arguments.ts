@@ -8,11 +8,15 @@ export const runsHelp = `proviso runs <command>: the runs that a journal holds
   show RUN         what a run did, line by line, and what it came to
   diff RUN RUN     the step at which two runs part; exits 1 where they do
   replay RUN PROMPT    a recorded run through the code of today: file.ts, file.ts#name or file.md; no model is asked, no
-                   tool runs; exits 1 at the first difference
+                   tool runs unless --tools says so; exits 1 at the first difference
 
   --runs PATH      the journal: a file or a folder. Default .proviso/runs.db
   --json           one JSON document instead of lines
   --help
+
+For replay:
+  --tools WHICH    recorded (default): calls are answered from the record; run: tools and policies run again, and have to
+                   come to the same. What they do outside of the session is done again
 
 For list:
   --text TEXT      part of a name, an id, an error's message or the answer
@@ -30,6 +34,8 @@ const commands = ["list", "show", "diff", "replay"] as const;
 const statuses = ["running", "executed", "failed", "stopped"] as const;
 const orders = ["newest", "oldest", "slowest", "costliest"] as const;
 
+const replayedTools = ["recorded", "run"] as const;
+
 /** What a command line asks for. */
 export interface RunsRequest {
   readonly command: (typeof commands)[number];
@@ -37,6 +43,8 @@ export interface RunsRequest {
   /** undefined: that of the config. */
   readonly path: string | undefined;
   readonly isJson: boolean;
+  /** Whether a replay runs tools and policies again. */
+  readonly runsTools: boolean;
   readonly query: RunQuery;
 }
 
@@ -52,7 +60,7 @@ const forList = {
   order: text,
   limit: text,
 } as const;
-const options = { ...forAll, ...forList };
+const options = { ...forAll, ...forList, tools: text };
 
 /** @throws {UsageError} for an unknown command, flag or value, and for too many or too few arguments. */
 export function readRunsArguments(args: readonly string[]): RunsRequest | "help" {
@@ -73,6 +81,8 @@ export function readRunsArguments(args: readonly string[]): RunsRequest | "help"
   const { status, order, limit, prompt: promptName, session: sessionId } = values;
   const others = Object.keys(values).find((given) => Object.hasOwn(forList, given));
   if (command !== "list" && others !== undefined) throw new UsageError(`--${others} is for runs list`);
+  if (command !== "replay" && values.tools !== undefined) throw new UsageError("--tools is for runs replay");
+  const tools = values.tools === undefined ? "recorded" : oneOf("--tools takes", values.tools, replayedTools);
   const query: RunQuery = {
     text: values.text,
     promptName,
@@ -84,5 +94,5 @@ export function readRunsArguments(args: readonly string[]): RunsRequest | "help"
     order: order === undefined ? undefined : oneOf("--order takes", order, orders),
     limit: limit === undefined ? undefined : wholeNumber("--limit", limit, 1, 500),
   };
-  return { command, ids, path: values.runs, isJson: values.json === true, query };
+  return { command, ids, path: values.runs, isJson: values.json === true, runsTools: tools === "run", query };
 }

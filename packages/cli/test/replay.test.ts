@@ -1,7 +1,11 @@
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { RunJson } from "@proviso/cli";
+import { sqliteJournal } from "@proviso/journal/node";
+import { modelAdapter } from "@proviso/runtime";
+import { scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
+import { shop } from "./processes/shop.ts";
 import { inProcess, project, run, without } from "./support.ts";
 
 /** A project with one recorded run of hello.prompt.md. */
@@ -45,6 +49,27 @@ test.each(["runs.db", "kept/"])(
     expect(await contents()).toEqual(before);
   },
 );
+
+test("CLI-7 RPL-3 runs replay --tools run runs the tools again, and names the call that comes to something else", async () => {
+  const folder = await project();
+  const journal = sqliteJournal(join(folder, "runs.db"));
+  const call = { toolCalls: [{ name: "price", arguments: { net: 10 } }] };
+  await modelAdapter(scriptedModel([call, { text: "20." }])).evaluate(shop.bind(), { run: journal.run("x") });
+  await journal.close();
+  const module = join(import.meta.dirname, "processes", "shop.ts");
+  const args = ["runs", "replay", "x", `${module}#shop`, "--runs", "runs.db"];
+  const rerun = [...args, "--tools", "run"];
+  expect(await run(folder, rerun)).toMatchObject({ code: 0, stdout: expect.stringContaining("The same for all") });
+  expect(await run(folder, args, { SHOP_RATE: "3" })).toMatchObject({ code: 0 });
+  const parted = await run(folder, rerun, { SHOP_RATE: "3" });
+  expect([parted.code, parted.stdout]).toEqual([1, expect.stringContaining("price: result.value was 20 and is 30")]);
+  for (const [given, says] of [
+    [["runs", "replay", "x", "shop.ts", "--tools", "ran"], "--tools takes recorded, run, not ran"],
+    [["runs", "list", "--tools", "run"], "--tools is for runs replay"],
+  ] as const) {
+    expect(await inProcess(folder, given)).toMatchObject({ code: 2, stderr: expect.stringContaining(says) });
+  }
+});
 
 test("CLI-7 CLI-1 a replay of a run that is not there exits 1, and one that cannot begin 2", async () => {
   const { folder } = await recordedProject("runs.db");

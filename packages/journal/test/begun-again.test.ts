@@ -3,6 +3,7 @@ import { definePrompt, defineTool } from "@proviso/core";
 import { createJournal, memoryJournal, type Journal, type JournalEntry } from "@proviso/journal";
 import { bodyOf, frameSum, memoryStore } from "@proviso/journal/internal";
 import { sqliteJournal } from "@proviso/journal/node";
+import { replay } from "@proviso/journal/testing";
 import { SqliteDatabase, sqliteResource } from "@proviso/node";
 import { createSession, modelAdapter } from "@proviso/runtime";
 import { fallback } from "@proviso/runtime/routing";
@@ -50,6 +51,9 @@ const noting = (name: string, answer: string) => {
 const chain = (answer = "no JSON") =>
   fallback([noting("first", answer), noting("second", '{"sum":2}')], { on: ["output"] });
 
+const isRestart = (entry: JournalEntry | undefined): boolean =>
+  entry?.kind === "event" && entry.event.type === "evaluation.restarted";
+
 async function cutOff(entries: readonly JournalEntry[], count: number): Promise<Journal> {
   const store = memoryStore();
   const of = { run: "r", first: 0, body: bodyOf(1, entries.slice(0, count)) };
@@ -80,6 +84,46 @@ describe("an evaluation that begins again", () => {
       const response = await chain(answer).evaluate(prompt, options);
       expect(response.output, `${count}`).toEqual(output);
       expect(later.get(notes), `${count}`).toEqual(session.get(notes));
+    }
+  });
+
+  it.each(["recorded", "run"] as const)("RPL-1 RPL-3 replays without its adapters, tools %s", async (tools) => {
+    for (const answer of ["no JSON", '{"sum":1}']) {
+      const journal = memoryJournal();
+      const session = createSession({ id: "s" });
+      const live = heard(session);
+      await chain(answer).evaluate(prompt, { run: journal.run("r"), session });
+      const replayed = await replay(prompt, journal.replay("r", { tools }));
+      expect(replayed.events.map((event) => JSON.stringify(event))).toEqual(live.map((event) => JSON.stringify(event)));
+      expect(JSON.stringify(replayed.session)).toBe(JSON.stringify(session));
+    }
+  });
+
+  it("RTE-14 RSM-2 goes on with the model that it went on with, whatever the order, and whoever answered before", async () => {
+    // The first one refuses, so that the second one answers with what does not parse: then it is the first one's turn.
+    const refusing = { failure: "throttle", kind: "overloaded", message: "Later." } as const;
+    const chainOf = (steps: readonly ScriptedStep[], isFirst: boolean) => {
+      const model = (name: string, own: readonly ScriptedStep[]) =>
+        modelAdapter({ ...scriptedModel(own), name, model: name }, { throttle: { maxAttempts: 1 } });
+      const [first, second] = [model("first", steps), model("second", [{ text: "no JSON" }])];
+      return fallback([first, second], {
+        on: ["output", "overloaded"],
+        breaker: false,
+        order: (candidates) => (isFirst ? candidates : candidates.toReversed()),
+      });
+    };
+    const journal = memoryJournal();
+    const whole = await chainOf([refusing, { text: '{"sum":3}' }], true).evaluate(prompt, { run: journal.run("r") });
+    expect(whole.output).toEqual({ sum: 3 });
+    const entries = await listed(journal.entries("r"));
+    const restarted = entries.findIndex(({ kind }, at) => kind === "event" && isRestart(entries[at]));
+    const again = restarted + 1 + entries.slice(restarted).findIndex(({ kind }) => kind === "asked");
+    for (const isFirst of [true, false]) {
+      const cut = await cutOff(entries, again);
+      const response = await chainOf([{ text: '{"sum":4}' }], isFirst).evaluate(prompt, {
+        run: cut.run("r", { takeOver: true }),
+      });
+      expect(response.output).toEqual({ sum: 4 });
     }
   });
 

@@ -282,3 +282,79 @@ it("RPL-3 an unknown mode is refused", () => {
     'replay: tools must be "recorded" or "run", not "walk".',
   );
 });
+
+/** A tool that evaluates, whose inner model makes ids up, and that returns its own key. */
+function nesting(done: string[] = []) {
+  const inner = promptOf([noteTool(done)]);
+  return defineTool({
+    name: "nest",
+    description: "Evaluates.",
+    input: z.object({ text: z.string() }),
+    transactional: true,
+    async execute({ text }, { evaluate, idempotencyKey }) {
+      done.push(text);
+      return `${(await evaluate(inner)).text} ${idempotencyKey}`;
+    },
+  });
+}
+
+it("RPL-3 FRK-5 the kept calls of a fork run again, with the keys and the decisions that they had", async () => {
+  const wait = definePolicy({
+    name: "wait",
+    check: ({ tool: { name }, input }) => (name === "note" && JSON.stringify(input).includes("three") ? suspend("?") : allow()),
+  });
+  const twice: ScriptedStep = {
+    toolCalls: [
+      { id: "", name: "note", arguments: { text: "one" } },
+      { id: "", name: "note", arguments: { text: "two" } },
+    ],
+  };
+  const inside: readonly ScriptedStep[] = [call("nest", { text: "in" }), twice, { text: "Nested." }];
+  const { journal, outcome } = await recorded(promptOf([nesting(), noteTool([])], [wait]), [
+    ...inside,
+    call("note", { text: "three" }),
+  ]);
+  if (!(outcome instanceof RunError)) throw new Error("It waits.");
+  await journal.resolve(outcome.pending?.token ?? "", allow());
+  const prompt = (done: string[]) => promptOf([nesting(done), noteTool(done)], [wait]);
+  const last = modelAdapter(scriptedModel([{ text: "Done." }]));
+  expect((await last.evaluate(prompt([]), { run: journal.run("r") })).text).toBe("Done.");
+  const forked = modelAdapter(scriptedModel([{ text: "Forked." }]));
+  expect((await forked.evaluate(prompt([]), { run: journal.fork("r", { at: 4, id: "f" }) })).text).toBe("Forked.");
+  for (const [id, text] of [["r", "Done."], ["f", "Forked."]] as const) {
+    const done: string[] = [];
+    expect((await replay(prompt(done), journal.replay(id, { tools: "run" }))).response?.text).toBe(text);
+    expect(done.map((each) => each.split(" ")[0])).toEqual(["in", "one", "two", "three"]);
+  }
+});
+
+it("RPL-3 what a listener refused inside a call is refused again there", async () => {
+  const session = createSession();
+  session.on("tool.invoked", ({ name, result, parent }) => {
+    if (parent !== undefined && name === "note" && result.success) throw new Error("Not inside.");
+  });
+  const steps = [call("nest", { text: "in" }), call("note", { text: "one" }), { text: "Refused." }, { text: "Done." }];
+  const { journal } = await recorded(promptOf([nesting()]), steps, { session });
+  const { session: again, response } = await replay(promptOf([nesting()]), journal.replay("r", { tools: "run" }));
+  expect(response?.text).toBe("Done.");
+  expect(again.get(notes)).toEqual(session.get(notes));
+});
+
+it("RPL-3 RPL-7 a call that a limit stopped is answered from the record, whatever policies there are", async () => {
+  const stopping = new AbortController();
+  const change = definePolicy({ name: "change", check: () => allow({ text: "changed" }) });
+  const stop = defineTool({
+    name: "stop",
+    description: "Stops.",
+    input: z.object({ text: z.string() }),
+    execute: (_, { signal }) => {
+      stopping.abort(new Error("Enough."));
+      return new Promise((resolve) => signal.addEventListener("abort", () => resolve("late")));
+    },
+  });
+  const prompt = promptOf([stop, noteTool([])], [change]);
+  const steps = [call("note", { text: "one" }), call("stop", { text: "now" })];
+  const { journal, outcome } = await recorded(prompt, steps, { signal: stopping.signal });
+  const { failure } = await replay(prompt, journal.replay("r", { tools: "run" }));
+  expect(failure?.message).toBe((outcome as Error).message);
+});

@@ -1,4 +1,5 @@
-import { RunError } from "@proviso/core";
+import { RunError, type ModelProvider } from "@proviso/core";
+import { textPrompt } from "@proviso/core/internal";
 import { createJournal, memoryJournal } from "@proviso/journal";
 import { memoryStore } from "@proviso/journal/internal";
 import { replay } from "@proviso/journal/testing";
@@ -139,5 +140,30 @@ describe("a run of a journal", () => {
       expect(replayed.response?.text, `cut at ${cut}`).toBe("Done.");
       expect(replayed.session.get(notes)).toEqual(after.get(notes));
     }
+  });
+
+  it("RPL-7 an answer that comes after a limit, or after the end, is in no record", async () => {
+    const journal = memoryJournal();
+    let answer: (() => void) | undefined;
+    const stopping = new AbortController();
+    const model = scriptedModel([]);
+    const late: ModelProvider = {
+      ...model,
+      // It does not look at the signal.
+      generate: () =>
+        new Promise((resolve) => {
+          const message = { role: "assistant", text: "Late.", toolCalls: [] } as const;
+          answer = () => resolve({ message, finishReason: "stop" });
+          stopping.abort(new Error("Enough."));
+          setTimeout(() => answer?.(), 1);
+        }),
+    };
+    const failing = modelAdapter(late).evaluate("Hello.", { run: journal.run("r1"), signal: stopping.signal });
+    const message = await failing.catch((error: Error) => error.message);
+    await new Promise((resolve) => void setTimeout(resolve, 10));
+    const kinds = (await listed(journal.entries("r1"))).map(({ kind }) => kind);
+    expect(kinds).not.toContain("answered");
+    expect(kinds.at(-1)).toBe("ended");
+    expect((await replay(textPrompt("Hello."), journal.replay("r1"))).failure?.message).toBe(message);
   });
 });

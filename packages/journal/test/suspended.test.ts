@@ -21,6 +21,7 @@ import {
 import { createJournal, memoryJournal, type Journal } from "@proviso/journal";
 import { bodyOf, frameSum, memoryStore } from "@proviso/journal/internal";
 import { sqliteJournal } from "@proviso/journal/node";
+import { replay } from "@proviso/journal/testing";
 import { createSession, modelAdapter } from "@proviso/runtime";
 import { fakeClock, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import { join } from "node:path";
@@ -439,3 +440,21 @@ describe("a run that waits for a decision", () => {
     expect([...denied.done, ...none.done, ...later.done]).toEqual([]);
   });
 });
+
+it("SUS-1 RPL-7 an error that waits has the messages of the turns before, wherever in its turn the call is", async () => {
+  const first = definePolicy({ name: "first", check: ({ input }) => waitsFor(input, "a") });
+  for (const calls of [["a"], ["a", "b"], ["b", "a"], ["b", "a", "b"]]) {
+    const journal = memoryJournal();
+    const toolCalls = calls.map((order) => ({ name: "refund", arguments: { order, cents: 1 } }));
+    const prompt = desk([], [first]);
+    const adapter = modelAdapter(scriptedModel([{ toolCalls }]));
+    const error = await adapter.evaluate(prompt, { run: journal.run("r") }).catch((cause: unknown) => cause as RunError);
+    expect((error as RunError).messages.map(({ role }) => role)).toEqual(["user"]);
+    const { failure } = await replay(prompt, journal.replay("r"));
+    expect((failure as RunError).messages).toEqual((error as RunError).messages);
+    expect((failure as RunError).toolResults).toEqual((error as RunError).toolResults);
+  }
+});
+
+const waitsFor = (input: unknown, order: string): PolicyDecision =>
+  JSON.stringify(input).includes(`"${order}"`) ? suspend("May it?") : allow();

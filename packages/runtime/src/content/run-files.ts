@@ -34,6 +34,15 @@ export function openRunFiles(run: Run): RunFiles {
     if (sendsNothing) return;
     for (const file of storedFilesIn(message)) await bytesBehind(file, blobs(), ` of messages[${index}]`);
   };
+  /** Loads the bytes of a request; what steps of a record have referred to may be nowhere. */
+  const loadAll = async (messages: readonly Message[]): Promise<void> => {
+    try {
+      for (const [index, message] of messages.entries()) if (message.files !== undefined) await load(message, index);
+    } catch (error) {
+      run.tape?.lost(error);
+      throw error;
+    }
+  };
   const files: RunFiles = {
     made,
     async rendered(rendered) {
@@ -67,9 +76,7 @@ export function openRunFiles(run: Run): RunFiles {
       return isFailure(sent) ? sent : undefined;
     },
     async prepare(request, by) {
-      for (const [index, message] of request.messages.entries()) {
-        if (message.files !== undefined) await load(message, index);
-      }
+      await loadAll(request.messages);
       const messages = sendsNothing ? request.messages : messagesForAny(request.messages, by);
       if (isFailure(messages)) return messages;
       const prepared = { ...request, messages, bytesOf: bytesFor(messages) };

@@ -201,6 +201,8 @@ export interface Tape<Run> extends TapeNumbers {
   suspend(run: Run, question: PolicyQuestion, later: Suspension): void;
   /** @throws the fault that the evaluation ends with. */
   assertNoFault(): void;
+  /** Something is not there. @throws {TapeFault} "state" where steps of the record rest on it: the run goes on when it is. */
+  lost(why: unknown): void;
   /** The fault that the evaluation ends with, whatever it comes to; undefined: there is none. */
   error(run: Run): EvaluationFailure | undefined;
   /** A call has succeeded: it counts, or will when its transaction has ended. */

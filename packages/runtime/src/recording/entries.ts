@@ -176,10 +176,8 @@ export type EntryContent =
       /** What came of the wait; left out: nothing. */
       readonly value?: unknown;
     }
-  | {
-      /** From here on the evaluation may begin again with another model: what calls dispatch is delivered when it does not. */
-      readonly kind: "attempt";
-    }
+  /** From here on the evaluation may begin again with another model. */
+  | { readonly kind: "attempt" }
   | {
       readonly kind: "drew";
       /** An id, a random number, or a price. */

@@ -1,5 +1,7 @@
 // What a record has of what came from outside, for an evaluation that runs its calls again.
-import { requestOfKey } from "./asked.ts";
+import type { ModelRequest } from "@proviso/core";
+import type { Run } from "../run.ts";
+import { RequestHashes, requestOfKey } from "./asked.ts";
 import type { EntryOf, JournalEntry } from "./entries.ts";
 
 /** Each list has what comes next at its end. */
@@ -46,4 +48,32 @@ export function queuesOf(entries: readonly JournalEntry[]): Queues {
 /** Takes what is next; undefined: nothing is left. */
 export function taken<T>(queue: T[]): T | undefined {
   return queue.pop();
+}
+
+/** The answers of evaluations inside calls, each for the request that it was given to. */
+export class InsideAnswers {
+  readonly #queues: Queues["inside"];
+  readonly #hashes = new RequestHashes();
+  /** The key of the last request, by the evaluation. */
+  readonly #keys = new Map<string, string>();
+
+  constructor(queues: Queues["inside"]) {
+    this.#queues = queues;
+  }
+
+  /** Takes the answer to a request; undefined: the record has none. */
+  next(run: Run, request: ModelRequest | undefined): EntryOf<"answered"> | undefined {
+    this.#hashes.of(run, request);
+    this.#keys.set(run.evaluationId, this.#hashes.key(run)?.request ?? "");
+    return this.#queueOf(run)?.pop();
+  }
+
+  /** The answer that the last request would be given next. */
+  peek(run: Run): EntryOf<"answered"> | undefined {
+    return this.#queueOf(run)?.at(-1);
+  }
+
+  #queueOf({ evaluationId }: Run): EntryOf<"answered">[] | undefined {
+    return this.#queues.get(this.#keys.get(evaluationId) ?? "");
+  }
 }

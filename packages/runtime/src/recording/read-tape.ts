@@ -3,7 +3,8 @@ import type { Blobs, RunFacts } from "@proviso/core";
 import type { World } from "../environment.ts";
 import type { Failure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
-import { hasAttempts } from "./attempts.ts";
+import type { Attempts } from "../routing/begin-again.ts";
+import { hasAttempts, RecordedAttempts } from "./attempts.ts";
 import type { EvaluationOutcome } from "./contract.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
 
@@ -18,6 +19,7 @@ export class ReadTape {
   readonly signal: AbortSignal;
   readonly blobs: Blobs | undefined;
   readonly hasAttempts: boolean;
+  protected readonly opened: OpenedSource;
 
   constructor(source: RunSource, opened: OpenedSource, { clock }: World) {
     this.runId = source.id;
@@ -26,6 +28,7 @@ export class ReadTape {
     this.evaluationId = opened.entries[0]?.evaluationId ?? "";
     this.signal = source.signal;
     this.blobs = source.blobs;
+    this.opened = opened;
     this.hasAttempts = hasAttempts(opened.entries);
   }
 
@@ -35,7 +38,13 @@ export class ReadTape {
     return limits;
   }
 
+  attempts(): Attempts {
+    return new RecordedAttempts(this.opened.entries);
+  }
+
   beginAttempt(): void {}
+
+  undone(): void {}
 
   endingAttempt(): undefined {
     return undefined;
@@ -60,6 +69,8 @@ export class ReadTape {
   }
 
   assertNoFault(): void {}
+
+  lost(): void {}
 
   error(): undefined {
     return undefined;

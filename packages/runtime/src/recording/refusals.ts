@@ -1,6 +1,7 @@
-// What listeners refused of calls inside other calls: it is refused again where those run again.
+// What listeners refused of calls: it is refused again where those run again.
 import type { FrameworkEvent, ToolInvoked } from "@proviso/core";
-import { canonicalJson } from "@proviso/core/internal";
+import { canonicalJson, isFrameworkEventType } from "@proviso/core/internal";
+import type { Run } from "../run.ts";
 import type { JournalEntry } from "./entries.ts";
 
 /** Finds the call of the run's own evaluation that an event belongs to, in the order of events. */
@@ -33,7 +34,7 @@ class Around {
 type Refusal = string | undefined;
 
 /** The successes of calls inside other calls, in their order, by what they were. */
-export class InsideRefusals {
+class InsideRefusals {
   readonly #successes = new Map<string, { refusal: Refusal }[]>();
   readonly #around: Around;
 
@@ -70,4 +71,21 @@ export class InsideRefusals {
 
 function keyOf(call: string, { name, params }: ToolInvoked): string {
   return canonicalJson([call, name, params]);
+}
+
+/** Refuses, in an evaluation that runs calls again, what listeners had refused. `refusalOf`: why, of its own calls. */
+export function refuseAgain(
+  { core, evaluationId }: Run,
+  entries: readonly JournalEntry[],
+  refusalOf: (turn: number, callId: string) => Refusal,
+): void {
+  const inside = new InsideRefusals(entries);
+  core.session.on("*", (given) => {
+    if (!isFrameworkEventType(given.type)) return;
+    const event = given as FrameworkEvent;
+    const isOwn = event.evaluationId === evaluationId && event.type === "tool.invoked" && event.result.success;
+    const within = inside.of(event);
+    const refusal = isOwn ? refusalOf(event.turn, event.callId) : within;
+    if (refusal !== undefined) throw new Error(refusal.replace(/^.*? could not be recorded: /s, ""));
+  });
 }

@@ -3,7 +3,6 @@
 import type {
   EvaluateOptions,
   EvaluationFailure,
-  FrameworkEvent,
   ModelFailure,
   ModelResponse,
   PolicyDecision,
@@ -13,14 +12,11 @@ import type {
   ToolCall,
   ToolInvoked,
 } from "@proviso/core";
-import { isFrameworkEventType, toJsonValue } from "@proviso/core/internal";
+import { toJsonValue } from "@proviso/core/internal";
 import type { World } from "../environment.ts";
 import type { Run } from "../run.ts";
 import type { SessionCore, UnnumberedEvent } from "../session/session-core.ts";
-import type { Attempts } from "../routing/begin-again.ts";
 import { answerAgain } from "./answers.ts";
-import { RecordedAttempts } from "./attempts.ts";
-import { RequestHashes } from "./asked.ts";
 import { callAround, recordedCalls, lastText, RecordedCalls, type CallDifference } from "./calls-again.ts";
 import type {
   HandlerParts,
@@ -35,8 +31,8 @@ import { Decisions } from "./decisions.ts";
 import type { Difference, EntryOf } from "./entries.ts";
 import { TapeFault } from "./fault.ts";
 import { ReadTape } from "./read-tape.ts";
-import { InsideRefusals } from "./refusals.ts";
-import { queuesOf, taken, type Queues } from "./queues.ts";
+import { refuseAgain } from "./refusals.ts";
+import { InsideAnswers, queuesOf, taken, type Queues } from "./queues.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
 import type { PendingEvent } from "../transactions/transaction.ts";
 import { recordedSession } from "./session.ts";
@@ -46,15 +42,12 @@ export type EvaluateAgain = (tape: Tape<Run>) => Promise<unknown>;
 
 /** The record of a run for an evaluation that runs its calls again. It appends nothing. */
 export class Rerun extends ReadTape implements Tape<Run> {
-  readonly #opened: OpenedSource;
   readonly #world: World;
   readonly #evaluate: EvaluateAgain;
   readonly #recorded: RecordedCalls;
   readonly #queues: Queues;
   readonly #decisions: Decisions;
-  readonly #hashes = new RequestHashes();
-  /** The key of the last request of an evaluation inside a call, by the evaluation. */
-  readonly #keys = new Map<string, string>();
+  readonly #inside: InsideAnswers;
   readonly #dispatched = new Map<string, unknown[]>();
   readonly #counted = new WeakSet<object>();
   readonly #ended = new Map<string, ToolInvoked>();
@@ -74,11 +67,11 @@ export class Rerun extends ReadTape implements Tape<Run> {
 
   constructor(source: RunSource, opened: OpenedSource, world: World, evaluate: EvaluateAgain) {
     super(source, opened, world);
-    this.#opened = opened;
     this.#world = world;
     this.#evaluate = evaluate;
     this.#recorded = new RecordedCalls(opened.entries);
     this.#queues = queuesOf(opened.entries);
+    this.#inside = new InsideAnswers(this.#queues.inside);
     this.#now = opened.entries[0]?.at ?? 0;
     this.#decisions = new Decisions(source.id, opened.suspended ?? [], () => this.#now);
   }
@@ -141,35 +134,26 @@ export class Rerun extends ReadTape implements Tape<Run> {
 
   openSession({ policies }: EvaluateOptions, prompt: Prompt): SessionCore {
     const of = { mode: "run", runId: this.runId, newId: this.#world.newId } as const;
-    return recordedSession(this.#opened.entries[0], { policies }, prompt, of).core;
+    return recordedSession(this.opened.entries[0], { policies }, prompt, of).core;
   }
 
   async override(): Promise<PromptOverride | undefined> {
-    const { entries } = this.#opened;
+    const { entries } = this.opened;
     const begun = entries.findLast((entry) => entry.kind === "adopted") ?? entries[0];
     return begun?.kind === "begun" || begun?.kind === "adopted" ? begun.override : undefined;
   }
 
   begin(run: Run): void {
     if (run.nesting !== undefined) return;
-    const [begun] = this.#opened.entries;
+    const [begun] = this.opened.entries;
     if (begun?.kind === "begun" && begun.history !== undefined) {
       run.conversation.recall(begun.history);
     }
-    // What listeners refused is refused again.
-    const inside = new InsideRefusals(this.#opened.entries);
-    run.core.session.on("*", (given) => {
-      if (!isFrameworkEventType(given.type)) return;
-      const event = given as FrameworkEvent;
-      const isOwn = event.evaluationId === this.evaluationId && event.type === "tool.invoked" && event.result.success;
-      const within = inside.of(event);
-      const refusal = isOwn ? this.#recorded.get(event.turn, event.callId)?.refusal : within;
-      if (refusal !== undefined) throw new Error(refusal.replace(/^.*? could not be recorded: /s, ""));
-    });
+    refuseAgain(run, this.opened.entries, (turn, callId) => this.#recorded.get(turn, callId)?.refusal);
   }
 
   options({ resources, policies, overrides, context, signal: given }: EvaluateOptions): EvaluateOptions {
-    const [begun] = this.#opened.entries;
+    const [begun] = this.opened.entries;
     const loop = begun?.kind === "begun" ? begun.options : {};
     const { maxTurns, maxRepairs, toolChoice } = loop;
     const { signal: ending } = this.#ending;
@@ -198,16 +182,9 @@ export class Rerun extends ReadTape implements Tape<Run> {
     const difference = this.#recorded.difference(recorded, of);
     if (difference !== undefined) this.#differs({ turn, callId, difference });
   }
-
   #differs(found: CallDifference): void {
     this.#found ??= found;
     this.#onTurn?.();
-  }
-
-  undone(): void {}
-
-  attempts(): Attempts {
-    return new RecordedAttempts(this.#opened.entries);
   }
 
   dispatched(run: Run, { event, callId }: PendingEvent): boolean {
@@ -242,10 +219,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
     run: Run,
     request: RecordedRequest["request"],
   ): ModelResponse | ModelFailure | Promise<ModelResponse | ModelFailure> {
-    this.#hashes.of(run, request);
-    const key = this.#hashes.key(run)?.request ?? "";
-    this.#keys.set(run.evaluationId, key);
-    const answered = taken(this.#queues.inside.get(key) ?? []);
+    const answered = this.#inside.next(run, request);
     if (answered !== undefined) return answerAgain(run, answered.answer);
     const of = callAround(run);
     const path = `${of.name}: a request inside`;
@@ -255,10 +229,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
 
   /** A refused request is made again where the record has an answer to it. */
   delay(run: Run): number | undefined {
-    const left = run.isInside
-      ? this.#queues.inside.get(this.#keys.get(run.evaluationId) ?? "")
-      : this.#queues.answers.get(run.evaluationId);
-    const next = left?.at(-1);
+    const next = run.isInside ? this.#inside.peek(run) : this.#queues.answers.get(run.evaluationId)?.at(-1);
     return next !== undefined && (run.isInside || next.turn === run.turn) ? 0 : undefined;
   }
 
@@ -270,7 +241,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
     if (run.isInside) return undefined;
     const ids = calls.map(({ id }) => id);
     const answered = this.#isAnswered(run.turn, ids) ? this.#answered.get(run.turn) : undefined;
-    return answered && recordedCalls(run, calls, { entries: this.#opened.entries, answered });
+    return answered && recordedCalls(run, calls, { entries: this.opened.entries, answered });
   }
 
   /** Whether calls are answered from the record: their arguments were hidden, or a limit was met before one of them ended. */

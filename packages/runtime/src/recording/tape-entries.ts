@@ -177,6 +177,11 @@ export class TapeEntries {
   }
 
   /** `ahead`: how many steps after those that were taken it is. */
+  lost(why: unknown): void {
+    if (this.opened.entries.length === 0) return;
+    this.fail(new TapeFault("state", `The run "${this.runId}" cannot go on: ${messageOf(why)}`));
+  }
+
   diverge(difference: Difference, ahead = 0): never {
     const step = stepsIn(this.prefix.entries.slice(0, this.prefix.at)) + ahead;
     return this.fail(divergedFault(this.runId, { step, evaluationId: this.evaluationId, ...difference }));

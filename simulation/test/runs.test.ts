@@ -1,0 +1,54 @@
+import { expect, inject, test } from "vitest";
+import { simulateRun } from "../src/runs/simulate-run.ts";
+
+// The simulation's command runs others: npx -y pnpm@12 simulate:runs --seeds 10000.
+const [count, firsts] = inject("exhaustive") ? [1_000, [1, 1_001]] : [100, [1, 101]];
+
+test.each(firsts)(
+  "RPL-1 RPL-2 RPL-3 RPL-7 RPL-8 RSM-1 RSM-2 SUS-2 FRK-1 FRK-5 RTE-14 runs replay byte for byte, with and without their tools, go on from anywhere and fork, from seed %i",
+  { timeout: 600_000 },
+  async (first) => {
+    for (let seed = first; seed < first + count; seed++) {
+      const { violations } = await simulateRun(seed);
+      expect({ seed, violations }).toEqual({ seed, violations: [] });
+    }
+  },
+);
+
+/** What has to turn up, or the runs would not be worth much. */
+const kinds = [
+  "provider.throttled",
+  '"kind":"delta"',
+  '"of":"reasoning"',
+  "evaluation.restarted",
+  "sections.opened",
+  "feedback.given",
+  "could not be recorded: Refused.",
+  '"kind":"undone"',
+  '"isInside":true',
+  '"kind":"changed"',
+  '"kind":"suspended"',
+  '"kind":"stopped"',
+  "[secret]",
+  "There is no tool",
+  "do not fit",
+  "Not approved.",
+  "timed out",
+  '"isCompacted"',
+  '"name":"m0.png"',
+  '"name":"p0.png"',
+  "call_id-",
+  "aborted",
+  "deadline",
+  "budget",
+  "is missing.",
+];
+
+test("RPL-1 the recorded runs are of many kinds", { timeout: 600_000 }, async () => {
+  const missing = new Set(kinds);
+  for (let seed = 1; seed <= 400 && missing.size > 0; seed++) {
+    const { trace } = await simulateRun(seed);
+    for (const kind of missing) if (trace.some((line) => line.includes(kind))) missing.delete(kind);
+  }
+  expect([...missing]).toEqual([]);
+});
