@@ -99,15 +99,15 @@ describe("an evaluation that begins again", () => {
     }
   });
 
-  it("RTE-14 RSM-2 goes on with the model that it went on with, whatever the order, and whoever answered before", async () => {
+  it("RTE-14 RSM-2 goes on with the model that it went on with, whatever the order, and whichever model answered before", async () => {
     // The first one refuses, so that the second one answers with what does not parse: then it is the first one's turn.
-    const refusing = { failure: "throttle", kind: "overloaded", message: "Later." } as const;
+    const refusing = { failure: "throttle", kind: "server_error", message: "Later." } as const;
     const chainOf = (steps: readonly ScriptedStep[], isFirst: boolean) => {
       const model = (name: string, own: readonly ScriptedStep[]) =>
         modelAdapter({ ...scriptedModel(own), name, model: name }, { throttle: { maxAttempts: 1 } });
       const [first, second] = [model("first", steps), model("second", [{ text: "no JSON" }])];
       return fallback([first, second], {
-        on: ["output", "overloaded"],
+        on: ["output", "server_error"],
         breaker: false,
         order: (candidates) => (isFirst ? candidates : candidates.toReversed()),
       });

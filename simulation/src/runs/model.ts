@@ -77,7 +77,7 @@ function answering(shape: Shape, member: number): ScriptedStep {
     const pace = { afterMs: shape.paceMs };
     if (turn !== undefined && turn.calls.length > 0) {
       return {
-        text: `${mark} ${"word ".repeat(turn.words)}`,
+        text: `${mark} ${"word ".repeat(turn.words * (shape.window === undefined ? 1 : 80))}`,
         toolCalls: callsOf(turn, number, shape),
         ...(turn.reasoning ? { reasoning: `thought ${number} of it` } : {}),
         ...pace,

@@ -29,7 +29,7 @@ export interface RandomCall {
 }
 
 /** Why a request fails before it is answered. */
-export type RandomRefusal = "rate_limit" | "overloaded" | "not_found" | "network" | "thrown";
+export type RandomRefusal = "rate_limit" | "server_error" | "not_found" | "network" | "thrown";
 
 export interface RandomTurn {
   /** What each adapter of a chain fails with, in turn, before it answers. */
@@ -83,7 +83,7 @@ export interface Shape {
   readonly paceMs: number;
 }
 
-const refusals = ["rate_limit", "overloaded", "not_found", "network", "thrown"] as const;
+const refusals = ["rate_limit", "server_error", "not_found", "network", "thrown"] as const;
 
 export function shapeOf(seed: number): Shape {
   const random = randomFrom(seed);
@@ -107,7 +107,7 @@ export function shapeOf(seed: number): Shape {
     misses: random.chance(0.3) ? random.int(3) : 0,
     feedbackEvery: maybe(0.3, () => 1 + random.int(3)),
     policies: { denies: random.chance(0.3), changes: random.chance(0.2), approves: random.chance(0.2) },
-    window: maybe(0.25, () => 250 + random.int(900)),
+    window: maybe(0.25, () => 900 + random.int(1_200)),
     summarises: random.chance(0.5),
     hasFile,
     hasHistory: random.chance(0.2),

@@ -30,19 +30,8 @@ export function openRunFiles(run: Run): RunFiles {
   const blobs = (): Blobs | undefined => run.resources.resources.find(Blobs) ?? run.tape?.blobs;
   const keeping = (): Blobs | undefined => toKeep(blobs(), run);
   const referred = (file: FileLike): Promise<FileRef> => referenceTo(file, isPlatformFile(file) ? keeping() : blobs());
-  const load = async (message: Message, index: number): Promise<void> => {
-    if (sendsNothing) return;
-    for (const file of storedFilesIn(message)) await bytesBehind(file, blobs(), ` of messages[${index}]`);
-  };
-  /** Loads the bytes of a request; what steps of a record have referred to may be nowhere. */
-  const loadAll = async (messages: readonly Message[]): Promise<void> => {
-    try {
-      for (const [index, message] of messages.entries()) if (message.files !== undefined) await load(message, index);
-    } catch (error) {
-      run.tape?.lost(error);
-      throw error;
-    }
-  };
+  const load = (messages: readonly Message[]): Promise<void> =>
+    sendsNothing ? Promise.resolve() : loadBytes(messages, blobs);
   const files: RunFiles = {
     made,
     async rendered(rendered) {
@@ -52,7 +41,7 @@ export function openRunFiles(run: Run): RunFiles {
     },
     params: (params) => named(params) as typeof params,
     async checkHistory() {
-      for (const [index, message] of run.conversation.messages().entries()) await load(message, index);
+      await load(run.conversation.messages());
     },
     async stored(given: readonly FileLike[]) {
       const refs: FileRef[] = [];
@@ -76,7 +65,11 @@ export function openRunFiles(run: Run): RunFiles {
       return isFailure(sent) ? sent : undefined;
     },
     async prepare(request, by) {
-      await loadAll(request.messages);
+      await load(request.messages).catch((error: unknown) => {
+        // What steps of a record have referred to may be nowhere.
+        run.tape?.lost(error);
+        throw error;
+      });
       const messages = sendsNothing ? request.messages : messagesForAny(request.messages, by);
       if (isFailure(messages)) return messages;
       const prepared = { ...request, messages, bytesOf: bytesFor(messages) };
@@ -89,6 +82,14 @@ export function openRunFiles(run: Run): RunFiles {
     messagesIn: (request: ModelRequest) => (before.get(request) ?? request.messages).length,
   };
   return files;
+}
+
+/** @throws {BlobError} "missing" where bytes of a message are nowhere. */
+async function loadBytes(messages: readonly Message[], blobs: () => Blobs | undefined): Promise<void> {
+  for (const [index, message] of messages.entries()) {
+    if (message.files === undefined) continue;
+    for (const file of storedFilesIn(message)) await bytesBehind(file, blobs(), ` of messages[${index}]`);
+  }
 }
 
 /** Stores what a model made. `number`: how many it has made with this. */

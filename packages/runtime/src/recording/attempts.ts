@@ -31,11 +31,11 @@ export class KeptAttempts implements Attempts {
 
   goOn(why: Failure, mayRepeat: () => boolean): Next | undefined {
     const entry = this.#peek();
-    if (entry === undefined) return this.#attempts.goOn(why, mayRepeat);
+    const answered = this.#lastAnswer()?.route?.findLast(({ outcome }) => outcome === "answered");
+    if (entry === undefined) return this.#attempts.goOn(why, mayRepeat, answered);
     if (entry.kind !== "event" || entry.event.type !== "evaluation.restarted") return undefined;
     const { provider, model } = entry.event;
     const next = { provider, model };
-    const answered = this.#lastAnswer()?.route?.findLast(({ outcome }) => outcome === "answered");
     this.#attempts.wentOn(why, next, answered);
     return next;
   }

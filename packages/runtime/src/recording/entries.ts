@@ -109,7 +109,7 @@ export type EntryContent =
       readonly event: AppEvent;
       /** The call that dispatched it; undefined: the application did, beside the run's calls. */
       readonly callId: string | undefined;
-      /** It was reduced before the framework's event with this `seq`. Left out: just before the end of its call. */
+      /** The `seq` of the framework's event that it was reduced before. Left out: that of its call's end. */
       readonly before?: number | undefined;
       /** Whether a call inside of that one dispatched it. Default false. */
       readonly isInside?: true;
@@ -119,7 +119,7 @@ export type EntryContent =
       readonly kind: "undone";
       /** The event as it was dispatched, without secrets. */
       readonly event: AppEvent;
-      /** It was reduced before the framework's event with this `seq`. */
+      /** The `seq` of the framework's event that it was reduced before. */
       readonly before: number;
     }
   | {
@@ -176,7 +176,7 @@ export type EntryContent =
       /** What came of the wait; left out: nothing. */
       readonly value?: unknown;
     }
-  /** From here on the evaluation may begin again with another model. */
+  /** The evaluation may begin again with another model, up to where that, or its end, follows. */
   | { readonly kind: "attempt" }
   | {
       readonly kind: "drew";

@@ -188,7 +188,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
   }
 
   dispatched(run: Run, { event, callId }: PendingEvent): boolean {
-    // In an attempt they count once more when it does.
+    // The events of an attempt count once more when it does.
     if (this.#counted.has(event)) return true;
     this.#counted.add(event);
     const key = `${run.turn} ${callId}`;

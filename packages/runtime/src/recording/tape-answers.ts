@@ -42,7 +42,7 @@ export class TapeAnswers extends TapeEvents {
     }
     if (of.turn !== undefined && !run.isInside) this.#beginTurn(run);
     if (this.hasFailed) await this.flushed();
-    if (!run.isInside) this.answerIsRedacted = false;
+    if (!run.isInside) [this.answerIsRedacted, this.#lastAnswer] = [false, undefined];
     const { evaluationId, turn } = run;
     const { attempt } = of;
     const key = run.isInside && of.request !== undefined ? this.#hashes.key(run)?.whole : undefined;

@@ -24,12 +24,15 @@ export interface Attempts {
   /** Whether another attempt may follow. */
   hasMore(): boolean;
   /** Leaves out what failed; undefined: this failure ends the evaluation, or its calls may not be repeated. */
-  goOn(why: Failure, mayRepeat: () => boolean): Next | undefined;
-  /** The record says that the evaluation went on with this. `answered`: whose answer failed; undefined: it is not known. */
-  wentOn(why: Failure, next: Next, answered: Pick<RouteStep, "provider"> | undefined): void;
+  goOn(why: Failure, mayRepeat: () => boolean, answered?: Answered): Next | undefined;
+  /** The record says that the evaluation went on with this. */
+  wentOn(why: Failure, next: Next, answered: Answered): void;
 }
 
-/** Those of an adapter that asks one model. */
+/** The adapter whose answer failed, where a record has it; undefined: no answer came from a record. */
+export type Answered = Pick<RouteStep, "provider"> | undefined;
+
+/** The attempts of an adapter that asks one model. */
 export const oneAttempt: Attempts = { hasMore: () => false, goOn: () => undefined, wentOn: () => {} };
 
 /** Answers, attempt after attempt. The last one needs no transaction: nothing begins after it. */

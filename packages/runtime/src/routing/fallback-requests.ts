@@ -16,7 +16,7 @@ import type { Failure } from "../failures.ts";
 import { isChainProvider } from "../request/chain.ts";
 import type { Run } from "../run.ts";
 import { liveClock } from "./live-clock.ts";
-import { mayRepeat, type Attempts, type Next } from "./begin-again.ts";
+import { mayRepeat, type Answered, type Attempts, type Next } from "./begin-again.ts";
 import { cannotTake, inputOf, sumOfCosts, tryMember, type Member } from "./member.ts";
 import type { RouteCandidate, RouteOrder } from "./orders.ts";
 import { reasonOfFailure, type GoesOn } from "./reasons.ts";
@@ -64,7 +64,7 @@ export class Fallback implements Generate, Attempts {
   #ordered: readonly Member[] | undefined;
   /** The adapter that answered last. */
   #current: Member | undefined;
-  /** With what the attempt began, by the record; undefined: by the order. */
+  /** What the attempt began with, by the record; undefined: the order says so. */
   #next: Next | undefined;
   /** The request under way; one that was aborted may still be going on behind it. */
   #trying: Trying = {};
@@ -81,7 +81,8 @@ export class Fallback implements Generate, Attempts {
     return left.length - models + (this.#rules.isPerOutput ? models : Math.min(1, models)) > 1;
   }
 
-  goOn(why: Failure, mayRepeat: () => boolean): Next | undefined {
+  goOn(why: Failure, mayRepeat: () => boolean, answered?: Answered): Next | undefined {
+    this.#current ??= this.#left().find(({ asked }) => asked.provider.name === answered?.provider);
     const reason = reasonOfFailure(why);
     if (!mayRepeat() || !this.#rules.goesOn(reason, why.stop === "throttled")) return undefined;
     const [first] = this.#left();
@@ -98,9 +99,8 @@ export class Fallback implements Generate, Attempts {
     return next && { provider: next.asked.provider.name, model: next.asked.provider.model };
   }
 
-  wentOn(why: Failure, next: Next, answered: Pick<RouteStep, "provider"> | undefined): void {
-    this.#current ??= this.#left().find(({ asked }) => asked.provider.name === answered?.provider);
-    this.goOn(why, () => true);
+  wentOn(why: Failure, next: Next, answered: Answered): void {
+    this.goOn(why, () => true, answered);
     this.#next = next;
   }
 

@@ -54,7 +54,7 @@ export interface PendingEvent {
     readonly observing: { app(event: AppEvent): void } | undefined;
   };
   readonly callId: string;
-  /** It was reduced before the framework's event of this number. */
+  /** The event was reduced before the framework's event of this number. */
   readonly before: number;
 }
 
