@@ -31,16 +31,16 @@ export function noStep(id: string, step: number | undefined): JournalError {
 
 /** Puts another result in place of what the last step, a call, came to. */
 function withResult(entries: readonly JournalEntry[], { id, at, result }: ForkPoint): readonly JournalEntry[] {
-  const last = entries.at(-1);
-  const callId =
-    last?.kind === "committed"
-      ? last.callIds.at(-1)
-      : last?.kind === "event" && last.event.type === "tool.invoked"
-        ? last.event.callId
-        : undefined;
+  const own = entries[0]?.evaluationId;
+  const last = entries.findLast((entry) => entry.evaluationId === own && callIdOf(entry) !== undefined);
+  const isCall = last !== undefined && !isAnswer(entries.findLast((entry) => isAnswer(entry) || entry === last));
+  const callId = isCall ? callIdOf(last) : undefined;
   if (callId === undefined) throw new DefinitionError(`Step ${at} of the run "${id}" is no call, so it has no result.`);
   const shown = resultOf(result as ToolReturn<unknown>);
-  const others = entries.flatMap((entry): JournalEntry[] => {
+  // Ids of calls repeat from turn to turn.
+  const turnBegins = entries.findLastIndex((entry) => entry.evaluationId === own && isAnswer(entry));
+  const others = entries.flatMap((entry, place): JournalEntry[] => {
+    if (place < turnBegins || entry.evaluationId !== own) return [entry];
     // What the call had dispatched and changed is part of what it came to.
     if ((entry.kind === "dispatched" || entry.kind === "changed") && entry.callId === callId) return [];
     if (entry.kind === "committed" && entry.callIds.includes(callId)) {
@@ -54,6 +54,14 @@ function withResult(entries: readonly JournalEntry[], { id, at, result }: ForkPo
   const { index, attempt, at: time, evaluationId, isVoid } = last as JournalEntry;
   const base = { index, attempt, at: time, evaluationId, isVoid };
   return shown.success ? [...others, { ...base, kind: "committed", turn, callIds: [callId] }] : others;
+}
+
+const isAnswer = (entry: JournalEntry | undefined): boolean => entry?.kind === "answered";
+
+/** The call that ends with an entry; undefined: none does. */
+function callIdOf(entry: JournalEntry): string | undefined {
+  if (entry.kind === "committed") return entry.callIds.at(-1);
+  return entry.kind === "event" && entry.event.type === "tool.invoked" ? entry.event.callId : undefined;
 }
 
 /** A result as an event has it. */

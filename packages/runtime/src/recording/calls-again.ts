@@ -38,6 +38,7 @@ const keyOf = (turn: number, callId: string): string => canonicalJson([turn, cal
 /** The calls of a record that have an end. */
 export class RecordedCalls {
   readonly #calls = new Map<string, RecordedCall>();
+  readonly #feedback = new Map<string, (readonly [provider: string, text: string])[]>();
   /** The idempotency keys of calls whose handlers began. */
   readonly #keys = new Map<string, string>();
 
@@ -55,6 +56,11 @@ export class RecordedCalls {
         for (const { callId } of entry.event.unknown) unknown.add(callId);
       }
       if (entry.kind === "dispatched" && entry.callId !== undefined) this.#dispatched(turn, entry);
+      if (entry.kind === "event" && entry.event.type === "feedback.given") {
+        const { callId, provider, text } = entry.event;
+        const key = keyOf(turn, callId);
+        this.#feedback.set(key, [...(this.#feedback.get(key) ?? []), [provider, text]]);
+      }
       if (entry.kind === "event" && entry.event.type === "tool.invoked") {
         const { event } = entry;
         const isUnknown = unknown.has(event.callId) && !this.#keys.has(keyOf(event.turn, event.callId));
@@ -71,6 +77,11 @@ export class RecordedCalls {
   /** The idempotency key of a call; undefined: its handler did not begin. */
   keyOf(turn: number, callId: string): string | undefined {
     return this.#keys.get(keyOf(turn, callId));
+  }
+
+  /** The feedback on a call. */
+  feedbackOn(turn: number, callId: string): readonly (readonly [string, string])[] {
+    return this.#feedback.get(keyOf(turn, callId)) ?? [];
   }
 
   /** Where a call differs from the recorded one; undefined: nowhere. */

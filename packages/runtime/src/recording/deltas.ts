@@ -13,15 +13,24 @@ export function deltaOf({ text, of }: EntryOf<"delta">): ModelDelta {
 
 /**
  * Returns what keeps a delta before it is taken. What may become a secret is held back until more has come, as it is in
- * what is streamed; what is held back at the end is in the answer.
+ * what is streamed; what is held back at the end is in the answer. What comes when the evaluation is over is neither kept
+ * nor taken.
  */
 export function keptDeltas(
   secrets: Secrets | undefined,
-  keep: (delta: Pick<Delta, "text" | "of">) => void,
-  take: (delta: ModelDelta) => void,
+  {
+    keep,
+    take,
+    isOver,
+  }: {
+    keep(delta: Pick<Delta, "text" | "of">): void;
+    take(delta: ModelDelta): void;
+    isOver(): boolean;
+  },
 ): (delta: ModelDelta) => void {
   let pieces: Partial<Record<"text" | "reasoning", ReturnType<Secrets["pieces"]>>> = {};
   return (delta) => {
+    if (isOver()) return;
     if (delta.kind === "reset") {
       pieces = {};
       keep({ text: "", of: "reset" });

@@ -1,5 +1,5 @@
 // What an evaluation beside a record needs of it, where nothing is appended and nothing is waited for.
-import type { Blobs, RunFacts } from "@proviso/core";
+import type { Blobs, PromptOverride, RunFacts } from "@proviso/core";
 import type { World } from "../environment.ts";
 import type { Failure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
@@ -36,6 +36,12 @@ export class ReadTape {
 
   limits(limits: Limits): Limits {
     return limits;
+  }
+
+  async override(): Promise<PromptOverride | undefined> {
+    const { entries } = this.opened;
+    const begun = entries.findLast((entry) => entry.kind === "adopted") ?? entries[0];
+    return begun?.kind === "begun" || begun?.kind === "adopted" ? begun.override : undefined;
   }
 
   attempts(): Attempts {

@@ -7,7 +7,6 @@ import type {
   ModelResponse,
   PolicyDecision,
   Prompt,
-  PromptOverride,
   Suspension,
   ToolCall,
   ToolInvoked,
@@ -137,12 +136,6 @@ export class Rerun extends ReadTape implements Tape<Run> {
     return recordedSession(this.opened.entries[0], { policies }, prompt, of).core;
   }
 
-  async override(): Promise<PromptOverride | undefined> {
-    const { entries } = this.opened;
-    const begun = entries.findLast((entry) => entry.kind === "adopted") ?? entries[0];
-    return begun?.kind === "begun" || begun?.kind === "adopted" ? begun.override : undefined;
-  }
-
   begin(run: Run): void {
     if (run.nesting !== undefined) return;
     const [begun] = this.opened.entries;
@@ -261,6 +254,10 @@ export class Rerun extends ReadTape implements Tape<Run> {
     if (!recorded.isUnknown) return parts.execute();
     const { result } = recorded.end;
     return result.success ? parts.checked(result.value) : parts.refused(result.message);
+  }
+
+  feedback(run: Run, { id }: ToolCall): readonly (readonly [string, string])[] | undefined {
+    return run.isInside ? undefined : this.#recorded.feedbackOn(run.turn, id);
   }
 
   /** The kept calls of a fork have the keys of its origin. */

@@ -98,6 +98,19 @@ export interface Cut {
   readonly kept: number;
 }
 
+/** The place of the last feedback that was given on a call which ends at a place; the place itself where none was. */
+function feedbackAfter(entries: readonly JournalEntry[], place: number): number {
+  const own = entries[0]?.evaluationId;
+  let last = place;
+  for (let next = place + 1; next < entries.length; next++) {
+    const entry = entries[next] as JournalEntry;
+    if (entry.evaluationId !== own) continue;
+    if (entry.kind !== "event" || entry.event.type !== "feedback.given") break;
+    last = next;
+  }
+  return last;
+}
+
 /** Whether nothing more comes of the last attempt: it has ended, or waits for a decision. */
 export function isAtRest(entries: readonly JournalEntry[]): boolean {
   const last = entries.at(-1);
@@ -122,6 +135,7 @@ export function cutAfterLastStep(standing: readonly JournalEntry[]): Cut {
   const counter = new StepCounter();
   let last = -1;
   for (const [place, entry] of before.entries()) if (counter.add(entry) > 0) last = place;
+  last = feedbackAfter(before, last);
   // What was begun without a step begins again, with its session.
   const entries = before.slice(0, Math.max(last, 0) + 1);
   return { entries: keptOf(entries), kept: (entries.at(-1)?.index ?? -1) + 1 };
@@ -193,7 +207,10 @@ export function entriesToStep(standing: readonly JournalEntry[], step: number): 
   let steps = 0;
   for (const [place, entry] of standing.entries()) {
     steps += counter.add(entry);
-    if (steps === step) return keptOf(standing.slice(0, place + 1).filter(({ kind }) => kind !== "resumed"));
+    if (steps === step) {
+      const kept = standing.slice(0, feedbackAfter(standing, place) + 1);
+      return keptOf(kept.filter(({ kind }) => kind !== "resumed"));
+    }
     if (steps > step) return undefined;
   }
   return undefined;

@@ -60,12 +60,13 @@ export class TapeAnswers extends TapeEvents {
     if (this.hasAnswer) void this.flushed()?.catch(() => {});
     const keep = (delta: { readonly text: string; readonly of?: "reasoning" | "reset" }): void =>
       this.append(evaluationId, { kind: "delta", turn, try: attempt, ...delta });
-    let answer = await of.ask(of.onDelta && keptDeltas(run.world.secrets, keep, of.onDelta));
+    const isOver = (): boolean => this.isStopped && !run.isInside;
+    let answer = await of.ask(of.onDelta && keptDeltas(run.world.secrets, { keep, take: of.onDelta, isOver }));
     // The calls of an agent are in the record before its answer.
     await of.turn?.idle();
     this.assertNoFault();
     // What has ended the evaluation counts, and not what came after it.
-    if (of.turn?.isStopped() === true || (this.isStopped && !run.isInside)) return answer;
+    if (of.turn?.isStopped() === true || isOver()) return answer;
     // The record has references, and no bytes.
     if (answer.failure === undefined && answer.generated !== undefined) answer = await storedAnswer(run, answer);
     const recorded = recordedAnswer(run, queuedAnswer(answer, of), this.source.payloads);

@@ -109,6 +109,10 @@ export class TapeCalls extends TapeAnswers {
     return recordedHandler(this, run, parts);
   }
 
+  feedback(): undefined {
+    return undefined;
+  }
+
   keyOf(): undefined {
     return undefined;
   }

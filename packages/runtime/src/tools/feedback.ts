@@ -57,6 +57,14 @@ async function withBlocks(
   message: ToolMessage,
   transaction: Transaction | undefined,
 ): Promise<ToolMessage> {
+  const { promptName, tape } = run;
+  const given = tape?.feedback(run, call);
+  if (given !== undefined) {
+    for (const [provider, text] of given) {
+      run.publish({ type: "feedback.given", promptName, callId: call.id, provider, text });
+    }
+    return keptFeedback(run, message, given.flat());
+  }
   const providers = run.rendered.feedback;
   const cadences = providers.map(({ name }, index) => cadenceOf(run, name, placeAmong(providers, index)));
   for (const cadence of cadences) cadence.calls += 1;
@@ -68,7 +76,7 @@ async function withBlocks(
     const text = due[index] === true ? ask(run, call, provider, own) : undefined;
     if (text === undefined) return [];
     Object.assign(cadences[index] as Cadence, { calls: 0, at: now });
-    run.publish({ type: "feedback.given", promptName: run.promptName, callId: call.id, provider: provider.name, text });
+    run.publish({ type: "feedback.given", promptName, callId: call.id, provider: provider.name, text });
     return [blockOf(provider.name, text)];
   });
   await endTransaction(own);
