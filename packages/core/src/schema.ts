@@ -63,7 +63,7 @@ function resultIn<T>(returned: unknown): StandardResult<T> {
 
 /** Like `parseWithSchema`, but synchronous. Throws a DefinitionError when the schema validates asynchronously. */
 export function parseWithSchemaSync<T>(schema: Schema<unknown, T>, value: unknown): SchemaResult<T> {
-  // None of its checks is begun: nothing would wait for it.
+  // No check is begun, because nothing would wait for it.
   if (ownChecksOf(schema) === "async") throw asynchronous();
   const result = parsed(schema, value, true);
   if (!(result instanceof Promise)) return result;
